@@ -1,0 +1,1 @@
+"""Benchmarks: `python -m benchmarks.NAME` prints figures; nothing here gates by time."""

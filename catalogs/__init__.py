@@ -1,0 +1,1 @@
+"""What can be bought: instance types, offers, accelerators and tariffs with dates and sources."""

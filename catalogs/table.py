@@ -1,0 +1,224 @@
+"""A small immutable table: named 1-D numpy columns of equal length.
+
+The catalog travels through the planner as `Table`, so that the everyday command needs numpy but not pandas.
+Text columns are dictionary-coded (`Coded`): a code per row and the list of distinct texts. A missing text is
+`""`, a missing number is NaN; missing is never 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Array = npt.NDArray[Any]
+IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Coded:
+    """A dictionary-coded text column.
+
+    Attributes:
+        codes: int32 index into `values` per row, shape `(n_rows,)`.
+        values: the distinct texts.
+    """
+
+    codes: npt.NDArray[np.int32]
+    values: tuple[str, ...]
+
+    @classmethod
+    def encode(cls, texts: Iterable[str]) -> Coded:
+        """Code `texts` (one per row) in order of first appearance."""
+        index: dict[str, int] = {}
+        codes = [index.setdefault(text, len(index)) for text in texts]
+        return cls(np.asarray(codes, dtype=np.int32), tuple(index))
+
+    def decode(self) -> Array:
+        """Return the texts as an object array, shape `(n_rows,)`."""
+        return np.asarray((*self.values, ""), dtype=object)[self.codes]
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+
+class Table(Mapping[str, Array]):
+    """An immutable mapping of column name to a 1-D array; every column has the same length."""
+
+    __slots__ = ("_columns", "_decoded", "_length")
+
+    def __init__(self, columns: Mapping[str, Array | Coded | Sequence[Any]], *, length: int | None = None) -> None:
+        """Take `columns`; sequences of str become `Coded`, other sequences numpy arrays.
+
+        Raises:
+            ValueError: when column lengths differ or a column is not 1-D.
+        """
+        made = {name: _column(value) for name, value in columns.items()}
+        lengths = {len(column) for column in made.values()}
+        if length is not None:
+            lengths.add(length)
+        if len(lengths) > 1:
+            sizes = {name: len(column) for name, column in made.items()}
+            raise ValueError(f"columns differ in length: {sizes}")
+        self._columns: dict[str, Array | Coded] = made
+        self._decoded: dict[str, Array] = {}
+        self._length = lengths.pop() if lengths else 0
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self._length
+
+    def __getitem__(self, name: str) -> Array:
+        """Return one column, texts decoded to an object array (read-only)."""
+        column = self._columns[name]
+        if not isinstance(column, Coded):
+            return column
+        if name not in self._decoded:
+            self._decoded[name] = column.decode()
+        return self._decoded[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._columns)
+
+    def __len__(self) -> int:
+        """Number of columns, as for any mapping; `n_rows` counts rows."""
+        return len(self._columns)
+
+    def column(self, name: str) -> Array | Coded:
+        """Return one column as stored."""
+        return self._columns[name]
+
+    def coded(self, name: str) -> Coded:
+        """Return a text column as codes and distinct texts.
+
+        Raises:
+            TypeError: when the column is not text.
+        """
+        column = self._columns[name]
+        if not isinstance(column, Coded):
+            raise TypeError(f"column {name!r} is not text")
+        return column
+
+    def number(self, name: str) -> npt.NDArray[np.float64]:
+        """Return a column as float64; decimal texts are parsed once per distinct text, `""` is NaN."""
+        column = self._columns[name]
+        if isinstance(column, Coded):
+            parsed = np.asarray([float(v) if v else np.nan for v in (*column.values, "")], dtype=np.float64)
+            return np.asarray(parsed[column.codes], dtype=np.float64)
+        return np.asarray(column, dtype=np.float64)
+
+    def is_in(self, name: str, values: Iterable[str]) -> BoolArray:
+        """Mask of rows whose text column `name` is one of `values`, shape `(n_rows,)`."""
+        column = self.coded(name)
+        wanted = frozenset(values)
+        hit = np.asarray([text in wanted for text in (*column.values, "")], dtype=np.bool_)
+        return np.asarray(hit[column.codes], dtype=np.bool_)
+
+    def equals(self, name: str, value: str) -> BoolArray:
+        """Mask of rows whose text column `name` equals `value`, shape `(n_rows,)`."""
+        return self.is_in(name, (value,))
+
+    def take(self, index: npt.ArrayLike) -> Table:
+        """Return the rows at integer positions `index` (or where a boolean mask is true), in that order."""
+        at = np.asarray(index)
+        if at.dtype == np.bool_:
+            at = np.flatnonzero(at)
+        at = at.astype(np.int64, copy=False)
+        taken: dict[str, Array | Coded] = {}
+        for name, column in self._columns.items():
+            taken[name] = Coded(column.codes[at], column.values) if isinstance(column, Coded) else column[at]
+        return Table(taken, length=len(at))
+
+    def with_columns(self, **columns: Array | Coded | Sequence[Any]) -> Table:
+        """Return a table with `columns` added or replaced."""
+        return Table({**self._columns, **columns})
+
+    def select(self, names: Iterable[str]) -> Table:
+        """Return a table of only the columns `names`, in that order."""
+        return Table({name: self._columns[name] for name in names}, length=self._length)
+
+    def keys_of(self, *names: str) -> list[tuple[str, ...]]:
+        """Return the key of each row as a tuple of the text columns `names`."""
+        return list(zip(*(self[name] for name in names), strict=True))
+
+    def lookup(self, other: Table, on: Sequence[str]) -> IntArray:
+        """For each row here, the row of `other` with the same key `on`; -1 where there is none.
+
+        Raises:
+            ValueError: when the key is not unique in `other`.
+        """
+        where: dict[tuple[str, ...], int] = {}
+        for position, key in enumerate(other.keys_of(*on)):
+            if where.setdefault(key, position) != position:
+                raise ValueError(f"key {key} is not unique in the table joined to")
+        return np.asarray([where.get(key, -1) for key in self.keys_of(*on)], dtype=np.int64)
+
+    def row(self, position: int) -> dict[str, Any]:
+        """Return one row as a dict of Python values."""
+        out: dict[str, Any] = {}
+        for name in self._columns:
+            value = self[name][position]
+            out[name] = value.item() if isinstance(value, np.generic) else value
+        return out
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return all rows as dicts of Python values (for small tables and tests)."""
+        return [self.row(position) for position in range(self._length)]
+
+    @staticmethod
+    def concat(tables: Sequence[Table]) -> Table:
+        """Stack tables that have the same columns.
+
+        Raises:
+            ValueError: when columns differ or no table is given.
+        """
+        if not tables:
+            raise ValueError("nothing to stack")
+        names = list(tables[0])
+        if any(set(table) != set(names) for table in tables):
+            raise ValueError("tables to stack have different columns")
+        stacked: dict[str, Array | Coded] = {}
+        for name in names:
+            columns = [table.column(name) for table in tables]
+            stacked[name] = _stack(columns)
+        return Table(stacked, length=sum(table.n_rows for table in tables))
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a pandas DataFrame (imports pandas: edges, notebooks and finops only)."""
+        import pandas as pd
+
+        return pd.DataFrame({name: self[name] for name in self._columns})
+
+    def __repr__(self) -> str:
+        return f"Table({self._length} rows: {', '.join(self._columns)})"
+
+
+def _column(value: Array | Coded | Sequence[Any]) -> Array | Coded:
+    if isinstance(value, Coded):
+        return value
+    array = np.asarray(value)
+    if array.ndim != 1:
+        raise ValueError(f"a column has shape {array.shape}, expected one dimension")
+    if array.dtype.kind in "UO" and (array.size == 0 or all(isinstance(item, str) for item in array)):
+        return Coded.encode(str(item) for item in array)
+    frozen = array.view()
+    frozen.setflags(write=False)
+    return frozen
+
+
+def _stack(columns: Sequence[Array | Coded]) -> Array | Coded:
+    if all(isinstance(column, Coded) for column in columns):
+        texts: list[str] = []
+        for column in columns:
+            assert isinstance(column, Coded)
+            texts.extend(column.decode())
+        return Coded.encode(texts)
+    return np.concatenate([np.asarray(column) for column in columns])

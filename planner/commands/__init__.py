@@ -1,0 +1,1 @@
+"""One thin module per command; `planner.cli` imports them lazily."""

@@ -1,0 +1,47 @@
+"""Errors a user may see, each with its exit code.
+
+PlannerError
+├── InputError        2  the workload, a flag or a file is wrong; lists every fault with its place
+├── InfeasibleError   3  no candidate satisfies the constraints
+├── CatalogError      4  catalog missing, stale or refused
+├── GateError         5  a gate was exceeded (`--fail-above`, budget)
+└── TimeLimitError    6  the time limit passed without a plan
+"""
+
+from __future__ import annotations
+
+
+class PlannerError(Exception):
+    """Base of all errors with a message for the user; `exit_code` is the process's exit code."""
+
+    exit_code = 1
+
+
+class InputError(PlannerError):
+    """Invalid input; the message names the place and the remedy."""
+
+    exit_code = 2
+
+
+class InfeasibleError(PlannerError):
+    """No candidate satisfies all constraints."""
+
+    exit_code = 3
+
+
+class CatalogError(PlannerError):
+    """The catalog is missing, unreadable, stale or refused."""
+
+    exit_code = 4
+
+
+class GateError(PlannerError):
+    """A gate was exceeded."""
+
+    exit_code = 5
+
+
+class TimeLimitError(PlannerError):
+    """The time limit passed and no plan was found."""
+
+    exit_code = 6

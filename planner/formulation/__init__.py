@@ -1,0 +1,1 @@
+"""Mixed-integer formulations, one constraint family per file."""

@@ -1,0 +1,1 @@
+"""Step time and memory of a training job on a cluster; knows no prices."""

@@ -1,0 +1,85 @@
+"""What the performance model needs to know of a model and of its training: plain values, no prices, no providers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Literal
+
+
+class ModelFamily(StrEnum):
+    """How a model's work is counted: by its transformer dimensions or by FLOPs and activations per sample."""
+
+    TRANSFORMER = "transformer"
+    CNN = "cnn"
+    VIT = "vit"
+    DIFFUSION = "diffusion"
+
+
+Precision = Literal["fp32", "tf32", "fp16", "bf16", "fp8"]
+StackClass = Literal["eager", "compiled", "tuned"]
+Recompute = Literal["none", "selective", "full"]
+
+
+@dataclass(frozen=True)
+class ModelSpec:
+    """Sizes of a model. Lengths are in tokens, widths in elements; counts are per model.
+
+    Transformers (decoder, encoder or both) give dimensions; CNN, ViT and diffusion models give
+    `forward_flops_per_sample` (2 x multiply-accumulates) and `activations_per_sample` (elements kept for backward).
+    A ViT may give both. `None` means not applicable or unknown, never zero.
+    """
+
+    name: str
+    family: ModelFamily
+    params: float
+    active_params: float | None = None
+    layers: int | None = None
+    hidden: int | None = None
+    heads: int | None = None
+    kv_heads: int | None = None
+    head_dim: int | None = None
+    ffn: int | None = None
+    gated_mlp: bool = False
+    vocab: int | None = None
+    tied_embeddings: bool = False
+    architecture: Literal["decoder", "encoder", "encoder_decoder"] = "decoder"
+    experts: int | None = None
+    experts_per_token: int | None = None
+    shared_experts: int = 0
+    moe_ffn: int | None = None
+    dense_layers: int = 0
+    image_size: int | None = None
+    forward_flops_per_sample: float | None = None
+    activations_per_sample: float | None = None
+
+
+@dataclass(frozen=True)
+class LayoutPin:
+    """Parts of the parallel layout the user fixed; `None` leaves the choice to the search."""
+
+    tensor_parallel: int | None = None
+    pipeline_parallel: int | None = None
+    context_parallel: int | None = None
+    zero_stage: int | None = None
+    micro_batch: int | None = None
+    recompute: Recompute | None = None
+
+
+@dataclass(frozen=True)
+class TrainingSpec:
+    """How the model is trained. `global_batch` is in samples (sequences) per optimizer step.
+
+    `sequence_length` is in tokens (1 for models counted per sample); `bytes_per_sample` is what the data loader must
+    deliver per sample, None when unknown.
+    """
+
+    global_batch: int
+    sequence_length: int
+    precision: Precision
+    optimizer: str = "adamw"
+    lora_rank: int | None = None
+    stack: StackClass = "compiled"
+    layout: LayoutPin = LayoutPin()
+    bytes_per_sample: float | None = None
+    decode_samples_per_s_per_core: float | None = None

@@ -1,0 +1,1 @@
+"""Plans as table, JSON, CSV, YAML and Markdown."""

@@ -1,0 +1,1 @@
+"""Interruption risk of spot capacity."""

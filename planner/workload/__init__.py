@@ -1,0 +1,1 @@
+"""The workload file: schema, YAML loading with positions, presets."""

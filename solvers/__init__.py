@@ -1,0 +1,1 @@
+"""Linear algebra only: mixed-integer problems, backends and solutions (no clouds, no money)."""
