@@ -249,6 +249,15 @@ class Proof:
 
 
 @dataclass(frozen=True)
+class Sensitivity:
+    """The best plan under another named assumption (None where nothing fits)."""
+
+    name: str
+    note: str
+    best: Summary | None
+
+
+@dataclass(frozen=True)
 class CatalogSource:
     """Provenance of one provider's prices."""
 
@@ -291,6 +300,8 @@ class Plan:
     catalog: tuple[CatalogSource, ...]
     warnings: tuple[str, ...]
     excluded: tuple[str, ...]
+    sensitivity: tuple[Sensitivity, ...] = ()
+    confidence: Literal["normal", "low"] = "normal"
     n_results: int = 0
     n_feasible: int = 0
     currency: str = "USD"
