@@ -71,7 +71,8 @@ class TrainingSpec:
     """How the model is trained. `global_batch` is in samples (sequences) per optimizer step.
 
     `sequence_length` is in tokens (1 for models counted per sample); `bytes_per_sample` is what the data loader must
-    deliver per sample, None when unknown.
+    deliver per sample, None when unknown. `attention` is `materialised` when the score matrix goes through memory
+    (software before fused kernels). `allow_fp16_fallback` lets a bf16 job run in fp16 on devices without bf16.
     """
 
     global_batch: int
@@ -83,3 +84,5 @@ class TrainingSpec:
     layout: LayoutPin = LayoutPin()
     bytes_per_sample: float | None = None
     decode_samples_per_s_per_core: float | None = None
+    attention: Literal["flash", "materialised"] = "flash"
+    allow_fp16_fallback: bool = False

@@ -1,0 +1,52 @@
+"""The model's constants: physical figures with bounds and provenance, read from a data file.
+
+`planner/data/performance_constants.csv` has one row per constant (name, value, unit, lower, upper, provenance).
+`benchmarks/fit_performance.py` rewrites the fitted ones. Nothing is read at import.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+DEFAULT_PATH = Path(__file__).resolve().parent.parent / "data" / "performance_constants.csv"
+
+
+@dataclass(frozen=True)
+class Constants:
+    """Named constants; optional families of constants (multipliers, per generation) fall back to a default."""
+
+    values: Mapping[str, float]
+
+    def __getitem__(self, name: str) -> float:
+        return self.values[name]
+
+    def get(self, name: str, default: float) -> float:
+        """Return constant `name`, or `default` when the file has none."""
+        return self.values.get(name, default)
+
+    def replace(self, changes: Mapping[str, float]) -> Constants:
+        """Return a copy with `changes` applied (fitting and sensitivity)."""
+        return Constants({**self.values, **changes})
+
+
+@lru_cache(maxsize=4)
+def load_constants(path: Path = DEFAULT_PATH) -> Constants:
+    """Read the constants file once.
+
+    Raises:
+        ValueError: when a row has no value or two rows have the same name.
+    """
+    values: dict[str, float] = {}
+    with path.open(encoding="utf-8", newline="") as file:
+        for number, row in enumerate(csv.DictReader(file), start=2):
+            if row["name"] in values:
+                raise ValueError(f"{path}:{number}: constant {row['name']!r} is given twice")
+            try:
+                values[row["name"]] = float(row["value"])
+            except ValueError as error:
+                raise ValueError(f"{path}:{number}: constant {row['name']!r} has no number") from error
+    return Constants(values)

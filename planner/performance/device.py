@@ -1,0 +1,172 @@
+"""Accelerators and their links as arrays: peaks for the wanted precision, memory, link speeds.
+
+Unknown is never zero: a missing peak, an inference-only chip or an unknown network link gives a reason, not a guess.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from catalogs.table import Coded, Table
+from planner.performance.constants import Constants
+from planner.performance.spec import TrainingSpec
+from planner.performance.work import PRECISION_GROUP, Floats
+
+_PEAKS = {
+    "fp32": ("fp32_tflops",),
+    "tf32": ("tf32_tflops",),
+    "fp16": ("fp16_tflops",),
+    "bf16": ("bf16_tflops",),
+    "fp8": ("fp8_tflops",),
+}
+# PCI Express x16, one direction, by generation (PCI-SIG encoding rates); unknown generations count as 3.
+_PCIE_GB_PER_S = {3.0: 15.75, 4.0: 31.5, 5.0: 63.0, 6.0: 121.0}
+RDMA_KINDS = frozenset({"efa", "infiniband", "roce", "erdma", "tcpx", "gpudirect", "ici", "omnipath"})
+
+
+@dataclass(frozen=True)
+class Devices:
+    """One row per hardware type; rates per accelerator, SI units (FLOP/s, bytes/s), memory in GiB.
+
+    Attributes:
+        count: accelerators per node (fractional cards count as one slower device).
+        gemm_peak: dense peak for the precision of weights; `attn_peak` for attention (never fp8).
+        achievable: share of the peak that a large matmul reaches (measured, else by generation).
+        intra_rate: one-direction bytes/s per accelerator inside a node; `node_rate` bytes/s of the node's network.
+        multiplier: learned time factor per (generation, precision, stack), 1 where nothing is known.
+        spread: extra log-width of the interval where measurements are thin.
+    """
+
+    count: Floats
+    memory_gib: Floats
+    host_gib: Floats
+    vcpus: Floats
+    gemm_peak: Floats
+    attn_peak: Floats
+    achievable: Floats
+    memory_rate: Floats
+    intra_rate: Floats
+    pcie: Floats
+    node_rate: Floats
+    rdma: Floats
+    multiplier: Floats
+    spread: Floats
+    reason: npt.NDArray[np.object_]
+
+    def take(self, index: npt.NDArray[np.int64]) -> Devices:
+        """Return rows `index`."""
+        picked: dict[str, Any] = {field.name: getattr(self, field.name)[index] for field in fields(self)}
+        return Devices(**picked)
+
+
+def build_devices(hardware: Table, training: TrainingSpec, kind: str, constants: Constants) -> Devices:
+    """Read hardware rows for one training precision and stack.
+
+    Args:
+        hardware: columns as in the `estimate_shapes` contract.
+        training: precision, stack class and whether fp16 may stand in for bf16.
+        kind: `transformer`, `cnn`, `vit` or `diffusion`: which learned multiplier applies.
+        constants: the model's constants.
+    """
+    given_count = hardware.number("accelerator_count")
+    fraction = np.minimum(given_count, 1.0)
+    count = np.maximum(np.floor(given_count + 1e-9), 1.0)
+    gemm, attn = _peaks(hardware, training)
+    generation = hardware["generation"]
+    group = PRECISION_GROUP[training.precision]
+    pcie_rate = _pcie_rate(hardware.number("pcie_gen"))
+    intra, on_pcie = _intra_rate(hardware, pcie_rate)
+    network = hardware.number("internode_gbps")
+    rdma = np.asarray([str(word).lower() in RDMA_KINDS for word in hardware["rdma"]], dtype=np.float64)
+    devices = Devices(
+        count=count,
+        memory_gib=hardware.number("accelerator_memory_gib"),
+        host_gib=hardware.number("memory_gib"),
+        vcpus=hardware.number("vcpus"),
+        gemm_peak=gemm * fraction,
+        attn_peak=attn * fraction,
+        achievable=_achievable(hardware, training, constants),
+        memory_rate=hardware.number("memory_gb_per_s") * 1e9 * fraction,
+        intra_rate=intra,
+        pcie=on_pcie,
+        node_rate=network * 1e9 / 8.0,
+        rdma=rdma,
+        multiplier=_by_generation(
+            constants, generation, f"multiplier.{kind}.{{}}.{group}.{training.stack}", 1.0
+        ),
+        spread=_by_generation(constants, generation, f"thin.{kind}.{{}}", constants.get("thin.default", 0.2)),
+        reason=np.full(hardware.n_rows, "", dtype=object),
+    )
+    devices.reason[:] = _reasons(hardware, devices)
+    return devices
+
+
+def _by_generation(
+    constants: Constants, generation: npt.NDArray[Any], pattern: str, default: float
+) -> Floats:
+    return np.asarray([constants.get(pattern.format(word), default) for word in generation], dtype=np.float64)
+
+
+def _peaks(hardware: Table, training: TrainingSpec) -> tuple[Floats, Floats]:
+    """Dense peaks in FLOP/s: weights in the wanted precision, attention in 16 bit where weights are fp8."""
+    gemm = hardware.number(_PEAKS[training.precision][0]) * 1e12
+    half = np.fmax(hardware.number("bf16_tflops"), hardware.number("fp16_tflops")) * 1e12
+    if training.precision == "bf16" and training.allow_fp16_fallback:
+        gemm = np.where(np.isnan(gemm), hardware.number("fp16_tflops") * 1e12, gemm)
+    attn = np.where(np.isnan(half), gemm, half) if training.precision == "fp8" else gemm
+    return gemm, attn
+
+
+def _achievable(hardware: Table, training: TrainingSpec, constants: Constants) -> Floats:
+    """Share of the peak a large matmul reaches: measured (MAMF) for 16 bit and fp8, else a typical share."""
+    generation = hardware["generation"]
+    typical = _by_generation(
+        constants, generation, "gemm.achievable.{}", constants["gemm.achievable_default"]
+    )
+    if PRECISION_GROUP[training.precision] in ("fp32", "tf32"):
+        return np.full(hardware.n_rows, constants["gemm.achievable_fp32"], dtype=np.float64)
+    measured = hardware.number("achievable_bf16_tflops") / hardware.number("bf16_tflops")
+    share = np.where(np.isnan(measured), typical, measured)
+    return share * (constants["gemm.fp8_ratio"] if training.precision == "fp8" else 1.0)
+
+
+def _pcie_rate(generation: Floats) -> Floats:
+    rate = np.full(generation.shape, _PCIE_GB_PER_S[3.0], dtype=np.float64)
+    for word, value in _PCIE_GB_PER_S.items():
+        rate[generation == word] = value
+    return rate
+
+
+def _intra_rate(hardware: Table, pcie_rate: Floats) -> tuple[Floats, Floats]:
+    """One-direction bytes/s per accelerator inside a node, and 1 where the path is PCI Express."""
+    words = hardware["intra_node"]
+    stated = hardware.number("intra_node_gb_per_s") / 2.0
+    link = hardware.number("link_gb_per_s") / 2.0
+    fast = np.asarray([word in ("nvswitch", "nvlink", "neuronlink", "xgmi", "ici") for word in words])
+    rate = np.where(fast, np.where(np.isnan(stated), link, stated), np.nan)
+    pcie = np.isnan(rate)
+    rate = np.where(pcie, np.fmin(np.where(np.isnan(stated), pcie_rate, stated), pcie_rate), rate)
+    return rate * 1e9, pcie.astype(np.float64)
+
+
+def _reasons(hardware: Table, devices: Devices) -> list[str]:
+    """Why a row cannot be estimated at all, `""` when it can."""
+    column = hardware.column("trainable")
+    values = column.decode() if isinstance(column, Coded) else column
+    trainable = [str(value).strip().lower() not in ("false", "0", "0.0", "no") for value in values]
+    usable = np.isfinite(devices.memory_gib) & np.isfinite(devices.memory_rate) & (devices.memory_gib > 0)
+    reasons: list[str] = []
+    for position in range(hardware.n_rows):
+        if not trainable[position]:
+            reasons.append("not_trainable")
+        elif not devices.gemm_peak[position] > 0:
+            reasons.append("no_peak_for_precision")
+        elif not usable[position]:
+            reasons.append("unknown_memory")
+        else:
+            reasons.append("")
+    return reasons

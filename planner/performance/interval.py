@@ -1,0 +1,21 @@
+"""80 % intervals from grouped residuals of the measured rows; wider where measurements are thin."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from planner.performance.constants import Constants
+from planner.performance.work import Floats
+
+
+def log_spread(kind: str, thin: Floats, c: Constants) -> Floats:
+    """Half-width of the 80 % interval in log step time, shape of `thin`.
+
+    Args:
+        kind: model family.
+        thin: extra spread of the accelerator generation (0 where many rows were measured).
+        c: constants; `interval.<kind>` is the 80th percentile of the absolute log residual with whole sources left out.
+    """
+    base = c[f"interval.{kind}"]
+    result: Floats = np.sqrt(base * base + thin * thin)
+    return result

@@ -1,0 +1,126 @@
+"""Parallel layouts as arrays, and their enumeration within stated bounds.
+
+Bounds: tp powers of 2 up to the accelerators of a node; pp divisors of the layer count; cp 1 unless the sequence is
+long; dp the rest; micro-batch powers of 2 that divide a replica's batch, and that batch itself; ZeRO 0 (dp 1), 1 and 3.
+ZeRO-0 is left out where dp > 1: the same traffic, more memory and a longer optimizer step than ZeRO-1 make it never better.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from planner.performance.spec import LayoutPin
+from planner.performance.work import Floats
+
+MAX_TOKENS = 65536
+MAX_SAMPLES = 4096
+LONG_SEQUENCE = 32768
+MAX_CONTEXT = 8
+
+
+@dataclass(frozen=True)
+class Layouts:
+    """One row per candidate layout; `hardware` is the device row, `recompute` 0 none, 1 selective, 2 full."""
+
+    hardware: npt.NDArray[np.int64]
+    nodes: Floats
+    tp: Floats
+    pp: Floats
+    cp: Floats
+    ep: Floats
+    dp: Floats
+    zero: Floats
+    micro_batch: Floats
+    micro_batches: Floats
+    interleave: Floats
+    sequence_parallel: Floats
+    recompute: Floats
+
+    def take(self, index: npt.NDArray[np.int64]) -> Layouts:
+        """Return rows `index`."""
+        picked: dict[str, Any] = {field.name: getattr(self, field.name)[index] for field in fields(self)}
+        return Layouts(**picked)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of layouts."""
+        return len(self.hardware)
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What the enumeration may vary for one job."""
+
+    global_batch: int
+    sequence: int
+    layers: int
+    experts: int
+    sampled: bool
+    shardable: bool
+    pin: LayoutPin
+
+
+def divisors(number: int) -> list[int]:
+    """All divisors, ascending."""
+    return [d for d in range(1, number + 1) if number % d == 0]
+
+
+def _powers(limit: int) -> list[int]:
+    return [1 << k for k in range(max(limit, 1).bit_length()) if 1 << k <= limit]
+
+
+@lru_cache(maxsize=256)
+def grid(count: int, nodes: tuple[int, ...], bounds: Bounds) -> npt.NDArray[np.int64]:
+    """All valid layouts of nodes with `count` accelerators.
+
+    Returns:
+        int64 array of shape `(n_layouts, 8)`: index into `nodes`, tp, pp, cp, dp, zero, micro-batch, micro-batches.
+    """
+    pin = bounds.pin
+    tps = [pin.tensor_parallel] if pin.tensor_parallel else ([1] if bounds.sampled else _powers(count))
+    pps = (
+        [pin.pipeline_parallel]
+        if pin.pipeline_parallel
+        else ([1] if bounds.sampled else divisors(bounds.layers))
+    )
+    long = bounds.sequence >= LONG_SEQUENCE and not bounds.sampled
+    cps = [pin.context_parallel] if pin.context_parallel else (_powers(MAX_CONTEXT) if long else [1])
+    # Larger stages stop fitting any cap; 0 stands for "the replica's whole batch".
+    cap = MAX_SAMPLES if bounds.sampled else max(1, MAX_TOKENS // max(1, bounds.sequence))
+    batches = [pin.micro_batch] if pin.micro_batch else [*_powers(cap), 0]
+    zeros = [0, 1, 3] if pin.zero_stage is None else [pin.zero_stage]
+    axes = np.meshgrid(np.arange(len(nodes)), tps, pps, cps, batches, zeros, indexing="ij")
+    at, tp, pp, cp, mb, zero = (np.asarray(axis, dtype=np.int64).ravel() for axis in axes)
+    devices = np.asarray(nodes, dtype=np.int64)[at] * count
+    shard = tp * pp * cp
+    dp = devices // shard
+    ok = (dp >= 1) & (dp * shard == devices) & (tp <= devices)
+    replica = np.where(ok, bounds.global_batch // np.maximum(dp, 1), 0)
+    ok &= (replica >= 1) & (replica * dp == bounds.global_batch)
+    whole = mb == 0
+    mb = np.where(whole, replica, mb)
+    # The whole batch counts once, and only where it is no power of two already listed.
+    ok &= ~(whole & (((replica & (replica - 1)) == 0) | (replica > cap)))
+    ok &= (mb >= 1) & (replica % np.maximum(mb, 1) == 0)
+    if pin.zero_stage is None:
+        ok &= np.where(dp * cp == 1, zero == 0, (zero == 1) | ((zero == 3) & (pp == 1)))
+    keep = np.flatnonzero(ok)
+    columns = [at, tp, pp, cp, dp, zero, mb, replica // np.maximum(mb, 1)]
+    result = np.stack([column[keep] for column in columns], axis=1)
+    result.setflags(write=False)
+    return result
+
+
+def expert_parallel(experts: int, dp: Floats, count: Floats) -> Floats:
+    """Experts are spread over data-parallel ranks of one node: the greatest power of 2 within all three."""
+    if experts <= 1:
+        return np.ones(dp.shape)
+    limit = np.minimum(np.minimum(dp, count), float(experts))
+    power = 2.0 ** np.floor(np.log2(np.maximum(limit, 1.0)))
+    fits = (experts % power == 0) & (dp % power == 0)
+    return np.where(fits, power, 1.0)

@@ -1,0 +1,74 @@
+"""Costs of collective operations: ring and hierarchical algorithms over node and network links (alpha-beta model).
+
+Ring volumes: Thakur et al. 2005 (all-reduce 2(n-1)/n, reduce-scatter and all-gather (n-1)/n of the bytes).
+Link shares are nccl-tests-like bus-bandwidth figures, kept in the constants file.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from planner.performance.constants import Constants
+from planner.performance.device import Devices
+from planner.performance.work import Floats
+
+
+@dataclass(frozen=True)
+class Links:
+    """Usable one-direction rates in bytes/s and latencies in s, shape as `Devices`."""
+
+    intra: Floats
+    inter_node: Floats
+    intra_latency: Floats
+    inter_latency: Floats
+
+
+def build_links(devices: Devices, constants: Constants) -> Links:
+    """Turn nominal link speeds into usable ones."""
+    pcie = devices.pcie > 0
+    share = np.where(devices.rdma > 0, constants["link.rdma_ratio"], constants["link.tcp_ratio"])
+    return Links(
+        intra=devices.intra_rate
+        * np.where(pcie, constants["link.pcie_ratio"], constants["link.nvlink_ratio"]),
+        inter_node=devices.node_rate * share,
+        intra_latency=np.where(pcie, constants["link.pcie_latency_s"], constants["link.nvlink_latency_s"]),
+        inter_latency=np.where(
+            devices.rdma > 0, constants["link.rdma_latency_s"], constants["link.tcp_latency_s"]
+        ),
+    )
+
+
+def all_reduce_s(
+    volume: Floats, members: Floats, in_node: Floats, sharing: Floats, links: Links, passes: float = 2.0
+) -> Floats:
+    """Time of one all-reduce (`passes` 2) or of one all-gather or reduce-scatter (`passes` 1), in s.
+
+    Hierarchical: a ring of `in_node` members inside the node on the full `volume`, then a ring over `members / in_node`
+    nodes on each member's share; the node's network is shared by `sharing` accelerators that run it at the same time.
+
+    Args:
+        volume: bytes per accelerator before reduction.
+        members: accelerators in the group.
+        in_node: of these, how many sit in one node (>= 1).
+        sharing: accelerators per node that use the network at once.
+        links: usable rates.
+        passes: 2 for all-reduce, 1 for one-way collectives.
+    """
+    nodes = members / in_node
+    inside = passes * (in_node - 1.0) / in_node * volume / links.intra
+    across = passes * (nodes - 1.0) / nodes * (volume / in_node) * sharing / links.inter_node
+    across = np.where(nodes > 1.0, across, 0.0)
+    latency = passes * (
+        links.intra_latency * np.minimum(in_node - 1.0, 4.0)
+        + links.inter_latency * np.log2(np.maximum(nodes, 1.0))
+    )
+    return inside + across + latency
+
+
+def send_s(volume: Floats, crosses_node: Floats, sharing: Floats, links: Links) -> Floats:
+    """Time to hand `volume` bytes to the next pipeline stage, in s."""
+    inside = volume / links.intra + links.intra_latency
+    across = volume * sharing / links.inter_node + links.inter_latency
+    return np.where(crosses_node > 0, across, inside)

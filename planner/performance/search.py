@@ -1,0 +1,363 @@
+"""The best parallel layout per (hardware type, node count): exhaustive within the bounds of `layouts.grid`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from catalogs.table import Coded, Table
+from planner.performance import layouts as lay
+from planner.performance.constants import Constants, load_constants
+from planner.performance.device import Devices, build_devices
+from planner.performance.interval import log_spread
+from planner.performance.layouts import Bounds, Layouts
+from planner.performance.links import Links, build_links
+from planner.performance.memory import FULL, NONE, SELECTIVE, memory_gib
+from planner.performance.micro import Micro, sampled_micro, transformer_micro
+from planner.performance.spec import ModelSpec, TrainingSpec
+from planner.performance.step import COMPONENTS, Step, step_time
+from planner.performance.work import Floats, Work, build_work, is_sampled
+
+RECOMPUTE_WORDS = ("none", "selective", "full")
+_LEVELS = {"none": NONE, "selective": SELECTIVE, "full": FULL}
+_CHUNK = 16384
+_HARDWARE_NUMBERS = (
+    "accelerator_count", "accelerator_memory_gib", "memory_gib", "vcpus", "intra_node_gb_per_s", "internode_gbps",
+    "memory_gb_per_s", "fp32_tflops", "tf32_tflops", "fp16_tflops", "bf16_tflops", "fp8_tflops",
+    "achievable_bf16_tflops", "link_gb_per_s", "pcie_gen",
+)  # fmt: skip
+_HARDWARE_WORDS = ("intra_node", "rdma", "generation", "trainable")
+
+
+@dataclass(frozen=True)
+class Job:
+    """Everything that stays the same while layouts vary."""
+
+    model: ModelSpec
+    training: TrainingSpec
+    work: Work
+    devices: Devices
+    links: Links
+    constants: Constants
+    sampled: bool
+
+
+def build_job(
+    model: ModelSpec, training: TrainingSpec, hardware: Table, constants: Constants | None = None
+) -> Job:
+    """Prepare one job on some hardware rows."""
+    constants = constants or load_constants()
+    devices = build_devices(hardware, training, model.family.value, constants)
+    return Job(
+        model, training, build_work(model, training), devices, build_links(devices, constants), constants,
+        is_sampled(model),
+    )  # fmt: skip
+
+
+def estimate_shapes(
+    model: ModelSpec,
+    training: TrainingSpec,
+    hardware: Table,
+    node_counts: Sequence[int],
+    *,
+    max_accelerators: int | None = None,
+    constants: Constants | None = None,
+) -> Table:
+    """Find the fastest layout that fits for every hardware row and node count.
+
+    Args:
+        model: sizes of the model.
+        training: batch, sequence length, precision, stack class and pinned parts of the layout.
+        hardware: one row per instance type, columns as in `_HARDWARE_NUMBERS` and `_HARDWARE_WORDS`.
+        node_counts: cluster sizes to try, in nodes.
+        max_accelerators: larger clusters get the reason `too_many_accelerators`.
+        constants: the model's constants, the bundled ones by default.
+
+    Returns:
+        One row per (hardware row, node count), hardware-major: `hardware_row`, `nodes`, `fits`, `reason`, the layout,
+        step time in s with an 80 % interval, breakdown in s, memory in GiB.
+
+    Raises:
+        ValueError: when the model lacks a size that its family needs.
+    """
+    first, inverse = _distinct(hardware)
+    job = build_job(model, training, hardware.take(first), constants)
+    nodes = np.asarray(list(node_counts), dtype=np.int64)
+    best = _search(job, nodes, max_accelerators)
+    pair = (inverse[:, None] * len(nodes) + np.arange(len(nodes))[None, :]).ravel()
+    table = best.take(pair)
+    return table.with_columns(hardware_row=np.repeat(np.arange(hardware.n_rows, dtype=np.int64), len(nodes)))
+
+
+def estimate_layouts(
+    model: ModelSpec,
+    training: TrainingSpec,
+    hardware: Table,
+    layout: Layouts,
+    *,
+    constants: Constants | None = None,
+) -> Table:
+    """Estimate given layouts (row by row, `layout.hardware` points into `hardware`); nothing is searched.
+
+    Returns:
+        The columns of `estimate_shapes`, one row per layout; `fits` and `reason` tell whether it can run.
+    """
+    job = build_job(model, training, hardware, constants)
+    step = evaluate(job, layout)
+    need = _memory_at(job, layout)
+    reasons = job.devices.reason[layout.hardware].astype(object)
+    cross = (layout.nodes > 1) & ~np.isfinite(job.devices.node_rate[layout.hardware])
+    reasons[(reasons == "") & cross] = "unknown_link"
+    reasons[(reasons == "") & (need > available_gib(job)[layout.hardware])] = "out_of_memory"
+    return _table(job, layout, step, need, reasons)
+
+
+def available_gib(job: Job) -> Floats:
+    """Memory a framework can allocate per accelerator, GiB."""
+    return job.devices.memory_gib * job.constants["memory.usable_ratio"]
+
+
+def micro_of(job: Job, devices: Devices, tp: Floats, cp: Floats, micro_batch: Floats) -> Micro:
+    """Cost of one micro-batch, rows aligned with `devices`."""
+    stack, constants = job.training.stack, job.constants
+    if job.sampled:
+        return sampled_micro(job.work, devices, micro_batch, job.model.family.value, stack, constants)
+    return transformer_micro(job.work, devices, tp, cp, micro_batch, stack, constants)
+
+
+def evaluate(job: Job, layout: Layouts) -> Step:
+    """Step time of layouts."""
+    devices = job.devices.take(layout.hardware)
+    links = _take_links(job.links, layout.hardware)
+    micro = micro_of(job, devices, layout.tp, layout.cp, layout.micro_batch)
+    return step_time(job.work, devices, links, layout, micro, job.training.stack, job.constants)
+
+
+def _take_links(links: Links, index: npt.NDArray[np.int64]) -> Links:
+    return Links(
+        links.intra[index], links.inter_node[index], links.intra_latency[index], links.inter_latency[index]
+    )
+
+
+def _memory_at(job: Job, layout: Layouts) -> Floats:
+    """Needed memory at each row's own recompute level, GiB."""
+    levels = [
+        memory_gib(job.work, layout, level, job.sampled, job.constants) for level in (NONE, SELECTIVE, FULL)
+    ]
+    return np.choose(layout.recompute.astype(np.int64), levels)
+
+
+def _distinct(hardware: Table) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Rows that stand for all equal ones, and for each row the position of its representative."""
+    columns = [hardware.number(name) for name in _HARDWARE_NUMBERS]
+    for name in _HARDWARE_WORDS:
+        column = hardware.column(name)
+        codes = column.codes if isinstance(column, Coded) else np.asarray(column)
+        columns.append(np.asarray(codes, dtype=np.float64))
+    rows = np.stack([np.where(np.isnan(column), -1.0, column) for column in columns], axis=1)
+    seen: dict[bytes, int] = {}
+    first: list[int] = []
+    inverse = np.empty(len(rows), dtype=np.int64)
+    for position, row in enumerate(rows):
+        key = row.tobytes()
+        if key not in seen:
+            seen[key] = len(first)
+            first.append(position)
+        inverse[position] = seen[key]
+    return np.asarray(first, dtype=np.int64), inverse
+
+
+def _search(job: Job, nodes: npt.NDArray[np.int64], max_accelerators: int | None) -> Table:
+    """Best layout per (device row, node count), device-major."""
+    n_devices, n_nodes = len(job.devices.count), len(nodes)
+    reasons = np.full(n_devices * n_nodes, "", dtype=object)
+    best = _Best(n_devices * n_nodes)
+    bounds = Bounds(
+        job.training.global_batch, job.training.sequence_length, int(job.model.layers or 1),
+        int(job.model.experts or 1), job.sampled, True, job.training.layout,
+    )  # fmt: skip
+    counts = job.devices.count.astype(np.int64)
+    for count in np.unique(counts):
+        members = np.flatnonzero(counts == count)
+        _block_reasons(job, members, nodes, max_accelerators, reasons)
+        combos = lay.grid(int(count), tuple(int(n) for n in nodes), bounds)
+        listed = np.bincount(combos[:, 0], minlength=n_nodes) > 0
+        for device in members:
+            at = reasons[device * n_nodes : (device + 1) * n_nodes]
+            at[(at == "") & ~listed] = "batch_not_divisible"
+        _search_block(job, members, nodes, combos, reasons, best)
+    return _assemble(job, nodes, reasons, best)
+
+
+def _block_reasons(
+    job: Job,
+    members: npt.NDArray[np.int64],
+    nodes: npt.NDArray[np.int64],
+    max_accelerators: int | None,
+    reasons: npt.NDArray[np.object_],
+) -> None:
+    """Reasons that need no layout: the device's own, an unknown network, a cluster over the limit."""
+    for device in members:
+        for position, number in enumerate(nodes):
+            reason = job.devices.reason[device]
+            if not reason and number > 1 and not job.devices.node_rate[device] > 0:
+                reason = "unknown_link"
+            if not reason and max_accelerators and number * job.devices.count[device] > max_accelerators:
+                reason = "too_many_accelerators"
+            reasons[device * len(nodes) + position] = reason
+
+
+class _Best:
+    """The best layout found so far per (device row, node count)."""
+
+    def __init__(self, size: int) -> None:
+        self.time = np.full(size, np.inf)
+        self.layout = np.zeros((size, 9), dtype=np.int64)
+        self.least_need = np.full(size, np.inf)
+
+
+def _search_block(
+    job: Job,
+    members: npt.NDArray[np.int64],
+    nodes: npt.NDArray[np.int64],
+    combos: npt.NDArray[np.int64],
+    reasons: npt.NDArray[np.object_],
+    best: _Best,
+) -> None:
+    """Evaluate all combos on all members in chunks; memory first, time only for what fits."""
+    if not len(combos):
+        return
+    budget = available_gib(job)
+    needs, recompute = _needs(job, nodes, combos, float(job.devices.count[members[0]]))
+    for device in members:
+        open_nodes = reasons[device * len(nodes) : (device + 1) * len(nodes)] == ""
+        level = np.where(needs[0] <= budget[device], 0, np.where(needs[1] <= budget[device], 1, 2))
+        fits = (needs[2] <= budget[device]) & open_nodes[combos[:, 0]]
+        if recompute is not None:
+            level = np.full(level.shape, recompute)
+            fits = (needs[recompute] <= budget[device]) & open_nodes[combos[:, 0]]
+        slot = device * len(nodes) + combos[:, 0]
+        np.minimum.at(best.least_need, slot, needs[2 if recompute is None else recompute])
+        picked = np.flatnonzero(fits)
+        for start in range(0, len(picked), _CHUNK):
+            _score(job, int(device), nodes, combos, picked[start : start + _CHUNK], level, best)
+
+
+def _needs(
+    job: Job, nodes: npt.NDArray[np.int64], combos: npt.NDArray[np.int64], count: float
+) -> tuple[tuple[Floats, Floats, Floats], int | None]:
+    """Memory of each combo at the three recompute levels (the same for all devices of one count)."""
+    layout = _layout(job, nodes, combos, np.zeros(len(combos), dtype=np.int64), np.zeros(len(combos)), count)
+    none, selective, full = (
+        memory_gib(job.work, layout, level, job.sampled, job.constants) for level in (NONE, SELECTIVE, FULL)
+    )
+    pinned = job.training.layout.recompute
+    return (none, selective, full), (_LEVELS[pinned] if pinned else None)
+
+
+def _layout(
+    job: Job,
+    nodes: npt.NDArray[np.int64],
+    combos: npt.NDArray[np.int64],
+    device: npt.NDArray[np.int64],
+    recompute: Floats,
+    count: float,
+) -> Layouts:
+    at, tp, pp, cp, dp, zero, micro, number = (combos[:, k].astype(np.float64) for k in range(8))
+    ep = lay.expert_parallel(int(job.model.experts or 1), dp, np.full(dp.shape, count))
+    return Layouts(
+        device, nodes[at.astype(np.int64)].astype(np.float64), tp, pp, cp, ep, dp, zero, micro, number,
+        np.ones(dp.shape), (tp > 1).astype(np.float64), recompute,
+    )  # fmt: skip
+
+
+def _score(
+    job: Job,
+    device: int,
+    nodes: npt.NDArray[np.int64],
+    combos: npt.NDArray[np.int64],
+    picked: npt.NDArray[np.int64],
+    level: npt.NDArray[np.int64],
+    best: _Best,
+) -> None:
+    """Keep the fastest combo per node count; ties go to the earlier one (smaller tp, pp, micro-batch, ZeRO)."""
+    chosen = combos[picked]
+    rows = np.full(len(picked), device, dtype=np.int64)
+    layout = _layout(
+        job, nodes, chosen, rows, level[picked].astype(np.float64), float(job.devices.count[device])
+    )
+    total = evaluate(job, layout).total
+    order = np.lexsort((total, chosen[:, 0]))
+    heads = np.flatnonzero(np.r_[True, np.diff(chosen[order, 0]) != 0])
+    winners = order[heads]
+    slot = device * len(nodes) + chosen[winners, 0]
+    better = total[winners] < best.time[slot]
+    slot, winners = slot[better], winners[better]
+    best.time[slot] = total[winners]
+    best.layout[slot] = np.column_stack([chosen[winners], level[picked][winners]])
+
+
+def _assemble(job: Job, nodes: npt.NDArray[np.int64], reasons: npt.NDArray[np.object_], best: _Best) -> Table:
+    """Re-evaluate the winners once for the breakdown; rows without a layout get their reason."""
+    found = np.isfinite(best.time)
+    reasons[~found & (reasons == "")] = "out_of_memory"
+    rows = np.repeat(np.arange(len(job.devices.count), dtype=np.int64), len(nodes))
+    safe = best.layout.copy()
+    safe[~found] = (0, 1, 1, 1, 1, 0, 1, 1, 0)
+    safe[~found, 0] = np.tile(np.arange(len(nodes)), len(job.devices.count))[~found]
+    layout = _layout(job, nodes, safe[:, :8], rows, safe[:, 8].astype(np.float64), 1.0)
+    ep = lay.expert_parallel(int(job.model.experts or 1), layout.dp, job.devices.count[rows])
+    layout = Layouts(**{**layout.__dict__, "ep": ep})
+    step = evaluate(job, layout)
+    need = np.where(found, _memory_at(job, layout), best.least_need)
+    return _table(job, layout, step, np.where(np.isfinite(need), need, np.nan), reasons)
+
+
+def _table(job: Job, layout: Layouts, step: Step, need: Floats, reasons: npt.NDArray[np.object_]) -> Table:
+    """Put an evaluation into the contract's columns; times of rows that cannot run are NaN."""
+    fits = reasons == ""
+    blank = np.where(fits, 1.0, np.nan)
+    total = step.total * blank
+    spread = log_spread(job.model.family.value, job.devices.spread[layout.hardware], job.constants)
+    accelerators = layout.nodes * job.devices.count[layout.hardware]
+    peak = job.devices.gemm_peak[layout.hardware]
+    flops = job.work.flops_per_sample * job.training.global_batch
+    columns: dict[str, Any] = {
+        "hardware_row": layout.hardware,
+        "nodes": layout.nodes.astype(np.int64),
+        "fits": fits,
+        "reason": Coded.encode(str(reason) for reason in reasons),
+    }
+    for name in ("tp", "pp", "cp", "ep", "dp", "zero", "micro_batch", "micro_batches"):
+        column = np.where(fits, getattr(layout, name), 0).astype(np.int64)
+        columns[{"zero": "zero_stage", "micro_batches": "grad_accum"}.get(name, name)] = column
+    recompute = np.where(fits, layout.recompute, 0).astype(np.int32)
+    columns |= {
+        "recompute": Coded(recompute, RECOMPUTE_WORDS),
+        "step_time_s": total,
+        "step_time_low_s": np.minimum(
+            np.maximum(total * np.exp(-spread), flops / (accelerators * peak)), total
+        ),
+        "step_time_high_s": total * np.exp(spread),
+        "samples_per_s": job.training.global_batch / total,
+        "mfu": flops / (total * accelerators * peak),
+        "memory_needed_gib": need,
+        "memory_available_gib": available_gib(job)[layout.hardware],
+        "limited_by": _limits(step, fits),
+    }
+    columns |= {name: step.parts[name] * blank for name in COMPONENTS}
+    checkpoint = (job.work.weight_bytes[0] + job.work.opt_bytes[0]) * job.work.trainable_params[0] / 1024.0**3
+    columns["checkpoint_gib"] = np.full(layout.n_rows, checkpoint)
+    return Table(columns, length=layout.n_rows)
+
+
+def _limits(step: Step, fits: npt.NDArray[np.bool_]) -> Coded:
+    """The largest part of the step in one word."""
+    words = tuple(name.removesuffix("_s") for name in COMPONENTS)
+    stacked = np.stack([np.broadcast_to(step.parts[name], fits.shape) for name in COMPONENTS])
+    largest = np.argmax(np.where(np.isnan(stacked), -1.0, stacked), axis=0).astype(np.int32)
+    return Coded(np.where(fits, largest, len(words)).astype(np.int32), (*words, ""))

@@ -1,0 +1,164 @@
+"""From micro-batches to optimizer steps: pipeline, collectives, optimizer, data loading.
+
+Step = (m + (pp-1)/v) x t_stage + exposed synchronisation + optimizer + fixed (1F1B and interleaved schedules: Megatron-LM
+SC'21, arXiv 2104.04473), stretched where data loading is slower.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from planner.performance.constants import Constants
+from planner.performance.device import Devices
+from planner.performance.layouts import Layouts
+from planner.performance.links import Links, all_reduce_s, send_s
+from planner.performance.micro import Micro
+from planner.performance.work import Floats, Work
+
+COMPONENTS = (
+    "compute_s", "memory_bound_s", "tp_comm_s", "pp_comm_s", "bubble_s", "dp_comm_s", "optimizer_s",
+    "data_loading_s", "fixed_s",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Step:
+    """Seconds per optimizer step, split by cause; the parts sum to `total`."""
+
+    total: Floats
+    parts: dict[str, Floats]
+
+
+def _layer_comm_s(
+    work: Work, devices: Devices, layout: Layouts, micro: Micro, links: Links
+) -> tuple[Floats, Floats]:
+    """Tensor, context and expert parallel traffic of one layer's forward: (exposed by tp/ep, by cp), s."""
+    volume = micro.tokens * work.hidden * np.minimum(work.element_bytes, 4.0)
+    count = devices.count
+    one = np.ones(layout.tp.shape)
+    tensor = 2.0 * all_reduce_s(volume, layout.tp, np.minimum(layout.tp, count), count, links)
+    tensor = np.where(layout.tp > 1, tensor, 0.0)
+    ring = 2.0 * work.kv_width * micro.tokens * work.element_bytes * (layout.cp - 1.0)
+    room = np.maximum(count / layout.tp, one)
+    crosses = layout.cp > room
+    context = np.where(layout.cp > 1, send_s(ring, crosses.astype(np.float64), count, links), 0.0)
+    routed = 2.0 * work.routed * volume * (layout.ep - 1.0) / layout.ep / np.maximum(layout.tp, one)
+    experts = np.where(layout.ep > 1, routed / links.intra + 2.0 * links.intra_latency, 0.0)
+    return tensor + experts, context
+
+
+def _sync_s(
+    work: Work, devices: Devices, layout: Layouts, micro: Micro, links: Links, c: Constants
+) -> tuple[Floats, Floats]:
+    """Gradient and weight traffic over data-parallel ranks: (time per step, its hiding window), s."""
+    ranks = layout.dp * layout.cp
+    room = np.maximum(np.floor(devices.count / layout.tp), 1.0)
+    inside = np.minimum(ranks, room)
+    stage_layers = np.ceil(work.layers / layout.pp)
+    layer_params = (work.layer_params - work.expert_params + work.expert_params / layout.ep) / layout.tp
+    ends = work.embed_params / layout.tp / np.minimum(layout.pp, 2.0)
+    held = stage_layers * layer_params + ends
+    trained = np.where(work.lora > 0, work.trainable_params / (layout.tp * layout.pp), held)
+    once = all_reduce_s(trained * work.sync_bytes, ranks, inside, devices.count, links)
+    # FSDP gathers the weights twice and scatters the gradients once per micro-batch; a frozen model is only gathered.
+    passes = np.where(work.lora > 0, 2.0, 3.0)
+    gather = all_reduce_s(layer_params * work.element_bytes, ranks, inside, devices.count, links, 1.0)
+    sharded = layout.micro_batches * passes * (stage_layers + ends / np.maximum(layer_params, 1.0)) * gather
+    stage_forward = stage_layers * micro.forward
+    stage_backward = stage_layers * micro.backward
+    full = layout.zero >= 3
+    time = np.where(ranks > 1, np.where(full, sharded, once), 0.0)
+    window = np.where(full, layout.micro_batches * (stage_forward + stage_backward), stage_backward)
+    hidden = c["dp.overlap_ratio"] * window
+    exposed = np.maximum(time - hidden, c["dp.exposed_ratio"] * time)
+    return exposed, time
+
+
+def _optimizer_s(work: Work, devices: Devices, layout: Layouts, c: Constants) -> Floats:
+    """Reading and writing states, gradients and weights once, sharded from ZeRO-1 on."""
+    ranks = np.where(layout.zero >= 1, layout.dp * layout.cp, 1.0)
+    share = work.trainable_params / (layout.tp * layout.pp * ranks)
+    moved = share * (2.0 * work.opt_bytes + work.grad_bytes + work.weight_bytes)
+    result: Floats = moved / (devices.memory_rate * c["optimizer.bandwidth_ratio"])
+    return result
+
+
+def _loading_s(work: Work, devices: Devices, layout: Layouts, c: Constants) -> Floats:
+    """Time to read and decode one global batch: storage, network and CPU cores work at the same time, s."""
+    per_node = work.global_batch / layout.nodes
+    storage = c["data.storage_gb_per_s"] * 1e9
+    rate = np.fmin(storage, devices.node_rate * c["data.network_ratio"])
+    read = per_node * work.bytes_per_sample / rate
+    cores = np.where(np.isnan(devices.vcpus), 0.0, devices.vcpus) * c["data.cores_per_vcpu"]
+    known = (work.decode_rate > 0) & (cores > 0)
+    decode = np.where(known, per_node / np.maximum(work.decode_rate * cores, 1e-9), 0.0)
+    result: Floats = np.maximum(read, decode)
+    return result
+
+
+def step_time(
+    work: Work, devices: Devices, links: Links, layout: Layouts, micro: Micro, stack: str, c: Constants
+) -> Step:
+    """Time of one optimizer step; all arguments have (or broadcast to) the shape of `layout`."""
+    m, pp = layout.micro_batches, layout.pp
+    stage_layers = np.ceil(work.layers / pp)
+    full, selective = layout.recompute >= 2, layout.recompute == 1
+    again = np.where(full, micro.forward, np.where(selective, work.materialised * micro.attention, 0.0))
+    device_layer = micro.forward + micro.backward + again
+    passes = np.where(full, 3.0, 2.0)
+    tensor, context = _layer_comm_s(work, devices, layout, micro, links)
+    comm_layer = passes * tensor * c[f"tp.exposed.{stack}"] + 1.5 * passes * context * c["cp.exposed_ratio"]
+    stage = stage_layers * device_layer + micro.head
+    stage_comm = stage_layers * comm_layer
+    crosses = (layout.nodes > 1) & (layout.tp * layout.cp * layout.dp * 2.0 > devices.count)
+    volume = micro.tokens * work.hidden * work.element_bytes / layout.tp
+    send = np.where(pp > 1, 2.0 * send_s(volume, crosses.astype(np.float64), devices.count, links), 0.0)
+    send = send * layout.interleave * c["pp.exposed_ratio"]
+    bubble = (pp - 1.0) / layout.interleave * (stage + stage_comm + send) * c["pp.bubble_ratio"]
+    exposed, _ = _sync_s(work, devices, layout, micro, links, c)
+    bound = stage_layers * 3.0 * micro.memory + np.maximum(
+        stage - _busy(work, micro, stage_layers, again), 0.0
+    )
+    bound = np.minimum(bound, stage)
+    waiting = c["straggler.per_doubling"] * np.log2(layout.nodes) * m * stage
+    parts = {
+        "compute_s": m * (stage - bound),
+        "memory_bound_s": m * bound,
+        "tp_comm_s": m * stage_comm,
+        "pp_comm_s": m * send,
+        "bubble_s": bubble,
+        "dp_comm_s": exposed + waiting,
+        "optimizer_s": _optimizer_s(work, devices, layout, c),
+        "fixed_s": np.broadcast_to(c[f"fixed.step_s.{stack}"], m.shape),
+    }
+    return _finish(work, devices, layout, parts, c)
+
+
+def _busy(work: Work, micro: Micro, stage_layers: Floats, again: Floats) -> Floats:
+    """Device time of a stage that is not launch floor: what the roofline alone would give, s."""
+    gemm_factor = np.where(work.lora > 0, 2.0, 3.0)
+    attention = np.where(work.materialised > 0, 3.0, 3.5) * micro.attention
+    result: Floats = (
+        stage_layers * (gemm_factor * micro.gemm + attention + 3.0 * micro.memory + again) + micro.head
+    )
+    return result
+
+
+def _finish(work: Work, devices: Devices, layout: Layouts, parts: dict[str, Floats], c: Constants) -> Step:
+    """Apply the learned factor, clip at the roofline, add what data loading exceeds the step by."""
+    parts = {name: part * devices.multiplier for name, part in parts.items()}
+    total: Floats = sum(parts.values(), np.zeros(layout.nodes.shape))
+    accelerators = layout.nodes * devices.count
+    ideal = (
+        work.flops_per_sample
+        * work.global_batch
+        / (accelerators * np.maximum(devices.gemm_peak, devices.attn_peak))
+    )
+    short = np.maximum(ideal - total, 0.0)
+    parts["compute_s"] = parts["compute_s"] + short
+    total = total + short
+    loading = np.maximum(_loading_s(work, devices, layout, c) - total, 0.0)
+    parts["data_loading_s"] = loading
+    return Step(total + loading, parts)

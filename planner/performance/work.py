@@ -1,0 +1,244 @@
+"""What one training step asks of a device: sizes, FLOPs and bytes derived from the model and training specs.
+
+All counts are arrays that broadcast, so that one model (search) and many models (benchmark rows) take the same path.
+Formulas: Megatron-LM SC'21 (arXiv 2104.04473) for FLOPs, Korthikanti et al. 2022 (arXiv 2205.05198) for activations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from planner.performance.spec import ModelFamily, ModelSpec, TrainingSpec
+
+Floats = npt.NDArray[np.float64]
+
+PRECISION_GROUP = {"fp32": "fp32", "tf32": "tf32", "fp16": "half", "bf16": "half", "fp8": "fp8"}
+# Bytes of optimizer state per trainable parameter in fp32; unknown optimizers count as two moments.
+OPTIMIZER_STATE_BYTES = {"sgd": 4.0, "momentum": 4.0, "lion": 4.0, "adafactor": 0.1, "adamw8bit": 2.0}
+_SAMPLED = (ModelFamily.CNN, ModelFamily.VIT, ModelFamily.DIFFUSION)
+
+
+@dataclass(frozen=True)
+class Work:
+    """One training job in numbers, each of shape `(1,)` or `(n,)`.
+
+    Lengths in tokens, widths in elements, `*_params` in parameters. `sampled` jobs (CNN, ViT, diffusion) carry
+    `forward_flops` and `activations` per sample; transformers carry dimensions.
+
+    Attributes:
+        layer_params: matmul parameters of one layer, all experts.
+        layer_active_params: those that one token passes.
+        expert_params: the routed experts' share of `layer_params`.
+        head_params: parameters of the output projection (FLOPs); `embed_params` of all embedding copies (memory).
+        act_replicated_bytes, act_split_bytes: saved activation bytes per token and layer, not split / split by tp.
+        routed: experts each token is sent to, 0 for dense models.
+        flops_per_sample: model FLOPs of forward and backward, without recompute.
+        causal: share of the score matrix that is computed (0.5 causal, 1 full).
+        materialised: 1 when attention scores go through memory, 0 for fused (flash) attention.
+        weight_bytes, grad_bytes, opt_bytes: memory per parameter; `opt_bytes` is what ZeRO-1 shards.
+    """
+
+    layers: Floats
+    hidden: Floats
+    heads: Floats
+    attn_width: Floats
+    kv_width: Floats
+    seq: Floats
+    vocab: Floats
+    params: Floats
+    trainable_params: Floats
+    layer_params: Floats
+    layer_active_params: Floats
+    expert_params: Floats
+    expert_ratio: Floats
+    moe_width: Floats
+    routed: Floats
+    flops_per_sample: Floats
+    head_params: Floats
+    embed_params: Floats
+    act_replicated_bytes: Floats
+    act_split_bytes: Floats
+    causal: Floats
+    materialised: Floats
+    lora: Floats
+    element_bytes: Floats
+    weight_bytes: Floats
+    grad_bytes: Floats
+    opt_bytes: Floats
+    sync_bytes: Floats
+    forward_flops: Floats
+    activations: Floats
+    is_vit: Floats
+    global_batch: Floats
+    bytes_per_sample: Floats
+    decode_rate: Floats
+
+    def take(self, index: npt.NDArray[np.int64]) -> Work:
+        """Rows `index` of arrays with more than one row; single values stay as they are."""
+        picked: dict[str, Any] = {}
+        for field in fields(self):
+            value = getattr(self, field.name)
+            picked[field.name] = value if value.shape[0] == 1 else value[index]
+        return Work(**picked)
+
+
+def is_sampled(model: ModelSpec) -> bool:
+    """True when the model is counted by FLOPs and activations per sample instead of transformer dimensions."""
+    return model.family in _SAMPLED
+
+
+def build_work(model: ModelSpec, training: TrainingSpec) -> Work:
+    """Turn one model and training spec into a `Work` of one row.
+
+    Raises:
+        ValueError: when a size that the family needs is missing; the message names it.
+    """
+    return stack_work([(model, training)])
+
+
+def stack_work(jobs: Sequence[tuple[ModelSpec, TrainingSpec]]) -> Work:
+    """Stack many jobs, shape `(n_jobs,)` per field."""
+    rows = [{**_state(model, training), **_sizes(model, training)} for model, training in jobs]
+    return Work(**{f.name: np.asarray([row[f.name] for row in rows], dtype=np.float64) for f in fields(Work)})
+
+
+def _sizes(model: ModelSpec, training: TrainingSpec) -> dict[str, float]:
+    return _sampled_sizes(model) if is_sampled(model) else _transformer_sizes(model, training)
+
+
+def _require(model: ModelSpec, **sizes: float | None) -> None:
+    missing = [name for name, value in sizes.items() if not value]
+    if missing:
+        raise ValueError(
+            f"model {model.name!r}: {', '.join(missing)} must be given for family {model.family.value!r}"
+        )
+
+
+def _state(model: ModelSpec, training: TrainingSpec) -> dict[str, float]:
+    """Bytes per parameter as Megatron-LM's README table counts them; LoRA trains only its adapters."""
+    half = PRECISION_GROUP[training.precision] in ("half", "fp8")
+    states = OPTIMIZER_STATE_BYTES.get(training.optimizer.lower(), 8.0)
+    if not half:
+        weight, grad, opt = 4.0, 4.0, states
+    elif training.precision == "fp16":
+        weight, grad, opt = 2.0, 2.0, 8.0 + states
+    else:
+        weight, grad, opt = 2.0, 4.0, 4.0 + states
+    return {
+        "params": model.params,
+        "trainable_params": _lora_params(model, training.lora_rank) if training.lora_rank else model.params,
+        "lora": 1.0 if training.lora_rank else 0.0,
+        "element_bytes": 2.0 if half else 4.0,
+        "weight_bytes": weight,
+        "grad_bytes": grad,
+        "opt_bytes": opt,
+        "sync_bytes": 2.0 if half else 4.0,
+        "global_batch": float(training.global_batch),
+        "seq": float(training.sequence_length),
+        "bytes_per_sample": training.bytes_per_sample or 0.0,
+        "decode_rate": training.decode_samples_per_s_per_core or 0.0,
+        "is_vit": 1.0 if model.family is ModelFamily.VIT else 0.0,
+        "materialised": 1.0 if training.attention == "materialised" else 0.0,
+    }
+
+
+def _lora_params(model: ModelSpec, rank: int) -> float:
+    """Adapters on the four attention projections: rank x (inputs + outputs) per layer."""
+    if not (model.layers and model.hidden):
+        return 0.01 * model.params
+    q_width, kv_width = _attention_widths(model)
+    return float(model.layers * rank * (4 * model.hidden + 2 * q_width + 2 * kv_width))
+
+
+def _attention_widths(model: ModelSpec) -> tuple[float, float]:
+    assert model.hidden is not None
+    heads = model.heads or max(1, model.hidden // 64)
+    head_dim = model.head_dim or model.hidden / heads
+    return float(heads * head_dim), float((model.kv_heads or heads) * head_dim)
+
+
+def _sampled_sizes(model: ModelSpec) -> dict[str, float]:
+    flops = model.forward_flops_per_sample
+    _require(model, params=model.params, forward_flops_per_sample=flops)
+    assert flops is not None
+    # Activation elements per forward FLOP of ResNet-50 stand in when a model gives none.
+    activations = model.activations_per_sample or flops * 1.4e-3
+    zero = dict.fromkeys(
+        (f.name for f in fields(Work) if f.name not in _STATE_FIELDS),
+        0.0,
+    )
+    return {
+        **zero,
+        "layers": float(model.layers or 1),
+        "hidden": 1024.0,
+        "heads": 1.0,
+        "causal": 1.0,
+        "layer_params": model.params / float(model.layers or 1),
+        "expert_ratio": 1.0,
+        "moe_width": 1024.0,
+        "flops_per_sample": 3.0 * flops,
+        "forward_flops": flops,
+        "activations": activations,
+    }
+
+
+def _transformer_sizes(model: ModelSpec, training: TrainingSpec) -> dict[str, float]:
+    _require(model, params=model.params, layers=model.layers, hidden=model.hidden)
+    assert model.layers is not None and model.hidden is not None
+    layers, hidden, vocab = float(model.layers), float(model.hidden), float(model.vocab or 0)
+    q_width, kv_width = _attention_widths(model)
+    embed = vocab * hidden * (1.0 if model.tied_embeddings or model.architecture != "decoder" else 2.0)
+    embed = min(embed, 0.9 * model.params)
+    layer = (model.params - embed) / layers
+    active_total = model.active_params or model.params
+    layer_active = (active_total - embed) / layers if model.experts else layer
+    experts = float(model.experts or 1)
+    per_token = float(model.experts_per_token or 1)
+    ffn = float(model.moe_ffn or model.ffn or 4 * hidden) if model.experts else float(model.ffn or 4 * hidden)
+    matrices = 3.0 if model.gated_mlp else 2.0
+    expert_params = min(layer * 0.98, matrices * hidden * ffn * experts) if model.experts else 0.0
+    mlp_acts = (
+        (6.0 if model.gated_mlp else 4.0) * ffn * (per_token + model.shared_experts if model.experts else 1.0)
+    )
+    scale = 1.0 if PRECISION_GROUP[training.precision] in ("half", "fp8") else 2.0
+    causal = 0.5 if model.architecture == "decoder" else 1.0
+    passes = 4.0 if training.lora_rank else 6.0
+    seq = float(training.sequence_length)
+    flops = seq * (
+        passes * (layers * max(layer_active, 1.0) + vocab * hidden) + 12.0 * causal * layers * q_width * seq
+    )
+    return {
+        "layers": layers,
+        "hidden": hidden,
+        "heads": float(model.heads or max(1, model.hidden // 64)),
+        "attn_width": q_width,
+        "kv_width": kv_width,
+        "vocab": vocab,
+        "layer_params": layer,
+        "layer_active_params": max(layer_active, 1.0),
+        "expert_params": expert_params,
+        "expert_ratio": experts / per_token,
+        "moe_width": ffn if model.experts else hidden,
+        "routed": per_token if model.experts else 0.0,
+        "flops_per_sample": flops,
+        "head_params": vocab * hidden,
+        "embed_params": embed,
+        "act_replicated_bytes": scale * 10.0 * hidden,
+        "act_split_bytes": scale * (4.0 * q_width + 4.0 * kv_width + mlp_acts),
+        "causal": causal,
+        "forward_flops": 0.0,
+        "activations": 0.0,
+    }
+
+
+_STATE_FIELDS = frozenset(
+    {
+        "params", "trainable_params", "lora", "element_bytes", "weight_bytes", "grad_bytes", "opt_bytes", "sync_bytes",
+        "global_batch", "seq", "bytes_per_sample", "decode_rate", "is_vit", "materialised",
+    }
+)  # fmt: skip
