@@ -1,0 +1,284 @@
+"""The command line: a click group that imports a command's module only when that command runs.
+
+`planner --help` must stay instant, so this file imports click and nothing heavier, and the one-line helps
+live in `COMMANDS` beside the place each command is found. Standard output carries the answer only; messages
+go to standard error. `main` is the single place where an exception becomes a message and an exit code.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+import planner
+
+PROGRAM = "planner"
+EXIT_INTERNAL = 1
+EXIT_INTERRUPTED = 130  # 128 + SIGINT, as a shell reports it
+EXIT_BROKEN_PIPE = 141  # 128 + SIGPIPE
+
+
+@dataclass(frozen=True)
+class CommandSpec:
+    """Where a command lives, and the line `planner --help` shows without importing it."""
+
+    module: str
+    attribute: str
+    help: str
+
+
+COMMANDS: dict[str, CommandSpec] = {
+    "optimize": CommandSpec("planner.commands.optimize", "optimize", "Find the cheapest feasible plan."),
+    "verify": CommandSpec("planner.commands.verify", "verify", "Re-check a saved plan in exact arithmetic."),
+    "explain": CommandSpec(
+        "planner.commands.explain", "explain", "Say why a plan was chosen, or a type was not."
+    ),
+    "catalog": CommandSpec(
+        "planner.commands.catalog", "catalog", "List, show and check prices and machines."
+    ),
+    "schema": CommandSpec("planner.commands.schema", "schema", "Print the JSON Schema of a workload file."),
+    "config": CommandSpec(
+        "planner.commands.config", "config", "Show each setting, its value and its origin."
+    ),
+}
+
+
+@dataclass
+class Session:
+    """What the global options said; every command's context finds it as its `obj`."""
+
+    verbosity: int = 0
+
+    @property
+    def quiet(self) -> bool:
+        """True when only errors may be written to standard error."""
+        return self.verbosity < 0
+
+
+class _BrokenStdoutError(Exception):
+    """The reader of standard output went away."""
+
+
+def _set_verbosity(ctx: click.Context, param: click.Parameter, value: Any) -> None:
+    session = ctx.find_object(Session)
+    if session is None or not value:
+        return
+    session.verbosity = -1 if param.name == "quiet" else int(value)
+
+
+def _message_options() -> list[click.Parameter]:
+    return [
+        click.Option(
+            ["-q", "--quiet"],
+            is_flag=True,
+            expose_value=False,
+            callback=_set_verbosity,
+            help="Errors only on stderr.",
+        ),
+        click.Option(
+            ["-v", "--verbose"],
+            count=True,
+            expose_value=False,
+            callback=_set_verbosity,
+            help="More detail; -vv adds debug logs.",
+        ),
+    ]
+
+
+def _accept_message_options(command: click.Command) -> click.Command:
+    """Let `-q` and `-v` stand after the command as well as before it."""
+    taken = {name for param in command.params for name in param.opts}
+    command.params.extend(p for p in _message_options() if taken.isdisjoint(p.opts))
+    if isinstance(command, click.Group):
+        for child in command.commands.values():
+            _accept_message_options(child)
+    return command
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported when they are used."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        """Return the command names in the order of `COMMANDS`."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's signature
+        """Import and return a command; None where there is none of that name."""
+        if cmd_name in self.commands:
+            return self.commands[cmd_name]
+        spec = COMMANDS.get(cmd_name)
+        if spec is None:
+            return None
+        command = getattr(importlib.import_module(spec.module), spec.attribute)
+        if not isinstance(command, click.Command):
+            raise TypeError(f"{spec.module}:{spec.attribute} is not a click command")
+        self.commands[cmd_name] = _accept_message_options(command)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command named by `args`, with a suggestion where the name is a near miss."""
+        name = args[0]
+        if name not in COMMANDS and not name.startswith("-") and not ctx.resilient_parsing:
+            raise click.UsageError(f"No such command {name!r}.{_did_you_mean(name)}", ctx=ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's signature
+        """Write the command table from `COMMANDS`, importing none of them."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, spec.help) for name, spec in COMMANDS.items()])
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; a reader that went away is told apart from other input/output errors."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError as error:
+            raise _BrokenStdoutError from error
+
+
+def _did_you_mean(name: str) -> str:
+    import difflib
+
+    close = difflib.get_close_matches(name.lower(), COMMANDS, n=1, cutoff=0.5)
+    return f" Did you mean {close[0]!r}?" if close else f" There are: {', '.join(COMMANDS)}."
+
+
+@click.group(
+    cls=LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    params=_message_options(),
+    epilog="Exit codes: 0 plan found, 1 internal error, 2 invalid input, 3 infeasible, 4 catalog, "
+    "5 gate exceeded, 6 time limit without a plan.",
+)
+@click.version_option(planner.__version__, prog_name=PROGRAM, message="%(prog)s %(version)s")
+@click.pass_context
+def root(ctx: click.Context) -> None:
+    """Plan what to train on: the cheapest feasible cluster for a workload, with proof."""
+    from planner.config import command_defaults, load_settings
+
+    ctx.default_map = dict.fromkeys(COMMANDS, command_defaults(load_settings()))
+
+
+def _configure_logging(verbosity: int) -> Any:
+    """Attach the one log handler of the program and return it; None where the default suits."""
+    if verbosity == 0:
+        return None  # warnings reach stderr through logging's own last resort, and the import is saved
+    import logging
+
+    level = logging.ERROR if verbosity < 0 else logging.INFO if verbosity == 1 else logging.DEBUG
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter("%(levelname)s %(name)s: %(message)s"))
+    handler.setLevel(level)
+    logging.getLogger().addHandler(handler)
+    for package in (PROGRAM, "catalogs", "solvers"):
+        logging.getLogger(package).setLevel(level)
+    return handler
+
+
+def _printable(text: str) -> str:
+    """Escape control characters, which a hostile input file could use to rewrite the terminal."""
+    return "".join(c if c.isprintable() or c in "\n\t" else c.encode("unicode_escape").decode() for c in text)
+
+
+def _fail(message: str, code: int) -> int:
+    click.echo(f"error: {_printable(message)}", err=True)
+    return code
+
+
+def _exit_code_of(error: Exception) -> int | None:
+    """Return the exit code of an error with a message for the user; None for a defect of ours."""
+    from catalogs.errors import CatalogError, CatalogInputError
+    from planner.errors import CatalogError as PlannerCatalogError
+    from planner.errors import InputError, PlannerError
+
+    if isinstance(error, PlannerError):
+        return error.exit_code
+    if isinstance(error, CatalogInputError):
+        return InputError.exit_code
+    if isinstance(error, CatalogError):
+        return PlannerCatalogError.exit_code
+    return None
+
+
+def _report(error: Exception, session: Session) -> int:
+    code = _exit_code_of(error)
+    if session.verbosity > 0:
+        import traceback
+
+        if code is None or session.verbosity > 1:
+            click.echo("".join(traceback.format_exception(error)), err=True, nl=False)
+    if code is not None:
+        return _fail(str(error), code)
+    hint = "" if session.verbosity > 0 else "; run with -v for the traceback"
+    return _fail(f"internal error: {type(error).__name__}: {error}{hint}", EXIT_INTERNAL)
+
+
+def _abandon_stdout() -> int:
+    """Point standard output at nothing, so that the interpreter's last flush does not complain."""
+    with contextlib.suppress(OSError, ValueError):  # not a real file, as in a test: nothing is left to flush
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return EXIT_BROKEN_PIPE
+
+
+def _complete_shell() -> int | None:
+    """Answer a shell-completion request; None where there is none."""
+    instruction = os.environ.get(f"_{PROGRAM.upper()}_COMPLETE")
+    if not instruction:
+        return None
+    from click.shell_completion import shell_complete
+
+    return shell_complete(root, {}, PROGRAM, f"_{PROGRAM.upper()}_COMPLETE", instruction)
+
+
+def _run(arguments: list[str], session: Session) -> int:
+    handler = None
+    try:
+        with root.make_context(PROGRAM, arguments, obj=session) as ctx:
+            handler = _configure_logging(session.verbosity)
+            answer = root.invoke(ctx)
+        return int(answer) if isinstance(answer, int) else 0
+    finally:
+        if handler is not None:
+            import logging
+
+            logging.getLogger().removeHandler(handler)
+        try:
+            sys.stdout.flush()
+        except BrokenPipeError as error:
+            raise _BrokenStdoutError from error
+
+
+def main(args: Sequence[str] | None = None) -> int:
+    """Run the program and return its exit code.
+
+    Args:
+        args: arguments after the program's name; the process's own when None.
+    """
+    completed = _complete_shell()
+    if completed is not None:
+        return completed
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")  # an ASCII terminal must not end in a traceback
+    session = Session()
+    try:
+        return _run(list(sys.argv[1:] if args is None else args), session)
+    except click.exceptions.Exit as stop:
+        return int(stop.exit_code)
+    except click.ClickException as error:
+        error.show(sys.stderr)
+        return int(error.exit_code)
+    except _BrokenStdoutError:
+        return _abandon_stdout()
+    except (KeyboardInterrupt, EOFError, click.Abort):
+        return _fail("interrupted", EXIT_INTERRUPTED)
+    except Exception as error:  # noqa: BLE001 - the last resort: every defect becomes a message
+        return _report(error, session)

@@ -1,0 +1,125 @@
+"""CSV: one flat row per chosen line, baseline and alternative, safe to open in a spreadsheet."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from decimal import Decimal
+
+from planner.plan import Plan, PlanLine, Summary
+
+COLUMNS = (
+    "row",
+    "rank",
+    "workload",
+    "status",
+    "provider",
+    "region",
+    "zone",
+    "instance_type",
+    "accelerator",
+    "accelerators",
+    "purchase_option",
+    "option_variant",
+    "nodes",
+    "hours",
+    "price_per_hour",
+    "price_currency",
+    "cost_usd",
+    "delta_cost_usd",
+    "delta_hours",
+    "throughput_per_s",
+    "price_basis",
+    "price_as_of",
+    "price_source",
+    "flags",
+    "offer_id",
+)
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
+
+Cell = str | int | float | Decimal | None
+
+
+def render(plan: Plan, *, width: int, color: bool, verbose: bool) -> str:
+    """Render `plan` as CSV with a header, comma separated, lines ending in a newline."""
+    del width, color, verbose  # data formats are always complete
+    rows: list[dict[str, Cell]] = [_line(line, rank) for rank, line in enumerate(plan.lines, start=1)]
+    if plan.savings is not None and plan.savings.baseline is not None:
+        rows.append(_summary("baseline", None, plan.savings.baseline))
+    rows += [_summary("alternative", rank, item) for rank, item in enumerate(plan.alternatives, start=2)]
+    if plan.status == "infeasible":
+        found = [item.best for item in plan.relaxations if item.best is not None]
+        rows += [_summary("relaxation", rank, item) for rank, item in enumerate(found, start=1)]
+        rows = rows or [{"row": "infeasible"}]
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for row in rows:
+        row |= {"workload": plan.workload, "status": plan.status}
+        writer.writerow([_cell(row.get(name)) for name in COLUMNS])
+    return out.getvalue()
+
+
+def _line(line: PlanLine, rank: int) -> dict[str, Cell]:
+    return {
+        "row": "line",
+        "rank": rank,
+        "provider": line.provider,
+        "region": line.region,
+        "zone": line.zone,
+        "instance_type": line.instance_type,
+        "accelerator": line.accelerator,
+        "accelerators": line.accelerators,
+        "purchase_option": line.purchase_option,
+        "option_variant": line.option_variant,
+        "nodes": line.nodes,
+        "hours": line.billed_hours,
+        "price_per_hour": line.price_per_hour,
+        "price_currency": line.currency,
+        "cost_usd": line.cost_usd,
+        "delta_cost_usd": Decimal(0),
+        "delta_hours": 0,
+        "throughput_per_s": line.throughput_per_s,
+        "price_basis": line.price_basis,
+        "price_as_of": line.price_as_of,
+        "price_source": line.price_source,
+        "flags": ";".join(line.flags),
+        "offer_id": line.offer_id,
+    }
+
+
+def _summary(kind: str, rank: int | None, item: Summary) -> dict[str, Cell]:
+    return {
+        "row": kind,
+        "rank": rank,
+        "provider": item.provider,
+        "region": item.region,
+        "zone": item.zone,
+        "instance_type": item.instance_type,
+        "accelerator": item.accelerator,
+        "accelerators": item.accelerators,
+        "purchase_option": item.purchase_option,
+        "option_variant": item.option_variant,
+        "nodes": item.nodes,
+        "hours": item.hours,
+        "cost_usd": item.cost_usd,
+        "delta_cost_usd": item.delta_cost_usd,
+        "delta_hours": item.delta_hours,
+        "price_as_of": item.price_as_of,
+        "flags": ";".join(item.flags),
+    }
+
+
+def _cell(value: Cell) -> str:
+    """Return a cell's text; text that a spreadsheet would run is quoted, numbers stay numbers."""
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        text = value.encode("utf-8", "backslashreplace").decode()  # a lone surrogate cannot be written
+        return f"'{text}" if text.lstrip(" ").startswith(_FORMULA_STARTS) else text
+    if not math.isfinite(value):
+        return ""
+    if isinstance(value, Decimal):
+        return format(value, "f")
+    return f"{float(value):.12g}" if isinstance(value, float) else str(int(value))

@@ -1,0 +1,108 @@
+"""Numbers as people read them: separators, sensible digits, money to the cent, `unknown` for unknown."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime
+from decimal import ROUND_HALF_EVEN, Decimal
+
+UNKNOWN = "unknown"
+_CENT = Decimal("0.01")
+
+
+def amount(value: Decimal | None) -> str:
+    """Format an amount to the cent, without a currency sign: `1,234.50`."""
+    if value is None or not value.is_finite():
+        return UNKNOWN
+    rounded = value.quantize(_CENT, rounding=ROUND_HALF_EVEN)
+    return f"{abs(rounded) if rounded == 0 else rounded:,.2f}"
+
+
+def usd(value: Decimal | None) -> str:
+    """Format US dollars to the cent: `$1,234.50`, `-$3.00`."""
+    text = amount(value)
+    if text == UNKNOWN:
+        return text
+    return f"-${text[1:]}" if text.startswith("-") else f"${text}"
+
+
+def usd_change(value: Decimal | None) -> str:
+    """Format a difference in US dollars with its sign: `+$12.00`, `-$3.00`, `$0.00`."""
+    text = usd(value)
+    return text if value is None or text in (UNKNOWN, "$0.00") or text.startswith("-") else f"+{text}"
+
+
+def price(value: Decimal, currency: str = "USD") -> str:
+    """Format a unit price with two to four decimals, more where it is tiny: `$32.7726`, `CNY 34.742`."""
+    if not value.is_finite():
+        return UNKNOWN
+    places = 4
+    if value and abs(value) < Decimal("0.01"):
+        places = min(12, 2 - value.adjusted())  # three significant digits
+    text = f"{value:,.{places}f}"
+    whole, _, decimals = text.partition(".")
+    decimals = decimals.rstrip("0").ljust(2, "0")
+    sign = "$" if currency == "USD" else f"{currency} "
+    return f"{sign}{whole}.{decimals}"
+
+
+def number(value: float | Decimal | None, digits: int = 3) -> str:
+    """Format a quantity to `digits` significant digits, its whole part in full: `12,346`, `0.0123`."""
+    if value is None or not math.isfinite(value):
+        return UNKNOWN
+    value = float(value)
+    if value == 0:
+        return "0"
+    places = max(0, digits - 1 - math.floor(math.log10(abs(value))))
+    text = f"{value:,.{min(places, 12)}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def hours(value: float | Decimal | None) -> str:
+    """Format hours without the unit: two decimals below ten, one below a thousand, then none."""
+    if value is None or not math.isfinite(value):
+        return UNKNOWN
+    value = float(value)
+    places = 2 if abs(value) < 9.995 else 1 if abs(value) < 999.95 else 0
+    text = f"{value:,.{places}f}"
+    return text.lstrip("-") if not text.strip("-0.,") else text
+
+
+def hours_change(value: float | None) -> str:
+    """Format a difference in hours with its sign."""
+    text = hours(value)
+    return text if text == UNKNOWN or text.startswith("-") or not text.strip("0.,") else f"+{text}"
+
+
+def days_of(value: float | None) -> str:
+    """Return ` (12.3 days)` for spans of three days and more, else an empty text."""
+    if value is None or not math.isfinite(value) or value < 72:
+        return ""
+    return f" ({value / 24:,.1f} days)"
+
+
+def percent(ratio: float | None, digits: int = 1) -> str:
+    """Format a ratio as a percentage: `37.5 %`; a shortfall never rounds up to 100 %."""
+    if ratio is None or not math.isfinite(ratio):
+        return UNKNOWN
+    text = f"{ratio * 100:.{digits}f}"
+    if ratio < 1 and float(text) >= 100:
+        text = f"{100 - 10**-digits:.{digits}f}"
+        return f">{text} %"
+    return f"{text.lstrip('-') if float(text) == 0 else text} %"
+
+
+def moment(text: str | None) -> str:
+    """Format an ISO moment as `2026-12-01 08:00 UTC`; a date, or what is not a moment, stays as it is."""
+    if not text:
+        return UNKNOWN
+    if len(text) <= 10:
+        return text
+    try:
+        parsed = datetime.fromisoformat(text)
+    except ValueError:
+        return text
+    if parsed.tzinfo is not None:
+        parsed = parsed.astimezone(UTC)
+        return f"{parsed:%Y-%m-%d %H:%M} UTC"
+    return f"{parsed:%Y-%m-%d %H:%M}"

@@ -1,0 +1,78 @@
+"""Text for a terminal or a pipe: no frame, aligned columns, no line wider than asked."""
+
+from __future__ import annotations
+
+from planner.plan import Plan
+from planner.render.build import build_document
+from planner.render.document import Block, Facts, Grid, Notes
+from planner.render.text import GAP, clean, columns, display_width, pad, wrap
+
+_MIN_WIDTH = 40
+_MAX_LABEL = 20
+_BOLD, _DIM, _RED, _GREEN, _YELLOW, _RESET = (
+    "\x1b[1m",
+    "\x1b[2m",
+    "\x1b[31m",
+    "\x1b[32m",
+    "\x1b[33m",
+    "\x1b[0m",
+)
+
+
+class _Paint:
+    """Colours whole lines, so that codes never disturb a width."""
+
+    def __init__(self, enabled: bool) -> None:
+        self._enabled = enabled
+
+    def __call__(self, lines: list[str], *codes: str) -> list[str]:
+        return (
+            [f"{''.join(codes)}{line}{_RESET}" if line else line for line in lines]
+            if self._enabled
+            else lines
+        )
+
+
+def render(plan: Plan, *, width: int, color: bool, verbose: bool) -> str:
+    """Render `plan` as text of at most `width` columns."""
+    width = max(width, _MIN_WIDTH)
+    paint = _Paint(color)
+    document = build_document(plan, verbose=verbose)
+    lines = paint(wrap(clean(document.headline), width), _BOLD, _GREEN if document.success else _RED)
+    for text in document.summary:
+        lines += paint(wrap(clean(text), width), _BOLD)
+    for block in document.blocks:
+        lines += ["", *_block(block, width, paint)]
+    return "\n".join(lines) + "\n"
+
+
+def _block(block: Block, width: int, paint: _Paint) -> list[str]:
+    title = paint(wrap(clean(block.title), width), _BOLD)
+    inner = width - len(GAP)
+    if isinstance(block, Facts):
+        return [*title, *_indented(_facts(block, inner))]
+    if isinstance(block, Notes):
+        lines = _indented([line for item in block.items for line in wrap(clean(item), inner, indent=GAP)])
+        return [*title, *(paint(lines, _YELLOW) if block.level == "warning" else lines)]
+    return [*title, *_grid(block, inner, paint)]
+
+
+def _grid(block: Grid, width: int, paint: _Paint) -> list[str]:
+    rows = [tuple(clean(cell) for cell in row) for row in block.rows]
+    body = _indented(columns([name.upper() for name in block.header], rows, block.align, width))
+    notes = _indented([line for note in block.notes for line in wrap(clean(note), width, indent=GAP)])
+    return [*paint(body[:1], _DIM), *body[1:], *paint(notes, _DIM)]
+
+
+def _facts(block: Facts, width: int) -> list[str]:
+    labels = [clean(label) for label, _ in block.rows]
+    column = min(max(display_width(label) for label in labels), _MAX_LABEL)
+    lines: list[str] = []
+    for label, (_, value) in zip(labels, block.rows, strict=True):
+        text = f"{pad(label, column, 'l')}{GAP}{clean(value)}"
+        lines += wrap(text, width, indent=" " * (column + len(GAP)))
+    return lines
+
+
+def _indented(lines: list[str]) -> list[str]:
+    return [GAP + line for line in lines]

@@ -1,0 +1,125 @@
+"""Plain-text layout by display width: cleaning, wrapping and column fitting, with no dependency.
+
+A library for tables costs more start-up time than the whole answer, and needs more code to be told not to.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+
+GAP = "  "
+_MIN_WRAPPED = 9  # a narrower text column is unreadable: rows are stacked instead
+
+
+def clean(text: str) -> str:
+    """Return one line that cannot steer a terminal: white space becomes blanks, controls are escaped."""
+    if text.isprintable():
+        return text
+    parts = (
+        c if c.isprintable() else " " if c.isspace() else c.encode("unicode_escape").decode() for c in text
+    )
+    return " ".join("".join(parts).split())
+
+
+def display_width(text: str) -> int:
+    """Return the terminal columns that a cleaned text takes."""
+    if text.isascii():
+        return len(text)
+    return sum(_char_width(c) for c in text)
+
+
+def _char_width(char: str) -> int:
+    if unicodedata.combining(char) or unicodedata.category(char) in ("Mn", "Me"):
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in ("W", "F") else 1
+
+
+def _split_word(word: str, width: int) -> list[str]:
+    """Cut a word that is wider than a line."""
+    pieces, piece, used = [], "", 0
+    for char in word:
+        size = _char_width(char)
+        if piece and used + size > width:
+            pieces.append(piece)
+            piece, used = "", 0
+        piece += char
+        used += size
+    return [*pieces, piece]
+
+
+def wrap(text: str, width: int, *, indent: str = "") -> list[str]:
+    """Break a cleaned text into lines of at most `width` columns; later lines begin with `indent`."""
+    width = max(width, 2 + len(indent))
+    if display_width(text) <= width:
+        return [text]
+    lines, line, used = [], "", 0
+    for word in text.split(" "):
+        for piece in _split_word(word, width - len(indent)):
+            size = display_width(piece)
+            if line.strip() and used + 1 + size > width:
+                lines.append(line.rstrip())
+                line, used = indent + piece, len(indent) + size
+            elif line.strip():
+                line, used = f"{line} {piece}", used + 1 + size
+            else:
+                line, used = line + piece, used + size
+    return [*lines, line.rstrip()]
+
+
+def pad(text: str, width: int, align: str) -> str:
+    """Fill a text with blanks to `width` columns; `align` is `l` or `r`."""
+    fill = " " * max(0, width - display_width(text))
+    return fill + text if align == "r" else text + fill
+
+
+def _fit(natural: list[int], align: str, floors: list[int], width: int) -> list[int] | None:
+    """Shrink the widest text columns until the row fits; None where that would make one unreadable."""
+    sizes = list(natural)
+    excess = sum(sizes) + len(GAP) * (len(sizes) - 1) - width
+    while excess > 0:
+        candidates = [i for i, a in enumerate(align) if a == "l" and sizes[i] > floors[i]]
+        if not candidates:
+            return None
+        widest = max(candidates, key=lambda i: sizes[i])
+        sizes[widest] -= 1
+        excess -= 1
+    return sizes
+
+
+def columns(header: Sequence[str], rows: Sequence[Sequence[str]], align: str, width: int) -> list[str]:
+    """Lay out a grid without lines.
+
+    Args:
+        header: one word or two per column.
+        rows: cleaned cells; numbers belong in right-aligned columns, which are never wrapped.
+        align: one of `l`, `r` per column.
+        width: columns no line exceeds.
+    """
+    table = [list(header), *[list(row) for row in rows]]
+    natural = [max(display_width(row[i]) for row in table) for i in range(len(align))]
+    floors = [min(size, _MIN_WRAPPED) for size in natural]
+    sizes = _fit(natural, align, floors, width)
+    if sizes is None:
+        return _stacked(header, rows, width)
+    lines: list[str] = []
+    for row in table:
+        cells = [
+            wrap(cell, size) if a == "l" else [cell] for cell, size, a in zip(row, sizes, align, strict=True)
+        ]
+        for level in range(max(len(cell) for cell in cells)):
+            parts = [
+                pad(cell[level] if level < len(cell) else "", size, a)
+                for cell, size, a in zip(cells, sizes, align, strict=True)
+            ]
+            lines.append(GAP.join(parts).rstrip())
+    return lines
+
+
+def _stacked(header: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> list[str]:
+    """Write each row as one paragraph of `header value` pairs, for a width that holds no grid."""
+    lines: list[str] = []
+    for row in rows:
+        text = ", ".join(f"{name} {cell}" for name, cell in zip(header, row, strict=True) if cell)
+        lines += wrap(f"- {text}", width, indent=GAP)
+    return lines

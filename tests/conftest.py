@@ -1,0 +1,130 @@
+"""What every test may rely on: no real cloud, no colour, no cache or settings of whoever runs it."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+_ENVIRONMENT = {
+    "AWS_ACCESS_KEY_ID": "testing",
+    "AWS_SECRET_ACCESS_KEY": "testing",
+    "AWS_SESSION_TOKEN": "testing",
+    "AWS_DEFAULT_REGION": "us-east-1",
+    "AWS_EC2_METADATA_DISABLED": "true",
+    "AZURE_CLIENT_ID": "testing",
+    "AZURE_TENANT_ID": "testing",
+    "NO_GCE_CHECK": "true",
+    "NO_COLOR": "1",
+}
+_FOREIGN = (
+    "AWS_PROFILE",
+    "AWS_CONFIG_FILE",
+    "GOOGLE_APPLICATION_CREDENTIALS",
+    "AZURE_CLIENT_SECRET",
+    "FORCE_COLOR",
+    "COLUMNS",
+)
+
+
+@dataclass(frozen=True)
+class CliResult:
+    """What one run of the program wrote, and its exit code."""
+
+    code: int
+    stdout: str
+    stderr: str
+
+
+@pytest.fixture(scope="session")
+def base_environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The environment of the program under test; the caches live as long as the test session."""
+    home = tmp_path_factory.mktemp("home")
+    kept = {k: v for k, v in os.environ.items() if k not in _FOREIGN and not k.startswith("PLANNER_")}
+    places = {"PLANNER_CACHE_DIR": str(home / "cache"), "XDG_CONFIG_HOME": str(home / "config")}
+    return {**kept, **_ENVIRONMENT, **places}
+
+
+@pytest.fixture(autouse=True)
+def _sealed_environment(base_environment: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give each test the base environment, whoever runs it."""
+    for name in [name for name in os.environ if name not in base_environment]:
+        if name in _FOREIGN or name.startswith("PLANNER_"):
+            monkeypatch.delenv(name)
+    for name, value in base_environment.items():
+        if os.environ.get(name) != value:
+            monkeypatch.setenv(name, value)
+
+
+@pytest.fixture(scope="session")
+def project_root() -> Path:
+    """The checkout's root."""
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def shared_dir() -> Path:
+    """The measured data kept beside the checkout; tests that need it are skipped where it is absent."""
+    path = ROOT.parent / "shared"
+    if not path.is_dir():
+        pytest.skip("needs the ../shared data beside the checkout, which is not here")
+    return path
+
+
+@pytest.fixture
+def run_cli() -> Callable[..., CliResult]:
+    """Run the program in this process: `run_cli("optimize", "w.yaml")`; quick, and a debugger sees inside."""
+
+    def run(*args: str) -> CliResult:
+        from planner.cli import main
+
+        with _captured() as (out, err):
+            code = main([str(arg) for arg in args])
+        return CliResult(code, out.getvalue(), err.getvalue())
+
+    return run
+
+
+@contextlib.contextmanager
+def _captured() -> Iterator[tuple[io.StringIO, io.StringIO]]:
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        yield out, err
+
+
+@pytest.fixture
+def run_process(base_environment: dict[str, str], tmp_path: Path) -> Callable[..., CliResult]:
+    """Run the program in a process of its own: `run_process("--help")`; for start-up, pipes and exit codes.
+
+    It starts in the checkout's root unless `cwd` says otherwise; `env` adds to the base environment.
+    """
+
+    def run(
+        *args: str,
+        cwd: Path = ROOT,
+        env: dict[str, str] | None = None,
+        timeout_s: float = 120,
+        python: bool = False,
+    ) -> CliResult:
+        command = [sys.executable, *([] if python else ["-m", "planner"]), *map(str, args)]
+        path = os.pathsep.join([str(ROOT), base_environment.get("PYTHONPATH", "")]).rstrip(os.pathsep)
+        done = subprocess.run(  # nothing is expanded by a shell
+            command,
+            cwd=cwd,
+            env={**base_environment, "PYTHONPATH": path, **(env or {})},
+            capture_output=True,
+            timeout=timeout_s,
+            check=False,
+        )
+        out, err = (raw.decode("utf-8", "backslashreplace") for raw in (done.stdout, done.stderr))
+        return CliResult(done.returncode, out, err)
+
+    return run
