@@ -1,0 +1,121 @@
+"""Tariffs beside the instance prices: transfer, storage, purchase rules, quotas, interruption priors, exchange rates.
+
+`load_tariffs()` is cheap: each table is read from `catalogs/data/tariffs` on first use, with the csv module only.
+All provider knowledge stands in those tables; nothing here asks which provider it is. Unknown is `None`, never zero.
+"""
+
+from __future__ import annotations
+
+from datetime import date
+from functools import cached_property
+from pathlib import Path
+
+from catalogs.tariffs.fx import FxRate, FxTable
+from catalogs.tariffs.priors import InterruptionPrior, PriorTable
+from catalogs.tariffs.rules import OptionRule, OptionTable, QuotaRule, QuotaTable
+from catalogs.tariffs.storage import StorageFee, StoragePrice, StorageTable
+from catalogs.tariffs.transfer import TierCurve, TransferTable
+
+__all__ = [
+    "FxRate",
+    "InterruptionPrior",
+    "OptionRule",
+    "QuotaRule",
+    "StorageFee",
+    "StoragePrice",
+    "Tariffs",
+    "TierCurve",
+    "load_tariffs",
+]
+
+DATA_DIRECTORY = Path(__file__).parent.parent / "data" / "tariffs"
+
+
+class Tariffs:
+    """Lookups over the tariff tables of one directory; tables are read lazily, answers are cached."""
+
+    def __init__(self, directory: Path) -> None:
+        """Remember `directory`; nothing is read yet."""
+        self.directory = directory
+        self._curves: dict[tuple[str, ...], TierCurve | None] = {}
+
+    @cached_property
+    def _transfer(self) -> TransferTable:
+        return TransferTable.read(self.directory)
+
+    @cached_property
+    def _storage(self) -> StorageTable:
+        return StorageTable.read(self.directory)
+
+    @cached_property
+    def _options(self) -> OptionTable:
+        return OptionTable.read(self.directory)
+
+    @cached_property
+    def _quotas(self) -> QuotaTable:
+        return QuotaTable.read(self.directory)
+
+    @cached_property
+    def _priors(self) -> PriorTable:
+        return PriorTable.read(self.directory)
+
+    @cached_property
+    def _fx(self) -> FxTable:
+        return FxTable.read(self.directory)
+
+    def transfer_curve(
+        self, src_provider: str | None, src_region: str | None, dst_provider: str | None, dst_region: str | None
+    ) -> TierCurve | None:
+        """What the source's provider charges for data leaving `src` towards `dst`.
+
+        Args:
+            src_provider: provider the data lies with; None, "" or `onprem` for the user's own site.
+            src_region: its region; None or "" when not known.
+            dst_provider: provider the data goes to; None, "" or `onprem` for the user's own site.
+            dst_region: its region.
+
+        Returns:
+            The month's tier curve, or None when the price is not known. Same region: a zero curve with its source.
+        """
+        key = (src_provider or "", src_region or "", dst_provider or "", dst_region or "")
+        if key not in self._curves:
+            self._curves[key] = self._transfer.curve(*key)
+        return self._curves[key]
+
+    def storage_price(self, provider: str, region: str, kind: str = "object") -> StoragePrice | None:
+        """USD per GiB-month of `kind` (`object` or `system_disk`) storage.
+
+        Returns:
+            The region's own first-tier list price; else the provider's reference region's, else the dearest one known
+            of any provider, both with basis `derived`. None for a kind that no provider has a price for.
+        """
+        return self._storage.price(provider, region, kind)
+
+    def system_disk_fee(self, provider: str, region: str) -> StorageFee | None:
+        """The hourly fee of the default system disk where the provider bills it beside the instance price."""
+        return self._storage.disk_fee(provider, region)
+
+    def option_rule(self, provider: str, purchase_option: str, option_variant: str = "") -> OptionRule:
+        """How a purchase option is billed; a provider without a rule gets the cautious default, marked `assumed`."""
+        return self._options.rule(provider, purchase_option, option_variant)
+
+    def quota_rule(self, provider: str, family: str, accelerator: str, purchase_option: str) -> QuotaRule | None:
+        """The quota that instances of `family` and `accelerator` count against; None when it is not known."""
+        return self._quotas.rule(provider, family, accelerator, purchase_option)
+
+    def usd_per(self, currency: str, on: date | None = None) -> FxRate:
+        """USD per unit of `currency`: the latest rate not after `on` (None: the newest).
+
+        Raises:
+            CatalogInputError: the currency has no rate.
+        """
+        return self._fx.rate(currency, on)
+
+    def interruption_prior(self, provider: str, family: str, accelerator: str, band: str) -> InterruptionPrior:
+        """Spot interruption evidence for one node, best first: traces, the published band, a pessimistic prior."""
+        return self._priors.prior(provider, family, accelerator, band)
+
+
+def load_tariffs(directory: Path | None = None) -> Tariffs:
+    """Return the bundled tariffs, or those of `directory`; no file is read before the first lookup."""
+    return Tariffs(directory or DATA_DIRECTORY)

@@ -1,0 +1,112 @@
+"""Storage prices per GiB-month and hourly system disk fees."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+
+from catalogs.tariffs.read import Row, matches, read_rows
+
+_COLUMNS = (
+    "provider region service role measure value currency tier_from_gib reference use confidence note source as_of"
+).split()
+HOURS_PER_MONTH = Decimal(730)
+
+
+@dataclass(frozen=True)
+class StoragePrice:
+    """Price of keeping one GiB for a month; `basis` is `list`, or `derived` when taken from elsewhere."""
+
+    provider: str
+    region: str
+    service: str
+    usd_per_gib_month: Decimal
+    basis: str
+    confidence: str
+    source: str
+    as_of: str
+    note: str
+
+    def cost_usd(self, gib: Decimal, hours: Decimal) -> Decimal:
+        """USD for keeping `gib` for `hours`; a month is 730 h, as the price lists convert it."""
+        return gib * hours * self.usd_per_gib_month / HOURS_PER_MONTH
+
+
+@dataclass(frozen=True)
+class StorageFee:
+    """An hourly fee per instance for its default system disk, in the provider's currency."""
+
+    price_per_hour: Decimal
+    currency: str
+    basis: str
+    source: str
+    as_of: str
+    note: str
+
+
+class StorageTable:
+    """The usable rows of storage.csv."""
+
+    def __init__(self, rows: list[Row]) -> None:
+        """Take rows with `use = yes`."""
+        self._rows = rows
+
+    @classmethod
+    def read(cls, directory: Path) -> StorageTable:
+        """Read storage.csv."""
+        return cls([row for row in read_rows(directory / "storage.csv", tuple(_COLUMNS)) if row["use"] == "yes"])
+
+    def _candidates(self, kind: str, measure: str) -> list[Row]:
+        # The first tier only: larger stores get cheaper, so this never understates.
+        return [
+            row
+            for row in self._rows
+            if row["role"] == kind and row["measure"] == measure and row["tier_from_gib"] in ("", "0")
+        ]
+
+    def price(self, provider: str, region: str, kind: str) -> StoragePrice | None:
+        """See `Tariffs.storage_price`."""
+        rows = self._candidates(kind, "usd_per_gib_month")
+        mine = [row for row in rows if row["provider"] == provider]
+        for row in mine:
+            if row["region"] != "*" and matches(row["region"], region):
+                return _price(row, "list", provider, region, row["note"])
+        for row in mine:
+            if row["reference"] == "yes":
+                place = "the provider's worked example" if row["region"] == "*" else f"region {row['region']}"
+                note = f"price of {place}; the region's own price is not known"
+                return _price(row, "derived", provider, region, note)
+        if not rows:
+            return None
+        dearest = max(rows, key=lambda row: Decimal(row["value"]))
+        note = (
+            f"no storage tariff of {provider or 'this provider'} is known: the dearest known one stands in "
+            f"({dearest['provider']} {dearest['service']} {dearest['region']})"
+        )
+        return _price(dearest, "derived", provider, region, note)
+
+    def disk_fee(self, provider: str, region: str) -> StorageFee | None:
+        """See `Tariffs.system_disk_fee`."""
+        rows = [row for row in self._candidates("system_disk", "per_instance_hour") if row["provider"] == provider]
+        for row in sorted(rows, key=lambda row: not matches(row["region"], region)):
+            own = matches(row["region"], region)
+            if own or row["reference"] == "yes":
+                note = row["note"] if own else f"fee of {row['region']}; the region's own is not known; {row['note']}"
+                basis = "list" if own else "derived"
+                return StorageFee(Decimal(row["value"]), row["currency"], basis, row["source"], row["as_of"], note)
+        return None
+
+
+def _price(row: Row, basis: str, provider: str, region: str, note: str) -> StoragePrice:
+    return StoragePrice(
+        provider=provider,
+        region=region,
+        service=row["service"],
+        usd_per_gib_month=Decimal(row["value"]),
+        basis=basis,
+        confidence=row["confidence"],
+        source=row["source"],
+        as_of=row["as_of"],
+        note=note,
+    )
