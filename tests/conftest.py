@@ -44,6 +44,28 @@ class CliResult:
     stderr: str
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add `--update-golden`, which writes the expected texts instead of comparing with them."""
+    parser.addoption("--update-golden", action="store_true", help="write golden files instead of comparing")
+
+
+@pytest.fixture
+def check_golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
+    """Compare a text with a golden file under tests/fixtures/golden: `check_golden("render/x.txt", text)`."""
+    folder = ROOT / "tests" / "fixtures" / "golden"
+
+    def check(name: str, text: str) -> None:
+        path = folder / name
+        if request.config.getoption("--update-golden"):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(text.encode())
+            return
+        assert path.is_file(), f"no golden file {name}; read the text, then run pytest --update-golden"
+        assert text == path.read_bytes().decode()  # bytes: line ends must not be translated
+
+    return check
+
+
 @pytest.fixture(scope="session")
 def base_environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """The environment of the program under test; the caches live as long as the test session."""

@@ -248,7 +248,7 @@ def savings(plan: Plan) -> list[Block]:
         base = saved.baseline
         label = f"{base.label}: " if base.label else ""
         rows.append(("baseline", f"{label}{summary(base)}: {usd(base.cost_usd)}, {hours(base.hours)} h"))
-    if saved.saved_usd is not None:
+    if saved.saved_usd:
         word = "saves" if saved.saved_usd >= 0 else "costs more"
         ratio = "" if saved.saved_ratio is None else f" ({percent(abs(saved.saved_ratio))})"
         rows.append((word, f"{usd(abs(saved.saved_usd))}{ratio}"))

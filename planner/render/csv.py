@@ -8,6 +8,7 @@ import math
 from decimal import Decimal
 
 from planner.plan import Plan, PlanLine, Summary
+from planner.render.text import clean
 
 COLUMNS = (
     "row",
@@ -36,7 +37,7 @@ COLUMNS = (
     "flags",
     "offer_id",
 )
-_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
+_FORMULA_STARTS = ("=", "+", "-", "@")
 
 Cell = str | int | float | Decimal | None
 
@@ -116,7 +117,7 @@ def _cell(value: Cell) -> str:
     if value is None:
         return ""
     if isinstance(value, str):
-        text = value.encode("utf-8", "backslashreplace").decode()  # a lone surrogate cannot be written
+        text = clean(value)
         return f"'{text}" if text.lstrip(" ").startswith(_FORMULA_STARTS) else text
     if not math.isfinite(value):
         return ""

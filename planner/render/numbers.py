@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import math
 from datetime import UTC, datetime
-from decimal import ROUND_HALF_EVEN, Decimal
+from decimal import Decimal
 
 UNKNOWN = "unknown"
-_CENT = Decimal("0.01")
 
 
 def amount(value: Decimal | None) -> str:
     """Format an amount to the cent, without a currency sign: `1,234.50`."""
     if value is None or not value.is_finite():
         return UNKNOWN
-    rounded = value.quantize(_CENT, rounding=ROUND_HALF_EVEN)
-    return f"{abs(rounded) if rounded == 0 else rounded:,.2f}"
+    text = f"{value:,.2f}"  # exact for any size, ties to even by the default context
+    return text.lstrip("-") if not text.strip("-0.,") else text
 
 
 def usd(value: Decimal | None) -> str:

@@ -9,6 +9,7 @@ import unicodedata
 from collections.abc import Sequence
 
 GAP = "  "
+_BREAK_AFTER = "/-_.,;:="
 _MIN_WRAPPED = 9  # a narrower text column is unreadable: rows are stacked instead
 
 
@@ -41,11 +42,19 @@ def _split_word(word: str, width: int) -> list[str]:
     for char in word:
         size = _char_width(char)
         if piece and used + size > width:
-            pieces.append(piece)
-            piece, used = "", 0
+            cut = _last_break(piece)
+            pieces.append(piece[:cut])
+            piece = piece[cut:]
+            used = display_width(piece)
         piece += char
         used += size
     return [*pieces, piece]
+
+
+def _last_break(piece: str) -> int:
+    """Return where a too long word is best cut: after its last separator, if that is in its second half."""
+    cut = 1 + max(piece.rfind(mark) for mark in _BREAK_AFTER)
+    return cut if 2 * cut >= len(piece) else len(piece)
 
 
 def wrap(text: str, width: int, *, indent: str = "") -> list[str]:
@@ -73,18 +82,28 @@ def pad(text: str, width: int, align: str) -> str:
     return fill + text if align == "r" else text + fill
 
 
-def _fit(natural: list[int], align: str, floors: list[int], width: int) -> list[int] | None:
-    """Shrink the widest text columns until the row fits; None where that would make one unreadable."""
+def _fit(natural: list[int], words: list[int], align: str, width: int) -> list[int] | None:
+    """Shrink the widest text columns until the row fits, breaking lines first and words only then.
+
+    Args:
+        natural: width of each column's widest cell.
+        words: width of each column's longest word.
+        align: one of `l`, `r` per column; only `l` columns shrink.
+        width: columns to fit into.
+
+    Returns:
+        The widths, None where a column would become unreadable.
+    """
     sizes = list(natural)
     excess = sum(sizes) + len(GAP) * (len(sizes) - 1) - width
-    while excess > 0:
-        candidates = [i for i, a in enumerate(align) if a == "l" and sizes[i] > floors[i]]
-        if not candidates:
-            return None
-        widest = max(candidates, key=lambda i: sizes[i])
-        sizes[widest] -= 1
-        excess -= 1
-    return sizes
+    for floors in (words, [min(size, _MIN_WRAPPED) for size in natural]):
+        while excess > 0:
+            shrinkable = [i for i, a in enumerate(align) if a == "l" and sizes[i] > floors[i]]
+            if not shrinkable:
+                break
+            sizes[max(shrinkable, key=lambda i: sizes[i])] -= 1
+            excess -= 1
+    return sizes if excess <= 0 else None
 
 
 def columns(header: Sequence[str], rows: Sequence[Sequence[str]], align: str, width: int) -> list[str]:
@@ -98,8 +117,10 @@ def columns(header: Sequence[str], rows: Sequence[Sequence[str]], align: str, wi
     """
     table = [list(header), *[list(row) for row in rows]]
     natural = [max(display_width(row[i]) for row in table) for i in range(len(align))]
-    floors = [min(size, _MIN_WRAPPED) for size in natural]
-    sizes = _fit(natural, align, floors, width)
+    words = [
+        max(display_width(word) for row in table for word in row[i].split(" ")) for i in range(len(align))
+    ]
+    sizes = _fit(natural, words, align, width)
     if sizes is None:
         return _stacked(header, rows, width)
     lines: list[str] = []

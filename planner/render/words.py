@@ -22,7 +22,9 @@ COST_KINDS = {
 
 
 def place(provider: str, region: str, zone: str) -> str:
-    """Return `aws/us-east-1 use1-az4`; the zone only where there is one."""
+    """Return `aws/us-east-1 use1-az4`, or `gcp/us-central1-a` where the zone's name holds the region's."""
+    if region and zone.startswith(region):
+        return f"{provider}/{zone}"
     text = f"{provider}/{region}" if region else provider
     return f"{text} {zone}" if zone else text
 

@@ -1,0 +1,27 @@
+"""What standard output can show: its width and whether colour is wanted."""
+
+from __future__ import annotations
+
+import os
+from typing import TextIO
+
+MAX_WIDTH = 100
+
+
+def terminal_width(stream: TextIO) -> int:
+    """Return the columns to use on `stream`: the terminal's, at most `MAX_WIDTH`, which is also a pipe's."""
+    try:
+        columns = os.get_terminal_size(stream.fileno()).columns if stream.isatty() else MAX_WIDTH
+    except (OSError, ValueError):
+        columns = MAX_WIDTH
+    return min(columns, MAX_WIDTH) if columns > 0 else MAX_WIDTH
+
+
+def wants_color(stream: TextIO) -> bool:
+    """Tell whether `stream` is a terminal whose user did not switch colour off (https://no-color.org)."""
+    if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        return False
+    try:
+        return stream.isatty()
+    except ValueError:  # closed
+        return False

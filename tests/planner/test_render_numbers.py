@@ -1,0 +1,152 @@
+"""How numbers read."""
+
+from __future__ import annotations
+
+import io
+import math
+import os
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from planner.render import numbers
+from planner.render.terminal import MAX_WIDTH, terminal_width, wants_color
+
+D = Decimal
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (D("1234.5"), "$1,234.50"),
+        (D("0.005"), "$0.00"),
+        (D("0.015"), "$0.02"),
+        (D("-3"), "-$3.00"),
+        (D("-0.001"), "$0.00"),
+        (D("1e9"), "$1,000,000,000.00"),
+        (D("NaN"), "unknown"),
+        (D("Infinity"), "unknown"),
+        (None, "unknown"),
+    ],
+)
+def test_money_to_the_cent(value: Decimal | None, text: str) -> None:
+    assert numbers.usd(value) == text
+
+
+def test_money_of_any_size_is_exact() -> None:
+    assert numbers.usd(D("123456789012345678901234567890123.456")) == (
+        "$123,456,789,012,345,678,901,234,567,890,123.46"
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(D("12"), "+$12.00"), (D("-3"), "-$3.00"), (D("-0.001"), "$0.00"), (None, "unknown")]
+)
+def test_changes_have_a_sign(value: Decimal | None, text: str) -> None:
+    assert numbers.usd_change(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "currency", "text"),
+    [
+        (D("32.7726"), "USD", "$32.7726"),
+        (D("21.957642"), "USD", "$21.9576"),
+        (D("13.2"), "CNY", "CNY 13.20"),
+        (D("0.000012345"), "USD", "$0.0000123"),
+        (D("0"), "USD", "$0.00"),
+        (D("NaN"), "USD", "unknown"),
+    ],
+)
+def test_unit_prices_keep_their_telling_digits(value: Decimal, currency: str, text: str) -> None:
+    assert numbers.price(value, currency) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(98765.4, "98,765"), (0.01234, "0.0123"), (5.0, "5"), (0.0, "0"), (-2.5, "-2.5"), (math.nan, "unknown")],
+)
+def test_quantities(value: float, text: str) -> None:
+    assert numbers.number(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.1, "0.10"),
+        (9.999, "10.0"),
+        (101.25, "101.2"),
+        (12345.6, "12,346"),
+        (math.inf, "unknown"),
+        (-0.001, "0.00"),
+    ],
+)
+def test_hours(value: float, text: str) -> None:
+    assert numbers.hours(value) == text
+
+
+def test_changes_of_hours_have_a_sign() -> None:
+    assert [numbers.hours_change(v) for v in (3.6, -46.15, 0.0, -0.001)] == ["+3.60", "-46.1", "0.00", "0.00"]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(0.375, "37.5 %"), (0.99999, ">99.9 %"), (1.0, "100.0 %"), (None, "unknown")]
+)
+def test_a_ratio_below_one_never_reads_as_certainty(value: float | None, text: str) -> None:
+    assert numbers.percent(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("2026-11-24T19:15:00+02:00", "2026-11-24 17:15 UTC"),
+        ("2026-11-24T17:15:00Z", "2026-11-24 17:15 UTC"),
+        ("2026-11-24", "2026-11-24"),
+        ("next Tuesday", "next Tuesday"),
+        (None, "unknown"),
+    ],
+)
+def test_moments(value: str | None, text: str) -> None:
+    assert numbers.moment(value) == text
+
+
+@given(st.floats())
+def test_no_float_breaks_a_format(value: float) -> None:
+    for function in (numbers.number, numbers.hours, numbers.hours_change, numbers.percent, numbers.days_of):
+        assert isinstance(function(value), str)
+
+
+@given(st.decimals(min_value=-(10**15), max_value=10**15, allow_nan=False))
+def test_money_is_within_half_a_cent(value: Decimal) -> None:
+    shown = D(numbers.usd(value).replace("$", "").replace(",", ""))
+    assert abs(shown - value) <= D("0.005")
+
+
+class _Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+    def fileno(self) -> int:
+        return 1
+
+
+def test_colour_only_on_a_terminal_and_never_with_no_color(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    assert wants_color(_Terminal())
+    assert not wants_color(io.StringIO())
+    monkeypatch.setenv("TERM", "dumb")
+    assert not wants_color(_Terminal())
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert not wants_color(_Terminal())
+
+
+def test_width_is_the_terminals_up_to_one_hundred(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = {"columns": 72}
+    monkeypatch.setattr(os, "get_terminal_size", lambda _fd: os.terminal_size((sizes["columns"], 24)))
+    assert terminal_width(_Terminal()) == 72
+    sizes["columns"] = 240
+    assert terminal_width(_Terminal()) == MAX_WIDTH
+    assert terminal_width(io.StringIO()) == MAX_WIDTH
