@@ -1,1 +1,8 @@
-"""Interruption risk of spot capacity."""
+"""Spot risk: interruptions, lost work, waits, and the chance to meet a deadline."""
+
+from __future__ import annotations
+
+from planner.risk.checkpoint import checkpoint_overhead_ratio, useful_ratio, young_interval_hours
+from planner.risk.renewal import SpotOutcome, spot_outcome
+
+__all__ = ["SpotOutcome", "checkpoint_overhead_ratio", "spot_outcome", "useful_ratio", "young_interval_hours"]

@@ -1,0 +1,169 @@
+"""Mean and variance of the time a job needs on capacity that comes and goes.
+
+Model: the gang is up for exponential times with rate L (per hour), then gone for exponential times with mean w; after
+each return a restart of d hours must complete, itself exposed to interruption. Work runs in segments of tau hours, each
+sealed by a checkpoint of delta hours; an interruption throws back to the last checkpoint. Up-time is paid, waits are not.
+
+For a segment of x = tau + delta up-hours the first attempt needs no restart, later ones need c = d + x. With X ~ exp(L):
+mean up-time e^(L d) (e^(L x) - 1) / L (Daly 2006), and the second moment follows from the geometric number of failed
+attempts. Where the warning is long enough to write a checkpoint (notice >= delta) nothing but the notice is lost: the
+interruptions of the work are then a Poisson process, each followed by a wait and a restart of d + notice hours.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+FloatArray = npt.NDArray[np.float64]
+# e^700 is near the largest float64: beyond it a time is called infinite.
+_LARGEST_EXPONENT = 700.0
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Per candidate, shape `(n,)`, hours; times exclude the initial wait.
+
+    Attributes:
+        floor_hours: elapsed time when nothing is interrupted: work and checkpoints.
+        paid_hours: mean up-time.
+        interruptions: mean number of interruptions.
+        excess_hours: mean elapsed time beyond the floor.
+        excess_variance: variance of the elapsed time, in h^2 (NaN when not asked for).
+    """
+
+    floor_hours: FloatArray
+    paid_hours: FloatArray
+    interruptions: FloatArray
+    excess_hours: FloatArray
+    excess_variance: FloatArray
+
+
+@dataclass(frozen=True)
+class Job:
+    """Inputs of the model, all of shape `(n,)`, hours; `segments` whole segments of `interval` and one `remainder`."""
+
+    work: FloatArray
+    interval: FloatArray
+    write: FloatArray
+    restart: FloatArray
+    notice: FloatArray
+    segments: FloatArray
+    remainder: FloatArray
+    protected: npt.NDArray[np.bool_]
+
+    @property
+    def floor_hours(self) -> FloatArray:
+        """Work and checkpoints, hours."""
+        return np.asarray(self.work + np.where(self.segments > 0, self.segments * self.write, 0.0), dtype=np.float64)
+
+
+def split_job(
+    work: FloatArray, interval: FloatArray, write: FloatArray, restart: FloatArray, notice: FloatArray
+) -> Job:
+    """Cut the work into whole checkpoint intervals and a remainder (the end of the work seals itself)."""
+    safe = np.where(np.isinf(interval), np.maximum(work, 1.0), interval)
+    # The tolerance keeps 10 h / 0.1 h at 100 segments, the last of which needs no checkpoint.
+    segments = np.maximum(np.ceil(work / safe - 1e-9) - 1.0, 0.0)
+    remainder = work - segments * safe
+    return Job(work, interval, write, restart, notice, segments, remainder, notice >= write)
+
+
+def _first(y: FloatArray) -> FloatArray:
+    """E[X | X < c] / c for X exponential, y = L c: 1/y - 1/(e^y - 1)."""
+    small = y < 1e-2
+    safe = np.where(small, 1.0, np.minimum(y, _LARGEST_EXPONENT))
+    return np.where(small, 0.5 - y / 12.0, 1.0 / safe - 1.0 / np.expm1(safe))
+
+
+def _second(y: FloatArray) -> FloatArray:
+    """E[X^2 | X < c] / c^2 for X exponential, y = L c: 2/y^2 - (1 + 2/y)/(e^y - 1)."""
+    small = y < 2e-2
+    safe = np.where(small, 1.0, np.minimum(y, _LARGEST_EXPONENT))
+    exact = 2.0 / safe**2 - (1.0 + 2.0 / safe) / np.expm1(safe)
+    return np.where(small, 1.0 / 3.0 - y / 12.0 + y * y / 360.0, exact)
+
+
+def _retry(rate: FloatArray, need: FloatArray, wait: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Mean and variance of the elapsed time until `need` up-hours in a row are had, starting up.
+
+    Failed attempts last X given X < need, then a wait; their number is geometric.
+    """
+    y = rate * need
+    odds = np.expm1(np.minimum(y, _LARGEST_EXPONENT))
+    up, wasted = need * _first(y), need * need * _second(y)
+    lap = up + wait
+    lap_variance = np.maximum(wasted - up * up, 0.0) + wait * wait
+    mean = need + odds * lap
+    variance = odds * lap_variance + odds * (1.0 + odds) * lap * lap
+    return mean, variance
+
+
+def _segment(rate: FloatArray, length: FloatArray, restart: FloatArray, wait: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Mean and variance of the elapsed time of one segment of `length` up-hours that starts without a restart."""
+    y = rate * length
+    success = np.exp(-y)
+    fail = -np.expm1(-y)
+    up, up_square = length * _first(y), length * length * _second(y)
+    again, again_variance = _retry(rate, restart + length, wait)
+    failed = up + wait + again
+    failed_variance = np.maximum(up_square - up * up, 0.0) + wait * wait + again_variance
+    mean = success * length + fail * failed
+    square = success * length * length + fail * (failed_variance + failed * failed)
+    return mean, np.maximum(square - mean * mean, 0.0)
+
+
+def _segment_up(rate: FloatArray, length: FloatArray, restart: FloatArray) -> FloatArray:
+    """Mean up-time of one segment: e^(L d) (e^(L x) - 1) / L; x where L is 0 (Daly 2006)."""
+    y = rate * length
+    grow = np.expm1(np.minimum(y, _LARGEST_EXPONENT))
+    factor = np.where(y < 1e-8, 1.0, grow / np.where(y > 0, y, 1.0))
+    return np.asarray(length * factor * np.exp(np.minimum(rate * restart, _LARGEST_EXPONENT)), dtype=np.float64)
+
+
+def compute_moments(job: Job, rate: FloatArray, wait: FloatArray, *, variance: bool) -> Moments:
+    """Moments of elapsed and paid time.
+
+    Args:
+        job: the job, arrays of shape `(n,)`.
+        rate: interruptions of the gang per up-hour, L, shape `(n,)`.
+        wait: mean wait for capacity after an interruption, hours, shape `(n,)`.
+        variance: whether the variance is wanted too.
+
+    Returns:
+        The moments; infinite where an exponent exceeds what float64 holds.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        paid = _paid(job, rate)
+        count = rate * paid
+        floor = job.floor_hours
+        excess = np.maximum(paid - floor, 0.0) + np.where(count > 0, count * wait, 0.0)
+        spread = _variance(job, rate, wait) if variance else np.full_like(paid, np.nan)
+    hopeless = _hopeless(job, rate)
+    paid, count, excess = (np.where(hopeless, np.inf, a) for a in (paid, count, excess))
+    return Moments(floor, paid, count, excess, spread)
+
+
+def _hopeless(job: Job, rate: FloatArray) -> npt.NDArray[np.bool_]:
+    longest = np.where(job.segments > 0, job.interval + job.write, job.remainder)
+    longest = np.where(job.protected, 0.0, np.maximum(longest, job.remainder))
+    return np.asarray(rate * (job.restart + job.notice + longest) > _LARGEST_EXPONENT / 2.0, dtype=np.bool_)
+
+
+def _paid(job: Job, rate: FloatArray) -> FloatArray:
+    whole = np.where(job.segments > 0, job.interval + job.write, 0.0)
+    exposed = job.segments * _segment_up(rate, whole, job.restart) + _segment_up(rate, job.remainder, job.restart)
+    back = np.exp(np.minimum(rate * (job.restart + job.notice), _LARGEST_EXPONENT))
+    return np.asarray(np.where(job.protected, job.floor_hours * back, exposed), dtype=np.float64)
+
+
+def _variance(job: Job, rate: FloatArray, wait: FloatArray) -> FloatArray:
+    whole = np.where(job.segments > 0, job.interval + job.write, 0.0)
+    exposed = job.segments * _segment(rate, whole, job.restart, wait)[1]
+    exposed = exposed + _segment(rate, job.remainder, job.restart, wait)[1]
+    back, back_variance = _retry(rate, job.restart + job.notice, wait)
+    pause = wait + back
+    guarded = rate * job.floor_hours * (wait * wait + back_variance + pause * pause)
+    return np.asarray(np.where(job.protected, guarded, exposed), dtype=np.float64)
