@@ -13,13 +13,17 @@ import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 import planner
 
+if TYPE_CHECKING:
+    import logging
+
 PROGRAM = "planner"
+_PACKAGES = (PROGRAM, "catalogs", "solvers")
 EXIT_INTERNAL = 1
 EXIT_INTERRUPTED = 130  # 128 + SIGINT, as a shell reports it
 EXIT_BROKEN_PIPE = 141  # 128 + SIGPIPE
@@ -55,6 +59,7 @@ class Session:
     """What the global options said; every command's context finds it as its `obj`."""
 
     verbosity: int = 0
+    log_handler: logging.Handler | None = None
 
     @property
     def quiet(self) -> bool:
@@ -71,6 +76,7 @@ def _set_verbosity(ctx: click.Context, param: click.Parameter, value: Any) -> No
     if session is None or not value:
         return
     session.verbosity = -1 if param.name == "quiet" else int(value)
+    _configure_logging(session)
 
 
 def _message_options() -> list[click.Parameter]:
@@ -167,20 +173,34 @@ def root(ctx: click.Context) -> None:
     ctx.default_map = dict.fromkeys(COMMANDS, command_defaults(load_settings()))
 
 
-def _configure_logging(verbosity: int) -> Any:
-    """Attach the one log handler of the program and return it; None where the default suits."""
-    if verbosity == 0:
-        return None  # warnings reach stderr through logging's own last resort, and the import is saved
+def _configure_logging(session: Session) -> None:
+    """Attach the one log handler of the program.
+
+    Without -q and -v there is none: warnings reach stderr through logging's own last resort, and its import is
+    saved.
+    """
     import logging
 
-    level = logging.ERROR if verbosity < 0 else logging.INFO if verbosity == 1 else logging.DEBUG
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(logging.Formatter("%(levelname)s %(name)s: %(message)s"))
-    handler.setLevel(level)
-    logging.getLogger().addHandler(handler)
-    for package in (PROGRAM, "catalogs", "solvers"):
+    level = (
+        logging.ERROR if session.verbosity < 0 else logging.INFO if session.verbosity == 1 else logging.DEBUG
+    )
+    if session.log_handler is None:
+        session.log_handler = logging.StreamHandler(sys.stderr)
+        session.log_handler.setFormatter(logging.Formatter("%(levelname)s %(name)s: %(message)s"))
+        logging.getLogger().addHandler(session.log_handler)
+    session.log_handler.setLevel(level)
+    for package in _PACKAGES:
         logging.getLogger(package).setLevel(level)
-    return handler
+
+
+def _remove_log_handler(session: Session) -> None:
+    if session.log_handler is None:
+        return
+    import logging
+
+    logging.getLogger().removeHandler(session.log_handler)
+    for package in _PACKAGES:
+        logging.getLogger(package).setLevel(logging.NOTSET)
 
 
 def _printable(text: str) -> str:
@@ -239,17 +259,12 @@ def _complete_shell() -> int | None:
 
 
 def _run(arguments: list[str], session: Session) -> int:
-    handler = None
     try:
         with root.make_context(PROGRAM, arguments, obj=session) as ctx:
-            handler = _configure_logging(session.verbosity)
             answer = root.invoke(ctx)
-        return int(answer) if isinstance(answer, int) else 0
+        return answer if type(answer) is int else 0
     finally:
-        if handler is not None:
-            import logging
-
-            logging.getLogger().removeHandler(handler)
+        _remove_log_handler(session)
         try:
             sys.stdout.flush()
         except BrokenPipeError as error:

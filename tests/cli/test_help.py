@@ -1,0 +1,71 @@
+"""Help is instant and complete."""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import sys
+from collections.abc import Callable
+
+import click
+import pytest
+
+from planner import __version__
+from planner.cli import COMMANDS, root
+from tests.conftest import ROOT, CliResult
+
+Run = Callable[..., CliResult]
+MAX_HELP_CPU_S = 0.25
+
+
+def test_help_names_every_command_and_the_exit_codes(run_cli: Run) -> None:
+    result = run_cli("--help")
+    assert result.code == 0
+    assert result.stderr == ""
+    for name, spec in COMMANDS.items():
+        assert f"  {name} " in result.stdout
+        assert spec.help in result.stdout
+    assert "3 infeasible" in result.stdout
+
+
+def test_no_arguments_show_the_help(run_cli: Run) -> None:
+    result = run_cli()
+    assert result.code == 2
+    assert "Commands:" in result.stdout + result.stderr
+
+
+def test_version(run_cli: Run) -> None:
+    assert run_cli("--version").stdout == f"planner {__version__}\n"
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_loads_and_has_help(name: str, run_cli: Run) -> None:
+    result = run_cli(name, "--help")
+    assert result.code == 0, result.stderr
+    assert result.stdout.startswith(f"Usage: planner {name}")
+    command = root.get_command(click.Context(root), name)
+    assert command is not None
+    assert command.help
+    for option in _options(command):
+        assert option.help, f"{name} {option.opts} has no help"
+
+
+def _options(command: click.Command) -> list[click.Option]:
+    found = [param for param in command.params if isinstance(param, click.Option) and not param.hidden]
+    if isinstance(command, click.Group):
+        for child in command.commands.values():
+            assert child.help, f"{child.name} has no help"
+            found += _options(child)
+    return found
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="measures child processes by getrusage")
+def test_help_costs_little_cpu() -> None:
+    def cpu_s() -> float:
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run([sys.executable, "-m", "planner", "--help"], cwd=ROOT, check=True, capture_output=True)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+    assert min(cpu_s() for _ in range(5)) <= MAX_HELP_CPU_S
