@@ -1,0 +1,230 @@
+"""Quantities as people write them: durations, data sizes, counts and amounts of money.
+
+Every parser takes what YAML gives (text or a number) and raises `ValueError` with a remedy; every formatter is the
+reverse for messages. Decimal prefixes are powers of 1,000 (`GB`), binary ones of 1,024 (`GiB`), as in ISO/IEC 80000.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from decimal import Decimal, InvalidOperation
+
+NUMBER = r"[0-9][0-9_]*(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
+_DURATION_UNITS = {"w": 604_800, "d": 86_400, "h": 3_600, "m": 60, "s": 1}
+_DURATION_WORD = (
+    r"(?:w|weeks?|d|days?|h|hrs?|hours?|m|min|mins|minutes?|s|sec|secs|seconds?)"  # first letter is the unit
+)
+_DURATION_PART = re.compile(rf"({NUMBER})\s*({_DURATION_WORD})(?![a-zA-Z])", re.IGNORECASE)
+_DURATION_ISO = re.compile(
+    r"P(?!$)(?:(\d+(?:\.\d+)?)W)?(?:(\d+(?:\.\d+)?)D)?"
+    r"(?:T(?!$)(?:(\d+(?:\.\d+)?)H)?(?:(\d+(?:\.\d+)?)M)?(?:(\d+(?:\.\d+)?)S)?)?$"
+)
+_DURATION_CLOCK = re.compile(r"(\d+):([0-5]\d):([0-5]\d)$")
+_MAX_DURATION_S = 100 * 365 * 86_400
+_SIZE = re.compile(rf"({NUMBER})\s*([a-zA-Z]*)$")
+_SIZE_UNITS = {
+    "B": 1,
+    **{f"{p}B": 1000**i for i, p in enumerate("KMGTPE", 1)},
+    **{f"{p}IB": 1024**i for i, p in enumerate("KMGTPE", 1)},
+}
+_COUNT = re.compile(rf"[+-]?{NUMBER}$")
+_COUNT_WORD = re.compile(rf"({NUMBER})\s*(k|m|mm|mn|b|bn|t|tn|million|billion|trillion)$", re.IGNORECASE)
+_COUNT_POWER = {"k": 3, "m": 6, "b": 9, "t": 12}
+_MONEY = re.compile(r"\$?\s*([0-9][0-9,_]*(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)\s*(?:USD)?$", re.IGNORECASE)
+
+# The same forms for editors (JSON Schema); the parsers above are the truth.
+DURATION_PATTERN = (
+    r"^\s*(([0-9][0-9_]*(\.[0-9]+)?([eE][+-]?[0-9]+)?\s*"
+    r"([wW]|[wW]eeks?|[dD]|[dD]ays?|[hH]|[hH]rs?|[hH]ours?|[mM]|[mM]ins?|[mM]inutes?|[sS]|[sS]ecs?|[sS]econds?)"
+    r"[\s,]*)+|P[0-9.WDTHMS]+|[0-9]+:[0-5][0-9]:[0-5][0-9])\s*$"
+)
+SIZE_PATTERN = r"^\s*[0-9][0-9_]*(\.[0-9]+)?([eE][+-]?[0-9]+)?\s*([kKMGTPE]i?)?B\s*$"
+COUNT_PATTERN = r"^\s*[0-9][0-9_]*(\.[0-9]+)?([eE][+-]?[0-9]+)?\s*$"
+MONEY_PATTERN = r"^\s*\$?\s*[0-9][0-9,_]*(\.[0-9]+)?([eE][+-]?[0-9]+)?\s*([uU][sS][dD])?\s*$"
+
+
+def parse_duration(value: object) -> timedelta:
+    """Read `72h`, `3d 4h`, `30m`, `2 weeks`, `72:00:00` (h:m:s) or ISO 8601 (`P3DT4H`) as a positive length of time."""
+    if isinstance(value, timedelta):
+        return _checked_duration(value.total_seconds(), str(value))
+    if isinstance(value, bool) or not isinstance(value, str):
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            raise ValueError(f"needs a unit: write '{value}h' for hours, '{value}d' for days")
+        raise ValueError("must be a duration like '72h', '3d 4h' or '2w'")
+    text = value.strip()
+    seconds = _iso_seconds(text)
+    if seconds is None:
+        seconds = _clock_seconds(text)
+    if seconds is None:
+        seconds = _parts_seconds(text)
+    return _checked_duration(seconds, text)
+
+
+def _checked_duration(seconds: Decimal | float, text: str) -> timedelta:
+    if seconds <= 0:
+        raise ValueError(f"must be longer than zero, got '{text}'")
+    if seconds > _MAX_DURATION_S:
+        raise ValueError(f"is longer than 100 years: '{text}'")
+    return timedelta(seconds=float(seconds))
+
+
+def _iso_seconds(text: str) -> Decimal | None:
+    if not text.startswith("P"):
+        return None
+    found = _DURATION_ISO.match(text)
+    if found is None:
+        raise ValueError(
+            f"is not an ISO 8601 duration of fixed length: '{text}'; write like 'P3DT4H' (months and years differ in length)"
+        )
+    return sum(
+        (
+            Decimal(part or 0) * unit
+            for part, unit in zip(found.groups(), _DURATION_UNITS.values(), strict=True)
+        ),
+        Decimal(0),
+    )
+
+
+def _clock_seconds(text: str) -> Decimal | None:
+    found = _DURATION_CLOCK.match(text)
+    if found is None:
+        return None
+    hours, minutes, seconds = (int(part) for part in found.groups())
+    return Decimal(hours * 3_600 + minutes * 60 + seconds)
+
+
+def _parts_seconds(text: str) -> Decimal:
+    total, seen, rest = Decimal(0), set[str](), text
+    while rest:
+        found = _DURATION_PART.match(rest)
+        if found is None:
+            raise ValueError(f"is not a duration: '{text}'; write like '72h', '3d 4h', '30m' or '2w'")
+        unit = found.group(2)[0].lower()
+        if unit in seen:
+            raise ValueError(f"names one unit twice: '{text}'")
+        seen.add(unit)
+        total += Decimal(found.group(1).replace("_", "")) * _DURATION_UNITS[unit]
+        rest = rest[found.end() :].lstrip(" ,\t")
+    if not seen:
+        raise ValueError("is empty; write a duration like '72h' or '3d 4h'")
+    return total
+
+
+def parse_size(value: object) -> int:
+    """Read `100GB`, `1.6 TB`, `80GiB` or a whole number of bytes as bytes (positive)."""
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise ValueError("must be a size like '100GB' or '80GiB'")
+    if isinstance(value, int | float):
+        return _checked_size(_decimal(value), str(value))
+    text = value.strip()
+    if text.startswith("-"):
+        raise ValueError(f"must be more than zero, got '{text}'")
+    found = _SIZE.match(text)
+    if found is None:
+        raise ValueError(f"is not a size: '{text}'; write like '100GB', '1.6 TB' or '80GiB'")
+    number, unit = found.groups()
+    if not unit:
+        return _checked_size(Decimal(number.replace("_", "")), text)
+    if len(unit) == 2 and unit[0].upper() in "KMGTPE" and unit[1] == "b":
+        raise ValueError(f"'{unit}' may mean bits or bytes: write '{number}{unit[0].upper()}B' for bytes")
+    factor = _SIZE_UNITS.get(unit.upper())
+    if factor is None:
+        near = (
+            f"; write '{number}{unit[0].upper()}B' or '{number}{unit[0].upper()}iB'"
+            if unit[0].upper() in "KMGTPE"
+            else ""
+        )
+        raise ValueError(
+            f"has an unknown unit '{unit}' (B, KB, MB, GB, TB, PB, KiB, MiB, GiB, TiB, PiB){near}"
+        )
+    return _checked_size(Decimal(number.replace("_", "")) * factor, text)
+
+
+def _checked_size(size: Decimal, text: str) -> int:
+    if not size.is_finite() or size < 1:
+        raise ValueError(f"must be at least one byte, got '{text}'")
+    if size > 1024**6:
+        raise ValueError(f"is more than an exbibyte: '{text}'")
+    return int(size.to_integral_value())
+
+
+def parse_count(value: object) -> int:
+    """Read a whole number written `300`, `3e11`, `300e9` or `1_000_000`; must be positive."""
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise ValueError("must be a whole number like 300 or 300e9")
+    if isinstance(value, str):
+        text = value.strip()
+        word = _COUNT_WORD.match(text)
+        if word is not None:
+            raise ValueError(
+                f"writes its size in words: '{text}'; write '{word.group(1)}e{_COUNT_POWER[word.group(2)[0].lower()]}'"
+            )
+        if _COUNT.match(text) is None:
+            raise ValueError(f"must be a whole number like 300 or 300e9, got '{text}'")
+        number = Decimal(text.replace("_", ""))
+    else:
+        text, number = str(value), _decimal(value)
+    if not number.is_finite():
+        raise ValueError(f"must be a finite number, got '{text}'")
+    if number <= 0:
+        raise ValueError(f"must be more than zero, got {text}")
+    if number > Decimal("1e21"):
+        raise ValueError(f"is larger than 1e21: {text}")
+    if number != number.to_integral_value():
+        raise ValueError(f"must be a whole number, got {text}")
+    return int(number)
+
+
+def parse_money(value: object) -> Decimal:
+    """Read an amount in US dollars written `5000`, `5000.50`, `$5,000` or `5000 USD`; must be positive."""
+    if isinstance(value, Decimal):
+        amount = value
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        amount = _decimal(value)
+    elif isinstance(value, str):
+        text = value.strip()
+        if text.startswith("-"):
+            raise ValueError(f"must be more than zero, got {text}")
+        found = _MONEY.match(text)
+        if found is None:
+            raise ValueError(f"is not an amount in US dollars: '{value}'; write like 5000 or 5000.50")
+        amount = Decimal(found.group(1).replace(",", "").replace("_", ""))
+    else:
+        raise ValueError("must be an amount in US dollars like 5000")
+    if not amount.is_finite():
+        raise ValueError("must be a finite amount")
+    if amount <= 0:
+        raise ValueError(f"must be more than zero, got {value}")
+    if amount > Decimal("1e15"):
+        raise ValueError(f"is more than 1e15 dollars: {value}")
+    return amount
+
+
+def _decimal(value: float) -> Decimal:
+    """Exact for int; for float the shortest decimal that reads back as it, which is what the user typed."""
+    try:
+        return Decimal(repr(value))
+    except InvalidOperation:  # pragma: no cover - repr of a number always parses
+        raise ValueError(f"is not a number: {value}") from None
+
+
+def format_duration(value: timedelta) -> str:
+    """Write a length of time so that `parse_duration` reads it back (to the microsecond)."""
+    micros = (value.days * 86_400 + value.seconds) * 1_000_000 + value.microseconds
+    parts: list[str] = []
+    for unit, seconds in (("d", 86_400), ("h", 3_600), ("m", 60)):
+        count, micros = divmod(micros, seconds * 1_000_000)
+        if count:
+            parts.append(f"{count}{unit}")
+    if micros or not parts:
+        parts.append(f"{Decimal(micros).scaleb(-6).normalize():f}s")
+    return " ".join(parts)
+
+
+def format_size(size_bytes: int) -> str:
+    """Write bytes with the largest decimal unit that keeps at most two decimals, e.g. `1.6 TB`."""
+    for power, unit in ((5, "PB"), (4, "TB"), (3, "GB"), (2, "MB"), (1, "KB")):
+        if size_bytes >= 1000**power:
+            return f"{size_bytes / 1000**power:.4g} {unit}"
+    return f"{size_bytes} B"

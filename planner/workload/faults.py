@@ -1,0 +1,121 @@
+"""Faults of an input file and how they are shown: place, path, message, near miss, source line and caret."""
+
+from __future__ import annotations
+
+import difflib
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from planner.errors import InputError
+
+Path = tuple[str | int, ...]
+MAX_SHOWN = 50
+_MAX_LINE = 160
+
+
+@dataclass(frozen=True)
+class Place:
+    """A place in a text; `line` and `column` count from 1, `width` is in characters."""
+
+    line: int
+    column: int
+    width: int = 1
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One thing wrong. `at_key` points at the key instead of its value; `place` overrides the look-up by `path`."""
+
+    path: Path
+    message: str
+    did_you_mean: str = ""
+    at_key: bool = False
+    place: Place | None = None
+
+
+@dataclass(frozen=True)
+class Source:
+    """A text with the places of its values and keys by path."""
+
+    name: str
+    text: str
+    places: Mapping[Path, Place] = field(default_factory=dict)
+    key_places: Mapping[Path, Place] = field(default_factory=dict)
+
+    def locate(self, path: Path, *, at_key: bool = False) -> Place | None:
+        """Return the place of `path`, or of its nearest ancestor that the text holds."""
+        first, second = (self.key_places, self.places) if at_key else (self.places, self.key_places)
+        place = first.get(path) or second.get(path)
+        while place is None and path:
+            path = path[:-1]
+            place = self.key_places.get(path) or self.places.get(path)
+        return place
+
+    def error(self, faults: Iterable[Fault]) -> InputError:
+        """Return the error to raise for these faults, in the order of their lines."""
+        placed = [(fault.place or self.locate(fault.path, at_key=fault.at_key), fault) for fault in faults]
+        placed.sort(key=lambda item: (item[0].line, item[0].column) if item[0] else (0, 0))
+        lines = self.text.splitlines()
+        shown = [self._render(place, fault, lines) for place, fault in _unique(placed)]
+        if len(shown) > MAX_SHOWN:
+            shown = [*shown[:MAX_SHOWN], f"... and {len(shown) - MAX_SHOWN} more faults"]
+        return InputError("\n".join(shown))
+
+    def _render(self, place: Place | None, fault: Fault, lines: Sequence[str]) -> str:
+        hint = f" (did you mean '{fault.did_you_mean}'?)" if fault.did_you_mean else ""
+        path = format_path(fault.path)
+        message = f"{path}: {fault.message}{hint}" if path else f"{fault.message}{hint}"
+        if place is None:
+            return f"{self.name}: {message}"
+        head = f"{self.name}:{place.line}:{place.column}: {message}"
+        if place.line > len(lines):
+            return head
+        return "\n".join([head, *_excerpt(lines[place.line - 1], place)])
+
+
+def _unique(placed: list[tuple[Place | None, Fault]]) -> list[tuple[Place | None, Fault]]:
+    seen: set[tuple[Place | None, Path, str]] = set()
+    out = []
+    for place, fault in placed:
+        key = (place, fault.path, fault.message)
+        if key not in seen:
+            seen.add(key)
+            out.append((place, fault))
+    return out
+
+
+def _excerpt(line: str, place: Place) -> list[str]:
+    """Return the source line and a caret line, cut around the place where the line is long."""
+    start = max(0, place.column - 1 - _MAX_LINE // 2) if len(line) > _MAX_LINE else 0
+    cut = line[start : start + _MAX_LINE]
+    before = line[start : place.column - 1]
+    # A tab stays a tab and a wide character takes two cells, so that the caret stands under its text in a terminal.
+    pad = "".join("\t" if c == "\t" else " " * _cells(c) for c in before)
+    width = sum(_cells(c) for c in line[place.column - 1 : place.column - 1 + place.width]) or 1
+    clean = "".join(c if c == "\t" or c.isprintable() else "?" for c in cut)
+    return [f"  {clean}", f"  {pad}{'^' * max(1, min(width, _MAX_LINE // 2))}"]
+
+
+def _cells(char: str) -> int:
+    if unicodedata.combining(char):
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
+
+
+def format_path(path: Path) -> str:
+    """Write a path as `constraints.quota[0].limit`."""
+    out = ""
+    for part in path:
+        if isinstance(part, int):
+            out += f"[{part}]"
+        else:
+            out += f".{part}" if out else part
+    return out
+
+
+def near(word: str, known: Iterable[str]) -> str:
+    """Return the known word nearest to `word`, or "" when none is near."""
+    table = {name.lower().replace("-", "_"): name for name in known}
+    found = difflib.get_close_matches(word.lower().replace("-", "_"), table, n=1, cutoff=0.6)
+    return table[found[0]] if found else ""

@@ -1,0 +1,166 @@
+"""What pydantic found, in the words of the workload: one fault per error, with a near miss where there is one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, get_args
+
+from pydantic import BaseModel
+
+from planner.workload.faults import Fault, Path, near
+from planner.workload.schema import Workload
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
+
+_UNION_TAGS = frozenset(("auto", "pinned"))
+_REMEDIES = {
+    ("training", "global_batch"): "samples (sequences) per optimizer step, e.g. 256",
+    ("version",): "write 'version: 1' first",
+    ("name",): "a name to show on the plan",
+}
+# Words other tools use for what we call otherwise.
+_SYNONYMS = {
+    "batch_size": "global_batch",
+    "seq_len": "sequence_length",
+    "sequence_len": "sequence_length",
+    "seq_length": "sequence_length",
+    "budget": "budget_usd",
+    "max_cost": "budget_usd",
+    "gpus": "accelerators",
+    "gpu": "accelerators",
+    "dtype": "precision",
+    "clouds": "providers",
+    "cloud": "providers",
+    "tp": "tensor_parallel",
+    "pp": "pipeline_parallel",
+    "cp": "context_parallel",
+    "n_layers": "layers",
+    "num_layers": "layers",
+    "d_model": "hidden",
+    "hidden_size": "hidden",
+    "vocab_size": "vocab",
+    "dataset": "data",
+}
+
+
+def _shown(value: object) -> str:
+    text = str(value)
+    return f"'{text}'" if len(text) <= 60 else f"'{text[:57]}...'"
+
+
+def _choice(ctx: Mapping[str, Any], value: object) -> str:
+    return f"must be one of {str(ctx['expected']).replace(chr(39), '')}, got {_shown(value)}"
+
+
+def _not_bool(value: object) -> str:
+    note = " (in YAML 1.2 only true and false are truth values)" if str(value).lower() in _YAML11_BOOL else ""
+    return f"must be true or false, got {_shown(value)}{note}"
+
+
+_YAML11_BOOL = frozenset(("yes", "no", "on", "off", "y", "n"))
+_TEXTS: dict[str, Callable[[Mapping[str, Any], object], str]] = {
+    "literal_error": _choice,
+    "union_tag_invalid": _choice,
+    "quantity": lambda ctx, value: str(ctx["text"]),
+    "int_type": lambda ctx, value: f"must be a whole number, got {_shown(value)}",
+    "int_from_float": lambda ctx, value: f"must be a whole number, got {value}",
+    "int_parsing_size": lambda ctx, value: "is too large a number",
+    "float_type": lambda ctx, value: f"must be a number, got {_shown(value)}",
+    "finite_number": lambda ctx, value: f"must be a finite number, got {value}",
+    "bool_type": lambda ctx, value: _not_bool(value),
+    "string_type": lambda ctx, value: f"must be text, got {_shown(value)}: put it in quotes",
+    "string_too_short": lambda ctx, value: "must not be empty",
+    "string_too_long": lambda ctx, value: f"is longer than {ctx['max_length']} characters",
+    "string_pattern_mismatch": lambda ctx, value: (
+        f"must be like '-12%', '+0.40' or '3.20' in quotes, got {_shown(value)}"
+    ),
+    "tuple_type": lambda ctx, value: (
+        f"must be a list: write [{value}]" if not isinstance(value, dict) else "must be a list"
+    ),
+    "dict_type": lambda ctx, value: f"must be a mapping of keys to values, got {_shown(value)}",
+    "model_type": lambda ctx, value: f"must be a section of keys and values, got {_shown(value)}",
+    "model_attributes_type": lambda ctx, value: f"must be a section of keys and values, got {_shown(value)}",
+    "greater_than": lambda ctx, value: f"must be more than {_plain(ctx['gt'])}, got {value}",
+    "greater_than_equal": lambda ctx, value: f"must be at least {_plain(ctx['ge'])}, got {value}",
+    "less_than": lambda ctx, value: f"must be less than {_plain(ctx['lt'])}, got {value}",
+    "less_than_equal": lambda ctx, value: f"must be at most {_plain(ctx['le'])}, got {value}",
+}
+
+
+def _plain(limit: float) -> str:
+    return "zero" if limit == 0 else f"{limit:g}"
+
+
+def pydantic_faults(details: Iterable[ErrorDetails]) -> list[Fault]:
+    """Translate pydantic's errors."""
+    return [_fault(detail) for detail in details]
+
+
+def _fault(detail: ErrorDetails) -> Fault:
+    path: Path = tuple(part for part in detail["loc"] if part not in _UNION_TAGS)
+    kind, value, ctx = detail["type"], detail.get("input"), detail.get("ctx", {})
+    if kind == "missing":
+        remedy = _REMEDIES.get(path)
+        text = f"'{path[-1]}' is missing" + (f": {remedy}" if remedy else "")
+        return Fault(path[:-1], text, at_key=True)
+    if kind == "extra_forbidden":
+        return _unknown_key(path)
+    write = _TEXTS.get(kind)
+    text = write(ctx, value) if write is not None else detail["msg"][:1].lower() + detail["msg"][1:]
+    hint = ""
+    if kind == "literal_error" and isinstance(value, str):
+        hint = near(
+            value, [word.strip("' ") for word in str(ctx["expected"]).replace(" or ", ", ").split(",")]
+        )
+    return Fault(path, text, hint)
+
+
+def _unknown_key(path: Path) -> Fault:
+    section = section_at(path[:-1])
+    key = str(path[-1])
+    known = tuple(section.model_fields) if section is not None else ()
+    hint = _SYNONYMS.get(key.lower(), "")
+    hint = hint if hint in known else near(key, known)
+    text = f"unknown key '{key}'"
+    if not hint:
+        home = _home_of(_SYNONYMS.get(key.lower(), key))
+        if home:
+            text += f": it belongs under '{home}'"
+        elif known:
+            text += f"; known here: {', '.join(known[:12])}{', ...' if len(known) > 12 else ''}"
+    return Fault(path, text, hint, at_key=True)
+
+
+def _home_of(key: str) -> str:
+    """Return the section that has `key`, when exactly one has."""
+    homes = [
+        name
+        for name, field in Workload.model_fields.items()
+        if (section := _model_in(field.annotation)) is not None and key in section.model_fields
+    ]
+    return homes[0] if len(homes) == 1 else ""
+
+
+def section_at(path: Path) -> type[BaseModel] | None:
+    """Return the model that describes the mapping at `path`."""
+    section: type[BaseModel] | None = Workload
+    for part in path:
+        if section is None:
+            return None
+        if isinstance(part, int):
+            continue
+        field = section.model_fields.get(part)
+        section = _model_in(field.annotation) if field is not None else None
+    return section
+
+
+def _model_in(annotation: object) -> type[BaseModel] | None:
+    """Find the model inside `X | None`, `tuple[X, ...]` or `Annotated[...]`."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    for part in get_args(annotation):
+        found = _model_in(part)
+        if found is not None:
+            return found
+    return None

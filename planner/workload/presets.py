@@ -1,0 +1,109 @@
+"""Known models: the rows of data/presets.csv, found by name or alias however they are spelt."""
+
+from __future__ import annotations
+
+import csv
+import re
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+_DATA = Path(__file__).parent.parent / "data"
+_INTEGERS = frozenset(
+    (
+        "params",
+        "active_params",
+        "layers",
+        "hidden",
+        "heads",
+        "kv_heads",
+        "head_dim",
+        "ffn",
+        "vocab",
+        "experts",
+        "experts_per_token",
+        "shared_experts",
+        "moe_ffn",
+        "dense_layers",
+        "image_size",
+        "forward_flops_per_sample",
+        "activations_per_sample",
+    )
+)
+_BOOLEANS = frozenset(("gated_mlp", "tied_embeddings"))
+_TEXTS = frozenset(("family", "architecture"))
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A known model. `values` holds the fields of `Model` that are known; `sequence_length` is its published context."""
+
+    name: str
+    aliases: tuple[str, ...]
+    values: dict[str, int | bool | str]
+    sequence_length: int | None
+    params_basis: str
+    source: str
+    as_of: str
+    note: str
+
+
+def _normal(name: str) -> str:
+    """Reduce a spelling to what distinguishes models: case, separators and an organisation in front do not."""
+    return re.sub(r"[^a-z0-9]", "", name.lower().rsplit("/", 1)[-1] if not _is_patch(name) else name.lower())
+
+
+def _is_patch(name: str) -> bool:
+    """Tell `vit-b/16`, where the slash belongs to the name, from `meta-llama/Llama-3.1-8B`."""
+    return name.rsplit("/", 1)[-1].isdigit()
+
+
+@cache
+def load_presets() -> dict[str, Preset]:
+    """Read all presets, by name, in the order of the file."""
+    with (_DATA / "presets.csv").open(encoding="utf-8", newline="") as file:
+        return {row["preset"]: _preset(row) for row in csv.DictReader(file)}
+
+
+def _preset(row: dict[str, str]) -> Preset:
+    values: dict[str, int | bool | str] = {}
+    for key, text in row.items():
+        if not text:
+            continue
+        if key in _INTEGERS:
+            values[key] = int(text)
+        elif key in _BOOLEANS:
+            values[key] = text == "true"
+        elif key in _TEXTS:
+            values[key] = text
+    return Preset(
+        name=row["preset"],
+        aliases=tuple(alias for alias in row["aliases"].split(";") if alias),
+        values=values,
+        sequence_length=int(row["sequence_length"]) if row["sequence_length"] else None,
+        params_basis=row["params_basis"],
+        source=row["source"],
+        as_of=row["as_of"],
+        note=row["note"],
+    )
+
+
+@cache
+def _index() -> dict[str, str]:
+    """Map every normal spelling to the preset's name."""
+    table: dict[str, str] = {}
+    for preset in load_presets().values():
+        for name in (preset.name, *preset.aliases):
+            table.setdefault(_normal(name), preset.name)
+    return table
+
+
+def find_preset(name: str) -> Preset | None:
+    """Return the preset called `name`, or None."""
+    found = _index().get(_normal(name))
+    return None if found is None else load_presets()[found]
+
+
+def preset_names() -> tuple[str, ...]:
+    """Return all names and aliases, for suggestions."""
+    return tuple(name for p in load_presets().values() for name in (p.name, *p.aliases))
