@@ -1,10 +1,10 @@
-"""Errors of the catalog. The command line turns each into a message and exit code 4 (2 for bad user input)."""
+"""Errors of the catalog; the command line makes each a message and exit code 4 (2 for bad user input)."""
 
 from __future__ import annotations
 
 
 class CatalogError(Exception):
-    """A catalog or table is missing, unreadable, stale or refused; the message names the place and the remedy."""
+    """A catalog or table is missing, unreadable, stale or refused; the message names place and remedy."""
 
 
 class CatalogInputError(CatalogError):

@@ -54,7 +54,9 @@ class Table(Mapping[str, Array]):
 
     __slots__ = ("_columns", "_decoded", "_length")
 
-    def __init__(self, columns: Mapping[str, Array | Coded | Sequence[Any]], *, length: int | None = None) -> None:
+    def __init__(
+        self, columns: Mapping[str, Array | Coded | Sequence[Any]], *, length: int | None = None
+    ) -> None:
         """Take `columns`; sequences of str become `Coded`, other sequences numpy arrays.
 
         Raises:

@@ -1,0 +1,76 @@
+"""From the texts of many sources to the catalog's own: decimals, dates, sources, families."""
+
+from __future__ import annotations
+
+import csv
+import re
+from decimal import Decimal, InvalidOperation
+from functools import cache
+
+from catalogs.columns import DATA_DIRECTORY
+
+_DATE = re.compile(r"\d{4}-\d{2}(-\d{2})?")
+_PLACES = Decimal("1e-8")
+
+
+def decimal_text(value: Decimal | str, places: Decimal = _PLACES) -> str:
+    """Return a price as a plain decimal text, rounded half even to `places`, without trailing zeros.
+
+    Sources that went through floats carry noise such as 49.35922000000001; eight decimals keep every
+    published price exact.
+
+    Raises:
+        ValueError: when `value` is not a finite number.
+    """
+    try:
+        number = Decimal(value)
+    except InvalidOperation as error:
+        raise ValueError(f"{value!r} is not a number") from error
+    if not number.is_finite():
+        raise ValueError(f"{value!r} is not finite")
+    text = f"{number.quantize(places):f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def split_date(text: str) -> tuple[str, str]:
+    """Split a source's date into an ISO date (or month) and a remark.
+
+    >>> split_date("2026-04 or later (undated commit)")
+    ('2026-04', 'or later (undated commit)')
+
+    Raises:
+        ValueError: when the text does not begin with a date.
+    """
+    found = _DATE.match(text)
+    if not found:
+        raise ValueError(f"{text!r} does not begin with an ISO date or month")
+    return found.group(), text[found.end() :].strip()
+
+
+@cache
+def _family_rules() -> tuple[tuple[str, re.Pattern[str], str], ...]:
+    with (DATA_DIRECTORY / "families.csv").open(encoding="utf-8", newline="") as file:
+        return tuple(
+            (row["provider"], re.compile(row["pattern"]), row["family"]) for row in csv.DictReader(file)
+        )
+
+
+def family_of(provider: str, instance_type: str) -> str:
+    """Return the provider's family of an instance type, by the patterns of families.csv.
+
+    A name no pattern fits is its own family.
+    """
+    for of_provider, pattern, family in _family_rules():
+        found = pattern.match(instance_type) if of_provider == provider else None
+        if found:
+            return found.expand(family)
+    return instance_type
+
+
+def usd_per(currency: str) -> Decimal:
+    """USD for one unit of `currency` at the newest rate of the dated table; 1 for USD."""
+    if currency == "USD":
+        return Decimal(1)
+    from catalogs.tariffs import load_tariffs
+
+    return load_tariffs().usd_per(currency).rate

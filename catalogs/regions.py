@@ -1,0 +1,49 @@
+"""Regions: place, country and residency group of every region in the catalog."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from catalogs.columns import DATA_DIRECTORY, read_csv_table
+from catalogs.table import Table
+
+
+def load_regions() -> Table:
+    """Load regions.csv: one row per (provider, region).
+
+    Raises:
+        CatalogError: when the file is missing or wrong.
+    """
+    return _load()
+
+
+@cache
+def _load() -> Table:
+    return read_csv_table("regions", DATA_DIRECTORY / "regions.csv")
+
+
+@cache
+def residency_groups() -> dict[tuple[str, str], str]:
+    """(provider, region) to residency group; "" where the country is not known."""
+    table = load_regions()
+    return dict(zip(_keys(table), table["residency"], strict=True))
+
+
+def regions_in(residency: str) -> frozenset[tuple[str, str]]:
+    """All (provider, region) of one residency group or country (`eu`, `us`, `DE`, ...)."""
+    table = load_regions()
+    wanted = residency.lower()
+    keys = zip(
+        _keys(table),
+        table["residency"],
+        table["country"],
+        table["continent"],
+        strict=True,
+    )
+    return frozenset(
+        key for key, group, country, continent in keys if wanted in (group, country.lower(), continent)
+    )
+
+
+def _keys(table: Table) -> list[tuple[str, str]]:
+    return list(zip(table["provider"], table["region"], strict=True))

@@ -1,0 +1,219 @@
+"""Validation by the data dictionary: every fault with its place; a wrong row is refused, never repaired."""
+
+from __future__ import annotations
+
+import csv
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import cache
+
+from catalogs.columns import DATA_DIRECTORY, Column, load_columns
+from catalogs.errors import CatalogError
+from catalogs.flags import load_flags, split_flags
+from catalogs.model import INSTANCE_TYPE_KEY, OFFER_KEY, offer_id
+from catalogs.regions import residency_groups
+
+Row = Mapping[str, str]
+KEYS: Mapping[str, tuple[str, ...]] = {
+    "instance_types": INSTANCE_TYPE_KEY,
+    "offers": OFFER_KEY,
+    "accelerators": ("accelerator",),
+    "interconnects": ("scope", "interconnect"),
+    "regions": ("provider", "region"),
+    "flags": ("flag",),
+    "commitment_ratios": ("provider", "instance_type", "purchase_option", "option_variant"),
+}
+_DATE = re.compile(r"(\d{4})-(0[1-9]|1[0-2])(?:-(0[1-9]|[12]\d|3[01]))?")
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One reason why a row is refused.
+
+    Attributes:
+        table: table name.
+        provider: provider id, "" where the table has none.
+        row: the row's key, printed.
+        column: column name, "" for the row as a whole.
+        reason: what is wrong.
+    """
+
+    table: str
+    provider: str
+    row: str
+    column: str
+    reason: str
+
+    def __str__(self) -> str:
+        place = f"{self.table}: {self.row}"
+        return f"{place}: {self.column}: {self.reason}" if self.column else f"{place}: {self.reason}"
+
+
+@dataclass(frozen=True)
+class References:
+    """What keys may point at.
+
+    Attributes:
+        accelerators: canonical ids.
+        counts: (provider, instance_type) to (accelerator id, accelerator count).
+        regions: known (provider, region); empty means any.
+        usd_per: USD per unit of a currency, for the plausibility of prices.
+    """
+
+    accelerators: frozenset[str]
+    counts: Mapping[tuple[str, str], tuple[str, float]]
+    regions: frozenset[tuple[str, str]]
+    usd_per: Mapping[str, float]
+
+    @classmethod
+    def of(
+        cls, accelerators: Sequence[Row], types: Sequence[Row], usd_per: Mapping[str, float]
+    ) -> References:
+        """Take the keys of text rows, and the regions of regions.csv."""
+        counts = {
+            (row["provider"], row["instance_type"]): (row["accelerator"], _number(row["accelerator_count"]))
+            for row in types
+        }
+        ids = frozenset(row["accelerator"] for row in accelerators)
+        return cls(ids, counts, frozenset(residency_groups()), {"USD": 1.0, **usd_per})
+
+
+@dataclass(frozen=True)
+class Band:
+    """Plausible prices of one accelerator-hour, USD."""
+
+    pattern: str
+    low: float
+    high: float
+
+
+@cache
+def load_bands() -> tuple[Band, ...]:
+    """Read plausibility.csv; the first pattern that fits an accelerator decides."""
+    with (DATA_DIRECTORY / "plausibility.csv").open(encoding="utf-8", newline="") as file:
+        return tuple(
+            Band(row["accelerator"], float(row["min_usd_per_hour"]), float(row["max_usd_per_hour"]))
+            for row in csv.DictReader(file)
+        )
+
+
+def validate_rows(
+    table: str, rows: Sequence[Row], references: References
+) -> tuple[list[dict[str, str]], tuple[Fault, ...]]:
+    """Check text rows against the data dictionary.
+
+    Args:
+        table: table name in the data dictionary.
+        rows: text cells by column name.
+        references: what keys may point at.
+
+    Returns:
+        The rows without a fault, and every fault of the others.
+    """
+    kept: list[dict[str, str]] = []
+    faults: list[Fault] = []
+    seen: set[tuple[str, ...]] = set()
+    for row in rows:
+        key = tuple(row.get(name, "") for name in KEYS[table])
+        found = [
+            _fault(table, row, key, column.name, reason)
+            for column, reason in _cell_faults(table, row, references)
+        ]
+        if key in seen:
+            found.append(_fault(table, row, key, "", "the key stands twice; the later row is refused"))
+        if table == "offers" and not found:
+            found = [
+                _fault(table, row, key, column, reason) for column, reason in _offer_faults(row, references)
+            ]
+        if found:
+            faults.extend(found)
+        else:
+            seen.add(key)
+            kept.append(dict(row))
+    return kept, tuple(faults)
+
+
+def require_valid(table: str, rows: Sequence[Row], references: References) -> None:
+    """Raise when any row has a fault.
+
+    Raises:
+        CatalogError: listing the faults (at most 20 of them).
+    """
+    _, faults = validate_rows(table, rows, references)
+    if faults:
+        lines = [str(fault) for fault in faults[:20]]
+        more = [f"... and {len(faults) - 20} more"] if len(faults) > 20 else []
+        raise CatalogError("\n".join([f"{len(faults)} fault(s) in {table}:", *lines, *more]))
+
+
+def _fault(table: str, row: Row, key: tuple[str, ...], column: str, reason: str) -> Fault:
+    return Fault(table, row.get("provider", ""), offer_id(key), column, reason)
+
+
+def _cell_faults(table: str, row: Row, references: References) -> list[tuple[Column, str]]:
+    out = []
+    for column in load_columns()[table]:
+        text = row.get(column.name, "")
+        reason = _cell_fault(column, text, row, references)
+        if reason:
+            out.append((column, reason))
+    return out
+
+
+def _cell_fault(column: Column, text: str, row: Row, references: References) -> str:
+    if not text:
+        return "" if column.nullable else "is missing"
+    if column.dtype in ("number", "decimal"):
+        return _number_fault(column, text)
+    if column.dtype == "date" and not _DATE.fullmatch(text):
+        return f"{text!r} is not an ISO date or month"
+    if column.dtype == "bool" and text not in ("true", "false"):
+        return f"{text!r} is neither true nor false"
+    if column.dtype == "one_of" and text not in column.choices:
+        return f"{text!r} is not one of {', '.join(column.choices)}"
+    if column.references == "accelerators" and text not in references.accelerators:
+        return f"unknown accelerator {text!r}"
+    if column.references == "instance_types" and (row.get("provider", ""), text) not in references.counts:
+        return f"unknown instance type {text!r}"
+    return ""
+
+
+def _number_fault(column: Column, text: str) -> str:
+    value = _number(text)
+    if not math.isfinite(value):
+        return f"{text!r} is not a finite number"
+    if column.low is not None and value < column.low:
+        return f"{text} is below {column.low:g}"
+    if column.high is not None and value > column.high:
+        return f"{text} is above {column.high:g}"
+    return ""
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
+
+
+def _offer_faults(row: Row, references: References) -> list[tuple[str, str]]:
+    """Faults of an offer whose cells are well formed: place, currency, flags and plausibility."""
+    out = []
+    if references.regions and (row["provider"], row["region"]) not in references.regions:
+        out.append(("region", f"unknown region {row['region']!r} of {row['provider']}"))
+    unknown = [flag for flag in split_flags(row.get("flags", "")) if flag not in load_flags()]
+    if unknown:
+        out.append(("flags", f"unknown flag {', '.join(unknown)}"))
+    if row["currency"] not in references.usd_per:
+        out.append(("currency", f"no exchange rate for {row['currency']!r}"))
+        return out
+    accelerator, count = references.counts[row["provider"], row["instance_type"]]
+    price = _number(row["price_per_hour"]) * references.usd_per[row["currency"]] / count
+    band = next((band for band in load_bands() if fnmatchcase(accelerator, band.pattern)), None)
+    if band and not band.low <= price <= band.high:
+        place = f"{price:.4g} USD per {accelerator} and hour is outside {band.low:g} to {band.high:g}"
+        out.append(("price_per_hour", f"implausible: {place}"))
+    return out
