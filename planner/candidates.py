@@ -1,0 +1,172 @@
+"""Candidates of one synchronous job: every offer x node count, timed, priced and filtered in numpy.
+
+The grid is (n_offers, n_node_counts). Hardware that cannot run the job is filtered per shape; for every cell that can,
+hours, money and risk are computed once, so each filter is counted exactly (see `planner.filters`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from catalogs.table import Table
+from planner.filters import mark
+from planner.limits import mark_limits
+from planner.running import run_candidates
+from planner.timing import fixed_hours, staging_hours, time_shapes
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+
+    from planner.context import Context
+    from planner.offers import OfferSet
+
+    FloatArray = npt.NDArray[np.float64]
+    IntArray = npt.NDArray[np.int64]
+
+# reasons of the performance model -> filter names
+SHAPE_FILTERS = {
+    "out_of_memory": "memory",
+    "no_peak_for_precision": "precision",
+    "no_peak": "unknown_peak",
+    "not_trainable": "inference_only",
+    "unknown_link": "network",
+    "batch_not_divisible": "layout",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """Timed and priced cells of the grid; every array has shape `(n_candidates,)` unless said.
+
+    Attributes:
+        offer: row of the offer set; shape: row of `shapes`; nodes: instances.
+        bits: filters that remove the candidate, 0 = feasible.
+        work_hours: steps and evaluation; sigma: standard deviation of its logarithm.
+        waiting_hours: before the cluster is in use (staging, provisioning); fixed_hours: in use, but not work.
+        hours: expected elapsed hours; paid_hours: expected hours in use per instance; billed_hours: as billed.
+        cost_usd: expected cost; cash_usd: cash obligations.
+        p_meet: probability to meet the deadline; NaN where there is none or the candidate is excluded anyway.
+        interruptions, lost_hours: expected, whole job. interval_hours: checkpoint interval.
+        instance_hours, dataset_gib_months, checkpoint_gib_months: rounded quantities behind the cost.
+        shapes: output of the performance model; grid_bits: filters of the cells that no layout fits.
+    """
+
+    offer: IntArray
+    shape: IntArray
+    nodes: IntArray
+    bits: IntArray
+    work_hours: FloatArray
+    sigma: FloatArray
+    waiting_hours: FloatArray
+    fixed_hours: FloatArray
+    hours: FloatArray
+    paid_hours: FloatArray
+    billed_hours: FloatArray
+    cost_usd: FloatArray
+    cash_usd: FloatArray
+    p_meet: FloatArray
+    interruptions: FloatArray
+    lost_hours: FloatArray
+    interval_hours: FloatArray
+    write_hours: FloatArray
+    instance_hours: FloatArray
+    dataset_gib_months: FloatArray
+    checkpoint_gib_months: FloatArray
+    shapes: Table
+    grid_bits: IntArray
+
+    def all_bits(self) -> IntArray:
+        """Filter bits of every cell of the grid, those that fit and those that do not."""
+        return np.concatenate([self.bits, self.grid_bits])
+
+
+def build_candidates(context: Context, offer_bits: IntArray, shapes: Table, offers: IntArray | None = None) -> Candidates:
+    """Time, price and filter every offer on every shape of its hardware.
+
+    Args:
+        context: the job, offers, tariffs and assumptions.
+        offer_bits: filter bits per offer, shape `(n_offers,)`.
+        shapes: output of `estimate_shapes`: one row per (hardware row, node count).
+        offers: rows to consider; all by default.
+    """
+    rows, shape_rows = _grid(context.offer_set, shapes, offers)
+    bits = offer_bits[rows]
+    limits = context.workload.constraints
+    nodes = shapes["nodes"][shape_rows].astype(np.int64)
+    devices = nodes * context.offer_set.types["accelerator_count"][context.offer_set.type_of_offer[rows]]
+    too_many = nodes > limits.max_nodes
+    if limits.max_accelerators is not None:
+        too_many |= devices > limits.max_accelerators
+    mark(bits, "max_nodes", too_many)
+    mark(bits, "capacity", nodes > context.offer_set.capacity[rows])
+    fits = np.asarray(shapes["fits"], dtype=np.bool_)[shape_rows]
+    dead = ~fits
+    reasons = shapes.coded("reason")
+    for code, reason in enumerate(reasons.values):
+        if reason:
+            mark(bits, SHAPE_FILTERS.get(reason, "layout"), dead & (reasons.codes[shape_rows] == code))
+    alive = np.flatnonzero(fits)
+    return _evaluate(context, shapes, rows[alive], shape_rows[alive], bits[alive], bits[dead])
+
+
+def _grid(offer_set: OfferSet, shapes: Table, offers: IntArray | None) -> tuple[IntArray, IntArray]:
+    """Pair every offer with every shape row of its hardware."""
+    rows = np.arange(offer_set.offers.n_rows) if offers is None else offers
+    hardware = shapes["hardware_row"].astype(np.int64)
+    order = np.argsort(hardware, kind="stable")
+    start = np.searchsorted(hardware[order], np.arange(offer_set.hardware.n_rows))
+    stop = np.searchsorted(hardware[order], np.arange(offer_set.hardware.n_rows), side="right")
+    own = offer_set.hardware_of_type[offer_set.type_of_offer[rows]]
+    counts = (stop - start)[own]
+    first = np.repeat(np.cumsum(counts) - counts, counts)
+    within = np.arange(int(counts.sum())) - first
+    return np.repeat(rows, counts), order[np.repeat(start[own], counts) + within]
+
+
+def _evaluate(
+    context: Context, shapes: Table, rows: IntArray, at: IntArray, bits: IntArray, grid_bits: IntArray
+) -> Candidates:
+    job, assume = context.job, context.assumptions
+    times = time_shapes(
+        job, shapes["nodes"].astype(np.float64), shapes["step_time_s"], shapes["step_time_low_s"],
+        shapes["step_time_high_s"], assume,
+    )  # fmt: skip
+    nodes = shapes["nodes"][at].astype(np.int64)
+    acquire = np.where(context.is_spot[rows], 0.0, assume.on_demand_acquire_s)
+    waiting = (assume.provision_s + acquire) / 3600.0 + staging_hours(context.offer_set, job, assume)[rows]
+    fixed = fixed_hours(assume, times)[at]
+    work, write = times.work[at], times.checkpoint_write[at]
+    run = run_candidates(context, rows, nodes, work, write)
+    hours, paid = waiting + fixed + run.elapsed_hours, fixed + run.paid_hours
+    money = context.costs.evaluate(rows, nodes, paid, hours)
+    made = Candidates(
+        offer=rows, shape=at, nodes=nodes, bits=bits, work_hours=work, sigma=times.sigma[at], waiting_hours=waiting,
+        fixed_hours=fixed, hours=hours, paid_hours=paid, billed_hours=money.billed_hours, cost_usd=money.cost_usd,
+        cash_usd=money.cash_usd, p_meet=np.full(len(at), np.nan), interruptions=run.interruptions,
+        lost_hours=run.lost_hours, interval_hours=run.interval_hours, write_hours=write,
+        instance_hours=money.instance_hours, dataset_gib_months=money.dataset_gib_months,
+        checkpoint_gib_months=money.checkpoint_gib_months, shapes=shapes, grid_bits=grid_bits,
+    )  # fmt: skip
+    mark_limits(context, made)
+    return made
+
+
+def concat_candidates(parts: Sequence[Candidates]) -> Candidates:
+    """Join candidates of several node-count lists into one set."""
+    if len(parts) == 1:
+        return parts[0]
+    offsets = np.cumsum([0, *(part.shapes.n_rows for part in parts[:-1])])
+    joined: dict[str, Any] = {"shapes": Table.concat([part.shapes for part in parts])}
+    for field in fields(Candidates):
+        if field.name == "shapes":
+            continue
+        columns = [getattr(part, field.name) for part in parts]
+        if field.name == "shape":
+            columns = [column + offset for column, offset in zip(columns, offsets, strict=True)]
+        joined[field.name] = np.concatenate(columns)
+    return Candidates(**joined)

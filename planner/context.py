@@ -1,0 +1,145 @@
+"""Everything one planning run works on, gathered once: job, offers, tariffs, assumptions, dates and risk."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from statistics import NormalDist
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.costs import CostModel
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from catalogs.store import Catalog
+    from catalogs.tariffs import InterruptionPrior, Tariffs
+    from planner.assumptions import Assumptions
+    from planner.offers import OfferSet
+    from planner.resolve import Job
+    from planner.workload.schema import Workload
+
+    FloatArray = npt.NDArray[np.float64]
+    IntArray = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class OfferRisk:
+    """Interruption figures per offer, each of shape `(n_offers,)`; `prior_of_offer` is -1 where nothing interrupts."""
+
+    rate_per_hour: FloatArray
+    gang_exponent: FloatArray
+    mean_wait_hours: FloatArray
+    wait_exponent: FloatArray
+    notice_hours: FloatArray
+    priors: tuple[InterruptionPrior, ...]
+    prior_of_offer: IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class Context:
+    """One planning run. Instances are built by `planner.optimize`; nothing here reads a file."""
+
+    workload: Workload
+    sha256: str
+    job: Job
+    catalog: Catalog
+    offer_set: OfferSet
+    tariffs: Tariffs
+    assumptions: Assumptions
+    start: datetime
+    deadline: datetime | None
+
+    @property
+    def deadline_hours(self) -> float | None:
+        """Hours from start to deadline."""
+        return None if self.deadline is None else (self.deadline - self.start).total_seconds() / 3600.0
+
+    @property
+    def z_confidence(self) -> float:
+        """Standard normal quantile of the confidence asked for the deadline."""
+        return NormalDist().inv_cdf(self.workload.constraints.deadline_confidence)
+
+    @cached_property
+    def costs(self) -> CostModel:
+        """Prices candidates of this job."""
+        share = self.workload.prices.commitment_share
+        return CostModel(self.offer_set, self.job, self.tariffs, share)
+
+    @cached_property
+    def risk(self) -> OfferRisk:
+        """Interruption figures of every offer; only spot is interrupted."""
+        return _risk(self.offer_set, self.tariffs)
+
+    @cached_property
+    def is_spot(self) -> npt.NDArray[np.bool_]:
+        """Mask of offers that may be interrupted."""
+        return self.offer_set.offers.equals("purchase_option", "spot")
+
+    def family_of(self, row: int) -> str:
+        """Instance family of an offer."""
+        return str(self.offer_set.types["family"][self.offer_set.type_of_offer[row]])
+
+    @cached_property
+    def id_rank(self) -> IntArray:
+        """Rank of each offer's id in lexical order, for ties."""
+        offers = self.offer_set.offers
+        names = ("option_variant", "purchase_option", "instance_type", "zone", "region", "provider")
+        order = np.lexsort([_lexical(offers.coded(name)) for name in names])
+        rank = np.empty(len(order), dtype=np.int64)
+        rank[order] = np.arange(len(order))
+        return rank
+
+    @cached_property
+    def way_of_offer(self) -> IntArray:
+        """Code of (provider, instance type, purchase option) per offer: what alternatives differ in."""
+        offers = self.offer_set.offers
+        option = offers.coded("purchase_option")
+        return self.offer_set.type_of_offer * len(option.values) + option.codes
+
+    @cached_property
+    def provider_of_offer(self) -> IntArray:
+        """Code of the provider per offer."""
+        return self.offer_set.offers.coded("provider").codes.astype(np.int64)
+
+
+def _lexical(column: object) -> IntArray:
+    from catalogs.table import Coded
+
+    assert isinstance(column, Coded)
+    order = np.argsort(np.asarray(column.values))
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[order] = np.arange(len(order))
+    return rank[column.codes]
+
+
+def _risk(offer_set: OfferSet, tariffs: Tariffs) -> OfferRisk:
+    offers, types = offer_set.offers, offer_set.types
+    spot = np.flatnonzero(offers.equals("purchase_option", "spot"))
+    family = types["family"][offer_set.type_of_offer]
+    accelerator = types["accelerator"][offer_set.type_of_offer]
+    provider, band = offers["provider"], offers["interruption_band"]
+    keys: dict[tuple[str, ...], int] = {}
+    prior_of = np.full(offers.n_rows, -1, dtype=np.int64)
+    for row in spot.tolist():
+        key = (provider[row], family[row], accelerator[row], band[row])
+        prior_of[row] = keys.setdefault(key, len(keys))
+    priors = tuple(tariffs.interruption_prior(*key) for key in keys)
+
+    def spread(name: str) -> FloatArray:
+        values = np.asarray([*(float(getattr(prior, name)) for prior in priors), 0.0], dtype=np.float64)
+        return np.asarray(values[prior_of], dtype=np.float64)
+
+    notices = [(rule.notice_s or 0.0) / 3600.0 for rule in offer_set.rules]
+    return OfferRisk(
+        rate_per_hour=spread("rate_per_hour"),
+        gang_exponent=spread("gang_exponent"),
+        mean_wait_hours=spread("mean_wait_hours"),
+        wait_exponent=spread("wait_exponent"),
+        notice_hours=np.where(prior_of >= 0, np.asarray(notices)[offer_set.rule_of_offer], 0.0),
+        priors=priors,
+        prior_of_offer=prior_of,
+    )

@@ -1,0 +1,212 @@
+"""What a candidate costs: compute, upfront parts, system disk, data and checkpoint storage, data transfer.
+
+`CostModel.evaluate` prices all candidates at once in floats; `CostModel.lines` prices one of them in Decimal from the
+same rounded quantities. Transfer amounts depend on the place only: their tiers are split once per place.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.plan import CostLine
+from planner.pricing import HOURS_PER_MONTH, QUANTUM, PriceTag, billed_hours, exact, price_line, total_usd
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from catalogs.tariffs import StoragePrice, Tariffs, TierCurve
+    from planner.offers import OfferSet
+    from planner.resolve import Job
+
+    FloatArray = npt.NDArray[np.float64]
+    IntArray = npt.NDArray[np.int64]
+
+USD = Decimal(1)
+_ZERO_TAG = PriceTag(Decimal(0), "USD", USD, "declared", "nothing is moved or kept", "")
+
+
+@dataclass(frozen=True, eq=False)
+class Money:
+    """Costs per candidate and the rounded quantities behind them, shape `(n,)`."""
+
+    billed_hours: FloatArray
+    instance_hours: FloatArray
+    dataset_gib_months: FloatArray
+    checkpoint_gib_months: FloatArray
+    compute_usd: FloatArray
+    cost_usd: FloatArray
+    cash_usd: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Place:
+    """Tariffs of one provider/region for this job."""
+
+    storage: PriceTag
+    transfers: tuple[CostLine, ...]
+    keeps_copy: bool
+    disk: PriceTag | None
+
+    @cached_property
+    def transfer_usd(self) -> float:
+        """Cost of all transfers."""
+        return float(total_usd(self.transfers))
+
+
+class CostModel:
+    """Prices candidates of one job on one offer set."""
+
+    def __init__(self, offer_set: OfferSet, job: Job, tariffs: Tariffs, commitment_share: float | None) -> None:
+        """Index the places of the offers; tariffs are looked up once per place.
+
+        Args:
+            offer_set: what can be bought.
+            job: data and checkpoint sizes.
+            tariffs: transfer and storage prices.
+            commitment_share: part of a new whole-term commitment that this job carries; None = all of it.
+        """
+        self._offers = offer_set
+        self._job = job
+        self._tariffs = tariffs
+        provider, region = offer_set.offers.coded("provider"), offer_set.offers.coded("region")
+        joint = provider.codes.astype(np.int64) * len(region.values) + region.codes
+        names, self._place_of_offer = np.unique(joint, return_inverse=True)
+        width = len(region.values)
+        keys = [(provider.values[c // width], region.values[c % width]) for c in names.tolist()]
+        self.places = tuple(self._place(*key) for key in keys)
+        self._storage = np.asarray([float(p.storage.unit_price) for p in self.places])
+        self._transfer = np.asarray([p.transfer_usd for p in self.places])
+        self._copy = np.asarray([p.keeps_copy for p in self.places])
+        self._disk = np.asarray(
+            [0.0 if p.disk is None else float(p.disk.unit_price * p.disk.usd_per_currency) for p in self.places]
+        )
+        self._separate = separate_disk(offer_set)
+        whole = np.asarray([rule.whole_term for rule in offer_set.rules])[offer_set.rule_of_offer]
+        new_share = 1.0 if commitment_share is None else commitment_share
+        share = np.where(whole, new_share, 1.0)
+        self._share = np.where(np.isnan(offer_set.owned_share), share, offer_set.owned_share)
+        self._cash_share = np.where(np.isnan(offer_set.owned_share), 1.0, offer_set.owned_share)
+
+    def place(self, row: int) -> Place:
+        """Return the tariffs of the place of offer `row`."""
+        return self.places[int(self._place_of_offer[row])]
+
+    def evaluate(self, rows: IntArray, nodes: IntArray, paid_hours: FloatArray, hours: FloatArray) -> Money:
+        """Price candidates.
+
+        Args:
+            rows: offer of each candidate, shape `(n,)`.
+            nodes: instances.
+            paid_hours: hours in use per instance.
+            hours: elapsed hours, over which data and checkpoints are kept.
+        """
+        billed = self._billed(rows, paid_hours)
+        place = self._place_of_offer[rows]
+        instance_hours = np.round(nodes * billed * self._share[rows], QUANTUM)
+        months = hours / HOURS_PER_MONTH
+        dataset = np.round(np.where(self._copy[place], (self._job.data_gib or 0.0) * months, 0.0), QUANTUM)
+        checkpoint = np.round(self._job.checkpoint_gib * self._job.checkpoints_kept * months, QUANTUM)
+        hourly = self._offers.usd_per_hour[rows]
+        upfront = self._offers.upfront_usd[rows] * nodes
+        compute = hourly * instance_hours + upfront * self._share[rows]
+        disk = np.where(self._separate[rows], self._disk[place], 0.0) * instance_hours
+        other = disk + (dataset + checkpoint) * self._storage[place] + self._transfer[place]
+        cash = (hourly * nodes * billed + upfront) * self._cash_share[rows] + other
+        return Money(billed, instance_hours, dataset, checkpoint, compute, compute + other, cash)
+
+    def _billed(self, rows: IntArray, paid_hours: FloatArray) -> FloatArray:
+        rule_of = self._offers.rule_of_offer[rows]
+        term = self._offers.offers["term_hours"][rows].astype(np.float64)
+        out = np.empty(len(rows))
+        for code, rule in enumerate(self._offers.rules):
+            at = np.flatnonzero(rule_of == code)
+            if len(at):
+                terms = np.where(np.isnan(term[at]), rule.min_term_hours or np.nan, term[at])
+                out[at] = billed_hours(rule, paid_hours[at], terms)
+        return out
+
+    def lines(self, row: int, instance_hours: float, dataset: float, checkpoint: float, nodes: int) -> list[CostLine]:
+        """Return the cost lines of one candidate; their sum equals its `cost_usd` to float rounding."""
+        offers, place = self._offers, self.place(row)
+        fx = offers.rates[int(offers.rate_of_offer[row])]
+        flags = tuple(flag for flag in str(offers.offers["flags"][row]).split(";") if flag)
+        tag = PriceTag(
+            unit_price=offers.price(row), currency=fx.currency, usd_per_currency=fx.rate,
+            basis=str(offers.offers["basis"][row]), source=str(offers.offers["source"][row]),
+            as_of=str(offers.offers["as_of"][row]), flags=flags,
+        )  # fmt: skip
+        option = str(offers.offers["purchase_option"][row])
+        out = [price_line("compute", f"{offers.offers['instance_type'][row]} {option}", instance_hours, "instance-hour", tag)]
+        upfront = str(offers.offers["upfront_per_instance"][row])
+        if upfront and Decimal(upfront):
+            part = exact(nodes) * exact(float(self._share[row]))
+            up = PriceTag(Decimal(upfront), tag.currency, tag.usd_per_currency, tag.basis, tag.source, tag.as_of)
+            out.append(price_line("upfront", f"{option} upfront", part, "instance", up))
+        if self._separate[row] and place.disk is not None:
+            out.append(price_line("system_disk", "default system disk", instance_hours, "instance-hour", place.disk))
+        if dataset:
+            out.append(price_line("data_storage", "data set in object storage", dataset, "GiB-month", place.storage))
+        if checkpoint:
+            label = f"{self._job.checkpoints_kept} checkpoints in object storage"
+            out.append(price_line("checkpoint_storage", label, checkpoint, "GiB-month", place.storage))
+        return [*out, *place.transfers]
+
+    def _place(self, provider: str, region: str) -> Place:
+        job, here = self._job, f"{provider}/{region}"
+        staged = bool(job.data_gb) and job.location != here
+        transfers: list[CostLine] = []
+        if staged:
+            moved = job.read_gb if job.stream else job.data_gb
+            label = "data set streamed into the region" if job.stream else "data set into the region"
+            transfers += self._transfer_lines(label, job.location, here, moved or 0.0, job.egress_used_gb)
+        if job.export_gb:
+            transfers += self._transfer_lines("final model out of the region", here, job.location, job.export_gb, 0.0)
+        storage = self._tariffs.storage_price(provider, region, "object")
+        fee = self._tariffs.system_disk_fee(provider, region)
+        disk = None
+        if fee is not None:
+            rate = self._tariffs.usd_per(fee.currency, self._job.on)
+            disk = PriceTag(fee.price_per_hour, fee.currency, rate.rate, fee.basis, fee.source, fee.as_of)
+        return Place(_storage_tag(storage), tuple(transfers), staged and not job.stream, disk)
+
+    def _transfer_lines(self, label: str, src: str | None, dst: str | None, gb: float, used_gb: float) -> list[CostLine]:
+        curve = self._tariffs.transfer_curve(*_split(src), *_split(dst))
+        basis = "list"
+        if curve is None:
+            curve, basis = self._tariffs.dearest_internet_curve(), "derived"
+        tag_of = _TransferTag(curve, basis)
+        pieces = curve.lines(curve.quantity(exact(gb)), curve.quantity(exact(used_gb)))
+        return [price_line("data_transfer", label, exact(float(q)), curve.unit, tag_of(price)) for q, price in pieces if price]
+
+
+@dataclass(frozen=True)
+class _TransferTag:
+    curve: TierCurve
+    basis: str
+
+    def __call__(self, unit_price: Decimal) -> PriceTag:
+        flags = () if self.basis == "list" else ("unknown_transfer_price",)
+        return PriceTag(unit_price, "USD", USD, self.basis, self.curve.source, self.curve.as_of, flags)
+
+
+def _storage_tag(price: StoragePrice | None) -> PriceTag:
+    if price is None:
+        return _ZERO_TAG
+    return PriceTag(price.usd_per_gib_month, "USD", USD, price.basis, price.source, price.as_of)
+
+
+def _split(place: str | None) -> tuple[str, str]:
+    provider, _, region = (place or "").partition("/")
+    return provider, region
+
+
+def separate_disk(offer_set: OfferSet) -> npt.NDArray[np.bool_]:
+    """Mask of offers whose default system disk is billed beside the instance price, shape `(n_offers,)`."""
+    flags = offer_set.offers.coded("flags")
+    hit = np.asarray(["system_disk_separate" in text.split(";") for text in flags.values])
+    return np.asarray(hit[flags.codes], dtype=np.bool_)

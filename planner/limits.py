@@ -1,0 +1,103 @@
+"""The user's limits as filters on timed and priced candidates."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.filters import mark
+from planner.quota import needed_quota
+from planner.running import meet_probability
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from planner.candidates import Candidates
+    from planner.context import Context
+
+    FloatArray = npt.NDArray[np.float64]
+    BoolArray = npt.NDArray[np.bool_]
+
+
+def mark_limits(context: Context, candidates: Candidates) -> None:
+    """Set the bits of capacity-independent limits: throughput, memory, term, quota, budget, deadline, confidence."""
+    limits = context.workload.constraints
+    bits, rows = candidates.bits, candidates.offer
+    if limits.min_throughput is not None:
+        mark(bits, "throughput", throughput_floor(context) > units_per_s(context, candidates))
+    if limits.min_total_memory_gib is not None:
+        per_node = context.offer_set.types["accelerator_memory_gib"] * context.offer_set.types["accelerator_count"]
+        total = per_node[context.offer_set.type_of_offer[rows]] * candidates.nodes
+        mark(bits, "min_memory", total < limits.min_total_memory_gib)
+    longest = np.asarray([_longest(rule) for rule in context.offer_set.rules])
+    mark(bits, "term", candidates.paid_hours > longest[context.offer_set.rule_of_offer[rows]])
+    mark(bits, "term", ~np.isfinite(candidates.cost_usd))
+    _mark_quota(context, candidates)
+    if limits.budget_usd is not None:
+        mark(bits, "budget", candidates.cash_usd > float(limits.budget_usd))
+    _mark_deadline(context, candidates)
+
+
+def _longest(rule: object) -> float:
+    """Longest use in hours: the run limit of an option that ends, infinity for terms that renew."""
+    from catalogs.tariffs import OptionRule
+
+    assert isinstance(rule, OptionRule)
+    if rule.whole_term or rule.max_term_hours is None:
+        return np.inf
+    return rule.max_term_hours
+
+
+def units_per_s(context: Context, candidates: Candidates) -> FloatArray:
+    """Predicted tokens or samples per second of each candidate."""
+    step = np.asarray(candidates.shapes["step_time_s"], dtype=np.float64)[candidates.shape]
+    return context.job.units_per_step / step
+
+
+def throughput_floor(context: Context) -> float:
+    """`constraints.min_throughput` in the job's own unit per second."""
+    floor = context.workload.constraints.min_throughput
+    assert floor is not None
+    tokens = context.job.unit == "tokens"
+    length = context.job.training.sequence_length
+    if floor.tokens_per_s is not None:
+        return floor.tokens_per_s if tokens else floor.tokens_per_s / length
+    assert floor.samples_per_s is not None
+    return floor.samples_per_s * length if tokens else floor.samples_per_s
+
+
+def _mark_quota(context: Context, candidates: Candidates) -> None:
+    offers = context.offer_set.offers
+    for limit in context.workload.constraints.quota:
+        hit = offers.equals("provider", limit.provider)
+        if limit.region != "*":
+            regions = offers.coded("region")
+            match = np.asarray([fnmatchcase(text, limit.region) for text in (*regions.values, "")])
+            hit &= match[regions.codes]
+        units = np.zeros(offers.n_rows)
+        for row in np.flatnonzero(hit).tolist():
+            need = needed_quota(context, row, 1)
+            if limit.quota in (need.name, need.code) or limit.quota == context.family_of(row):
+                units[row] = need.needed
+        mark(candidates.bits, "quota", units[candidates.offer] * candidates.nodes > limit.limit)
+
+
+def _mark_deadline(context: Context, candidates: Candidates) -> None:
+    deadline = context.deadline_hours
+    if deadline is None:
+        return
+    bits = candidates.bits
+    mark(bits, "deadline", candidates.hours > deadline)
+    at = np.flatnonzero(bits == 0)
+    if not len(at):
+        return
+    candidates.p_meet[at] = meet_probability(
+        context, candidates.offer[at], candidates.nodes[at], candidates.work_hours[at], candidates.sigma[at],
+        candidates.write_hours[at], candidates.interval_hours[at],
+        deadline - candidates.waiting_hours[at] - candidates.fixed_hours[at],
+    )  # fmt: skip
+    unsure = np.zeros(len(bits), dtype=np.bool_)
+    unsure[at] = candidates.p_meet[at] < context.workload.constraints.deadline_confidence - 1e-9
+    mark(bits, "confidence", unsure)
