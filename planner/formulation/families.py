@@ -1,0 +1,28 @@
+"""The constraint families of the fleet model. Adding one: a file, a line here, a golden LP file."""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+from planner.formulation import (
+    budget,
+    capacity,
+    diversification,
+    memory,
+    quota,
+    regions,
+    spot_share,
+    throughput,
+)
+
+# In order: `throughput` makes the total that shares refer to, `regions` the switches that `budget` counts.
+FAMILIES: tuple[ModuleType, ...] = (
+    throughput,
+    memory,
+    quota,
+    capacity,
+    spot_share,
+    regions,
+    diversification,
+    budget,
+)

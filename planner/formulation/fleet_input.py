@@ -1,0 +1,255 @@
+"""What a fleet question is: arrays of offers and the limits on their mix.
+
+A fleet does divisible work: any mix of workers will do as long as together they are fast enough. All shares
+are shares of the throughput *the fleet itself* delivers, so asking for less never makes a plan impossible.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field, fields
+
+import numpy as np
+import numpy.typing as npt
+
+from solvers.errors import ModelError
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+TOLERANCE = 1e-9  # relative; what a check in floating point may be off by
+
+
+def _none() -> Floats:
+    return np.zeros(0)
+
+
+@dataclass(frozen=True, eq=False)
+class FleetInput:
+    """A fleet question. Arrays left out take the default named; NaN in a limit means unknown: not enforced.
+
+    Attributes:
+        keys: offer ids, length `n_options`, unique.
+        cost_usd: billed cost of one worker for the whole period, shape `(n_options,)`.
+        throughput: work units per hour of one worker (cautious), shape `(n_options,)`.
+        required_throughput: work units per hour the fleet must deliver.
+        max_units: most workers of the offer, shape `(n_options,)`; default unlimited.
+        region: region code (0 ..), shape `(n_options,)`; default one region.
+        provider: provider code (0 ..), shape `(n_options,)`; default one provider.
+        is_spot: interruptible capacity, shape `(n_options,)`; default False.
+        memory_gib: accelerator memory of one worker, shape `(n_options,)`; default 0.
+        capacity_group: offers with one code (0 ..) share one capacity, -1 none, shape `(n_options,)`.
+        capacity_limit: workers per capacity group, shape `(n_capacity_groups,)`.
+        quota_group: quota the offer draws on (0 ..), -1 none, shape `(n_options,)`.
+        quota_units: quota units of one worker, shape `(n_options,)`; default 1.
+        quota_limit: units per quota group, shape `(n_quota_groups,)`.
+        region_cost_usd: cost of opening a region (staging the data), shape `(n_regions,)`; default 0.
+        max_spot_share: largest spot share of the throughput, 0..1.
+        max_share_per_region: largest share of one region, 0..1.
+        max_share_per_provider: largest share of one provider, 0..1.
+        max_share_per_offer: largest share of one offer (duplicates in one capacity group count as one), 0..1.
+        max_regions: most regions used.
+        min_total_memory_gib: least accelerator memory of all workers together.
+        max_total_units: most workers in all.
+        budget_usd: most that workers and opened regions may cost.
+        region_names: names for messages, by region code.
+        provider_names: names for messages, by provider code.
+        quota_names: names for messages, by quota group.
+    """
+
+    keys: tuple[Hashable, ...]
+    cost_usd: Floats
+    throughput: Floats
+    required_throughput: float
+    max_units: Floats = field(default_factory=_none)
+    region: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    provider: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    is_spot: Bools = field(default_factory=lambda: np.zeros(0, dtype=np.bool_))
+    memory_gib: Floats = field(default_factory=_none)
+    capacity_group: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    capacity_limit: Floats = field(default_factory=_none)
+    quota_group: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    quota_units: Floats = field(default_factory=_none)
+    quota_limit: Floats = field(default_factory=_none)
+    region_cost_usd: Floats = field(default_factory=_none)
+    max_spot_share: float | None = None
+    max_share_per_region: float | None = None
+    max_share_per_provider: float | None = None
+    max_share_per_offer: float | None = None
+    max_regions: int | None = None
+    min_total_memory_gib: float | None = None
+    max_total_units: int | None = None
+    budget_usd: float | None = None
+    region_names: tuple[str, ...] = ()
+    provider_names: tuple[str, ...] = ()
+    quota_names: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Fill the defaults and refuse shapes or numbers that mean nothing.
+
+        Raises:
+            ModelError: names the field at fault.
+        """
+        for name, default in _DEFAULTS.items():
+            self._fill(name, default)
+        codes = {
+            "region": "region_cost_usd",
+            "capacity_group": "capacity_limit",
+            "quota_group": "quota_limit",
+        }
+        for name, table in codes.items():
+            code = getattr(self, name)
+            size = int(code.max(initial=-1)) + 1
+            values = np.asarray(getattr(self, table), dtype=np.float64)
+            if not len(values):
+                values = np.full(size, 0.0 if name == "region" else math.inf)
+            if len(values) < size:
+                raise ModelError(f"fleet: {table} has {len(values)} entries, {name} names {size}")
+            object.__setattr__(self, table, values)
+        self._check()
+
+    def _fill(self, name: str, default: float | int | bool) -> None:
+        values = np.asarray(getattr(self, name))
+        kind = np.asarray(default).dtype
+        if not len(values):
+            values = np.full(len(self.keys), default)
+        if values.shape != (len(self.keys),):
+            raise ModelError(f"fleet: {name} has shape {values.shape}, expected ({len(self.keys)},)")
+        object.__setattr__(self, name, values.astype(kind))
+
+    def _check(self) -> None:
+        if not (math.isfinite(self.required_throughput) and self.required_throughput > 0):
+            raise ModelError(f"fleet: required_throughput must be above 0, not {self.required_throughput}")
+        for name in ("cost_usd", "throughput", "memory_gib", "quota_units", "region_cost_usd"):
+            values = getattr(self, name)
+            if not (np.isfinite(values).all() and (values >= 0).all()):
+                raise ModelError(f"fleet: {name} must be finite and not negative; leave unknown offers out")
+        for name in (
+            "max_spot_share",
+            "max_share_per_region",
+            "max_share_per_provider",
+            "max_share_per_offer",
+        ):
+            value = getattr(self, name)
+            if value is not None and not 0 <= value <= 1:
+                raise ModelError(f"fleet: {name} must lie in 0..1, not {value}")
+        if len(set(self.keys)) != len(self.keys):
+            raise ModelError("fleet: keys repeat; each offer may appear once")
+
+    @property
+    def n_options(self) -> int:
+        """Number of offers."""
+        return len(self.keys)
+
+    @property
+    def n_regions(self) -> int:
+        """Number of region codes."""
+        return len(self.region_cost_usd)
+
+    @property
+    def limits_shares(self) -> bool:
+        """Whether any share of the throughput is limited."""
+        shares = (self.max_spot_share, self.max_share_per_region)
+        return any(
+            share is not None for share in (*shares, self.max_share_per_provider, self.max_share_per_offer)
+        )
+
+    def pool(self) -> Ints:
+        """Return each offer's pool, shape `(n_options,)`: its capacity group, or a pool of its own."""
+        alone = len(self.capacity_limit) + np.arange(self.n_options)
+        return np.where(self.capacity_group >= 0, self.capacity_group, alone)
+
+    def cost_of(self, units: Floats) -> float:
+        """Return the cost of `units` workers per offer, opened regions included, in USD."""
+        used = np.flatnonzero(units)
+        opened = np.unique(self.region[used])
+        return math.fsum([*(self.cost_usd[used] * units[used]), *self.region_cost_usd[opened]])
+
+    def units(self, counts: Mapping[Hashable, int]) -> Floats:
+        """Return `counts` by key as a vector, shape `(n_options,)`."""
+        position = {key: number for number, key in enumerate(self.keys)}
+        units = np.zeros(self.n_options)
+        for key, count in counts.items():
+            units[position[key]] = count
+        return units
+
+
+_DEFAULTS: dict[str, float | int | bool] = {
+    "cost_usd": 0.0,
+    "throughput": 0.0,
+    "max_units": math.inf,
+    "region": 0,
+    "provider": 0,
+    "is_spot": False,
+    "memory_gib": 0.0,
+    "capacity_group": -1,
+    "quota_group": -1,
+    "quota_units": 1.0,
+}
+assert set(_DEFAULTS) <= {item.name for item in fields(FleetInput)}
+
+
+@dataclass(frozen=True)
+class Excess:
+    """A limit that a fleet breaks: `used` against `limit` (same unit)."""
+
+    limit_name: str
+    member: str
+    used: float
+    limit: float
+
+
+def violations(fleet: FleetInput, units: Floats) -> list[Excess]:
+    """Return every limit that `units` (shape `(n_options,)`) breaks, beyond 1e-9 relative.
+
+    Written from the definitions and sharing no code with the model builder, so that it can judge it.
+    """
+    found: list[Excess] = []
+
+    def at_most(name: str, member: str, used: float, limit: float | None) -> None:
+        known = limit is not None and not math.isnan(limit)
+        if known and limit is not None and used > limit + TOLERANCE * max(abs(limit), abs(used), 1e-300):
+            found.append(Excess(name, member, used, limit))
+
+    work = fleet.throughput * units
+    total = float(work.sum())
+    if total < fleet.required_throughput * (1 - TOLERANCE):
+        found.append(Excess("required_throughput", "", total, fleet.required_throughput))
+    memory = float(fleet.memory_gib @ units)
+    if fleet.min_total_memory_gib is not None and memory < fleet.min_total_memory_gib * (1 - TOLERANCE):
+        found.append(Excess("min_total_memory_gib", "", memory, fleet.min_total_memory_gib))
+    for number in np.flatnonzero(units):
+        at_most("max_units", str(fleet.keys[number]), float(units[number]), float(fleet.max_units[number]))
+    _grouped(fleet.capacity_group, units, fleet.capacity_limit, "capacity_limit", (), at_most)
+    quota = units * fleet.quota_units
+    _grouped(fleet.quota_group, quota, fleet.quota_limit, "quota_limit", fleet.quota_names, at_most)
+    at_most("max_spot_share", "", float(work[fleet.is_spot].sum()), _times(fleet.max_spot_share, total))
+    shares = (
+        ("max_share_per_region", fleet.region, fleet.max_share_per_region, fleet.region_names),
+        ("max_share_per_provider", fleet.provider, fleet.max_share_per_provider, fleet.provider_names),
+        ("max_share_per_offer", fleet.pool(), fleet.max_share_per_offer, ()),
+    )
+    for name, codes, share, names in shares:
+        if share is not None:
+            limits = np.full(int(codes.max(initial=-1)) + 1, share * total)
+            _grouped(codes, work, limits, name, names, at_most)
+    at_most("max_regions", "", float(len(np.unique(fleet.region[units > 0]))), fleet.max_regions)
+    at_most("max_total_units", "", float(units.sum()), fleet.max_total_units)
+    at_most("budget_usd", "", fleet.cost_of(units), fleet.budget_usd)
+    return found
+
+
+def _times(share: float | None, total: float) -> float | None:
+    return None if share is None else share * total
+
+
+def _grouped(
+    codes: Ints, amounts: Floats, limits: Floats, name: str, names: tuple[str, ...], at_most: object
+) -> None:
+    assert callable(at_most)
+    inside = codes >= 0
+    used = np.bincount(codes[inside], weights=amounts[inside], minlength=len(limits))
+    for group in np.flatnonzero(used > 0):
+        label = names[group] if group < len(names) else str(group)
+        at_most(name, label, float(used[group]), float(limits[group]))

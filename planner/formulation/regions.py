@@ -1,0 +1,60 @@
+"""Regions: opening one costs money, their number and the share of each may be limited.
+
+    sum_{o in r} w_o x_o <= U_r y_r           y_r binary: region r is opened
+    sum_{o in r} w_o x_o <= max_share_per_region T
+    sum_r y_r <= max_regions
+
+U_r is the most work that region r can deliver within the cost of a known fleet (never a blind big-M). The
+switch is one row per region: the row per offer, x_o <= u_o y_r, has the tighter relaxation but costs more
+time than it saves.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from planner.formulation.fleet_model import FleetModel, Switch
+
+NAME = "regions"
+
+
+def add(model: FleetModel) -> None:
+    """Add switches where opening costs or is limited, and share rows where the share is."""
+    fleet = model.offers.source
+    region = model.offers.of("region")
+    present = np.unique(region)
+    if fleet.max_regions is not None and fleet.max_regions < len(present):
+        opened = present
+    else:
+        opened = present[fleet.region_cost_usd[present] > 0]
+    if len(opened):
+        _add_switches(model, opened)
+    share = fleet.max_share_per_region
+    if share is not None and share < 1:
+        able = present[model.offers.region_work[present] > 0]
+        model.share_rows("region_share", region, share, tags=tuple(able.tolist()), groups=able)
+
+
+def _add_switches(model: FleetModel, opened: np.ndarray[tuple[int], np.dtype[np.int64]]) -> None:
+    fleet, builder = model.offers.source, model.builder
+    region = model.offers.of("region")
+    keys = [Switch(int(code)) for code in opened]
+    model.opened = opened
+    model.y = builder.add_columns("y", keys, cost=fleet.region_cost_usd[opened], upper=1.0, integer=True)
+    rows = builder.add_rows("region_open", len(opened), upper=0.0, tags=tuple(opened.tolist()))
+    row_of = np.full(fleet.n_regions, -1)
+    row_of[opened] = np.arange(rows.start, rows.stop)
+    row = row_of[region]
+    inside = row >= 0
+    # Workers without throughput (memory only) must open their region too: give them a small amount.
+    amount = np.where(model.offers.work > 0, model.offers.work, 1e-6)
+    most = np.bincount(region, weights=amount * model.offers.upper, minlength=fleet.n_regions)
+    idle = np.bincount(
+        region, weights=(model.offers.work <= 0) * amount * model.offers.upper, minlength=fleet.n_regions
+    )
+    limit = np.minimum(most, model.offers.region_work + idle)[opened]
+    builder.add_entries(row[inside], model.columns[inside], amount[inside])
+    builder.add_entries(np.arange(rows.start, rows.stop), np.arange(model.y.start, model.y.stop), -limit)
+    if fleet.max_regions is not None and fleet.max_regions < len(opened):
+        count = builder.add_rows("max_regions", 1, upper=float(fleet.max_regions))
+        builder.add_entries(count.start, np.arange(model.y.start, model.y.stop), 1.0)

@@ -1,0 +1,216 @@
+"""The backend protocol and what all backends share: scaling in, rounding and checking out."""
+
+from __future__ import annotations
+
+import enum
+import math
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+
+from solvers.errors import ModelError
+from solvers.options import SolveOptions
+from solvers.problem import Floats, Milp
+from solvers.scaling import Scaled, scale
+from solvers.solution import Report, Solution, Status, Termination, relative_gap, status_of
+
+ROW_TOLERANCE = 2e-6  # of a scaled row; HiGHS accepts 1e-6
+ROUNDING_TOLERANCE = 1e-5  # how far from a whole number an integer column may come back
+
+
+class Feature(enum.Enum):
+    """What a backend can do beyond solving."""
+
+    LP_DUALS = "lp_duals"
+    START = "start"
+    CANCEL = "cancel"
+
+
+@dataclass(frozen=True, eq=False)
+class Raw:
+    """An answer in positions and in the problem's own units, before rounding and checking."""
+
+    termination: Termination
+    x: Floats | None = None
+    bound: float = -math.inf
+    nodes: int = 0
+    message: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Relaxation:
+    """The linear relaxation: `x` and `reduced_costs` of shape `(n_columns,)`, None without an optimum."""
+
+    termination: Termination
+    objective: float = math.nan
+    x: Floats | None = None
+    reduced_costs: Floats | None = None
+    message: str = ""
+
+
+class Backend(Protocol):
+    """A solver. Never mutates its arguments; an unknown status is ERROR, never OPTIMAL."""
+
+    name: str
+    features: frozenset[Feature]
+
+    def is_available(self) -> bool:
+        """Whether it is installed; never raises and imports nothing heavy."""
+
+    def solve(self, problem: Milp, options: SolveOptions) -> Solution:
+        """Solve in this process, within the solver's own idea of the time limit."""
+
+    def solve_vector(self, problem: Milp, options: SolveOptions) -> Checked:
+        """As `solve`, with the point as a vector."""
+
+    def relax(self, problem: Milp, time_limit_s: float) -> Relaxation:
+        """Solve the linear relaxation."""
+
+
+@dataclass(frozen=True, eq=False)
+class Checked:
+    """A rounded and checked answer in positions.
+
+    Attributes:
+        termination: why the solver stopped.
+        x: the point, shape `(n_columns,)`, None without one.
+        objective: c.x, NaN without a point.
+        bound: proven lower bound on the objective.
+        nodes: branch-and-bound nodes.
+        message: last words.
+    """
+
+    termination: Termination
+    x: Floats | None = None
+    objective: float = math.nan
+    bound: float = -math.inf
+    nodes: int = 0
+    message: str = ""
+
+
+class ScalingBackend(ABC):
+    """Base of the backends: they see a scaled model and answer for it; units and checks are done here."""
+
+    name: str = ""
+    features: frozenset[Feature] = frozenset()
+
+    @abstractmethod
+    def is_available(self) -> bool:
+        """Whether it is installed; never raises."""
+
+    @abstractmethod
+    def _run(self, problem: Milp, gap: float, time_limit_s: float, start: Floats | None) -> Raw:
+        """Solve the scaled `problem`."""
+
+    @abstractmethod
+    def _relax(self, problem: Milp, time_limit_s: float) -> Relaxation:
+        """Solve the linear relaxation of the scaled `problem`."""
+
+    def solve(self, problem: Milp, options: SolveOptions) -> Solution:
+        """Solve in this process."""
+        began = time.perf_counter()
+        checked = self.solve_vector(problem, options)
+        report = Report(self.name, time.perf_counter() - began, checked.nodes, checked.message)
+        return to_solution(problem, checked, report, gap=options.gap)
+
+    def solve_vector(self, problem: Milp, options: SolveOptions) -> Checked:
+        """Solve in this process and return the point as a vector."""
+        scaled = scale(problem)
+        start = feasible_start(problem, options.start)
+        raw = self._run(scaled.problem, options.gap, options.time_limit_s, start)
+        raw = replace(raw, bound=raw.bound / scaled.cost_factor)
+        return self._finish(problem, scaled, raw, options)
+
+    def relax(self, problem: Milp, time_limit_s: float) -> Relaxation:
+        """Solve the linear relaxation; objective and reduced costs in the problem's own units."""
+        scaled = scale(problem)
+        relaxation = self._relax(scaled.problem, time_limit_s)
+        reduced = relaxation.reduced_costs
+        return replace(
+            relaxation,
+            objective=relaxation.objective / scaled.cost_factor,
+            reduced_costs=None if reduced is None else reduced / scaled.cost_factor,
+        )
+
+    def _finish(self, problem: Milp, scaled: Scaled, raw: Raw, options: SolveOptions) -> Checked:
+        if raw.x is None:
+            return Checked(raw.termination, bound=raw.bound, nodes=raw.nodes, message=raw.message)
+        x = rounded(problem, raw.x)
+        if violation(scaled.problem, x) > ROW_TOLERANCE and not problem.integrality.all():
+            # Rounding the integers moved a continuous column's row: let the continuous ones follow.
+            x = self._follow(scaled.problem, x, options)
+        worst = violation(scaled.problem, x)
+        if (
+            worst > ROW_TOLERANCE
+            or np.abs(x - raw.x)[problem.integrality].max(initial=0.0) > ROUNDING_TOLERANCE
+        ):
+            message = (
+                f"{self.name} returned a point that breaks a row by {worst:.1e} after rounding; {raw.message}"
+            )
+            return Checked(Termination.SOLVER_ERROR, bound=raw.bound, nodes=raw.nodes, message=message)
+        objective = float(problem.c @ x)
+        return Checked(raw.termination, x, objective, min(raw.bound, objective), raw.nodes, raw.message)
+
+    def _follow(self, problem: Milp, x: Floats, options: SolveOptions) -> Floats:
+        fixed = replace(
+            problem,
+            lb=np.where(problem.integrality, x, problem.lb),
+            ub=np.where(problem.integrality, x, problem.ub),
+            integrality=np.zeros(problem.n_columns, dtype=np.bool_),
+        )
+        raw = self._run(fixed, options.gap, options.time_limit_s, None)
+        return x if raw.x is None else rounded(problem, raw.x)
+
+
+def rounded(problem: Milp, x: Floats) -> Floats:
+    """Return `x` with integer columns rounded and every column inside its bounds."""
+    return np.clip(np.where(problem.integrality, np.rint(x), x), problem.lb, problem.ub)
+
+
+def violation(problem: Milp, x: Floats) -> float:
+    """Return the largest amount by which `x` breaks a row (absolute beyond 1e-9 of the row's own size)."""
+    activity = problem.activity(x)
+    sides = np.maximum(problem.row_lo - activity, activity - problem.row_hi)
+    finite = np.where(np.isfinite(problem.row_lo), np.abs(problem.row_lo), 0.0)
+    finite = np.maximum(finite, np.where(np.isfinite(problem.row_hi), np.abs(problem.row_hi), 0.0))
+    return float(np.max(sides - 1e-9 * np.maximum(finite, np.abs(activity)), initial=0.0))
+
+
+def feasible_start(problem: Milp, start: Mapping[Hashable, float]) -> Floats | None:
+    """Return `start` as a vector when it is a feasible, integral point of `problem`, else None."""
+    if not start:
+        return None
+    try:
+        x = problem.vector(start)
+    except KeyError:
+        return None
+    inside = bool(((x >= problem.lb) & (x <= problem.ub)).all())
+    whole = bool((x[problem.integrality] % 1.0 == 0).all())
+    return x if inside and whole and violation(scale(problem).problem, x) <= ROW_TOLERANCE else None
+
+
+def to_solution(problem: Milp, checked: Checked, report: Report, *, gap: float) -> Solution:
+    """Map a checked answer back to keys; "optimal" only when the gap asked for is really met."""
+    status = status_of(checked.termination, has_point=checked.x is not None)
+    if checked.x is None:
+        return Solution(status, checked.termination, bound=checked.bound, report=report)
+    reached = relative_gap(checked.objective, checked.bound) <= gap * (1 + 1e-6) + 1e-9
+    if status is Status.OPTIMAL and not reached:
+        status = Status.FEASIBLE
+    nonzero = np.flatnonzero(checked.x)
+    x = {problem.column_keys[number]: float(checked.x[number]) for number in nonzero}
+    return Solution(status, checked.termination, x, checked.objective, checked.bound, report)
+
+
+def require_plain(problem: Milp) -> None:
+    """Refuse a model without columns; solvers disagree on what that means.
+
+    Raises:
+        ModelError: there is nothing to decide.
+    """
+    if not problem.n_columns:
+        raise ModelError(f"{problem.name}: the model has no column; nothing to decide")

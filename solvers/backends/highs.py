@@ -1,0 +1,110 @@
+"""HiGHS through `highspy`: optional; cheaper to import than scipy, accepts a start, can be cancelled."""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+from typing import Any
+
+import numpy as np
+
+from solvers.backends.base import Feature, Raw, Relaxation, ScalingBackend, require_plain
+from solvers.problem import Floats, Milp
+from solvers.solution import Termination
+
+# HighsModelStatus name -> our word; anything not listed is UNKNOWN, which is an ERROR.
+_TERMINATIONS = {
+    "kOptimal": Termination.GAP_REACHED,
+    "kInfeasible": Termination.INFEASIBLE,
+    "kUnbounded": Termination.UNBOUNDED,
+    "kUnboundedOrInfeasible": Termination.INFEASIBLE_OR_UNBOUNDED,
+    "kTimeLimit": Termination.TIME_LIMIT,
+    "kIterationLimit": Termination.ITERATION_LIMIT,
+    "kSolutionLimit": Termination.ITERATION_LIMIT,
+    "kObjectiveTarget": Termination.ITERATION_LIMIT,
+    "kObjectiveBound": Termination.ITERATION_LIMIT,
+    "kInterrupt": Termination.INTERRUPTED,
+    "kHighsInterrupt": Termination.INTERRUPTED,
+    "kMemoryLimit": Termination.MEMORY_LIMIT,
+    "kLoadError": Termination.SOLVER_ERROR,
+    "kModelError": Termination.SOLVER_ERROR,
+    "kPresolveError": Termination.SOLVER_ERROR,
+    "kSolveError": Termination.SOLVER_ERROR,
+    "kPostsolveError": Termination.SOLVER_ERROR,
+}
+
+
+class HighsBackend(ScalingBackend):
+    """The `highspy` package."""
+
+    name = "highspy"
+    features = frozenset({Feature.LP_DUALS, Feature.START, Feature.CANCEL})
+
+    def is_available(self) -> bool:
+        """Whether highspy is installed."""
+        return importlib.util.find_spec("highspy") is not None
+
+    def _run(self, problem: Milp, gap: float, time_limit_s: float, start: Floats | None) -> Raw:
+        solver = _load(problem, problem.integrality, time_limit_s)
+        solver.setOptionValue("mip_rel_gap", gap)
+        if start is not None:
+            import highspy
+
+            point = highspy.HighsSolution()
+            point.col_value = start.tolist()
+            solver.setSolution(point)
+        solver.run()
+        termination = _TERMINATIONS.get(solver.getModelStatus().name, Termination.UNKNOWN)
+        if termination is Termination.INFEASIBLE_OR_UNBOUNDED:
+            # Presolve may stop at "one of the two"; without it HiGHS decides.
+            solver.setOptionValue("presolve", "off")
+            solver.run()
+            termination = _TERMINATIONS.get(solver.getModelStatus().name, Termination.UNKNOWN)
+        info = solver.getInfo()
+        message = str(solver.modelStatusToString(solver.getModelStatus()))
+        has_point = math.isfinite(info.objective_function_value) and info.primal_solution_status == 2
+        usable = has_point and termination not in (Termination.INFEASIBLE, Termination.UNBOUNDED)
+        x = np.asarray(solver.getSolution().col_value, dtype=np.float64) if usable else None
+        if problem.integrality.any():
+            bound = float(info.mip_dual_bound)
+        else:
+            bound = (
+                float(info.objective_function_value) if termination is Termination.GAP_REACHED else -math.inf
+            )
+        return Raw(termination, x, bound, max(int(info.mip_node_count), 0), message)
+
+    def _relax(self, problem: Milp, time_limit_s: float) -> Relaxation:
+        solver = _load(problem, np.zeros(problem.n_columns, dtype=np.bool_), time_limit_s)
+        solver.run()
+        termination = _TERMINATIONS.get(solver.getModelStatus().name, Termination.UNKNOWN)
+        message = str(solver.modelStatusToString(solver.getModelStatus()))
+        if termination is not Termination.GAP_REACHED:
+            return Relaxation(termination, message=message)
+        point = solver.getSolution()
+        objective = float(solver.getInfo().objective_function_value)
+        return Relaxation(
+            termination, objective, np.asarray(point.col_value), np.asarray(point.col_dual), message
+        )
+
+
+def _load(problem: Milp, integrality: Any, time_limit_s: float) -> Any:
+    import highspy
+
+    require_plain(problem)
+    model = highspy.HighsLp()
+    model.num_col_, model.num_row_ = problem.n_columns, problem.n_rows
+    model.col_cost_, model.col_lower_, model.col_upper_ = problem.c, problem.lb, problem.ub
+    model.row_lower_, model.row_upper_ = problem.row_lo, problem.row_hi
+    model.a_matrix_.format_ = highspy.MatrixFormat.kColwise
+    model.a_matrix_.num_col_, model.a_matrix_.num_row_ = problem.n_columns, problem.n_rows
+    model.a_matrix_.start_, model.a_matrix_.index_ = problem.indptr, problem.indices
+    model.a_matrix_.value_ = problem.data
+    if integrality.any():
+        kinds = (highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger)
+        model.integrality_ = [kinds[int(flag)] for flag in integrality]
+    solver: Any = highspy.Highs()  # type: ignore[no-untyped-call]
+    solver.setOptionValue("output_flag", False)
+    if math.isfinite(time_limit_s):
+        solver.setOptionValue("time_limit", max(time_limit_s, 1e-3))
+    solver.passModel(model)
+    return solver

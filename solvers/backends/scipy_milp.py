@@ -1,0 +1,123 @@
+"""The default backend: HiGHS as bundled in `scipy.optimize.milp` (always installed).
+
+Known weaknesses, and what we do about them: the time limit is soft (see `solvers.solve`: a thread or a child
+process keeps it), no duals come from `milp` (`linprog` gives them), no start is accepted (the caller's point
+stays the incumbent), and status words arrive as text.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+from typing import Any
+
+import numpy as np
+
+from solvers.backends.base import Feature, Raw, Relaxation, ScalingBackend, require_plain
+from solvers.problem import Floats, Milp
+from solvers.solution import Termination
+
+# scipy.optimize.milp's integer status; 4 ("other") is told apart by its message.
+_TERMINATIONS = {
+    0: Termination.GAP_REACHED,
+    1: Termination.TIME_LIMIT,
+    2: Termination.INFEASIBLE,
+    3: Termination.UNBOUNDED,
+}
+
+
+class ScipyBackend(ScalingBackend):
+    """`scipy.optimize.milp` and `linprog`."""
+
+    name = "scipy"
+    features = frozenset({Feature.LP_DUALS})
+
+    def is_available(self) -> bool:
+        """Whether scipy is installed."""
+        return importlib.util.find_spec("scipy") is not None
+
+    def _run(self, problem: Milp, gap: float, time_limit_s: float, start: Floats | None) -> Raw:  # noqa: ARG002
+        from scipy.optimize import Bounds, LinearConstraint, milp
+
+        require_plain(problem)
+        options: dict[str, Any] = {"mip_rel_gap": gap}
+        if math.isfinite(time_limit_s):
+            options["time_limit"] = max(time_limit_s, 1e-3)
+        rows = LinearConstraint(_matrix(problem), problem.row_lo, problem.row_hi) if problem.n_rows else None
+        result = milp(
+            problem.c,
+            integrality=problem.integrality.astype(np.uint8),
+            bounds=Bounds(problem.lb, problem.ub),
+            constraints=rows,
+            options=options,
+        )
+        termination = _termination(int(result.status), str(result.message))
+        if termination is Termination.INFEASIBLE_OR_UNBOUNDED:
+            termination = self._decide(problem, time_limit_s)
+        x = None if result.x is None else np.asarray(result.x, dtype=np.float64)
+        bound = _bound(result, problem, termination)
+        return Raw(termination, x, bound, int(result.get("mip_node_count") or 0), str(result.message))
+
+    def _decide(self, problem: Milp, time_limit_s: float) -> Termination:
+        """Tell infeasible from unbounded: without an objective nothing is unbounded."""
+        from dataclasses import replace
+
+        raw = self._run(replace(problem, c=np.zeros(problem.n_columns)), 0.0, time_limit_s, None)
+        if raw.x is not None:
+            return Termination.UNBOUNDED
+        return raw.termination if raw.termination is Termination.INFEASIBLE else Termination.SOLVER_ERROR
+
+    def _relax(self, problem: Milp, time_limit_s: float) -> Relaxation:
+        from scipy.optimize import linprog
+        from scipy.sparse import vstack
+
+        require_plain(problem)
+        matrix = _matrix(problem).tocsr()
+        equal = problem.row_lo == problem.row_hi
+        above = np.isfinite(problem.row_hi) & ~equal
+        below = np.isfinite(problem.row_lo) & ~equal
+        limits = np.concatenate([problem.row_hi[above], -problem.row_lo[below]])
+        result = linprog(
+            problem.c,
+            A_ub=vstack([matrix[above], -matrix[below]]) if len(limits) else None,
+            b_ub=limits if len(limits) else None,
+            A_eq=matrix[equal] if equal.any() else None,
+            b_eq=problem.row_lo[equal] if equal.any() else None,
+            bounds=np.column_stack([problem.lb, problem.ub]),
+            method="highs",
+            options={"time_limit": max(time_limit_s, 1e-3)} if math.isfinite(time_limit_s) else {},
+        )
+        termination = _termination(int(result.status), str(result.message))
+        if termination is not Termination.GAP_REACHED:
+            return Relaxation(termination, message=str(result.message))
+        reduced = np.asarray(result.lower.marginals) + np.asarray(result.upper.marginals)
+        return Relaxation(termination, float(result.fun), np.asarray(result.x), reduced, str(result.message))
+
+
+def _matrix(problem: Milp) -> Any:
+    from scipy.sparse import csc_array
+
+    shape = (problem.n_rows, problem.n_columns)
+    return csc_array((problem.data, problem.indices, problem.indptr), shape=shape)
+
+
+def _bound(result: Any, problem: Milp, termination: Termination) -> float:
+    """The proven lower bound; a pure linear program's optimum is its own bound."""
+    bound = result.get("mip_dual_bound")
+    if bound is not None:
+        return float(bound)
+    solved = termination is Termination.GAP_REACHED and result.fun is not None
+    return float(result.fun) if solved and not problem.integrality.any() else -math.inf
+
+
+def _termination(status: int, message: str) -> Termination:
+    if status == 1 and "time limit" not in message.lower():
+        return Termination.ITERATION_LIMIT
+    if status in _TERMINATIONS:
+        return _TERMINATIONS[status]
+    words = message.lower()
+    if "unbounded or infeasible" in words or "infeasible or unbounded" in words:
+        return Termination.INFEASIBLE_OR_UNBOUNDED
+    if "memory" in words:
+        return Termination.MEMORY_LIMIT
+    return Termination.UNKNOWN if "not set" in words or "unknown" in words else Termination.SOLVER_ERROR
