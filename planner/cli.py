@@ -111,11 +111,11 @@ def _accept_message_options(command: click.Command) -> click.Command:
 class LazyGroup(click.Group):
     """A group whose commands are imported when they are used."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         """Return the command names in the order of `COMMANDS`."""
         return list(COMMANDS)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's signature
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         """Import and return a command; None where there is none of that name."""
         if cmd_name in self.commands:
             return self.commands[cmd_name]
@@ -137,7 +137,7 @@ class LazyGroup(click.Group):
             raise click.UsageError(f"No such command {name!r}.{_did_you_mean(name)}", ctx=ctx)
         return super().resolve_command(ctx, args)
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's signature
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """Write the command table from `COMMANDS`, importing none of them."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, spec.help) for name, spec in COMMANDS.items()])
@@ -176,8 +176,8 @@ def root(ctx: click.Context) -> None:
 def _configure_logging(session: Session) -> None:
     """Attach the one log handler of the program.
 
-    Without -q and -v there is none: warnings reach stderr through logging's own last resort, and its import is
-    saved.
+    Without -q and -v there is none: warnings reach stderr through logging's own last resort, and the import
+    of logging is saved.
     """
     import logging
 

@@ -13,9 +13,7 @@ def config() -> None:
 
 
 @config.command()
-@click.option(
-    "-o", "--output", "fmt", type=click.Choice(["table", "json"]), default="table", show_default=True
-)
+@click.option("-o", "--output", "fmt", type=click.Choice(["table", "json"]), default="table", help="Format.")
 def show(fmt: str) -> None:
     """Print each setting with its value and its origin.
 

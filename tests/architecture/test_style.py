@@ -1,0 +1,107 @@
+"""Habits that a reader relies on: docstrings, sizes, no provider's name in the logic, no machine's path."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.architecture.modules import ROOT, relative, source_files, syntax_tree
+
+MAX_FILE_LINES = 700
+MAX_FUNCTION_LINES = 90
+USUAL_FILE_LINES = 400
+USUAL_FUNCTION_LINES = 40
+USUAL_SHARE = 0.9
+PROVIDERS = frozenset(
+    {"aws", "gcp", "azure", "alibaba", "lambda", "onprem", "oci", "runpod", "coreweave", "vastai", "static"}
+)
+
+
+def _functions(path: Path) -> Iterator[tuple[str, int]]:
+    for node in ast.walk(syntax_tree(path)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.end_lineno is not None:
+            yield f"{relative(path)}:{node.lineno} {node.name}", node.end_lineno - node.lineno + 1
+
+
+def test_every_module_has_a_docstring() -> None:
+    assert [relative(path) for path in source_files() if not ast.get_docstring(syntax_tree(path))] == []
+
+
+def test_no_file_and_no_function_outgrows_its_reader() -> None:
+    sizes = [(relative(path), len(path.read_text(encoding="utf-8").splitlines())) for path in source_files()]
+    assert [item for item in sizes if item[1] > MAX_FILE_LINES] == []
+    functions = [item for path in source_files() for item in _functions(path)]
+    assert [item for item in functions if item[1] > MAX_FUNCTION_LINES] == []
+
+
+def test_most_files_and_functions_are_short() -> None:
+    files = [len(path.read_text(encoding="utf-8").splitlines()) for path in source_files()]
+    functions = [lines for path in source_files() for _, lines in _functions(path)]
+    assert sum(lines <= USUAL_FILE_LINES for lines in files) >= USUAL_SHARE * len(files)
+    assert sum(lines <= USUAL_FUNCTION_LINES for lines in functions) >= USUAL_SHARE * len(functions)
+
+
+def _provider_tests(tree: ast.Module) -> Iterator[int]:
+    """Lines on which a value is compared with a provider's name."""
+    for node in ast.walk(tree):
+        parts: list[ast.expr] = []
+        if isinstance(node, ast.Compare):
+            parts = [node.left, *node.comparators]
+        elif isinstance(node, ast.MatchValue):
+            parts = [node.value]
+        for part in parts:
+            items = part.elts if isinstance(part, ast.Tuple | ast.List | ast.Set) else [part]
+            if any(isinstance(item, ast.Constant) and item.value in PROVIDERS for item in items):
+                yield part.lineno
+
+
+def test_provider_names_steer_no_logic_outside_the_providers() -> None:
+    found = [
+        f"{relative(path)}:{line}"
+        for path in source_files()
+        if not relative(path).startswith("catalogs/providers/")
+        for line in _provider_tests(syntax_tree(path))
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    ("code", "caught"),
+    [
+        ('x == "aws"', True),
+        ('"gcp" != x', True),
+        ('x in ("aws", "gcp")', True),
+        ('match x:\n  case "azure":\n    pass', True),
+        ('table["aws"]', False),
+        ('x == "spot"', False),
+    ],
+)
+def test_the_scan_for_provider_names_sees_what_it_should(code: str, caught: bool) -> None:
+    assert bool(list(_provider_tests(ast.parse(code)))) is caught
+
+
+def _tracked_files() -> list[Path]:
+    done = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        pytest.skip("not a git checkout: which files are tracked is unknown")
+    return [ROOT / name for name in done.stdout.splitlines()]
+
+
+def test_no_tracked_text_names_a_place_of_one_machine() -> None:
+    places = re.compile(r"(?<![\w.])/(?:work|home|Users|opt)/[a-z]|(?<![\w.])/tmp/[a-z]")
+    texts = (
+        path
+        for path in _tracked_files()
+        if path.suffix in {".py", ".md", ".toml", ".lock", ".yaml", ".json", ".csv"}
+    )
+    found = []
+    for path in texts:
+        if path.is_file() and path != Path(__file__).resolve():
+            text = path.read_text(encoding="utf-8", errors="replace")
+            found += [f"{relative(path)}: {match.group()}" for match in places.finditer(text)]
+    assert found == []
