@@ -1,7 +1,8 @@
 """Quantities as people write them: durations, data sizes, counts and amounts of money.
 
-Every parser takes what YAML gives (text or a number) and raises `ValueError` with a remedy; every formatter is the
-reverse for messages. Decimal prefixes are powers of 1,000 (`GB`), binary ones of 1,024 (`GiB`), as in ISO/IEC 80000.
+Every parser takes what YAML gives (text or a number) and raises `ValueError` with a remedy; every formatter
+is the reverse for messages. Decimal prefixes are powers of 1,000 (`GB`), binary ones of 1,024 (`GiB`), as in
+ISO/IEC 80000.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ MONEY_PATTERN = r"^\s*\$?\s*[0-9][0-9,_]*(\.[0-9]+)?([eE][+-]?[0-9]+)?\s*([uU][s
 
 
 def parse_duration(value: object) -> timedelta:
-    """Read `72h`, `3d 4h`, `30m`, `2 weeks`, `72:00:00` (h:m:s) or ISO 8601 (`P3DT4H`) as a positive length of time."""
+    """Read `72h`, `3d 4h`, `30m`, `2 weeks`, `72:00:00` (h:m:s) or ISO 8601 (`P3DT4H`); above zero."""
     if isinstance(value, timedelta):
         return _checked_duration(value.total_seconds(), str(value))
     if isinstance(value, bool) or not isinstance(value, str):
@@ -75,7 +76,8 @@ def _iso_seconds(text: str) -> Decimal | None:
     found = _DURATION_ISO.match(text)
     if found is None:
         raise ValueError(
-            f"is not an ISO 8601 duration of fixed length: '{text}'; write like 'P3DT4H' (months and years differ in length)"
+            f"is not an ISO 8601 duration of fixed length: '{text}'; write like 'P3DT4H' "
+            "(months and years differ in length)"
         )
     return sum(
         (
@@ -158,7 +160,8 @@ def parse_count(value: object) -> int:
         word = _COUNT_WORD.match(text)
         if word is not None:
             raise ValueError(
-                f"writes its size in words: '{text}'; write '{word.group(1)}e{_COUNT_POWER[word.group(2)[0].lower()]}'"
+                f"writes its size in words: '{text}'; "
+                f"write '{word.group(1)}e{_COUNT_POWER[word.group(2)[0].lower()]}'"
             )
         if _COUNT.match(text) is None:
             raise ValueError(f"must be a whole number like 300 or 300e9, got '{text}'")

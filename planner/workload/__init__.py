@@ -1,4 +1,4 @@
-"""The workload: what must be trained, read from YAML, checked, and completed. Imports pydantic and yaml only."""
+"""The workload: what must be trained, read from YAML, checked, completed. Imports pydantic and yaml only."""
 
 from __future__ import annotations
 

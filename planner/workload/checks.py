@@ -1,7 +1,7 @@
 """Rules that join several fields of a workload. Each yields faults with paths; none stops at the first.
 
-A rule names the sections it needs; a caller that knows some sections to be invalid passes them, and rules that need
-those are left out, so that one wrong section does not hide the faults of the others.
+A rule names the sections it needs; a caller that knows some sections to be invalid passes them, and rules
+that need those are left out: so one wrong section does not hide the faults of the others.
 """
 
 from __future__ import annotations
@@ -285,7 +285,7 @@ def _fleet_and_kind(w: Workload) -> Iterator[Fault]:
     if w.fleet is not None and w.fleet.max_regions is not None and w.fleet.max_share_per_region is not None:
         most = w.fleet.max_regions * w.fleet.max_share_per_region
         if most < 1:
-            text = f"with {w.fleet.max_regions} regions at most covers only {most:.0%} of the work: raise one of the two"
+            text = f"and max_regions {w.fleet.max_regions} cover only {most:.0%} of the work: raise one"
             yield Fault(("fleet", "max_share_per_region"), text)
 
 
@@ -306,7 +306,7 @@ def _overlays(w: Workload) -> Iterator[Fault]:
 def _commitments(w: Workload) -> Iterator[Fault]:
     for index, owned in enumerate(w.commitments):
         if not owned.purchase_option.startswith(_COMMITMENTS):
-            text = f"'{owned.purchase_option}' is no commitment that can be owned; write reserved_1y, cud_3y, ..."
+            text = f"'{owned.purchase_option}' is no commitment; write reserved_1y, cud_3y, ..."
             yield Fault(("commitments", index, "purchase_option"), text)
 
 

@@ -25,7 +25,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Fault:
-    """One thing wrong. `at_key` points at the key instead of its value; `place` overrides the look-up by `path`."""
+    """One thing wrong; `at_key` points at the key, not its value; `place` overrides the look-up by `path`."""
 
     path: Path
     message: str
@@ -90,7 +90,7 @@ def _excerpt(line: str, place: Place) -> list[str]:
     start = max(0, place.column - 1 - _MAX_LINE // 2) if len(line) > _MAX_LINE else 0
     cut = line[start : start + _MAX_LINE]
     before = line[start : place.column - 1]
-    # A tab stays a tab and a wide character takes two cells, so that the caret stands under its text in a terminal.
+    # A tab stays a tab and a wide character takes two cells: so the caret stands under its text.
     pad = "".join("\t" if c == "\t" else " " * _cells(c) for c in before)
     width = sum(_cells(c) for c in line[place.column - 1 : place.column - 1 + place.width]) or 1
     clean = "".join(c if c == "\t" or c.isprintable() else "?" for c in cut)

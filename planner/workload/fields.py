@@ -1,6 +1,6 @@
-"""Field types of the workload: what YAML may write, what Python gets, and what the JSON Schema tells an editor.
+"""Field types of the workload: what YAML may write, what Python gets, what the JSON Schema tells an editor.
 
-Numbers are strict (`true` is not 1, "12" is not 12 unless the type says so) because YAML already tells them apart.
+Numbers are strict (`true` is not 1, "12" is not 12 unless the type says so): YAML already tells them apart.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def _validator(parse: Callable[[object], Any]) -> PlainValidator:
 
 
 def parse_moment(value: object) -> date | datetime:
-    """Read a date (`2026-12-01`) or a date and time (`2026-12-01T08:00+01:00`; UTC where no offset is given)."""
+    """Read a date (`2026-12-01`) or a date and time (`2026-12-01T08:00+01:00`; UTC without offset)."""
     if isinstance(value, datetime):
         return value if value.tzinfo is not None else value.replace(tzinfo=UTC)
     if isinstance(value, date):

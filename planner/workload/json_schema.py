@@ -1,4 +1,4 @@
-"""The JSON Schema of the workload, for editors; the committed file is `planner/data/schemas/workload.v1.json`."""
+"""The JSON Schema of the workload, for editors; committed as `planner/data/schemas/workload.v1.json`."""
 
 from __future__ import annotations
 

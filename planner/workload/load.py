@@ -49,7 +49,7 @@ def load_workload(path: Path) -> LoadedWorkload:
         path: a YAML file, version 1 of the workload format, at most 1 MiB, UTF-8.
 
     Raises:
-        InputError: the file cannot be read or is not valid; the message lists all faults in the order of their lines.
+        InputError: the file cannot be read or is not valid; lists all faults in the order of their lines.
     """
     data = read_limited(path)
     loaded = parse_workload(decode(data, str(path)), path, sha256=hashlib.sha256(data).hexdigest())
@@ -81,7 +81,8 @@ def read_limited(path: Path, limit: int = MAX_BYTES) -> bytes:
     if len(data) > limit:
         shown = f"{size / 1e6:,.1f} MB" if size > limit else "larger"
         raise InputError(
-            f"{path}: a workload file has at most {limit // 1024:,} KiB; this one is {shown}: is it the data itself?"
+            f"{path}: a workload file has at most {limit // 1024:,} KiB; this one is {shown}: "
+            "name the data by 'data.size' instead"
         )
     return data
 
@@ -104,7 +105,8 @@ def decode(data: bytes, name: str) -> str:
         for column, char in enumerate(line_text, 1):
             if ord(char) < 32 and char != "\t":
                 raise InputError(
-                    f"{name}:{number}:{column}: holds the control character U+{ord(char):04X}: is it a text file?"
+                    f"{name}:{number}:{column}: holds the control character U+{ord(char):04X}: "
+                    "is it a text file?"
                 )
     return text
 
@@ -137,13 +139,9 @@ def parse_workload(text: str, path: Path, *, sha256: str | None = None) -> Loade
 
 
 def _without_echo(faults: list[Fault]) -> list[Fault]:
-    """Drop later faults of a place that already has a fault of the YAML itself (its value is a stand-in)."""
-    seen = {
-        fault.path
-        for fault in faults
-        if fault.place is not None and "tag " in fault.message or "digits" in fault.message
-    }
-    return [fault for fault in faults if fault.place is not None or fault.path not in seen]
+    """Drop faults of a value that the YAML reader already refused: what was checked is only its stand-in."""
+    refused = {fault.path for fault in faults if fault.place is not None}
+    return [fault for fault in faults if fault.place is not None or fault.path not in refused]
 
 
 def validate(data: dict[str, Any]) -> tuple[Workload | None, list[Fault]]:

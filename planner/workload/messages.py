@@ -1,8 +1,8 @@
-"""What pydantic found, in the words of the workload: one fault per error, with a near miss where there is one."""
+"""What pydantic found, in the words of the workload: one fault per error, with a near miss if any."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, get_args
 
 from pydantic import BaseModel
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
 _UNION_TAGS = frozenset(("auto", "pinned"))
-_REMEDIES = {
+_REMEDIES: dict[Path, str] = {
     ("training", "global_batch"): "samples (sequences) per optimizer step, e.g. 256",
     ("version",): "write 'version: 1' first",
     ("name",): "a name to show on the plan",
@@ -45,51 +45,49 @@ _SYNONYMS = {
 
 
 def _shown(value: object) -> str:
+    if isinstance(value, dict | list | tuple):
+        return "a list" if not isinstance(value, dict) else "a mapping"
     text = str(value)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return text
     return f"'{text}'" if len(text) <= 60 else f"'{text[:57]}...'"
 
 
-def _choice(ctx: Mapping[str, Any], value: object) -> str:
-    return f"must be one of {str(ctx['expected']).replace(chr(39), '')}, got {_shown(value)}"
-
-
-def _not_bool(value: object) -> str:
-    note = " (in YAML 1.2 only true and false are truth values)" if str(value).lower() in _YAML11_BOOL else ""
-    return f"must be true or false, got {_shown(value)}{note}"
-
-
 _YAML11_BOOL = frozenset(("yes", "no", "on", "off", "y", "n"))
-_TEXTS: dict[str, Callable[[Mapping[str, Any], object], str]] = {
-    "literal_error": _choice,
-    "union_tag_invalid": _choice,
-    "quantity": lambda ctx, value: str(ctx["text"]),
-    "int_type": lambda ctx, value: f"must be a whole number, got {_shown(value)}",
-    "int_from_float": lambda ctx, value: f"must be a whole number, got {value}",
-    "int_parsing_size": lambda ctx, value: "is too large a number",
-    "float_type": lambda ctx, value: f"must be a number, got {_shown(value)}",
-    "finite_number": lambda ctx, value: f"must be a finite number, got {value}",
-    "bool_type": lambda ctx, value: _not_bool(value),
-    "string_type": lambda ctx, value: f"must be text, got {_shown(value)}: put it in quotes",
-    "string_too_short": lambda ctx, value: "must not be empty",
-    "string_too_long": lambda ctx, value: f"is longer than {ctx['max_length']} characters",
-    "string_pattern_mismatch": lambda ctx, value: (
-        f"must be like '-12%', '+0.40' or '3.20' in quotes, got {_shown(value)}"
-    ),
-    "tuple_type": lambda ctx, value: (
-        f"must be a list: write [{value}]" if not isinstance(value, dict) else "must be a list"
-    ),
-    "dict_type": lambda ctx, value: f"must be a mapping of keys to values, got {_shown(value)}",
-    "model_type": lambda ctx, value: f"must be a section of keys and values, got {_shown(value)}",
-    "model_attributes_type": lambda ctx, value: f"must be a section of keys and values, got {_shown(value)}",
-    "greater_than": lambda ctx, value: f"must be more than {_plain(ctx['gt'])}, got {value}",
-    "greater_than_equal": lambda ctx, value: f"must be at least {_plain(ctx['ge'])}, got {value}",
-    "less_than": lambda ctx, value: f"must be less than {_plain(ctx['lt'])}, got {value}",
-    "less_than_equal": lambda ctx, value: f"must be at most {_plain(ctx['le'])}, got {value}",
+# By pydantic's error type; `shown` is the value as typed, the other names are pydantic's own.
+_TEXTS = {
+    "quantity": "{text}",
+    "int_type": "must be a whole number, got {shown}",
+    "int_from_float": "must be a whole number, got {shown}",
+    "int_parsing_size": "is too large a number",
+    "float_type": "must be a number, got {shown}",
+    "finite_number": "must be a finite number, got {shown}",
+    "string_type": "must be text, got {shown}: put it in quotes",
+    "string_too_short": "must not be empty",
+    "string_too_long": "is longer than {max_length} characters",
+    "string_pattern_mismatch": "must be like '-12%', '+0.40' or '3.20' in quotes, got {shown}",
+    "dict_type": "must be a mapping of keys to values, got {shown}",
+    "model_type": "must be a section of keys and values, got {shown}",
+    "model_attributes_type": "must be a section of keys and values, got {shown}",
+    "greater_than": "must be more than {gt}, got {shown}",
+    "greater_than_equal": "must be at least {ge}, got {shown}",
+    "less_than": "must be less than {lt}, got {shown}",
+    "less_than_equal": "must be at most {le}, got {shown}",
 }
 
 
-def _plain(limit: float) -> str:
-    return "zero" if limit == 0 else f"{limit:g}"
+def _text(kind: str, ctx: Mapping[str, Any], value: object, fallback: str) -> str:
+    if kind in ("literal_error", "union_tag_invalid"):
+        return f"must be one of {str(ctx['expected']).replace(chr(39), '')}, got {_shown(value)}"
+    if kind == "bool_type":
+        note = " (YAML 1.2 knows only true and false)" if str(value).lower() in _YAML11_BOOL else ""
+        return f"must be true or false, got {_shown(value)}{note}"
+    if kind == "tuple_type":
+        return "must be a list" + ("" if isinstance(value, dict) else f": write [{value}]")
+    template = _TEXTS.get(kind)
+    if template is None:
+        return fallback[:1].lower() + fallback[1:]
+    return template.format(shown=_shown(value), **ctx)
 
 
 def pydantic_faults(details: Iterable[ErrorDetails]) -> list[Fault]:
@@ -106,8 +104,7 @@ def _fault(detail: ErrorDetails) -> Fault:
         return Fault(path[:-1], text, at_key=True)
     if kind == "extra_forbidden":
         return _unknown_key(path)
-    write = _TEXTS.get(kind)
-    text = write(ctx, value) if write is not None else detail["msg"][:1].lower() + detail["msg"][1:]
+    text = _text(kind, ctx, value, detail["msg"])
     hint = ""
     if kind == "literal_error" and isinstance(value, str):
         hint = near(

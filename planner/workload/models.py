@@ -17,7 +17,7 @@ _PER_SAMPLE = ("forward_flops_per_sample", "activations_per_sample")
 
 
 def merge_model(model: Model) -> tuple[dict[str, Any], Preset | None]:
-    """Return the fields known of `model`, explicit ones over its preset's, with dependent dimensions filled in.
+    """Return the fields known of `model`, explicit ones over its preset's, dependent dimensions filled in.
 
     An explicit dimension of a preset drops the preset's parameter counts, so that they are computed anew.
     """
@@ -33,7 +33,7 @@ def merge_model(model: Model) -> tuple[dict[str, Any], Preset | None]:
 
 
 def fill_dimensions(values: dict[str, Any]) -> None:
-    """Fill in place what follows from other dimensions of a transformer (kv_heads, head_dim, ffn, moe_ffn, flags)."""
+    """Fill in place what follows from a transformer's other dimensions (kv_heads, head_dim, ffn, ...)."""
     if values.get("family") != "transformer":
         return
     heads, hidden = values.get("heads"), values.get("hidden")
@@ -69,13 +69,14 @@ def missing_fields(values: Values) -> tuple[str, ...]:
 
 
 def count_params(values: Values) -> tuple[int, int]:
-    """Count all and active parameters of a transformer from its dimensions; biases and positions are left out.
+    """Count all and active parameters of a transformer from its dimensions, without biases and positions.
 
-    Per block: attention `h*d*(2*a + 2*k)` for `a` query heads and `k` key/value heads of width `d`; feed-forward
-    `m*h*f` with `m` = 3 matrices when gated, else 2; two norms `2*h`. Decoder blocks of an encoder-decoder (half of
-    the layers) add cross-attention and a norm. A mixture-of-experts block has `(experts + shared)*m*h*f_moe` and a
-    router `h*experts`; of its experts only `experts_per_token + shared` are active. Embeddings are `V*h`, twice when
-    untied, plus the final norm. (The usual count, e.g. appendix of arXiv:2205.05198 with grouped queries and gating.)
+    Per block: attention `h*d*(2*a + 2*k)` for `a` query heads and `k` key/value heads of width `d`;
+    feed-forward `m*h*f` with `m` = 3 matrices when gated, else 2; two norms `2*h`. Decoder blocks of an
+    encoder-decoder (half of the layers) add cross-attention and a norm. A mixture-of-experts block has
+    `(experts + shared)*m*h*f_moe` and a router `h*experts`; of its experts only `experts_per_token + shared`
+    are active. Embeddings are `V*h`, twice when untied, plus the final norm. (The usual count, e.g. the
+    appendix of arXiv:2205.05198, with grouped queries and gating.)
 
     Args:
         values: complete dimensions (see `missing_fields`).

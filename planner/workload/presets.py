@@ -36,7 +36,7 @@ _TEXTS = frozenset(("family", "architecture"))
 
 @dataclass(frozen=True)
 class Preset:
-    """A known model. `values` holds the fields of `Model` that are known; `sequence_length` is its published context."""
+    """A known model: `values` holds the known fields of `Model`, `sequence_length` its published context."""
 
     name: str
     aliases: tuple[str, ...]
@@ -49,7 +49,7 @@ class Preset:
 
 
 def _normal(name: str) -> str:
-    """Reduce a spelling to what distinguishes models: case, separators and an organisation in front do not."""
+    """Reduce a spelling to what tells models apart: not case, separators or an organisation in front."""
     return re.sub(r"[^a-z0-9]", "", name.lower().rsplit("/", 1)[-1] if not _is_patch(name) else name.lower())
 
 

@@ -1,28 +1,28 @@
-"""From what the user wrote to complete values: the model's sizes, the amount of work, the moments; with their origin."""
+"""From what the user wrote to complete values with their origin: model sizes, amount of work, moments."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from planner.errors import InputError
 from planner.workload.checks import end_moment, start_moment
 from planner.workload.faults import near
 from planner.workload.models import count_params, merge_model, missing_fields
 from planner.workload.presets import find_preset, preset_names
+from planner.workload.schema import Model
 
 if TYPE_CHECKING:
-    from planner.workload.schema import Data, Layout, Model, Training, Workload
+    from planner.workload.schema import Data, Layout, Training, Workload
 
 Origin = Literal["workload", "default", "derived"]
 # Token ids are stored in 2 bytes while they fit, else in 4 (the usual packed formats).
 _TWO_BYTE_VOCAB = 65_536
 
 
-@dataclass(frozen=True)
-class Assumed:
+class Assumed(NamedTuple):
     """A value the plan rests on, as text with its unit, and whether the user gave it."""
 
     key: str
@@ -34,9 +34,9 @@ class Assumed:
 
 @dataclass(frozen=True)
 class ResolvedModel:
-    """A complete model: the fields of `planner.performance.spec.ModelSpec` under the same names, and provenance.
+    """A complete model: the fields of `planner.performance.spec.ModelSpec` by name, and origin.
 
-    `context_length` is the published context of a preset in tokens; `assumptions` tells where the sizes come from.
+    `context_length` is the published context of a preset in tokens; `assumptions` tells the sizes' origin.
     """
 
     name: str
@@ -123,12 +123,18 @@ class ResolvedTimes:
     assumptions: tuple[Assumed, ...]
 
 
-def resolve_model(model: Model) -> ResolvedModel:
+def resolve_model(source: Model | Workload) -> ResolvedModel:
     """Complete a model from its preset and its explicit fields.
+
+    Args:
+        source: the model section, or a workload that has one.
 
     Raises:
         InputError: unknown preset, or a needed size is neither given nor known; names them.
     """
+    model = source if isinstance(source, Model) else source.model
+    if model is None:
+        raise InputError("the workload names a task: expand it to a model and a training first")
     preset = find_preset(model.preset) if model.preset is not None else None
     if model.preset is not None and preset is None:
         hint = near(model.preset, preset_names())
@@ -320,7 +326,8 @@ def resolve_times(workload: Workload, now: datetime) -> ResolvedTimes:
     hours = (deadline - start).total_seconds() / 3_600
     if hours <= 0:
         raise InputError(
-            f"constraints.deadline: {limit} is in the past: the start is {start.isoformat(timespec='minutes')}"
+            f"constraints.deadline: {limit} is in the past: "
+            f"the start is {start.isoformat(timespec='minutes')}"
         )
     return ResolvedTimes(start, deadline, hours, noted)
 

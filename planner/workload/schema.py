@@ -1,7 +1,7 @@
 """The workload, version 1: what must be trained, by when, for how much.
 
-Attribute names are the YAML keys. All models are frozen and refuse unknown keys. Rules that join several fields are in
-`checks.py`; they run on the whole `Workload`, from Python as well as from YAML.
+Attribute names are the YAML keys. All models are frozen and refuse unknown keys. Rules that join several
+fields are in `checks.py`; they run on the whole `Workload`, from Python as well as from YAML.
 """
 
 from __future__ import annotations
@@ -86,12 +86,12 @@ class Model(Section):
     )
     activations_per_sample: Count | None = Field(
         None,
-        description="Elements kept per sample for the backward pass (outputs of convolutions and linear layers).",
+        description="Elements kept per sample for the backward pass (outputs of convolutions, matmuls).",
     )
 
 
 class Task(Section):
-    """For users who know only their data: a named ladder of assumptions picks model and training (low confidence)."""
+    """For users who know only their data: a ladder of assumptions picks model and training."""
 
     type: Literal[
         "image_classification",
@@ -165,7 +165,7 @@ class Data(Section):
     sample_size: Size | None = Field(None, description="Mean stored size of one sample.")
     location: Text | None = Field(
         None,
-        description="provider/region, onprem, or absent (with the user: uploaded without a provider's egress).",
+        description="provider/region, onprem, or absent (with the user: no provider's egress).",
     )
     access: Literal["stage", "stream"] = Field(
         "stage", description="Copy to local disks first, or read while training."
@@ -279,6 +279,10 @@ class Prices(Section):
     overlays: tuple[Overlay, ...] = Field((), description="Discounts and surcharges, applied in order.")
     offers: tuple[Text, ...] = Field(
         (), description="Files of own machines or offers, relative to this file."
+    )
+    commitment_share: Ratio | None = Field(
+        None,
+        description="Part of a new commitment's term that this work pays, other work the rest; default all.",
     )
 
 

@@ -1,4 +1,4 @@
-"""For users who know only their data: a task becomes a ladder of named, concrete workloads (data/tasks.csv)."""
+"""For users who know only their data: a task becomes a ladder of concrete workloads (data/tasks.csv)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _DATA = Path(__file__).parent.parent / "data"
 
 @dataclass(frozen=True)
 class TaskVariant:
-    """One rung: a concrete workload (`workload.task` is None) and what it assumes; `chosen` is the one to plan.
+    """One rung: a concrete workload (its `task` is None) and what it assumes; `chosen` is the one to plan.
 
     Confidence is low: the user named neither model nor training.
     """
@@ -67,7 +67,7 @@ def _variant(workload: Workload, row: dict[str, str]) -> TaskVariant:
     assert workload.task is not None
     noted: list[Assumed] = []
 
-    def assume(key: str, column: str, unit: str, origin: str = "default") -> None:
+    def assume(key: str, column: str, unit: str) -> None:
         if row[column]:
             noted.append(
                 Assumed(key, row[column], unit, "default", f"{row['task']}/{row['effort']}: {row['source']}")

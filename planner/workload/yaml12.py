@@ -1,8 +1,8 @@
 """YAML 1.2 (core schema) with places: every key and value knows its line and column.
 
-PyYAML reads YAML 1.1, where `no` is False, `1e12` is text, `010` is 8 and `72:00:00` is 259200. This reader takes only
-PyYAML's events (libyaml where present) and resolves scalars by the YAML 1.2 core schema itself. Building from events
-instead of recursion also bounds depth, aliases and size before any memory is spent on them.
+PyYAML reads YAML 1.1, where `no` is False, `1e12` is text, `010` is 8 and `72:00:00` is 259200. This reader
+takes only PyYAML's events (libyaml where present) and resolves scalars by the YAML 1.2 core schema itself. Building
+from events instead of recursion also bounds depth, aliases and size before memory is spent on them.
 """
 
 from __future__ import annotations
@@ -170,7 +170,7 @@ class _Builder:
         place = _place(event)
         if self._wants_key():
             raise self._stop("an alias cannot be a key", event)
-        known = self.anchors.get(event.anchor, False)
+        known = self.anchors.get(event.anchor or "", False)
         if known is False:
             raise self._stop(f"alias '*{event.anchor}' has no anchor '&{event.anchor}' before it", event)
         if known is None:
@@ -277,6 +277,7 @@ def parse_yaml(text: str, name: str) -> Document:
 
 def _place(event: yaml.Event, *, point: bool = False) -> Place:
     start, end = event.start_mark, event.end_mark
+    assert start is not None  # a parser's event always has one
     width = 1
     if not point and end is not None and end.line == start.line:
         width = max(1, end.column - start.column)

@@ -1,0 +1,41 @@
+"""`planner schema`: print the JSON Schema of a workload file, or the presets it may name."""
+
+from __future__ import annotations
+
+import click
+
+
+@click.command()
+@click.argument("what", type=click.Choice(["workload", "presets"]), default="workload")
+def schema(what: str) -> None:
+    """Print the JSON Schema of a workload file, or the known models.
+
+    Point your editor at it with a first line like
+    `# yaml-language-server: $schema=workload.v1.json`.
+    """
+    click.echo(_presets() if what == "presets" else _workload_schema(), nl=False)
+
+
+def _workload_schema() -> str:
+    """Return the committed schema; a test holds it equal to the models, so pydantic need not be imported."""
+    from pathlib import Path
+
+    path = Path(__file__).parent.parent / "data" / "schemas" / "workload.v1.json"
+    return path.read_text(encoding="utf-8")
+
+
+def _presets() -> str:
+    """Return one line per preset: name, family, size in billions of parameters, other names."""
+    from planner.workload.presets import load_presets
+
+    rows = [("PRESET", "FAMILY", "PARAMS", "ALSO CALLED")]
+    for preset in load_presets().values():
+        params = preset.values.get("params")
+        size = f"{params / 1e9:.3g} B" if isinstance(params, int) else "unknown"
+        rows.append((preset.name, str(preset.values["family"]), size, ", ".join(preset.aliases)))
+    widths = [max(len(row[column]) for row in rows) for column in range(3)]
+    lines = [
+        f"{row[0]:<{widths[0]}}  {row[1]:<{widths[1]}}  {row[2]:>{widths[2]}}  {row[3]}".rstrip()
+        for row in rows
+    ]
+    return "\n".join(lines) + "\n"
