@@ -23,6 +23,7 @@ def test_import_contracts_hold() -> None:
         "-c",
         "from importlinter.cli import lint_imports_command as c; c()",
         "--no-cache",
+        "--no-logo",
     ]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
@@ -44,7 +45,8 @@ root, events = sys.argv[1] + os.sep, []
 def hook(event, args):
     if event == "open" and isinstance(args[0], str):
         path = os.path.abspath(args[0])
-        if path.startswith(root) and os.sep + "." not in path[len(root) - 1:] and not path.endswith((".py", ".pyc")):
+        hidden = os.sep + "." in path[len(root) - 1:]  # a virtual environment, a cache
+        if path.startswith(root) and not hidden and not path.endswith((".py", ".pyc")):
             events.append("reads " + path[len(root):])
     elif event in ("socket.connect", "socket.getaddrinfo", "subprocess.Popen", "os.mkdir", "os.rename"):
         events.append(event)
