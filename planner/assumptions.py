@@ -1,8 +1,8 @@
 """Assumptions behind billed time: named figures with unit, origin and source, overridable one by one.
 
-They stand in `planner/data/assumptions.csv`. `origin` says how far to trust each: `read` or `measured` (a figure
-someone published or we measured), `definition`, `assumed` (our default, reasoned in `note`, not a fact) or
-`workload` (the user set it).
+They stand in `planner/data/assumptions.csv`. `origin` says how far to trust each: `read` or `measured` (a
+figure someone published or we measured), `definition`, `assumed` (our default, reasoned in `note`, not a
+fact) or `workload` (the user set it).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Assumption:
 
 
 class Assumptions:
-    """All figures; read one as an attribute: `assumptions.restart_time_s`."""
+    """All figures; read a value as `assumptions.restart_time_s` or `assumptions["restart_time_s"]`."""
 
     __slots__ = ("_by_key",)
 
@@ -53,7 +53,12 @@ class Assumptions:
             raise AttributeError(f"no assumption is called {key!r}")
         return self._by_key[key].value
 
-    def __getitem__(self, key: str) -> Assumption:
+    def __getitem__(self, key: str) -> float:
+        """Return the value of `key`; KeyError when there is none."""
+        return self._by_key[key].value
+
+    def item(self, key: str) -> Assumption:
+        """Return the figure `key` with its unit, origin and source; KeyError when there is none."""
         return self._by_key[key]
 
     def __iter__(self) -> Iterator[Assumption]:
@@ -84,7 +89,9 @@ def load_assumptions(overrides: Mapping[str, float] | None = None) -> Assumption
             faults.append(fault)
         else:
             note = f"default {items[key].value:g}"
-            items[key] = replace(items[key], value=float(value), origin="workload", source="workload", note=note)
+            items[key] = replace(
+                items[key], value=float(value), origin="workload", source="workload", note=note
+            )
     if faults:
         raise InputError("\n".join(faults))
     return Assumptions(items)

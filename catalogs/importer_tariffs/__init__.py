@@ -1,8 +1,9 @@
 """Builds `catalogs/data/tariffs/*.csv` (our own schema) from collected public tariff tables.
 
-`import_tariffs(source_dir, out_dir)` reads the collected tables and writes ours. It is deterministic: the same
-input gives the same bytes. Every row keeps `source`, `as_of` and `confidence`. A row that must not enter a price
-(an older table, a suspect value, a looked-for but missing figure) is kept with `use = no` so that it can be seen.
+`import_tariffs(source_dir, out_dir)` reads the collected tables and writes ours. It is deterministic: the
+same input gives the same bytes. Every row keeps `source`, `as_of` and `confidence`. A row that must not enter
+a price (an older table, a suspect value, a looked-for but missing figure) is kept with `use = no` so that it
+can be seen.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Purchase-option rules and quota rules.
 
-The collected tables hold prose ("1-day steps to 14 days, ..."); what each row means for billing or which families a
-quota covers is transcribed in `option_terms.csv` and `quota_scopes.csv` beside this module, one line per meaning, and
-joined here to its source row by (provider, option) or quota name.
+The collected tables hold prose ("1-day steps to 14 days, ..."); what each row means for billing or which
+families a quota covers is transcribed in `option_terms.csv` and `quota_scopes.csv` beside this module, one
+line per meaning, and joined here to its source row by (provider, option) or quota name.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ def _terms(name: str) -> list[Row]:
 
 def convert_options(source_dir: Path) -> list[Row]:
     """Return one row per (provider, purchase option, variant), the defaults of any provider (`*`) last."""
-    rows = read_rows(source_dir, "purchase_options.csv", ("provider", "option", "billing_granularity_s", "upfront"))
+    rows = read_rows(
+        source_dir, "purchase_options.csv", ("provider", "option", "billing_granularity_s", "upfront")
+    )
     found = {(row["provider"], row["option"], row["upfront"]): row for row in rows}
     out: list[Row] = []
     for term in _terms("option_terms.csv"):
@@ -37,7 +39,9 @@ def convert_options(source_dir: Path) -> list[Row]:
                 and term["source_upfront"] in ("", upfront)
             ]
             if not matches:
-                raise CatalogInputError(f"purchase_options.csv: {term['provider']} {term['source_option']} is missing")
+                raise CatalogInputError(
+                    f"purchase_options.csv: {term['provider']} {term['source_option']} is missing"
+                )
             origin = matches[0]
         out.append(_option(term, origin))
     return out

@@ -2,13 +2,15 @@
 
 Three kinds of evidence, three bases:
 
-* `measured`: traces pooled over zones. rate = interruptions / up-hours; wait = down-hours / interruptions (zones that
-  never had capacity are left out of the wait and said so). The gang exponent e of rate(n) = rate(1) n^e is the median
-  over zones of ln(rate_n / rate_1) / ln n; the wait exponent the same for the mean down time.
-* `band`: a band is the share s of instances reclaimed in a month out of all that ran, not an hourly rate. With
-  exponential reclaim at rate r and run lengths that end on their own with mean L, s = r / (r + 1 / L), so
-  r = s / ((1 - s) L). L is not published; it is set so that the open top band (p3: every type x region pair was in it)
-  gives the rate measured on p3, and each band is taken at its upper edge. Both choices are pessimistic.
+* `measured`: traces pooled over zones. rate = interruptions / up-hours; wait = down-hours / interruptions
+  (zones that never had capacity are left out of the wait and said so). The gang exponent e of rate(n) =
+  rate(1) n^e is the median over zones of ln(rate_n / rate_1) / ln n; the wait exponent the same for the mean
+  down time.
+* `band`: a band is the share s of instances reclaimed in a month out of all that ran, not an hourly rate.
+  With exponential reclaim at rate r and run lengths that end on their own with mean L, s = r / (r + 1 / L),
+  so r = s / ((1 - s) L). L is not published; it is set so that the open top band (p3: every type x region
+  pair was in it) gives the rate measured on p3, and each band is taken at its upper edge. Both choices are
+  pessimistic.
 * `prior`: no evidence. The highest single-node pool measured (per provider where it has one).
 """
 
@@ -22,7 +24,17 @@ from pathlib import Path
 
 from catalogs.importer_tariffs.rows import Row, read_rows
 
-_REQUIRED = ("provider", "accelerator", "family", "metric", "value", "sample", "region_or_zone", "nodes", "note")
+_REQUIRED = (
+    "provider",
+    "accelerator",
+    "family",
+    "metric",
+    "value",
+    "sample",
+    "region_or_zone",
+    "nodes",
+    "note",
+)
 _UPPER_EDGE = {"<5%": 0.05, "5-10%": 0.10, "10-15%": 0.15, "15-20%": 0.20, ">20%": 0.25}
 # (provider, accelerator in the source, family glob, accelerator glob): which candidates a pool speaks for.
 _POOLS = (
@@ -54,17 +66,27 @@ def convert(source_dir: Path) -> list[Row]:
     rows = read_rows(source_dir, "interruption_priors.csv", _REQUIRED)
     spells = _spells(rows)
     pools = _pools(spells)
-    p3_rate = float(next(row for row in pools if row["provider"] == "aws" and row["family"] == "p3")["rate_per_hour"])
+    p3_rate = float(
+        next(row for row in pools if row["provider"] == "aws" and row["family"] == "p3")["rate_per_hour"]
+    )
     run_length = round(0.25 / 0.75 / p3_rate, 3)
     bands = _bands(run_length, pools)
     families = _families(rows, bands)
-    return [*(_zone_row(spell) for spell in spells), *pools, *bands, *families, *_priors(pools), *_unknown(rows)]
+    return [
+        *(_zone_row(spell) for spell in spells),
+        *pools,
+        *bands,
+        *families,
+        *_priors(pools),
+        *_unknown(rows),
+    ]
 
 
 def _blank(provider: str, kind: str, **values: str) -> Row:
     names = (
-        "family accelerator nodes zone band share_ratio rate_per_hour gang_exponent mean_wait_hours wait_exponent "
-        "availability_ratio n_interruptions n_zones run_length_hours use confidence note source as_of"
+        "family accelerator nodes zone band share_ratio rate_per_hour gang_exponent mean_wait_hours "
+        "wait_exponent availability_ratio n_interruptions n_zones run_length_hours use confidence "
+        "note source as_of"
     )
     row = {"provider": provider, "kind": kind} | dict.fromkeys(names.split(), "")
     return row | values
@@ -75,7 +97,14 @@ def _spells(rows: list[Row]) -> list[_Spell]:
     for row in rows:
         if row["confidence"] != "measured":
             continue
-        key = (row["provider"], row["accelerator"], row["family"], row["region_or_zone"], row["nodes"], row["note"])
+        key = (
+            row["provider"],
+            row["accelerator"],
+            row["family"],
+            row["region_or_zone"],
+            row["nodes"],
+            row["note"],
+        )
         trace = row["note"].removeprefix("trace ")
         names = (row["provider"], row["accelerator"], row["family"], row["region_or_zone"])
         made = _Spell(*names, int(row["nodes"]), trace, row["source_url_or_repo"], row["as_of"])
@@ -123,7 +152,7 @@ def _pool(spells: list[_Spell]) -> tuple[float, float, float]:
 
 
 def _exponents(spells: list[_Spell]) -> tuple[float, float, int]:
-    """Return the median gang and wait exponents over zones seen at one node and at n > 1 nodes, and their number."""
+    """Median gang and wait exponents over zones seen at one node and at n > 1 nodes, and their number."""
     single = {(s.trace, s.zone, s.machine): s for s in spells if s.nodes == 1 and s.rate}
     gang, wait = [], []
     for spell in spells:
@@ -165,7 +194,7 @@ def _pools(spells: list[_Spell]) -> list[Row]:
                 n_zones=str(len(single)),
                 use="yes",
                 confidence="measured",
-                note=f"pooled over zones and sizes of one node, {never} zone(s) never available left out; {said}",
+                note=f"pooled over zones and sizes of one node, {never} never available left out; {said}",
                 source="; ".join(sources),
                 as_of=max(s.as_of for s in single),
             )
@@ -177,8 +206,8 @@ def _bands(run_length: float, pools: list[Row]) -> list[Row]:
     steepest = max(pools, key=lambda row: float(row["gang_exponent"]))
     wait = max(pools, key=lambda row: float(row["mean_wait_hours"]))["mean_wait_hours"]
     note = (
-        f"monthly share s at the band's upper edge (open top taken as 0.25) to an hourly rate s/((1-s) L); assumption: "
-        f"mean run length L = {run_length} h, set so that the top band gives the rate measured on p3"
+        f"monthly share s at the band's upper edge (open top taken as 0.25) to an hourly rate s/((1-s) L); "
+        f"assumption: mean run length L = {run_length} h, set so that the top band gives the p3 trace rate"
     )
     out: list[Row] = []
     for band, share in _UPPER_EDGE.items():
@@ -233,7 +262,7 @@ def _families(rows: list[Row], bands: list[Row]) -> list[Row]:
                 n_zones=first["sample"],
                 use="yes",
                 confidence="assumed",
-                note="no band for the region: band rates weighted by the family's share of type x region pairs",
+                note="no band for the region: band rates weighted by the family's type x region pairs",
                 source=first["source_url_or_repo"],
                 as_of=first["as_of"],
             )
@@ -283,7 +312,7 @@ def _priors(pools: list[Row]) -> list[Row]:
                 rate_per_hour=worst["rate_per_hour"],
                 use="yes",
                 confidence="assumed",
-                note=f"no interruption evidence: highest single-node pool {scope}, longest wait, steepest exponents",
+                note=f"no evidence: highest single-node pool {scope}, longest wait, steepest exponents",
                 source=worst["source"],
                 as_of=worst["as_of"],
             )
@@ -298,6 +327,10 @@ def _unknown(rows: list[Row]) -> list[Row]:
         if row["family"] == "any":
             source = row["source_url_or_repo"] or "not found in any readable source"
             values = {"family": "*", "accelerator": "*", "zone": row["region_or_zone"], "use": "no"}
-            extra = {"confidence": row["confidence"], "note": f"{row['metric']}: {row['note']}", "source": source}
+            extra = {
+                "confidence": row["confidence"],
+                "note": f"{row['metric']}: {row['note']}",
+                "source": source,
+            }
             out.append(_blank(row["provider"], "missing", **values, **extra, as_of=row["as_of"] or "undated"))
     return out

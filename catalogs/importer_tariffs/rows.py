@@ -21,7 +21,9 @@ def read_rows(directory: Path, name: str, required: tuple[str, ...]) -> list[Row
         with path.open(encoding="utf-8", newline="") as stream:
             rows = list(csv.DictReader(stream))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise CatalogInputError(f"{path}: cannot be read ({error}); give the directory of the tables") from error
+        raise CatalogInputError(
+            f"{path}: cannot be read ({error}); give the directory of the tables"
+        ) from error
     if not rows:
         raise CatalogInputError(f"{path}: the table is empty")
     lacking = [column for column in required if column not in rows[0]]
@@ -31,7 +33,7 @@ def read_rows(directory: Path, name: str, required: tuple[str, ...]) -> list[Row
 
 
 def write_rows(path: Path, rows: list[Row]) -> None:
-    """Write `rows` (all with the same keys) as CSV with `\\n` line ends."""
+    """Write `rows` (all with the same keys) as CSV with Unix line ends."""
     with path.open("w", encoding="utf-8", newline="") as stream:
         writer = csv.DictWriter(stream, fieldnames=list(rows[0]), lineterminator="\n")
         writer.writeheader()

@@ -27,7 +27,13 @@ _PLACES = {
     "example in the price rules": "*",
     "all": "*",
 }
-_REFERENCE = {("aws", "us-east-1"), ("gcp", "us-central1"), ("azure", "westus"), ("alibaba", "*"), ("alibaba", "cn-*")}
+_REFERENCE = {
+    ("aws", "us-east-1"),
+    ("gcp", "us-central1"),
+    ("azure", "westus"),
+    ("alibaba", "*"),
+    ("alibaba", "cn-*"),
+}
 
 
 def convert(source_dir: Path) -> list[Row]:
@@ -76,7 +82,7 @@ def _alibaba_disk_fee() -> Row:
         "durability": "",
         "use": "yes",
         "confidence": "derived",
-        "note": "constant part of mainland list prices: 0.011592 USD / 0.138 USD per CNY; other regions not known",
+        "note": "constant part of mainland prices: 0.011592 USD / 0.138 USD per CNY; other regions not known",
         "source": "sugarlxn/skypilot-catalog@003c56a7 catalogs/v8/alicloud (rows with only a disk)",
         "as_of": "2026-04",
     }

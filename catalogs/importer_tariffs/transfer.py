@@ -9,7 +9,15 @@ from pathlib import Path
 
 from catalogs.importer_tariffs.rows import Row, provenance, read_rows
 
-_REQUIRED = ("provider", "kind", "from_region_or_group", "to_region_or_group", "usd_per_gb", "unit", "confidence")
+_REQUIRED = (
+    "provider",
+    "kind",
+    "from_region_or_group",
+    "to_region_or_group",
+    "usd_per_gb",
+    "unit",
+    "confidence",
+)
 _REGION = re.compile(r"[a-z]+[a-z0-9-]*\d*")
 # The collected table names groups in prose; ours names them as in region_groups.csv.
 _GROUPS = {
@@ -87,7 +95,9 @@ def _row(row: Row, kind: str, src: str, dst: str, *, use: bool, **changed: str) 
 
 
 def _aws_free_allowance(rows: list[Row]) -> Row:
-    return next(r for r in rows if r["provider"] == "aws" and "all commercial regions" in r["from_region_or_group"])
+    return next(
+        r for r in rows if r["provider"] == "aws" and "all commercial regions" in r["from_region_or_group"]
+    )
 
 
 def _internet(row: Row, free: Row, zones: dict[str, list[str]]) -> list[Row]:
@@ -136,7 +146,7 @@ def _cautious(region: str, tiers: list[Row]) -> Row:
     """One flat tier at the dearest figure seen, for a region whose listed tiers are out of order."""
     figures = [Decimal(tier["usd_per_gb"]) for tier in tiers]
     figures += [Decimal(text) for text in re.findall(r"\b0\.\d+", tiers[0]["note"].split("codes")[-1])]
-    note = "listed tiers are out of order (destinations mixed): all traffic at the dearest figure seen for the group"
+    note = "listed tiers are out of order (destinations mixed): all traffic at the dearest figure seen"
     first = tiers[0]
     made = _row(first, "internet", region, "internet", use=True, tier_to="", usd_per_unit=str(max(figures)))
     return made | {"tier_from": "0", "confidence": "suspect", "note": note}
@@ -169,7 +179,7 @@ def _own_site() -> Row:
         "unit": "GB",
         "use": "yes",
         "confidence": "declared",
-        "note": "no provider charges for data leaving the user's own site; the site's own line is not priced here",
+        "note": "no provider charges for data leaving the user's own site; the site's line is not priced",
         "source": "definition: the source is not a provider",
         "as_of": "2026-11-20",
     }

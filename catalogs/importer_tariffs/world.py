@@ -14,11 +14,21 @@ def convert_fx(source_dir: Path) -> list[Row]:
     out: list[Row] = []
     for row in rows:
         if row["base"] == "USD":
-            currency, rate, kind = row["quote"], Context(prec=9).divide(Decimal(1), Decimal(row["rate"])), "market"
+            currency, rate, kind = (
+                row["quote"],
+                Context(prec=9).divide(Decimal(1), Decimal(row["rate"])),
+                "market",
+            )
         else:
             currency, rate, kind = row["base"], Decimal(row["rate"]), "factor_of_a_source"
-        note = row["note"] if kind != "market" else f"1 USD = {row['rate']} {currency}; ECB cross rate, month end"
-        out.append({"currency": currency, "usd_per_unit": f"{rate:f}", "kind": kind, **provenance(row, note=note)})
+        note = (
+            row["note"]
+            if kind != "market"
+            else f"1 USD = {row['rate']} {currency}; ECB cross rate, month end"
+        )
+        out.append(
+            {"currency": currency, "usd_per_unit": f"{rate:f}", "kind": kind, **provenance(row, note=note)}
+        )
     return sorted(out, key=lambda row: (row["currency"], row["kind"], row["as_of"]))
 
 

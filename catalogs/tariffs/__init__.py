@@ -1,7 +1,8 @@
-"""Tariffs beside the instance prices: transfer, storage, purchase rules, quotas, interruption priors, exchange rates.
+"""Tariffs beside the instance prices: transfer, storage, purchase rules, quotas, interruptions, currencies.
 
-`load_tariffs()` is cheap: each table is read from `catalogs/data/tariffs` on first use, with the csv module only.
-All provider knowledge stands in those tables; nothing here asks which provider it is. Unknown is `None`, never zero.
+`load_tariffs()` is cheap: each table is read from `catalogs/data/tariffs` on first use, with the csv module
+only. All provider knowledge stands in those tables; nothing here asks which provider it is. Unknown is
+`None`, never zero.
 """
 
 from __future__ import annotations
@@ -64,7 +65,11 @@ class Tariffs:
         return FxTable.read(self.directory)
 
     def transfer_curve(
-        self, src_provider: str | None, src_region: str | None, dst_provider: str | None, dst_region: str | None
+        self,
+        src_provider: str | None,
+        src_region: str | None,
+        dst_provider: str | None,
+        dst_region: str | None,
     ) -> TierCurve | None:
         """What the source's provider charges for data leaving `src` towards `dst`.
 
@@ -75,19 +80,25 @@ class Tariffs:
             dst_region: its region.
 
         Returns:
-            The month's tier curve, or None when the price is not known. Same region: a zero curve with its source.
+            The month's tier curve, or None when the price is not known. Same region: a zero curve with its
+            source.
         """
         key = (src_provider or "", src_region or "", dst_provider or "", dst_region or "")
         if key not in self._curves:
             self._curves[key] = self._transfer.curve(*key)
         return self._curves[key]
 
+    def dearest_internet_curve(self) -> TierCurve:
+        """The dearest internet price known, flat: a pessimistic stand-in for an unknown one."""
+        return self._transfer.dearest()
+
     def storage_price(self, provider: str, region: str, kind: str = "object") -> StoragePrice | None:
         """USD per GiB-month of `kind` (`object` or `system_disk`) storage.
 
         Returns:
-            The region's own first-tier list price; else the provider's reference region's, else the dearest one known
-            of any provider, both with basis `derived`. None for a kind that no provider has a price for.
+            The region's own first-tier list price; else the provider's reference region's, else the dearest
+            one known of any provider, both with basis `derived`. None for a kind that no provider has a price
+            for.
         """
         return self._storage.price(provider, region, kind)
 
@@ -96,10 +107,12 @@ class Tariffs:
         return self._storage.disk_fee(provider, region)
 
     def option_rule(self, provider: str, purchase_option: str, option_variant: str = "") -> OptionRule:
-        """How a purchase option is billed; a provider without a rule gets the cautious default, marked `assumed`."""
+        """How a purchase option is billed; without a known rule the cautious default, marked `assumed`."""
         return self._options.rule(provider, purchase_option, option_variant)
 
-    def quota_rule(self, provider: str, family: str, accelerator: str, purchase_option: str) -> QuotaRule | None:
+    def quota_rule(
+        self, provider: str, family: str, accelerator: str, purchase_option: str
+    ) -> QuotaRule | None:
         """The quota that instances of `family` and `accelerator` count against; None when it is not known."""
         return self._quotas.rule(provider, family, accelerator, purchase_option)
 
@@ -111,8 +124,10 @@ class Tariffs:
         """
         return self._fx.rate(currency, on)
 
-    def interruption_prior(self, provider: str, family: str, accelerator: str, band: str) -> InterruptionPrior:
-        """Spot interruption evidence for one node, best first: traces, the published band, a pessimistic prior."""
+    def interruption_prior(
+        self, provider: str, family: str, accelerator: str, band: str
+    ) -> InterruptionPrior:
+        """Spot interruptions of one node, best evidence first: traces, published band, pessimistic prior."""
         return self._priors.prior(provider, family, accelerator, band)
 
 

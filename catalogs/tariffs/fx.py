@@ -54,4 +54,6 @@ class FxTable:
         if earlier:
             return earlier[-1]
         oldest = found[0]
-        return FxRate(currency, oldest.rate, oldest.as_of, oldest.source, f"{day} is before the oldest rate known")
+        return FxRate(
+            currency, oldest.rate, oldest.as_of, oldest.source, f"{day} is before the oldest rate known"
+        )

@@ -9,9 +9,21 @@ from catalogs.errors import CatalogError
 from catalogs.tariffs.read import Row, matches, read_rows
 
 _COLUMNS = (
-    "provider kind family accelerator band rate_per_hour gang_exponent mean_wait_hours wait_exponent use confidence "
-    "note source as_of"
-).split()
+    "provider",
+    "kind",
+    "family",
+    "accelerator",
+    "band",
+    "rate_per_hour",
+    "gang_exponent",
+    "mean_wait_hours",
+    "wait_exponent",
+    "use",
+    "confidence",
+    "note",
+    "source",
+    "as_of",
+)
 _BASIS = {"measured": "measured", "band": "band", "family": "band", "prior": "prior"}
 
 
@@ -21,11 +33,12 @@ class InterruptionPrior:
 
     Attributes:
         rate_per_hour: interruptions per hour of one node that is up.
-        gang_exponent: n nodes that must run together are interrupted `rate_per_hour * n ** gang_exponent` times per
-            hour (0: they share every shock, 1: independent).
+        gang_exponent: n nodes that must run together are interrupted `rate_per_hour * n ** gang_exponent`
+            times per hour (0: they share every shock, 1: independent).
         mean_wait_hours: mean time until one node of spot capacity is there again.
         wait_exponent: the wait of n nodes is `mean_wait_hours * n ** wait_exponent`.
-        basis: `measured` (traces), `band` (published monthly band, converted) or `prior` (pessimistic, no evidence).
+        basis: `measured` (traces), `band` (published monthly band, converted) or `prior` (pessimistic, no
+            evidence).
     """
 
     rate_per_hour: float
@@ -58,7 +71,7 @@ class PriorTable:
     @classmethod
     def read(cls, directory: Path) -> PriorTable:
         """Read interruption_priors.csv."""
-        rows = read_rows(directory / "interruption_priors.csv", tuple(_COLUMNS))
+        rows = read_rows(directory / "interruption_priors.csv", _COLUMNS)
         return cls([row for row in rows if row["use"] == "yes"])
 
     def prior(self, provider: str, family: str, accelerator: str, band: str) -> InterruptionPrior:

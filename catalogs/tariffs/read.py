@@ -24,12 +24,16 @@ def read_lists(path: Path, columns: tuple[str, ...]) -> Iterator[list[str]]:
             header = next(reader, [])
             lacking = [name for name in columns if name not in header]
             if lacking:
-                raise CatalogError(f"{path}: column(s) {', '.join(lacking)} missing; reinstall or re-import the tariffs")
+                raise CatalogError(
+                    f"{path}: column(s) {', '.join(lacking)} missing; reinstall or re-import the tariffs"
+                )
             at = [header.index(name) for name in columns]
             for values in reader:
                 yield [values[i] for i in at]
     except (OSError, UnicodeDecodeError, csv.Error, IndexError) as error:
-        raise CatalogError(f"{path}: unreadable tariff table ({error}); reinstall or re-import the tariffs") from error
+        raise CatalogError(
+            f"{path}: unreadable tariff table ({error}); reinstall or re-import the tariffs"
+        ) from error
 
 
 def read_rows(path: Path, columns: tuple[str, ...]) -> list[Row]:

@@ -8,12 +8,39 @@ from pathlib import Path
 from catalogs.tariffs.read import Row, matches, number, read_rows
 
 _OPTION_COLUMNS = (
-    "provider purchase_option option_variant billing_granularity_s minimum_charge_s min_term_hours max_term_hours "
-    "block_hours max_instances notice_s whole_term upfront confidence note source as_of"
-).split()
+    "provider",
+    "purchase_option",
+    "option_variant",
+    "billing_granularity_s",
+    "minimum_charge_s",
+    "min_term_hours",
+    "max_term_hours",
+    "block_hours",
+    "max_instances",
+    "notice_s",
+    "whole_term",
+    "upfront",
+    "confidence",
+    "note",
+    "source",
+    "as_of",
+)
 _QUOTA_COLUMNS = (
-    "provider family accelerator options name code scope unit default_value use confidence note source as_of"
-).split()
+    "provider",
+    "family",
+    "accelerator",
+    "options",
+    "name",
+    "code",
+    "scope",
+    "unit",
+    "default_value",
+    "use",
+    "confidence",
+    "note",
+    "source",
+    "as_of",
+)
 
 
 @dataclass(frozen=True)
@@ -78,7 +105,7 @@ class OptionTable:
     @classmethod
     def read(cls, directory: Path) -> OptionTable:
         """Read purchase_options.csv."""
-        rows = read_rows(directory / "purchase_options.csv", tuple(_OPTION_COLUMNS))
+        rows = read_rows(directory / "purchase_options.csv", _OPTION_COLUMNS)
         rules = [_option_rule(row) for row in rows]
         return cls({(rule.provider, rule.purchase_option, rule.option_variant): rule for rule in rules})
 
@@ -131,7 +158,9 @@ class QuotaTable:
     @classmethod
     def read(cls, directory: Path) -> QuotaTable:
         """Read quota_rules.csv."""
-        return cls([row for row in read_rows(directory / "quota_rules.csv", tuple(_QUOTA_COLUMNS)) if row["use"] == "yes"])
+        return cls(
+            [row for row in read_rows(directory / "quota_rules.csv", _QUOTA_COLUMNS) if row["use"] == "yes"]
+        )
 
     def rule(self, provider: str, family: str, accelerator: str, option: str) -> QuotaRule | None:
         """See `Tariffs.quota_rule`."""

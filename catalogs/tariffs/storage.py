@@ -9,8 +9,21 @@ from pathlib import Path
 from catalogs.tariffs.read import Row, matches, read_rows
 
 _COLUMNS = (
-    "provider region service role measure value currency tier_from_gib reference use confidence note source as_of"
-).split()
+    "provider",
+    "region",
+    "service",
+    "role",
+    "measure",
+    "value",
+    "currency",
+    "tier_from_gib",
+    "reference",
+    "use",
+    "confidence",
+    "note",
+    "source",
+    "as_of",
+)
 HOURS_PER_MONTH = Decimal(730)
 
 
@@ -55,7 +68,7 @@ class StorageTable:
     @classmethod
     def read(cls, directory: Path) -> StorageTable:
         """Read storage.csv."""
-        return cls([row for row in read_rows(directory / "storage.csv", tuple(_COLUMNS)) if row["use"] == "yes"])
+        return cls([row for row in read_rows(directory / "storage.csv", _COLUMNS) if row["use"] == "yes"])
 
     def _candidates(self, kind: str, measure: str) -> list[Row]:
         # The first tier only: larger stores get cheaper, so this never understates.
@@ -88,13 +101,21 @@ class StorageTable:
 
     def disk_fee(self, provider: str, region: str) -> StorageFee | None:
         """See `Tariffs.system_disk_fee`."""
-        rows = [row for row in self._candidates("system_disk", "per_instance_hour") if row["provider"] == provider]
+        rows = [
+            row for row in self._candidates("system_disk", "per_instance_hour") if row["provider"] == provider
+        ]
         for row in sorted(rows, key=lambda row: not matches(row["region"], region)):
             own = matches(row["region"], region)
             if own or row["reference"] == "yes":
-                note = row["note"] if own else f"fee of {row['region']}; the region's own is not known; {row['note']}"
+                note = (
+                    row["note"]
+                    if own
+                    else f"fee of {row['region']}; the region's own is not known; {row['note']}"
+                )
                 basis = "list" if own else "derived"
-                return StorageFee(Decimal(row["value"]), row["currency"], basis, row["source"], row["as_of"], note)
+                return StorageFee(
+                    Decimal(row["value"]), row["currency"], basis, row["source"], row["as_of"], note
+                )
         return None
 
 

@@ -36,7 +36,7 @@ class TierCurve:
     note: str = ""
 
     def lines(self, gb: Decimal, used_gb: Decimal = _ZERO) -> list[tuple[Decimal, Decimal]]:
-        """Split `gb` (in `unit`), coming after `used_gb` already used this month, into (quantity, unit price).
+        """Split `gb` (in `unit`), after `used_gb` used earlier this month, into (quantity, unit price).
 
         Raises:
             ValueError: a quantity is negative or not finite.
@@ -53,7 +53,7 @@ class TierCurve:
         return out
 
     def cost_usd(self, gb: Decimal, used_gb: Decimal = _ZERO) -> Decimal:
-        """USD for `gb` (in `unit`) more when `used_gb` were used earlier this month: exact, monotone, continuous."""
+        """USD for `gb` (in `unit`) more after `used_gb` this month: exact, monotone, continuous."""
         return sum((quantity * price for quantity, price in self.lines(gb, used_gb)), _ZERO)
 
     def quantity(self, gb: Decimal) -> Decimal:
@@ -69,7 +69,9 @@ def flat_curve(price: Decimal, kind: str, source: str, as_of: str, confidence: s
 class TransferTable:
     """The transfer table, indexed by (provider, kind, source, destination)."""
 
-    def __init__(self, rows: dict[tuple[str, str, str, str], list[list[str]]], groups: list[list[str]]) -> None:
+    def __init__(
+        self, rows: dict[tuple[str, str, str, str], list[list[str]]], groups: list[list[str]]
+    ) -> None:
         """Take the usable rows by key and the region groups."""
         self._rows = rows
         self._groups = groups
@@ -92,12 +94,14 @@ class TransferTable:
             self._known[key] = tuple(found)
         return self._known[key]
 
-    def curve(self, src_provider: str, src_region: str, dst_provider: str, dst_region: str) -> TierCurve | None:
+    def curve(
+        self, src_provider: str, src_region: str, dst_provider: str, dst_region: str
+    ) -> TierCurve | None:
         """See `Tariffs.transfer_curve`; "" stands for None."""
         src_provider, dst_provider = src_provider or "onprem", dst_provider or "onprem"
         if src_provider == dst_provider:
             if src_region == dst_region:
-                text = "definition: data stays in its region (free between services; cross-zone traffic not counted)"
+                text = "definition: data stays in its region (cross-zone traffic not counted)"
                 return flat_curve(_ZERO, "same_region", text, "2026-11-20")
             if src_provider != "onprem":
                 return self._inter_region(src_provider, src_region, dst_region)
@@ -131,11 +135,24 @@ class TransferTable:
     def _internet(self, provider: str, src: str, dst_provider: str, dst: str) -> TierCurve | None:
         special = [g for g in self.groups(dst_provider, dst) if g.startswith("internet:")]
         names = [src, *(f"group:{group}" for group in self.groups(provider, src)), "*"]
-        # A destination with its own tiers somewhere in the provider's table is not served by the general ones.
+        # A destination with its own tiers somewhere in the provider's table is not served by the general
+        # ones.
         for target in special:
             if any(key[0] == provider and key[1] == "internet" and key[3] == target for key in self._rows):
                 return self._first(provider, names, target)
         return self._first(provider, names, "internet")
+
+    def dearest(self) -> TierCurve:
+        """See `Tariffs.dearest_internet_curve`; GiB are taken as they are, the larger unit of the two."""
+        general = [
+            row
+            for key, rows in self._rows.items()
+            if key[1] == "internet" and key[3] == "internet"
+            for row in rows
+        ]
+        worst = max(general, key=lambda values: Decimal(values[6]))
+        made = flat_curve(Decimal(worst[6]), "internet", worst[11], worst[12], "assumed")
+        return replace(made, note=f"price not known: the dearest one known stands in ({worst[0]} {worst[2]})")
 
     def _first(self, provider: str, names: list[str], target: str) -> TierCurve | None:
         for name in names:
@@ -149,7 +166,7 @@ _DOUBT = ("suspect", "inferred", "unverified", "derived", "read", "declared")
 
 
 def _curve(rows: list[list[str]], kind: str) -> TierCurve | None:
-    """Join tiers into a curve; the last known price is carried on where the list stops (list tiers only fall)."""
+    """Join tiers; the last known price is carried on where the list stops (list tiers only fall)."""
     tiers = sorted(rows, key=lambda values: Decimal(values[4]))
     edges = tuple(Decimal(values[4]) for values in tiers)
     if edges[0] != 0 or len(set(edges)) != len(edges):

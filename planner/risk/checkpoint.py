@@ -11,12 +11,14 @@ FloatArray = npt.NDArray[np.float64]
 def young_interval_hours(write_hours: npt.ArrayLike, mtbf_hours: npt.ArrayLike) -> FloatArray:
     """Checkpoint interval that loses least time, to first order: sqrt(2 delta M).
 
-    J. W. Young, "A first order approximation to the optimum checkpoint interval", CACM 17(9), 1974. On real spot
-    traces it costs 0.4-2 % more than the best interval found by search; Daly's higher-order form is no better there.
+    J. W. Young, "A first order approximation to the optimum checkpoint interval", CACM 17(9), 1974. On real
+    spot traces it costs 0.4-2 % more than the best interval found by search; Daly's higher-order form is no
+    better there.
 
     Args:
         write_hours: time of one checkpoint, delta, in hours.
-        mtbf_hours: mean up-time between interruptions of the whole gang, M, in hours; inf where there are none.
+        mtbf_hours: mean up-time between interruptions of the whole gang, M, in hours; inf where there are
+            none.
 
     Returns:
         Hours of work between checkpoints, broadcast shape; inf where M is.
@@ -48,8 +50,9 @@ def useful_ratio(
 ) -> FloatArray:
     """Share of paid up-time that is useful work: e^(-d/M) (tau/M) / (e^((tau + delta)/M) - 1).
 
-    J. T. Daly, "A higher order estimate of the optimum checkpoint interval for restart dumps", FGCS 22, 2006, eq. for
-    exponential interruptions with restarts that may themselves be interrupted. Within 1.4 points of real spot traces.
+    J. T. Daly, "A higher order estimate of the optimum checkpoint interval for restart dumps", FGCS 22, 2006,
+    eq. for exponential interruptions with restarts that may themselves be interrupted. Within 1.4 points of
+    real spot traces.
 
     Args:
         interval_hours: tau, finite.

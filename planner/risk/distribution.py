@@ -1,29 +1,41 @@
-"""Distribution of the elapsed time: an atom at the undisturbed time and a gamma-shaped excess, averaged over frailty.
+"""Distribution of the elapsed time: an atom at the undisturbed time and a skewed excess.
 
-Given the hazards, the elapsed time is the undisturbed time with probability p0 (capacity at launch and no interruption),
-else more by an excess whose mean and variance are known exactly; it is taken as gamma with those moments (Wilson and
-Hilferty's cube-root normal form, PNAS 1931). The frailties of up and down hazards are log-normal with mean 1 and are
-integrated by Gauss-Hermite quadrature. Every piece is a distribution function, so a later deadline is never less likely.
+Given the hazards, the elapsed time is the undisturbed time with probability p0 (capacity at launch and no
+interruption), else more by an excess whose mean and variance are known (`planner.risk.moments`). Real pools
+are less regular than one exponential rate, so up and down hazards carry log-normal frailties of mean 1: the
+moments of the excess are averaged over the first by Gauss-Hermite quadrature and over the second exactly
+(waits scale with it). The excess is then a blend,
+both with those two moments: gamma (Wilson and Hilferty's cube-root normal form, PNAS 17, 1931) by the share
+of the variance that chance brings, log-normal by the share that the frailties bring.
+
+An error of the predicted work scales the whole run: log-normal with median 1. Against simulation of the model
+the distribution function is within 0.03 (tests). Every piece is a distribution function of the deadline, so a
+later deadline is never less likely to be met.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
+import numpy.typing as npt
 
 from planner.risk.moments import FloatArray, Job, compute_moments
 
-_POINTS = 5
-_BISECTIONS = 50
+# n points integrate polynomials of the log frailty up to degree 2 n - 1 exactly. Against simulation two give
+# means within 2 %, three the distribution within 0.03; each point costs one evaluation of the model.
+MEAN_POINTS = 2
+SPREAD_POINTS = 3
+_WORK_POINTS = 7
 
 
 @lru_cache(maxsize=1)
 def _normal_table() -> tuple[FloatArray, FloatArray]:
-    """Grid and standard normal distribution function; linear interpolation is within 3e-6 and exactly monotone."""
+    """Grid and standard normal distribution; interpolated linearly it is within 3e-6 and exactly monotone."""
     grid = np.linspace(-8.0, 8.0, 2001)
-    values = np.asarray([0.5 * math.erfc(-x / math.sqrt(2.0)) for x in grid])
+    values = np.asarray([0.5 * math.erfc(-x / math.sqrt(2.0)) for x in grid.tolist()])
     values[0], values[-1] = 0.0, 1.0
     return grid, values
 
@@ -34,6 +46,12 @@ def normal_cdf(x: FloatArray) -> FloatArray:
     return np.asarray(np.interp(x, grid, values), dtype=np.float64)
 
 
+def normal_quantile(level: FloatArray) -> FloatArray:
+    """Inverse of `normal_cdf`, elementwise, for levels within 1e-9 of 0 and 1."""
+    grid, values = _normal_table()
+    return np.asarray(np.interp(level, values, grid), dtype=np.float64)
+
+
 def gamma_cdf(x: FloatArray, mean: FloatArray, variance: FloatArray) -> FloatArray:
     """Distribution function of a gamma variable with `mean` and `variance` (Wilson-Hilferty), elementwise."""
     square = np.maximum(variance / (mean * mean), 1e-12)
@@ -42,65 +60,150 @@ def gamma_cdf(x: FloatArray, mean: FloatArray, variance: FloatArray) -> FloatArr
     return np.where(x < 0, 0.0, normal_cdf(z))
 
 
+def gamma_quantile(level: FloatArray, mean: FloatArray, variance: FloatArray) -> FloatArray:
+    """Inverse of `gamma_cdf` at `level`, elementwise."""
+    square = np.maximum(variance / (mean * mean), 1e-12)
+    root = 1.0 - square / 9.0 + normal_quantile(level) * np.sqrt(square) / 3.0
+    return np.asarray(mean * np.maximum(root, 0.0) ** 3, dtype=np.float64)
+
+
+def lognormal_cdf(x: FloatArray, mean: FloatArray, variance: FloatArray) -> FloatArray:
+    """Distribution function of a log-normal variable with `mean` and `variance`, elementwise."""
+    square = np.log1p(np.maximum(variance / (mean * mean), 1e-12))
+    logs = np.log(np.maximum(x, 1e-300) / mean)
+    return np.where(x <= 0, 0.0, normal_cdf((logs + square / 2.0) / np.sqrt(square)))
+
+
+def lognormal_quantile(level: FloatArray, mean: FloatArray, variance: FloatArray) -> FloatArray:
+    """Inverse of `lognormal_cdf` at `level`, elementwise."""
+    square = np.log1p(np.maximum(variance / (mean * mean), 1e-12))
+    return np.asarray(
+        mean * np.exp(normal_quantile(level) * np.sqrt(square) - square / 2.0), dtype=np.float64
+    )
+
+
 @lru_cache(maxsize=8)
-def _frailties(sd: float) -> tuple[tuple[float, float], ...]:
+def _hermite(points: int) -> tuple[tuple[float, float], ...]:
+    """(node, weight) of a standard normal variable."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(points)
+    return tuple(zip(nodes.tolist(), (weights / weights.sum()).tolist(), strict=True))
+
+
+def frailties(sd: float, points: int) -> list[tuple[float, float]]:
     """(factor, weight) of a log-normal with mean 1 and log-sd `sd`."""
     if sd == 0.0:
-        return ((1.0, 1.0),)
-    nodes, weights = np.polynomial.hermite_e.hermegauss(_POINTS)
-    factors = np.exp(sd * nodes - sd * sd / 2.0)
-    return tuple(zip(factors.tolist(), (weights / weights.sum()).tolist(), strict=True))
+        return [(1.0, 1.0)]
+    return [(math.exp(sd * node - sd * sd / 2.0), weight) for node, weight in _hermite(points)]
 
 
-class _Piece:
-    """The distribution given one pair of frailties."""
+@dataclass(frozen=True)
+class Elapsed:
+    """Distribution of the elapsed time, arrays of shape `(n,)`, hours.
 
-    def __init__(self, job: Job, rate: FloatArray, wait: FloatArray) -> None:
-        moments = compute_moments(job, rate, wait, variance=True)
-        load = rate * wait
-        ready = 1.0 / (1.0 + load)
-        start = wait * (1.0 - ready)
-        # Var of the launch wait: 0 with probability `ready`, else exponential with mean w.
-        start_variance = 2.0 * wait * wait * (1.0 - ready) - start * start
-        self.floor = moments.floor_hours
-        self.still = ready * np.exp(-rate * self.floor)
-        mean = moments.excess_hours + start
-        variance = moments.excess_variance + start_variance
-        moved = np.maximum(1.0 - self.still, 1e-300)
-        self.mean = mean / moved
-        self.variance = np.maximum((variance + mean * mean) / moved - self.mean * self.mean, 0.0)
-        self.calm = (mean <= 0.0) | (self.still >= 1.0)
-        self.lost = ~np.isfinite(self.mean) | ~np.isfinite(self.variance)
+    Attributes:
+        floor: undisturbed time.
+        still: probability of the undisturbed time.
+        mean, variance: of the excess given that there is one.
+        paid_share: share of the mean excess that is paid up-time.
+        skew: share of the variance that the frailties bring; the excess is that much log-normal, else gamma.
+    """
+
+    floor: FloatArray
+    still: FloatArray
+    mean: FloatArray
+    variance: FloatArray
+    paid_share: FloatArray
+    skew: FloatArray
+
+    @property
+    def calm(self) -> npt.NDArray[np.bool_]:
+        """Where there is no excess at all."""
+        return np.asarray((self.still >= 1.0) | (self.mean <= 0.0), dtype=np.bool_)
+
+    @property
+    def lost(self) -> npt.NDArray[np.bool_]:
+        """Where no finite time suffices."""
+        return np.asarray(~(np.isfinite(self.mean) & np.isfinite(self.variance)), dtype=np.bool_)
+
+    def _shape(self) -> tuple[FloatArray, FloatArray]:
+        usable = ~(self.calm | self.lost)
+        return np.where(usable, self.mean, 1.0), np.where(usable, self.variance, 1.0)
+
+    def moved_cdf(self, hours: FloatArray) -> FloatArray:
+        """P(elapsed <= hours and there is an excess)."""
+        mean, variance = self._shape()
+        excess = np.where(np.isinf(hours), 1e300, hours - self.floor)
+        late = (1.0 - self.skew) * gamma_cdf(excess, mean, variance) + self.skew * lognormal_cdf(
+            excess, mean, variance
+        )
+        late = np.where(self.lost | self.calm, 0.0, late)
+        return np.asarray((1.0 - np.where(self.calm, 1.0, self.still)) * late, dtype=np.float64)
 
     def cdf(self, hours: FloatArray) -> FloatArray:
-        excess = hours - self.floor
-        usable = ~(self.calm | self.lost)
-        mean = np.where(usable, self.mean, 1.0)
-        variance = np.where(usable, self.variance, 1.0)
-        late = gamma_cdf(np.where(np.isinf(excess), 1e300, excess), mean, variance)
-        late = np.where(self.lost, 0.0, np.where(self.calm, 1.0, late))
-        reached = self.still + (1.0 - self.still) * late
-        # 1e-9 relative: a deadline equal to the undisturbed time is met in spite of rounding.
-        return np.where(excess >= -1e-9 * np.maximum(self.floor, 1.0), reached, 0.0)
+        """P(elapsed <= hours); a deadline equal to the undisturbed time is met in spite of rounding."""
+        reached = hours >= self.floor * (1.0 - 1e-9)
+        still = np.where(self.calm, 1.0, self.still)
+        return np.where(reached, np.minimum(still + self.moved_cdf(hours), 1.0), 0.0)
+
+    def quantile(self, level: float) -> tuple[FloatArray, FloatArray]:
+        """Elapsed and paid hours at `level`; infinite where no finite time reaches it."""
+        mean, variance = self._shape()
+        still = np.where(self.calm, 1.0, self.still)
+        within = (level - still) / np.maximum(1.0 - still, 1e-300)
+        within = np.clip(within, 0.0, 1.0)
+        even, skewed = gamma_quantile(within, mean, variance), lognormal_quantile(within, mean, variance)
+        excess = np.where(within <= 0.0, 0.0, (1.0 - self.skew) * even + self.skew * skewed)
+        excess = np.where(self.lost, np.inf, excess)
+        return self.floor + excess, self.floor + np.where(excess > 0, excess * self.paid_share, 0.0)
 
 
-def _pieces(job: Job, rate: FloatArray, wait: FloatArray, sd: float) -> list[tuple[float, _Piece]]:
-    # A fitted pool sees up and down hazards drift apart, so the two frailties are independent.
-    return [
-        (weight_up * weight_down, _Piece(job, rate * up, wait * down))
-        for up, weight_up in _frailties(sd)
-        for down, weight_down in _frailties(sd)
-    ]
+def describe_elapsed(job: Job, rate: FloatArray, wait: FloatArray, frailty_sd: float) -> Elapsed:
+    """Average the model over the frailties.
+
+    Args:
+        job: the job, arrays of shape `(n,)`.
+        rate: interruptions of the gang per up-hour, shape `(n,)`.
+        wait: mean wait for capacity, hours, shape `(n,)`.
+        frailty_sd: standard deviation of the log frailties.
+    """
+    floor = job.floor_hours
+    total, square, paid, still, within = (np.zeros_like(floor) for _ in range(5))
+    spread = math.expm1(frailty_sd * frailty_sd)
+    with np.errstate(over="ignore", invalid="ignore"):
+        for factor, weight in frailties(frailty_sd, SPREAD_POINTS):
+            hazard = rate * factor
+            moments = compute_moments(job, hazard, wait, variance=True)
+            ready = 1.0 / (1.0 + hazard * wait)
+            # At launch capacity is down with probability 1 - ready, then for w more hours.
+            start = wait * (1.0 - ready)
+            start_variance = 2.0 * wait * wait * (1.0 - ready) - start * start
+            up = np.maximum(moments.paid_hours - floor, 0.0)
+            mean = moments.excess_hours + start
+            waits = mean - up
+            # Var over the wait's frailty: the waiting part scales with it.
+            variance = (moments.excess_variance + start_variance) * (1.0 + spread) + waits * waits * spread
+            total += weight * mean
+            paid += weight * up
+            within += weight * (moments.excess_variance + start_variance)
+            square += weight * (variance + mean * mean)
+            still += weight * ready * np.exp(-hazard * floor)
+        moved = np.maximum(1.0 - still, 1e-300)
+        mean = total / moved
+        share = np.where(total > 0, paid / np.where(total > 0, total, 1.0), 0.0)
+        all_variance = square - total * total
+        skew = np.where(all_variance > 0, 1.0 - within / np.where(all_variance > 0, all_variance, 1.0), 0.0)
+        variance = np.maximum(square / moved - mean * mean, 0.0)
+        return Elapsed(floor, still, mean, variance, share, np.clip(np.nan_to_num(skew), 0.0, 1.0))
 
 
-def _mixture(pieces: list[tuple[float, _Piece]], hours: FloatArray) -> FloatArray:
-    total = np.zeros_like(hours)
-    for weight, piece in pieces:
-        total += weight * piece.cdf(hours)
-    return np.minimum(total, 1.0)
-
-
-def meet_probability(job: Job, rate: FloatArray, wait: FloatArray, deadline: FloatArray, sd: float) -> FloatArray:
+def meet_probability(
+    job: Job,
+    rate: FloatArray,
+    wait: FloatArray,
+    deadline: FloatArray,
+    frailty_sd: float,
+    work_log_sd: FloatArray,
+) -> FloatArray:
     """P(elapsed <= deadline), shape `(n,)`; 1 where the deadline is infinite.
 
     Args:
@@ -108,26 +211,29 @@ def meet_probability(job: Job, rate: FloatArray, wait: FloatArray, deadline: Flo
         rate: interruptions of the gang per up-hour.
         wait: mean wait for capacity, hours.
         deadline: hours from the request for capacity.
-        sd: standard deviation of the log frailty.
+        frailty_sd: standard deviation of the log frailties.
+        work_log_sd: standard deviation of the log error of the predicted work, shape `(n,)`; 0 for none.
     """
-    return np.where(np.isposinf(deadline), 1.0, _mixture(_pieces(job, rate, wait, sd), deadline))
+    endless = np.isposinf(deadline)
+    if not work_log_sd.any():
+        return np.where(endless, 1.0, describe_elapsed(job, rate, wait, frailty_sd).cdf(deadline))
+    moved, still = np.zeros_like(deadline), np.zeros_like(deadline)
+    for node, weight in _hermite(_WORK_POINTS):
+        elapsed = describe_elapsed(_scaled(job, np.exp(work_log_sd * node)), rate, wait, frailty_sd)
+        moved += weight * elapsed.moved_cdf(deadline)
+        still += weight * np.where(elapsed.calm, 1.0, elapsed.still)
+    # The atom moves with the work: P(floor e^(sd z) <= deadline) in closed form.
+    floor = job.floor_hours
+    room = np.log(np.maximum(deadline, 1e-300) / np.maximum(floor, 1e-300))
+    sure = (work_log_sd == 0.0) | (floor == 0.0)
+    z = np.where(
+        sure, np.where(deadline >= floor * (1.0 - 1e-9), 9.0, -9.0), room / np.where(sure, 1.0, work_log_sd)
+    )
+    return np.where(endless, 1.0, np.minimum(still * normal_cdf(z) + moved, 1.0))
 
 
-def elapsed_quantile(job: Job, rate: FloatArray, wait: FloatArray, level: float, sd: float) -> FloatArray:
-    """Elapsed hours not exceeded with probability `level`, shape `(n,)`; inf where no finite time reaches it."""
-    pieces = _pieces(job, rate, wait, sd)
-    low = job.floor_hours.astype(np.float64, copy=True)
-    high = low + 1.0
-    for _ in range(60):
-        short = _mixture(pieces, high) < level
-        if not short.any():
-            break
-        high = np.where(short, low + (high - low) * 2.0, high)
-    never = _mixture(pieces, high) < level
-    for _ in range(_BISECTIONS):
-        middle = 0.5 * (low + high)
-        enough = _mixture(pieces, middle) >= level
-        high = np.where(enough, middle, high)
-        low = np.where(enough, low, middle)
-    at_floor = _mixture(pieces, job.floor_hours) >= level
-    return np.where(never, np.inf, np.where(at_floor, job.floor_hours, high))
+def _scaled(job: Job, factor: FloatArray) -> Job:
+    # Segments scale as a real number here: whole segments stay whole in the mean.
+    return replace(
+        job, work=job.work * factor, segments=job.segments * factor, remainder=job.remainder * factor
+    )

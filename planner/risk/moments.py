@@ -1,13 +1,15 @@
 """Mean and variance of the time a job needs on capacity that comes and goes.
 
-Model: the gang is up for exponential times with rate L (per hour), then gone for exponential times with mean w; after
-each return a restart of d hours must complete, itself exposed to interruption. Work runs in segments of tau hours, each
-sealed by a checkpoint of delta hours; an interruption throws back to the last checkpoint. Up-time is paid, waits are not.
+Model: the gang is up for exponential times with rate L (per hour), then gone for exponential times with mean
+w; after each return a restart of d hours must complete, itself exposed to interruption. Work runs in segments
+of tau hours, each sealed by a checkpoint of delta hours; an interruption throws back to the last checkpoint.
+Up-time is paid, waits are not.
 
-For a segment of x = tau + delta up-hours the first attempt needs no restart, later ones need c = d + x. With X ~ exp(L):
-mean up-time e^(L d) (e^(L x) - 1) / L (Daly 2006), and the second moment follows from the geometric number of failed
-attempts. Where the warning is long enough to write a checkpoint (notice >= delta) nothing but the notice is lost: the
-interruptions of the work are then a Poisson process, each followed by a wait and a restart of d + notice hours.
+For a segment of x = tau + delta up-hours the first attempt needs no restart, later ones need c = d + x. With
+X ~ exp(L): mean up-time e^(L d) (e^(L x) - 1) / L (Daly 2006), and the second moment follows from the
+geometric number of failed attempts. Where the warning is long enough to write a checkpoint (notice >= delta)
+nothing but the notice is lost: the interruptions of the work are then a Poisson process, each followed by a
+wait and a restart of d + notice hours.
 """
 
 from __future__ import annotations
@@ -43,7 +45,7 @@ class Moments:
 
 @dataclass(frozen=True)
 class Job:
-    """Inputs of the model, all of shape `(n,)`, hours; `segments` whole segments of `interval` and one `remainder`."""
+    """Inputs of the model, shape `(n,)`, hours: `segments` whole intervals of work and one `remainder`."""
 
     work: FloatArray
     interval: FloatArray
@@ -57,7 +59,9 @@ class Job:
     @property
     def floor_hours(self) -> FloatArray:
         """Work and checkpoints, hours."""
-        return np.asarray(self.work + np.where(self.segments > 0, self.segments * self.write, 0.0), dtype=np.float64)
+        return np.asarray(
+            self.work + np.where(self.segments > 0, self.segments * self.write, 0.0), dtype=np.float64
+        )
 
 
 def split_job(
@@ -101,8 +105,10 @@ def _retry(rate: FloatArray, need: FloatArray, wait: FloatArray) -> tuple[FloatA
     return mean, variance
 
 
-def _segment(rate: FloatArray, length: FloatArray, restart: FloatArray, wait: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Mean and variance of the elapsed time of one segment of `length` up-hours that starts without a restart."""
+def _segment(
+    rate: FloatArray, length: FloatArray, restart: FloatArray, wait: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Mean and variance of the elapsed time of a segment of `length` up-hours that starts without restart."""
     y = rate * length
     success = np.exp(-y)
     fail = -np.expm1(-y)
@@ -120,7 +126,9 @@ def _segment_up(rate: FloatArray, length: FloatArray, restart: FloatArray) -> Fl
     y = rate * length
     grow = np.expm1(np.minimum(y, _LARGEST_EXPONENT))
     factor = np.where(y < 1e-8, 1.0, grow / np.where(y > 0, y, 1.0))
-    return np.asarray(length * factor * np.exp(np.minimum(rate * restart, _LARGEST_EXPONENT)), dtype=np.float64)
+    return np.asarray(
+        length * factor * np.exp(np.minimum(rate * restart, _LARGEST_EXPONENT)), dtype=np.float64
+    )
 
 
 def compute_moments(job: Job, rate: FloatArray, wait: FloatArray, *, variance: bool) -> Moments:
@@ -154,7 +162,9 @@ def _hopeless(job: Job, rate: FloatArray) -> npt.NDArray[np.bool_]:
 
 def _paid(job: Job, rate: FloatArray) -> FloatArray:
     whole = np.where(job.segments > 0, job.interval + job.write, 0.0)
-    exposed = job.segments * _segment_up(rate, whole, job.restart) + _segment_up(rate, job.remainder, job.restart)
+    exposed = job.segments * _segment_up(rate, whole, job.restart) + _segment_up(
+        rate, job.remainder, job.restart
+    )
     back = np.exp(np.minimum(rate * (job.restart + job.notice), _LARGEST_EXPONENT))
     return np.asarray(np.where(job.protected, job.floor_hours * back, exposed), dtype=np.float64)
 

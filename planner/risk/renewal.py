@@ -1,8 +1,8 @@
-"""The simple renewal model of spot candidates: expected time and cost drivers, and the chance to meet the deadline.
+"""The simple renewal model of spot candidates: expected hours, and the chance to meet the deadline.
 
-The model and its formulas are in `planner.risk.moments`. Means are taken at the stated interruption rate. Real pools are
-less regular than one exponential rate: the chance of meeting a deadline and the 90 % time are averaged over log-normal
-frailties (mean 1) of the up and down hazards, which made intervals of past plans cover what they claim.
+The model and its formulas are in `planner.risk.moments`. Real pools are less regular than one exponential
+rate: every figure is averaged over log-normal frailties (mean 1) of the up and down hazards, which made the
+intervals of past plans cover what they claim; `frailty_sd=0` gives the plain exponential model.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from planner.risk.distribution import elapsed_quantile, meet_probability
+from planner.risk.checkpoint import young_interval_hours
+from planner.risk.distribution import MEAN_POINTS, describe_elapsed, frailties, meet_probability
 from planner.risk.moments import FloatArray, Job, compute_moments, split_job
 
 FRAILTY_SD = 0.35
@@ -20,15 +21,17 @@ FRAILTY_SD = 0.35
 
 @dataclass(frozen=True)
 class SpotOutcome:
-    """What a job on spot capacity comes to, per candidate, shape `(n,)`.
+    """What a job on capacity that may be interrupted comes to, per candidate, shape `(n,)`.
 
     Attributes:
         expected_elapsed_hours: from asking for capacity to the last step, waits included.
         expected_paid_hours: hours the gang is up and billed (waiting is not).
         expected_interruptions: number of interruptions.
-        expected_lost_hours: paid hours without progress: repeated work, restarts, notice times (checkpoints apart).
+        expected_lost_hours: paid hours without progress: repeated work, restarts, notice times (checkpoints
+            apart).
         p_meet_deadline: probability that elapsed <= deadline; NaN when not asked for.
         elapsed_p90_hours: elapsed time not exceeded with probability 0.9; NaN when not asked for.
+        paid_p90_hours: paid hours of such a run; NaN when not asked for.
     """
 
     expected_elapsed_hours: FloatArray
@@ -37,6 +40,7 @@ class SpotOutcome:
     expected_lost_hours: FloatArray
     p_meet_deadline: FloatArray
     elapsed_p90_hours: FloatArray
+    paid_p90_hours: FloatArray
 
 
 def spot_outcome(
@@ -50,7 +54,7 @@ def spot_outcome(
     checkpoint_write_hours: npt.ArrayLike,
     restart_hours: npt.ArrayLike,
     notice_hours: npt.ArrayLike,
-    deadline_hours: npt.ArrayLike,
+    deadline_hours: npt.ArrayLike | None = None,
     frailty_sd: float = FRAILTY_SD,
     with_distribution: bool = True,
 ) -> SpotOutcome:
@@ -66,9 +70,10 @@ def spot_outcome(
         checkpoint_write_hours: time of one checkpoint.
         restart_hours: from capacity back to the first useful step.
         notice_hours: warning before an interruption; one at least as long as a checkpoint saves the work.
-        deadline_hours: time available from the request for capacity; inf for none.
+        deadline_hours: time available from the request for capacity; inf for none. None: p_meet_deadline is
+            NaN.
         frailty_sd: standard deviation of the log of the hazards' frailty.
-        with_distribution: also compute p_meet_deadline and elapsed_p90_hours (slower; take a subset first).
+        with_distribution: also compute the 90 % times and, given a deadline, p_meet_deadline.
 
     Returns:
         The outcome, arrays of shape `(n,)`.
@@ -77,31 +82,97 @@ def spot_outcome(
         ValueError: an argument is negative, an interval or node count is not positive, or work is not finite.
     """
     given = (work_hours, rate_per_hour, nodes, gang_exponent, mean_wait_hours, checkpoint_interval_hours)
-    more = (checkpoint_write_hours, restart_hours, notice_hours, deadline_hours)
-    arrays = np.broadcast_arrays(*(np.atleast_1d(np.asarray(a, dtype=np.float64)) for a in (*given, *more)))
-    work, node_rate, count, exponent, wait, interval, write, restart, notice, deadline = arrays
-    _check(work, node_rate, count, wait, interval, write, restart, notice)
-    rate = node_rate * count**exponent
-    job = split_job(work, interval, write, restart, notice)
-    means = compute_moments(job, rate, wait, variance=False)
-    elapsed = means.floor_hours + means.excess_hours + initial_wait_hours(rate, wait)
-    nothing = np.full(work.shape, np.nan)
-    meet, p90 = nothing, nothing
+    more = (
+        checkpoint_write_hours,
+        restart_hours,
+        notice_hours,
+        np.inf if deadline_hours is None else deadline_hours,
+    )
+    (job, rate, wait), deadline = _prepare(*given, *more)
+    elapsed, paid, count = _means(job, rate, wait, frailty_sd)
+    nothing = np.full(job.work.shape, np.nan)
+    meet, p90, paid_p90 = nothing, nothing, nothing
     if with_distribution:
-        meet = meet_probability(job, rate, wait, deadline, frailty_sd)
-        p90 = elapsed_quantile(job, rate, wait, 0.9, frailty_sd)
+        spread = describe_elapsed(job, rate, wait, frailty_sd)
+        p90, paid_p90 = spread.quantile(0.9)
+        if deadline_hours is not None:
+            meet = np.where(np.isposinf(deadline), 1.0, spread.cdf(deadline))
     return SpotOutcome(
         expected_elapsed_hours=elapsed,
-        expected_paid_hours=means.paid_hours,
-        expected_interruptions=means.interruptions,
-        expected_lost_hours=np.maximum(means.paid_hours - means.floor_hours, 0.0),
+        expected_paid_hours=paid,
+        expected_interruptions=count,
+        expected_lost_hours=np.maximum(paid - job.floor_hours, 0.0),
         p_meet_deadline=meet,
         elapsed_p90_hours=p90,
+        paid_p90_hours=paid_p90,
     )
 
 
+def p_meet_deadline(
+    work_hours: npt.ArrayLike,
+    *,
+    rate_per_hour: npt.ArrayLike,
+    nodes: npt.ArrayLike,
+    gang_exponent: npt.ArrayLike,
+    mean_wait_hours: npt.ArrayLike,
+    checkpoint_interval_hours: npt.ArrayLike,
+    checkpoint_write_hours: npt.ArrayLike,
+    restart_hours: npt.ArrayLike,
+    notice_hours: npt.ArrayLike,
+    deadline_hours: npt.ArrayLike,
+    work_log_sd: npt.ArrayLike = 0.0,
+    frailty_sd: float = FRAILTY_SD,
+) -> FloatArray:
+    """Probability to finish within `deadline_hours`, also when the predicted work itself is uncertain.
+
+    Args:
+        work_hours: median of the useful training hours; the other arguments as in `spot_outcome`.
+        rate_per_hour: see `spot_outcome`.
+        nodes: see `spot_outcome`.
+        gang_exponent: see `spot_outcome`.
+        mean_wait_hours: see `spot_outcome`.
+        checkpoint_interval_hours: see `spot_outcome`.
+        checkpoint_write_hours: see `spot_outcome`.
+        restart_hours: see `spot_outcome`.
+        notice_hours: see `spot_outcome`.
+        deadline_hours: see `spot_outcome`; take fixed hours (provisioning, staging) off beforehand.
+        work_log_sd: standard deviation of the log of the true over the predicted work; 0 when certain.
+        frailty_sd: see `spot_outcome`.
+
+    Returns:
+        Probability, shape `(n,)`; never falls when the deadline moves later.
+    """
+    given = (work_hours, rate_per_hour, nodes, gang_exponent, mean_wait_hours, checkpoint_interval_hours)
+    more = (checkpoint_write_hours, restart_hours, notice_hours, deadline_hours)
+    (job, rate, wait), deadline = _prepare(*given, *more)
+    sd = np.broadcast_to(np.asarray(work_log_sd, dtype=np.float64), deadline.shape)
+    return meet_probability(job, rate, wait, deadline, frailty_sd, sd)
+
+
+def _prepare(*given: npt.ArrayLike) -> tuple[tuple[Job, FloatArray, FloatArray], FloatArray]:
+    """Broadcast and check the arguments; return (job, gang rate, wait) and the deadline."""
+    arrays = np.broadcast_arrays(*(np.atleast_1d(np.asarray(a, dtype=np.float64)) for a in given))
+    work, node_rate, count, exponent, wait, interval, write, restart, notice, deadline = arrays
+    _check(work, node_rate, count, wait, interval, write, restart, notice)
+    rate = node_rate * count**exponent
+    return (split_job(work, interval, write, restart, notice), rate, wait), deadline
+
+
+def _means(
+    job: Job, rate: FloatArray, wait: FloatArray, frailty_sd: float
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Expected elapsed hours, paid hours and interruptions, averaged over the frailty of the up hazard."""
+    elapsed, paid, count = (np.zeros_like(job.work) for _ in range(3))
+    for factor, weight in frailties(frailty_sd, MEAN_POINTS):
+        means = compute_moments(job, rate * factor, wait, variance=False)
+        elapsed += weight * (means.floor_hours + means.excess_hours + initial_wait_hours(rate * factor, wait))
+        paid += weight * means.paid_hours
+        count += weight * means.interruptions
+    return elapsed, paid, count
+
+
 def initial_wait_hours(rate: FloatArray, wait: FloatArray) -> FloatArray:
-    """Mean wait at launch: capacity is down with probability L w / (1 + L w), then w more hours, shape `(n,)`."""
+    """Mean wait at launch: with probability L w / (1 + L w) capacity is down, then for w more hours."""
     load = rate * wait
     return np.asarray(wait * load / (1.0 + load), dtype=np.float64)
 
@@ -123,4 +194,11 @@ def _check(work: FloatArray, rate: FloatArray, nodes: FloatArray, *rest: FloatAr
         raise ValueError("nodes must be >= 1 and checkpoint_interval_hours > 0")
 
 
-__all__ = ["FRAILTY_SD", "Job", "SpotOutcome", "initial_wait_hours", "spot_outcome"]
+__all__ = [
+    "FRAILTY_SD",
+    "SpotOutcome",
+    "initial_wait_hours",
+    "p_meet_deadline",
+    "spot_outcome",
+    "young_interval_hours",
+]
