@@ -2,8 +2,8 @@
 
 A page's fenced `bash` blocks hold commands, one per line (a trailing backslash joins lines). Its `console`
 blocks hold commands after `$ ` and below each what it prints, where a line `...` stands for any lines and
-`[..]` for any text within a line. Every block is run in order, in one folder, unless an HTML comment right above
-it says otherwise:
+`[..]` for any text within a line. Every block is run in order, in one folder, unless an HTML comment right
+above it says otherwise:
 
     <!-- test: skip needs a network -->     the block is not run; a reason is required
     <!-- test: exit 3 -->                   its last command ends with this code
