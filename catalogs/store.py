@@ -56,11 +56,11 @@ def load_catalog(directory: Path | None = None, *, cache: bool = True) -> Catalo
             and the remedy.
     """
     root = catalog_directory(directory)
-    providers = _provider_directories(root)
+    providers = provider_directories(root)
     manifests: list[ProviderManifest] = []
     contents: dict[Path, bytes] = {}
     for provider in providers:
-        manifest, files = _read_provider(provider)
+        manifest, files = read_provider(provider)
         manifests.append(manifest)
         contents.update(files)
     key = _cache_key(manifests)
@@ -80,7 +80,7 @@ def _cache_key(manifests: Sequence[ProviderManifest]) -> str:
     return digest.hexdigest()
 
 
-def _provider_directories(root: Path) -> list[Path]:
+def provider_directories(root: Path) -> list[Path]:
     """Directories of the providers, the kept old one where a writer was killed between two renames."""
     try:
         names = {path.name for path in root.iterdir() if path.is_dir()}
@@ -95,7 +95,12 @@ def _provider_directories(root: Path) -> list[Path]:
     return [root / name for name in sorted(found, key=lambda name: name.removeprefix(".old-"))]
 
 
-def _read_provider(directory: Path) -> tuple[ProviderManifest, dict[Path, bytes]]:
+def read_provider(directory: Path) -> tuple[ProviderManifest, dict[Path, bytes]]:
+    """Read one provider's manifest and the bytes of its files, checked against their hashes.
+
+    Raises:
+        CatalogError: when a file is missing, cut short, edited or of another schema version.
+    """
     path = directory / MANIFEST
     manifest = _read_manifest(path)
     files: dict[Path, bytes] = {}
@@ -147,12 +152,17 @@ def _parse(contents: Mapping[Path, bytes]) -> dict[str, Table]:
         rows: list[list[str]] = []
         for path, data in contents.items():
             if path.name == f"{name}.csv.gz":
-                rows.extend(_parse_file(name, path, data))
+                rows.extend(parse_file(name, path, data))
         tables[name] = make_table(name, rows, f"{name}.csv.gz")
     return tables
 
 
-def _parse_file(name: str, path: Path, data: bytes) -> list[list[str]]:
+def parse_file(name: str, path: Path, data: bytes) -> list[list[str]]:
+    """Return the text rows of a `.csv.gz` file of table `name`, without the header.
+
+    Raises:
+        CatalogError: when the bytes are no gzip of UTF-8 CSV with that table's columns.
+    """
     try:
         text = gzip.decompress(data).decode("utf-8")
         rows = list(csv.reader(io.StringIO(text)))

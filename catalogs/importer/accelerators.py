@@ -56,7 +56,7 @@ def _accelerator(seed: Row, peaks: Mapping[str, Row], watts: Mapping[str, str]) 
     rows = " and ".join(dict.fromkeys(row["gpu"] for row in (found, memory)))
     out["source"] = f"{came.source or found['source']} [row {rows}]"
     out["as_of"] = came.as_of
-    notes.append(found["notes"])
+    notes.append(found["notes"].removeprefix("TRAP: "))
     return out | {"note": "; ".join(note for note in notes if note)}
 
 

@@ -1,0 +1,173 @@
+"""`planner catalog list | show | doctor | import`: what can be bought, what is known of it, how old it is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from planner.errors import InputError
+
+_FORMATS = click.Choice(["table", "json", "csv"])
+_DIRECTORY = "catalog_dir"
+
+
+@click.group()
+@click.option(
+    "--catalog-dir",
+    type=click.Path(path_type=Path),
+    default=None,
+    help="Snapshot directory; default: PLANNER_CATALOG_DIR, else the bundled one.",
+)
+@click.pass_context
+def catalog(ctx: click.Context, catalog_dir: Path | None) -> None:
+    """List, show and check prices and machines."""
+    ctx.meta[_DIRECTORY] = catalog_dir
+
+
+@catalog.command("list")
+@click.option("--accelerator", "accelerators", multiple=True, help="Accelerator id or glob, such as a100.")
+@click.option("--provider", "providers", multiple=True, help="Provider id, such as aws.")
+@click.option("--region", "regions", multiple=True, help="Region, or glob over provider/region.")
+@click.option("--instance-type", "instance_types", multiple=True, help="Instance type or glob.")
+@click.option("--purchase-option", "purchase_options", multiple=True, help="Purchase option, such as spot.")
+@click.option("--max-price", type=float, default=None, help="Highest price of a machine, USD per hour.")
+@click.option("--min-accelerators", type=float, default=None, help="Least accelerators per machine.")
+@click.option("--min-memory", type=float, default=None, help="Least accelerator memory per machine, GiB.")
+@click.option(
+    "--sort", default="price", show_default=True, help="price, or price-per-[pflop|gib|accelerator]-hour."
+)
+@click.option("--allow-flagged", is_flag=True, help="Include offers that a flag keeps out.")
+@click.option("--max-results", type=click.IntRange(min=0), default=20, show_default=True, help="0: all.")
+@click.option("-o", "--output", "fmt", type=_FORMATS, default="table", show_default=True)
+@click.pass_context
+def list_offers(ctx: click.Context, /, **options: Any) -> None:
+    """List offers, cheapest first."""
+    from catalogs.query import SORT_KEYS, OfferQuery, query_offers
+    from catalogs.store import load_catalog
+    from planner.render.catalog import offers_text
+
+    names = (
+        "accelerators",
+        "providers",
+        "regions",
+        "instance_types",
+        "purchase_options",
+        "sort",
+        "allow_flagged",
+    )
+    query = OfferQuery(
+        **{name: options[name] for name in names},
+        max_usd_per_hour=_positive("--max-price", options["max_price"]),
+        min_accelerators=_positive("--min-accelerators", options["min_accelerators"]),
+        min_memory_gib=_positive("--min-memory", options["min_memory"]),
+    )
+    found = query_offers(load_catalog(ctx.meta[_DIRECTORY]), query)
+    if found.unmatched:
+        raise InputError("\n".join(_no_match(*miss) for miss in found.unmatched))
+    limit = options["max_results"] or found.offers.n_rows
+    table = found.offers.take(range(min(limit, found.offers.n_rows)))
+    click.echo(offers_text(table, options["fmt"], SORT_KEYS[query.sort]), nl=False)
+    shown = f"{table.n_rows} of {found.offers.n_rows} shown"
+    kept_out = f"; {found.n_flagged} more kept out by a flag (--allow-flagged)" if found.n_flagged else ""
+    click.echo(f"{shown}{kept_out}", err=True)
+
+
+@catalog.command()
+@click.argument("instance_type")
+@click.option("--provider", default="", help="Only this provider's machine of that name.")
+@click.option(
+    "--max-results", type=click.IntRange(min=0), default=20, show_default=True, help="Prices; 0: all."
+)
+@click.option(
+    "-o", "--output", "fmt", type=click.Choice(["table", "json"]), default="table", show_default=True
+)
+@click.pass_context
+def show(ctx: click.Context, instance_type: str, provider: str, max_results: int, fmt: str) -> None:
+    """Show one instance type: machine, accelerator, prices, what is not known, sources and dates."""
+    from catalogs.store import load_catalog
+    from catalogs.summary import find_types, summarize_type
+    from planner.render.catalog import json_text, type_text
+
+    loaded = load_catalog(ctx.meta[_DIRECTORY])
+    found = [summarize_type(loaded, machine) for machine in find_types(loaded, instance_type, provider)]
+    if fmt == "json":
+        click.echo(json_text(found if len(found) > 1 else found[0]), nl=False)
+        return
+    click.echo("\n".join(type_text(summary, max_results) for summary in found), nl=False)
+
+
+@catalog.command()
+@click.option(
+    "-o", "--output", "fmt", type=click.Choice(["table", "json"]), default="table", show_default=True
+)
+@click.option("--max-age", default="", help="Fail when a provider's newest price is older, such as 30d.")
+@click.pass_context
+def doctor(ctx: click.Context, fmt: str, max_age: str) -> None:
+    """Check the catalog: hashes, ages, counts, refused rows. Exit code 4 if it is broken."""
+    from datetime import UTC, datetime
+
+    from catalogs.doctor import examine
+    from planner.render.catalog import examination_text
+
+    limit = _days(max_age)
+    found = examine(ctx.meta[_DIRECTORY], datetime.now(UTC).date())
+    click.echo(examination_text(found, fmt), nl=False)
+    stale = [p.manifest.provider for p in found.providers if limit is not None and p.newest_age_days > limit]
+    if stale:
+        click.echo(f"error: older than {max_age}: {', '.join(stale)}; refresh or raise --max-age", err=True)
+    if stale or not found.is_healthy:
+        from planner.errors import CatalogError
+
+        ctx.exit(CatalogError.exit_code)
+
+
+@catalog.command("import")
+@click.option(
+    "--from",
+    "source",
+    required=True,
+    type=click.Path(path_type=Path),
+    help="Directory of the collected lists (it holds catalog/ and performance/).",
+)
+@click.option(
+    "--out", type=click.Path(path_type=Path), default=None, help="Data directory; default: the bundled one."
+)
+def import_lists(source: Path, out: Path | None) -> None:
+    """Build the snapshot from collected price lists; the same lists give the same bytes."""
+    from catalogs.columns import DATA_DIRECTORY
+    from catalogs.importer import import_catalog
+
+    report = import_catalog(source, out or DATA_DIRECTORY)
+    click.echo(f"{'provider':<10}{'types':>7}{'offers':>8}  {'oldest':<12}{'newest':<12}sha256")
+    for one in report.manifests:
+        line = f"{one.provider:<10}{one.n_instance_types:>7}{one.n_offers:>8}  {one.oldest_as_of:<12}"
+        click.echo(f"{line}{one.newest_as_of:<12}{one.sha256[:16]}")
+    click.echo(
+        f"{report.n_instance_types} instance types, {report.n_offers} offers, "
+        f"{report.n_regional_offers} unique regional offers, {report.n_admitted} admitted, "
+        f"{len(report.faults)} faults"
+    )
+    for fault in report.faults[:20]:
+        click.echo(f"refused: {fault}", err=True)
+
+
+def _positive(option: str, value: float | None) -> float | None:
+    if value is not None and not 0 < value < float("inf"):
+        raise InputError(f"{option} {value:g}: a number above 0 is needed")
+    return value
+
+
+def _no_match(field: str, text: str, close: tuple[str, ...]) -> str:
+    hint = f"did you mean {', '.join(close)}?" if close else "nothing close to it is in the catalog"
+    return f"no {field} fits {text!r} ({hint})"
+
+
+def _days(text: str) -> int | None:
+    if not text:
+        return None
+    number = text.removesuffix("d")
+    if not (number.isascii() and number.isdigit()):
+        raise InputError(f"--max-age {text!r}: a number of days is needed, such as 30d")
+    return int(number)
