@@ -8,6 +8,7 @@ go to standard error. `main` is the single place where an exception becomes a me
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib
 import os
 import sys
@@ -168,9 +169,13 @@ def _did_you_mean(name: str) -> str:
 @click.pass_context
 def root(ctx: click.Context) -> None:
     """Plan what to train on: the cheapest feasible cluster for a workload, with proof."""
-    from planner.config import command_defaults, load_settings
+    from planner.config import command_defaults, environment_for_folders, load_settings
 
-    ctx.default_map = dict.fromkeys(COMMANDS, command_defaults(load_settings()))
+    settings = load_settings()
+    ctx.default_map = dict.fromkeys(COMMANDS, command_defaults(settings))
+    for name, value in environment_for_folders(settings).items():
+        os.environ[name] = value
+        ctx.call_on_close(functools.partial(os.environ.pop, name, None))
 
 
 def _configure_logging(session: Session) -> None:

@@ -107,22 +107,42 @@ def command_defaults(settings: tuple[Resolved, ...]) -> dict[str, Any]:
     return {s.name: s.value for s in settings if s.origin != "default"}
 
 
+def environment_for_folders(settings: tuple[Resolved, ...]) -> dict[str, str]:
+    """Return variables that hand folders named in a file on to `catalogs`, which reads only variables."""
+    folders = {setting.name for setting in SETTINGS if setting.check is _any_path}
+    found = {
+        s.name: s for s in settings if s.name in folders and s.origin not in ("default", _variable(s.name))
+    }
+    return {_variable(name): setting.value for name, setting in found.items()}
+
+
+def _variable(name: str) -> str:
+    return ENV_PREFIX + name.upper()
+
+
 def _resolve(
     setting: Setting, environ: Mapping[str, str], tables: list[tuple[Path, dict[str, str]]], faults: list[str]
 ) -> Resolved:
-    variable = ENV_PREFIX + setting.name.upper()
+    variable = _variable(setting.name)
     found = Resolved(setting.name, setting.default, "default")
     if environ.get(variable):  # an empty variable means unset, as everywhere else
         found = Resolved(setting.name, environ[variable], variable)
     else:
         for path, table in tables:
             if setting.name in table:
-                found = Resolved(setting.name, table[setting.name], str(path))
+                found = Resolved(setting.name, _from_file(setting, table[setting.name], path), str(path))
                 break
     fault = setting.check(found.value) if found.origin != "default" else ""
     if fault:
         faults.append(f"{found.origin}: {setting.name}: {fault}, not {found.value!r}")
     return found
+
+
+def _from_file(setting: Setting, value: str, path: Path) -> str:
+    """Read a folder's name as the file means it: from its own place, with `~` for the user's home."""
+    if setting.check is not _any_path or not value:
+        return value
+    return str(path.parent / Path(value).expanduser())
 
 
 def _load_file(path: Path, faults: list[str]) -> dict[str, str]:

@@ -175,6 +175,23 @@ def test_settings_precedence(tmp_path: Path) -> None:
     assert (found["time_limit"].value, found["time_limit"].origin) == ("30s", "default")
 
 
+def test_a_folder_named_in_a_file_reaches_the_catalog_and_is_relative_to_the_file(
+    fake: Callable[..., None], run_cli: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    import os
+
+    (tmp_path / "planner.toml").write_text('catalog_dir = "prices"\n', encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    seen: list[str | None] = []
+    fake(lambda: seen.append(os.environ.get("PLANNER_CATALOG_DIR")))
+    assert run_cli("fake").code == 0
+    assert seen == ["prices"]
+    assert "PLANNER_CATALOG_DIR" not in os.environ
+    monkeypatch.setenv("PLANNER_CATALOG_DIR", "elsewhere")
+    assert run_cli("fake").code == 0
+    assert seen[1] == os.environ["PLANNER_CATALOG_DIR"] == "elsewhere"
+
+
 def test_every_fault_in_the_settings_is_named(tmp_path: Path) -> None:
     (tmp_path / "planner.toml").write_text('max_result = 4\ngap = "wide"\n', encoding="utf-8")
     user = tmp_path / "user.toml"
