@@ -79,7 +79,7 @@ def build_devices(hardware: Table, training: TrainingSpec, kind: str, constants:
     generation = hardware["generation"]
     group = PRECISION_GROUP[training.precision]
     pcie_rate = _pcie_rate(hardware.number("pcie_gen"))
-    intra, on_pcie = _intra_rate(hardware, pcie_rate)
+    intra, on_pcie = _intra_rate(hardware, pcie_rate, constants)
     network = hardware.number("internode_gbps")
     rdma = np.asarray([str(word).lower() in RDMA_KINDS for word in hardware["rdma"]], dtype=np.float64)
     devices = Devices(
@@ -141,13 +141,15 @@ def _pcie_rate(generation: Floats) -> Floats:
     return rate
 
 
-def _intra_rate(hardware: Table, pcie_rate: Floats) -> tuple[Floats, Floats]:
+def _intra_rate(hardware: Table, pcie_rate: Floats, constants: Constants) -> tuple[Floats, Floats]:
     """One-direction bytes/s per accelerator inside a node, and 1 where the path is PCI Express."""
     words = hardware["intra_node"]
     stated = hardware.number("intra_node_gb_per_s") / 2.0
     link = hardware.number("link_gb_per_s") / 2.0
     fast = np.asarray([word in ("nvswitch", "nvlink", "neuronlink", "xgmi", "ici") for word in words])
-    rate = np.where(fast, np.where(np.isnan(stated), link, stated), np.nan)
+    rate = np.where(np.isnan(stated), link, stated)
+    rate = np.where(np.isnan(rate), constants["link.unstated_gb_per_s"], rate)
+    rate = np.where(fast, rate, np.nan)
     pcie = np.isnan(rate)
     rate = np.where(pcie, np.fmin(np.where(np.isnan(stated), pcie_rate, stated), pcie_rate), rate)
     return rate * 1e9, pcie.astype(np.float64)

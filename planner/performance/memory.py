@@ -81,7 +81,7 @@ def sampled_activation_bytes(work: Work, layout: Layouts, recompute: int, c: Con
 def head_bytes(work: Work, layout: Layouts, c: Constants) -> Floats:
     """Logits and their gradient on the last stage (16-bit logits and a 32-bit softmax)."""
     tokens = layout.micro_batch * work.seq / layout.cp
-    return c["memory.logit_bytes"] * tokens * work.vocab / layout.tp
+    return c["memory.logit_bytes"] * work.head_share * tokens * work.vocab / layout.tp
 
 
 def memory_gib(work: Work, layout: Layouts, recompute: int, sampled: bool, c: Constants) -> Floats:

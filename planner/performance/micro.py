@@ -18,6 +18,9 @@ from planner.performance.device import Devices
 from planner.performance.work import Floats, Work
 
 
+REFERENCE_MEMORY_RATE = 0.9e12
+
+
 @dataclass(frozen=True)
 class Micro:
     """Seconds per layer and micro-batch on one device (sampled models: the whole model is one layer).
@@ -84,11 +87,11 @@ def transformer_micro(
     backward = at_least(
         gemm_factor * gemm + attn_factor * attention + 2.0 * memory, floor * c["floor.backward"]
     )
-    head_flops_s = (
-        6.0 * work.head_params * tokens / tp / (devices.attn_peak * devices.achievable * c["gemm.max_ratio"])
-    )
-    head_bytes_s = c["head.passes"] * tokens * work.vocab / tp * work.element_bytes / devices.memory_rate
-    return Micro(gemm, attention, memory, floor, forward, backward, head_flops_s + head_bytes_s, tokens)
+    predicted = work.head_share * tokens / tp
+    head_rate = devices.attn_peak * devices.achievable * c["gemm.max_ratio"]
+    head_bytes = c["head.passes"] * predicted * work.vocab * work.element_bytes
+    head = 6.0 * work.head_params * predicted / head_rate + head_bytes / devices.memory_rate
+    return Micro(gemm, attention, memory, floor, forward, backward, head, tokens)
 
 
 def sampled_micro(
@@ -107,8 +110,13 @@ def sampled_micro(
     rate = devices.gemm_peak * devices.achievable * c[f"{kind}.gemm_ratio"]
     shape = 1.0 / (1.0 + c[f"{kind}.half_batch"] / micro_batch)
     gemm = work.forward_flops * micro_batch / (rate * shape)
-    moved = work.activations * micro_batch * work.element_bytes * c[f"{kind}.passes.{stack}"]
-    memory = moved / devices.memory_rate
+    # Inputs per output of the mean layer: few (depthwise, narrow) come with more element-wise work per activation.
+    width = work.forward_flops / (2.0 * work.activations)
+    passes = c[f"{kind}.passes.{stack}"] * (1.0 + c[f"{kind}.narrow_width"] / width)
+    # Above the reference memory (V100 class) unfused kernels gain less than the memory does.
+    faster = np.maximum(devices.memory_rate / REFERENCE_MEMORY_RATE, 1.0)
+    reached = devices.memory_rate * faster ** (c[f"{kind}.memory_scaling.{stack}"] - 1.0)
+    memory = work.activations * micro_batch * work.element_bytes * passes / reached
     floor = np.broadcast_to(c[f"{kind}.floor_s.{stack}"], gemm.shape)
     zero = np.zeros(gemm.shape)
     forward = at_least(gemm + memory, floor)

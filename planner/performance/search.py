@@ -12,12 +12,11 @@ import numpy.typing as npt
 from catalogs.table import Coded, Table
 from planner.performance import layouts as lay
 from planner.performance.constants import Constants, load_constants
+from planner.performance.core import evaluate, needed_gib
 from planner.performance.device import Devices, build_devices
 from planner.performance.interval import log_spread
 from planner.performance.layouts import Bounds, Layouts
-from planner.performance.links import Links, build_links
 from planner.performance.memory import FULL, NONE, SELECTIVE, memory_gib
-from planner.performance.micro import Micro, sampled_micro, transformer_micro
 from planner.performance.spec import ModelSpec, TrainingSpec
 from planner.performance.step import COMPONENTS, Step, step_time
 from planner.performance.work import Floats, Work, build_work, is_sampled
@@ -41,7 +40,6 @@ class Job:
     training: TrainingSpec
     work: Work
     devices: Devices
-    links: Links
     constants: Constants
     sampled: bool
 
@@ -52,10 +50,8 @@ def build_job(
     """Prepare one job on some hardware rows."""
     constants = constants or load_constants()
     devices = build_devices(hardware, training, model.family.value, constants)
-    return Job(
-        model, training, build_work(model, training), devices, build_links(devices, constants), constants,
-        is_sampled(model),
-    )  # fmt: skip
+    work = build_work(model, training)
+    return Job(model, training, work, devices, constants, is_sampled(model))
 
 
 def estimate_shapes(
@@ -107,7 +103,7 @@ def estimate_layouts(
         The columns of `estimate_shapes`, one row per layout; `fits` and `reason` tell whether it can run.
     """
     job = build_job(model, training, hardware, constants)
-    step = evaluate(job, layout)
+    step = _evaluate(job, layout)
     need = _memory_at(job, layout)
     reasons = job.devices.reason[layout.hardware].astype(object)
     cross = (layout.nodes > 1) & ~np.isfinite(job.devices.node_rate[layout.hardware])
@@ -121,34 +117,15 @@ def available_gib(job: Job) -> Floats:
     return job.devices.memory_gib * job.constants["memory.usable_ratio"]
 
 
-def micro_of(job: Job, devices: Devices, tp: Floats, cp: Floats, micro_batch: Floats) -> Micro:
-    """Cost of one micro-batch, rows aligned with `devices`."""
-    stack, constants = job.training.stack, job.constants
-    if job.sampled:
-        return sampled_micro(job.work, devices, micro_batch, job.model.family.value, stack, constants)
-    return transformer_micro(job.work, devices, tp, cp, micro_batch, stack, constants)
-
-
-def evaluate(job: Job, layout: Layouts) -> Step:
-    """Step time of layouts."""
+def _evaluate(job: Job, layout: Layouts) -> Step:
+    """Step time of layouts whose `hardware` points into the job's devices."""
     devices = job.devices.take(layout.hardware)
-    links = _take_links(job.links, layout.hardware)
-    micro = micro_of(job, devices, layout.tp, layout.cp, layout.micro_batch)
-    return step_time(job.work, devices, links, layout, micro, job.training.stack, job.constants)
-
-
-def _take_links(links: Links, index: npt.NDArray[np.int64]) -> Links:
-    return Links(
-        links.intra[index], links.inter_node[index], links.intra_latency[index], links.inter_latency[index]
-    )
+    return evaluate(job.work, devices, layout, job.model.family.value, job.training.stack, job.constants)
 
 
 def _memory_at(job: Job, layout: Layouts) -> Floats:
     """Needed memory at each row's own recompute level, GiB."""
-    levels = [
-        memory_gib(job.work, layout, level, job.sampled, job.constants) for level in (NONE, SELECTIVE, FULL)
-    ]
-    return np.choose(layout.recompute.astype(np.int64), levels)
+    return needed_gib(job.work, layout, job.model.family.value, job.constants)
 
 
 def _distinct(hardware: Table) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
@@ -290,7 +267,7 @@ def _score(
     layout = _layout(
         job, nodes, chosen, rows, level[picked].astype(np.float64), float(job.devices.count[device])
     )
-    total = evaluate(job, layout).total
+    total = _evaluate(job, layout).total
     order = np.lexsort((total, chosen[:, 0]))
     heads = np.flatnonzero(np.r_[True, np.diff(chosen[order, 0]) != 0])
     winners = order[heads]
@@ -312,7 +289,7 @@ def _assemble(job: Job, nodes: npt.NDArray[np.int64], reasons: npt.NDArray[np.ob
     layout = _layout(job, nodes, safe[:, :8], rows, safe[:, 8].astype(np.float64), 1.0)
     ep = lay.expert_parallel(int(job.model.experts or 1), layout.dp, job.devices.count[rows])
     layout = Layouts(**{**layout.__dict__, "ep": ep})
-    step = evaluate(job, layout)
+    step = _evaluate(job, layout)
     need = np.where(found, _memory_at(job, layout), best.least_need)
     return _table(job, layout, step, np.where(np.isfinite(need), need, np.nan), reasons)
 

@@ -50,9 +50,9 @@ def _layer_comm_s(
 
 
 def _sync_s(
-    work: Work, devices: Devices, layout: Layouts, micro: Micro, links: Links, c: Constants
-) -> tuple[Floats, Floats]:
-    """Gradient and weight traffic over data-parallel ranks: (time per step, its hiding window), s."""
+    work: Work, devices: Devices, layout: Layouts, micro: Micro, links: Links, stack: str, c: Constants
+) -> Floats:
+    """Gradient and weight traffic over data-parallel ranks that computation does not hide, s per step."""
     ranks = layout.dp * layout.cp
     room = np.maximum(np.floor(devices.count / layout.tp), 1.0)
     inside = np.minimum(ranks, room)
@@ -71,9 +71,9 @@ def _sync_s(
     full = layout.zero >= 3
     time = np.where(ranks > 1, np.where(full, sharded, once), 0.0)
     window = np.where(full, layout.micro_batches * (stage_forward + stage_backward), stage_backward)
-    hidden = c["dp.overlap_ratio"] * window
-    exposed = np.maximum(time - hidden, c["dp.exposed_ratio"] * time)
-    return exposed, time
+    hidden = c[f"dp.overlap_ratio.{stack}"] * window
+    exposed: Floats = np.maximum(time - hidden, c["dp.exposed_ratio"] * time)
+    return exposed
 
 
 def _optimizer_s(work: Work, devices: Devices, layout: Layouts, c: Constants) -> Floats:
@@ -117,7 +117,7 @@ def step_time(
     send = np.where(pp > 1, 2.0 * send_s(volume, crosses.astype(np.float64), devices.count, links), 0.0)
     send = send * layout.interleave * c["pp.exposed_ratio"]
     bubble = (pp - 1.0) / layout.interleave * (stage + stage_comm + send) * c["pp.bubble_ratio"]
-    exposed, _ = _sync_s(work, devices, layout, micro, links, c)
+    exposed = _sync_s(work, devices, layout, micro, links, stack, c)
     bound = stage_layers * 3.0 * micro.memory + np.maximum(
         stage - _busy(work, micro, stage_layers, again), 0.0
     )

@@ -20,6 +20,8 @@ Floats = npt.NDArray[np.float64]
 PRECISION_GROUP = {"fp32": "fp32", "tf32": "tf32", "fp16": "half", "bf16": "half", "fp8": "fp8"}
 # Bytes of optimizer state per trainable parameter in fp32; unknown optimizers count as two moments.
 OPTIMIZER_STATE_BYTES = {"sgd": 4.0, "momentum": 4.0, "lion": 4.0, "adafactor": 0.1, "adamw8bit": 2.0}
+# Masked language models predict 15 % of the tokens (BERT, arXiv 1810.04805).
+MASKED_SHARE = 0.15
 _SAMPLED = (ModelFamily.CNN, ModelFamily.VIT, ModelFamily.DIFFUSION)
 
 
@@ -34,6 +36,7 @@ class Work:
         layer_params: matmul parameters of one layer, all experts.
         layer_active_params: those that one token passes.
         expert_params: the routed experts' share of `layer_params`.
+        head_share: share of the tokens that reach the output projection (masked language models: the masked ones).
         head_params: parameters of the output projection (FLOPs); `embed_params` of all embedding copies (memory).
         act_replicated_bytes, act_split_bytes: saved activation bytes per token and layer, not split / split by tp.
         routed: experts each token is sent to, 0 for dense models.
@@ -50,6 +53,7 @@ class Work:
     kv_width: Floats
     seq: Floats
     vocab: Floats
+    head_share: Floats
     params: Floats
     trainable_params: Floats
     layer_params: Floats
@@ -174,11 +178,11 @@ def _sampled_sizes(model: ModelSpec) -> dict[str, float]:
     )
     return {
         **zero,
-        "layers": float(model.layers or 1),
+        "layers": 1.0,
         "hidden": 1024.0,
         "heads": 1.0,
         "causal": 1.0,
-        "layer_params": model.params / float(model.layers or 1),
+        "layer_params": model.params,
         "expert_ratio": 1.0,
         "moe_width": 1024.0,
         "flops_per_sample": 3.0 * flops,
@@ -187,20 +191,39 @@ def _sampled_sizes(model: ModelSpec) -> dict[str, float]:
     }
 
 
+def _split_params(model: ModelSpec, table: float, by_dimensions: float) -> tuple[float, float]:
+    """Parameters of one layer and of all embedding copies.
+
+    The total less the vocabulary tables gives the layers; where that contradicts the dimensions (adaptive softmax,
+    cross attention not counted), the dimensions win within a band.
+
+    Args:
+        model: sizes.
+        table: vocabulary x hidden.
+        by_dimensions: parameters of a decoder layer from its widths (one expert).
+    """
+    assert model.layers is not None
+    embed = table * (1.0 if model.tied_embeddings or model.architecture != "decoder" else 2.0)
+    layer = (model.params - min(embed, 0.95 * model.params)) / model.layers
+    if not model.experts:
+        layer = min(max(layer, 0.9 * by_dimensions), 1.5 * by_dimensions)
+    return layer, max(model.params - layer * model.layers, 0.0)
+
+
 def _transformer_sizes(model: ModelSpec, training: TrainingSpec) -> dict[str, float]:
     _require(model, params=model.params, layers=model.layers, hidden=model.hidden)
     assert model.layers is not None and model.hidden is not None
     layers, hidden, vocab = float(model.layers), float(model.hidden), float(model.vocab or 0)
     q_width, kv_width = _attention_widths(model)
-    embed = vocab * hidden * (1.0 if model.tied_embeddings or model.architecture != "decoder" else 2.0)
-    embed = min(embed, 0.9 * model.params)
-    layer = (model.params - embed) / layers
-    active_total = model.active_params or model.params
-    layer_active = (active_total - embed) / layers if model.experts else layer
     experts = float(model.experts or 1)
     per_token = float(model.experts_per_token or 1)
-    ffn = float(model.moe_ffn or model.ffn or 4 * hidden) if model.experts else float(model.ffn or 4 * hidden)
+    dense_ffn = float(model.ffn or 4 * hidden)
+    ffn = float(model.moe_ffn or dense_ffn) if model.experts else dense_ffn
     matrices = 3.0 if model.gated_mlp else 2.0
+    projections = 2.0 * hidden * (q_width + kv_width)
+    layer, embed = _split_params(model, vocab * hidden, projections + matrices * hidden * ffn)
+    active_total = model.active_params or model.params
+    layer_active = (active_total - embed) / layers if model.experts else layer
     expert_params = min(layer * 0.98, matrices * hidden * ffn * experts) if model.experts else 0.0
     mlp_acts = (
         (6.0 if model.gated_mlp else 4.0) * ffn * (per_token + model.shared_experts if model.experts else 1.0)
@@ -209,9 +232,9 @@ def _transformer_sizes(model: ModelSpec, training: TrainingSpec) -> dict[str, fl
     causal = 0.5 if model.architecture == "decoder" else 1.0
     passes = 4.0 if training.lora_rank else 6.0
     seq = float(training.sequence_length)
-    flops = seq * (
-        passes * (layers * max(layer_active, 1.0) + vocab * hidden) + 12.0 * causal * layers * q_width * seq
-    )
+    head_share = MASKED_SHARE if model.architecture == "encoder" else 1.0
+    matmuls = layers * max(layer_active, 1.0) + head_share * min(vocab * hidden, embed)
+    flops = seq * (passes * matmuls + 12.0 * causal * layers * q_width * seq)
     return {
         "layers": layers,
         "hidden": hidden,
@@ -219,6 +242,7 @@ def _transformer_sizes(model: ModelSpec, training: TrainingSpec) -> dict[str, fl
         "attn_width": q_width,
         "kv_width": kv_width,
         "vocab": vocab,
+        "head_share": head_share,
         "layer_params": layer,
         "layer_active_params": max(layer_active, 1.0),
         "expert_params": expert_params,
@@ -226,7 +250,7 @@ def _transformer_sizes(model: ModelSpec, training: TrainingSpec) -> dict[str, fl
         "moe_width": ffn if model.experts else hidden,
         "routed": per_token if model.experts else 0.0,
         "flops_per_sample": flops,
-        "head_params": vocab * hidden,
+        "head_params": min(vocab * hidden, embed) if embed else 0.0,
         "embed_params": embed,
         "act_replicated_bytes": scale * 10.0 * hidden,
         "act_split_bytes": scale * (4.0 * q_width + 4.0 * kv_width + mlp_acts),

@@ -1,0 +1,245 @@
+"""Fit the performance constants to the measured rows: `python -m benchmarks.fit_performance --data FILE [--out FILE]`.
+
+Physical constants whose provenance starts with `fitted` move within their bounds, held by a weak prior at the bundled
+value; the loss is robust (soft L1 of the log ratio). Then one factor per (generation, precision, stack) is learned from
+median residuals and shrunk to 1 by evidence. No constant belongs to a row or to a source.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import least_squares
+
+from benchmarks.accelerators import load_devices
+from benchmarks.measured import Case, load_cases, read_csv
+from benchmarks.predict import Group, build_groups, predict, settle
+from planner.performance.constants import DEFAULT_PATH, Constants, load_constants
+from planner.performance.work import PRECISION_GROUP
+
+Floats = npt.NDArray[np.float64]
+KINDS = ("transformer", "cnn", "vit", "diffusion")
+SAMPLED = ("cnn.", "vit.", "diffusion.")
+# Evidence (distinct sources and workload groups) at which half of a median residual is believed.
+HALF_EVIDENCE = 4.0
+LOSS_SCALE = 0.12
+PRIOR_WEIGHT = 6.0
+TINY = 1e-5
+
+
+@dataclass(frozen=True)
+class Free:
+    """A constant that may move: name, prior value and bounds."""
+
+    name: str
+    value: float
+    lower: float
+    upper: float
+
+
+def free_constants(path: Path, prefixes: tuple[str, ...], outside: bool) -> list[Free]:
+    """Fitted constants whose name starts with one of `prefixes` (or with none of them when `outside`)."""
+    chosen = []
+    for row in read_csv(path):
+        inside = row["name"].startswith(prefixes)
+        if row["provenance"].startswith("fitted") and inside != outside:
+            lower = max(float(row["lower"]), TINY)
+            chosen.append(Free(row["name"], max(float(row["value"]), lower), lower, float(row["upper"])))
+    return chosen
+
+
+def fit(cases: Sequence[Case], start: Constants, path: Path = DEFAULT_PATH) -> Constants:
+    """Fit all constants to `cases`; the result contains the learned factors and the interval widths."""
+    constants = Constants({k: v for k, v in start.values.items() if not k.startswith(("multiplier.", "thin."))})
+    constants = constants.replace({"thin.default": start["thin.default"]})
+    for kind in KINDS:
+        chosen = [case for case in cases if case.kind == kind]
+        if not chosen:
+            constants = _like_cnn(constants, kind)
+            continue
+        if kind == "transformer":
+            free = free_constants(path, SAMPLED, True)
+        else:
+            constants = _like_cnn(constants, kind)
+            free = [replace(f, value=constants[f.name]) for f in free_constants(path, (kind + ".",), False)]
+        constants = _fit_physical(chosen, free, constants)
+        constants = constants.replace(_multipliers(chosen, constants, kind))
+    return constants
+
+
+def _like_cnn(constants: Constants, kind: str) -> Constants:
+    """A sampled family starts from (and without rows keeps) the constants fitted for CNNs."""
+    if kind in ("transformer", "cnn"):
+        return constants
+    own = {name: constants["cnn." + name.split(".", 1)[1]] for name in constants.values if name.startswith(kind + ".")}
+    return constants.replace(own)
+
+
+def row_weights(cases: Sequence[Case]) -> Floats:
+    """Weights that keep large sources and large workload groups from drowning small ones."""
+    by_group: dict[str, int] = {}
+    by_split: dict[tuple[str, str], int] = {}
+    for case in cases:
+        by_group[case.group] = by_group.get(case.group, 0) + 1
+        by_split[case.group, case.split_group] = by_split.get((case.group, case.split_group), 0) + 1
+    raw = [by_group[c.group] ** -0.25 * by_split[c.group, c.split_group] ** -0.25 for c in cases]
+    weights = np.asarray(raw)
+    scaled: Floats = weights / weights.mean()
+    return scaled
+
+
+def _fit_physical(cases: Sequence[Case], free: list[Free], constants: Constants) -> Constants:
+    groups = build_groups(cases)
+    measured = np.log([case.measured.value for case in cases])
+    weights = np.sqrt(row_weights(cases))
+    centre = np.log([f.value for f in free])
+    low, high = np.log([f.lower for f in free]), np.log([f.upper for f in free])
+    width = (high - low) / 4.0
+    prior = PRIOR_WEIGHT * LOSS_SCALE * math.sqrt(len(cases) / 500.0)
+
+    def residuals(x: Floats) -> Floats:
+        trial = constants.replace(dict(zip((f.name for f in free), np.exp(x).tolist(), strict=True)))
+        value = predict(groups, len(cases), trial)["value"]
+        gap = np.log(np.maximum(value, 1e-30)) - measured
+        gap = np.where(np.isfinite(gap), gap, 0.0)
+        # Soft L1 as in scipy, applied to the rows only: the prior stays quadratic.
+        scaled = gap / LOSS_SCALE
+        soft = np.sign(scaled) * np.sqrt(2.0 * (np.sqrt(1.0 + scaled * scaled) - 1.0)) * LOSS_SCALE
+        return np.concatenate([weights * soft, prior * (x - centre) / width])
+
+    start = np.clip(centre, low + 1e-6, high - 1e-6)
+    found = least_squares(residuals, start, bounds=(low, high), diff_step=1e-3, max_nfev=25, xtol=1e-4, ftol=1e-4)
+    return constants.replace(dict(zip((f.name for f in free), np.exp(found.x).tolist(), strict=True)))
+
+
+def _multipliers(cases: Sequence[Case], constants: Constants, kind: str) -> dict[str, float]:
+    """Learned time factors: generation, then (generation, precision, stack), each shrunk by its evidence."""
+    predicted = predict(build_groups(cases), len(cases), constants)["value"]
+    gap = np.log(predicted) - np.log([case.measured.value for case in cases])
+    levels = [
+        [(c.generation,) for c in cases],
+        [(c.generation, PRECISION_GROUP[c.training.precision], c.training.stack) for c in cases],
+    ]
+    total: dict[tuple[str, ...], float] = {}
+    for keys in levels:
+        shift = _shrunk_medians(cases, gap, keys)
+        gap = gap - np.asarray([shift[key] for key in keys])
+        total |= shift
+    return _spell(kind, total)
+
+
+def _spell(kind: str, shift: dict[tuple[str, ...], float]) -> dict[str, float]:
+    """Constants by name; a combination that was not measured takes its generation's factor."""
+    out: dict[str, float] = {}
+    for key, value in shift.items():
+        if len(key) == 1:
+            for precision in sorted(set(PRECISION_GROUP.values())):
+                for stack in ("eager", "compiled", "tuned"):
+                    whole = value + shift.get((key[0], precision, stack), 0.0)
+                    out[f"multiplier.{kind}.{key[0]}.{precision}.{stack}"] = round(math.exp(whole), 4)
+    return out
+
+
+def _shrunk_medians(
+    cases: Sequence[Case], gap: Floats, keys: list[tuple[str, ...]]
+) -> dict[tuple[str, ...], float]:
+    """Median over sources of each source's median residual per key, shrunk to 0 by the evidence behind it."""
+    grouped: dict[tuple[str, ...], dict[str, list[int]]] = {}
+    for position, key in enumerate(keys):
+        grouped.setdefault(key, {}).setdefault(cases[position].group, []).append(position)
+    shifts = {}
+    for key, sources in grouped.items():
+        medians = [float(np.median(gap[positions])) for positions in sources.values()]
+        works = len({cases[p].split_group for positions in sources.values() for p in positions})
+        weights = np.sqrt([len(positions) for positions in sources.values()])
+        evidence = len(sources) * math.sqrt(works)
+        centre = float(np.average(medians, weights=weights))
+        shifts[key] = centre * evidence / (evidence + HALF_EVIDENCE)
+    return shifts
+
+
+def leave_sources_out(cases: Sequence[Case], start: Constants, path: Path = DEFAULT_PATH) -> Floats:
+    """Predicted metric of each case with constants fitted on all other sources, shape `(n_cases,)`."""
+    value = np.full(len(cases), np.nan)
+    for name in sorted({case.group for case in cases}):
+        out = [p for p, case in enumerate(cases) if case.group == name]
+        kinds = {cases[p].kind for p in out}
+        rest = [case for case in cases if case.group != name and case.kind in kinds | {"transformer"}]
+        if kinds <= {"cnn", "vit", "diffusion"}:
+            fitted = fit([case for case in rest], start, path)
+        else:
+            fitted = fit(rest, start, path)
+        held = [cases[p] for p in out]
+        value[out] = predict(build_groups(held), len(held), fitted)["value"]
+    return value
+
+
+def write_constants(constants: Constants, path: Path, intervals: dict[str, float], command: str) -> None:
+    """Rewrite the file: fitted values in place, learned factors and intervals after them."""
+    rows = [row for row in read_csv(path) if not row["name"].startswith(("multiplier.", "thin.", "interval."))]
+    for row in rows:
+        if row["provenance"].startswith("fitted"):
+            row["value"] = f"{constants[row['name']]:.5g}"
+    for name in sorted(k for k in constants.values if k.startswith("multiplier.")):
+        if abs(constants[name] - 1.0) > 1e-6:
+            rows.append({"name": name, "value": f"{constants[name]:.4g}", "unit": "ratio", "lower": "0.3", "upper": "3",
+                         "provenance": f"learned: {command}"})  # fmt: skip
+    for name in sorted(intervals):
+        rows.append({"name": name, "value": f"{intervals[name]:.4g}", "unit": "log ratio", "lower": "0", "upper": "1",
+                     "provenance": f"residuals: {command}"})  # fmt: skip
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, ["name", "value", "unit", "lower", "upper", "provenance"], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def interval_widths(cases: Sequence[Case], left_out: Floats) -> dict[str, float]:
+    """80th percentile of |log residual| with sources left out, by family; extra spread where a generation is thin."""
+    gap = np.abs(np.log(left_out) - np.log([case.measured.value for case in cases]))
+    weights = row_weights(cases)
+    widths: dict[str, float] = {"thin.default": 0.3, "interval.diffusion": 0.5, "interval.unknown_link": 0.15}
+    for kind in KINDS:
+        rows = [p for p, case in enumerate(cases) if case.kind == kind and np.isfinite(gap[p])]
+        if not rows:
+            continue
+        widths[f"interval.{kind}"] = _quantile(gap[rows], weights[rows], 0.8)
+        for generation in sorted({cases[p].generation for p in rows}):
+            own = [p for p in rows if cases[p].generation == generation]
+            sources = len({cases[p].group for p in own})
+            works = len({cases[p].split_group for p in own})
+            widths[f"thin.{kind}.{generation}"] = round(0.3 / math.sqrt(1.0 + sources * math.sqrt(works) / 2.0), 4)
+    return widths
+
+
+def _quantile(values: Floats, weights: Floats, share: float) -> float:
+    order = np.argsort(values)
+    reached = np.cumsum(weights[order]) / weights.sum()
+    return float(values[order][np.searchsorted(reached, share)])
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Fit and write the constants file."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--out", type=Path, default=DEFAULT_PATH)
+    chosen = parser.parse_args(arguments)
+    constants = load_constants(chosen.out)
+    cases, _ = load_cases(read_csv(chosen.data), load_devices())
+    cases, _ = settle(cases, constants)
+    fitted = fit(cases, constants, chosen.out)
+    left_out = leave_sources_out(cases, constants, chosen.out)
+    command = "python -m benchmarks.fit_performance on the measured rows"
+    write_constants(fitted, chosen.out, interval_widths(cases, left_out), command)
+    print(f"{len(cases)} rows, constants written to {chosen.out.name}")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

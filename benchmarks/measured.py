@@ -1,0 +1,305 @@
+"""Measured rows (columns of dev.csv) as cases the model can predict: inputs only, with a reason for every skip.
+
+What a row leaves out (software stack, attention kernel, batch conventions) comes from `data/source_rules.csv`, by source
+and framework, never by row. `metric` and `value` go to `Measured` and are not seen by the prediction.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from planner.performance.spec import ModelFamily, ModelSpec, TrainingSpec
+
+DATA = Path(__file__).resolve().parent / "data"
+NAN = float("nan")
+_PRECISIONS = {"fp32": "fp32", "tf32": "tf32", "fp16": "fp16", "bf16": "bf16", "fp8": "fp8", "mxfp8": "fp8"}
+_PEAK = {"fp32": "fp32_tflops", "tf32": "tf32_tflops", "fp16": "fp16_tflops", "bf16": "bf16_tflops",
+         "fp8": "fp8_tflops"}  # fmt: skip
+_FAMILIES = {
+    "transformer": ModelFamily.TRANSFORMER, "transformer-moe": ModelFamily.TRANSFORMER,
+    "transformer-lora": ModelFamily.TRANSFORMER, "hybrid-moe": ModelFamily.TRANSFORMER, "cnn": ModelFamily.CNN,
+    "cnn-det": ModelFamily.CNN, "cnn-seg": ModelFamily.CNN, "vit": ModelFamily.VIT,
+    "diffusion": ModelFamily.DIFFUSION,
+}  # fmt: skip
+THROUGHPUT = frozenset({"samples_per_s", "tokens_per_s", "tokens_per_s_per_gpu", "tflops_per_gpu"})
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What was measured; only the scoring reads it."""
+
+    metric: str
+    value: float
+    memory_gib: float
+
+
+@dataclass(frozen=True)
+class Case:
+    """One row's inputs. `layout` holds tp, pp, cp, dp, zero, micro_batch, accumulation, recompute; None when unknown."""
+
+    row_id: str
+    source: str
+    group: str
+    split_group: str
+    generation: str
+    kind: str
+    model: ModelSpec
+    training: TrainingSpec
+    hardware: dict[str, Any]
+    nodes: int
+    accelerators: int
+    layout: dict[str, Any] | None
+    ep: int
+    measured: Measured
+
+
+class Skip(Exception):  # noqa: N818
+    """The row cannot be predicted; the message is the reason counted."""
+
+
+def read_csv(path: Path) -> list[dict[str, str]]:
+    """Read a CSV file as dicts of text."""
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def number(row: dict[str, str], name: str) -> float | None:
+    """A cell as a number, None when empty or no number."""
+    try:
+        return float(row.get(name) or "")
+    except ValueError:
+        return None
+
+
+def load_cases(
+    rows: list[dict[str, str]], accelerators: dict[str, dict[str, Any]]
+) -> tuple[list[Case], Counter[str]]:
+    """Turn rows into cases; the counter tells how many were left out and why."""
+    rules = read_csv(DATA / "source_rules.csv")
+    models = read_csv(DATA / "models.csv")
+    networks = {row["generation"]: row for row in read_csv(DATA / "default_networks.csv")}
+    cases: list[Case] = []
+    skipped: Counter[str] = Counter()
+    for row in rows:
+        try:
+            cases.append(_case(row, rules, models, networks, accelerators))
+        except Skip as reason:
+            skipped[str(reason)] += 1
+    return cases, skipped
+
+
+def _case(
+    row: dict[str, str],
+    rules: list[dict[str, str]],
+    models: list[dict[str, str]],
+    networks: dict[str, dict[str, str]],
+    accelerators: dict[str, dict[str, Any]],
+) -> Case:
+    value = number(row, "value")
+    if row["quality"].startswith("suspect"):
+        raise Skip("quality: suspect")
+    if row["metric"] not in THROUGHPUT or value is None:
+        raise Skip(f"metric: {row['metric'] or 'none'}")
+    if row["family"] not in _FAMILIES:
+        raise Skip(f"family: {row['family']}")
+    device = accelerators.get(row["gpu"])
+    if device is None:
+        raise Skip(f"accelerator: {row['gpu']}")
+    rule = _rule(row, rules)
+    precision = _precision(row, device)
+    kind = _FAMILIES[row["family"]]
+    gpus = int(number(row, "gpus") or 0)
+    if not gpus and row["metric"] != "tokens_per_s_per_gpu":
+        raise Skip("accelerator count not stated")
+    gpus = gpus or int(number(row, "gpus_per_node") or 8)
+    per_node = _per_node(row, gpus)
+    model = _model(row, models, kind)
+    layout, batch = _layout(row, rule, model, kind, gpus)
+    sequence = int((number(row, "seq_len") or 1) * float(rule["sequence_ratio"] or 1))
+    if kind is ModelFamily.TRANSFORMER and sequence < 2:
+        raise Skip("sequence length not stated")
+    training = TrainingSpec(
+        global_batch=batch, sequence_length=max(sequence, 1), precision=precision,  # type: ignore[arg-type]
+        lora_rank=16 if row["family"] == "transformer-lora" else None, stack=rule["stack"],  # type: ignore[arg-type]
+        optimizer="sgd" if kind is ModelFamily.CNN else "adamw", attention=rule["attention"],  # type: ignore[arg-type]
+    )  # fmt: skip
+    hardware, per_node = _hardware(row, device, per_node, gpus, layout, networks)
+    return Case(
+        row["row_id"], row["source"], rule["group"], row.get("split_group", ""), str(device["generation"]), kind.value,
+        model, training, hardware, -(-gpus // per_node), gpus, layout, int(number(row, "ep") or 1),
+        Measured(row["metric"], value, number(row, "mem_gib_per_gpu") or NAN),
+    )  # fmt: skip
+
+
+def _rule(row: dict[str, str], rules: list[dict[str, str]]) -> dict[str, str]:
+    for rule in rules:
+        if (
+            row["source"].startswith(rule["source_prefix"])
+            and row["framework"].startswith(rule["framework_prefix"])
+            and row["family"].startswith(rule["family_prefix"])
+            and row["model_name"].startswith(rule["model_prefix"])
+            and (number(row, "seq_len") or 0.0) >= float(rule["min_sequence"] or 0)
+        ):
+            return rule
+    raise Skip("no source rule")
+
+
+def _precision(row: dict[str, str], device: dict[str, Any]) -> str:
+    word = row["precision"]
+    if word == "mixed" or "/" in word:
+        fp8 = word.startswith("fp8") and device["fp8_tflops"] == device["fp8_tflops"]
+        bf16 = device["bf16_tflops"] == device["bf16_tflops"]
+        word = "fp8" if fp8 else ("bf16" if bf16 else "fp16")
+    precision = _PRECISIONS.get(word)
+    if precision is None:
+        raise Skip(f"precision: {word}")
+    peak = device[_PEAK[precision]]
+    if not peak > 0:
+        other = {"fp16": "bf16", "bf16": "fp16"}.get(precision)
+        if other is None or not device[_PEAK[other]] > 0:
+            raise Skip(f"no {precision} peak of the accelerator")
+        precision = other
+    return precision
+
+
+def _per_node(row: dict[str, str], gpus: int) -> int:
+    """Accelerators that share a fast domain; an NVL72 rack counts as one node."""
+    stated = int(number(row, "gpus_per_node") or 8)
+    if "NVL72" in row["interconnect"]:
+        return next((size for size in (72, 64, 48, 36, 32, 16, 8, 4) if gpus % size == 0), stated)
+    return max(1, min(stated, gpus))
+
+
+def _model(row: dict[str, str], models: list[dict[str, str]], kind: ModelFamily) -> ModelSpec:
+    params = number(row, "params")
+    if not params:
+        raise Skip("parameters not stated")
+    known = next((m for m in models if row["model_name"].startswith(m["model_prefix"])), {})
+    if kind is not ModelFamily.TRANSFORMER:
+        return _sampled_model(row, known, kind, params)
+    layers, hidden = number(row, "layers"), number(row, "hidden")
+    if not (layers and hidden):
+        raise Skip("transformer dimensions not stated")
+    ffn = number(row, "ffn")
+    gated = bool(ffn and abs(ffn - 4 * hidden) > 1)
+    moe = number(known, "experts")
+    if row["family"] == "transformer-moe" and not moe:
+        raise Skip("experts not stated")
+    heads = number(row, "heads") or hidden / 128
+    active = number(row, "params_active") or number(known, "active")
+    return ModelSpec(
+        row["model_name"], kind, params, active_params=active if moe else None, layers=int(layers), hidden=int(hidden),
+        heads=int(heads), kv_heads=_whole(number(row, "kv_heads")), head_dim=_whole(number(known, "head_dim")),
+        ffn=_whole(ffn), gated_mlp=gated or bool(moe), vocab=_whole(number(row, "vocab")),
+        tied_embeddings=known["tied"] == "1" if known else not gated,
+        architecture=known.get("architecture") or "decoder",  # type: ignore[arg-type]
+        experts=_whole(moe), experts_per_token=_whole(number(known, "experts_per_token")),
+        shared_experts=_whole(number(known, "shared_experts")) or 0, moe_ffn=_whole(number(known, "moe_ffn")),
+    )  # fmt: skip
+
+
+def _whole(value: float | None) -> int | None:
+    return None if value is None else int(value)
+
+
+def _sampled_model(row: dict[str, str], known: dict[str, str], kind: ModelFamily, params: float) -> ModelSpec:
+    flops = number(row, "flops_per_sample")
+    forward = flops / 3.0 if flops else (number(known, "forward_gflops") or 0.0) * 1e9
+    if not forward:
+        raise Skip(f"FLOPs per sample not stated ({kind.value})")
+    activations = number(row, "macts") or number(known, "activations_m")
+    return ModelSpec(
+        row["model_name"], kind, params, layers=_whole(number(row, "layers")), forward_flops_per_sample=forward,
+        activations_per_sample=activations * 1e6 if activations else None,
+    )  # fmt: skip
+
+
+def _layout(
+    row: dict[str, str], rule: dict[str, str], model: ModelSpec, kind: ModelFamily, gpus: int
+) -> tuple[dict[str, Any] | None, int]:
+    """The row's layout (None to be searched) and global batch; what is missing follows the source's rule."""
+    tp, pp, cp = (int(number(row, name) or 1) for name in ("tp", "pp", "cp"))
+    stated_dp = number(row, "dp")
+    global_batch, micro = number(row, "global_batch"), number(row, "micro_batch")
+    if kind is ModelFamily.TRANSFORMER and not row["tp"] and global_batch:
+        return None, int(global_batch)
+    dp = int(stated_dp or max(1, gpus // (tp * pp * cp)))
+    # Tables that fold context parallelism into dp would otherwise use more accelerators than there are.
+    dp = max(1, dp if dp * tp * pp * cp <= 2 * gpus else gpus // (tp * pp * cp))
+    if micro and rule["batch_is_total"] == "1":
+        micro = max(1.0, micro / dp)
+    accumulation = number(row, "grad_accum") or float(rule["accumulation"] or 1)
+    if not micro and global_batch:
+        micro = max(1.0, global_batch / (dp * (number(row, "grad_accum") or 1)))
+        micro = min(micro, 1.0) if pp > 1 else micro
+    if not micro:
+        micro = 0.0
+    if not global_batch:
+        global_batch = micro * dp * accumulation
+    return {
+        "tp": tp, "pp": pp, "cp": cp, "dp": dp, "zero": _zero(row["zero_stage"] or rule["zero"]), "micro_batch": micro,
+        "accumulation": accumulation, "recompute": _recompute(row["activation_ckpt"], rule["recompute"]),
+        "sequence_parallel": "+sp" in row["activation_ckpt"] or (rule["attention"] == "flash" and tp > 1),
+    }, int(global_batch)  # fmt: skip
+
+
+def _zero(word: str) -> int:
+    digits = re.sub(r"\D", "", word.split(".")[0])
+    return int(digits) if digits else 0
+
+
+def _recompute(word: str, default: str) -> int:
+    known = {"none": 0, "selective": 1, "full": 2}
+    first = re.split(r"[+/ ]", word)[0] if word else ""
+    return known.get(first, known.get(default, 0))
+
+
+def _hardware(
+    row: dict[str, str],
+    device: dict[str, Any],
+    per_node: int,
+    gpus: int,
+    layout: dict[str, Any] | None,
+    networks: dict[str, dict[str, str]],
+) -> tuple[dict[str, Any], int]:
+    """One hardware row in the planner's own columns; chips that frameworks see as two cores are split."""
+    default = networks.get(str(device["generation"])) or networks[""]
+    gbps = parse_gbps(row["interconnect"]) or float(default["internode_gbps"])
+    bridged = "PCIe" in row["gpu"] or row["gpu"].startswith(("RTX", "GTX", "Titan", "T4", "L4", "A10", "A30", "A40"))
+    bridged &= not row["gpu"].startswith("A100-SXM")
+    has_link = device["link_gb_per_s"] == device["link_gb_per_s"] or device["generation"].startswith(("tpu", "train"))
+    cores = 1
+    if layout and layout["tp"] * layout["pp"] * layout["cp"] * layout["dp"] == 2 * gpus:
+        cores = 2
+    share = {name: device[name] / cores for name in (*_PEAK.values(), "memory_gb_per_s", "memory_gib",
+                                                     "achievable_bf16_tflops")}  # fmt: skip
+    intra = "single" if per_node * cores == 1 else ("nvswitch" if has_link and not bridged else "pcie")
+    return {
+        **{name: device[name] for name in ("generation", "vendor", "pcie_gen", "link_gb_per_s")},
+        **share,
+        "accelerator_count": float(per_node * cores), "accelerator_memory_gib": share["memory_gib"],
+        "memory_gib": NAN, "vcpus": NAN, "intra_node": intra, "intra_node_gb_per_s": NAN,
+        "internode_gbps": gbps, "rdma": default["rdma"], "trainable": "true",
+    }, per_node  # fmt: skip
+
+
+def parse_gbps(text: str) -> float | None:
+    """Network speed of a node in Gb/s from a description such as `IB 8x400Gbps`, None when not told."""
+    text = text.rsplit("|", 1)[-1]
+    if "Compute:" in text:
+        text = text.split("Compute:", 1)[1]
+    for pattern in (
+        r"(\d+)\s*x\s*(\d+)\s*G?bps?",
+        r"(?:IB|EFA|RoCE)\s+(\d+)x(\d+)",
+        r"(\d+)\s*x[^,;+]*?(\d{2,3})\s*G(?:b|B)",
+    ):
+        found = re.search(pattern, text, re.IGNORECASE)
+        if found:
+            return float(found[1]) * float(found[2])
+    found = re.search(r"(\d{3,4})\s*Gbps", text)
+    return float(found[1]) if found else None

@@ -1,0 +1,174 @@
+"""Batched prediction of cases, shared by the benchmark and the fit.
+
+Cases are grouped by (family, stack, precision), the values that the model treats as one per call. A layout that the row
+does not give is searched with the planner's own search.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from benchmarks.measured import Case
+from catalogs.table import Table
+from planner.performance.constants import Constants
+from planner.performance.core import evaluate, needed_gib
+from planner.performance.device import build_devices
+from planner.performance.interval import log_spread
+from planner.performance.layouts import Layouts, expert_parallel
+from planner.performance.search import estimate_shapes
+from planner.performance.spec import TrainingSpec
+from planner.performance.work import Work, stack_work
+
+Floats = npt.NDArray[np.float64]
+SAMPLED_BATCH_CAP = 256
+TOKEN_CAP = 16384
+
+
+@dataclass(frozen=True)
+class Group:
+    """Cases that share family, stack and precision, ready for evaluation with any constants."""
+
+    index: npt.NDArray[np.int64]
+    kind: str
+    training: TrainingSpec
+    work: Work
+    hardware: Table
+    device_row: npt.NDArray[np.int64]
+    layout: Layouts
+    to_metric: Floats
+
+
+def settle(cases: Sequence[Case], constants: Constants) -> tuple[list[Case], Counter[str]]:
+    """Fill in what rows leave open: layouts by search, batches by memory; count the rows where that fails."""
+    settled: list[Case] = []
+    dropped: Counter[str] = Counter()
+    for case in cases:
+        made = _searched(case, constants) if case.layout is None else _with_batch(case, constants)
+        if isinstance(made, str):
+            dropped[made] += 1
+        else:
+            settled.append(made)
+    return settled, dropped
+
+
+def _hardware_table(cases: Sequence[Case]) -> Table:
+    return Table({name: [case.hardware[name] for case in cases] for name in cases[0].hardware})
+
+
+def _searched(case: Case, constants: Constants) -> Case | str:
+    table = estimate_shapes(case.model, case.training, _hardware_table([case]), [case.nodes], constants=constants)
+    row = table.row(0)
+    if not row["fits"]:
+        # A partition of nodes that does not divide the batch is still run in practice; take plain data parallel.
+        if case.model.params > 2e9:
+            return f"layout unknown: {row['reason']}"
+        micro = max(1.0, case.training.global_batch / case.accelerators)
+        layout = {"tp": 1, "pp": 1, "cp": 1, "dp": case.accelerators, "zero": 0, "micro_batch": micro,
+                  "accumulation": 1.0, "recompute": 0, "sequence_parallel": False}  # fmt: skip
+        return replace(case, layout=layout)
+    words = {"none": 0, "selective": 1, "full": 2}
+    layout = {"tp": row["tp"], "pp": row["pp"], "cp": row["cp"], "dp": row["dp"], "zero": row["zero_stage"],
+              "micro_batch": float(row["micro_batch"]), "accumulation": float(row["grad_accum"]),
+              "recompute": words[row["recompute"]], "sequence_parallel": row["tp"] > 1}  # fmt: skip
+    return replace(case, layout=layout, ep=row["ep"])
+
+
+def _with_batch(case: Case, constants: Constants) -> Case | str:
+    """A missing micro-batch becomes the largest power of two that fits, up to a cap."""
+    layout = case.layout
+    assert layout is not None
+    if layout["micro_batch"] > 0:
+        return case
+    cap = SAMPLED_BATCH_CAP if case.kind != "transformer" else max(1, TOKEN_CAP // case.training.sequence_length)
+    chosen = 1.0
+    work = stack_work([(case.model, case.training)])
+    while chosen * 2 <= cap:
+        trial = replace(case, layout={**layout, "micro_batch": chosen * 2, "accumulation": 1.0})
+        need = needed_gib(work, _layouts([trial]), case.kind, constants)[0]
+        if need > 0.9 * case.hardware["accelerator_memory_gib"]:
+            break
+        chosen *= 2
+    accumulation = layout["accumulation"]
+    batch = int(case.training.global_batch or chosen * layout["dp"] * accumulation)
+    training = replace(case.training, global_batch=batch)
+    return replace(case, training=training, layout={**layout, "micro_batch": chosen, "accumulation": accumulation})
+
+
+def _layouts(cases: Sequence[Case]) -> Layouts:
+    rows = [case.layout for case in cases]
+
+    def column(name: str) -> Floats:
+        return np.asarray([row[name] for row in rows if row is not None], dtype=np.float64)
+
+    dp, micro = column("dp"), column("micro_batch")
+    batch = np.asarray([case.training.global_batch for case in cases], dtype=np.float64)
+    ep = np.asarray([float(case.ep) for case in cases])
+    experts = np.asarray([case.model.experts or 1 for case in cases])
+    count = np.asarray([case.hardware["accelerator_count"] for case in cases])
+    guessed = np.asarray([expert_parallel(int(e), d[None], k[None])[0] for e, d, k in zip(experts, dp, count, strict=True)])
+    ep = np.where((ep <= 1) & (experts > 1), guessed, np.where(experts > 1, ep, 1.0))
+    pp = column("pp")
+    layers = np.asarray([case.model.layers or 1 for case in cases], dtype=np.float64)
+    tuned = np.asarray([case.training.stack == "tuned" for case in cases])
+    # Vendor recipes interleave pipelines; two virtual stages where layers allow.
+    interleave = np.where(tuned & (pp > 1) & (layers >= 4 * pp), 2.0, 1.0)
+    micro_batches = np.maximum(batch / np.maximum(dp * micro, 1e-9), 1.0)
+    return Layouts(
+        np.arange(len(cases)), np.asarray([float(case.nodes) for case in cases]), column("tp"), pp, column("cp"),
+        ep, dp, column("zero"), micro, micro_batches, interleave, column("sequence_parallel"), column("recompute"),
+    )  # fmt: skip
+
+
+def build_groups(cases: Sequence[Case]) -> list[Group]:
+    """Group settled cases for fast evaluation."""
+    keys: dict[tuple[str, str, str], list[int]] = {}
+    for position, case in enumerate(cases):
+        keys.setdefault((case.kind, case.training.stack, case.training.precision), []).append(position)
+    groups = []
+    for (kind, _, _), positions in sorted(keys.items()):
+        chosen = [cases[p] for p in positions]
+        work = stack_work([(case.model, case.training) for case in chosen])
+        factor = np.asarray([_to_metric(case, work.flops_per_sample[n]) for n, case in enumerate(chosen)])
+        distinct: dict[str, int] = {}
+        device_row = [distinct.setdefault(repr(sorted(case.hardware.items())), len(distinct)) for case in chosen]
+        first = [device_row.index(number) for number in range(len(distinct))]
+        hardware = _hardware_table([chosen[k] for k in first])
+        groups.append(
+            Group(np.asarray(positions), kind, chosen[0].training, work, hardware, np.asarray(device_row), _layouts(chosen), factor)
+        )
+    return groups
+
+
+def _to_metric(case: Case, flops: float) -> float:
+    """Factor from samples/s to the row's metric."""
+    metric, sequence = case.measured.metric, case.training.sequence_length
+    if metric == "samples_per_s":
+        return 1.0
+    if metric == "tokens_per_s":
+        return float(sequence)
+    if metric == "tokens_per_s_per_gpu":
+        return sequence / case.accelerators
+    return flops / case.accelerators / 1e12
+
+
+def predict(groups: Sequence[Group], size: int, constants: Constants) -> dict[str, Any]:
+    """Predicted metric, memory and interval half-width per case, each of shape `(size,)`."""
+    value, memory, spread = np.full(size, np.nan), np.full(size, np.nan), np.full(size, np.nan)
+    mfu = np.full(size, np.nan)
+    for group in groups:
+        devices = build_devices(group.hardware, group.training, group.kind, constants).take(group.device_row)
+        step = evaluate(group.work, devices, group.layout, group.kind, group.training.stack, constants)
+        samples = group.work.global_batch / step.total
+        value[group.index] = samples * group.to_metric
+        memory[group.index] = needed_gib(group.work, group.layout, group.kind, constants)
+        spread[group.index] = log_spread(group.kind, devices.spread, constants)
+        mfu[group.index] = samples * group.work.flops_per_sample / (
+            group.layout.nodes * devices.count * devices.gemm_peak
+        )
+    return {"value": value, "memory_gib": memory, "spread": spread, "mfu": mfu}

@@ -1,0 +1,42 @@
+"""One call from sizes, devices and layouts to step time and memory; rows align, single values broadcast."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from planner.performance.constants import Constants
+from planner.performance.device import Devices
+from planner.performance.layouts import Layouts
+from planner.performance.links import build_links
+from planner.performance.memory import FULL, NONE, SELECTIVE, memory_gib
+from planner.performance.micro import sampled_micro, transformer_micro
+from planner.performance.step import Step, step_time
+from planner.performance.work import Floats, Work
+
+SAMPLED_KINDS = frozenset({"cnn", "vit", "diffusion"})
+
+
+def evaluate(work: Work, devices: Devices, layout: Layouts, kind: str, stack: str, c: Constants) -> Step:
+    """Step time of layouts.
+
+    Args:
+        work: one row for all, or one row per layout.
+        devices: one row per layout.
+        layout: the layouts, shape `(n,)`.
+        kind: model family (`transformer`, `cnn`, `vit`, `diffusion`).
+        stack: software stack class.
+        c: constants.
+    """
+    if kind in SAMPLED_KINDS:
+        micro = sampled_micro(work, devices, layout.micro_batch, kind, stack, c)
+    else:
+        micro = transformer_micro(work, devices, layout.tp, layout.cp, layout.micro_batch, stack, c)
+    return step_time(work, devices, build_links(devices, c), layout, micro, stack, c)
+
+
+def needed_gib(work: Work, layout: Layouts, kind: str, c: Constants) -> Floats:
+    """Memory per device at each row's own recompute level, GiB."""
+    sampled = kind in SAMPLED_KINDS
+    levels = [memory_gib(work, layout, level, sampled, c) for level in (NONE, SELECTIVE, FULL)]
+    result: Floats = np.choose(layout.recompute.astype(np.int64), levels)
+    return result
