@@ -85,7 +85,9 @@ class Candidates:
         return np.concatenate([self.bits, self.grid_bits])
 
 
-def build_candidates(context: Context, offer_bits: IntArray, shapes: Table, offers: IntArray | None = None) -> Candidates:
+def build_candidates(
+    context: Context, offer_bits: IntArray, shapes: Table, offers: IntArray | None = None
+) -> Candidates:
     """Time, price and filter every offer on every shape of its hardware.
 
     Args:

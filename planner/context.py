@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
-from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -50,6 +49,7 @@ class Context:
     offer_set: OfferSet
     tariffs: Tariffs
     assumptions: Assumptions
+    now: datetime
     start: datetime
     deadline: datetime | None
 
@@ -59,9 +59,10 @@ class Context:
         return None if self.deadline is None else (self.deadline - self.start).total_seconds() / 3600.0
 
     @property
-    def z_confidence(self) -> float:
-        """Standard normal quantile of the confidence asked for the deadline."""
-        return NormalDist().inv_cdf(self.workload.constraints.deadline_confidence)
+    def restart_hours(self) -> float:
+        """Hours from the end of an interruption to training again."""
+        given = self.job.restart_hours
+        return self.assumptions.restart_time_s / 3600.0 if given is None else given
 
     @cached_property
     def costs(self) -> CostModel:

@@ -61,7 +61,9 @@ class Place:
 class CostModel:
     """Prices candidates of one job on one offer set."""
 
-    def __init__(self, offer_set: OfferSet, job: Job, tariffs: Tariffs, commitment_share: float | None) -> None:
+    def __init__(
+        self, offer_set: OfferSet, job: Job, tariffs: Tariffs, commitment_share: float | None
+    ) -> None:
         """Index the places of the offers; tariffs are looked up once per place.
 
         Args:
@@ -83,7 +85,10 @@ class CostModel:
         self._transfer = np.asarray([p.transfer_usd for p in self.places])
         self._copy = np.asarray([p.keeps_copy for p in self.places])
         self._disk = np.asarray(
-            [0.0 if p.disk is None else float(p.disk.unit_price * p.disk.usd_per_currency) for p in self.places]
+            [
+                0.0 if p.disk is None else float(p.disk.unit_price * p.disk.usd_per_currency)
+                for p in self.places
+            ]
         )
         self._separate = separate_disk(offer_set)
         whole = np.asarray([rule.whole_term for rule in offer_set.rules])[offer_set.rule_of_offer]
@@ -130,7 +135,9 @@ class CostModel:
                 out[at] = billed_hours(rule, paid_hours[at], terms)
         return out
 
-    def lines(self, row: int, instance_hours: float, dataset: float, checkpoint: float, nodes: int) -> list[CostLine]:
+    def lines(
+        self, row: int, instance_hours: float, dataset: float, checkpoint: float, nodes: int
+    ) -> list[CostLine]:
         """Return the cost lines of one candidate; their sum equals its `cost_usd` to float rounding."""
         offers, place = self._offers, self.place(row)
         fx = offers.rates[int(offers.rate_of_offer[row])]
@@ -141,16 +148,30 @@ class CostModel:
             as_of=str(offers.offers["as_of"][row]), flags=flags,
         )  # fmt: skip
         option = str(offers.offers["purchase_option"][row])
-        out = [price_line("compute", f"{offers.offers['instance_type'][row]} {option}", instance_hours, "instance-hour", tag)]
+        out = [
+            price_line(
+                "compute",
+                f"{offers.offers['instance_type'][row]} {option}",
+                instance_hours,
+                "instance-hour",
+                tag,
+            )
+        ]
         upfront = str(offers.offers["upfront_per_instance"][row])
         if upfront and Decimal(upfront):
             part = exact(nodes) * exact(float(self._share[row]))
-            up = PriceTag(Decimal(upfront), tag.currency, tag.usd_per_currency, tag.basis, tag.source, tag.as_of)
+            up = PriceTag(
+                Decimal(upfront), tag.currency, tag.usd_per_currency, tag.basis, tag.source, tag.as_of
+            )
             out.append(price_line("upfront", f"{option} upfront", part, "instance", up))
         if self._separate[row] and place.disk is not None:
-            out.append(price_line("system_disk", "default system disk", instance_hours, "instance-hour", place.disk))
+            out.append(
+                price_line("system_disk", "default system disk", instance_hours, "instance-hour", place.disk)
+            )
         if dataset:
-            out.append(price_line("data_storage", "data set in object storage", dataset, "GiB-month", place.storage))
+            out.append(
+                price_line("data_storage", "data set in object storage", dataset, "GiB-month", place.storage)
+            )
         if checkpoint:
             label = f"{self._job.checkpoints_kept} checkpoints in object storage"
             out.append(price_line("checkpoint_storage", label, checkpoint, "GiB-month", place.storage))
@@ -165,7 +186,9 @@ class CostModel:
             label = "data set streamed into the region" if job.stream else "data set into the region"
             transfers += self._transfer_lines(label, job.location, here, moved or 0.0, job.egress_used_gb)
         if job.export_gb:
-            transfers += self._transfer_lines("final model out of the region", here, job.location, job.export_gb, 0.0)
+            transfers += self._transfer_lines(
+                "final model out of the region", here, job.location, job.export_gb, 0.0
+            )
         storage = self._tariffs.storage_price(provider, region, "object")
         fee = self._tariffs.system_disk_fee(provider, region)
         disk = None
@@ -174,14 +197,20 @@ class CostModel:
             disk = PriceTag(fee.price_per_hour, fee.currency, rate.rate, fee.basis, fee.source, fee.as_of)
         return Place(_storage_tag(storage), tuple(transfers), staged and not job.stream, disk)
 
-    def _transfer_lines(self, label: str, src: str | None, dst: str | None, gb: float, used_gb: float) -> list[CostLine]:
+    def _transfer_lines(
+        self, label: str, src: str | None, dst: str | None, gb: float, used_gb: float
+    ) -> list[CostLine]:
         curve = self._tariffs.transfer_curve(*_split(src), *_split(dst))
         basis = "list"
         if curve is None:
             curve, basis = self._tariffs.dearest_internet_curve(), "derived"
         tag_of = _TransferTag(curve, basis)
         pieces = curve.lines(curve.quantity(exact(gb)), curve.quantity(exact(used_gb)))
-        return [price_line("data_transfer", label, exact(float(q)), curve.unit, tag_of(price)) for q, price in pieces if price]
+        return [
+            price_line("data_transfer", label, exact(float(q)), curve.unit, tag_of(price))
+            for q, price in pieces
+            if price
+        ]
 
 
 @dataclass(frozen=True)

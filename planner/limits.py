@@ -28,7 +28,9 @@ def mark_limits(context: Context, candidates: Candidates) -> None:
     if limits.min_throughput is not None:
         mark(bits, "throughput", throughput_floor(context) > units_per_s(context, candidates))
     if limits.min_total_memory_gib is not None:
-        per_node = context.offer_set.types["accelerator_memory_gib"] * context.offer_set.types["accelerator_count"]
+        per_node = (
+            context.offer_set.types["accelerator_memory_gib"] * context.offer_set.types["accelerator_count"]
+        )
         total = per_node[context.offer_set.type_of_offer[rows]] * candidates.nodes
         mark(bits, "min_memory", total < limits.min_total_memory_gib)
     longest = np.asarray([_longest(rule) for rule in context.offer_set.rules])

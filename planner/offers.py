@@ -16,7 +16,7 @@ import numpy as np
 
 from catalogs.accelerators import load_accelerators
 from catalogs.flags import admit_offers
-from catalogs.regions import residency_of
+from catalogs.regions import regions_in
 from catalogs.table import Coded, Table
 from planner.errors import InputError
 from planner.filters import mark
@@ -58,7 +58,7 @@ class OfferSet:
         upfront_usd: upfront per instance in USD (0 where the option has none).
         rate_of_offer: `(rate, source)` index into `rates`.
         rules: distinct purchase-option rules; `rule_of_offer` indexes them.
-        owned_share: NaN, or the part of a whole term that this workload carries (0 = already owned).
+        owned_share: 0 where the user already pays (nothing more is owed), NaN elsewhere.
         capacity: most instances the offer can give, infinity where unlimited or unknown.
     """
 
@@ -131,7 +131,7 @@ def _add_static(offers: Table, types: Table, base: str, path: str) -> tuple[Tabl
 
 
 def _add_commitments(offers: Table, owned: Sequence[OwnedCommitment]) -> tuple[Table, FloatArray]:
-    """Append one offer per owned commitment: no extra cost, or the declared share, up to its capacity."""
+    """Append one offer per owned commitment: no extra cost up to the part of its capacity that is free."""
     shares = [np.full(offers.n_rows, np.nan)]
     for commitment in owned:
         hit = (
@@ -146,16 +146,17 @@ def _add_commitments(offers: Table, owned: Sequence[OwnedCommitment]) -> tuple[T
                 f"commitments: no offer of {commitment.instance_type} in {commitment.provider}/{commitment.region} "
                 "in the catalog; check the names with `planner catalog list` or add it to prices.offers"
             )
-        share = 0.0 if commitment.share is None else float(commitment.share)
+        usable = float(
+            np.floor(commitment.nodes * (1.0 if commitment.share is None else float(commitment.share)))
+        )
         row = offers.take(rows[:1]).with_columns(
-            option_variant=["owned" if share == 0 else f"share_{share:g}"],
+            option_variant=["already_owned"],
             purchase_option=[commitment.purchase_option],
             zone=[""],
-            capacity=np.asarray([float(commitment.nodes)]),
-            flags=["owned_commitment"],
+            capacity=np.asarray([usable]),
         )
         offers = Table.concat([offers, row.select(list(offers))])
-        shares.append(np.asarray([share]))
+        shares.append(np.zeros(1))
     return offers, np.concatenate(shares)
 
 
@@ -231,9 +232,12 @@ def mark_offers(offer_set: OfferSet, constraints: Constraints, *, allow_flagged:
     if constraints.regions is not None:
         mark(bits, "region", ~_globs(_places(offers), constraints.regions))
     if constraints.residency is not None:
-        wanted = frozenset(constraints.residency)
-        groups = [residency_of(*place.split("/", 1)) in wanted for place in _places(offers).values]
-        mark(bits, "residency", ~np.asarray(groups, dtype=np.bool_)[_places(offers).codes])
+        wanted = {
+            f"{provider}/{region}"
+            for group in constraints.residency
+            for provider, region in regions_in(group)
+        }
+        mark(bits, "residency", ~_globs(_places(offers), tuple(wanted)))
     if constraints.purchase_options is not None:
         mark(bits, "purchase_option", ~offers.is_in("purchase_option", constraints.purchase_options))
     if constraints.exclude_purchase_options:

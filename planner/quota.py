@@ -32,7 +32,11 @@ def needed_quota(context: Context, row: int, nodes: int) -> QuotaNeed:
     each = types["vcpus"][kind] if rule.unit == "vCPU" else types["accelerator_count"][kind]
     needed = float(each) * nodes
     limit = _declared(context, provider, str(offers["region"][row]), {rule.name, rule.code, family})
-    status = "not checked" if limit is None else ("within the declared limit" if needed <= limit else "above the limit")
+    status = (
+        "not checked"
+        if limit is None
+        else ("within the declared limit" if needed <= limit else "above the limit")
+    )
     return QuotaNeed(rule.name, rule.code, rule.scope, rule.unit, needed, limit, status)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import date, timedelta
 from typing import TYPE_CHECKING
 
 from planner.performance.spec import LayoutPin, ModelFamily, ModelSpec, TrainingSpec
@@ -69,19 +69,22 @@ def resolve_job(workload: Workload, on: date) -> Job:
         workload: a valid workload with a model (tasks are expanded before).
         on: date for exchange rates.
     """
-    model, training = resolve_model(workload), resolve_training(workload)
+    assert workload.model is not None
+    assert workload.training is not None
+    model = resolve_model(workload.model)
+    training = resolve_training(workload, model)
     spec = _model_spec(model)
-    tokens = spec.family is ModelFamily.TRANSFORMER
+    length = training.sequence_length if training.unit == "tokens" else 1
     data, checkpoint = workload.data, workload.checkpoint
     data_bytes = training.data_bytes
     read = None if training.bytes_per_sample is None else training.total_samples * training.bytes_per_sample
-    trained = spec.params if workload.training is None or workload.training.method == "full" else 0.0
+    exported = spec.params * EXPORT_BYTES_PER_PARAM / GB if checkpoint.export else 0.0
     return Job(
         model=spec,
-        training=_training_spec(workload, training),
+        training=_training_spec(training),
         total_steps=training.total_steps,
-        unit="tokens" if tokens else "samples",
-        units_per_step=training.global_batch * (training.sequence_length if tokens else 1),
+        unit=training.unit,
+        units_per_step=training.global_batch * length,
         data_gb=None if data_bytes is None else data_bytes / GB,
         read_gb=None if read is None else read / GB,
         stream=data.access == "stream",
@@ -92,9 +95,12 @@ def resolve_job(workload: Workload, on: date) -> Job:
         checkpoints_kept=checkpoint.keep,
         interval_hours=_hours(checkpoint.interval),
         restart_hours=_hours(checkpoint.restart_time),
-        export_gb=trained * EXPORT_BYTES_PER_PARAM / GB if checkpoint.export else 0.0,
+        export_gb=exported,
         on=on,
-        assumptions=tuple(Assumption(*item) for item in (*model.assumptions, *training.assumptions)),
+        assumptions=tuple(
+            Assumption(item.key, item.value, item.unit, item.origin, item.note)
+            for item in (*model.assumptions, *training.assumptions)
+        ),
     )
 
 
@@ -108,45 +114,15 @@ def _model_spec(model: ResolvedModel) -> ModelSpec:
     return ModelSpec(**{**values, "family": ModelFamily(model.family)})
 
 
-def _training_spec(workload: Workload, resolved: ResolvedTraining) -> TrainingSpec:
-    training = workload.training
-    assert training is not None
-    pins = LayoutPin() if training.layout == "auto" else LayoutPin(**training.layout.model_dump())
+def _training_spec(resolved: ResolvedTraining) -> TrainingSpec:
     return TrainingSpec(
-        global_batch=int(resolved.global_batch),
-        sequence_length=int(resolved.sequence_length or 1),
-        precision=training.precision,
-        optimizer=training.optimizer,
-        lora_rank=training.lora_rank if training.method == "lora" else None,
-        stack=training.stack,
-        layout=pins,
+        global_batch=resolved.global_batch,
+        sequence_length=resolved.sequence_length,
+        precision=resolved.precision,
+        optimizer=resolved.optimizer,
+        lora_rank=resolved.lora_rank,
+        stack=resolved.stack,
+        layout=LayoutPin() if resolved.layout is None else LayoutPin(**resolved.layout.model_dump()),
         bytes_per_sample=resolved.bytes_per_sample,
-        decode_samples_per_s_per_core=workload.data.decode_samples_per_s_per_core,
+        decode_samples_per_s_per_core=resolved.decode_samples_per_s_per_core,
     )
-
-
-def start_of(workload: Workload, now: datetime) -> datetime:
-    """Return when the job starts: `start`, or now, not before `earliest_start`; naive times are UTC."""
-    start = now if workload.start is None else as_moment(workload.start)
-    if workload.earliest_start is not None:
-        start = max(start, as_moment(workload.earliest_start))
-    return start
-
-
-def deadline_of(workload: Workload, start: datetime) -> datetime | None:
-    """Return the deadline as a moment: start + duration, or the end of the day named."""
-    deadline = workload.constraints.deadline
-    if deadline is None:
-        return None
-    if isinstance(deadline, timedelta):
-        return start + deadline
-    if isinstance(deadline, datetime):
-        return as_moment(deadline)
-    return as_moment(deadline) + timedelta(days=1)
-
-
-def as_moment(value: date | datetime) -> datetime:
-    """Return a date (its first moment) or datetime as a UTC datetime."""
-    if isinstance(value, datetime):
-        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
-    return datetime.combine(value, time(), tzinfo=UTC)

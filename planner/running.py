@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 # Nodes and weights of a 5-point Gauss-Hermite rule for a standard normal (numpy.polynomial.hermite_e.hermegauss).
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(5)
 _WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
+MINUTE = 1.0 / 60.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +35,9 @@ class Run:
     interval_hours: FloatArray
 
 
-def run_candidates(context: Context, rows: IntArray, nodes: IntArray, work: FloatArray, write: FloatArray) -> Run:
+def run_candidates(
+    context: Context, rows: IntArray, nodes: IntArray, work: FloatArray, write: FloatArray
+) -> Run:
     """Expect the course of the work on each candidate.
 
     Args:
@@ -45,8 +48,10 @@ def run_candidates(context: Context, rows: IntArray, nodes: IntArray, work: Floa
         write: hours of one checkpoint.
     """
     interval = checkpoint_interval(context, rows, nodes, write)
-    steady = work * (1.0 + write / interval)
-    run = Run(steady.copy(), steady, np.zeros(len(rows)), np.zeros(len(rows)), interval)
+    steady = steady_hours(context, nodes, work, write, interval)
+    failures = context.assumptions.machine_failures_per_node_hour * nodes * steady
+    lost = steady - work * (1.0 + write / interval)
+    run = Run(steady.copy(), steady, failures, lost, interval)
     at = np.flatnonzero(context.is_spot[rows])
     if not len(at):
         return run
@@ -58,17 +63,28 @@ def run_candidates(context: Context, rows: IntArray, nodes: IntArray, work: Floa
     return run
 
 
+def steady_hours(
+    context: Context, nodes: IntArray, work: FloatArray, write: FloatArray, interval: FloatArray
+) -> FloatArray:
+    """Hours of work on capacity nobody takes back: checkpoints, and machine failures that cost half an interval.
+
+    First order in the failure rate: `work (1 + delta/tau) (1 + lambda (tau/2 + restart))`, lambda per cluster-hour.
+    """
+    rate = context.assumptions.machine_failures_per_node_hour * nodes
+    loss = rate * (interval / 2.0 + context.restart_hours)
+    return work * (1.0 + write / interval) * (1.0 + loss)
+
+
 def checkpoint_interval(context: Context, rows: IntArray, nodes: IntArray, write: FloatArray) -> FloatArray:
-    """Hours between checkpoints: the workload's, else Young's for spot and the assumed one for steady capacity."""
+    """Hours between checkpoints: the workload's, else Young's, never longer than the assumed one."""
+    longest = context.assumptions.checkpoint_interval_s / 3600.0
     if context.job.interval_hours is not None:
         return np.full(len(rows), context.job.interval_hours)
-    steady = np.full(len(rows), context.assumptions.checkpoint_interval_s / 3600.0)
-    at = np.flatnonzero(context.is_spot[rows])
-    risk = context.risk
-    rate = risk.rate_per_hour[rows[at]] * nodes[at].astype(np.float64) ** risk.gang_exponent[rows[at]]
-    # a step is the least that can be between checkpoints; writing takes time even for the smallest model
-    steady[at] = np.maximum(young_interval_hours(write[at], 1.0 / rate), 1.0 / 60.0)
-    return steady
+    count, risk = nodes.astype(np.float64), context.risk
+    spot = risk.rate_per_hour[rows] * count ** risk.gang_exponent[rows]
+    rate = np.where(context.is_spot[rows], spot, context.assumptions.machine_failures_per_node_hour * count)
+    mtbf = 1.0 / np.maximum(rate, 1e-9)
+    return np.clip(young_interval_hours(write, mtbf), MINUTE, longest)
 
 
 def spot_outcome_of(
@@ -77,7 +93,6 @@ def spot_outcome_of(
 ) -> SpotOutcome:  # fmt: skip
     """Run the renewal model on spot candidates; with a deadline also its distribution."""
     risk, assume = context.risk, context.assumptions
-    restart = context.job.restart_hours
     count = nodes.astype(np.float64)
     return spot_outcome(
         work,
@@ -87,7 +102,7 @@ def spot_outcome_of(
         mean_wait_hours=risk.mean_wait_hours[rows] * count ** risk.wait_exponent[rows],
         checkpoint_interval_hours=interval,
         checkpoint_write_hours=write,
-        restart_hours=assume.restart_time_s / 3600.0 if restart is None else restart,
+        restart_hours=context.restart_hours,
         notice_hours=risk.notice_hours[rows],
         deadline_hours=np.inf if deadline_hours is None else deadline_hours,
         frailty_sd=assume.spot_frailty_sd,
@@ -107,14 +122,16 @@ def meet_probability(
     out = np.zeros(len(rows))
     spot = context.is_spot[rows]
     steady = np.flatnonzero(~spot & (available_hours > 0))
-    need = work[steady] * (1.0 + write[steady] / interval[steady])
+    need = steady_hours(context, nodes[steady], work[steady], write[steady], interval[steady])
     out[steady] = _normal_cdf(np.log(available_hours[steady] / need), sigma[steady])
     at = np.flatnonzero(spot & (available_hours > 0))
     for node, weight in zip(_NODES, _WEIGHTS, strict=True):
         if not len(at):
             break
         slowed = work[at] * np.exp(sigma[at] * node)
-        outcome = spot_outcome_of(context, rows[at], nodes[at], slowed, write[at], interval[at], available_hours[at])
+        outcome = spot_outcome_of(
+            context, rows[at], nodes[at], slowed, write[at], interval[at], available_hours[at]
+        )
         out[at] += weight * outcome.p_meet_deadline
     return np.clip(out, 0.0, 1.0)
 

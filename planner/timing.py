@@ -49,7 +49,12 @@ class ShapeTimes:
 
 
 def time_shapes(
-    job: Job, nodes: FloatArray, step_s: FloatArray, low_s: FloatArray, high_s: FloatArray, assume: Assumptions
+    job: Job,
+    nodes: FloatArray,
+    step_s: FloatArray,
+    low_s: FloatArray,
+    high_s: FloatArray,
+    assume: Assumptions,
 ) -> ShapeTimes:
     """Return what each shape spends its hours on.
 
@@ -60,7 +65,9 @@ def time_shapes(
         assume: assumptions in force.
     """
     steps_hours = job.total_steps * step_s / 3600.0
-    read = np.minimum(assume.object_store_read_gb_per_s_per_node * nodes, assume.object_store_read_gb_per_s_total)
+    read = np.minimum(
+        assume.object_store_read_gb_per_s_per_node * nodes, assume.object_store_read_gb_per_s_total
+    )
     staged_gb = (job.data_gb or 0.0) if job.stage_to_nodes else 0.0
     checkpoint_gb = job.checkpoint_gib * GIB / GB
     write = checkpoint_gb / (assume.checkpoint_write_gb_per_s_per_node * nodes * 3600.0)
@@ -79,13 +86,13 @@ def staging_hours(offer_set: OfferSet, job: Job, assume: Assumptions) -> FloatAr
     offers = offer_set.offers
     if not job.data_gb or job.stream:
         return np.zeros(offers.n_rows)
-    upload = job.data_gb * 8.0 / assume.upload_gbps / 3600.0
     if job.location is None:
-        return np.full(offers.n_rows, upload)
+        return np.full(offers.n_rows, job.data_gb * 8.0 / assume.user_upload_gbps / 3600.0)
     provider, _, region = job.location.partition("/")
-    here = offers.equals("provider", provider) & offers.equals("region", region)
-    copy = job.data_gb * 8.0 / (assume.staging_gbps_per_node * assume.staging_nodes) / 3600.0
-    return np.where(here, 0.0, copy)
+    same_provider = offers.equals("provider", provider)
+    here = same_provider & offers.equals("region", region)
+    gbps = np.where(same_provider, assume.inter_region_staging_gbps, assume.cross_cloud_staging_gbps)
+    return np.where(here, 0.0, job.data_gb * 8.0 / gbps / 3600.0)
 
 
 def fixed_hours(assume: Assumptions, times: ShapeTimes) -> FloatArray:

@@ -40,7 +40,7 @@ DURATION_PATTERN = (
     r"([wW]|[wW]eeks?|[dD]|[dD]ays?|[hH]|[hH]rs?|[hH]ours?|[mM]|[mM]ins?|[mM]inutes?|[sS]|[sS]ecs?|[sS]econds?)"
     r"[\s,]*)+|P[0-9.WDTHMS]+|[0-9]+:[0-5][0-9]:[0-5][0-9])\s*$"
 )
-SIZE_PATTERN = r"^\s*[0-9][0-9_]*(\.[0-9]+)?([eE][+-]?[0-9]+)?\s*([kKMGTPE]i?)?B\s*$"
+SIZE_PATTERN = r"^\s*[0-9][0-9_]*(\.[0-9]+)?([eE][+-]?[0-9]+)?\s*([kKMGTPEmgtpe][iI]?)?[bB]\s*$"
 COUNT_PATTERN = r"^\s*[0-9][0-9_]*(\.[0-9]+)?([eE][+-]?[0-9]+)?\s*$"
 MONEY_PATTERN = r"^\s*\$?\s*[0-9][0-9,_]*(\.[0-9]+)?([eE][+-]?[0-9]+)?\s*([uU][sS][dD])?\s*$"
 
@@ -128,7 +128,7 @@ def parse_size(value: object) -> int:
     number, unit = found.groups()
     if not unit:
         return _checked_size(Decimal(number.replace("_", "")), text)
-    if len(unit) == 2 and unit[0].upper() in "KMGTPE" and unit[1] == "b":
+    if len(unit) == 2 and unit[0] in "KMGTPE" and unit[1] == "b":
         raise ValueError(f"'{unit}' may mean bits or bytes: write '{number}{unit[0].upper()}B' for bytes")
     factor = _SIZE_UNITS.get(unit.upper())
     if factor is None:

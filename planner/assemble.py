@@ -1,0 +1,226 @@
+"""From the chosen candidate to the `Plan`: lines in Decimal, timeline, risk, baseline, cash, alternatives, provenance."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+import planner
+from planner.cash import spread_months
+from planner.choose import Choice, pick_alternatives
+from planner.filters import count_filters
+from planner.plan import (
+    Assumption,
+    CashMonth,
+    CatalogSource,
+    CostLine,
+    Layout,
+    Plan,
+    PlanLine,
+    Proof,
+)
+from planner.pricing import exact, total_usd
+from planner.quota import needed_quota
+from planner.summary import find_savings, lines_of, summarize
+from planner.timeline import performance_of, risk_of, timeline_of
+from planner.warnings import plan_warnings
+
+if TYPE_CHECKING:
+    from planner.candidates import Candidates
+    from planner.context import Context
+    from planner.search import Found
+
+EXCLUDED = (
+    "taxes",
+    "support plans",
+    "negotiated discounts that no overlay declares",
+    "staff time",
+    "capacity: a listed price is not availability",
+)
+
+
+def assemble_plan(context: Context, found: Found, choice: Choice, proof: Proof) -> Plan:
+    """Build the plan of the winning candidate.
+
+    Args:
+        context: the planning run.
+        found: all candidates.
+        choice: winner and ranking.
+        proof: how the choice was proven.
+    """
+    candidates, at = found.candidates, choice.winner
+    costs = lines_of(context, candidates, at)
+    total = total_usd(costs)
+    line = plan_line(context, candidates, at, tuple(costs))
+    risk = risk_of(context, candidates, at, total)
+    limit = context.workload.preferences.max_results
+    others = pick_alternatives(context, candidates, choice, limit)
+    report = count_filters(candidates.all_bits())
+    hours = float(candidates.hours[at])
+    return Plan(
+        **_frame(context),
+        status="planned",
+        finish_expected=_moment(context.start + timedelta(hours=hours)),
+        lines=(line,),
+        total_usd=total,
+        hours=hours,
+        timeline=timeline_of(context, candidates, at),
+        performance=performance_of(context, candidates, at),
+        risk=risk,
+        savings=find_savings(context, found, at),
+        cash=cash_of(context, [line], context.start + timedelta(hours=hours)),
+        alternatives=tuple(summarize(context, candidates, other, at) for other in others),
+        filters=report.counts,
+        filter_pairs=report.pairs,
+        relaxations=(),
+        unknown_options=unknown_options(context, [line]),
+        proof=proof,
+        warnings=plan_warnings(context, [line], risk),
+        n_results=len(others) + 1,
+        n_feasible=choice.n_feasible,
+    )
+
+
+def _frame(context: Context) -> dict[str, object]:
+    """Fields of the plan that do not depend on the choice."""
+    return {
+        "workload": context.workload.name,
+        "workload_sha256": context.sha256,
+        "kind": context.workload.kind,
+        "created_at": _moment(context.now),
+        "planner_version": planner.__version__,
+        "start": _moment(context.start),
+        "deadline": None if context.deadline is None else _moment(context.deadline),
+        "objective": context.workload.preferences.objective,
+        "assumptions": assumptions_of(context),
+        "catalog": catalog_sources(context),
+        "excluded": EXCLUDED,
+    }
+
+
+def _moment(value: datetime) -> str:
+    return value.isoformat(timespec="minutes")
+
+
+def plan_line(context: Context, candidates: Candidates, at: int, costs: tuple[CostLine, ...]) -> PlanLine:
+    """Describe the use of one offer by candidate `at`."""
+    row, nodes = int(candidates.offer[at]), int(candidates.nodes[at])
+    shape = candidates.shapes.row(int(candidates.shape[at]))
+    layout = Layout(
+        tensor_parallel=shape["tp"], pipeline_parallel=shape["pp"], context_parallel=shape["cp"],
+        data_parallel=shape["dp"], zero_stage=shape["zero_stage"], micro_batch=shape["micro_batch"],
+        grad_accumulation=shape["grad_accum"], recompute=shape["recompute"],
+    )  # fmt: skip
+    units = context.job.units_per_step / shape["step_time_s"]
+    return offer_line(context, row, nodes, float(candidates.billed_hours[at]), units, costs, layout)
+
+
+def offer_line(
+    context: Context, row: int, nodes: int, billed_hours: float, units_per_s: float, costs: tuple[CostLine, ...],
+    layout: Layout | None,
+) -> PlanLine:  # fmt: skip
+    """Build the plan line of `nodes` instances of offer `row`."""
+    offer_set = context.offer_set
+    offers, kind = offer_set.offers, int(offer_set.type_of_offer[row])
+    fx = offer_set.rates[int(offer_set.rate_of_offer[row])]
+    text = {
+        name: str(offers[name][row])
+        for name in (
+            "provider",
+            "region",
+            "zone",
+            "instance_type",
+            "purchase_option",
+            "option_variant",
+            "currency",
+        )
+    }
+    return PlanLine(
+        offer_id=offer_set.offer_id(row),
+        **text,
+        accelerator=str(offer_set.types["accelerator"][kind]),
+        accelerators_per_node=float(offer_set.types["accelerator_count"][kind]),
+        nodes=nodes,
+        billed_hours=exact(billed_hours),
+        price_per_hour=offer_set.price(row),
+        usd_per_currency=fx.rate,
+        throughput_per_s=units_per_s,
+        costs=costs,
+        price_basis=str(offers["basis"][row]),
+        price_source=str(offers["source"][row]),
+        price_as_of=str(offers["as_of"][row]),
+        flags=tuple(flag for flag in str(offers["flags"][row]).split(";") if flag),
+        quota=needed_quota(context, row, nodes),
+        layout=layout,
+    )
+
+
+def cash_of(context: Context, lines: list[PlanLine], finish: datetime) -> tuple[CashMonth, ...]:
+    """Cash due by month: obligations in full, upfront parts at the start, the rest as it accrues."""
+    owed: list[tuple[CostLine, datetime, datetime]] = []
+    for line in lines:
+        rule = context.tariffs.option_rule(line.provider, line.purchase_option, line.option_variant)
+        until = context.start + timedelta(hours=float(line.billed_hours)) if rule.whole_term else finish
+        for cost in line.costs:
+            at_once = cost.kind == "upfront" or (cost.kind == "compute" and rule.upfront_all)
+            stop = context.start if at_once else (until if cost.kind == "compute" else finish)
+            owed.append((_in_full(cost, line), context.start, stop))
+    return spread_months(owed)
+
+
+def _in_full(cost: CostLine, line: PlanLine) -> CostLine:
+    """A shared new commitment is owed in full, whatever part of it this job carries."""
+    from dataclasses import replace
+
+    whole = line.billed_hours * line.nodes
+    if cost.kind != "compute" or not line.option_variant.endswith("shared") or not cost.quantity:
+        return cost
+    return replace(cost, amount_usd=cost.amount_usd * whole / cost.quantity)
+
+
+def assumptions_of(context: Context) -> tuple[Assumption, ...]:
+    """Every value the plan rests on: the workload's own resolution first, then the planner's defaults."""
+    defaults = [
+        Assumption(key, f"{value:g}", unit, "workload" if origin == "workload" else "default", note)
+        for key, value, unit, origin, note in context.assumptions.rows()
+    ]
+    start = Assumption(
+        "start", _moment(context.start), "", "workload" if context.workload.start else "default"
+    )
+    return (*context.job.assumptions, start, *defaults)
+
+
+def catalog_sources(context: Context) -> tuple[CatalogSource, ...]:
+    """Dates and hashes of the price snapshots used."""
+    return tuple(
+        CatalogSource(m.provider, m.oldest_as_of, m.newest_as_of, m.sha256, m.n_offers)
+        for m in context.catalog.manifests
+    )
+
+
+def unknown_options(context: Context, lines: list[PlanLine]) -> tuple[str, ...]:
+    """Ways of buying the chosen instance types that exist but have no known price."""
+    from catalogs.derive import unknown_options as find
+
+    out = []
+    for provider, kind in dict.fromkeys((line.provider, line.instance_type) for line in lines):
+        out += [f"{kind}: {option}" for option in find(context.catalog, provider, kind)]
+    return tuple(out)
+
+
+def infeasible_plan(context: Context, found: Found, relaxations: tuple[object, ...], seconds: float) -> Plan:
+    """Build the answer when nothing fits: counts per filter and the smallest relaxations."""
+    candidates = found.candidates
+    report = count_filters(candidates.all_bits())
+    proof = Proof(
+        method="exact enumeration", status="infeasible", solver="none", objective_usd=Decimal(0), bound_usd=Decimal(0),
+        gap_ratio=0.0, candidates=report.total, offers=context.offer_set.offers.n_rows, shapes=candidates.shapes.n_rows,
+        seconds=seconds,
+    )  # fmt: skip
+    return Plan(
+        **_frame(context), status="infeasible", finish_expected=None, lines=(), total_usd=Decimal(0), hours=0.0,
+        timeline=(), performance=None, risk=None, savings=None, cash=(), alternatives=(), filters=report.counts,
+        filter_pairs=report.pairs, relaxations=relaxations, unknown_options=(), proof=proof,
+        warnings=context.offer_set.notes,
+    )  # fmt: skip

@@ -1,0 +1,33 @@
+"""`planner explain`: why this plan, why not another type."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+
+import click
+
+from planner.commands.options import DayOption
+
+
+@click.command()
+@click.argument("workload", type=click.Path(path_type=Path))
+@click.option("--why-not", multiple=True, metavar="TYPE", help="Say why this instance type is not the plan.")
+@click.option(
+    "--as-of", type=DayOption(), default=None, metavar="DATE", help="Plan as on this day (default: now)."
+)
+def explain(workload: Path, why_not: tuple[str, ...], as_of: datetime | None) -> None:
+    """Say what removed candidates of WORKLOAD, and why an instance type is not the plan."""
+    from planner.explain import explain_choice
+    from planner.explain import why_not as explain_type
+    from planner.optimize import Options, optimize, utc_now
+    from planner.workload.load import load_workload
+
+    answer = optimize(load_workload(workload), Options(as_of or utc_now()))
+    for line in explain_choice(answer.plan):
+        click.echo(line)
+    for name in why_not:
+        for line in explain_type(answer.context, answer.found, name):
+            click.echo(line)
+    if answer.plan.status == "infeasible":
+        click.get_current_context().exit(3)

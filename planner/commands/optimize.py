@@ -1,0 +1,96 @@
+"""`planner optimize`: the cheapest feasible plan for a workload, with proof."""
+
+from __future__ import annotations
+
+import sys
+from datetime import datetime
+from pathlib import Path
+
+import click
+
+from planner.commands.options import DayOption, RatioOption, Seconds
+from planner.render.formats import FORMATS
+
+
+@click.command()
+@click.argument("workload", type=click.Path(path_type=Path))
+@click.option(
+    "-o", "--output", type=click.Choice(list(FORMATS)), default="table", show_default=True, help="Format."
+)
+@click.option(
+    "--as-of", type=DayOption(), default=None, metavar="DATE", help="Plan as on this day (default: now)."
+)
+@click.option("--max-results", type=click.IntRange(min=1), default=None, help="Alternatives to show.")
+@click.option(
+    "--objective",
+    type=click.Choice(["cost", "time"]),
+    default=None,
+    help="What is best (default: the file's).",
+)
+@click.option("--solver", type=click.Choice(["enumerate", "milp"]), default="enumerate", show_default=True,
+              help="Exact enumeration, or the same question as a MILP (single jobs).")  # fmt: skip
+@click.option("--backend", default="scipy", show_default=True, help="MILP backend: scipy or highspy.")
+@click.option(
+    "--time-limit", type=Seconds(), default="30s", show_default=True, help="Longest solving of a MILP."
+)
+@click.option(
+    "--gap", type=RatioOption(), default="0.1%", show_default=True, help="Gap at which a MILP may stop."
+)
+@click.option("--allow-flagged", is_flag=True, help="Admit offers with a refusing flag (see `catalog show`).")
+@click.option("--allow-derived", is_flag=True, help="Add commitment prices derived from median ratios.")
+@click.option(
+    "--why-not", multiple=True, metavar="TYPE", help="Also say why this instance type is not the plan."
+)
+@click.option(
+    "--max-age",
+    type=click.IntRange(min=0),
+    default=None,
+    metavar="DAYS",
+    help="Refuse prices older than this.",
+)
+@click.option(
+    "--out", type=click.Path(path_type=Path, dir_okay=False), default=None, help="Write there, not to stdout."
+)
+@click.option("-v", "--verbose", "details", is_flag=True, help="Show every assumption, cost line and filter.")
+def optimize(
+    workload: Path, output: str, as_of: datetime | None, max_results: int | None, objective: str | None, solver: str,
+    backend: str, time_limit: float, gap: float, allow_flagged: bool, allow_derived: bool, why_not: tuple[str, ...],
+    max_age: int | None, out: Path | None, details: bool,
+) -> None:  # fmt: skip
+    """Find the cheapest feasible plan for WORKLOAD (a YAML file, see `planner schema`).
+
+    Exit code 0: a plan; 3: nothing fits (the answer says what to relax, in every format); 2: bad input.
+    """
+    from planner.optimize import Options, utc_now
+    from planner.optimize import optimize as find_plan
+    from planner.overrides import override
+    from planner.render import render_plan
+    from planner.workload.load import load_workload
+
+    loaded = override(
+        load_workload(workload), max_results=max_results, objective=objective,
+        allow_flagged=allow_flagged, allow_derived=allow_derived,
+    )  # fmt: skip
+    options = Options(
+        as_of or utc_now(),
+        solver=solver,
+        backend=backend,
+        gap=gap,
+        time_limit_s=time_limit,
+        max_age_days=max_age,
+    )
+    answer = find_plan(loaded, options)
+    color = out is None and output == "table" and sys.stdout.isatty()
+    text = render_plan(answer.plan, output, color=color, verbose=details)
+    if out is None:
+        click.echo(text, nl=False)
+    else:
+        from planner.files import write_atomically
+
+        write_atomically(out, text)
+    for name in why_not:
+        from planner.explain import why_not as explain
+
+        click.echo("\n".join(explain(answer.context, answer.found, name)), err=output != "table")
+    if answer.plan.status == "infeasible":
+        click.get_current_context().exit(3)

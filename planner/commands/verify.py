@@ -1,0 +1,47 @@
+"""`planner verify`: re-check a saved plan in exact arithmetic."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+
+@click.command()
+@click.argument("plan", type=click.Path(path_type=Path))
+@click.option(
+    "--workload", type=click.Path(path_type=Path), default=None, help="Its workload file: checks limits too."
+)
+@click.option(
+    "--prices/--no-prices", default=True, show_default=True, help="Compare prices with the catalog."
+)
+def verify(plan: Path, workload: Path | None, prices: bool) -> None:
+    """Re-check PLAN (JSON of `planner optimize -o json`): sums, limits, prices, without the code that made it.
+
+    Exit code 0: the plan holds; 5: it does not.
+    """
+    from planner.errors import GateError
+    from planner.plan_file import load_plan
+    from planner.verify import verify_plan
+
+    made = load_plan(plan)
+    given = None
+    if workload is not None:
+        from planner.workload.load import load_workload
+
+        loaded = load_workload(workload)
+        given = loaded.workload
+        if loaded.sha256 != made.get("workload_sha256"):
+            click.echo(f"note: {workload} is not the file this plan was made from", err=True)
+    offers = None
+    if prices:
+        from catalogs.store import load_catalog
+
+        offers = load_catalog().offers
+    faults = verify_plan(made, given, offers)
+    if faults:
+        raise GateError(f"{plan}: the plan does not hold:\n" + "\n".join(f"  {fault}" for fault in faults))
+    checked = ["sums", "timeline", *(["limits", "work"] if given else []), *(["prices"] if prices else [])]
+    click.echo(
+        f"{plan}: holds ({', '.join(checked)}); total {made['currency']} {float(made['total_usd']):,.2f}"
+    )

@@ -1,0 +1,194 @@
+"""Why this plan, why not that type, and what to relax when nothing fits."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.choose import best_where
+from planner.filters import BIT, FILTERS, HARD, count_filters
+from planner.plan import Relaxation
+from planner.summary import describe, summarize
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from planner.context import Context
+    from planner.plan import Plan
+    from planner.search import Found
+
+    IntArray = npt.NDArray[np.int64]
+
+# Limits whose needed value is a number that can be read off the candidates.
+_MEASURED = ("deadline", "budget", "confidence", "throughput", "max_nodes")
+
+
+def find_relaxations(context: Context, found: Found, *, limit: int = 5) -> tuple[Relaxation, ...]:
+    """Return the smallest changes of one limit (else of two together) that make a plan possible.
+
+    Candidates removed by exactly one limit tell how far that limit must move; facts of the hardware and refused prices
+    are no limits and are never relaxed. When no single limit is enough, pairs are tried.
+    """
+    bits = found.candidates.bits
+    soft = [name for name in FILTERS if name not in HARD]
+    single = [_relax(context, found, (name,), bits == BIT[name]) for name in soft]
+    out = [item for item in single if item is not None]
+    if not out:
+        pairs = [(a, b) for i, a in enumerate(soft) for b in soft[i + 1 :]]
+        made = [_relax(context, found, pair, bits == (BIT[pair[0]] | BIT[pair[1]])) for pair in pairs]
+        out = [item for item in made if item is not None]
+    out.sort(
+        key=lambda item: (
+            item.constraint not in _MEASURED,
+            item.best.cost_usd if item.best else 0,
+            item.constraint,
+        )
+    )
+    return tuple(out[:limit])
+
+
+def explain_choice(plan: Plan) -> list[str]:
+    """Say in a few lines what the plan is, what came next and what removed the other candidates."""
+    out = []
+    if plan.lines:
+        line = plan.lines[0]
+        out.append(f"plan: {line.nodes} x {line.instance_type} {line.purchase_option} {line.provider}/{line.region}, "
+                   f"${plan.total_usd:,.2f}, {plan.hours:,.1f} h")  # fmt: skip
+        out += [f"next: {describe(other)}, ${other.cost_usd:,.2f} ({other.delta_cost_usd:+,.2f}), {other.hours:,.1f} h "
+                f"({other.delta_hours:+,.1f} h)" for other in plan.alternatives]  # fmt: skip
+    else:
+        out.append("no plan: nothing satisfies all constraints")
+        out += [f"relax: {item.current} -> {item.needed}" for item in plan.relaxations]
+    out += [f"filter {count.name}: removes {count.removed:,} ({count.removed_only_by_this:,} alone): {count.description}"
+            for count in plan.filters]  # fmt: skip
+    return out + [
+        f"filters {pair.first} + {pair.second}: {pair.removed:,} together" for pair in plan.filter_pairs
+    ]
+
+
+def _relax(
+    context: Context, found: Found, names: tuple[str, ...], mask: npt.NDArray[np.bool_]
+) -> Relaxation | None:
+    if not mask.any():
+        return None
+    candidates = found.candidates
+    at = _nearest(context, found, names[0], np.flatnonzero(mask)) if len(names) == 1 else None
+    if at is None:
+        at = best_where(context, candidates, mask, context.workload.preferences.objective)
+    assert at is not None
+    told = [_values(context, found, name, at) for name in names]
+    return Relaxation(
+        constraint=" and ".join(names),
+        current=" and ".join(current for current, _ in told),
+        needed=" and ".join(needed for _, needed in told),
+        best=summarize(context, candidates, at, None),
+        note="; ".join(FILTERS[name] for name in names),
+    )
+
+
+def _nearest(context: Context, found: Found, name: str, positions: IntArray) -> int | None:
+    """The candidate that needs the least change of a measured limit; None for limits without a measure."""
+    made = found.candidates
+    measures: dict[str, npt.NDArray[np.float64]] = {
+        "deadline": made.hours, "budget": made.cash_usd, "confidence": -made.p_meet,
+        "throughput": made.work_hours, "max_nodes": made.nodes.astype(np.float64),
+    }  # fmt: skip
+    if name not in measures:
+        return None
+    value = measures[name][positions]
+    near = positions[
+        value <= np.nanmin(value) * (1 + 1e-9) if name != "confidence" else value <= np.nanmin(value) + 1e-9
+    ]
+    mask = np.zeros(len(made.offer), dtype=np.bool_)
+    mask[near] = True
+    return best_where(context, made, mask, context.workload.preferences.objective)
+
+
+def _values(context: Context, found: Found, name: str, at: int) -> tuple[str, str]:
+    """Current and needed value of limit `name` for candidate `at`, as text."""
+    limits, made = context.workload.constraints, found.candidates
+    row = int(made.offer[at])
+    offers = context.offer_set.offers
+    if name == "deadline":
+        return f"deadline {context.deadline_hours:,.1f} h", f"{_up(float(made.hours[at])):,.1f} h"
+    if name == "budget":
+        return f"budget ${limits.budget_usd:,}", f"${_up(float(made.cash_usd[at]), 0.01):,.2f}"
+    if name == "confidence":
+        return (
+            f"deadline_confidence {limits.deadline_confidence:g}",
+            f"{np.floor(made.p_meet[at] * 1000) / 1000:g}",
+        )
+    if name == "max_nodes":
+        return f"max_nodes {limits.max_nodes}", str(int(made.nodes[at]))
+    shown = {
+        "provider": "provider", "region": "region", "residency": "region", "purchase_option": "purchase_option",
+        "instance_type": "instance_type",
+    }  # fmt: skip
+    if name in shown:
+        return f"constraints on {name}", f"allow {offers[shown[name]][row]}"
+    if name == "accelerator":
+        kind = int(context.offer_set.type_of_offer[row])
+        return "constraints.accelerators", f"allow {context.offer_set.types['accelerator'][kind]}"
+    return f"constraint {name}", "see best"
+
+
+def _up(value: float, step: float = 0.1) -> float:
+    return float(np.ceil(value / step - 1e-9) * step)
+
+
+def why_not(context: Context, found: Found, wanted: str) -> list[str]:
+    """Say, line by line, why instance type `wanted` is not the plan.
+
+    Args:
+        context: the planning run.
+        found: all candidates.
+        wanted: an instance type of the catalog.
+    """
+    offers = context.offer_set.offers
+    rows = np.flatnonzero(offers.equals("instance_type", wanted))
+    if not len(rows):
+        known = context.offer_set.types.equals("instance_type", wanted).any()
+        return [
+            f"{wanted}: "
+            + ("in the catalog, but no price is known: no offer" if known else "not in the catalog")
+        ]
+    made = found.candidates
+    mine = np.isin(made.offer, rows)
+    out = [f"{wanted}: {len(rows)} offers, {int(mine.sum())} candidates that fit in memory"]
+    bits = made.bits[mine]
+    winner = best_where(context, made, made.bits == 0, context.workload.preferences.objective)
+    best = best_where(context, made, mine & (made.bits == 0), context.workload.preferences.objective)
+    if best is not None:
+        brief = summarize(context, made, best, winner)
+        out.append(f"feasible: {describe(brief)}, ${brief.cost_usd:,.2f} ({brief.delta_cost_usd:+,.2f}), {brief.hours:,.1f} h "
+                   f"({brief.delta_hours:+,.1f} h against the plan)")  # fmt: skip
+        return out
+    out += [f"  {count.name}: removes {count.removed} ({count.removed_only_by_this} alone): {count.description}"
+            for count in count_filters(bits).counts]  # fmt: skip
+    return [*out, *_why_no_shape(context, found, rows)]
+
+
+def _why_no_shape(context: Context, found: Found, rows: IntArray) -> list[str]:
+    hardware = np.unique(context.offer_set.hardware_of_type[context.offer_set.type_of_offer[rows]])
+    shapes = found.candidates.shapes
+    mine = shapes.take(
+        np.isin(shapes["hardware_row"], hardware) & ~np.asarray(shapes["fits"], dtype=np.bool_)
+    )
+    if not mine.n_rows:
+        return []
+    reasons = mine["reason"]
+    out = []
+    for reason in dict.fromkeys(reasons.tolist()):
+        nodes = sorted(set(mine["nodes"][reasons == reason].tolist()))
+        line = (
+            f"  does not run ({reason}) on {nodes[0]}..{nodes[-1]} nodes"
+            if len(nodes) > 1
+            else f"  does not run ({reason}) on {nodes[0]} node"
+        )
+        if reason == "out_of_memory":
+            need = np.nanmin(mine["memory_needed_gib"][reasons == reason])
+            have = np.nanmax(mine["memory_available_gib"][reasons == reason])
+            line += f": needs at least {need:,.1f} GiB per accelerator, has {have:,.1f}"
+        out.append(line)
+    return out

@@ -1,0 +1,53 @@
+"""The MILP twin of the exact enumeration: the same question through formulation, `Milp` and a backend."""
+
+from __future__ import annotations
+
+import time
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.errors import PlannerError
+from planner.plan import Proof
+
+if TYPE_CHECKING:
+    from planner.choose import Choice
+    from planner.context import Context
+    from planner.optimize import Options
+    from planner.search import Found
+
+
+def choose_by_milp(context: Context, found: Found, choice: Choice, options: Options, begin: float) -> Proof:
+    """Solve the single job as a MILP over its feasible candidates and hold it against the enumeration.
+
+    Args:
+        context: the planning run.
+        found: all candidates.
+        choice: the enumeration's choice.
+        options: backend and time limit.
+        begin: `time.perf_counter()` at the start of the search.
+
+    Raises:
+        PlannerError: the two disagree: a fault, never a plan.
+    """
+    from planner.formulation.single import SingleInput, solve_single
+    from solvers.options import SolveOptions
+
+    made = found.candidates
+    feasible = np.flatnonzero(made.bits == 0)
+    cost = made.cost_usd if context.workload.preferences.objective == "cost" else made.hours
+    job = SingleInput(tuple(feasible.tolist()), cost[feasible], made.hours[feasible])
+    result = solve_single(job, SolveOptions(time_limit_s=options.time_limit_s, backend=options.backend))
+    best = float(cost[choice.winner])
+    if result.key is None or abs(result.objective_usd - best) > 1e-9 * max(1.0, abs(best)):
+        raise PlannerError(
+            f"the MILP ({result.solver}: {result.status}) found {result.objective_usd}, the enumeration {best}: "
+            "a solver fault, please report it; `--solver enumerate` gives the exact answer"
+        )
+    return Proof(
+        method="MILP, equal to the exact enumeration", status="optimal", solver=result.solver,
+        objective_usd=Decimal(repr(result.objective_usd)), bound_usd=Decimal(repr(result.bound_usd)),
+        gap_ratio=max(0.0, result.gap), candidates=len(made.all_bits()), offers=context.offer_set.offers.n_rows,
+        shapes=made.shapes.n_rows, seconds=time.perf_counter() - begin, near_ties=choice.near_ties,
+    )  # fmt: skip

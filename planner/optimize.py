@@ -1,0 +1,218 @@
+"""`planner optimize`: from a workload and a catalog to the plan. Every step is a function a notebook can call."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from catalogs.store import load_catalog
+from catalogs.tariffs import load_tariffs
+from planner.assemble import assemble_plan, infeasible_plan
+from planner.assumptions import load_assumptions
+from planner.choose import choose
+from planner.context import Context
+from planner.errors import CatalogError
+from planner.explain import find_relaxations
+from planner.offers import gather_offers
+from planner.plan import Plan, Proof, Sensitivity
+from planner.pricing import total_usd
+from planner.resolve import resolve_job
+from planner.search import Found, coarse_node_counts, estimate_all, search_job
+from planner.summary import lines_of, summarize
+from planner.warnings import price_age_days
+from planner.workload.resolve import resolve_times
+from planner.workload.tasks import expand_task
+
+if TYPE_CHECKING:
+    from catalogs.store import Catalog
+    from planner.choose import Choice
+    from planner.workload.load import LoadedWorkload
+    from planner.workload.schema import Workload
+
+
+@dataclass(frozen=True)
+class Options:
+    """Flags of `planner optimize` that are not part of the workload.
+
+    Attributes:
+        now: the moment planned at (`--as-of`, default the present).
+        solver: `enumerate`, or `milp` for the same question through a MILP backend.
+        backend: MILP backend name.
+        gap: relative gap at which a MILP may stop.
+        time_limit_s: most seconds of solving.
+        max_age_days: refuse prices of a provider whose newest is older; None = never.
+    """
+
+    now: datetime
+    solver: str = "enumerate"
+    backend: str = "scipy"
+    gap: float = 1e-3
+    time_limit_s: float = 30.0
+    max_age_days: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """A plan with the run behind it, for `--why-not` and notebooks."""
+
+    plan: Plan
+    context: Context
+    found: Found | None
+
+
+def build_context(loaded: LoadedWorkload, workload: Workload, catalog: Catalog, now: datetime) -> Context:
+    """Gather job, offers, tariffs, assumptions and dates of one workload.
+
+    Raises:
+        InputError: the workload names something unknown.
+    """
+    times = resolve_times(workload, now)
+    tariffs = load_tariffs()
+    job = resolve_job(workload, now.date())
+    offer_set = gather_offers(catalog, workload, tariffs, str(loaded.path.parent), now.date())
+    return Context(
+        workload=workload,
+        sha256=loaded.sha256,
+        job=job,
+        catalog=catalog,
+        offer_set=offer_set,
+        tariffs=tariffs,
+        assumptions=load_assumptions(workload.assumptions),
+        now=now,
+        start=times.start,
+        deadline=times.deadline,
+    )
+
+
+def optimize(loaded: LoadedWorkload, options: Options, *, catalog_dir: Path | None = None) -> Answer:
+    """Find the plan of a workload.
+
+    Args:
+        loaded: the workload file.
+        options: flags.
+        catalog_dir: snapshot directory, default the bundled one.
+
+    Raises:
+        InputError: the workload is wrong in a way only the catalog can tell.
+        CatalogError: the catalog cannot be used.
+    """
+    catalog = load_catalog(catalog_dir)
+    check_age(catalog, options)
+    variants = expand_task(loaded.workload)
+    if not variants:
+        return _plan_one(loaded, loaded.workload, catalog, options)
+    answers = [(variant, _plan_one(loaded, variant.workload, catalog, options)) for variant in variants]
+    chosen = next(answer for variant, answer in answers if variant.chosen)
+    sensitivity = tuple(
+        Sensitivity(variant.name, variant.note, None if not answer.plan.lines else _brief(answer))
+        for variant, answer in answers
+    )
+    own = next(variant for variant in variants if variant.chosen)
+    noted = tuple(_assumption(item) for item in own.assumptions)
+    named = {item.key for item in noted}
+    rest = tuple(item for item in chosen.plan.assumptions if item.key not in named)
+    plan = replace(chosen.plan, sensitivity=sensitivity, confidence="low", assumptions=(*noted, *rest))
+    return replace(chosen, plan=plan)
+
+
+def check_age(catalog: Catalog, options: Options) -> None:
+    """Refuse a catalog whose prices are older than `options.max_age_days`.
+
+    Raises:
+        CatalogError: names the stale providers and their newest price.
+    """
+    if options.max_age_days is None:
+        return
+    today = options.now.date()
+    ages = {m.provider: (price_age_days(m.newest_as_of, today), m.newest_as_of) for m in catalog.manifests}
+    stale = [
+        f"{name} ({day})" for name, (age, day) in ages.items() if age is None or age > options.max_age_days
+    ]
+    if stale:
+        raise CatalogError(
+            f"prices older than {options.max_age_days} days: {', '.join(stale)}; raise --max-age or import newer prices"
+        )
+
+
+def _plan_one(loaded: LoadedWorkload, workload: Workload, catalog: Catalog, options: Options) -> Answer:
+    context = build_context(loaded, workload, catalog, options.now)
+    if workload.kind == "fleet":
+        from planner.fleet import plan_fleet
+
+        return Answer(plan_fleet(context, options), context, None)
+    begin = time.perf_counter()
+    context, found = _search(context)
+    choice = choose(context, found.candidates, workload.preferences.objective)
+    if choice is None:
+        return _explain_empty(context, found, begin)
+    if options.solver == "milp":
+        from planner.milp import choose_by_milp
+
+        proof = choose_by_milp(context, found, choice, options, begin)
+    else:
+        proof = _enumeration_proof(context, found, choice, time.perf_counter() - begin)
+    plan = assemble_plan(context, found, choice, proof)
+    from planner.verify import verify_plan
+
+    faults = verify_plan(plan.to_dict(), workload, context.offer_set.offers)
+    if faults:
+        raise AssertionError("the plan fails its own verification: " + "; ".join(faults))
+    return Answer(replace(plan, proof=replace(proof, verified=True)), context, found)
+
+
+def _search(context: Context, max_nodes: int | None = None) -> tuple[Context, Found]:
+    """Estimate shapes, size the checkpoint from the model where the workload does not give it, then search."""
+    counts = coarse_node_counts(max_nodes or context.workload.constraints.max_nodes)
+    shapes = estimate_all(context, counts)
+    if not context.job.checkpoint_gib:
+        size = float(shapes["checkpoint_gib"][0])
+        context = replace(context, job=replace(context.job, checkpoint_gib=size))
+    return context, search_job(context, shapes, counts)
+
+
+def _explain_empty(context: Context, found: Found, begin: float) -> Answer:
+    """When nothing fits, look beyond the node limit too, so that the smallest relaxation may be more nodes."""
+    if context.workload.constraints.max_nodes < 128:
+        context, found = _search(context, max_nodes=128)
+    relaxations = find_relaxations(context, found)
+    plan = infeasible_plan(context, found, relaxations, time.perf_counter() - begin)
+    return Answer(plan, context, found)
+
+
+def _enumeration_proof(context: Context, found: Found, choice: Choice, seconds: float) -> Proof:
+    made = found.candidates
+    cost = total_usd(lines_of(context, made, choice.winner))
+    counts = found.node_counts
+    note = f"node counts {counts[0]}..{counts[-1]} ({len(counts)} sizes for all hardware"
+    note += f", every size for the {found.refined_hardware} leading)" if found.refined_hardware else ")"
+    return Proof(
+        method="exact enumeration", status="optimal", solver="none", objective_usd=cost, bound_usd=cost, gap_ratio=0.0,
+        candidates=len(made.all_bits()), offers=context.offer_set.offers.n_rows, shapes=made.shapes.n_rows,
+        seconds=seconds, near_ties=choice.near_ties, note=note,
+    )  # fmt: skip
+
+
+def _brief(answer: Answer) -> object:
+    assert answer.found is not None
+    choice = choose(answer.context, answer.found.candidates, answer.context.workload.preferences.objective)
+    assert choice is not None
+    return summarize(answer.context, answer.found.candidates, choice.winner, None)
+
+
+def _assumption(item: object) -> object:
+    from planner.plan import Assumption
+    from planner.workload.resolve import Assumed
+
+    assert isinstance(item, Assumed)
+    return Assumption(item.key, item.value, item.unit, item.origin, item.note)
+
+
+def utc_now() -> datetime:
+    """The present moment in UTC, to the minute."""
+    return datetime.now(UTC).replace(second=0, microsecond=0)
+
+
+__all__ = ["Answer", "Options", "build_context", "optimize", "utc_now"]

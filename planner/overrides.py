@@ -1,0 +1,24 @@
+"""Command-line flags that replace a value of the workload file."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from planner.workload.load import LoadedWorkload
+
+
+def override(
+    loaded: LoadedWorkload, *, max_results: int | None = None, objective: str | None = None,
+    allow_flagged: bool = False, allow_derived: bool = False,
+) -> LoadedWorkload:  # fmt: skip
+    """Return the workload with flags of the command line put over it; what is None or False stays the file's."""
+    workload = loaded.workload
+    wishes: dict[str, Any] = {"max_results": max_results, "objective": objective}
+    preferences = workload.preferences.model_copy(update={k: v for k, v in wishes.items() if v is not None})
+    flags = {"allow_flagged": allow_flagged, "allow_derived": allow_derived}
+    limits = workload.constraints.model_copy(update={k: True for k, v in flags.items() if v})
+    return replace(
+        loaded, workload=workload.model_copy(update={"preferences": preferences, "constraints": limits})
+    )

@@ -1,0 +1,107 @@
+"""Search of one synchronous job: shapes from the performance model, all candidates, then the leaders at every node count.
+
+First a list of node counts that grows in steps for all hardware; then, for the hardware of the leading candidates, every
+node count in between. The set considered is stated in the plan's proof.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.candidates import Candidates, build_candidates, concat_candidates
+from planner.offers import mark_offers
+from planner.performance.search import estimate_shapes
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+
+    from catalogs.table import Table
+    from planner.context import Context
+
+    IntArray = npt.NDArray[np.int64]
+
+# Hardware whose best candidate is within this factor of the best one is searched at every node count.
+LEADER_RATIO = 1.3
+MAX_LEADERS = 12
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """All candidates and the filter bits of the offers."""
+
+    candidates: Candidates
+    offer_bits: IntArray
+    node_counts: tuple[int, ...]
+    refined_hardware: int
+
+
+def coarse_node_counts(limit: int) -> tuple[int, ...]:
+    """Node counts for all hardware: 1..8, then steps of about an eighth of the size, and `limit` itself."""
+    counts = list(range(1, min(limit, 8) + 1))
+    step = 2
+    while counts[-1] + step <= limit:
+        counts.append(counts[-1] + step)
+        if counts[-1] >= 8 * step:
+            step *= 2
+    return tuple(dict.fromkeys([*counts, limit]))
+
+
+def estimate_all(context: Context, counts: Sequence[int]) -> Table:
+    """Shapes of all hardware at the node counts given."""
+    return _shapes(context, np.arange(context.offer_set.hardware.n_rows), counts)
+
+
+def search_job(context: Context, shapes: Table, counts: Sequence[int]) -> Found:
+    """Build all candidates of the job.
+
+    Args:
+        context: the planning run.
+        shapes: output of `estimate_all` for `counts`.
+        counts: node counts looked at for all hardware, ascending; the last is the limit.
+    """
+    limits = context.workload.constraints
+    offer_bits = mark_offers(context.offer_set, limits, allow_flagged=limits.allow_flagged)
+    first = build_candidates(context, offer_bits, shapes)
+    leaders = _leaders(context, first)
+    between = sorted(set(range(1, counts[-1] + 1)) - set(counts))
+    if not len(leaders) or not between:
+        return Found(first, offer_bits, tuple(counts), 0)
+    offers = np.flatnonzero(np.isin(_hardware_of_offer(context), leaders) & (offer_bits == 0))
+    second = build_candidates(context, offer_bits, _shapes(context, leaders, between), offers)
+    return Found(concat_candidates([first, second]), offer_bits, tuple(counts), len(leaders))
+
+
+def _hardware_of_offer(context: Context) -> IntArray:
+    return context.offer_set.hardware_of_type[context.offer_set.type_of_offer]
+
+
+def _shapes(context: Context, hardware: IntArray, counts: Sequence[int]) -> Table:
+    """Estimate shapes of some hardware rows; `hardware_row` of the result refers to the whole hardware table."""
+    job = context.job
+    rows = context.offer_set.hardware.take(hardware)
+    shapes = estimate_shapes(job.model, job.training, rows, counts)
+    return shapes.with_columns(hardware_row=hardware[shapes["hardware_row"]])
+
+
+def estimate_for(context: Context, offers: IntArray, counts: Sequence[int]) -> Table:
+    """Shapes of the hardware of some offers at the node counts given."""
+    return _shapes(context, np.unique(_hardware_of_offer(context)[offers]), counts)
+
+
+def _leaders(context: Context, candidates: Candidates) -> IntArray:
+    """Hardware rows of the cheapest (or fastest) candidates, best first."""
+    feasible = np.flatnonzero(candidates.bits == 0)
+    if not len(feasible):
+        return np.zeros(0, dtype=np.int64)
+    by_cost = context.workload.preferences.objective == "cost"
+    value = (candidates.cost_usd if by_cost else candidates.hours)[feasible]
+    hardware = _hardware_of_offer(context)[candidates.offer[feasible]]
+    best = np.full(context.offer_set.hardware.n_rows, np.inf)
+    np.minimum.at(best, hardware, value)
+    order = np.argsort(best, kind="stable")[:MAX_LEADERS]
+    return order[best[order] <= best[order[0]] * LEADER_RATIO]

@@ -1,0 +1,126 @@
+"""Candidates in brief: alternatives, baseline and savings."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.candidates import build_candidates
+from planner.choose import best_where
+from planner.plan import CostLine, Savings, Summary
+from planner.pricing import total_usd
+
+if TYPE_CHECKING:
+    from planner.candidates import Candidates
+    from planner.context import Context
+    from planner.search import Found
+
+
+def lines_of(context: Context, candidates: Candidates, at: int) -> list[CostLine]:
+    """Return the cost lines of candidate `at` in Decimal."""
+    return context.costs.lines(
+        int(candidates.offer[at]),
+        float(candidates.instance_hours[at]),
+        float(candidates.dataset_gib_months[at]),
+        float(candidates.checkpoint_gib_months[at]),
+        int(candidates.nodes[at]),
+    )
+
+
+def summarize(
+    context: Context, candidates: Candidates, at: int, reference: int | None, label: str = ""
+) -> Summary:
+    """Describe candidate `at`, with differences to candidate `reference` of the same set (0 without one)."""
+    row, nodes = int(candidates.offer[at]), int(candidates.nodes[at])
+    offers, types = context.offer_set.offers, context.offer_set.types
+    kind = int(context.offer_set.type_of_offer[row])
+    cost = total_usd(lines_of(context, candidates, at))
+    base = cost if reference is None else total_usd(lines_of(context, candidates, reference))
+    hours = float(candidates.hours[at])
+    known = {
+        name: str(offers[name][row])
+        for name in ("provider", "region", "zone", "instance_type", "purchase_option")
+    }
+    flags = [flag for flag in str(offers["flags"][row]).split(";") if flag]
+    if offers["basis"][row] == "derived" and "derived" not in flags:
+        flags.append("derived")
+    return Summary(
+        label=label,
+        **known,
+        accelerator=str(types["accelerator"][kind]),
+        accelerators=nodes * float(types["accelerator_count"][kind]),
+        option_variant=str(offers["option_variant"][row]),
+        nodes=nodes,
+        hours=hours,
+        cost_usd=cost,
+        delta_cost_usd=cost - base,
+        delta_hours=0.0 if reference is None else hours - float(candidates.hours[reference]),
+        price_as_of=str(offers["as_of"][row]),
+        flags=tuple(flags),
+    )
+
+
+def describe(summary: Summary) -> str:
+    """Name a candidate in one line: nodes, type, purchase option, place."""
+    return (
+        f"{summary.nodes} x {summary.instance_type} {summary.purchase_option} in {summary.provider}/{summary.region}"
+    )
+
+
+def find_savings(context: Context, found: Found, winner: int) -> Savings:
+    """Compare with the user's present cluster, or the cheapest feasible on-demand candidate."""
+    candidates = found.candidates
+    cost = total_usd(lines_of(context, candidates, winner))
+    if context.workload.baseline is not None:
+        return _present_cluster(context, found, winner, cost)
+    on_demand = context.offer_set.offers.equals("purchase_option", "on_demand")
+    mask = (candidates.bits == 0) & on_demand[candidates.offer]
+    best = best_where(context, candidates, mask, context.workload.preferences.objective)
+    if best is None:
+        return Savings(None, None, None, "no on-demand candidate satisfies the same constraints")
+    return _savings(
+        summarize(context, candidates, best, winner), cost, "cheapest feasible on-demand candidate"
+    )
+
+
+def _savings(baseline: Summary, cost: Decimal, note: str) -> Savings:
+    saved = baseline.cost_usd - cost
+    ratio = float(saved / baseline.cost_usd) if baseline.cost_usd else 0.0
+    return Savings(baseline, saved, ratio, note)
+
+
+def _present_cluster(context: Context, found: Found, winner: int, cost: Decimal) -> Savings:
+    baseline = context.workload.baseline
+    assert baseline is not None
+    offers = context.offer_set.offers
+    hit = np.ones(offers.n_rows, dtype=np.bool_)
+    for name in ("provider", "region", "instance_type", "purchase_option"):
+        hit &= offers.equals(name, getattr(baseline, name))
+    rows = np.flatnonzero(hit & np.isnan(context.offer_set.owned_share))
+    named = f"{baseline.nodes} x {baseline.instance_type} {baseline.purchase_option}"
+    where = f"{baseline.provider}/{baseline.region}"
+    if not len(rows):
+        return Savings(None, None, None, f"baseline {named} in {where}: not in the catalog")
+    from planner.search import estimate_for
+
+    shapes = estimate_for(context, rows, (baseline.nodes,))
+    made = build_candidates(context, found.offer_bits, shapes, rows)
+    if not len(made.offer):
+        return Savings(None, None, None, f"baseline {named} in {where}: the job does not fit on it")
+    at = int(np.argmin(made.cost_usd))
+    summary = summarize(context, made, at, None)
+    note = "the user's present cluster"
+    if baseline.price_per_hour_usd is not None:
+        billed = Decimal(repr(round(float(made.instance_hours[at]), 9)))
+        lines = lines_of(context, made, at)
+        owed = total_usd(lines) - lines[0].amount_usd + billed * baseline.price_per_hour_usd
+        summary = replace(summary, cost_usd=owed)
+        note += f" at {baseline.price_per_hour_usd} USD per instance-hour"
+    if made.bits[at]:
+        note += " (does not satisfy all constraints)"
+    reference = float(found.candidates.hours[winner])
+    summary = replace(summary, delta_cost_usd=summary.cost_usd - cost, delta_hours=summary.hours - reference)
+    return _savings(summary, cost, note)

@@ -1,0 +1,119 @@
+"""What the hours of a chosen candidate are made of, and its risk."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.plan import Performance, Risk, TimePart
+from planner.running import spot_outcome_of, steady_hours
+from planner.timing import Z80
+
+if TYPE_CHECKING:
+    from planner.candidates import Candidates
+    from planner.context import Context
+
+BREAKDOWN = (
+    "compute_s", "memory_bound_s", "tp_comm_s", "pp_comm_s", "bubble_s", "dp_comm_s", "optimizer_s",
+    "data_loading_s", "fixed_s",
+)  # fmt: skip
+
+
+def timeline_of(context: Context, candidates: Candidates, at: int) -> tuple[TimePart, ...]:
+    """Split the expected elapsed hours of candidate `at`; the parts add up to them."""
+    assume, job = context.assumptions, context.job
+    nodes = float(candidates.nodes[at])
+    work, write = float(candidates.work_hours[at]), float(candidates.write_hours[at])
+    steps = work / (1.0 + assume.evaluation_share_ratio)
+    checkpoints = work * write / float(candidates.interval_hours[at])
+    spot = bool(context.is_spot[candidates.offer[at]])
+    acquire = 0.0 if spot else assume.on_demand_acquire_s / 3600.0
+    provision = assume.provision_s / 3600.0 + acquire
+    export = write + assume.export_s / 3600.0
+    pull, warm = assume.image_pull_s / 3600.0, assume.compile_warmup_s / 3600.0
+    to_nodes = float(candidates.fixed_hours[at]) - export - pull - warm
+    staging = float(candidates.waiting_hours[at]) - provision
+    rest = (
+        float(candidates.hours[at] - candidates.waiting_hours[at] - candidates.fixed_hours[at])
+        - work
+        - checkpoints
+    )
+    interval = float(candidates.interval_hours[at])
+    parts = [
+        TimePart(
+            "data into the region",
+            staging,
+            "default",
+            f"from {job.location or 'your site'}, before the cluster starts",
+        ),
+        TimePart("provisioning", provision, "default", "not billed"),
+        TimePart("image pull", pull, "default"),
+        TimePart("data to the nodes", to_nodes, "default", f"{nodes:.0f} nodes read in parallel"),
+        TimePart("compile and warm-up", warm, "default"),
+        TimePart("training steps", steps, "model", f"{job.total_steps:,.0f} steps"),
+        TimePart("evaluation", work - steps, "default"),
+        TimePart(
+            "checkpoints",
+            checkpoints,
+            "model",
+            f"{job.checkpoint_gib:,.1f} GiB every {interval * 60:,.0f} min",
+        ),
+        TimePart("interruptions", rest, "derived", "waiting, restarts and lost work"),
+        TimePart("final export", export, "default"),
+    ]
+    return tuple(part for part in parts if part.hours > 1e-9)
+
+
+def performance_of(context: Context, candidates: Candidates, at: int) -> Performance:
+    """Predicted speed and memory of candidate `at`, with the 80 % interval."""
+    row = candidates.shapes.row(int(candidates.shape[at]))
+    units = context.job.units_per_step
+    return Performance(
+        unit=context.job.unit,
+        throughput_per_s=units / row["step_time_s"],
+        throughput_low_per_s=units / row["step_time_high_s"],
+        throughput_high_per_s=units / row["step_time_low_s"],
+        step_time_s=row["step_time_s"],
+        mfu=row["mfu"],
+        memory_needed_gib=row["memory_needed_gib"],
+        memory_available_gib=row["memory_available_gib"],
+        limited_by=row["limited_by"],
+        breakdown_s={name.removesuffix("_s"): row[name] for name in BREAKDOWN if name in row},
+    )
+
+
+def risk_of(context: Context, candidates: Candidates, at: int, expected_usd: Decimal) -> Risk:
+    """Interruptions, lost work and the worst case (90th percentile of interruptions at the slow end of the model)."""
+    one = np.asarray([at])
+    rows, nodes = candidates.offer[one], candidates.nodes[one]
+    work, write, interval = (
+        candidates.work_hours[one],
+        candidates.write_hours[one],
+        candidates.interval_hours[one],
+    )
+    slow = work * np.exp(candidates.sigma[one] * Z80)
+    spot = bool(context.is_spot[rows[0]])
+    if spot:
+        outcome = spot_outcome_of(context, rows, nodes, slow, write, interval, np.asarray([np.inf]))
+        elapsed = outcome.elapsed_p90_hours
+        paid = outcome.expected_paid_hours * np.maximum(elapsed / outcome.expected_elapsed_hours, 1.0)
+        prior = context.risk.priors[int(context.risk.prior_of_offer[rows[0]])]
+        basis = f"{prior.basis}: {prior.source} ({prior.as_of})"
+    else:
+        elapsed = paid = steady_hours(context, nodes, slow, write, interval)
+        basis = "capacity is not taken back; machine failures and the spread of the step-time prediction only"
+    worst_hours = candidates.waiting_hours[one] + candidates.fixed_hours[one] + elapsed
+    worst = context.costs.evaluate(rows, nodes, candidates.fixed_hours[one] + paid, worst_hours)
+    p_meet = float(candidates.p_meet[at])
+    return Risk(
+        p_meet_deadline=None if np.isnan(p_meet) else p_meet,
+        expected_interruptions=float(candidates.interruptions[at]),
+        expected_lost_hours=float(candidates.lost_hours[at]),
+        expected_hours=float(candidates.hours[at]),
+        worst_hours=float(worst_hours[0]),
+        expected_cost_usd=expected_usd,
+        worst_cost_usd=max(Decimal(repr(round(float(worst.cost_usd[0]), 6))), expected_usd),
+        basis=basis,
+    )

@@ -1,0 +1,51 @@
+"""What a reader must know before spending money on the plan."""
+
+from __future__ import annotations
+
+from datetime import date
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from planner.context import Context
+    from planner.plan import PlanLine, Risk
+
+OLD_PRICE_DAYS = 90
+
+
+def plan_warnings(context: Context, lines: Sequence[PlanLine], risk: Risk | None) -> tuple[str, ...]:
+    """Collect warnings about prices, risk and budget of the chosen lines."""
+    out = list(context.offer_set.notes)
+    for line in lines:
+        age = price_age_days(line.price_as_of, context.now.date())
+        if line.price_basis == "derived":
+            out.append(
+                f"the {line.purchase_option} price of {line.instance_type} is derived, not quoted ({age} days old)"
+            )
+        elif age is not None and age > OLD_PRICE_DAYS:
+            out.append(f"the price of {line.instance_type} is {age} days old ({line.price_as_of})")
+        for cost in line.costs:
+            if "unknown_transfer_price" in cost.flags:
+                out.append(f"{cost.label}: price unknown, the dearest known internet egress is assumed")
+    budget = context.workload.constraints.budget_usd
+    if risk is not None and budget is not None and risk.worst_cost_usd > Decimal(budget):
+        out.append(
+            f"in the worst case the cost exceeds the budget: ${risk.worst_cost_usd:,.2f} > ${budget:,.2f}"
+        )
+    return tuple(dict.fromkeys(out))
+
+
+def price_age_days(as_of: str, today: date) -> int | None:
+    """Age of a price in days; a month counts from its first day, None for an unreadable date."""
+    parts = as_of.split("-")
+    try:
+        year, month, day = (
+            int(parts[0]),
+            int(parts[1]) if len(parts) > 1 else 1,
+            int(parts[2]) if len(parts) > 2 else 1,
+        )
+        return (today - date(year, month, day)).days
+    except ValueError:
+        return None
