@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
-import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -98,6 +96,11 @@ def _excerpt(line: str, place: Place) -> list[str]:
 
 
 def _cells(char: str) -> int:
+    """Return the terminal cells a character takes."""
+    if char.isascii():
+        return 1
+    import unicodedata
+
     if unicodedata.combining(char):
         return 0
     return 2 if unicodedata.east_asian_width(char) in "WF" else 1
@@ -116,6 +119,8 @@ def format_path(path: Path) -> str:
 
 def near(word: str, known: Iterable[str]) -> str:
     """Return the known word nearest to `word`, or "" when none is near."""
+    import difflib  # only wrong input needs it, and it is slow to import
+
     table = {name.lower().replace("-", "_"): name for name in known}
     found = difflib.get_close_matches(word.lower().replace("-", "_"), table, n=1, cutoff=0.6)
     return table[found[0]] if found else ""

@@ -13,7 +13,6 @@ from pydantic import ValidationError
 from planner.errors import InputError
 from planner.workload.checks import find_faults
 from planner.workload.faults import Fault, Source
-from planner.workload.messages import pydantic_faults
 from planner.workload.schema import Workload
 from planner.workload.yaml12 import YamlError, parse_yaml
 
@@ -149,6 +148,8 @@ def validate(data: dict[str, Any]) -> tuple[Workload | None, list[Fault]]:
     try:
         workload = Workload.model_validate(data, context={"checks": False})
     except ValidationError as error:
+        from planner.workload.messages import pydantic_faults
+
         details = error.errors(include_url=False)
         partial, invalid = _partial(data, details)
         return None, [*pydantic_faults(details), *find_faults(partial, invalid)]

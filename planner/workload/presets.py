@@ -49,8 +49,12 @@ class Preset:
 
 
 def _normal(name: str) -> str:
-    """Reduce a spelling to what tells models apart: not case, separators or an organisation in front."""
-    return re.sub(r"[^a-z0-9]", "", name.lower().rsplit("/", 1)[-1] if not _is_patch(name) else name.lower())
+    """Reduce a spelling to what tells models apart: not case, separators or an organisation in front.
+
+    A point between digits does tell them apart (opt-1.3b is not opt-13b) and stays.
+    """
+    word = name.lower() if _is_patch(name) else name.lower().rsplit("/", 1)[-1]
+    return re.sub(r"(?<![0-9])\.|\.(?![0-9])|[^a-z0-9.]", "", word)
 
 
 def _is_patch(name: str) -> bool:

@@ -12,10 +12,9 @@ from planner.workload.checks import end_moment, start_moment
 from planner.workload.faults import near
 from planner.workload.models import count_params, merge_model, missing_fields
 from planner.workload.presets import find_preset, preset_names
-from planner.workload.schema import Model
 
 if TYPE_CHECKING:
-    from planner.workload.schema import Data, Layout, Training, Workload
+    from planner.workload.schema import Data, Layout, Model, Training, Workload
 
 Origin = Literal["workload", "default", "derived"]
 # Token ids are stored in 2 bytes while they fit, else in 4 (the usual packed formats).
@@ -123,18 +122,12 @@ class ResolvedTimes:
     assumptions: tuple[Assumed, ...]
 
 
-def resolve_model(source: Model | Workload) -> ResolvedModel:
+def resolve_model(model: Model) -> ResolvedModel:
     """Complete a model from its preset and its explicit fields.
-
-    Args:
-        source: the model section, or a workload that has one.
 
     Raises:
         InputError: unknown preset, or a needed size is neither given nor known; names them.
     """
-    model = source if isinstance(source, Model) else source.model
-    if model is None:
-        raise InputError("the workload names a task: expand it to a model and a training first")
     preset = find_preset(model.preset) if model.preset is not None else None
     if model.preset is not None and preset is None:
         hint = near(model.preset, preset_names())
@@ -196,6 +189,7 @@ def resolve_training(workload: Workload, model: ResolvedModel | None = None) -> 
         raise InputError("the workload names a task: expand it to a model and a training first")
     model = model if model is not None else resolve_model(workload.model)
     text = model.family == "transformer"
+    runs = workload.fleet.runs if workload.fleet is not None else 1
     noted: list[Assumed] = []
     length = _sequence_length(training, model, noted) if text else 1
     samples = _total_samples(training, data, length, noted)
@@ -214,14 +208,14 @@ def resolve_training(workload: Workload, model: ResolvedModel | None = None) -> 
         sequence_length=length,
         global_batch=training.global_batch,
         bytes_per_sample=bytes_per_sample,
-        data_bytes=_data_bytes(data, samples, bytes_per_sample, noted),
+        data_bytes=_data_bytes(data, samples, runs, bytes_per_sample, noted),
         precision=training.precision,
         optimizer=training.optimizer,
         lora_rank=training.lora_rank if training.method == "lora" else None,
         stack=training.stack,
         layout=None if training.layout == "auto" else training.layout,
         decode_samples_per_s_per_core=data.decode_samples_per_s_per_core,
-        runs=workload.fleet.runs if workload.fleet is not None else 1,
+        runs=runs,
         assumptions=tuple(noted),
     )
 
@@ -286,13 +280,15 @@ def _bytes_per_sample(data: Data, model: ResolvedModel, length: int, noted: list
     return value
 
 
-def _data_bytes(data: Data, samples: int, bytes_per_sample: float | None, noted: list[Assumed]) -> int | None:
-    """Return the bytes of the set; without its size, no more samples than one run reads."""
+def _data_bytes(
+    data: Data, samples: int, runs: int, bytes_per_sample: float | None, noted: list[Assumed]
+) -> int | None:
+    """Return the bytes of the set; without its size, no more samples than all runs read (they may share)."""
     if data.size is not None:
         return data.size
     if bytes_per_sample is None:
         return None
-    in_set = min(data.samples or samples, samples)
+    in_set = samples if data.samples is None else min(data.samples, samples * runs)
     note = (
         "the set's samples x bytes per sample"
         if data.samples

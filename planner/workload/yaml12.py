@@ -1,8 +1,8 @@
 """YAML 1.2 (core schema) with places: every key and value knows its line and column.
 
 PyYAML reads YAML 1.1, where `no` is False, `1e12` is text, `010` is 8 and `72:00:00` is 259200. This reader
-takes only PyYAML's events (libyaml where present) and resolves scalars by the YAML 1.2 core schema itself. Building
-from events instead of recursion also bounds depth, aliases and size before memory is spent on them.
+takes only PyYAML's events (libyaml where present) and resolves scalars by the YAML 1.2 core schema itself.
+Building from events instead of recursion also bounds depth, aliases and size before memory is spent on them.
 """
 
 from __future__ import annotations
