@@ -41,7 +41,7 @@ def load_compiled(key: str, names: Sequence[str]) -> dict[str, Table] | None:
         names: tables to load.
     """
     try:
-        with np.load(_path(key), allow_pickle=False) as arrays:
+        with _path(key).open("rb") as file, np.load(file, allow_pickle=False) as arrays:
             layout = json.loads(arrays["layout"].tobytes())
             if layout["key"] != key:
                 return None

@@ -105,9 +105,11 @@ class Table(Mapping[str, Array]):
             TypeError: when the column is not text.
         """
         column = self._columns[name]
-        if not isinstance(column, Coded):
-            raise TypeError(f"column {name!r} is not text")
-        return column
+        if isinstance(column, Coded):
+            return column
+        if not len(column):
+            return Coded.encode(())  # an empty sequence says nothing of its type
+        raise TypeError(f"column {name!r} is not text")
 
     def number(self, name: str) -> npt.NDArray[np.float64]:
         """Return a column as float64; decimal texts are parsed once per distinct text, `""` is NaN."""

@@ -1,0 +1,25 @@
+"""The bundled catalog, loaded once, and small snapshots to break."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from catalogs.model import Catalog
+from catalogs.store import bundled_directory, load_catalog
+
+
+@pytest.fixture(scope="session")
+def bundled() -> Catalog:
+    """The snapshot shipped with the package."""
+    return load_catalog(bundled_directory(), cache=False)
+
+
+@pytest.fixture
+def snapshot(tmp_path: Path) -> Path:
+    """A copy of the smallest bundled provider that a test may damage."""
+    root = tmp_path / "snapshot"
+    shutil.copytree(bundled_directory() / "lambda", root / "lambda")
+    return root

@@ -1,0 +1,189 @@
+"""Loading snapshots: damage is named, caches may fail, writers may be killed."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from catalogs.cache import cache_directory
+from catalogs.errors import CatalogError
+from catalogs.model import Catalog
+from catalogs.store import bundled_directory, load_catalog, write_snapshot
+from catalogs.table import Table
+
+OFFERS = "lambda/offers.csv.gz"
+MANIFEST = "lambda/manifest.json"
+
+
+def same(one: Table, other: Table) -> bool:
+    return list(one) == list(other) and all(
+        str(one[name].tolist()) == str(other[name].tolist()) for name in one
+    )
+
+
+def edit_manifest(root: Path, **changes: object) -> None:
+    path = root / MANIFEST
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+
+
+def rewrite_offers(root: Path, data: bytes) -> None:
+    """Replace the offers and make the manifest agree, as somebody who edits by hand may."""
+    (root / OFFERS).write_bytes(data)
+    files = json.loads((root / MANIFEST).read_text())["files"]
+    edit_manifest(root, files={**files, "offers.csv.gz": hashlib.sha256(data).hexdigest()})
+
+
+def test_a_cached_load_gives_the_same_tables(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bundled: Catalog
+) -> None:
+    monkeypatch.setenv("PLANNER_CACHE_DIR", str(tmp_path))
+    load_catalog(bundled_directory())
+    assert list(tmp_path.glob("catalog-*.npz"))
+    cached = load_catalog(bundled_directory())
+    for name in ("offers", "instance_types"):
+        assert same(getattr(cached, name), getattr(bundled, name))
+
+
+@pytest.mark.parametrize("damage", [b"", b"PK\x03\x04nonsense", b"not a zip"])
+def test_a_damaged_cache_is_ignored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, snapshot: Path, damage: bytes
+) -> None:
+    monkeypatch.setenv("PLANNER_CACHE_DIR", str(tmp_path / "cache"))
+    load_catalog(snapshot)
+    (copy,) = (tmp_path / "cache").glob("*.npz")
+    copy.write_bytes(damage)
+    assert load_catalog(snapshot).offers.n_rows == 391
+
+
+def test_a_cache_that_is_a_file_is_ignored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, snapshot: Path
+) -> None:
+    (tmp_path / "cache").write_text("in the way")
+    monkeypatch.setenv("PLANNER_CACHE_DIR", str(tmp_path / "cache"))
+    assert load_catalog(snapshot).offers.n_rows == 391
+
+
+def test_a_read_only_cache_is_ignored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, snapshot: Path
+) -> None:
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    cache.chmod(stat.S_IRUSR | stat.S_IXUSR)
+    monkeypatch.setenv("PLANNER_CACHE_DIR", str(cache))
+    try:
+        assert load_catalog(snapshot).offers.n_rows == 391
+        if os.geteuid() != 0:
+            assert not list(cache.iterdir())
+    finally:
+        cache.chmod(stat.S_IRWXU)
+
+
+def test_the_cache_directory_has_a_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PLANNER_CACHE_DIR")
+    assert cache_directory().name == "ml-training-planner"
+
+
+def test_a_cut_file_is_named(snapshot: Path) -> None:
+    path = snapshot / OFFERS
+    path.write_bytes(path.read_bytes()[:-40])
+    with pytest.raises(
+        CatalogError, match=r"offers\.csv\.gz was changed or cut short.*planner catalog import"
+    ):
+        load_catalog(snapshot, cache=False)
+
+
+def test_a_cut_file_whose_hash_was_renewed_is_named(snapshot: Path) -> None:
+    rewrite_offers(snapshot, (snapshot / OFFERS).read_bytes()[:-40])
+    with pytest.raises(CatalogError, match=r"cannot read .*offers\.csv\.gz"):
+        load_catalog(snapshot, cache=False)
+
+
+def test_an_edited_price_is_refused(snapshot: Path) -> None:
+    path = snapshot / OFFERS
+    text = gzip.decompress(path.read_bytes()).replace(b"0.75", b"0.01")
+    path.write_bytes(gzip.compress(text))
+    with pytest.raises(CatalogError, match="was changed"):
+        load_catalog(snapshot, cache=False)
+
+
+def test_a_number_that_is_none_is_named_with_its_row(snapshot: Path) -> None:
+    lines = gzip.decompress((snapshot / OFFERS).read_bytes()).decode().splitlines()
+    cells = lines[1].split(",")
+    cells[9] = "many"
+    rewrite_offers(snapshot, gzip.compress("\n".join([lines[0], ",".join(cells), *lines[2:]]).encode()))
+    with pytest.raises(CatalogError, match=r"row 2, column term_hours: 'many' is not a number"):
+        load_catalog(snapshot, cache=False)
+
+
+def test_a_row_with_too_few_cells_is_named(snapshot: Path) -> None:
+    lines = gzip.decompress((snapshot / OFFERS).read_bytes()).decode().splitlines()
+    rewrite_offers(snapshot, gzip.compress("\n".join([lines[0], "lambda,us-east-1"]).encode()))
+    with pytest.raises(CatalogError, match="row 2 has 2 cells, expected 16"):
+        load_catalog(snapshot, cache=False)
+
+
+def test_a_missing_column_is_named(snapshot: Path) -> None:
+    text = gzip.decompress((snapshot / OFFERS).read_bytes()).decode().replace("price_per_hour", "price", 1)
+    rewrite_offers(snapshot, gzip.compress(text.encode()))
+    with pytest.raises(CatalogError, match="missing price_per_hour; unexpected price"):
+        load_catalog(snapshot, cache=False)
+
+
+def test_a_missing_manifest_is_named(snapshot: Path) -> None:
+    (snapshot / MANIFEST).unlink()
+    with pytest.raises(CatalogError, match=r"cannot read .*manifest\.json: No such file"):
+        load_catalog(snapshot, cache=False)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '"x"', "{}", '{"files": 3}'])
+def test_a_manifest_that_is_none_is_named(snapshot: Path, text: str) -> None:
+    (snapshot / MANIFEST).write_text(text)
+    with pytest.raises(CatalogError, match=r"manifest\.json"):
+        load_catalog(snapshot, cache=False)
+
+
+def test_a_newer_schema_says_update(snapshot: Path) -> None:
+    edit_manifest(snapshot, schema_version=99)
+    with pytest.raises(CatalogError, match=r"schema version 99.*update the planner"):
+        load_catalog(snapshot, cache=False)
+
+
+def test_an_empty_or_missing_directory_is_named(tmp_path: Path) -> None:
+    with pytest.raises(CatalogError, match="no provider in the catalog directory"):
+        load_catalog(tmp_path)
+    with pytest.raises(CatalogError, match=r"cannot read the catalog directory .*nowhere"):
+        load_catalog(tmp_path / "nowhere")
+
+
+def test_the_environment_chooses_the_directory(snapshot: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PLANNER_CATALOG_DIR", str(snapshot.parent))
+    assert [m.provider for m in load_catalog(cache=False).manifests] == ["lambda"]
+
+
+def test_a_writer_killed_between_its_renames_leaves_the_old_snapshot(snapshot: Path) -> None:
+    (snapshot / "lambda").rename(snapshot / ".old-lambda")
+    (snapshot / ".new-lambda-1").mkdir()
+    assert load_catalog(snapshot, cache=False).offers.n_rows == 391
+
+
+def test_a_half_written_snapshot_is_not_seen(snapshot: Path) -> None:
+    (snapshot / ".new-other-1").mkdir()
+    (snapshot / ".new-other-1" / "manifest.json").write_text("{")
+    assert load_catalog(snapshot, cache=False).offers.n_rows == 391
+
+
+def test_written_bytes_do_not_depend_on_row_order(tmp_path: Path, bundled: Catalog) -> None:
+    types = [{"provider": "x", "instance_type": name, "source": "s", "as_of": "2026-01"} for name in "ab"]
+    offers = [{"provider": "x", "region": name, "source": "s", "as_of": "2026-01"} for name in "cd"]
+    one = write_snapshot(tmp_path / "1", "x", types, offers)
+    other = write_snapshot(tmp_path / "2", "x", types[::-1], offers[::-1])
+    assert one == other
+    replaced = write_snapshot(tmp_path / "1", "x", types, offers[:1])
+    assert replaced.n_offers == 1
+    assert sorted(path.name for path in (tmp_path / "1").iterdir()) == ["x"]

@@ -1,0 +1,80 @@
+"""Laws of Table: what goes in comes out, in the order asked for."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from catalogs.table import Coded, Table
+
+texts = st.lists(st.text(max_size=4), max_size=30)
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> Table:
+    words = draw(texts)
+    one = st.floats(allow_nan=False, width=32)
+    numbers = draw(st.lists(one, min_size=len(words), max_size=len(words)))
+    return Table({"word": words, "number": np.asarray(numbers, dtype=np.float64)}, length=len(words))
+
+
+@given(texts)
+def test_coding_is_lossless(words: list[str]) -> None:
+    coded = Coded.encode(words)
+    assert list(coded.decode()) == words
+    assert len(set(coded.values)) == len(coded.values)
+
+
+@given(tables(), st.data())
+def test_take_keeps_rows_whole(table: Table, data: st.DataObject) -> None:
+    at = data.draw(st.lists(st.integers(0, table.n_rows - 1), max_size=10)) if table.n_rows else []
+    taken = table.take(np.asarray(at, dtype=np.int64))
+    assert taken.rows() == [table.row(i) for i in at]
+
+
+@given(tables())
+def test_stacking_parts_gives_the_whole(table: Table) -> None:
+    half = table.n_rows // 2
+    parts = [table.take(range(half)), table.take(range(half, table.n_rows))]
+    assert Table.concat(parts).rows() == table.rows()
+
+
+@given(tables(), st.text(max_size=4))
+def test_masks_agree_with_the_texts(table: Table, word: str) -> None:
+    assert list(table.equals("word", word)) == [text == word for text in table["word"]]
+
+
+@given(tables())
+def test_lookup_finds_the_same_key(table: Table) -> None:
+    distinct = Table({"word": sorted(set(table["word"]))}, length=len(set(table["word"])))
+    at = table.lookup(distinct, ("word",))
+    assert [distinct["word"][i] for i in at] == list(table["word"])
+
+
+def test_lookup_refuses_a_key_that_stands_twice() -> None:
+    with pytest.raises(ValueError, match="not unique"):
+        Table({"k": ["a"]}).lookup(Table({"k": ["a", "a"]}), ("k",))
+
+
+def test_missing_price_is_nan_not_zero() -> None:
+    numbers = Table({"price": ["1.5", ""]}).number("price")
+    assert numbers[0] == 1.5
+    assert np.isnan(numbers[1])
+
+
+def test_columns_cannot_be_changed() -> None:
+    table = Table({"n": np.asarray([1.0, 2.0])})
+    with pytest.raises(ValueError, match="read-only"):
+        table["n"][0] = 5.0
+
+
+def test_columns_of_different_length_are_refused() -> None:
+    with pytest.raises(ValueError, match="differ in length"):
+        Table({"a": ["x"], "b": ["x", "y"]})
+
+
+def test_to_frame_gives_the_same_rows() -> None:
+    table = Table({"a": ["x", "y"], "n": np.asarray([1.0, 2.0])})
+    assert table.to_frame().to_dict("records") == table.rows()
