@@ -87,12 +87,11 @@ def _duplicates(machines: list[Machine]) -> list[tuple[int, str]]:
             faults.append((machine.line, f"instance_type: {name!r} is listed on line {seen[key]} already"))
         seen.setdefault(key, machine.line)
         first = types.setdefault((provider, name), machine)
-        differing = [
-            name for name, field in FIELDS.items() if field.of_type and first.raw(name) != machine.raw(name)
-        ]
+        hardware = [at for at, rule in FIELDS.items() if rule.of_type]
+        differing = [at for at in hardware if first.raw(at) != machine.raw(at)]
         if differing:
             message = (
-                f"{differing[0]}: {key[2]!r} has another value on line {first.line}; one name, one machine"
+                f"{differing[0]}: {name!r} has another value on line {first.line}; one name, one machine"
             )
             faults.append((machine.line, message))
     return faults

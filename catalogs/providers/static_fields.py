@@ -69,7 +69,11 @@ FIELDS: Mapping[str, Field] = {
     "as_of": Field(),
     "note": Field(),
 }
+_CURRENCY = re.compile(r"[A-Z]{3}")
 OWNING_FIELDS = ("purchase_price_usd", "lifetime_years", "power_kw", "power_watts", "usd_per_kwh")
+
+_MONEY_FIELDS = {*OWNING_FIELDS, "price_per_hour", "currency", "cost_basis", "salvage_usd", "pue"}
+_MONEY_FIELDS |= {"hosting_usd_per_month", "utilisation_ratio"}
 
 
 @dataclass(frozen=True)
@@ -133,10 +137,26 @@ def check_machine(entry: Entry) -> tuple[Machine | None, Faults]:
     faults.extend(_required(entry, faults))
     faults.extend(_accelerator(entry, texts))
     faults.extend(_identifiers(entry, texts, numbers))
+    cost = None
+    if not {message.split(":")[0] for _, message in faults} & _MONEY_FIELDS:
+        cost, found = _cost(entry, texts, numbers)
+        faults.extend(found)
     if faults:
         return None, faults
-    cost, found = _cost(entry, texts, numbers)
-    return (None, found) if found else (Machine(entry.line, texts, numbers, cost), [])
+    _fill(texts, numbers)
+    return Machine(entry.line, texts, numbers, cost), []
+
+
+def _fill(texts: dict[str, str], numbers: dict[str, Decimal]) -> None:
+    """Fill what follows from other fields: the accelerator's nominal memory, the link of a single one."""
+    if "accelerator_memory_gib" not in numbers:
+        table = load_accelerators()
+        row = table["accelerator"].tolist().index(texts["accelerator"])
+        memory = float(table.number("memory_gib")[row])
+        if memory > 0:
+            numbers["accelerator_memory_gib"] = Decimal(repr(memory))
+    if numbers["accelerator_count"] == 1 and texts["intra_node"] == "unknown":
+        texts["intra_node"] = "single"
 
 
 def _number_fault(rule: Field, text: str) -> str:
@@ -189,6 +209,9 @@ def _identifiers(entry: Entry, texts: dict[str, str], numbers: dict[str, Decimal
     if provider and not _IDENTIFIER.fullmatch(provider):
         line = entry.values["provider"][1]
         faults.append((line, f"provider: {provider!r} is not a lower-case id such as onprem or my-cloud"))
+    if "currency" in texts and not _CURRENCY.fullmatch(texts["currency"]):
+        message = f"currency: {texts['currency']!r} is not a three-letter code such as USD or EUR"
+        faults.append((entry.values["currency"][1], message))
     nodes = numbers.get("nodes")
     if nodes is not None and nodes != nodes.to_integral_value():
         faults.append((entry.values["nodes"][1], f"nodes: {nodes} is not a whole number"))

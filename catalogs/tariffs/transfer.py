@@ -144,15 +144,13 @@ class TransferTable:
 
     def dearest(self) -> TierCurve:
         """See `Tariffs.dearest_internet_curve`; GiB are taken as they are, the larger unit of the two."""
-        general = [
-            row
-            for key, rows in self._rows.items()
-            if key[1] == "internet" and key[3] == "internet"
-            for row in rows
-        ]
-        worst = max(general, key=lambda values: Decimal(values[6]))
+        internet = [values for key, rows in self._rows.items() if key[1] == "internet" for values in rows]
+        worst = max(internet, key=lambda values: Decimal(values[6]))
         made = flat_curve(Decimal(worst[6]), "internet", worst[11], worst[12], "assumed")
-        return replace(made, note=f"price not known: the dearest one known stands in ({worst[0]} {worst[2]})")
+        return replace(
+            made,
+            note=f"price not known: the dearest one known stands in ({worst[0]} {worst[2]} to {worst[3]})",
+        )
 
     def _first(self, provider: str, names: list[str], target: str) -> TierCurve | None:
         for name in names:

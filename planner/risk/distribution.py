@@ -70,7 +70,7 @@ def gamma_quantile(level: FloatArray, mean: FloatArray, variance: FloatArray) ->
 def lognormal_cdf(x: FloatArray, mean: FloatArray, variance: FloatArray) -> FloatArray:
     """Distribution function of a log-normal variable with `mean` and `variance`, elementwise."""
     square = np.log1p(np.maximum(variance / (mean * mean), 1e-12))
-    logs = np.log(np.maximum(x, 1e-300) / mean)
+    logs = np.log(np.maximum(x, 1e-300)) - np.log(mean)
     return np.where(x <= 0, 0.0, normal_cdf((logs + square / 2.0) / np.sqrt(square)))
 
 
