@@ -17,7 +17,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Hashable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
@@ -89,8 +89,8 @@ class Child:
                 self._inbox.put((stage, found))
                 if found is None:
                     return
-        except (OSError, ValueError):
-            pass
+        except (OSError, ValueError, MemoryError):
+            pass  # not a message of ours: told below
         code = self._process.wait()
         self._inbox.put(
             ("", RuntimeError(f"the solver process ended without an answer (exit status {code})"))
@@ -111,8 +111,10 @@ class Child:
 def main() -> None:
     """Run in the child: read one model, write a message per stage and a last one."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to answer
-    out = sys.stdout.buffer
-    sys.stdout = sys.stderr  # a solver that prints must not break the messages
+    # HiGHS prints to the C-level standard output now and then: the messages get a descriptor of their own.
+    out = os.fdopen(os.dup(1), "wb")
+    silence = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(silence, 1)
     content = _read_frame(sys.stdin.buffer)
     if content is None:
         return
@@ -154,7 +156,8 @@ def _pack(meta: dict[str, Any], **arrays: Any) -> bytes:
 def _encode_problem(problem: Milp, options: SolveOptions) -> bytes:
     blocks = [(block.name, block.start, block.stop) for block in problem.column_blocks]
     rows = [(block.name, block.start, block.stop) for block in problem.row_blocks]
-    plain = {key: value for key, value in asdict(options).items() if key != "start"}
+    plain = asdict(replace(options, start={}))
+    del plain["start"]
     start = feasible_start(problem, options.start)
     meta = {"name": problem.name, "columns": blocks, "rows": rows, "options": plain}
     arrays = {name: getattr(problem, name) for name in _ARRAYS}

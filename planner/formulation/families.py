@@ -15,14 +15,14 @@ from planner.formulation import (
     throughput,
 )
 
-# In order: `throughput` makes the total that shares refer to, `regions` the switches that `budget` counts.
+# In order: `throughput` makes the total that shares refer to, `regions` the switches that others use.
 FAMILIES: tuple[ModuleType, ...] = (
     throughput,
+    regions,
     memory,
     quota,
     capacity,
     spot_share,
-    regions,
     diversification,
     budget,
 )

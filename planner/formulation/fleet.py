@@ -10,21 +10,18 @@ restricted to the offers of least reduced cost (first plan), the full model (pro
 
 from __future__ import annotations
 
-import math
-import time
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from planner.formulation.families import FAMILIES
 from planner.formulation.fleet_greedy import greedy_fleet
-from planner.formulation.fleet_input import FleetInput, violations
+from planner.formulation.fleet_input import FleetInput, Ints, violations
 from planner.formulation.fleet_model import FleetModel, Prepared, Switch, Total, prepare
 from solvers.options import SolveOptions
 from solvers.problem import Milp, MilpBuilder
-from solvers.solution import Solution, Status, Termination, relative_gap
-from solvers.solve import solve
+from solvers.solution import Solution, Status, Termination
 
 __all__ = [
     "FleetInput",
@@ -75,12 +72,13 @@ class FleetResult:
         return bool(self.counts)
 
 
-def build_fleet(fleet: FleetInput, *, prepared: Prepared | None = None) -> Milp:
+def build_fleet(fleet: FleetInput, *, prepared: Prepared | None = None, links: Ints | None = None) -> Milp:
     """Build the model of `fleet`.
 
     Args:
         fleet: the question.
         prepared: its prepared form where the caller has one (a known cost cap tightens the model).
+        links: numbers of the kept offers whose own switch row is wanted (see `regions`).
 
     Returns:
         The model; columns carry the offers' keys (`Switch` for opened regions, `Total` for the throughput).
@@ -88,7 +86,7 @@ def build_fleet(fleet: FleetInput, *, prepared: Prepared | None = None) -> Milp:
     offers = prepared or prepare(fleet)
     builder = MilpBuilder("fleet")
     x = builder.add_columns("x", offers.keys, cost=offers.of("cost_usd"), upper=offers.upper, integer=True)
-    model = FleetModel(builder, offers, x)
+    model = FleetModel(builder, offers, x, np.zeros(0, dtype=np.int64) if links is None else links)
     for family in FAMILIES:
         family.add(model)
     return builder.build()
@@ -113,84 +111,6 @@ def solve_fleet(fleet: FleetInput, options: SolveOptions | None = None) -> Fleet
     Returns:
         The best fleet known with the best bound, within the time limit + 10 %.
     """
-    began = time.perf_counter()
-    options = options or SolveOptions()
-    first = prepare(fleet)
-    start = greedy_fleet(fleet, first)
-    cap = fleet.cost_of(fleet.units(start)) if start else math.inf
-    offers = prepare(fleet, cost_cap_usd=cap) if start else first
-    if not len(offers.keep):
-        seconds = time.perf_counter() - began
-        return _nothing_left(offers, time.perf_counter() - began)
-    problem = build_fleet(fleet, prepared=offers)
-    left = max(options.time_limit_s - (time.perf_counter() - began), 0.05)
-    point = _point(fleet, problem, start) if start else {}
-    solution = solve(problem, replace(options, time_limit_s=left, start=point))
-    return _result(fleet, offers, solution, start, time.perf_counter() - began)
+    from planner.formulation.fleet_search import search_fleet
 
-
-def _point(fleet: FleetInput, problem: Milp, counts: Mapping[Hashable, int]) -> dict[Hashable, float]:
-    """The fleet `counts` as a point of the model: workers, opened regions, total."""
-    units = fleet.units(counts)
-    known = set(problem.column_keys)
-    point: dict[Hashable, float] = {key: float(count) for key, count in counts.items() if key in known}
-    for region in np.unique(fleet.region[units > 0]):
-        if Switch(int(region)) in known:
-            point[Switch(int(region))] = 1.0
-    if Total() in known:
-        point[Total()] = float(units @ (fleet.throughput / fleet.required_throughput))
-    return point
-
-
-def _result(
-    fleet: FleetInput,
-    offers: Prepared,
-    solution: Solution,
-    start: Mapping[Hashable, int] | None,
-    seconds: float,
-) -> FleetResult:
-    counts = solution_to_counts(solution) if solution.has_point else {}
-    status, message = solution.status, solution.report.message
-    if counts and violations(fleet, fleet.units(counts)):
-        broken = violations(fleet, fleet.units(counts))[0]
-        status, message = (
-            Status.ERROR,
-            f"the solver's fleet breaks {broken.limit_name} {broken.member}; {message}",
-        )
-        counts = {}
-    if not counts and start and status in (Status.NO_SOLUTION, Status.ERROR):
-        counts, status = dict(start), Status.FEASIBLE  # the greedy fleet is checked and stands
-    objective = fleet.cost_of(fleet.units(counts)) if counts else math.nan
-    bound = min(solution.bound, objective) if counts else solution.bound
-    gap = relative_gap(objective, bound)
-    return FleetResult(
-        counts=counts,
-        objective_usd=objective,
-        bound_usd=bound,
-        gap=gap,
-        status=status,
-        termination=solution.termination,
-        solver=solution.report.backend,
-        seconds=seconds,
-        n_columns=len(offers.keep),
-        dropped=offers.dropped,
-        stages=solution.report.stages,
-        message=message,
-    )
-
-
-def _nothing_left(offers: Prepared, seconds: float) -> FleetResult:
-    """The result where the prefilters leave no offer: infeasible, proven without a solver."""
-    return FleetResult(
-        counts={},
-        objective_usd=math.nan,
-        bound_usd=math.inf,
-        gap=math.nan,
-        status=Status.INFEASIBLE,
-        termination=Termination.INFEASIBLE,
-        solver="prefilter",
-        seconds=seconds,
-        n_columns=0,
-        dropped=offers.dropped,
-        message="no offer is left after the prefilters",
-    )
+    return search_fleet(fleet, options or SolveOptions())

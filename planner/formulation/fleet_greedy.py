@@ -78,6 +78,20 @@ def greedy_fleet(fleet: FleetInput, prepared: Prepared | None = None) -> dict[Ha
     return {fleet.keys[number]: int(best[number]) for number in np.flatnonzero(best)}
 
 
+def complete_fleet(prepared: Prepared, allowed: Bools, units: Floats) -> dict[Hashable, int] | None:
+    """Complete `units` (shape `(n_kept,)`) with allowed offers to a feasible fleet, None where that fails."""
+    fleet = prepared.source
+    filled = _fill(prepared, allowed, 1.0, units)
+    if filled is None:
+        return None
+    full = np.zeros(fleet.n_options)
+    full[prepared.keep] = filled
+    full = _trim(fleet, full)
+    if violations(fleet, full):
+        return None
+    return {fleet.keys[number]: int(full[number]) for number in np.flatnonzero(full)}
+
+
 def _density(prepared: Prepared, target: float) -> Floats:
     """Cost per work of each offer, with its region's opening spread over the work the region may carry."""
     fleet = prepared.source
@@ -151,21 +165,24 @@ def _rooms(prepared: Prepared, target: float) -> _Room:
     return room
 
 
-def _fill(prepared: Prepared, allowed: Bools, target: float) -> Floats | None:
+def _fill(prepared: Prepared, allowed: Bools, target: float, given: Floats | None = None) -> Floats | None:
     """Buy in order of density until the target is met; None where the limits leave too little."""
     room = _rooms(prepared, target)
+    if given is not None:
+        for number in np.flatnonzero(given).tolist():
+            room.take(number, min(float(given[number]), max(room.most_of(number), 0.0)))
     density = np.where(allowed, _density(prepared, target), math.inf)
     order = np.argsort(density, kind="stable")[: int(np.count_nonzero(allowed))]
     work, cost = prepared.work, np.asarray(prepared.of("cost_usd"), dtype=np.float64)
-    missing = target
-    for offer in order:
+    missing = target - float(work @ room.units)
+    for offer in order.tolist():
         if missing <= 1e-12:
             break
         if work[offer] <= 0:
             continue
-        count = min(room.most_of(int(offer)), math.floor(missing / work[offer] + 1e-9))
+        count = min(room.most_of(offer), math.floor(missing / work[offer] + 1e-9))
         if count > 0:
-            room.take(int(offer), count)
+            room.take(offer, count)
             missing -= count * float(work[offer])
     for _ in range(MOST_STEPS):
         if missing <= 1e-9:

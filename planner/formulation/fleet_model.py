@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -62,6 +62,21 @@ class Prepared:
         values: Ints = getattr(self.source, name)[self.keep]
         return values
 
+    def with_most_work(self, most: float) -> Prepared:
+        """Return this with the fleet's throughput known to stay at or below `most` times the requirement."""
+        most = min(most, self.most_work)
+        share = self.source.max_share_per_region
+        per_region = np.minimum(self.region_work, most if share is None else share * most)
+        upper = _tighten(self.source, self.work, self.upper, most)
+        return replace(self, most_work=most, region_work=per_region, upper=upper)
+
+    def capped(self, other: Prepared) -> Prepared:
+        """Return `other` (the same question under a lower cost cap) with this one's tighter limits."""
+        position = np.searchsorted(self.keep, other.keep)
+        upper = np.minimum(other.upper, self.upper[position])
+        per_region = np.minimum(other.region_work, self.region_work)
+        return replace(other, upper=upper, region_work=per_region).with_most_work(self.most_work)
+
     @property
     def keys(self) -> list[Hashable]:
         """Keys of the offers kept."""
@@ -106,9 +121,7 @@ def prepare(fleet: FleetInput, *, cost_cap_usd: float = math.inf, drop_dominated
     keep = np.flatnonzero(alive)
     work = fleet.throughput[keep] / fleet.required_throughput
     most, per_region = _most_work(fleet, keep, work, upper[keep], cost_cap_usd)
-    return Prepared(
-        fleet, keep, work, _tighten(fleet, keep, work, upper[keep], most), most, per_region, dropped
-    )
+    return Prepared(fleet, keep, work, _tighten(fleet, work, upper[keep], most), most, per_region, dropped)
 
 
 def _unit_limits(fleet: FleetInput) -> Floats:
@@ -200,10 +213,10 @@ def _buy(cost: Floats, work: Floats, upper: Floats, money: float) -> float:
     return bought * (1 + SAFETY)
 
 
-def _tighten(fleet: FleetInput, keep: Ints, work: Floats, upper: Floats, most_work: float) -> Floats:
+def _tighten(fleet: FleetInput, work: Floats, upper: Floats, most_work: float) -> Floats:
     """No offer delivers more than its share of the most work there can be."""
     share = 1.0 if fleet.max_share_per_offer is None else fleet.max_share_per_offer
-    limit = np.full(len(keep), math.inf)
+    limit = np.full(len(work), math.inf)
     np.divide(share * most_work, work, out=limit, where=work > 0)
     return np.minimum(upper, np.floor(limit * (1 + SAFETY) + SAFETY))
 
@@ -216,7 +229,8 @@ class FleetModel:
         builder: the growing model.
         offers: the prepared question.
         x: workers per offer (columns).
-        total: throughput over the requirement (one column), None while no family needs it.
+        links: numbers (among the offers kept) whose row x_o <= u_o y_r is wanted.
+        total: throughput over the requirement (one column).
         y: opened regions (columns), None where opening costs nothing and is not limited.
         opened: region code of each column of `y`.
     """
@@ -224,6 +238,7 @@ class FleetModel:
     builder: MilpBuilder
     offers: Prepared
     x: Block
+    links: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     total: Block | None = None
     y: Block | None = None
     opened: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
@@ -232,6 +247,35 @@ class FleetModel:
     def columns(self) -> Ints:
         """Column number of each offer kept, shape `(n_kept,)`."""
         return np.arange(self.x.start, self.x.stop)
+
+    def switch_of(self, regions: Ints) -> Ints:
+        """Return the column of each region's switch, -1 where it has none."""
+        column = np.full(self.offers.source.n_regions, -1)
+        if self.y is not None:
+            column[self.opened] = np.arange(self.y.start, self.y.stop)
+        return column[regions]
+
+    def group_rows(self, name: str, group: Ints, amount: Floats, limits: Floats) -> None:
+        """Add `sum of amount x in group <= limit` (times its region's switch where there is one)."""
+        inside = group >= 0
+        size = len(limits)
+        most = np.bincount(group[inside], weights=(amount * self.offers.upper)[inside], minlength=size)
+        region = self.offers.of("region")
+        first, last = np.full(size, self.offers.source.n_regions), np.full(size, -1)
+        np.minimum.at(first, group[inside], region[inside])
+        np.maximum.at(last, group[inside], region[inside])
+        switch = np.where(first == last, self.switch_of(np.where(last >= 0, last, 0)), -1)
+        members = np.bincount(group[inside], minlength=size)
+        wanted = np.flatnonzero((most > limits) | ((switch >= 0) & (members > 1) & (most > 0)))
+        bound, switch = np.minimum(most, limits)[wanted], switch[wanted]
+        upper = np.where(switch >= 0, 0.0, bound)
+        rows = self.builder.add_rows(name, len(wanted), upper=upper, tags=tuple(wanted.tolist()))
+        row_of = np.full(size + 1, -1)
+        row_of[wanted] = np.arange(rows.start, rows.stop)
+        row = row_of[group]
+        self.builder.add_entries(row[row >= 0], self.columns[row >= 0], amount[row >= 0])
+        switched = np.flatnonzero(switch >= 0)
+        self.builder.add_entries(rows.start + switched, switch[switched], -bound[switched])
 
     def share_rows(
         self, name: str, codes: Ints, share: float, *, tags: tuple[Hashable, ...], groups: Ints

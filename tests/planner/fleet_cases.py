@@ -1,0 +1,132 @@
+"""Small random fleet questions and their exact answers by enumeration (independent of the model builder)."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+
+from planner.formulation.fleet_input import FleetInput
+
+
+def random_fleet(seed: int, *, n_options: int = 5) -> FleetInput:
+    """A question of `n_options` offers with a random choice of limits; roughly one in six is infeasible."""
+    random = np.random.default_rng(seed)
+    n = int(random.integers(2, n_options + 1))
+
+    def maybe(value: float, chance: float = 0.4) -> float | None:
+        return value if random.random() < chance else None
+
+    throughput = random.integers(1, 12, n).astype(float)
+    region = random.integers(0, 3, n)
+    regions = maybe(float(random.integers(1, 3)))
+    total = maybe(float(random.integers(2, 9)))
+    return FleetInput(
+        keys=tuple(f"offer-{number}" for number in range(n)),
+        cost_usd=random.integers(1, 40, n) / 4,
+        throughput=throughput,
+        required_throughput=float(random.integers(4, 40)),
+        max_units=random.integers(0, 4, n).astype(float),
+        region=region,
+        provider=region % 2,
+        is_spot=random.random(n) < 0.4,
+        memory_gib=random.choice([16.0, 40.0, 80.0], n),
+        capacity_group=random.integers(-1, 2, n),
+        capacity_limit=random.integers(2, 6, 2).astype(float),
+        quota_group=random.integers(-1, 2, n),
+        quota_units=random.choice([4.0, 8.0, 96.0], n),
+        quota_limit=np.array([maybe(float(random.integers(8, 300)), 0.7) or np.nan for _ in range(2)]),
+        region_cost_usd=random.choice([0.0, 0.5, 3.0], 3),
+        max_spot_share=maybe(float(random.choice([0.0, 0.25, 0.5, 0.75]))),
+        max_share_per_region=maybe(float(random.choice([0.5, 0.75])), 0.25),
+        max_share_per_provider=maybe(0.75, 0.2),
+        max_share_per_offer=maybe(float(random.choice([0.5, 0.75])), 0.25),
+        max_regions=None if regions is None else int(regions),
+        min_total_memory_gib=maybe(float(random.integers(20, 300))),
+        max_total_units=None if total is None else int(total),
+        budget_usd=maybe(float(random.integers(5, 60)), 0.3),
+    )
+
+
+def brute_force_fleet(fleet: FleetInput) -> Fraction | None:
+    """The least cost over every mix, in exact arithmetic; None when no mix keeps all limits."""
+    ranges = [range(int(limit) + 1) for limit in fleet.max_units]
+    best: Fraction | None = None
+    for units in itertools.product(*ranges):
+        if any(units):
+            cost = _cost_if_feasible(fleet, units)
+            if cost is not None and (best is None or cost < best):
+                best = cost
+    return best
+
+
+def _cost_if_feasible(fleet: FleetInput, units: tuple[int, ...]) -> Fraction | None:
+    used = [number for number, count in enumerate(units) if count]
+    work = {number: units[number] * Fraction(float(fleet.throughput[number])) for number in used}
+    total = sum(work.values(), Fraction(0))
+    if total < Fraction(fleet.required_throughput):
+        return None
+    opened = {int(fleet.region[number]) for number in used}
+    cost = sum((units[number] * Fraction(float(fleet.cost_usd[number])) for number in used), Fraction(0))
+    cost += sum((Fraction(float(fleet.region_cost_usd[code])) for code in opened), Fraction(0))
+
+    def exceeds(group: list[int], amount: dict[int, Fraction], limits: dict[int, Fraction]) -> bool:
+        sums: dict[int, Fraction] = {}
+        for number in used:
+            sums[group[number]] = sums.get(group[number], Fraction(0)) + amount[number]
+        return any(value > limits[code] for code, value in sums.items() if code in limits)
+
+    count = {number: Fraction(units[number]) for number in used}
+    quota = {number: units[number] * Fraction(float(fleet.quota_units[number])) for number in used}
+    known = {g: Fraction(float(v)) for g, v in enumerate(fleet.quota_limit) if np.isfinite(v)}
+    capacity = {g: Fraction(float(v)) for g, v in enumerate(fleet.capacity_limit)}
+    if exceeds(fleet.quota_group.tolist(), quota, known):
+        return None
+    if exceeds(fleet.capacity_group.tolist(), count, capacity):
+        return None
+    shares = (
+        ([0 if spot else -1 for spot in fleet.is_spot], fleet.max_spot_share),
+        (fleet.region.tolist(), fleet.max_share_per_region),
+        (fleet.provider.tolist(), fleet.max_share_per_provider),
+        (_pools(fleet), fleet.max_share_per_offer),
+    )
+    for group, share in shares:
+        if share is not None:
+            limit = Fraction(share) * total
+            if exceeds(group, work, {code: limit for code in set(group) if code >= 0}):
+                return None
+    memory = sum((units[number] * Fraction(float(fleet.memory_gib[number])) for number in used), Fraction(0))
+    if fleet.min_total_memory_gib is not None and memory < Fraction(fleet.min_total_memory_gib):
+        return None
+    if fleet.max_regions is not None and len(opened) > fleet.max_regions:
+        return None
+    if fleet.max_total_units is not None and sum(units) > fleet.max_total_units:
+        return None
+    if fleet.budget_usd is not None and cost > Fraction(fleet.budget_usd):
+        return None
+    return cost
+
+
+def _pools(fleet: FleetInput) -> list[int]:
+    return [int(g) if g >= 0 else 1_000 + number for number, g in enumerate(fleet.capacity_group)]
+
+
+def scaled(fleet: FleetInput, factor: float) -> FleetInput:
+    """The question with all prices and the budget times `factor`."""
+    budget = None if fleet.budget_usd is None else fleet.budget_usd * factor
+    return replace(
+        fleet,
+        cost_usd=fleet.cost_usd * factor,
+        region_cost_usd=fleet.region_cost_usd * factor,
+        budget_usd=budget,
+    )
+
+
+def permuted(fleet: FleetInput, order: np.ndarray) -> FleetInput:  # type: ignore[type-arg]
+    """The question with its offers in another order."""
+    names = ("cost_usd", "throughput", "max_units", "region", "provider", "is_spot", "memory_gib")
+    names += ("capacity_group", "quota_group", "quota_units")
+    arrays = {name: getattr(fleet, name)[order] for name in names}
+    return replace(fleet, keys=tuple(fleet.keys[number] for number in order), **arrays)
