@@ -59,9 +59,9 @@ def assemble_plan(context: Context, found: Found, choice: Choice, proof: Proof) 
     report = count_filters(candidates.all_bits())
     hours = float(candidates.hours[at])
     return Plan(
-        **_frame(context),
+        **plan_frame(context),
         status="planned",
-        finish_expected=_moment(context.start + timedelta(hours=hours)),
+        finish_expected=moment_text(context.start + timedelta(hours=hours)),
         lines=(line,),
         total_usd=total,
         hours=hours,
@@ -82,16 +82,16 @@ def assemble_plan(context: Context, found: Found, choice: Choice, proof: Proof) 
     )
 
 
-def _frame(context: Context) -> dict[str, object]:
+def plan_frame(context: Context) -> dict[str, object]:
     """Fields of the plan that do not depend on the choice."""
     return {
         "workload": context.workload.name,
         "workload_sha256": context.sha256,
         "kind": context.workload.kind,
-        "created_at": _moment(context.now),
+        "created_at": moment_text(context.now),
         "planner_version": planner.__version__,
-        "start": _moment(context.start),
-        "deadline": None if context.deadline is None else _moment(context.deadline),
+        "start": moment_text(context.start),
+        "deadline": None if context.deadline is None else moment_text(context.deadline),
         "objective": context.workload.preferences.objective,
         "assumptions": assumptions_of(context),
         "catalog": catalog_sources(context),
@@ -99,7 +99,8 @@ def _frame(context: Context) -> dict[str, object]:
     }
 
 
-def _moment(value: datetime) -> str:
+def moment_text(value: datetime) -> str:
+    """ISO text of a moment, to the minute."""
     return value.isoformat(timespec="minutes")
 
 
@@ -186,7 +187,7 @@ def assumptions_of(context: Context) -> tuple[Assumption, ...]:
         for key, value, unit, origin, note in context.assumptions.rows()
     ]
     start = Assumption(
-        "start", _moment(context.start), "", "workload" if context.workload.start else "default"
+        "start", moment_text(context.start), "", "workload" if context.workload.start else "default"
     )
     return (*context.job.assumptions, start, *defaults)
 
@@ -219,7 +220,7 @@ def infeasible_plan(context: Context, found: Found, relaxations: tuple[object, .
         seconds=seconds,
     )  # fmt: skip
     return Plan(
-        **_frame(context), status="infeasible", finish_expected=None, lines=(), total_usd=Decimal(0), hours=0.0,
+        **plan_frame(context), status="infeasible", finish_expected=None, lines=(), total_usd=Decimal(0), hours=0.0,
         timeline=(), performance=None, risk=None, savings=None, cash=(), alternatives=(), filters=report.counts,
         filter_pairs=report.pairs, relaxations=relaxations, unknown_options=(), proof=proof,
         warnings=context.offer_set.notes,

@@ -32,13 +32,16 @@ _ZERO_TAG = PriceTag(Decimal(0), "USD", USD, "declared", "nothing is moved or ke
 
 @dataclass(frozen=True, eq=False)
 class Money:
-    """Costs per candidate and the rounded quantities behind them, shape `(n,)`."""
+    """Costs per candidate and the rounded quantities behind them, shape `(n,)`.
+
+    `worker_usd` is compute with its disk; `cost_usd` adds what the place costs once (storage, transfer).
+    """
 
     billed_hours: FloatArray
     instance_hours: FloatArray
     dataset_gib_months: FloatArray
     checkpoint_gib_months: FloatArray
-    compute_usd: FloatArray
+    worker_usd: FloatArray
     cost_usd: FloatArray
     cash_usd: FloatArray
 
@@ -112,17 +115,21 @@ class CostModel:
         """
         billed = self._billed(rows, paid_hours)
         place = self._place_of_offer[rows]
-        instance_hours = np.round(nodes * billed * self._share[rows], QUANTUM)
+        share = self._share[rows]
+        instance_hours = np.round(np.where(share > 0, nodes * billed, 0.0) * share, QUANTUM)
         months = hours / HOURS_PER_MONTH
         dataset = np.round(np.where(self._copy[place], (self._job.data_gib or 0.0) * months, 0.0), QUANTUM)
         checkpoint = np.round(self._job.checkpoint_gib * self._job.checkpoints_kept * months, QUANTUM)
         hourly = self._offers.usd_per_hour[rows]
         upfront = self._offers.upfront_usd[rows] * nodes
-        compute = hourly * instance_hours + upfront * self._share[rows]
-        disk = np.where(self._separate[rows], self._disk[place], 0.0) * instance_hours
-        other = disk + (dataset + checkpoint) * self._storage[place] + self._transfer[place]
-        cash = (hourly * nodes * billed + upfront) * self._cash_share[rows] + other
-        return Money(billed, instance_hours, dataset, checkpoint, compute, compute + other, cash)
+        compute = hourly * instance_hours + upfront * share
+        # an option that cannot hold the job is billed for infinite hours: 0 x inf is not a number, so mask first
+        has_disk = self._separate[rows] & np.isfinite(instance_hours)
+        disk = np.where(has_disk, self._disk[place], 0.0) * np.where(has_disk, instance_hours, 0.0)
+        kept = (dataset + checkpoint) * self._storage[place] + self._transfer[place]
+        owed = self._cash_share[rows]
+        cash = np.where(owed > 0, hourly * nodes * billed + upfront, 0.0) * owed + disk + kept
+        return Money(billed, instance_hours, dataset, checkpoint, compute + disk, compute + disk + kept, cash)
 
     def _billed(self, rows: IntArray, paid_hours: FloatArray) -> FloatArray:
         rule_of = self._offers.rule_of_offer[rows]
@@ -136,7 +143,7 @@ class CostModel:
         return out
 
     def lines(
-        self, row: int, instance_hours: float, dataset: float, checkpoint: float, nodes: int
+        self, row: int, instance_hours: float, dataset: float, checkpoint: float, nodes: int, *, with_place: bool = True
     ) -> list[CostLine]:
         """Return the cost lines of one candidate; their sum equals its `cost_usd` to float rounding."""
         offers, place = self._offers, self.place(row)
@@ -168,6 +175,11 @@ class CostModel:
             out.append(
                 price_line("system_disk", "default system disk", instance_hours, "instance-hour", place.disk)
             )
+        return [*out, *self.place_lines(row, dataset, checkpoint)] if with_place else out
+
+    def place_lines(self, row: int, dataset: float, checkpoint: float) -> list[CostLine]:
+        """Return what the place of offer `row` costs once: storage and transfers."""
+        place, out = self.place(row), []
         if dataset:
             out.append(
                 price_line("data_storage", "data set in object storage", dataset, "GiB-month", place.storage)

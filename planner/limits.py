@@ -25,9 +25,10 @@ def mark_limits(context: Context, candidates: Candidates) -> None:
     """Set the bits of capacity-independent limits: throughput, memory, term, quota, budget, deadline, confidence."""
     limits = context.workload.constraints
     bits, rows = candidates.bits, candidates.offer
-    if limits.min_throughput is not None:
+    alone = context.workload.kind == "training"  # a fleet meets these with all its workers together
+    if limits.min_throughput is not None and alone:
         mark(bits, "throughput", throughput_floor(context) > units_per_s(context, candidates))
-    if limits.min_total_memory_gib is not None:
+    if limits.min_total_memory_gib is not None and alone:
         per_node = (
             context.offer_set.types["accelerator_memory_gib"] * context.offer_set.types["accelerator_count"]
         )

@@ -22,6 +22,7 @@ from planner.pricing import total_usd
 from planner.resolve import resolve_job
 from planner.search import Found, coarse_node_counts, estimate_all, search_job
 from planner.summary import lines_of, summarize
+from planner.verify import verify_plan
 from planner.warnings import price_age_days
 from planner.workload.resolve import resolve_times
 from planner.workload.tasks import expand_task
@@ -142,7 +143,7 @@ def _plan_one(loaded: LoadedWorkload, workload: Workload, catalog: Catalog, opti
     if workload.kind == "fleet":
         from planner.fleet import plan_fleet
 
-        return Answer(plan_fleet(context, options), context, None)
+        return Answer(_verified(plan_fleet(context, options), context), context, None)
     begin = time.perf_counter()
     context, found = _search(context)
     choice = choose(context, found.candidates, workload.preferences.objective)
@@ -154,13 +155,17 @@ def _plan_one(loaded: LoadedWorkload, workload: Workload, catalog: Catalog, opti
         proof = choose_by_milp(context, found, choice, options, begin)
     else:
         proof = _enumeration_proof(context, found, choice, time.perf_counter() - begin)
-    plan = assemble_plan(context, found, choice, proof)
-    from planner.verify import verify_plan
+    return Answer(_verified(assemble_plan(context, found, choice, proof), context), context, found)
 
-    faults = verify_plan(plan.to_dict(), workload, context.offer_set.offers)
+
+def _verified(plan: Plan, context: Context) -> Plan:
+    """Re-check the plan independently; a plan that fails its own verification is never shown."""
+    if plan.proof is None or plan.status != "planned":
+        return plan
+    faults = verify_plan(plan.to_dict(), context.workload, context.offer_set.offers)
     if faults:
         raise AssertionError("the plan fails its own verification: " + "; ".join(faults))
-    return Answer(replace(plan, proof=replace(proof, verified=True)), context, found)
+    return replace(plan, proof=replace(plan.proof, verified=True))
 
 
 def _search(context: Context, max_nodes: int | None = None) -> tuple[Context, Found]:

@@ -77,7 +77,8 @@ def resolve_job(workload: Workload, on: date) -> Job:
     length = training.sequence_length if training.unit == "tokens" else 1
     data, checkpoint = workload.data, workload.checkpoint
     data_bytes = training.data_bytes
-    read = None if training.bytes_per_sample is None else training.total_samples * training.bytes_per_sample
+    per_sample = training.bytes_per_sample
+    read = None if per_sample is None else training.runs * training.total_samples * per_sample
     exported = spec.params * EXPORT_BYTES_PER_PARAM / GB if checkpoint.export else 0.0
     return Job(
         model=spec,

@@ -158,12 +158,16 @@ def _line_limits(line: dict[str, Any], limits: Constraints) -> list[str]:
 
 
 def _work(plan: dict[str, Any], workload: Workload) -> list[str]:
-    """Steps x throughput must do the work (one job only; a task's workload is not known here)."""
-    if workload.training is None or workload.kind != "training":
+    """Steps x throughput must do the work (a task's workload is not known here)."""
+    if workload.training is None:
         return []
     from planner.workload.resolve import resolve_training
 
-    units = resolve_training(workload).total_units
+    resolved = resolve_training(workload)
+    units = resolved.total_units * resolved.runs
+    if workload.kind == "fleet":
+        done = sum(line["throughput_per_s"] for line in plan["lines"]) * plan["hours"] * 3600.0
+        return [] if done >= units * (1 - 1e-6) else [f"the workers do {done:g} of {units:g}"]
     hours = sum(part["hours"] for part in plan["timeline"] if part["name"] == "training steps")
     done = hours * 3600.0 * plan["performance"]["throughput_per_s"]
     # a last, partial step counts as a whole one: the work done may exceed the work asked by one step
