@@ -66,16 +66,29 @@ def import_catalog(source: Path, out: Path) -> ImportReport:
     kept_types, faults = validate_rows("instance_types", types, references)
     references = References.of(accelerators, kept_types, rates)
     kept_offers, offer_faults = validate_rows("offers", offers, references)
+    try:
+        manifests = _write_all(out, catalog, accelerators, kept_types, kept_offers)
+    except OSError as error:
+        raise CatalogError(
+            f"cannot write the catalog to {out}: {error.strerror}; choose another --out"
+        ) from error
+    return _report(manifests, kept_types, kept_offers, (*faults, *offer_faults))
+
+
+def _write_all(
+    out: Path, catalog: Path, accelerators: Sequence[Row], types: Sequence[Row], offers: Sequence[Row]
+) -> list[ProviderManifest]:
+    ratios = _ratios(catalog)
     out.mkdir(parents=True, exist_ok=True)
     _write(out / "accelerators.csv", "accelerators", accelerators)
-    _write(out / "interconnects.csv", "interconnects", build_interconnects(kept_types))
-    _write(out / "commitment_ratios.csv", "commitment_ratios", _ratios(catalog))
+    _write(out / "interconnects.csv", "interconnects", build_interconnects(types))
+    _write(out / "commitment_ratios.csv", "commitment_ratios", ratios)
     manifests = []
-    for provider in sorted({row["provider"] for row in kept_types}):
-        own_types = [row for row in kept_types if row["provider"] == provider]
-        own_offers = [row for row in kept_offers if row["provider"] == provider]
+    for provider in sorted({row["provider"] for row in types}):
+        own_types = [row for row in types if row["provider"] == provider]
+        own_offers = [row for row in offers if row["provider"] == provider]
         manifests.append(write_snapshot(out / "snapshot", provider, own_types, own_offers))
-    return _report(manifests, kept_types, kept_offers, (*faults, *offer_faults))
+    return manifests
 
 
 def _report(

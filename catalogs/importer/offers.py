@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from decimal import Decimal
 from pathlib import Path
@@ -30,7 +31,8 @@ def build_offers(catalog: Path) -> list[Row]:
         catalog: directory of the collected lists.
     """
     found: dict[tuple[str, ...], Row] = {}
-    for row in [*read_rows(catalog / "offers.csv"), *_further_blocks(catalog)]:
+    listed = read_rows(catalog / "offers.csv")
+    for row in [*listed, *_further_blocks(catalog), *_calculator_commitments(catalog, listed)]:
         for option in options_of(row["provider"]):
             if row.get(option["price"]):
                 offer = _offer(row, option)
@@ -113,16 +115,48 @@ def _further_blocks(catalog: Path) -> Iterable[Row]:
     listed = read_json(catalog / "raw" / "koyakimu" / "capacity-blocks-pricing.json")["instance_types"]
     for name in sorted(name for name in listed if name.startswith("trn2.")):
         for price in listed[name]["pricing"]:
-            yield {
-                "provider": "aws",
-                "region": price["region_code"],
-                "zone": "",
-                "instance_type": name,
-                "price_capacity_block_usd_hr": str(price["hourly_rate_usd"]),
-                "spot_source": "",
-                "price_flag": "",
-                "source": "koyakimu",
-                "as_of": "",
-                _ON_DEMAND: "",
-                _SPOT: "",
+            yield _bare_row("aws", price["region_code"], name, "koyakimu") | {
+                "price_capacity_block_usd_hr": str(price["hourly_rate_usd"])
             }
+
+
+def _calculator_commitments(catalog: Path, listed: Iterable[Row]) -> Iterable[Row]:
+    """Savings plans and further reservations from the recorded Azure calculator response (Poland Central).
+
+    The response names sizes by slugs; a slug is a size's when its leading letters and digits and its
+    on-demand price are those of the price list.
+    """
+    folder = catalog / "raw" / "azure_calculator_polandcentral"
+    path = folder / "az_azure_sku_region_linux_poland-central_20260126133107.json"
+    slugs = {slug: prices for slug, prices in read_json(path).items() if prices and "perhour" in prices}
+    columns = {
+        "perhouroneyearreserved": "price_1y_usd_hr",
+        "perhourthreeyearreserved": "price_3y_usd_hr",
+        "perunitoneyearsavings": "price_savings_1y_usd_hr",
+        "perunitthreeyearsavings": "price_savings_3y_usd_hr",
+    }
+    for row in listed:
+        if (row["provider"], row["region"]) != ("azure", "polandcentral") or not row[_ON_DEMAND]:
+            continue
+        stem = re.match(r"standard_(n[a-z]+\d+)", row["instance_type"].lower())
+        for slug, prices in slugs.items():
+            same = stem and re.match(rf"linux-{stem.group(1)}(?!\d)", slug)
+            if same and Decimal(str(prices["perhour"])) == Decimal(row[_ON_DEMAND]):
+                found = {ours: str(prices[theirs]) for theirs, ours in columns.items() if theirs in prices}
+                yield _bare_row("azure", row["region"], row["instance_type"], "calculator") | found
+
+
+def _bare_row(provider: str, region: str, instance_type: str, source: str) -> Row:
+    """A row of the price list with no price yet."""
+    return {
+        "provider": provider,
+        "region": region,
+        "zone": "",
+        "instance_type": instance_type,
+        "spot_source": "",
+        "price_flag": "",
+        "source": source,
+        "as_of": "",
+        _ON_DEMAND: "",
+        _SPOT: "",
+    }

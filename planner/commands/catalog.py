@@ -71,7 +71,8 @@ def list_offers(ctx: click.Context, /, **options: Any) -> None:
     click.echo(offers_text(table, options["fmt"], SORT_KEYS[query.sort]), nl=False)
     shown = f"{table.n_rows} of {found.offers.n_rows} shown"
     kept_out = f"; {found.n_flagged} more kept out by a flag (--allow-flagged)" if found.n_flagged else ""
-    click.echo(f"{shown}{kept_out}", err=True)
+    if not getattr(ctx.obj, "quiet", False):
+        click.echo(f"{shown}{kept_out}", err=True)
 
 
 @catalog.command()

@@ -33,6 +33,13 @@ def test_import_reproduces_the_bundled_files(shared_dir: Path, tmp_path: Path) -
     assert load_catalog(tmp_path, cache=False).offers.n_rows == report.n_offers
 
 
+@pytest.mark.shared
+def test_an_unwritable_target_is_named(shared_dir: Path, tmp_path: Path) -> None:
+    (tmp_path / "out").write_text("in the way")
+    with pytest.raises(CatalogError, match=r"cannot write the catalog to .*choose another --out"):
+        import_catalog(shared_dir, tmp_path / "out")
+
+
 def test_import_without_lists_says_what_it_needs(tmp_path: Path) -> None:
     with pytest.raises(CatalogError, match=r"no offers\.csv"):
         import_catalog(tmp_path, tmp_path / "out")

@@ -81,6 +81,16 @@ def test_p4d_is_sold_in_every_way_a_source_prices(bundled: Catalog) -> None:
     assert len(prices(bundled, "aws", "us-east-1", "p4d.24xlarge", "spot")) == 4
 
 
+def test_azure_commitments_of_the_recorded_calculator(bundled: Catalog) -> None:
+    for option, price in (
+        ("reserved_3y", "1.77195586"),
+        ("savings_plan_1y", "3.97471"),
+        ("savings_plan_3y", "2.9457"),
+    ):
+        found = prices(bundled, "azure", "polandcentral", "Standard_NC24ads_A100_v4", option)
+        assert found == [(Decimal(price), "USD")], option
+
+
 def test_no_a100x8_on_gcp_at_a_queued_price(bundled: Catalog) -> None:
     offers = bundled.offers
     mask = offers.equals("instance_type", "a2-highgpu-8g") & offers.equals("purchase_option", "on_demand")

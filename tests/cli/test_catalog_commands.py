@@ -30,6 +30,11 @@ def test_list_is_sorted_and_counts(run_cli: Run) -> None:
     assert "kept out by a flag" in found.stderr
 
 
+def test_quiet_leaves_out_the_footer(run_cli: Run) -> None:
+    assert run_cli("-q", "catalog", "list", "--max-results", "1").stderr == ""
+    assert run_cli("catalog", "list", "--max-results", "1", "-q").stderr == ""
+
+
 def test_csv_and_json_hold_the_same_offers(run_cli: Run) -> None:
     question = ("catalog", "list", "--provider", "gcp", "--accelerator", "v100", "--max-results", "0")
     rows = list(csv.DictReader(io.StringIO(run_cli(*question, "-o", "csv").stdout)))
