@@ -242,6 +242,9 @@ def _owned_cost(
     entry: Entry, texts: dict[str, str], numbers: dict[str, Decimal]
 ) -> tuple[OwnedCost | None, Faults]:
     basis = texts["cost_basis"]
+    if not {name for name in OWNING_FIELDS if name in numbers} - {"usd_per_kwh"}:
+        remedy = "give it, or purchase_price_usd, lifetime_years, power_kw and usd_per_kwh"
+        return None, [(entry.line, f"price_per_hour: the machine has no price; {remedy}")]
     faults: Faults = []
     if ("power_kw" in numbers) == ("power_watts" in numbers):
         faults.append((entry.line, "power_kw: give power_kw or power_watts (or a price_per_hour instead)"))

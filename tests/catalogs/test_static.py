@@ -135,9 +135,8 @@ machines:
 extra: 1
 """
     found = faults(write(tmp_path, text))
-    assert [line.split(":")[0] for line in found] == ["2", "3", "4", "5", "6", "7", "14", "16", "17"] or len(
-        found
-    ) >= 9
+    lines = ["2", "2", "3", "4", "5", "6", "7", "14", "16", "17"]
+    assert [line.split(":")[0] for line in found] == lines
     everything = "\n".join(found)
     assert "did you mean a100-80gb-sxm" in everything
     assert "did you mean vcpus" in everything
