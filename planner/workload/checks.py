@@ -99,6 +99,7 @@ def _model_is_complete(model: Model) -> Iterator[Fault]:
         )
         return
     values, preset = merge_model(model)
+    yield from _sizes_apply(model, str(values["family"]))
     missing = missing_fields(values)
     if missing:
         names = ", ".join(f"'{name}'" for name in missing)
@@ -116,6 +117,20 @@ def _model_is_complete(model: Model) -> Iterator[Fault]:
         yield Fault(("model", "dense_layers"), f"is more than the {values['layers']} layers")
     if values.get("active_params") and values.get("params") and values["active_params"] > values["params"]:
         yield Fault(("model", "active_params"), f"is more than the {values['params']:,} parameters in all")
+
+
+def _sizes_apply(model: Model, family: str) -> Iterator[Fault]:
+    """Refuse sizes that the family does not have: they would be ignored silently."""
+    if family == "transformer":
+        idle: tuple[str, ...] = ("forward_flops_per_sample", "activations_per_sample", "image_size")
+    else:
+        idle = ("architecture", "active_params", "kv_heads", "gated_mlp", "vocab", "tied_embeddings")
+        idle += ("experts", "experts_per_token", "shared_experts", "moe_ffn", "dense_layers")
+        if family == "cnn":
+            idle += ("layers", "hidden", "heads", "head_dim", "ffn")
+    for name in idle:
+        if getattr(model, name) is not None:
+            yield Fault(("model", name), f"family '{family}' does not use it: remove it", at_key=True)
 
 
 def _family(w: Workload) -> str | None:
@@ -211,6 +226,8 @@ def _transformer_training(w: Workload) -> Iterator[Fault]:
 def _epochs_have_a_set(w: Workload) -> Iterator[Fault]:
     if w.training is None or w.training.epochs is None:
         return
+    if any(getattr(w.training, name) is not None for name in _LENGTHS if name != "epochs"):
+        return
     data = w.data
     if data.samples is not None or (data.size is not None and data.sample_size is not None):
         return
@@ -285,7 +302,9 @@ def _fleet_and_kind(w: Workload) -> Iterator[Fault]:
     if w.fleet is not None and w.fleet.max_regions is not None and w.fleet.max_share_per_region is not None:
         most = w.fleet.max_regions * w.fleet.max_share_per_region
         if most < 1:
-            text = f"and max_regions {w.fleet.max_regions} cover only {most:.0%} of the work: raise one"
+            text = (
+                f"in each of max_regions {w.fleet.max_regions} covers only {most:.0%} of the work: raise one"
+            )
             yield Fault(("fleet", "max_share_per_region"), text)
 
 

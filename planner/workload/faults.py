@@ -10,6 +10,7 @@ from planner.errors import InputError
 Path = tuple[str | int, ...]
 MAX_SHOWN = 50
 _MAX_LINE = 160
+_MAX_KEY = 60
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ class Source:
     def _render(self, place: Place | None, fault: Fault, lines: Sequence[str]) -> str:
         hint = f" (did you mean '{fault.did_you_mean}'?)" if fault.did_you_mean else ""
         path = format_path(fault.path)
-        message = f"{path}: {fault.message}{hint}" if path else f"{fault.message}{hint}"
+        message = _printable(f"{path}: {fault.message}{hint}" if path else f"{fault.message}{hint}")
         if place is None:
             return f"{self.name}: {message}"
         head = f"{self.name}:{place.line}:{place.column}: {message}"
@@ -91,8 +92,12 @@ def _excerpt(line: str, place: Place) -> list[str]:
     # A tab stays a tab and a wide character takes two cells: so the caret stands under its text.
     pad = "".join("\t" if c == "\t" else " " * _cells(c) for c in before)
     width = sum(_cells(c) for c in line[place.column - 1 : place.column - 1 + place.width]) or 1
-    clean = "".join(c if c == "\t" or c.isprintable() else "?" for c in cut)
-    return [f"  {clean}", f"  {pad}{'^' * max(1, min(width, _MAX_LINE // 2))}"]
+    return [f"  {_printable(cut)}", f"  {pad}{'^' * max(1, min(width, _MAX_LINE // 2))}"]
+
+
+def _printable(text: str) -> str:
+    """Replace what could steer a terminal: a workload may come from anywhere."""
+    return "".join(c if c == "\t" or c.isprintable() else "?" for c in text)
 
 
 def _cells(char: str) -> int:
@@ -113,7 +118,8 @@ def format_path(path: Path) -> str:
         if isinstance(part, int):
             out += f"[{part}]"
         else:
-            out += f".{part}" if out else part
+            word = part if len(part) <= _MAX_KEY else f"{part[: _MAX_KEY - 3]}..."
+            out += f".{word}" if out else word
     return out
 
 

@@ -5,6 +5,7 @@ Numbers are strict (`true` is not 1, "12" is not 12 unless the type says so): YA
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -42,6 +43,7 @@ PurchaseOption = Literal[
     "owned",
 ]
 
+_LIKE_A_DATE = re.compile(r"[0-9]{4}-")
 DATE_PATTERN = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 DATETIME_PATTERN = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([Tt ][0-9:.]+([Zz]|[+-][0-9]{2}:?[0-9]{2})?)?$"
 
@@ -87,11 +89,7 @@ def parse_deadline(value: object) -> timedelta | date | datetime:
     """Read a length of time from the start, a date (its last moment counts) or a date and time."""
     if isinstance(value, date):
         return parse_moment(value)
-    if (
-        isinstance(value, str)
-        and value.strip()[:5].rstrip("0123456789") == "-"
-        and value.strip()[:4].isdigit()
-    ):
+    if isinstance(value, str) and _LIKE_A_DATE.match(value.strip()):
         return parse_moment(value)
     try:
         return parse_duration(value)

@@ -13,11 +13,26 @@ def build_json_schema() -> dict[str, Any]:
     """Build the schema from the models."""
     from planner.workload.schema import Workload
 
-    schema = Workload.model_json_schema(mode="validation")
+    schema = _without_noise(Workload.model_json_schema(mode="validation"))
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": "workload.v1.json",
         **schema,
+    }
+
+
+def _without_noise(node: Any, *, names: bool = False) -> Any:
+    """Drop titles made from key names and defaults that say only "absent"; `names`: the keys are field names."""
+    if isinstance(node, list):
+        return [_without_noise(item) for item in node]
+    if not isinstance(node, dict):
+        return node
+    if names:
+        return {key: _without_noise(item) for key, item in node.items()}
+    return {
+        key: _without_noise(item, names=key in ("properties", "$defs"))
+        for key, item in node.items()
+        if not (key == "title" or (key == "default" and (item is None or isinstance(item, dict))))
     }
 
 

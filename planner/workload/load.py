@@ -131,16 +131,10 @@ def parse_workload(text: str, path: Path, *, sha256: str | None = None) -> Loade
         raise source.error([Fault((), f"the file must be a mapping of keys to values, not {kind}")])
     faults = list(document.faults)
     workload, found = validate(document.data)
-    faults += found
+    faults += [fault for fault in found if fault.path not in document.stand_ins]
     if faults or workload is None:
-        raise source.error(_without_echo(faults))
+        raise source.error(faults)
     return LoadedWorkload(workload, sha256, path, source)
-
-
-def _without_echo(faults: list[Fault]) -> list[Fault]:
-    """Drop faults of a value that the YAML reader already refused: what was checked is only its stand-in."""
-    refused = {fault.path for fault in faults if fault.place is not None}
-    return [fault for fault in faults if fault.place is not None or fault.path not in refused]
 
 
 def validate(data: dict[str, Any]) -> tuple[Workload | None, list[Fault]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, get_args
 
 from pydantic import BaseModel
@@ -78,7 +78,8 @@ _TEXTS = {
 
 def _text(kind: str, ctx: Mapping[str, Any], value: object, fallback: str) -> str:
     if kind in ("literal_error", "union_tag_invalid"):
-        return f"must be one of {str(ctx['expected']).replace(chr(39), '')}, got {_shown(value)}"
+        expected = str(ctx["expected"]).replace("'", "")
+        return f"must be {'one of ' if ' or ' in expected else ''}{expected}, got {_shown(value)}"
     if kind == "bool_type":
         note = " (YAML 1.2 knows only true and false)" if str(value).lower() in _YAML11_BOOL else ""
         return f"must be true or false, got {_shown(value)}{note}"
@@ -87,12 +88,16 @@ def _text(kind: str, ctx: Mapping[str, Any], value: object, fallback: str) -> st
     template = _TEXTS.get(kind)
     if template is None:
         return fallback[:1].lower() + fallback[1:]
-    return template.format(shown=_shown(value), **ctx)
+    limits = {key: f"{item:g}" if isinstance(item, float) else item for key, item in ctx.items()}
+    return template.format(shown=_shown(value), **limits)
 
 
-def pydantic_faults(details: Iterable[ErrorDetails]) -> list[Fault]:
-    """Translate pydantic's errors."""
-    return [_fault(detail) for detail in details]
+def pydantic_faults(details: Sequence[ErrorDetails]) -> list[Fault]:
+    """Translate pydantic's errors; a missing key is not reported beside its own misspelling."""
+    faults = [_fault(detail) for detail in details]
+    misspelt = {(*fault.path[:-1], fault.did_you_mean) for fault in faults if fault.did_you_mean}
+    absent = [(*detail["loc"],) if detail["type"] == "missing" else None for detail in details]
+    return [fault for fault, path in zip(faults, absent, strict=True) if path not in misspelt]
 
 
 def _fault(detail: ErrorDetails) -> Fault:
@@ -119,7 +124,7 @@ def _unknown_key(path: Path) -> Fault:
     known = tuple(section.model_fields) if section is not None else ()
     hint = _SYNONYMS.get(key.lower(), "")
     hint = hint if hint in known else near(key, known)
-    text = f"unknown key '{key}'"
+    text = f"unknown key {_shown(key)}"
     if not hint:
         home = _home_of(_SYNONYMS.get(key.lower(), key))
         if home:

@@ -13,6 +13,22 @@ if TYPE_CHECKING:
 Values = Mapping[str, Any]
 
 _DIMENSIONS = ("layers", "hidden", "heads", "vocab")
+_SIZED_BY = frozenset(
+    (
+        *(
+            "layers",
+            "hidden",
+            "heads",
+            "kv_heads",
+            "head_dim",
+            "ffn",
+            "gated_mlp",
+            "vocab",
+            "tied_embeddings",
+        ),
+        *("experts", "experts_per_token", "shared_experts", "moe_ffn", "dense_layers", "family"),
+    )
+)
 _PER_SAMPLE = ("forward_flops_per_sample", "activations_per_sample")
 
 
@@ -24,7 +40,7 @@ def merge_model(model: Model) -> tuple[dict[str, Any], Preset | None]:
     explicit = {key: value for key, value in model if key != "preset" and value is not None}
     preset = find_preset(model.preset) if model.preset is not None else None
     values: dict[str, Any] = dict(preset.values) if preset is not None else {}
-    if explicit.keys() - {"params", "active_params", "image_size", "architecture", *_PER_SAMPLE}:
+    if (explicit.get("family") or values.get("family")) == "transformer" and explicit.keys() & _SIZED_BY:
         values.pop("params", None)
         values.pop("active_params", None)
     values.update(explicit)

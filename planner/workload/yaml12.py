@@ -41,11 +41,15 @@ class YamlError(Exception):
 
 @dataclass
 class Document:
-    """The data of one document and the place of every path in it; `faults` do not prevent reading on."""
+    """The data of one document and the place of every path in it.
+
+    `faults` did not prevent reading on; `stand_ins` are the paths whose value could not be read.
+    """
 
     data: Any
     source: Source
     faults: list[Fault]
+    stand_ins: frozenset[Path]
 
 
 @dataclass
@@ -69,6 +73,7 @@ class _Builder:
     places: dict[Path, Place] = field(default_factory=dict)
     key_places: dict[Path, Place] = field(default_factory=dict)
     faults: list[Fault] = field(default_factory=list)
+    stand_ins: set[Path] = field(default_factory=set)
     anchors: dict[str, tuple[Any, int] | None] = field(default_factory=dict)
     stack: list[_Frame] = field(default_factory=list)
     nodes: int = 0
@@ -109,11 +114,13 @@ class _Builder:
         path = self._path()
         if event.tag is not None and event.tag not in _TAGS and event.tag != "!":
             self.faults.append(Fault(path, f"tag '{event.tag}' is not allowed: remove it", place=place))
+            self.stand_ins.add(path)
         plain = bool(event.implicit[0]) if event.tag is None else event.tag not in (f"{_STR_TAG}", "!")
         try:
             value = resolve_scalar(event.value) if plain else event.value
         except ValueError as error:
             self.faults.append(Fault(path, str(error), place=place))
+            self.stand_ins.add(path)
             value = 0
         self._add(value, place, event, event.anchor, 1)
 
@@ -272,7 +279,7 @@ def parse_yaml(text: str, name: str) -> Document:
         if loader is not None:
             loader.dispose()
     source = Source(name, text, builder.places, builder.key_places)
-    return Document(builder.data, source, builder.faults)
+    return Document(builder.data, source, builder.faults, frozenset(builder.stand_ins))
 
 
 def _place(event: yaml.Event, *, point: bool = False) -> Place:
