@@ -22,7 +22,7 @@ def build_json_schema() -> dict[str, Any]:
 
 
 def _without_noise(node: Any, *, names: bool = False) -> Any:
-    """Drop titles made from key names and defaults that say only "absent"; `names`: the keys are field names."""
+    """Drop titles made of key names, and defaults that mean "absent"; `names`: the keys are field names."""
     if isinstance(node, list):
         return [_without_noise(item) for item in node]
     if not isinstance(node, dict):

@@ -10,12 +10,23 @@ from typing import Any
 
 import pytest
 
-from planner.workload import parse_workload
+from planner import units
+from planner.workload import fields, parse_workload
 from planner.workload.json_schema import SCHEMA_PATH
 from planner.workload.tasks import load_tasks
 
 DOC = Path(__file__).parents[2] / "docs" / "workload.md"
 BEGIN, END = "<!-- generated: fields -->\n", "<!-- end of generated part -->\n"
+
+
+_PATTERNS = {
+    units.DURATION_PATTERN: "duration",
+    units.SIZE_PATTERN: "size",
+    units.COUNT_PATTERN: "count",
+    units.MONEY_PATTERN: "money",
+    fields.DATE_PATTERN: "date",
+    fields.DATETIME_PATTERN: "date",
+}
 
 
 def _kind(field: dict[str, Any]) -> str:
@@ -32,13 +43,9 @@ def _kind(field: dict[str, Any]) -> str:
         return f"[{field['$ref'].rsplit('/', 1)[-1]}](#{field['$ref'].rsplit('/', 1)[-1].lower()})"
     if field.get("type") == "array":
         return f"list of {_kind(field['items'])}"
-    pattern = str(field.get("pattern", ""))
-    if "weeks" in pattern:
-        return "duration"
-    if "KMGTPE" in pattern:
-        return "size"
-    if pattern.startswith("^[0-9]{4}"):
-        return "date"
+    kind = _PATTERNS.get(str(field.get("pattern", "")))
+    if kind is not None:
+        return kind
     names = {"string": "text", "integer": "whole number", "boolean": "true/false", "object": "mapping"}
     return names.get(str(field.get("type")), str(field.get("type", "any")))
 
@@ -68,7 +75,7 @@ def render_reference() -> str:
         out += ["| key | takes | default | meaning |", "|---|---|---|---|"]
         for key, field in section["properties"].items():
             required = key in section.get("required", ())
-            kind = "text or number" if _kind(field) == "number or text" else _kind(field)
+            kind = _kind(field).replace("whole number or size", "size").replace("number or ", "")
             out.append(f"| `{key}` | {kind} | {_default(field, required)} | {_meaning(field, schema)} |")
         out.append("")
     return "\n".join(out)
@@ -109,7 +116,7 @@ def test_yaml_blocks_are_valid(block: str) -> None:
 
 def test_editor_patterns_accept_what_the_parser_accepts() -> None:
     schema = json.loads(SCHEMA_PATH.read_text(encoding="utf-8"))
-    fields = {**schema["$defs"]["Constraints"]["properties"], **schema["$defs"]["Data"]["properties"]}
+    known = {**schema["$defs"]["Constraints"]["properties"], **schema["$defs"]["Data"]["properties"]}
     accepted = {
         "deadline": [
             "72h",
@@ -126,7 +133,7 @@ def test_editor_patterns_accept_what_the_parser_accepts() -> None:
         "tokens": ["300e9", "1_000"],
     }
     for key, texts in accepted.items():
-        patterns = [each["pattern"] for each in _flat(fields[key]) if "pattern" in each]
+        patterns = [each["pattern"] for each in _flat(known[key]) if "pattern" in each]
         for text in texts:
             assert any(re.match(pattern, text) for pattern in patterns), (key, text)
 
