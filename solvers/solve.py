@@ -24,6 +24,7 @@ from solvers.backends.registry import get_backend
 from solvers.errors import BackendError, ModelError
 from solvers.options import ISOLATE_ABOVE, SolveOptions
 from solvers.problem import Milp
+from solvers.quiet import quiet_stdout
 from solvers.scaling import scale
 from solvers.solution import Report, Solution, Termination
 from solvers.staged import Progress, run_stages
@@ -52,15 +53,16 @@ def solve(problem: Milp, options: SolveOptions | None = None) -> Solution:
     isolated = isolated and bool(sys.executable)
     inbox: Inbox = queue.SimpleQueue()
     child = _start_child(problem, options, inbox) if isolated else None
-    if child is None:
-        _start_thread(problem, options, inbox)
-    try:
-        _collect(inbox, options, progress)
-    except KeyboardInterrupt:
-        progress.take("interrupted", Checked(Termination.INTERRUPTED, message="interrupted by the user"))
-    finally:
-        if child is not None:
-            child.end()
+    with contextlib.nullcontext() if child else quiet_stdout():
+        if child is None:
+            _start_thread(problem, options, inbox)
+        try:
+            _collect(inbox, options, progress)
+        except KeyboardInterrupt:
+            progress.take("interrupted", Checked(Termination.INTERRUPTED, message="interrupted by the user"))
+        finally:
+            if child is not None:
+                child.end()
     best = progress.best
     report = Report(
         backend.name, progress.elapsed_s, best.nodes, best.message, tuple(progress.stages), isolated

@@ -12,7 +12,7 @@ from planner.formulation.fleet_input import FleetInput
 
 
 def random_fleet(seed: int, *, n_options: int = 5) -> FleetInput:
-    """A question of `n_options` offers with a random choice of limits; roughly one in six is infeasible."""
+    """A question of `n_options` offers with a random choice of limits; about half are infeasible."""
     random = np.random.default_rng(seed)
     n = int(random.integers(2, n_options + 1))
 
@@ -27,7 +27,7 @@ def random_fleet(seed: int, *, n_options: int = 5) -> FleetInput:
         keys=tuple(f"offer-{number}" for number in range(n)),
         cost_usd=random.integers(1, 40, n) / 4,
         throughput=throughput,
-        required_throughput=float(random.integers(4, 40)),
+        required_throughput=float(random.integers(3, 24)),
         max_units=random.integers(0, 4, n).astype(float),
         region=region,
         provider=region % 2,
@@ -44,7 +44,7 @@ def random_fleet(seed: int, *, n_options: int = 5) -> FleetInput:
         max_share_per_provider=maybe(0.75, 0.2),
         max_share_per_offer=maybe(float(random.choice([0.5, 0.75])), 0.25),
         max_regions=None if regions is None else int(regions),
-        min_total_memory_gib=maybe(float(random.integers(20, 300))),
+        min_total_memory_gib=maybe(float(random.integers(20, 200)), 0.3),
         max_total_units=None if total is None else int(total),
         budget_usd=maybe(float(random.integers(5, 60)), 0.3),
     )

@@ -31,7 +31,7 @@ def test_fleet_equals_brute_force(block: int) -> None:
         assert result.objective_usd == pytest.approx(float(expected), rel=1e-9), seed
         assert result.bound_usd <= result.objective_usd
         assert not violations(fleet, fleet.units(result.counts))
-    assert feasible >= 15
+    assert feasible >= 15  # the questions must not be trivially empty
 
 
 @pytest.mark.parametrize("block", range(5))

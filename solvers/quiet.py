@@ -1,0 +1,70 @@
+"""Keep a solver's own printing away from standard output, which carries the caller's answer only.
+
+HiGHS 1.12 prints a debugging line with `printf` in rare cases, whatever its options say, and C's buffer
+would bring it out at process exit. So descriptor 1 points to the null device while a solver runs in this
+process, and C's buffer is emptied before it is given back. Anything other threads write to descriptor 1
+meanwhile is lost.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import sys
+import threading
+from collections.abc import Iterator
+
+_lock = threading.Lock()
+_depth = 0
+_saved = -1
+
+
+@contextlib.contextmanager
+def quiet_stdout() -> Iterator[None]:
+    """Silence descriptor 1 for the duration; nests, and does nothing where there is no such descriptor."""
+    silenced = _silence()
+    try:
+        yield
+    finally:
+        if silenced:
+            _restore()
+
+
+def _silence() -> bool:
+    global _depth, _saved
+    with _lock:
+        if _depth == 0:
+            try:
+                _flush()
+                _saved = os.dup(1)
+                null = os.open(os.devnull, os.O_WRONLY)
+                os.dup2(null, 1)
+                os.close(null)
+            except OSError:
+                return False
+        _depth += 1
+        return True
+
+
+def _restore() -> None:
+    global _depth, _saved
+    with _lock:
+        _depth -= 1
+        if _depth == 0:
+            _flush_c()
+            os.dup2(_saved, 1)
+            os.close(_saved)
+            _saved = -1
+
+
+def _flush() -> None:
+    """Bring out what was written before, so that it is not lost in the silence."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        sys.stdout.flush()
+    _flush_c()
+
+
+def _flush_c() -> None:
+    with contextlib.suppress(OSError, AttributeError, TypeError):
+        ctypes.CDLL(None).fflush(None)
