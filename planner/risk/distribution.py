@@ -117,8 +117,8 @@ class Elapsed:
 
     @property
     def calm(self) -> npt.NDArray[np.bool_]:
-        """Where there is no excess at all."""
-        return np.asarray((self.still >= 1.0) | (self.mean <= 0.0), dtype=np.bool_)
+        """Where there is no excess to speak of (below 1e-12 h)."""
+        return np.asarray((self.still >= 1.0) | (self.mean <= 1e-12), dtype=np.bool_)
 
     @property
     def lost(self) -> npt.NDArray[np.bool_]:
@@ -154,7 +154,8 @@ class Elapsed:
         even, skewed = gamma_quantile(within, mean, variance), lognormal_quantile(within, mean, variance)
         excess = np.where(within <= 0.0, 0.0, (1.0 - self.skew) * even + self.skew * skewed)
         excess = np.where(self.lost, np.inf, excess)
-        return self.floor + excess, self.floor + np.where(excess > 0, excess * self.paid_share, 0.0)
+        paid = np.where(np.isinf(excess), np.inf, np.where(np.isinf(excess), 1.0, excess) * self.paid_share)
+        return self.floor + excess, self.floor + paid
 
 
 def describe_elapsed(job: Job, rate: FloatArray, wait: FloatArray, frailty_sd: float) -> Elapsed:
@@ -190,6 +191,7 @@ def describe_elapsed(job: Job, rate: FloatArray, wait: FloatArray, frailty_sd: f
         moved = np.maximum(1.0 - still, 1e-300)
         mean = total / moved
         share = np.where(total > 0, paid / np.where(total > 0, total, 1.0), 0.0)
+        share = np.nan_to_num(share, nan=1.0)
         all_variance = square - total * total
         skew = np.where(all_variance > 0, 1.0 - within / np.where(all_variance > 0, all_variance, 1.0), 0.0)
         variance = np.maximum(square / moved - mean * mean, 0.0)

@@ -167,7 +167,14 @@ def test_hopeless_runs_are_infinite_not_wrong() -> None:
     outcome = spot_outcome(case.work, **case.arguments(), deadline_hours=1e6)
     assert outcome.expected_elapsed_hours[0] == np.inf
     assert outcome.p_meet_deadline[0] == 0.0
-    assert outcome.elapsed_p90_hours[0] == np.inf
+    assert outcome.elapsed_p90_hours[0] == outcome.paid_p90_hours[0] == np.inf
+
+
+def test_waits_too_short_to_matter_do_no_harm() -> None:
+    case = Case(1.0, 1.0, 1e-288, 1.0, 0.0, 0.0, 0.0)
+    outcome = spot_outcome(case.work, **case.arguments(), deadline_hours=2.0)
+    assert outcome.elapsed_p90_hours[0] == pytest.approx(1.0)
+    assert outcome.p_meet_deadline[0] == 1.0
 
 
 @pytest.mark.parametrize(
