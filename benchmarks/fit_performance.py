@@ -55,17 +55,23 @@ def free_constants(path: Path, prefixes: tuple[str, ...], outside: bool) -> list
     return chosen
 
 
+def load_priors(start: Constants) -> Constants:
+    """`start` with every fitted constant back at its prior, so that no earlier fit leaks into a left-out source."""
+    path = Path(__file__).resolve().parent / "data" / "performance_priors.csv"
+    return start.replace({row["name"]: float(row["prior"]) for row in read_csv(path)})
+
+
 def fit(cases: Sequence[Case], start: Constants, path: Path = DEFAULT_PATH) -> Constants:
     """Fit all constants to `cases`; the result contains the learned factors and the interval widths."""
     constants = Constants({k: v for k, v in start.values.items() if not k.startswith(("multiplier.", "thin."))})
-    constants = constants.replace({"thin.default": start["thin.default"]})
+    constants = load_priors(constants.replace({"thin.default": start["thin.default"]}))
     for kind in KINDS:
         chosen = [case for case in cases if case.kind == kind]
         if not chosen:
             constants = _like_cnn(constants, kind)
             continue
         if kind == "transformer":
-            free = free_constants(path, SAMPLED, True)
+            free = [replace(f, value=constants[f.name]) for f in free_constants(path, SAMPLED, True)]
         else:
             constants = _like_cnn(constants, kind)
             free = [replace(f, value=constants[f.name]) for f in free_constants(path, (kind + ".",), False)]
@@ -232,7 +238,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = parser.parse_args(arguments)
     constants = load_constants(chosen.out)
     cases, _ = load_cases(read_csv(chosen.data), load_devices())
-    cases, _ = settle(cases, constants)
+    cases, _ = settle(cases, load_priors(constants))
     fitted = fit(cases, constants, chosen.out)
     left_out = leave_sources_out(cases, constants, chosen.out)
     command = "python -m benchmarks.fit_performance on the measured rows"

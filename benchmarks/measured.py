@@ -26,6 +26,8 @@ _FAMILIES = {
     "cnn-det": ModelFamily.CNN, "cnn-seg": ModelFamily.CNN, "vit": ModelFamily.VIT,
     "diffusion": ModelFamily.DIFFUSION,
 }  # fmt: skip
+# Fabrics on which these clusters ran without direct access of the network to device memory.
+HOST_STAGED = ("OmniPath", "Slingshot", "TCPX")
 THROUGHPUT = frozenset({"samples_per_s", "tokens_per_s", "tokens_per_s_per_gpu", "tflops_per_gpu"})
 
 
@@ -200,6 +202,7 @@ def _model(row: dict[str, str], models: list[dict[str, str]], kind: ModelFamily)
         architecture=known.get("architecture") or "decoder",  # type: ignore[arg-type]
         experts=_whole(moe), experts_per_token=_whole(number(known, "experts_per_token")),
         shared_experts=_whole(number(known, "shared_experts")) or 0, moe_ffn=_whole(number(known, "moe_ffn")),
+        attention_ratio=number(known, "attention_ratio") or 1.0,
     )  # fmt: skip
 
 
@@ -284,7 +287,8 @@ def _hardware(
         **share,
         "accelerator_count": float(per_node * cores), "accelerator_memory_gib": share["memory_gib"],
         "memory_gib": NAN, "vcpus": NAN, "intra_node": intra, "intra_node_gb_per_s": NAN,
-        "internode_gbps": gbps, "rdma": default["rdma"], "trainable": "true",
+        "internode_gbps": gbps,
+        "rdma": "" if any(word in row["interconnect"] for word in HOST_STAGED) else default["rdma"], "trainable": "true",
     }, per_node  # fmt: skip
 
 

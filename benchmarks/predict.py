@@ -20,7 +20,7 @@ from planner.performance.constants import Constants
 from planner.performance.core import evaluate, needed_gib
 from planner.performance.device import build_devices
 from planner.performance.interval import log_spread
-from planner.performance.layouts import Layouts, expert_parallel
+from planner.performance.layouts import Layouts, expert_parallel, interleave
 from planner.performance.search import estimate_shapes
 from planner.performance.spec import TrainingSpec
 from planner.performance.work import Work, stack_work
@@ -115,13 +115,11 @@ def _layouts(cases: Sequence[Case]) -> Layouts:
     ep = np.where((ep <= 1) & (experts > 1), guessed, np.where(experts > 1, ep, 1.0))
     pp = column("pp")
     layers = np.asarray([case.model.layers or 1 for case in cases], dtype=np.float64)
-    tuned = np.asarray([case.training.stack == "tuned" for case in cases])
-    # Vendor recipes interleave pipelines; two virtual stages where layers allow.
-    interleave = np.where(tuned & (pp > 1) & (layers >= 4 * pp), 2.0, 1.0)
+    virtual = interleave(cases[0].training.stack, layers, pp)
     micro_batches = np.maximum(batch / np.maximum(dp * micro, 1e-9), 1.0)
     return Layouts(
         np.arange(len(cases)), np.asarray([float(case.nodes) for case in cases]), column("tp"), pp, column("cp"),
-        ep, dp, column("zero"), micro, micro_batches, interleave, column("sequence_parallel"), column("recompute"),
+        ep, dp, column("zero"), micro, micro_batches, virtual, column("sequence_parallel"), column("recompute"),
     )  # fmt: skip
 
 

@@ -25,7 +25,7 @@ _PEAKS = {
 }
 # PCI Express x16, one direction, by generation (PCI-SIG encoding rates); unknown generations count as 3.
 _PCIE_GB_PER_S = {3.0: 15.75, 4.0: 31.5, 5.0: 63.0, 6.0: 121.0}
-RDMA_KINDS = frozenset({"efa", "infiniband", "roce", "erdma", "tcpx", "gpudirect", "ici", "omnipath"})
+RDMA_KINDS = frozenset({"efa", "infiniband", "roce", "erdma", "gpudirect", "ici"})
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,8 @@
 """Parallel layouts as arrays, and their enumeration within stated bounds.
 
-Bounds: tp powers of 2 up to the accelerators of a node; pp divisors of the layer count; cp 1 unless the sequence is
-long; dp the rest; micro-batch powers of 2 that divide a replica's batch, and that batch itself; ZeRO 0 (dp 1), 1 and 3.
+Bounds: tp powers of 2 up to the accelerators of a node; pp divisors of the layer count, and powers
+of 2 that leave at most 15 % of a stage empty; cp 1 unless the sequence is long or data parallelism alone would exceed the
+batch; dp the rest; micro-batch powers of 2 that divide a replica's batch, and that batch itself; ZeRO 0 (dp 1), 1 and 3.
 ZeRO-0 is left out where dp > 1: the same traffic, more memory and a longer optimizer step than ZeRO-1 make it never better.
 """
 
@@ -21,6 +22,9 @@ MAX_TOKENS = 65536
 MAX_SAMPLES = 4096
 LONG_SEQUENCE = 32768
 MAX_CONTEXT = 8
+MIN_CONTEXT_SEQUENCE = 4096
+MAX_STAGE_WASTE = 1.15
+MAX_INTERLEAVE = 6.0
 
 
 @dataclass(frozen=True)
@@ -70,6 +74,19 @@ def divisors(number: int) -> list[int]:
     return [d for d in range(1, number + 1) if number % d == 0]
 
 
+def stages(layers: int) -> list[int]:
+    """Pipeline depths to try: divisors of the layers, and powers of 2 that waste at most `MAX_STAGE_WASTE`."""
+    uneven = [p for p in _powers(layers) if -(-layers // p) * p <= MAX_STAGE_WASTE * layers]
+    return sorted({*divisors(layers), *uneven})
+
+
+def interleave(stack: str, layers: Floats, pp: Floats) -> Floats:
+    """Virtual stages per device: tuned stacks interleave, with at least two layers per virtual stage, up to six."""
+    if stack != "tuned":
+        return np.ones(pp.shape)
+    return np.where(pp > 1, np.clip(np.floor(layers / (2.0 * pp)), 1.0, MAX_INTERLEAVE), 1.0)
+
+
 def _powers(limit: int) -> list[int]:
     return [1 << k for k in range(max(limit, 1).bit_length()) if 1 << k <= limit]
 
@@ -86,10 +103,11 @@ def grid(count: int, nodes: tuple[int, ...], bounds: Bounds) -> npt.NDArray[np.i
     pps = (
         [pin.pipeline_parallel]
         if pin.pipeline_parallel
-        else ([1] if bounds.sampled else divisors(bounds.layers))
+        else ([1] if bounds.sampled else stages(bounds.layers))
     )
     long = bounds.sequence >= LONG_SEQUENCE and not bounds.sampled
-    cps = [pin.context_parallel] if pin.context_parallel else (_powers(MAX_CONTEXT) if long else [1])
+    some = bounds.sequence >= MIN_CONTEXT_SEQUENCE and not bounds.sampled
+    cps = [pin.context_parallel] if pin.context_parallel else (_powers(MAX_CONTEXT) if some else [1])
     # Larger stages stop fitting any cap; 0 stands for "the replica's whole batch".
     cap = MAX_SAMPLES if bounds.sampled else max(1, MAX_TOKENS // max(1, bounds.sequence))
     batches = [pin.micro_batch] if pin.micro_batch else [*_powers(cap), 0]
@@ -102,6 +120,8 @@ def grid(count: int, nodes: tuple[int, ...], bounds: Bounds) -> npt.NDArray[np.i
     ok = (dp >= 1) & (dp * shard == devices) & (tp <= devices)
     replica = np.where(ok, bounds.global_batch // np.maximum(dp, 1), 0)
     ok &= (replica >= 1) & (replica * dp == bounds.global_batch)
+    if not (long or pin.context_parallel):
+        ok &= (cp == 1) | (dp * cp > bounds.global_batch)
     whole = mb == 0
     mb = np.where(whole, replica, mb)
     # The whole batch counts once, and only where it is no power of two already listed.

@@ -246,9 +246,10 @@ def _layout(
 ) -> Layouts:
     at, tp, pp, cp, dp, zero, micro, number = (combos[:, k].astype(np.float64) for k in range(8))
     ep = lay.expert_parallel(int(job.model.experts or 1), dp, np.full(dp.shape, count))
+    virtual = lay.interleave(job.training.stack, job.work.layers, pp)
     return Layouts(
         device, nodes[at.astype(np.int64)].astype(np.float64), tp, pp, cp, ep, dp, zero, micro, number,
-        np.ones(dp.shape), (tp > 1).astype(np.float64), recompute,
+        virtual, (tp > 1).astype(np.float64), recompute,
     )  # fmt: skip
 
 

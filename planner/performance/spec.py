@@ -27,7 +27,8 @@ class ModelSpec:
 
     Transformers (decoder, encoder or both) give dimensions; CNN, ViT and diffusion models give
     `forward_flops_per_sample` (2 x multiply-accumulates) and `activations_per_sample` (elements kept for backward).
-    A ViT may give both. `None` means not applicable or unknown, never zero.
+    A ViT may give both. `attention_ratio` is the score work relative to plain attention (relative positions, recurrent
+    memory: above 1; sliding windows: below 1). `None` means not applicable or unknown, never zero.
     """
 
     name: str
@@ -52,6 +53,7 @@ class ModelSpec:
     image_size: int | None = None
     forward_flops_per_sample: float | None = None
     activations_per_sample: float | None = None
+    attention_ratio: float = 1.0
 
 
 @dataclass(frozen=True)

@@ -42,6 +42,7 @@ class Work:
         routed: experts each token is sent to, 0 for dense models.
         flops_per_sample: model FLOPs of forward and backward, without recompute.
         causal: share of the score matrix that is computed (0.5 causal, 1 full).
+        score_ratio: score work relative to plain attention.
         materialised: 1 when attention scores go through memory, 0 for fused (flash) attention.
         weight_bytes, grad_bytes, opt_bytes: memory per parameter; `opt_bytes` is what ZeRO-1 shards.
     """
@@ -68,6 +69,7 @@ class Work:
     act_replicated_bytes: Floats
     act_split_bytes: Floats
     causal: Floats
+    score_ratio: Floats
     materialised: Floats
     lora: Floats
     element_bytes: Floats
@@ -182,6 +184,7 @@ def _sampled_sizes(model: ModelSpec) -> dict[str, float]:
         "hidden": 1024.0,
         "heads": 1.0,
         "causal": 1.0,
+        "score_ratio": 1.0,
         "layer_params": model.params,
         "expert_ratio": 1.0,
         "moe_width": 1024.0,
@@ -225,6 +228,8 @@ def _transformer_sizes(model: ModelSpec, training: TrainingSpec) -> dict[str, fl
     active_total = model.active_params or model.params
     layer_active = (active_total - embed) / layers if model.experts else layer
     expert_params = min(layer * 0.98, matrices * hidden * ffn * experts) if model.experts else 0.0
+    # Tokens are copied to and from their experts.
+    routed_acts = 8.0 * hidden * per_token if model.experts else 0.0
     mlp_acts = (
         (6.0 if model.gated_mlp else 4.0) * ffn * (per_token + model.shared_experts if model.experts else 1.0)
     )
@@ -234,7 +239,7 @@ def _transformer_sizes(model: ModelSpec, training: TrainingSpec) -> dict[str, fl
     seq = float(training.sequence_length)
     head_share = MASKED_SHARE if model.architecture == "encoder" else 1.0
     matmuls = layers * max(layer_active, 1.0) + head_share * min(vocab * hidden, embed)
-    flops = seq * (passes * matmuls + 12.0 * causal * layers * q_width * seq)
+    flops = seq * (passes * matmuls + 12.0 * causal * model.attention_ratio * layers * q_width * seq)
     return {
         "layers": layers,
         "hidden": hidden,
@@ -253,8 +258,9 @@ def _transformer_sizes(model: ModelSpec, training: TrainingSpec) -> dict[str, fl
         "head_params": min(vocab * hidden, embed) if embed else 0.0,
         "embed_params": embed,
         "act_replicated_bytes": scale * 10.0 * hidden,
-        "act_split_bytes": scale * (4.0 * q_width + 4.0 * kv_width + mlp_acts),
+        "act_split_bytes": scale * (4.0 * q_width + 4.0 * kv_width + mlp_acts + routed_acts),
         "causal": causal,
+        "score_ratio": model.attention_ratio,
         "forward_flops": 0.0,
         "activations": 0.0,
     }

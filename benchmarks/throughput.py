@@ -1,0 +1,208 @@
+"""Judge the performance model on measured rows: `python -m benchmarks.throughput --data FILE [--leave-source-out]`.
+
+Every row is predicted from its inputs only; `metric`, `value` and `notes` are read by the scoring alone. Rows that cannot
+be predicted are counted by reason. With `--leave-source-out` each group of sources (rows of one publisher, see
+`data/source_rules.csv`) is predicted with constants fitted on all other groups.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from benchmarks.accelerators import load_devices
+from benchmarks.measured import Case, load_cases, read_csv
+from benchmarks.predict import build_groups, predict, settle
+from planner.performance.constants import load_constants
+
+Floats = npt.NDArray[np.float64]
+ONE_NODE = "vTrain ground truth single"
+PAIR_GAP = 1.15
+
+
+@dataclass(frozen=True)
+class Scored:
+    """Cases with predictions beside them, arrays of shape `(n_cases,)`."""
+
+    cases: list[Case]
+    predicted: Floats
+    memory_gib: Floats
+    spread: Floats
+
+    @property
+    def measured(self) -> Floats:
+        """Measured throughput in each row's own metric."""
+        return np.asarray([case.measured.value for case in self.cases])
+
+
+def score_file(data: Path, leave_source_out: bool) -> tuple[Scored, Counter[str]]:
+    """Predict all usable rows of a file; the counter tells what was left out and why."""
+    constants = load_constants()
+    cases, skipped = load_cases(read_csv(data), load_devices())
+    if leave_source_out:
+        from benchmarks.fit_performance import leave_sources_out, load_priors
+
+        cases, dropped = settle(cases, load_priors(constants))
+        value = leave_sources_out(cases, constants)
+        rest = predict(build_groups(cases), len(cases), constants)
+    else:
+        cases, dropped = settle(cases, constants)
+        rest = predict(build_groups(cases), len(cases), constants)
+        value = rest["value"]
+    skipped.update(dropped)
+    known = np.isfinite(value) & (value > 0)
+    skipped.update({"no prediction": int((~known).sum())} if not known.all() else {})
+    at = np.flatnonzero(known)
+    kept = [cases[p] for p in at]
+    return Scored(kept, value[at], rest["memory_gib"][at], rest["spread"][at]), skipped
+
+
+def errors(predicted: Floats, measured: Floats) -> dict[str, float]:
+    """Count, MAPE, median and p90 of the absolute percentage error, and bias (median ratio)."""
+    if not len(predicted):
+        return {"n": 0}
+    ratio = predicted / measured
+    ape = np.abs(ratio - 1.0) * 100.0
+    return {
+        "n": len(ape), "mape": float(ape.mean()), "median": float(np.median(ape)),
+        "p90": float(np.quantile(ape, 0.9)), "bias": float(np.median(ratio)),
+    }  # fmt: skip
+
+
+def summarise(scored: Scored) -> dict[str, Any]:
+    """All figures of the report."""
+    measured, predicted = scored.measured, scored.predicted
+    transformer = np.asarray([case.kind == "transformer" for case in scored.cases])
+    one_node = np.asarray([case.source.startswith(ONE_NODE) for case in scored.cases])
+    groups = np.asarray([case.group for case in scored.cases])
+
+    def part(mask: npt.NDArray[np.bool_]) -> dict[str, float]:
+        return errors(predicted[mask], measured[mask])
+
+    by_source = {}
+    for name in sorted(set(groups)):
+        for label, family in (("transformers", transformer), ("CNN/ViT", ~transformer)):
+            if (mask := (groups == name) & family).any():
+                by_source[f"{name}: {label}"] = part(mask)
+    inside = np.abs(np.log(predicted / measured)) <= scored.spread
+    medians = [v["median"] for k, v in by_source.items() if k.endswith("transformers")]
+    return {
+        "transformers": part(transformer),
+        "transformers without vTrain one-node": part(transformer & ~one_node),
+        "CNN/ViT": part(~transformer),
+        "sources": by_source,
+        "median of source medians (transformers)": float(np.median(medians)) if medians else None,
+        "interval coverage": {
+            "transformers": float(inside[transformer].mean()) if transformer.any() else None,
+            "CNN/ViT": float(inside[~transformer].mean()) if (~transformer).any() else None,
+        },
+        "GPU order": pair_order(scored),
+        "memory": memory_errors(scored),
+    }
+
+
+def memory_errors(scored: Scored) -> dict[str, float]:
+    """Error of the memory estimate on rows that state the peak memory per accelerator."""
+    stated = np.asarray([case.measured.memory_gib for case in scored.cases])
+    known = np.isfinite(stated) & (stated > 0)
+    return errors(scored.memory_gib[known], stated[known])
+
+
+def pair_order(scored: Scored) -> dict[str, float]:
+    """How often the faster of two accelerator types on one workload is named right, where they differ by over 15 %."""
+    same: dict[tuple[Any, ...], list[int]] = {}
+    for position, case in enumerate(scored.cases):
+        layout = case.layout or {}
+        key = (case.source, case.model.name, case.training.sequence_length, case.training.precision,
+               case.accelerators, layout.get("tp"), layout.get("pp"), case.measured.metric)  # fmt: skip
+        same.setdefault(key, []).append(position)
+    right = total = 0
+    for positions in same.values():
+        for n, first in enumerate(positions):
+            for second in positions[n + 1 :]:
+                if _device(scored.cases[first]) == _device(scored.cases[second]):
+                    continue
+                true = scored.measured[first] / scored.measured[second]
+                if max(true, 1.0 / true) < PAIR_GAP:
+                    continue
+                total += 1
+                right += bool((true > 1.0) == (scored.predicted[first] > scored.predicted[second]))
+    return {"pairs": total, "right": right / total if total else float("nan")}
+
+
+def _device(case: Case) -> tuple[Any, ...]:
+    return tuple(str(case.hardware[name]) for name in ("generation", "memory_gb_per_s", "accelerator_memory_gib"))
+
+
+def peers(scored: Scored, path: Path) -> dict[str, Any]:
+    """Other tools' errors and ours on the rows that they can do."""
+    ours = {case.row_id: (p, case) for p, case in enumerate(scored.cases)}
+    out: dict[str, Any] = {}
+    rows = read_csv(path)
+    for tool in sorted({row["tool"] for row in rows}):
+        pairs = [(float(row["pred"]), ours[row["row_id"]][0]) for row in rows
+                 if row["tool"] == tool and row["row_id"] in ours and row["pred"]]  # fmt: skip
+        theirs, at = np.asarray([a for a, _ in pairs]), np.asarray([b for _, b in pairs], dtype=np.int64)
+        measured = scored.measured[at]
+        out[tool] = {"theirs": errors(theirs, measured), "ours": errors(scored.predicted[at], measured)}
+    return out
+
+
+def render(report: dict[str, Any], skipped: Counter[str]) -> str:
+    """The report as text."""
+    lines = [f"{'rows':46} {'n':>6} {'MAPE':>7} {'median':>7} {'p90':>7} {'bias':>6}"]
+    for name in ("transformers", "transformers without vTrain one-node", "CNN/ViT"):
+        lines.append(_line(name, report[name]))
+    lines += [_line("  " + name, value) for name, value in report["sources"].items()]
+    lines.append(_line("memory per accelerator", report["memory"]))
+    for tool, both in report.get("peers", {}).items():
+        lines += [_line(f"{tool} on its rows", both["theirs"]), _line(f"  ours on {tool}'s rows", both["ours"])]
+    lines.append(f"median of source medians (transformers): {report['median of source medians (transformers)']:.1f} %")
+    coverage = {k: f"{v:.0%}" for k, v in report["interval coverage"].items() if v is not None}
+    lines.append(f"80 % interval covers: {coverage}")
+    order = report["GPU order"]
+    lines.append(f"GPU order right: {order['right']:.1%} of {order['pairs']} pairs that differ by over 15 %")
+    lines.append(f"rows left out: {sum(skipped.values())}")
+    lines += [f"  {count:5d}  {reason}" for reason, count in skipped.most_common()]
+    return "\n".join(lines)
+
+
+def _line(name: str, value: dict[str, float]) -> str:
+    if not value.get("n"):
+        return f"{name:46} {0:6d}"
+    return (
+        f"{name[:46]:46} {value['n']:6.0f} {value['mape']:7.1f} {value['median']:7.1f} {value['p90']:7.1f}"
+        f" {value['bias']:6.2f}"
+    )
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the benchmark."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, required=True, help="CSV with the columns of dev.csv")
+    parser.add_argument("--json", type=Path, help="also write the figures here")
+    parser.add_argument("--leave-source-out", action="store_true", help="refit without each group of sources in turn")
+    parser.add_argument("--peers", type=Path, help="CSV of other tools' predictions (row_id, tool, pred)")
+    chosen = parser.parse_args(arguments)
+    scored, skipped = score_file(chosen.data, chosen.leave_source_out)
+    report = summarise(scored)
+    if chosen.peers:
+        report["peers"] = peers(scored, chosen.peers)
+    print(render(report, skipped))
+    if chosen.json:
+        report["left out"] = dict(skipped)
+        report["rows"] = {case.row_id: float(p) for case, p in zip(scored.cases, scored.predicted, strict=True)}
+        chosen.json.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
