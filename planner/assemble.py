@@ -1,10 +1,11 @@
-"""From the chosen candidate to the `Plan`: lines in Decimal, timeline, risk, baseline, cash, alternatives, provenance."""
+"""From the chosen candidate to the `Plan`: lines in Decimal, risk, baseline, cash, alternatives, provenance."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import planner
 from planner.cash import spread_months
@@ -19,6 +20,7 @@ from planner.plan import (
     Plan,
     PlanLine,
     Proof,
+    Relaxation,
 )
 from planner.pricing import exact, total_usd
 from planner.quota import needed_quota
@@ -82,7 +84,7 @@ def assemble_plan(context: Context, found: Found, choice: Choice, proof: Proof) 
     )
 
 
-def plan_frame(context: Context) -> dict[str, object]:
+def plan_frame(context: Context) -> dict[str, Any]:
     """Fields of the plan that do not depend on the choice."""
     return {
         "workload": context.workload.name,
@@ -172,8 +174,6 @@ def cash_of(context: Context, lines: list[PlanLine], finish: datetime) -> tuple[
 
 def _in_full(cost: CostLine, line: PlanLine) -> CostLine:
     """A shared new commitment is owed in full, whatever part of it this job carries."""
-    from dataclasses import replace
-
     whole = line.billed_hours * line.nodes
     if cost.kind != "compute" or not line.option_variant.endswith("shared") or not cost.quantity:
         return cost
@@ -210,7 +210,9 @@ def unknown_options(context: Context, lines: list[PlanLine]) -> tuple[str, ...]:
     return tuple(out)
 
 
-def infeasible_plan(context: Context, found: Found, relaxations: tuple[object, ...], seconds: float) -> Plan:
+def infeasible_plan(
+    context: Context, found: Found, relaxations: tuple[Relaxation, ...], seconds: float
+) -> Plan:
     """Build the answer when nothing fits: counts per filter and the smallest relaxations."""
     candidates = found.candidates
     report = count_filters(candidates.all_bits())

@@ -65,7 +65,7 @@ def choose(context: Context, candidates: Candidates, objective: str) -> Choice |
 
 def pick_alternatives(context: Context, candidates: Candidates, choice: Choice, limit: int) -> list[int]:
     """Return the next best distinct ways, and the best way of every provider not among them."""
-    picked = choice.ranking[1 : 1 + limit].tolist()
+    picked: list[int] = choice.ranking[1 : 1 + limit].tolist()
     provider = context.provider_of_offer
     seen = {int(provider[candidates.offer[at]]) for at in (choice.winner, *picked)}
     for at in choice.ranking[1 + limit :].tolist():

@@ -14,7 +14,7 @@ from planner.costs import CostModel
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from catalogs.store import Catalog
+    from catalogs.model import Catalog
     from catalogs.tariffs import InterruptionPrior, Tariffs
     from planner.assumptions import Assumptions
     from planner.offers import OfferSet

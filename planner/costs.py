@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.plan import CostLine
-from planner.pricing import HOURS_PER_MONTH, QUANTUM, PriceTag, billed_hours, exact, price_line, total_usd
+from planner.pricing import HOURS_PER_MONTH, QUANTUM, PriceTag, billed_hours, exact, price_line
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -46,19 +46,36 @@ class Money:
     cash_usd: FloatArray
 
 
+@dataclass(frozen=True)
+class Transfer:
+    """One tier of one transfer: `quantity` in the curve's unit at `unit_price` USD."""
+
+    label: str
+    quantity: Decimal
+    unit_price: Decimal
+    curve: TierCurve
+    known: bool
+
+    def line(self) -> CostLine:
+        """Return the exact cost line."""
+        basis, flags = ("list", ()) if self.known else ("derived", ("unknown_transfer_price",))
+        tag = PriceTag(self.unit_price, "USD", USD, basis, self.curve.source, self.curve.as_of, flags)
+        return price_line("data_transfer", self.label, self.quantity, self.curve.unit, tag)
+
+
 @dataclass(frozen=True, eq=False)
 class Place:
     """Tariffs of one provider/region for this job."""
 
     storage: PriceTag
-    transfers: tuple[CostLine, ...]
+    transfers: tuple[Transfer, ...]
     keeps_copy: bool
     disk: PriceTag | None
 
-    @cached_property
+    @property
     def transfer_usd(self) -> float:
         """Cost of all transfers."""
-        return float(total_usd(self.transfers))
+        return sum(float(part.quantity) * float(part.unit_price) for part in self.transfers)
 
 
 class CostModel:
@@ -116,10 +133,11 @@ class CostModel:
         billed = self._billed(rows, paid_hours)
         place = self._place_of_offer[rows]
         share = self._share[rows]
-        instance_hours = np.round(np.where(share > 0, nodes * billed, 0.0) * share, QUANTUM)
+        instance_hours = _rounded(np.where(share > 0, nodes * billed, 0.0) * share)
         months = hours / HOURS_PER_MONTH
-        dataset = np.round(np.where(self._copy[place], (self._job.data_gib or 0.0) * months, 0.0), QUANTUM)
-        checkpoint = np.round(self._job.checkpoint_gib * self._job.checkpoints_kept * months, QUANTUM)
+        stored = np.where(self._copy[place], self._job.data_gib or 0.0, 0.0)
+        dataset = _rounded(stored * months)
+        checkpoint = _rounded(self._job.checkpoint_gib * self._job.checkpoints_kept * months)
         hourly = self._offers.usd_per_hour[rows]
         upfront = self._offers.upfront_usd[rows] * nodes
         compute = hourly * instance_hours + upfront * share
@@ -143,7 +161,14 @@ class CostModel:
         return out
 
     def lines(
-        self, row: int, instance_hours: float, dataset: float, checkpoint: float, nodes: int, *, with_place: bool = True
+        self,
+        row: int,
+        instance_hours: float,
+        dataset: float,
+        checkpoint: float,
+        nodes: int,
+        *,
+        with_place: bool = True,
     ) -> list[CostLine]:
         """Return the cost lines of one candidate; their sum equals its `cost_usd` to float rounding."""
         offers, place = self._offers, self.place(row)
@@ -187,18 +212,18 @@ class CostModel:
         if checkpoint:
             label = f"{self._job.checkpoints_kept} checkpoints in object storage"
             out.append(price_line("checkpoint_storage", label, checkpoint, "GiB-month", place.storage))
-        return [*out, *place.transfers]
+        return [*out, *(part.line() for part in place.transfers)]
 
     def _place(self, provider: str, region: str) -> Place:
         job, here = self._job, f"{provider}/{region}"
         staged = bool(job.data_gb) and job.location != here
-        transfers: list[CostLine] = []
+        transfers: list[Transfer] = []
         if staged:
             moved = job.read_gb if job.stream else job.data_gb
             label = "data set streamed into the region" if job.stream else "data set into the region"
-            transfers += self._transfer_lines(label, job.location, here, moved or 0.0, job.egress_used_gb)
+            transfers += self._split_tiers(label, job.location, here, moved or 0.0, job.egress_used_gb)
         if job.export_gb:
-            transfers += self._transfer_lines(
+            transfers += self._split_tiers(
                 "final model out of the region", here, job.location, job.export_gb, 0.0
             )
         storage = self._tariffs.storage_price(provider, region, "object")
@@ -209,30 +234,23 @@ class CostModel:
             disk = PriceTag(fee.price_per_hour, fee.currency, rate.rate, fee.basis, fee.source, fee.as_of)
         return Place(_storage_tag(storage), tuple(transfers), staged and not job.stream, disk)
 
-    def _transfer_lines(
+    def _split_tiers(
         self, label: str, src: str | None, dst: str | None, gb: float, used_gb: float
-    ) -> list[CostLine]:
-        curve = self._tariffs.transfer_curve(*_split(src), *_split(dst))
-        basis = "list"
-        if curve is None:
-            curve, basis = self._tariffs.dearest_internet_curve(), "derived"
-        tag_of = _TransferTag(curve, basis)
+    ) -> list[Transfer]:
+        known = self._tariffs.transfer_curve(*_split(src), *_split(dst))
+        curve = self._dearest if known is None else known
         pieces = curve.lines(curve.quantity(exact(gb)), curve.quantity(exact(used_gb)))
         return [
-            price_line("data_transfer", label, exact(float(q)), curve.unit, tag_of(price))
-            for q, price in pieces
-            if price
+            Transfer(label, exact(float(q)), price, curve, known is not None) for q, price in pieces if price
         ]
 
+    @cached_property
+    def _dearest(self) -> TierCurve:
+        return self._tariffs.dearest_internet_curve()
 
-@dataclass(frozen=True)
-class _TransferTag:
-    curve: TierCurve
-    basis: str
 
-    def __call__(self, unit_price: Decimal) -> PriceTag:
-        flags = () if self.basis == "list" else ("unknown_transfer_price",)
-        return PriceTag(unit_price, "USD", USD, self.basis, self.curve.source, self.curve.as_of, flags)
+def _rounded(quantity: FloatArray) -> FloatArray:
+    return np.asarray(np.round(quantity, QUANTUM), dtype=np.float64)
 
 
 def _storage_tag(price: StoragePrice | None) -> PriceTag:

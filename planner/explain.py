@@ -60,8 +60,10 @@ def explain_choice(plan: Plan) -> list[str]:
     else:
         out.append("no plan: nothing satisfies all constraints")
         out += [f"relax: {item.current} -> {item.needed}" for item in plan.relaxations]
-    out += [f"filter {count.name}: removes {count.removed:,} ({count.removed_only_by_this:,} alone): {count.description}"
-            for count in plan.filters]  # fmt: skip
+    out += [
+        f"filter {count.name}: removes {count.removed:,} ({count.removed_only_by_this:,} alone): {count.description}"
+        for count in plan.filters
+    ]
     return out + [
         f"filters {pair.first} + {pair.second}: {pair.removed:,} together" for pair in plan.filter_pairs
     ]
@@ -137,7 +139,7 @@ def _up(value: float, step: float = 0.1) -> float:
     return float(np.ceil(value / step - 1e-9) * step)
 
 
-def why_not(context: Context, found: Found, wanted: str) -> list[str]:
+def why_not(context: Context, found: Found | None, wanted: str) -> list[str]:
     """Say, line by line, why instance type `wanted` is not the plan.
 
     Args:
@@ -147,6 +149,8 @@ def why_not(context: Context, found: Found, wanted: str) -> list[str]:
     """
     offers = context.offer_set.offers
     rows = np.flatnonzero(offers.equals("instance_type", wanted))
+    if found is None:
+        return [f"{wanted}: a fleet is chosen as a whole; exclude the other types to see its cost"]
     if not len(rows):
         known = context.offer_set.types.equals("instance_type", wanted).any()
         return [
@@ -161,8 +165,8 @@ def why_not(context: Context, found: Found, wanted: str) -> list[str]:
     best = best_where(context, made, mine & (made.bits == 0), context.workload.preferences.objective)
     if best is not None:
         brief = summarize(context, made, best, winner)
-        out.append(f"feasible: {describe(brief)}, ${brief.cost_usd:,.2f} ({brief.delta_cost_usd:+,.2f}), {brief.hours:,.1f} h "
-                   f"({brief.delta_hours:+,.1f} h against the plan)")  # fmt: skip
+        out.append(f"feasible: {describe(brief)}, ${brief.cost_usd:,.2f} ({brief.delta_cost_usd:+,.2f}), "
+                   f"{brief.hours:,.1f} h ({brief.delta_hours:+,.1f} h against the plan)")  # fmt: skip
         return out
     out += [f"  {count.name}: removes {count.removed} ({count.removed_only_by_this} alone): {count.description}"
             for count in count_filters(bits).counts]  # fmt: skip

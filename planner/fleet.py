@@ -88,7 +88,9 @@ def _search(context: Context) -> tuple[Context, Found]:
     counts = (1 if fleet is None else fleet.nodes_per_run,)
     shapes = estimate_all(context, counts)
     if not context.job.checkpoint_gib:
-        context = replace(context, job=replace(context.job, checkpoint_gib=float(shapes["checkpoint_gib"][0])))
+        context = replace(
+            context, job=replace(context.job, checkpoint_gib=float(shapes["checkpoint_gib"][0]))
+        )
     bits = mark_offers(context.offer_set, limits, allow_flagged=limits.allow_flagged)
     return context, Found(build_candidates(context, bits, shapes), bits, counts, 0)
 
@@ -112,7 +114,9 @@ def _cautious_ratio(context: Context, made: Candidates) -> FloatArray:
     return np.asarray(np.exp(np.maximum(z, 0.0) * made.sigma), dtype=np.float64)
 
 
-def worker_units(context: Context, made: Candidates, at: IntArray, period: float, *, cautious: bool) -> FloatArray:
+def worker_units(
+    context: Context, made: Candidates, at: IntArray, period: float, *, cautious: bool
+) -> FloatArray:
     """Tokens or samples one worker does in `period` hours, waits, restarts and evaluation taken off."""
     available = np.maximum(period - made.waiting_hours[at] - made.fixed_hours[at], 0.0)
     course = made.hours[at] - made.waiting_hours[at] - made.fixed_hours[at]
@@ -147,8 +151,10 @@ def _question(context: Context, pool: Pool, period: float) -> FleetInput:
     return FleetInput(
         keys=tuple(at.tolist()), cost_usd=money.worker_usd[keep], throughput=units[keep] / period,
         required_throughput=pool.work / period, max_units=np.floor(context.offer_set.capacity[rows] / nodes),
-        region=region, provider=context.provider_of_offer[rows], is_spot=context.is_spot[rows], memory_gib=memory,
-        region_cost_usd=place_usd[first], region_names=names, min_total_memory_gib=limits.min_total_memory_gib,
+        region=region, provider=context.provider_of_offer[rows], is_spot=context.is_spot[rows],
+        memory_gib=memory.astype(np.float64),
+        region_cost_usd=place_usd[first], region_names=names,
+        min_total_memory_gib=limits.min_total_memory_gib,
         max_total_units=limits.max_nodes // int(nodes.max(initial=1)),
         budget_usd=None if limits.budget_usd is None else float(limits.budget_usd),
         **wishes, **_quotas(context, rows, nodes),
@@ -186,7 +192,12 @@ def _quotas(context: Context, rows: IntArray, nodes: IntArray) -> dict[str, Any]
             limits.append(need.limit)
         group[position], units[position] = groups[key], need.needed
     names = tuple("/".join(key) for key in groups)
-    return {"quota_group": group, "quota_units": units, "quota_limit": np.asarray(limits), "quota_names": names}
+    return {
+        "quota_group": group,
+        "quota_units": units,
+        "quota_limit": np.asarray(limits),
+        "quota_names": names,
+    }
 
 
 def _best_period(context: Context, pool: Pool) -> float:

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     IntArray = npt.NDArray[np.int64]
 
 
+_NOTE = "cheapest fleet of one on-demand offer, limits on shares ignored"
+
+
 @dataclass(frozen=True, eq=False)
 class Mix:
     """Workers per candidate position, the period they are used for, and the proof."""
@@ -44,7 +47,7 @@ def fleet_plan(context: Context, found: Found, mix: Mix) -> Plan:
     costs = [cost for line in lines for cost in line.costs]
     total = total_usd(costs)
     finish = context.start + timedelta(hours=mix.period)
-    risk = _risk(context, found, mix, total)
+    risk = _risk(found, mix, total)
     report = count_filters(found.candidates.all_bits())
     return Plan(
         **plan_frame(context),
@@ -86,8 +89,15 @@ def _lines(context: Context, found: Found, mix: Mix) -> list[PlanLine]:
             opened.add(place)
             kept = float(money.dataset_gib_months[0]), float(money.checkpoint_gib_months[0])
             costs += context.costs.place_lines(row, *kept)
-        units = float(worker_units(context, made, one, mix.period, cautious=True)[0]) * count / mix.period / 3600.0
-        out.append(offer_line(context, row, nodes * count, float(money.billed_hours[0]), units, tuple(costs), None))
+        units = (
+            float(worker_units(context, made, one, mix.period, cautious=True)[0])
+            * count
+            / mix.period
+            / 3600.0
+        )
+        out.append(
+            offer_line(context, row, nodes * count, float(money.billed_hours[0]), units, tuple(costs), None)
+        )
     return out
 
 
@@ -119,7 +129,7 @@ def _performance(context: Context, found: Found, mix: Mix) -> Performance:
     )  # fmt: skip
 
 
-def _risk(context: Context, found: Found, mix: Mix, total: Decimal) -> Risk:
+def _risk(found: Found, mix: Mix, total: Decimal) -> Risk:
     made = found.candidates
     at = np.asarray(list(mix.counts), dtype=np.int64)
     count = np.asarray(list(mix.counts.values()), dtype=np.float64)
@@ -136,7 +146,7 @@ def _risk(context: Context, found: Found, mix: Mix, total: Decimal) -> Risk:
         worst_hours=mix.period,
         expected_cost_usd=total,
         worst_cost_usd=total,
-        basis="sized at the cautious end of the prediction, for the deadline_confidence asked; spot at its mean goodput",
+        basis="sized at the cautious end of the prediction, for deadline_confidence; spot at its mean goodput",
     )
 
 
@@ -171,13 +181,19 @@ def _savings(context: Context, found: Found, mix: Mix, total: Decimal) -> Saving
     kind = int(context.offer_set.type_of_offer[row])
     nodes = int(count[best] * made.nodes[at[best]])
     names = ("provider", "region", "zone", "instance_type", "purchase_option", "option_variant")
+    named: dict[str, Any] = {name: str(offers[name][row]) for name in names}
     baseline = Summary(
-        label="", **{name: str(offers[name][row]) for name in names}, accelerator=str(types["accelerator"][kind]),
+        label="", **named, accelerator=str(types["accelerator"][kind]),
         accelerators=nodes * float(types["accelerator_count"][kind]), nodes=nodes, hours=mix.period, cost_usd=cost,
         delta_cost_usd=cost - total, delta_hours=0.0, price_as_of=str(offers["as_of"][row]),
     )  # fmt: skip
     saved = cost - total
-    return Savings(baseline, saved, float(saved / cost) if cost else 0.0, "cheapest fleet of one on-demand offer, limits on shares ignored")
+    return Savings(
+        baseline,
+        saved,
+        float(saved / cost) if cost else 0.0,
+        "cheapest fleet of one on-demand offer, limits on shares ignored",
+    )
 
 
 def _proof(context: Context, found: Found, mix: Mix, total: Decimal) -> Proof:
@@ -205,7 +221,9 @@ def infeasible_fleet(context: Context, found: Found, reasons: list[Any], seconds
     from planner.explain import find_relaxations
 
     told = tuple(
-        Relaxation(item.limit_name, f"{item.limit_name} {item.limit:g}", f"{item.needed:g}", None, item.member)
+        Relaxation(
+            item.limit_name, f"{item.limit_name} {item.limit:g}", f"{item.needed:g}", None, item.member
+        )
         for item in reasons
     )
     return infeasible_plan(context, found, told or find_relaxations(context, found), seconds)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from catalogs.store import Catalog
+    from catalogs.model import Catalog
     from catalogs.tariffs import FxRate, OptionRule, Tariffs
-    from planner.workload.schema import Constraints, OwnedCommitment, Workload
+    from planner.workload.schema import Constraints, Filter, OwnedCommitment, Workload
 
     FloatArray = npt.NDArray[np.float64]
     IntArray = npt.NDArray[np.int64]
@@ -211,7 +211,7 @@ def build_hardware(types: Table) -> tuple[Table, IntArray]:
     hardware = types.take(np.asarray(picked, dtype=np.int64)).select(HARDWARE_COLUMNS)
     accelerators = load_accelerators()
     at = hardware.lookup(accelerators, ("accelerator",))
-    joined = {}
+    joined: dict[str, Coded | npt.NDArray[Any]] = {}
     for name in ACCELERATOR_COLUMNS:
         column = accelerators.column(name)
         if isinstance(column, Coded):
@@ -230,14 +230,14 @@ def mark_offers(offer_set: OfferSet, constraints: Constraints, *, allow_flagged:
     if constraints.providers is not None:
         mark(bits, "provider", ~offers.is_in("provider", constraints.providers))
     if constraints.regions is not None:
-        mark(bits, "region", ~_globs(_places(offers), constraints.regions))
+        mark(bits, "region", ~_globs(places_of(offers), constraints.regions))
     if constraints.residency is not None:
         wanted = {
             f"{provider}/{region}"
             for group in constraints.residency
             for provider, region in regions_in(group)
         }
-        mark(bits, "residency", ~_globs(_places(offers), tuple(wanted)))
+        mark(bits, "residency", ~_globs(places_of(offers), tuple(wanted)))
     if constraints.purchase_options is not None:
         mark(bits, "purchase_option", ~offers.is_in("purchase_option", constraints.purchase_options))
     if constraints.exclude_purchase_options:
@@ -263,7 +263,8 @@ def mark_types(offer_set: OfferSet, constraints: Constraints) -> IntArray:
     return bits
 
 
-def _places(offers: Table) -> Coded:
+def places_of(offers: Table) -> Coded:
+    """Place of each offer, `provider/region`."""
     provider, region = offers.coded("provider"), offers.coded("region")
     code = provider.codes.astype(np.int64) * len(region.values) + region.codes
     distinct, codes = np.unique(code, return_inverse=True)
@@ -281,16 +282,7 @@ def _globs(column: Coded, patterns: Sequence[str]) -> BoolArray:
     return np.asarray([*hits, False], dtype=np.bool_)[column.codes]
 
 
-class _Globs:
-    """Shape of `allow` and `deny` lists in the workload (for type checkers)."""
-
-    allow: tuple[str, ...] | None
-    deny: tuple[str, ...] | None
-
-
-def _allow_deny(bits: IntArray, name: str, column: Coded, rule: _Globs | None) -> None:
-    if rule is None:
-        return
+def _allow_deny(bits: IntArray, name: str, column: Coded, rule: Filter) -> None:
     if rule.allow:
         mark(bits, name, ~_globs(column, rule.allow))
     if rule.deny:

@@ -16,19 +16,20 @@ from planner.choose import choose
 from planner.context import Context
 from planner.errors import CatalogError
 from planner.explain import find_relaxations
+from planner.names import check_names
 from planner.offers import gather_offers
-from planner.plan import Plan, Proof, Sensitivity
+from planner.plan import Assumption, Plan, Proof, Sensitivity, Summary
 from planner.pricing import total_usd
 from planner.resolve import resolve_job
 from planner.search import Found, coarse_node_counts, estimate_all, search_job
 from planner.summary import lines_of, summarize
 from planner.verify import verify_plan
 from planner.warnings import price_age_days
-from planner.workload.resolve import resolve_times
+from planner.workload.resolve import Assumed, resolve_times
 from planner.workload.tasks import expand_task
 
 if TYPE_CHECKING:
-    from catalogs.store import Catalog
+    from catalogs.model import Catalog
     from planner.choose import Choice
     from planner.workload.load import LoadedWorkload
     from planner.workload.schema import Workload
@@ -140,6 +141,7 @@ def check_age(catalog: Catalog, options: Options) -> None:
 
 def _plan_one(loaded: LoadedWorkload, workload: Workload, catalog: Catalog, options: Options) -> Answer:
     context = build_context(loaded, workload, catalog, options.now)
+    check_names(loaded, context.offer_set)
     if workload.kind == "fleet":
         from planner.fleet import plan_fleet
 
@@ -200,18 +202,14 @@ def _enumeration_proof(context: Context, found: Found, choice: Choice, seconds: 
     )  # fmt: skip
 
 
-def _brief(answer: Answer) -> object:
+def _brief(answer: Answer) -> Summary:
     assert answer.found is not None
     choice = choose(answer.context, answer.found.candidates, answer.context.workload.preferences.objective)
     assert choice is not None
     return summarize(answer.context, answer.found.candidates, choice.winner, None)
 
 
-def _assumption(item: object) -> object:
-    from planner.plan import Assumption
-    from planner.workload.resolve import Assumed
-
-    assert isinstance(item, Assumed)
+def _assumption(item: Assumed) -> Assumption:
     return Assumption(item.key, item.value, item.unit, item.origin, item.note)
 
 

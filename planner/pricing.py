@@ -63,7 +63,8 @@ def billed_hours(rule: BillingRule, used_hours: FloatArray, term_hours: FloatArr
     granularity_hours = (rule.billing_granularity_s or 1.0) / 3600.0
     # 1e-9 keeps an exact number of hours from being rounded up by float noise
     hours = np.ceil(used_hours / granularity_hours - 1e-9) * granularity_hours
-    return np.round(np.maximum(hours, (rule.minimum_charge_s or 0.0) / 3600.0), QUANTUM)
+    least = (rule.minimum_charge_s or 0.0) / 3600.0
+    return np.asarray(np.round(np.maximum(hours, least), QUANTUM), dtype=np.float64)
 
 
 def exact(quantity: float) -> Decimal:

@@ -1,7 +1,7 @@
-"""Search of one synchronous job: shapes from the performance model, all candidates, then the leaders at every node count.
+"""Search of one synchronous job: shapes, all candidates, then the leaders at every node count.
 
-First a list of node counts that grows in steps for all hardware; then, for the hardware of the leading candidates, every
-node count in between. The set considered is stated in the plan's proof.
+First a list of node counts that grows in steps for all hardware; then, for the hardware of the leading candidates,
+every node count in between. The set considered is stated in the plan's proof.
 """
 
 from __future__ import annotations
@@ -104,4 +104,4 @@ def _leaders(context: Context, candidates: Candidates) -> IntArray:
     best = np.full(context.offer_set.hardware.n_rows, np.inf)
     np.minimum.at(best, hardware, value)
     order = np.argsort(best, kind="stable")[:MAX_LEADERS]
-    return order[best[order] <= best[order[0]] * LEADER_RATIO]
+    return np.asarray(order[best[order] <= best[order[0]] * LEADER_RATIO], dtype=np.int64)

@@ -65,9 +65,7 @@ def summarize(
 
 def describe(summary: Summary) -> str:
     """Name a candidate in one line: nodes, type, purchase option, place."""
-    return (
-        f"{summary.nodes} x {summary.instance_type} {summary.purchase_option} in {summary.provider}/{summary.region}"
-    )
+    return f"{summary.nodes} x {summary.instance_type} {summary.purchase_option} in {summary.provider}/{summary.region}"
 
 
 def find_savings(context: Context, found: Found, winner: int) -> Savings:

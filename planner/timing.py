@@ -61,7 +61,9 @@ def time_shapes(
     Args:
         job: totals of the work (steps, data and checkpoint sizes).
         nodes: nodes per shape.
-        step_s: step time, middle of the prediction, and its 80 % interval `low_s`..`high_s`.
+        step_s: step time, middle of the prediction.
+        low_s: lower end of its 80 % interval.
+        high_s: upper end.
         assume: assumptions in force.
     """
     steps_hours = job.total_steps * step_s / 3600.0

@@ -122,9 +122,9 @@ def _limits(plan: dict[str, Any], workload: Workload) -> list[str]:
     if limits.budget_usd is not None and cash > Fraction(limits.budget_usd):
         faults.append(f"cash obligations {float(cash):.2f} exceed the budget {limits.budget_usd}")
     risk = plan["risk"] or {}
-    if plan["deadline"] is not None and risk.get("p_meet_deadline") is not None:
-        if risk["p_meet_deadline"] < limits.deadline_confidence - 1e-6:
-            faults.append(f"P(deadline met) {risk['p_meet_deadline']} is below {limits.deadline_confidence}")
+    p_meet = risk.get("p_meet_deadline")
+    if plan["deadline"] is not None and p_meet is not None and p_meet < limits.deadline_confidence - 1e-6:
+        faults.append(f"P(deadline met) {p_meet} is below {limits.deadline_confidence}")
     nodes = sum(line["nodes"] for line in plan["lines"])
     if nodes > limits.max_nodes:
         faults.append(f"{nodes} nodes exceed max_nodes {limits.max_nodes}")

@@ -26,9 +26,11 @@ def plan_warnings(context: Context, lines: Sequence[PlanLine], risk: Risk | None
             )
         elif age is not None and age > OLD_PRICE_DAYS:
             out.append(f"the price of {line.instance_type} is {age} days old ({line.price_as_of})")
-        for cost in line.costs:
-            if "unknown_transfer_price" in cost.flags:
-                out.append(f"{cost.label}: price unknown, the dearest known internet egress is assumed")
+        out += [
+            f"{cost.label}: price unknown, the dearest known internet egress is assumed"
+            for cost in line.costs
+            if "unknown_transfer_price" in cost.flags
+        ]
     budget = context.workload.constraints.budget_usd
     if risk is not None and budget is not None and risk.worst_cost_usd > Decimal(budget):
         out.append(
