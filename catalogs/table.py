@@ -163,7 +163,17 @@ class Table(Mapping[str, Array]):
         for position, key in enumerate(other.keys_of(*on)):
             if where.setdefault(key, position) != position:
                 raise ValueError(f"key {key} is not unique in the table joined to")
-        return np.asarray([where.get(key, -1) for key in self.keys_of(*on)], dtype=np.int64)
+        codes, keys = self.distinct_keys(*on)
+        return np.asarray([where.get(key, -1) for key in keys], dtype=np.int64)[codes]
+
+    def distinct_keys(self, *names: str) -> tuple[IntArray, list[tuple[str, ...]]]:
+        """Return the code of each row's key over the text columns `names`, and the distinct keys."""
+        joint = np.zeros(self._length, dtype=np.int64)
+        for name in names:
+            column = self.coded(name)
+            joint = joint * (len(column.values) + 1) + column.codes
+        _, first, codes = distinct(joint)
+        return codes, self.take(first).keys_of(*names)
 
     def row(self, position: int) -> dict[str, Any]:
         """Return one row as a dict of Python values."""
@@ -203,6 +213,21 @@ class Table(Mapping[str, Array]):
 
     def __repr__(self) -> str:
         return f"Table({self._length} rows: {', '.join(self._columns)})"
+
+
+def distinct(values: npt.NDArray[Any]) -> tuple[Array, IntArray, IntArray]:
+    """Return sorted distinct values, the first position of each, and each row's position among them.
+
+    Like `numpy.unique`, which costs 15 ms at its first call (it imports numpy.ma).
+    """
+    order = np.argsort(values, kind="stable")
+    ordered = values[order]
+    starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1])) if len(values) else order
+    codes = np.empty(len(values), dtype=np.int64)
+    group = np.zeros(len(values), dtype=np.int64)
+    group[starts[1:]] = 1
+    codes[order] = np.cumsum(group)
+    return ordered[starts], order[starts].astype(np.int64), codes
 
 
 def _column(value: Array | Coded | Sequence[Any]) -> Array | Coded:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from catalogs.table import distinct
+
 if TYPE_CHECKING:
     import numpy.typing as npt
 
@@ -56,7 +58,7 @@ def choose(context: Context, candidates: Candidates, objective: str) -> Choice |
         return None
     ranked = rank(context, candidates, feasible, objective)
     way = context.way_of_offer[candidates.offer[ranked]]
-    _, first = np.unique(way, return_index=True)
+    _, first, _ = distinct(way)
     ranking = ranked[np.sort(first)]
     value = candidates.cost_usd if objective == "cost" else candidates.hours
     near = value[ranking] <= value[ranked[0]] * (1 + NEAR_TIE_RATIO)

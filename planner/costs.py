@@ -95,11 +95,7 @@ class CostModel:
         self._offers = offer_set
         self._job = job
         self._tariffs = tariffs
-        provider, region = offer_set.offers.coded("provider"), offer_set.offers.coded("region")
-        joint = provider.codes.astype(np.int64) * len(region.values) + region.codes
-        names, self._place_of_offer = np.unique(joint, return_inverse=True)
-        width = len(region.values)
-        keys = [(provider.values[c // width], region.values[c % width]) for c in names.tolist()]
+        self._place_of_offer, keys = offer_set.offers.distinct_keys("provider", "region")
         self.places = tuple(self._place(*key) for key in keys)
         self._storage = np.asarray([float(p.storage.unit_price) for p in self.places])
         self._transfer = np.asarray([p.transfer_usd for p in self.places])

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from catalogs.table import distinct
 from planner.plan import FilterCount, FilterPair
 
 if TYPE_CHECKING:
@@ -73,7 +74,8 @@ def count_filters(bits: BitArray, *, max_pairs: int = 8) -> FilterReport:
         bits: one word per candidate, shape `(n_candidates,)`; 0 means the candidate passes.
         max_pairs: the largest pairs to report.
     """
-    words, sizes = np.unique(bits, return_counts=True)
+    words, _, codes = distinct(bits)
+    sizes = np.bincount(codes, minlength=len(words))
     alone = dict(zip(words.tolist(), sizes.tolist(), strict=True))
     counts = []
     for name, description in FILTERS.items():

@@ -194,10 +194,8 @@ def _index(
 
 
 def _rules(offers: Table, tariffs: Tariffs) -> tuple[tuple[OptionRule, ...], IntArray]:
-    keys = offers.keys_of("provider", "purchase_option", "option_variant")
-    distinct: dict[tuple[str, ...], int] = {}
-    codes = [distinct.setdefault(key, len(distinct)) for key in keys]
-    return tuple(tariffs.option_rule(*key) for key in distinct), np.asarray(codes, dtype=np.int64)
+    codes, keys = offers.distinct_keys("provider", "purchase_option", "option_variant")
+    return tuple(tariffs.option_rule(*key) for key in keys), codes
 
 
 def build_hardware(types: Table) -> tuple[Table, IntArray]:
@@ -265,12 +263,8 @@ def mark_types(offer_set: OfferSet, constraints: Constraints) -> IntArray:
 
 def places_of(offers: Table) -> Coded:
     """Place of each offer, `provider/region`."""
-    provider, region = offers.coded("provider"), offers.coded("region")
-    code = provider.codes.astype(np.int64) * len(region.values) + region.codes
-    distinct, codes = np.unique(code, return_inverse=True)
-    width = len(region.values)
-    names = tuple(f"{provider.values[c // width]}/{region.values[c % width]}" for c in distinct.tolist())
-    return Coded(codes.astype(np.int32), names)
+    codes, keys = offers.distinct_keys("provider", "region")
+    return Coded(codes.astype(np.int32), tuple("/".join(key) for key in keys))
 
 
 def _globs(column: Coded, patterns: Sequence[str]) -> BoolArray:

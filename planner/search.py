@@ -71,7 +71,7 @@ def search_job(context: Context, shapes: Table, counts: Sequence[int]) -> Found:
     between = sorted(set(range(1, counts[-1] + 1)) - set(counts))
     if not len(leaders) or not between:
         return Found(first, offer_bits, tuple(counts), 0)
-    offers = np.flatnonzero(np.isin(_hardware_of_offer(context), leaders) & (offer_bits == 0))
+    offers = np.flatnonzero(_is_leader(context, leaders)[_hardware_of_offer(context)] & (offer_bits == 0))
     second = build_candidates(context, offer_bits, _shapes(context, leaders, between), offers)
     return Found(concat_candidates([first, second]), offer_bits, tuple(counts), len(leaders))
 
@@ -86,6 +86,12 @@ def _shapes(context: Context, hardware: IntArray, counts: Sequence[int]) -> Tabl
     rows = context.offer_set.hardware.take(hardware)
     shapes = estimate_shapes(job.model, job.training, rows, counts)
     return shapes.with_columns(hardware_row=hardware[shapes["hardware_row"]])
+
+
+def _is_leader(context: Context, leaders: IntArray) -> npt.NDArray[np.bool_]:
+    mask = np.zeros(context.offer_set.hardware.n_rows, dtype=np.bool_)
+    mask[leaders] = True
+    return mask
 
 
 def estimate_for(context: Context, offers: IntArray, counts: Sequence[int]) -> Table:

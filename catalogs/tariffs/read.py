@@ -43,7 +43,13 @@ def read_rows(path: Path, columns: tuple[str, ...]) -> list[Row]:
 
 def matches(pattern: str, value: str) -> bool:
     """Whether `value` matches the glob `pattern` (case-sensitive; `*` matches everything, "" too)."""
-    return pattern == "*" or pattern == value or fnmatchcase(value, pattern)
+    if pattern in ("*", value):
+        return True
+    stem = pattern.rstrip("*")
+    if not any(sign in stem for sign in "*?["):
+        # the usual case, a plain word or prefix: no regular expression to compile
+        return stem != pattern and value.startswith(stem)
+    return fnmatchcase(value, pattern)
 
 
 def number(text: str) -> float | None:
