@@ -1,0 +1,87 @@
+"""One golden LP file per constraint family: the mathematics, readable. `UPDATE_GOLDENS=1 pytest ...` rewrites them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from planner.formulation.families import FAMILIES
+from planner.formulation.fleet import build_fleet
+from planner.formulation.fleet_input import FleetInput
+from planner.formulation.fleet_model import prepare
+from planner.formulation.single import SingleInput, build_single
+from solvers.problem import Milp
+from solvers.write_lp import lp_text
+
+FOLDER = Path(__file__).parent.parent / "fixtures" / "lp"
+LIMITS: dict[str, dict[str, object]] = {
+    "throughput": {},
+    "regions": {
+        "max_regions": 1,
+        "max_share_per_region": 0.75,
+        "region_cost_usd": np.array([0.5, 3.0]),
+    },
+    "memory": {"min_total_memory_gib": 640.0},
+    "quota": {"quota_limit": np.array([384.0, np.nan])},
+    "capacity": {"capacity_limit": np.array([3.0]), "max_total_units": 5},
+    "spot_share": {"max_spot_share": 0.5},
+    "diversification": {"max_share_per_offer": 0.6, "max_share_per_provider": 0.8},
+    "budget": {"budget_usd": 120.0},
+}
+
+
+def fleet(**limits: object) -> FleetInput:
+    values: dict[str, object] = {
+        "keys": ("aws/p4d/od", "aws/p4d/spot", "gcp/a2/od", "gcp/g2/od"),
+        "cost_usd": np.array([32.5, 12.25, 29.0, 2.0]),
+        "throughput": np.array([200.0, 180.0, 190.0, 20.0]),
+        "required_throughput": 400.0,
+        "max_units": np.array([4.0, 4.0, 4.0, 8.0]),
+        "region": np.array([0, 0, 1, 1]),
+        "provider": np.array([0, 0, 1, 1]),
+        "is_spot": np.array([False, True, False, False]),
+        "memory_gib": np.array([320.0, 320.0, 320.0, 24.0]),
+        "quota_group": np.array([0, 0, 1, -1]),
+        "quota_units": np.array([96.0, 96.0, 96.0, 8.0]),
+    }
+    if "capacity_limit" in limits:
+        values["capacity_group"] = np.array([0, 0, -1, -1])
+    return FleetInput(**{**values, **limits})  # type: ignore[arg-type]
+
+
+def model(family: str) -> Milp:
+    if family == "single":
+        keys = (("p4d", 1), ("p4d", 2), ("a2", 1))
+        group, units = np.array([0, 0, -1]), np.array([96.0, 192.0, 0.0])
+        job = SingleInput(keys, np.array([900.0, 950.0, 980.0]), np.ones(3), group, units, np.array([96.0]))
+        return build_single(job)
+    question = fleet(**LIMITS[family])
+    links = np.array([0]) if family == "regions" else None
+    return build_fleet(question, prepared=prepare(question), links=links)
+
+
+@pytest.mark.parametrize("family", [*LIMITS, "single"])
+def test_golden(family: str) -> None:
+    path = FOLDER / f"{family}.lp"
+    text = lp_text(model(family))
+    if os.environ.get("UPDATE_GOLDENS"):
+        path.write_text(text, encoding="utf-8")
+    assert text == path.read_text(encoding="utf-8")
+
+
+def test_every_family_has_its_golden() -> None:
+    names = {module.NAME for module in FAMILIES}
+    assert names == set(LIMITS), "add the new family's limits to LIMITS and its golden to tests/fixtures/lp"
+    assert {path.stem for path in FOLDER.glob("*.lp")} == names | {"single"}
+
+
+@pytest.mark.parametrize("module", FAMILIES)
+def test_every_family_adds_its_rows_and_states_its_mathematics(module: object) -> None:
+    name, text = module.NAME, module.__doc__  # type: ignore[attr-defined]
+    added = {block.name for block in model(name).row_blocks} - {"throughput"}
+    bare = {block.name for block in model("throughput").row_blocks}
+    assert name == "throughput" or added - bare or any(len(model(name).row_block(row) or ()) for row in added)
+    assert text and ("<=" in text or ">=" in text)

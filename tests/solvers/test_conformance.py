@@ -1,0 +1,148 @@
+"""The conformance suite: every backend inherits these tests; adding one means adding a class at the end."""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+import time
+
+import numpy as np
+import pytest
+
+from solvers.backends import registry
+from solvers.backends.base import Backend
+from solvers.options import SolveOptions
+from solvers.problem import MilpBuilder
+from solvers.solution import Status, Termination
+from solvers.solve import solve
+from tests.solvers import cases
+
+
+class Conformance:
+    """Inherited by one class per backend."""
+
+    name = ""
+
+    @pytest.fixture
+    def backend(self) -> Backend:
+        return registry.get_backend(self.name)
+
+    def options(self, **changes: object) -> SolveOptions:
+        return SolveOptions(backend=self.name, gap=0.0, **changes)  # type: ignore[arg-type]
+
+    def test_knapsack(self, backend: Backend) -> None:
+        solution = backend.solve(cases.knapsack(), self.options())
+        assert solution.status is Status.OPTIMAL
+        assert solution.objective == pytest.approx(-13.0)
+        assert solution.bound == pytest.approx(-13.0)
+        assert dict(solution.x) == {"a": 2.0, "c": 1.0}
+
+    def test_whole_values_are_exactly_whole(self, backend: Backend) -> None:
+        solution = backend.solve(cases.cover(), self.options())
+        assert all(value == int(value) for value in solution.x.values())
+
+    def test_mixed(self, backend: Backend) -> None:
+        solution = backend.solve(cases.mixed(), self.options())
+        assert solution.status is Status.OPTIMAL
+        assert solution.objective == pytest.approx(2.5)
+        assert solution.x["t"] == pytest.approx(2.5)
+
+    def test_infeasible(self, backend: Backend) -> None:
+        solution = backend.solve(cases.infeasible_only_whole(), self.options())
+        assert solution.status is Status.INFEASIBLE
+        assert not solution.x
+        assert math.isnan(solution.objective)
+
+    def test_unbounded(self, backend: Backend) -> None:
+        solution = backend.solve(cases.unbounded(), self.options())
+        assert solution.status is Status.UNBOUNDED
+        assert not solution.has_point
+
+    @pytest.mark.parametrize("cost_factor", [1e-9, 1e-6, 1e-3, 1e3, 1e6])
+    @pytest.mark.parametrize("row_factor", [1e-6, 1.0, 1e12])
+    def test_units_do_not_move_the_optimum(
+        self, backend: Backend, cost_factor: float, row_factor: float
+    ) -> None:
+        """Dollars, micro-dollars or mega-dollars; samples/s or FLOP/s: the same plan."""
+        plain = backend.solve(cases.cover(), self.options())
+        other = backend.solve(cases.cover(cost_factor, row_factor), self.options())
+        assert other.status is Status.OPTIMAL
+        assert other.objective / cost_factor == pytest.approx(plain.objective, rel=1e-9)
+
+    def test_time_limit_gives_the_incumbent_and_its_gap(self, backend: Backend) -> None:
+        solution = backend.solve(cases.hard(), self.options(time_limit_s=0.7))
+        assert solution.status is Status.FEASIBLE
+        assert solution.termination is Termination.TIME_LIMIT
+        assert solution.bound <= solution.objective
+        assert solution.gap > 0
+
+    def test_optimal_means_the_gap_asked_for(self, backend: Backend) -> None:
+        for gap in (0.2, 0.01):
+            solution = backend.solve(cases.cover(), SolveOptions(backend=self.name, gap=gap))
+            assert solution.status is Status.OPTIMAL
+            assert solution.gap <= gap
+
+    def test_problem_is_not_changed(self, backend: Backend) -> None:
+        problem = cases.cover()
+        before = [array.copy() for array in (problem.c, problem.data, problem.row_lo, problem.ub)]
+        backend.solve(problem, self.options())
+        after = (problem.c, problem.data, problem.row_lo, problem.ub)
+        assert all(np.array_equal(one, two) for one, two in zip(before, after, strict=True))
+
+    def test_relaxation_bounds_the_optimum(self, backend: Backend) -> None:
+        problem = cases.cover()
+        relaxation = backend.relax(problem, 10.0)
+        optimum = backend.solve(problem, self.options()).objective
+        assert relaxation.termination is Termination.GAP_REACHED
+        assert relaxation.objective <= optimum + 1e-9
+        assert relaxation.x is not None and relaxation.reduced_costs is not None
+        resting = relaxation.x <= 1e-9
+        assert (relaxation.reduced_costs[resting] >= -1e-7).all()
+
+    def test_relaxation_of_an_empty_model(self, backend: Backend) -> None:
+        builder = MilpBuilder("empty")
+        builder.add_columns("x", ["x"], cost=1.0, upper=1.0, integer=True)
+        row = builder.add_rows("r", 1, lower=2.0)
+        builder.add_entries(row.start, 0, 1.0)
+        assert backend.relax(builder.build(), 10.0).termination is Termination.INFEASIBLE
+
+    def test_keys_travel_back(self, backend: Backend) -> None:
+        """Columns are found by key whatever their order."""
+        builder = MilpBuilder("keys")
+        builder.add_columns(
+            "x", [("aws", "p4d"), 17, "gcp/a2"], cost=[3.0, 1.0, 2.0], upper=1.0, integer=True
+        )
+        row = builder.add_rows("one", 1, lower=1.0, upper=1.0)
+        builder.add_entries(row.start, [0, 1, 2], 1.0)
+        assert dict(backend.solve(builder.build(), self.options()).x) == {17: 1.0}
+
+    def test_child_process_gives_the_same_answer(self) -> None:
+        solution = solve(cases.cover(), self.options(isolate=True))
+        assert solution.report.isolated
+        assert solution.status is Status.OPTIMAL
+        assert solution.objective == pytest.approx(solve(cases.cover(), self.options()).objective)
+
+    def test_deadline_is_kept_with_a_start(self) -> None:
+        """The caller's own point is the answer when the solver finds nothing better in time."""
+        problem = cases.hard(size=400, rows=60)
+        half = -(-problem.row_lo[:60] // 1)
+        start = {f"over{number}": float(half[number]) for number in range(60)}
+        began = time.perf_counter()
+        solution = solve(problem, self.options(time_limit_s=1.0, start=start, isolate=True))
+        assert time.perf_counter() - began <= 1.0 * 1.1 + 0.3
+        assert solution.status is Status.FEASIBLE
+        assert solution.objective <= float(half.sum())
+
+
+class TestScipy(Conformance):
+    name = "scipy"
+
+
+@pytest.mark.skipif(importlib.util.find_spec("highspy") is None, reason="highspy is not installed")
+class TestHighspy(Conformance):
+    name = "highspy"
+
+
+def test_every_backend_is_tested() -> None:
+    tested = {item.name for item in Conformance.__subclasses__()}
+    assert tested == set(registry.names())
