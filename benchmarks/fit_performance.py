@@ -20,7 +20,7 @@ from scipy.optimize import least_squares
 
 from benchmarks.accelerators import load_devices
 from benchmarks.measured import Case, load_cases, read_csv
-from benchmarks.predict import Group, build_groups, predict, settle
+from benchmarks.predict import build_groups, predict, settle
 from planner.performance.constants import DEFAULT_PATH, Constants, load_constants
 from planner.performance.work import PRECISION_GROUP
 
@@ -63,7 +63,9 @@ def load_priors(start: Constants) -> Constants:
 
 def fit(cases: Sequence[Case], start: Constants, path: Path = DEFAULT_PATH) -> Constants:
     """Fit all constants to `cases`; the result contains the learned factors and the interval widths."""
-    constants = Constants({k: v for k, v in start.values.items() if not k.startswith(("multiplier.", "thin."))})
+    constants = Constants(
+        {k: v for k, v in start.values.items() if not k.startswith(("multiplier.", "thin."))}
+    )
     constants = load_priors(constants.replace({"thin.default": start["thin.default"]}))
     for kind in KINDS:
         chosen = [case for case in cases if case.kind == kind]
@@ -84,7 +86,11 @@ def _like_cnn(constants: Constants, kind: str) -> Constants:
     """A sampled family starts from (and without rows keeps) the constants fitted for CNNs."""
     if kind in ("transformer", "cnn"):
         return constants
-    own = {name: constants["cnn." + name.split(".", 1)[1]] for name in constants.values if name.startswith(kind + ".")}
+    own = {
+        name: constants["cnn." + name.split(".", 1)[1]]
+        for name in constants.values
+        if name.startswith(kind + ".")
+    }
     return constants.replace(own)
 
 
@@ -121,7 +127,9 @@ def _fit_physical(cases: Sequence[Case], free: list[Free], constants: Constants)
         return np.concatenate([weights * soft, prior * (x - centre) / width])
 
     start = np.clip(centre, low + 1e-6, high - 1e-6)
-    found = least_squares(residuals, start, bounds=(low, high), diff_step=1e-3, max_nfev=25, xtol=1e-4, ftol=1e-4)
+    found = least_squares(
+        residuals, start, bounds=(low, high), diff_step=1e-3, max_nfev=25, xtol=1e-4, ftol=1e-4
+    )
     return constants.replace(dict(zip((f.name for f in free), np.exp(found.x).tolist(), strict=True)))
 
 
@@ -129,7 +137,7 @@ def _multipliers(cases: Sequence[Case], constants: Constants, kind: str) -> dict
     """Learned time factors: generation, then (generation, precision, stack), each shrunk by its evidence."""
     predicted = predict(build_groups(cases), len(cases), constants)["value"]
     gap = np.log(predicted) - np.log([case.measured.value for case in cases])
-    levels = [
+    levels: list[list[tuple[str, ...]]] = [
         [(c.generation,) for c in cases],
         [(c.generation, PRECISION_GROUP[c.training.precision], c.training.stack) for c in cases],
     ]
@@ -178,30 +186,42 @@ def leave_sources_out(cases: Sequence[Case], start: Constants, path: Path = DEFA
         out = [p for p, case in enumerate(cases) if case.group == name]
         kinds = {cases[p].kind for p in out}
         rest = [case for case in cases if case.group != name and case.kind in kinds | {"transformer"}]
-        if kinds <= {"cnn", "vit", "diffusion"}:
-            fitted = fit([case for case in rest], start, path)
-        else:
-            fitted = fit(rest, start, path)
+        fitted = fit(rest, start, path)
         held = [cases[p] for p in out]
         value[out] = predict(build_groups(held), len(held), fitted)["value"]
     return value
 
 
+def _row(name: str, value: float, unit: str, lower: str, upper: str, provenance: str) -> dict[str, str]:
+    return {
+        "name": name,
+        "value": f"{value:.4g}",
+        "unit": unit,
+        "lower": lower,
+        "upper": upper,
+        "provenance": provenance,
+    }
+
+
 def write_constants(constants: Constants, path: Path, intervals: dict[str, float], command: str) -> None:
     """Rewrite the file: fitted values in place, learned factors and intervals after them."""
-    rows = [row for row in read_csv(path) if not row["name"].startswith(("multiplier.", "thin.", "interval."))]
+    rows = [
+        row for row in read_csv(path) if not row["name"].startswith(("multiplier.", "thin.", "interval."))
+    ]
     for row in rows:
         if row["provenance"].startswith("fitted"):
             row["value"] = f"{constants[row['name']]:.5g}"
-    for name in sorted(k for k in constants.values if k.startswith("multiplier.")):
-        if abs(constants[name] - 1.0) > 1e-6:
-            rows.append({"name": name, "value": f"{constants[name]:.4g}", "unit": "ratio", "lower": "0.3", "upper": "3",
-                         "provenance": f"learned: {command}"})  # fmt: skip
+    learned = sorted(
+        k for k, v in constants.values.items() if k.startswith("multiplier.") and abs(v - 1.0) > 1e-6
+    )
+    rows += [_row(name, constants[name], "ratio", "0.3", "3", f"learned: {command}") for name in learned]
     for name in sorted(intervals):
-        rows.append({"name": name, "value": f"{intervals[name]:.4g}", "unit": "log ratio", "lower": "0", "upper": "1",
-                     "provenance": f"residuals: {command}"})  # fmt: skip
+        unit, upper = ("GB/s", "20000") if name.endswith("gb_per_s") else ("log ratio", "1")
+        rows += [_row(name, intervals[name], unit, "0", upper, f"residuals: {command}")]
     with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, ["name", "value", "unit", "lower", "upper", "provenance"], lineterminator="\n")
+        writer = csv.DictWriter(
+            file, ["name", "value", "unit", "lower", "upper", "provenance"], lineterminator="\n"
+        )
         writer.writeheader()
         writer.writerows(rows)
 
@@ -220,7 +240,12 @@ def interval_widths(cases: Sequence[Case], left_out: Floats) -> dict[str, float]
             own = [p for p in rows if cases[p].generation == generation]
             sources = len({cases[p].group for p in own})
             works = len({cases[p].split_group for p in own})
-            widths[f"thin.{kind}.{generation}"] = round(0.3 / math.sqrt(1.0 + sources * math.sqrt(works) / 2.0), 4)
+            rates = [float(cases[p].hardware["memory_gb_per_s"]) for p in own]
+            widths[f"thin.{kind}.{generation}.slowest_gb_per_s"] = min(rates)
+            widths[f"thin.{kind}.{generation}.fastest_gb_per_s"] = max(rates)
+            widths[f"thin.{kind}.{generation}"] = round(
+                0.3 / math.sqrt(1.0 + sources * math.sqrt(works) / 2.0), 4
+            )
     return widths
 
 

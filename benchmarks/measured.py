@@ -1,7 +1,7 @@
 """Measured rows (columns of dev.csv) as cases the model can predict: inputs only, with a reason for every skip.
 
-What a row leaves out (software stack, attention kernel, batch conventions) comes from `data/source_rules.csv`, by source
-and framework, never by row. `metric` and `value` go to `Measured` and are not seen by the prediction.
+What a row leaves out (software stack, attention kernel, batch conventions) comes from `data/source_rules.csv`, by
+source and framework, never by row. `metric` and `value` go to `Measured` and are not seen by the prediction.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Case:
-    """One row's inputs. `layout` holds tp, pp, cp, dp, zero, micro_batch, accumulation, recompute; None when unknown."""
+    """One row's inputs. `layout` holds tp, pp, cp, dp, zero, micro_batch, recompute ...; None when unknown."""
 
     row_id: str
     source: str
@@ -121,7 +121,7 @@ def _case(
     gpus = gpus or int(number(row, "gpus_per_node") or 8)
     per_node = _per_node(row, gpus)
     model = _model(row, models, kind)
-    layout, batch = _layout(row, rule, model, kind, gpus)
+    layout, batch = _layout(row, rule, kind, gpus)
     sequence = int((number(row, "seq_len") or 1) * float(rule["sequence_ratio"] or 1))
     if kind is ModelFamily.TRANSFORMER and sequence < 2:
         raise Skip("sequence length not stated")
@@ -223,7 +223,7 @@ def _sampled_model(row: dict[str, str], known: dict[str, str], kind: ModelFamily
 
 
 def _layout(
-    row: dict[str, str], rule: dict[str, str], model: ModelSpec, kind: ModelFamily, gpus: int
+    row: dict[str, str], rule: dict[str, str], kind: ModelFamily, gpus: int
 ) -> tuple[dict[str, Any] | None, int]:
     """The row's layout (None to be searched) and global batch; what is missing follows the source's rule."""
     tp, pp, cp = (int(number(row, name) or 1) for name in ("tp", "pp", "cp"))
@@ -273,9 +273,13 @@ def _hardware(
     """One hardware row in the planner's own columns; chips that frameworks see as two cores are split."""
     default = networks.get(str(device["generation"])) or networks[""]
     gbps = parse_gbps(row["interconnect"]) or float(default["internode_gbps"])
-    bridged = "PCIe" in row["gpu"] or row["gpu"].startswith(("RTX", "GTX", "Titan", "T4", "L4", "A10", "A30", "A40"))
+    bridged = "PCIe" in row["gpu"] or row["gpu"].startswith(
+        ("RTX", "GTX", "Titan", "T4", "L4", "A10", "A30", "A40")
+    )
     bridged &= not row["gpu"].startswith("A100-SXM")
-    has_link = device["link_gb_per_s"] == device["link_gb_per_s"] or device["generation"].startswith(("tpu", "train"))
+    has_link = device["link_gb_per_s"] == device["link_gb_per_s"] or device["generation"].startswith(
+        ("tpu", "train")
+    )
     cores = 1
     if layout and layout["tp"] * layout["pp"] * layout["cp"] * layout["dp"] == 2 * gpus:
         cores = 2

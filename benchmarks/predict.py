@@ -62,7 +62,9 @@ def _hardware_table(cases: Sequence[Case]) -> Table:
 
 
 def _searched(case: Case, constants: Constants) -> Case | str:
-    table = estimate_shapes(case.model, case.training, _hardware_table([case]), [case.nodes], constants=constants)
+    table = estimate_shapes(
+        case.model, case.training, _hardware_table([case]), [case.nodes], constants=constants
+    )
     row = table.row(0)
     if not row["fits"]:
         # A partition of nodes that does not divide the batch is still run in practice; take plain data parallel.
@@ -85,7 +87,11 @@ def _with_batch(case: Case, constants: Constants) -> Case | str:
     assert layout is not None
     if layout["micro_batch"] > 0:
         return case
-    cap = SAMPLED_BATCH_CAP if case.kind != "transformer" else max(1, TOKEN_CAP // case.training.sequence_length)
+    cap = (
+        SAMPLED_BATCH_CAP
+        if case.kind != "transformer"
+        else max(1, TOKEN_CAP // case.training.sequence_length)
+    )
     chosen = 1.0
     work = stack_work([(case.model, case.training)])
     while chosen * 2 <= cap:
@@ -97,7 +103,9 @@ def _with_batch(case: Case, constants: Constants) -> Case | str:
     accumulation = layout["accumulation"]
     batch = int(case.training.global_batch or chosen * layout["dp"] * accumulation)
     training = replace(case.training, global_batch=batch)
-    return replace(case, training=training, layout={**layout, "micro_batch": chosen, "accumulation": accumulation})
+    return replace(
+        case, training=training, layout={**layout, "micro_batch": chosen, "accumulation": accumulation}
+    )
 
 
 def _layouts(cases: Sequence[Case]) -> Layouts:
@@ -111,7 +119,9 @@ def _layouts(cases: Sequence[Case]) -> Layouts:
     ep = np.asarray([float(case.ep) for case in cases])
     experts = np.asarray([case.model.experts or 1 for case in cases])
     count = np.asarray([case.hardware["accelerator_count"] for case in cases])
-    guessed = np.asarray([expert_parallel(int(e), d[None], k[None])[0] for e, d, k in zip(experts, dp, count, strict=True)])
+    guessed = np.asarray(
+        [expert_parallel(int(e), d[None], k[None])[0] for e, d, k in zip(experts, dp, count, strict=True)]
+    )
     ep = np.where((ep <= 1) & (experts > 1), guessed, np.where(experts > 1, ep, 1.0))
     pp = column("pp")
     layers = np.asarray([case.model.layers or 1 for case in cases], dtype=np.float64)
@@ -134,11 +144,22 @@ def build_groups(cases: Sequence[Case]) -> list[Group]:
         work = stack_work([(case.model, case.training) for case in chosen])
         factor = np.asarray([_to_metric(case, work.flops_per_sample[n]) for n, case in enumerate(chosen)])
         distinct: dict[str, int] = {}
-        device_row = [distinct.setdefault(repr(sorted(case.hardware.items())), len(distinct)) for case in chosen]
+        device_row = [
+            distinct.setdefault(repr(sorted(case.hardware.items())), len(distinct)) for case in chosen
+        ]
         first = [device_row.index(number) for number in range(len(distinct))]
         hardware = _hardware_table([chosen[k] for k in first])
         groups.append(
-            Group(np.asarray(positions), kind, chosen[0].training, work, hardware, np.asarray(device_row), _layouts(chosen), factor)
+            Group(
+                np.asarray(positions),
+                kind,
+                chosen[0].training,
+                work,
+                hardware,
+                np.asarray(device_row),
+                _layouts(chosen),
+                factor,
+            )
         )
     return groups
 
@@ -166,7 +187,7 @@ def predict(groups: Sequence[Group], size: int, constants: Constants) -> dict[st
         value[group.index] = samples * group.to_metric
         memory[group.index] = needed_gib(group.work, group.layout, group.kind, constants)
         spread[group.index] = log_spread(group.kind, devices.spread, constants)
-        mfu[group.index] = samples * group.work.flops_per_sample / (
-            group.layout.nodes * devices.count * devices.gemm_peak
+        mfu[group.index] = (
+            samples * group.work.flops_per_sample / (group.layout.nodes * devices.count * devices.gemm_peak)
         )
     return {"value": value, "memory_gib": memory, "spread": spread, "mfu": mfu}

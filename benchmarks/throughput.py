@@ -1,7 +1,7 @@
 """Judge the performance model on measured rows: `python -m benchmarks.throughput --data FILE [--leave-source-out]`.
 
-Every row is predicted from its inputs only; `metric`, `value` and `notes` are read by the scoring alone. Rows that cannot
-be predicted are counted by reason. With `--leave-source-out` each group of sources (rows of one publisher, see
+Every row is predicted from its inputs only; `metric`, `value` and `notes` are read by the scoring alone. Rows that
+cannot be predicted are counted by reason. With `--leave-source-out` each group of sources (rows of one publisher, see
 `data/source_rules.csv`) is predicted with constants fitted on all other groups.
 """
 
@@ -26,6 +26,7 @@ from planner.performance.constants import load_constants
 Floats = npt.NDArray[np.float64]
 ONE_NODE = "vTrain ground truth single"
 PAIR_GAP = 1.15
+MAIN_PARTS = ("transformers", "transformers without vTrain one-node", "CNN/ViT")
 
 
 @dataclass(frozen=True)
@@ -139,7 +140,9 @@ def pair_order(scored: Scored) -> dict[str, float]:
 
 
 def _device(case: Case) -> tuple[Any, ...]:
-    return tuple(str(case.hardware[name]) for name in ("generation", "memory_gb_per_s", "accelerator_memory_gib"))
+    return tuple(
+        str(case.hardware[name]) for name in ("generation", "memory_gb_per_s", "accelerator_memory_gib")
+    )
 
 
 def peers(scored: Scored, path: Path) -> dict[str, Any]:
@@ -159,13 +162,17 @@ def peers(scored: Scored, path: Path) -> dict[str, Any]:
 def render(report: dict[str, Any], skipped: Counter[str]) -> str:
     """The report as text."""
     lines = [f"{'rows':46} {'n':>6} {'MAPE':>7} {'median':>7} {'p90':>7} {'bias':>6}"]
-    for name in ("transformers", "transformers without vTrain one-node", "CNN/ViT"):
-        lines.append(_line(name, report[name]))
+    lines += [_line(name, report[name]) for name in MAIN_PARTS]
     lines += [_line("  " + name, value) for name, value in report["sources"].items()]
     lines.append(_line("memory per accelerator", report["memory"]))
     for tool, both in report.get("peers", {}).items():
-        lines += [_line(f"{tool} on its rows", both["theirs"]), _line(f"  ours on {tool}'s rows", both["ours"])]
-    lines.append(f"median of source medians (transformers): {report['median of source medians (transformers)']:.1f} %")
+        lines += [
+            _line(f"{tool} on its rows", both["theirs"]),
+            _line(f"  ours on {tool}'s rows", both["ours"]),
+        ]
+    lines.append(
+        f"median of source medians (transformers): {report['median of source medians (transformers)']:.1f} %"
+    )
     coverage = {k: f"{v:.0%}" for k, v in report["interval coverage"].items() if v is not None}
     lines.append(f"80 % interval covers: {coverage}")
     order = report["GPU order"]
@@ -189,7 +196,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True, help="CSV with the columns of dev.csv")
     parser.add_argument("--json", type=Path, help="also write the figures here")
-    parser.add_argument("--leave-source-out", action="store_true", help="refit without each group of sources in turn")
+    parser.add_argument(
+        "--leave-source-out", action="store_true", help="refit without each group of sources in turn"
+    )
     parser.add_argument("--peers", type=Path, help="CSV of other tools' predictions (row_id, tool, pred)")
     chosen = parser.parse_args(arguments)
     scored, skipped = score_file(chosen.data, chosen.leave_source_out)
@@ -199,7 +208,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(render(report, skipped))
     if chosen.json:
         report["left out"] = dict(skipped)
-        report["rows"] = {case.row_id: float(p) for case, p in zip(scored.cases, scored.predicted, strict=True)}
+        report["rows"] = {
+            case.row_id: float(p) for case, p in zip(scored.cases, scored.predicted, strict=True)
+        }
         chosen.json.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
     return 0
 

@@ -98,7 +98,7 @@ def build_devices(hardware: Table, training: TrainingSpec, kind: str, constants:
         multiplier=_by_generation(
             constants, generation, f"multiplier.{kind}.{{}}.{group}.{training.stack}", 1.0
         ),
-        spread=_by_generation(constants, generation, f"thin.{kind}.{{}}", constants.get("thin.default", 0.2)),
+        spread=_spread(hardware, kind, constants),
         reason=np.full(hardware.n_rows, "", dtype=object),
     )
     devices.reason[:] = _reasons(hardware, devices)
@@ -109,6 +109,19 @@ def _by_generation(
     constants: Constants, generation: npt.NDArray[Any], pattern: str, default: float
 ) -> Floats:
     return np.asarray([constants.get(pattern.format(word), default) for word in generation], dtype=np.float64)
+
+
+def _spread(hardware: Table, kind: str, constants: Constants) -> Floats:
+    """Extra log-width: by generation, full where the memory is slower or faster than any measured one of it."""
+    generation, rate = hardware["generation"], hardware.number("memory_gb_per_s")
+    unknown = constants["thin.default"]
+    spread = _by_generation(constants, generation, f"thin.{kind}.{{}}", unknown)
+    low = _by_generation(constants, generation, f"thin.{kind}.{{}}.slowest_gb_per_s", np.inf)
+    high = _by_generation(constants, generation, f"thin.{kind}.{{}}.fastest_gb_per_s", 0.0)
+    spread = np.where((rate < 0.9 * low) | (rate > 1.1 * high), np.maximum(spread, unknown), spread)
+    link = np.where(hardware.is_in("intra_node", ("unknown", "")), constants["interval.unknown_link"], 0.0)
+    result: Floats = np.hypot(spread, link)
+    return result
 
 
 def _peaks(hardware: Table, training: TrainingSpec) -> tuple[Floats, Floats]:

@@ -1,13 +1,15 @@
 """Parallel layouts as arrays, and their enumeration within stated bounds.
 
-Bounds: tp powers of 2 up to the accelerators of a node; pp divisors of the layer count, and powers
-of 2 that leave at most 15 % of a stage empty; cp 1 unless the sequence is long or data parallelism alone would exceed the
-batch; dp the rest; micro-batch powers of 2 that divide a replica's batch, and that batch itself; ZeRO 0 (dp 1), 1 and 3.
-ZeRO-0 is left out where dp > 1: the same traffic, more memory and a longer optimizer step than ZeRO-1 make it never better.
+Bounds: tp powers of 2 up to the accelerators of a node; pp divisors of the layer count, and powers of 2 that leave at
+most 15 % of a stage empty; cp 1 unless the sequence is long or data parallelism alone would exceed the batch; dp the
+rest; micro-batch powers of 2 that divide a replica's batch, and that batch itself; ZeRO 0 (dp 1), 1, and 3 (pp 1).
+ZeRO-0 is left out where dp > 1: with the same traffic, more memory and a longer optimizer step than ZeRO-1 it is never
+better.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import Any
@@ -15,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from planner.performance.spec import LayoutPin
+from planner.performance.spec import LayoutPin, TrainingSpec
 from planner.performance.work import Floats
 
 MAX_TOKENS = 65536
@@ -137,10 +139,57 @@ def grid(count: int, nodes: tuple[int, ...], bounds: Bounds) -> npt.NDArray[np.i
 
 
 def expert_parallel(experts: int, dp: Floats, count: Floats) -> Floats:
-    """Experts are spread over data-parallel ranks of one node: the greatest power of 2 within all three."""
+    """Experts are spread over data-parallel ranks of one node: the greatest power of 2 that fits and divides them."""
     if experts <= 1:
         return np.ones(dp.shape)
-    limit = np.minimum(np.minimum(dp, count), float(experts))
-    power = 2.0 ** np.floor(np.log2(np.maximum(limit, 1.0)))
-    fits = (experts % power == 0) & (dp % power == 0)
-    return np.where(fits, power, 1.0)
+    limit = np.minimum(np.minimum(dp, count), float(experts & -experts))
+    result: Floats = 2.0 ** np.floor(np.log2(np.maximum(limit, 1.0)))
+    return result
+
+
+def explicit(
+    count: float,
+    training: TrainingSpec,
+    layers: int,
+    experts: int,
+    rows: Sequence[Mapping[str, int]],
+) -> Layouts:
+    """Layouts given by hand for `estimate_layouts`.
+
+    Args:
+        count: accelerators per node.
+        training: gives the global batch and the stack.
+        layers: layers of the model.
+        experts: experts of the model, 1 for dense.
+        rows: per layout `hardware` (row), `nodes`, `tp`, `pp`, `cp`, `zero`, `micro_batch` and `recompute` (0, 1, 2);
+            missing ones count as 1 (`hardware`, `zero` and `recompute` as 0).
+
+    Raises:
+        ValueError: when a layout does not divide the cluster or the batch.
+    """
+    defaults = {
+        "hardware": 0,
+        "nodes": 1,
+        "tp": 1,
+        "pp": 1,
+        "cp": 1,
+        "zero": 0,
+        "micro_batch": 1,
+        "recompute": 0,
+    }
+    full = [{**defaults, **row} for row in rows]
+    table = {name: np.asarray([row[name] for row in full], dtype=np.float64) for name in defaults}
+    shard = table["tp"] * table["pp"] * table["cp"]
+    dp = table["nodes"] * count / shard
+    micro_batches = training.global_batch / (dp * table["micro_batch"])
+    for position in range(len(full)):
+        if dp[position] < 1 or dp[position] % 1 or micro_batches[position] < 1 or micro_batches[position] % 1:
+            raise ValueError(
+                f"layout {position}: tp x pp x cp must divide the accelerators, dp x micro-batch the batch"
+            )
+    return Layouts(
+        table["hardware"].astype(np.int64), table["nodes"], table["tp"], table["pp"], table["cp"],
+        expert_parallel(experts, dp, np.full(dp.shape, count)), dp, table["zero"], table["micro_batch"], micro_batches,
+        interleave(training.stack, np.full(dp.shape, float(layers)), table["pp"]),
+        (table["tp"] > 1).astype(np.float64), table["recompute"],
+    )  # fmt: skip

@@ -17,10 +17,9 @@ from planner.performance.constants import Constants
 from planner.performance.device import Devices
 from planner.performance.work import Floats, Work
 
-
 REFERENCE_MEMORY_RATE = 0.9e12
-# FLOP per byte of an A100-80 in 16 bit, for which the half sizes of matrices are given.
-REFERENCE_INTENSITY = 153.0
+# Reached FLOP per byte of an A100-80 in 16 bit, for which the half sizes of matrices are given.
+REFERENCE_INTENSITY = 121.0
 
 
 @dataclass(frozen=True)
@@ -67,7 +66,7 @@ def transformer_micro(
     width = np.minimum(work.hidden, work.moe_width)
     tokens_per_matrix = tokens / np.maximum(work.expert_ratio, 1.0)
     # Faster matmul units (relative to memory) need larger matrices to fill; slow ones lose little.
-    hunger = devices.gemm_peak / devices.memory_rate / REFERENCE_INTENSITY
+    hunger = rate / devices.memory_rate / REFERENCE_INTENSITY
     narrow = c["gemm.half_width"] * tp / width + c["gemm.half_tokens"] / tokens_per_matrix
     shape = 1.0 / (1.0 + hunger * narrow)
     gemm_flops = 2.0 * work.layer_active_params * tokens / tp
@@ -77,7 +76,15 @@ def transformer_micro(
     full_score_flops = 4.0 * work.score_ratio * work.seq * work.attn_width * tokens / tp
     attn_rate = devices.attn_peak * devices.achievable
     fused_s = score_flops / (attn_rate * c["attention.fused_ratio"])
-    score_bytes = c["attention.score_passes"] * work.score_ratio * work.heads * work.seq * tokens / tp * work.element_bytes
+    score_bytes = (
+        c["attention.score_passes"]
+        * work.score_ratio
+        * work.heads
+        * work.seq
+        * tokens
+        / tp
+        * work.element_bytes
+    )
     plain_s = full_score_flops / (attn_rate * c["attention.plain_ratio"]) + score_bytes / devices.memory_rate
     attention = np.where(work.materialised > 0, plain_s, fused_s)
     moved = tokens * (

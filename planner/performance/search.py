@@ -18,7 +18,7 @@ from planner.performance.interval import log_spread
 from planner.performance.layouts import Bounds, Layouts
 from planner.performance.memory import FULL, NONE, SELECTIVE, memory_gib
 from planner.performance.spec import ModelSpec, TrainingSpec
-from planner.performance.step import COMPONENTS, Step, step_time
+from planner.performance.step import COMPONENTS, Step
 from planner.performance.work import Floats, Work, build_work, is_sampled
 
 RECOMPUTE_WORDS = ("none", "selective", "full")
@@ -157,15 +157,20 @@ def _search(job: Job, nodes: npt.NDArray[np.int64], max_accelerators: int | None
         job.training.global_batch, job.training.sequence_length, int(job.model.layers or 1),
         int(job.model.experts or 1), job.sampled, True, job.training.layout,
     )  # fmt: skip
+    pin = job.training.layout
+    shard = (pin.tensor_parallel or 1) * (pin.pipeline_parallel or 1) * (pin.context_parallel or 1)
     counts = job.devices.count.astype(np.int64)
     for count in np.unique(counts):
         members = np.flatnonzero(counts == count)
         _block_reasons(job, members, nodes, max_accelerators, reasons)
         combos = lay.grid(int(count), tuple(int(n) for n in nodes), bounds)
+        possible = (nodes * count) % shard == 0
         listed = np.bincount(combos[:, 0], minlength=n_nodes) > 0
         for device in members:
             at = reasons[device * n_nodes : (device + 1) * n_nodes]
-            at[(at == "") & ~listed] = "batch_not_divisible"
+            at[(at == "") & ~listed] = np.where(possible, "batch_not_divisible", "layout_not_possible")[
+                (at == "") & ~listed
+            ]
         _search_block(job, members, nodes, combos, reasons, best)
     return _assemble(job, nodes, reasons, best)
 

@@ -1,7 +1,7 @@
 """From micro-batches to optimizer steps: pipeline, collectives, optimizer, data loading.
 
-Step = (m + (pp-1)/v) x t_stage + exposed synchronisation + optimizer + fixed (1F1B and interleaved schedules: Megatron-LM
-SC'21, arXiv 2104.04473), stretched where data loading is slower.
+Step = (m + (pp-1)/v) x t_stage + exposed synchronisation + optimizer + fixed (1F1B and interleaved schedules:
+Megatron-LM SC'21, arXiv 2104.04473), stretched where data loading is slower.
 """
 
 from __future__ import annotations
