@@ -84,6 +84,11 @@ class Context:
         """Instance family of an offer."""
         return str(self.offer_set.types["family"][self.offer_set.type_of_offer[row]])
 
+    def vendor_of(self, accelerator: str) -> str:
+        """Vendor of an accelerator."""
+        table = self.catalog.accelerators
+        return str(table.take(table.equals("accelerator", accelerator))["vendor"][0])
+
     @cached_property
     def id_rank(self) -> IntArray:
         """Rank of each offer's id in lexical order, for ties."""

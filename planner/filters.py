@@ -25,6 +25,7 @@ FILTERS: dict[str, str] = {
     "price_refused": "the price carries a refusing flag (`--allow-flagged` admits it)",
     "inference_only": "the accelerator cannot train",
     "unknown_peak": "no sourced peak for this accelerator: listed, never a candidate",
+    "unmeasured": "no measured run of this kind of model on the vendor's software (constraints.allow_unmeasured)",
     "precision": "the accelerator has no peak for the precision asked",
     "fractional": "a fraction of an accelerator (vGPU)",
     "arm64": "arm64 host (set constraints.include_arm64)",

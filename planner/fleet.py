@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from planner.context import Context
+    from planner.formulation.fleet_input import Excess
     from planner.optimize import Options
     from planner.plan import Plan
 
@@ -91,7 +92,7 @@ def _search(context: Context) -> tuple[Context, Found]:
         context = replace(
             context, job=replace(context.job, checkpoint_gib=float(shapes["checkpoint_gib"][0]))
         )
-    bits = mark_offers(context.offer_set, limits, allow_flagged=limits.allow_flagged)
+    bits = mark_offers(context.offer_set, limits, context.job.model.family)
     return context, Found(build_candidates(context, bits, shapes), bits, counts, 0)
 
 
@@ -233,10 +234,11 @@ def _ends(context: Context, pool: Pool, result: FleetResult, period: float) -> f
     return min(period, (period - spare / float(hourly @ count)) * (1 + 1e-9))
 
 
-def _reasons(question: FleetInput) -> list[Any]:
-    from planner.formulation.explain_fleet import explain_infeasible_fleet
+def _reasons(question: FleetInput) -> list[Excess]:
+    """The least set of limits that must give way, and by how much."""
+    from planner.formulation.fleet_explain import explain_infeasible_fleet
 
-    return list(explain_infeasible_fleet(question))
+    return list(explain_infeasible_fleet(question).relaxations) if question.n_options else []
 
 
 __all__ = ["plan_fleet", "worker_hours", "worker_units"]

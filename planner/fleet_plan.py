@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from planner.context import Context
     from planner.formulation.fleet import FleetResult
+    from planner.formulation.fleet_input import Excess
     from planner.search import Found
 
     FloatArray = npt.NDArray[np.float64]
@@ -215,14 +216,14 @@ def _proof(context: Context, found: Found, mix: Mix, total: Decimal) -> Proof:
     )
 
 
-def infeasible_fleet(context: Context, found: Found, reasons: list[Any], seconds: float) -> Plan:
+def infeasible_fleet(context: Context, found: Found, reasons: list[Excess], seconds: float) -> Plan:
     """Build the answer when no mix exists: filter counts, and the least set of limits to move."""
     from planner.assemble import infeasible_plan
     from planner.explain import find_relaxations
 
     told = tuple(
         Relaxation(
-            item.limit_name, f"{item.limit_name} {item.limit:g}", f"{item.needed:g}", None, item.member
+            item.limit_name, f"{item.limit_name} {item.limit:,.6g}", f"{item.used:,.6g}", None, item.member
         )
         for item in reasons
     )

@@ -19,6 +19,7 @@ from catalogs.flags import admit_offers
 from catalogs.regions import regions_in
 from catalogs.table import Coded, Table
 from planner.errors import InputError
+from planner.evidence import load_evidence
 from planner.filters import mark
 
 if TYPE_CHECKING:
@@ -219,11 +220,18 @@ def build_hardware(types: Table) -> tuple[Table, IntArray]:
     return hardware.with_columns(**joined), np.asarray([code[row] for row in rows], dtype=np.int64)
 
 
-def mark_offers(offer_set: OfferSet, constraints: Constraints, *, allow_flagged: bool) -> IntArray:
-    """Return the filter bits that depend on the offer and its type alone, shape `(n_offers,)`."""
+def mark_offers(offer_set: OfferSet, constraints: Constraints, family: str) -> IntArray:
+    """Return the filter bits that depend on the offer and its type alone, shape `(n_offers,)`.
+
+    Args:
+        offer_set: what can be bought.
+        constraints: the workload's limits.
+        family: kind of model, as in evidence.csv.
+    """
     offers = offer_set.offers
     bits = np.zeros(offers.n_rows, dtype=np.int64)
-    refused = ~admit_offers(offers, allow_flagged=allow_flagged).mask | ~(offer_set.usd_per_hour >= 0)
+    admitted = admit_offers(offers, allow_flagged=constraints.allow_flagged).mask
+    refused = ~admitted | ~(offer_set.usd_per_hour >= 0)
     mark(bits, "price_refused", refused)
     if constraints.providers is not None:
         mark(bits, "provider", ~offers.is_in("provider", constraints.providers))
@@ -240,10 +248,12 @@ def mark_offers(offer_set: OfferSet, constraints: Constraints, *, allow_flagged:
         mark(bits, "purchase_option", ~offers.is_in("purchase_option", constraints.purchase_options))
     if constraints.exclude_purchase_options:
         mark(bits, "purchase_option", offers.is_in("purchase_option", constraints.exclude_purchase_options))
-    return np.asarray(bits | mark_types(offer_set, constraints)[offer_set.type_of_offer], dtype=np.int64)
+    return np.asarray(
+        bits | mark_types(offer_set, constraints, family)[offer_set.type_of_offer], dtype=np.int64
+    )
 
 
-def mark_types(offer_set: OfferSet, constraints: Constraints) -> IntArray:
+def mark_types(offer_set: OfferSet, constraints: Constraints, family: str) -> IntArray:
     """Return the filter bits of each instance type, shape `(n_types,)`."""
     types, hardware = offer_set.types, offer_set.hardware
     bits = np.zeros(types.n_rows, dtype=np.int64)
@@ -253,6 +263,10 @@ def mark_types(offer_set: OfferSet, constraints: Constraints) -> IntArray:
     peak = np.fmax(hardware["fp16_tflops"], np.fmax(hardware["bf16_tflops"], hardware["fp32_tflops"]))
     at = offer_set.hardware_of_type
     mark(bits, "unknown_peak", np.isnan(peak)[at])
+    if not constraints.allow_unmeasured:
+        vendors = hardware.coded("vendor")
+        known = np.asarray([(vendor, family) in load_evidence() for vendor in vendors.values])
+        mark(bits, "unmeasured", ~known[vendors.codes][at])
     mark(bits, "inference_only", ~np.asarray(hardware["trainable"], dtype=np.bool_)[at])
     _allow_deny(bits, "accelerator", types.coded("accelerator"), constraints.accelerators)
     _allow_deny(bits, "instance_type", types.coded("instance_type"), constraints.instance_types)

@@ -65,7 +65,7 @@ def search_job(context: Context, shapes: Table, counts: Sequence[int]) -> Found:
         counts: node counts looked at for all hardware, ascending; the last is the limit.
     """
     limits = context.workload.constraints
-    offer_bits = mark_offers(context.offer_set, limits, allow_flagged=limits.allow_flagged)
+    offer_bits = mark_offers(context.offer_set, limits, context.job.model.family)
     first = build_candidates(context, offer_bits, shapes)
     leaders = _leaders(context, first)
     between = sorted(set(range(1, counts[-1] + 1)) - set(counts))

@@ -6,6 +6,8 @@ from datetime import date
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
+from planner.evidence import load_evidence
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -18,6 +20,13 @@ OLD_PRICE_DAYS = 90
 def plan_warnings(context: Context, lines: Sequence[PlanLine], risk: Risk | None) -> tuple[str, ...]:
     """Collect warnings about prices, risk and budget of the chosen lines."""
     out = list(context.offer_set.notes)
+    family = context.job.model.family
+    for vendor in dict.fromkeys(context.vendor_of(line.accelerator) for line in lines):
+        evidence = load_evidence().get((vendor, family))
+        if evidence is None:
+            out.append(f"never measured: {family} models on {vendor} software; the prediction is a guess")
+        elif evidence.note:
+            out.append(evidence.note)
     for line in lines:
         age = price_age_days(line.price_as_of, context.now.date())
         if line.price_basis == "derived":
