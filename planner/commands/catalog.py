@@ -40,7 +40,7 @@ def catalog(ctx: click.Context, catalog_dir: Path | None) -> None:
 )
 @click.option("--allow-flagged", is_flag=True, help="Include offers that a flag keeps out.")
 @click.option("--max-results", type=click.IntRange(min=0), default=20, show_default=True, help="0: all.")
-@click.option("-o", "--output", "fmt", type=_FORMATS, default="table", show_default=True)
+@click.option("-o", "--output", "fmt", type=_FORMATS, default="table", show_default=True, help="Format.")
 @click.pass_context
 def list_offers(ctx: click.Context, /, **options: Any) -> None:
     """List offers, cheapest first."""
@@ -82,7 +82,13 @@ def list_offers(ctx: click.Context, /, **options: Any) -> None:
     "--max-results", type=click.IntRange(min=0), default=20, show_default=True, help="Prices; 0: all."
 )
 @click.option(
-    "-o", "--output", "fmt", type=click.Choice(["table", "json"]), default="table", show_default=True
+    "-o",
+    "--output",
+    "fmt",
+    type=click.Choice(["table", "json"]),
+    default="table",
+    show_default=True,
+    help="Format.",
 )
 @click.pass_context
 def show(ctx: click.Context, instance_type: str, provider: str, max_results: int, fmt: str) -> None:
@@ -101,7 +107,13 @@ def show(ctx: click.Context, instance_type: str, provider: str, max_results: int
 
 @catalog.command()
 @click.option(
-    "-o", "--output", "fmt", type=click.Choice(["table", "json"]), default="table", show_default=True
+    "-o",
+    "--output",
+    "fmt",
+    type=click.Choice(["table", "json"]),
+    default="table",
+    show_default=True,
+    help="Format.",
 )
 @click.option("--max-age", default="", help="Fail when a provider's newest price is older, such as 30d.")
 @click.pass_context
