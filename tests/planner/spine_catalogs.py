@@ -119,6 +119,13 @@ def make_catalog(offers: Iterable[Offer], machines: Iterable[Machine] = ()) -> C
     return Catalog(types, _table(rows), load_accelerators(), manifests)
 
 
+def make_world(offers: Iterable[Offer]) -> Catalog:
+    """A catalog that knows every machine and place used here, though only `offers` can be used for training."""
+    chips = {name: Machine(name, f"{name}-inference", "inference", "inf2-32gb") for name in REGIONS}
+    idle = [Offer(chips[name], region, "1000") for name, regions in REGIONS.items() for region in regions]
+    return make_catalog([*offers, *idle], MACHINES)
+
+
 def _table(rows: Sequence[Mapping[str, Any]]) -> Table:
     return Table({name: [row[name] for row in rows] for name in rows[0]})
 
@@ -217,6 +224,6 @@ def not_dearer(new: Decimal | None, old: Decimal | None) -> bool:
     return old is None or (new is not None and new <= old * (1 + Decimal("1e-9")) + Decimal("1e-9"))
 
 
-def usd_per_currency(currency: str, on: date = NOW.date()) -> float:
+def usd_per_currency(currency: str, on: date = date(2026, 11, 20)) -> float:
     """The exchange rate in force."""
     return float(bundled_tariffs().usd_per(currency, on).rate)

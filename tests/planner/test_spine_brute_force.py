@@ -184,7 +184,7 @@ def _spot(offer: Offer, nodes: int, work_hours: float, write: float, interval: f
             weight * float(run(work_hours * math.exp(sigma * node), left).p_meet_deadline[0])
             for node, weight in zip(HERMITE[0], weights, strict=True)
         ]
-        return sum(parts)
+        return math.fsum(parts)
 
     return float(expected.expected_elapsed_hours[0]), float(expected.expected_paid_hours[0]), p_of
 
