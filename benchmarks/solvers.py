@@ -123,8 +123,8 @@ def run_single(n_candidates: int, seed: int, gap: float, limit_s: float, backend
     random = np.random.default_rng([seed, n_candidates])
     cost = np.round(random.lognormal(8, 1.5, n_candidates), 2)
     group = random.integers(-1, 40, n_candidates)
-    units = random.integers(1, 64, n_candidates) * 8.0
-    limit = np.rint(random.pareto(1.1, 40) * 256).astype(np.float64)
+    units = np.asarray(random.integers(1, 64, n_candidates) * 8.0, dtype=np.float64)
+    limit = np.asarray(np.rint(random.pareto(1.1, 40) * 256), dtype=np.float64)
     job = SingleInput(
         tuple(range(n_candidates)), cost, random.uniform(1, 500, n_candidates), group, units, limit
     )

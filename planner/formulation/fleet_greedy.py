@@ -226,11 +226,24 @@ def _add_memory(prepared: Prepared, room: _Room, allowed: Bools) -> Floats | Non
 
 
 def _trim(fleet: FleetInput, units: Floats) -> Floats:
-    """Give back workers that no limit needs, dearest first."""
-    for offer in sorted(np.flatnonzero(units), key=lambda number: -fleet.cost_usd[number]):
-        while units[offer] > 0:
-            units[offer] -= 1
-            if violations(fleet, units):
-                units[offer] += 1
+    """Give back workers that no limit needs, dearest first; judged over the offers used only."""
+    used = np.flatnonzero(units)
+    small, left = fleet.only(used), units[used]
+    for offer in np.argsort(-small.cost_usd, kind="stable").tolist():
+        while left[offer] > 0:
+            left[offer] -= 1
+            if violations(small, left):
+                left[offer] += 1
                 break
+    units[used] = left
     return units
+
+
+def knapsack_bound(prepared: Prepared) -> float:
+    """Return a lower bound on the fleet's cost, in USD: the work alone, bought in parts, cheapest first."""
+    cost = np.asarray(prepared.of("cost_usd"), dtype=np.float64)
+    able = np.flatnonzero(prepared.work > 0)
+    order = able[np.argsort(cost[able] / prepared.work[able], kind="stable")]
+    done = np.r_[0.0, np.cumsum(prepared.work[order] * prepared.upper[order])]
+    spent = np.r_[0.0, np.cumsum(cost[order] * prepared.upper[order])]
+    return float(np.interp(1.0, done, spent)) * (1 - 1e-9)

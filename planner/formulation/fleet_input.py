@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -165,6 +165,12 @@ class FleetInput:
         used = np.flatnonzero(units)
         opened = np.unique(self.region[used])
         return math.fsum([*(self.cost_usd[used] * units[used]), *self.region_cost_usd[opened]])
+
+    def only(self, numbers: Ints) -> FleetInput:
+        """Return the question over the offers `numbers` alone (groups and limits keep their codes)."""
+        arrays = {name: getattr(self, name)[numbers] for name in _DEFAULTS}
+        keys = tuple(self.keys[number] for number in numbers.tolist())
+        return replace(self, keys=keys, **arrays)
 
     def units(self, counts: Mapping[Hashable, int]) -> Floats:
         """Return `counts` by key as a vector, shape `(n_options,)`."""

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from planner.formulation.fleet import FleetResult, build_fleet, solution_to_counts
-from planner.formulation.fleet_greedy import complete_fleet, greedy_fleet
+from planner.formulation.fleet_greedy import complete_fleet, greedy_fleet, knapsack_bound
 from planner.formulation.fleet_input import FleetInput, Floats, Ints, violations
 from planner.formulation.fleet_model import Prepared, Switch, Total, prepare
 from solvers.backends.base import Relaxation
@@ -34,6 +34,8 @@ from solvers.solve import solve
 from solvers.tighten import caps_from_reduced_costs, largest, safe_bound
 
 LINK_ROUNDS = 6  # rounds of added switch rows; later rounds move the bound by less than 0.1 %
+SECONDS_PER_OFFER = 8e-6  # about what building and relaxing the model takes
+PATIENCE = 8.0  # tightening goes on while this many relaxations still fit into the time left
 CORE_TIME_SHARE = 0.4  # of the time left, at most, for the restricted model
 LEAST_CORE = 200  # offers in the restricted model, at least; a tenth of the offers above that
 CORE_GAP_SHARE = 0.5  # the restricted model is solved to this share of the gap asked for
@@ -107,6 +109,7 @@ def _run(search: _Search) -> None:
     search.offer(greedy_fleet(search.fleet, offers))
     if search.counts:
         offers = prepare(search.fleet, cost_cap_usd=search.cost)
+        search.raise_bound(knapsack_bound(offers))
     search.log("greedy")
     search.dropped, search.columns = offers.dropped, len(offers.keep)
     if not len(offers.keep):
@@ -114,6 +117,10 @@ def _run(search: _Search) -> None:
         return
     if not search.counts:
         _prove(search, build_fleet(search.fleet, prepared=offers), math.inf)
+        return
+    first_answer_s = get_backend(search.options.backend).start_up_s() + SECONDS_PER_OFFER * len(offers.keep)
+    if search.done() or search.left_s < first_answer_s:
+        search.termination, search.message = Termination.TIME_LIMIT, "no time to start the solver"
         return
     offers, problem, relaxation = _tighten(search, offers, np.zeros(0, dtype=np.int64))
     _round(search, offers, relaxation)
@@ -139,25 +146,32 @@ def _tighten(search: _Search, offers: Prepared, links: Ints) -> tuple[Prepared, 
     offers = offers.capped(prepare(search.fleet, cost_cap_usd=search.cost))
     links = links[np.isin(links, np.arange(len(offers.keep)))]
     problem = build_fleet(search.fleet, prepared=offers, links=links)
+    relaxation, pace_s = _relax(search, problem)
     if any(isinstance(key, Switch) for key in problem.column_keys):
         total = problem.column_keys.index(Total())
         for _ in range(2):
-            most = largest(
-                problem, total, cutoff=search.cost, backend=backend, time_limit_s=max(search.left_s, 0.01)
-            )
+            if search.left_s < PATIENCE * pace_s:
+                return offers, problem, relaxation
+            most = largest(problem, total, cutoff=search.cost, backend=backend, time_limit_s=search.left_s)
             offers = offers.with_most_work(max(most, 1.0))
             problem = build_fleet(search.fleet, prepared=offers, links=links)
-    relaxation = backend.relax(problem, max(search.left_s, 0.01))
+        relaxation, _ = _relax(search, problem)
     for _ in range(LINK_ROUNDS):
-        broken = _broken_links(problem, offers, relaxation)
-        broken = np.setdiff1d(broken, links)
-        if not len(broken) or search.left_s <= 0:
+        broken = np.setdiff1d(_broken_links(problem, offers, relaxation), links)
+        if not len(broken) or search.left_s < PATIENCE * pace_s:
             break
         links = np.r_[links, broken]
         problem = build_fleet(search.fleet, prepared=offers, links=links)
-        relaxation = backend.relax(problem, max(search.left_s, 0.01))
-    search.raise_bound(safe_bound(relaxation))
+        relaxation, _ = _relax(search, problem)
     return offers, problem, relaxation
+
+
+def _relax(search: _Search, problem: Milp) -> tuple[Relaxation, float]:
+    """Solve the relaxation, take its bound, and tell how long it took (seconds)."""
+    began = time.perf_counter()
+    relaxation = get_backend(search.options.backend).relax(problem, max(search.left_s, 0.01))
+    search.raise_bound(safe_bound(relaxation))
+    return relaxation, time.perf_counter() - began
 
 
 def _broken_links(problem: Milp, offers: Prepared, relaxation: Relaxation) -> Ints:

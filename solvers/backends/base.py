@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import math
+import sys
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping
@@ -61,6 +62,9 @@ class Backend(Protocol):
     def is_available(self) -> bool:
         """Whether it is installed; never raises and imports nothing heavy."""
 
+    def start_up_s(self) -> float:
+        """About how many seconds the first use will spend on importing the solver; 0 when that is done."""
+
     def solve(self, problem: Milp, options: SolveOptions) -> Solution:
         """Solve in this process, within the solver's own idea of the time limit."""
 
@@ -97,6 +101,12 @@ class ScalingBackend(ABC):
 
     name: str = ""
     features: frozenset[Feature] = frozenset()
+    module: str = ""  # what the first use imports
+    import_s: float = 0.0  # and about how long that takes
+
+    def start_up_s(self) -> float:
+        """About how many seconds the first use will spend on importing the solver; 0 when that is done."""
+        return 0.0 if self.module in sys.modules else self.import_s
 
     @abstractmethod
     def is_available(self) -> bool:

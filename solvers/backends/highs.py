@@ -39,6 +39,8 @@ class HighsBackend(ScalingBackend):
 
     name = "highspy"
     features = frozenset({Feature.LP_DUALS, Feature.START, Feature.CANCEL})
+    module = "highspy"
+    import_s = 0.1
 
     def is_available(self) -> bool:
         """Whether highspy is installed."""

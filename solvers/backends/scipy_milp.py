@@ -31,6 +31,8 @@ class ScipyBackend(ScalingBackend):
 
     name = "scipy"
     features = frozenset({Feature.LP_DUALS})
+    module = "scipy.optimize"
+    import_s = 0.8
 
     def is_available(self) -> bool:
         """Whether scipy is installed."""

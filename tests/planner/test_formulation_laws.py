@@ -263,3 +263,21 @@ def test_single_laws() -> None:
 def test_hopelessly_dear_candidates_do_not_spoil_the_numbers() -> None:
     result = solve_single(SingleInput(("a", "b"), np.array([1e-3, 1e12]), np.array([1.0, 1.0])))
     assert (result.key, result.status) == ("a", Status.OPTIMAL)
+
+
+def test_staged_search_on_a_catalog_sized_question() -> None:
+    """All stages run, each plan is cheaper and each bound higher than the one before; backends agree."""
+    from benchmarks.solvers import fleet_instance
+
+    fleet = fleet_instance(900, 1)
+    result = solve_fleet(fleet, SolveOptions(gap=1e-3, core_columns=100))
+    assert result.status is Status.OPTIMAL
+    assert result.gap <= 1e-3
+    assert [stage for stage, *_ in result.stages] == ["greedy", "relaxation", "restricted", "proof"]
+    costs, bounds = [row[2] for row in result.stages], [row[3] for row in result.stages]
+    assert costs == sorted(costs, reverse=True)
+    assert bounds == sorted(bounds)
+    assert not violations(fleet, fleet.units(result.counts))
+    auto = solve_fleet(fleet, SolveOptions(gap=1e-3, backend="auto"))
+    assert auto.bound_usd <= result.objective_usd * (1 + 1e-9)
+    assert result.bound_usd <= auto.objective_usd * (1 + 1e-9)
