@@ -156,6 +156,8 @@ def offer_line(
         flags=tuple(flag for flag in str(offers["flags"][row]).split(";") if flag),
         quota=needed_quota(context, row, nodes),
         layout=layout,
+        family=str(offer_set.types["family"][kind]),
+        accelerator_memory_gib=float(offer_set.types["accelerator_memory_gib"][kind]),
     )
 
 
@@ -173,9 +175,9 @@ def cash_of(context: Context, lines: list[PlanLine], finish: datetime) -> tuple[
 
 
 def _in_full(cost: CostLine, line: PlanLine) -> CostLine:
-    """A shared new commitment is owed in full, whatever part of it this job carries."""
+    """A shared new commitment is owed in full, whatever part of it this job carries; an owned one owes nothing."""
     whole = line.billed_hours * line.nodes
-    if cost.kind != "compute" or not line.option_variant.endswith("shared") or not cost.quantity:
+    if cost.kind != "compute" or not 0 < cost.quantity < whole:
         return cost
     return replace(cost, amount_usd=cost.amount_usd * whole / cost.quantity)
 

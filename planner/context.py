@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.costs import CostModel
+from planner.offers import places_of, preference_rank
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -91,10 +92,11 @@ class Context:
 
     @cached_property
     def id_rank(self) -> IntArray:
-        """Rank of each offer's id in lexical order, for ties."""
+        """Rank of each offer for ties: preferred regions first, then its id in lexical order."""
         offers = self.offer_set.offers
         names = ("option_variant", "purchase_option", "instance_type", "zone", "region", "provider")
-        order = np.lexsort([_lexical(offers.coded(name)) for name in names])
+        wishes = preference_rank(places_of(offers), self.workload.preferences.prefer_regions)
+        order = np.lexsort([*(_lexical(offers.coded(name)) for name in names), wishes])
         rank = np.empty(len(order), dtype=np.int64)
         rank[order] = np.arange(len(order))
         return rank

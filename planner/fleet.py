@@ -158,7 +158,7 @@ def _question(context: Context, pool: Pool, period: float) -> FleetInput:
         min_total_memory_gib=limits.min_total_memory_gib,
         max_total_units=limits.max_nodes // int(nodes.max(initial=1)),
         budget_usd=None if limits.budget_usd is None else float(limits.budget_usd),
-        **wishes, **_quotas(context, rows, nodes),
+        **wishes, **_quotas(context, rows, nodes), **_shared_capacity(context, rows, nodes),
     )  # fmt: skip
 
 
@@ -172,6 +172,17 @@ def _codes(names: list[str]) -> tuple[IntArray, tuple[str, ...], IntArray]:
     """Codes of `names`, the distinct names, and the first position of each."""
     distinct, first, codes = np.unique(np.asarray(names), return_index=True, return_inverse=True)
     return codes.astype(np.int64), tuple(distinct.tolist()), first
+
+
+def _shared_capacity(context: Context, rows: IntArray, nodes: IntArray) -> dict[str, Any]:
+    """Rows that are the same offer twice share one capacity."""
+    names = ("provider", "region", "zone", "instance_type", "purchase_option", "option_variant")
+    group, keys = context.offer_set.offers.take(rows).distinct_keys(*names)
+    if len(keys) == len(rows):
+        return {}
+    limit = np.full(len(keys), np.inf)
+    np.minimum.at(limit, group, np.floor(context.offer_set.capacity[rows] / nodes))
+    return {"capacity_group": group, "capacity_limit": limit}
 
 
 def _quotas(context: Context, rows: IntArray, nodes: IntArray) -> dict[str, Any]:

@@ -295,3 +295,11 @@ def _allow_deny(bits: IntArray, name: str, column: Coded, rule: Filter) -> None:
         mark(bits, name, ~_globs(column, rule.allow))
     if rule.deny:
         mark(bits, name, _globs(column, rule.deny))
+
+
+def preference_rank(places: Coded, patterns: Sequence[str]) -> IntArray:
+    """Position of the first pattern that each place matches, shape `(n_offers,)`; past the last where none does."""
+    rank = np.full(len(places.codes), len(patterns), dtype=np.int64)
+    for position in reversed(range(len(patterns))):
+        rank[_globs(places, patterns[position : position + 1])] = position
+    return rank

@@ -196,7 +196,7 @@ def _enumeration_proof(context: Context, found: Found, choice: Choice, seconds: 
     note = f"node counts {counts[0]}..{counts[-1]} ({len(counts)} sizes for all hardware"
     note += f", every size for the {found.refined_hardware} leading)" if found.refined_hardware else ")"
     return Proof(
-        method="exact enumeration", status="optimal", solver="none", objective_usd=cost, bound_usd=cost, gap_ratio=0.0,
+        method="exact enumeration", status="optimal", solver="numpy", objective_usd=cost, bound_usd=cost, gap_ratio=0.0,
         candidates=len(made.all_bits()), offers=context.offer_set.offers.n_rows, shapes=made.shapes.n_rows,
         seconds=seconds, near_ties=choice.near_ties, note=note,
     )  # fmt: skip

@@ -89,6 +89,8 @@ class PlanLine:
     flags: tuple[str, ...]
     quota: QuotaNeed
     layout: Layout | None = None
+    family: str = ""
+    accelerator_memory_gib: float | None = None
 
     @property
     def cost_usd(self) -> Decimal:

@@ -1,27 +1,30 @@
 """Re-check a plan from its lines alone, in exact arithmetic, without the code that made it.
 
-The input is the plan's JSON. Amounts are recomputed with `Fraction`, limits come from the workload, prices from the
-catalog where it is given. Nothing of the search, the pricing or a solver is used.
+The input is the plan's JSON. Amounts are recomputed with `Fraction`, limits come from the workload, prices from
+the catalog where it is given. Nothing of the search, the pricing or a solver is used.
 """
 
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from fnmatch import fnmatchcase
 from fractions import Fraction
+from math import prod
 from typing import TYPE_CHECKING, Any
+
+from planner.verify_limits import check_limits
 
 if TYPE_CHECKING:
     from catalogs.table import Table
-    from planner.workload.schema import Constraints, Workload
+    from planner.workload.schema import Workload
 
+Json = dict[str, Any]
+OFFER_KEY = ("provider", "region", "zone", "instance_type", "purchase_option", "option_variant")
 _CENT_TRILLIONTH = Fraction(1, 10**12)
 _HOURS = 1e-6
+_COMMITMENTS = ("reserved", "cud", "savings_plan", "subscription", "owned", "dedicated")
 
 
-def verify_plan(
-    plan: dict[str, Any], workload: Workload | None = None, offers: Table | None = None
-) -> list[str]:
+def verify_plan(plan: Json, workload: Workload | None = None, offers: Table | None = None) -> list[str]:
     """Return every fault found in a plan; an empty list means it holds.
 
     Args:
@@ -29,20 +32,22 @@ def verify_plan(
         workload: its workload, to check limits and the amount of work.
         offers: the catalog's offers, to check prices (overlaid prices are skipped).
     """
-    if plan.get("status") != "planned":
-        return [] if not plan.get("lines") else ["an infeasible plan must not have lines"]
     try:
+        if plan["status"] != "planned":
+            return [] if not plan["lines"] else ["an infeasible plan must not have lines"]
+        if not plan["lines"]:
+            return ["a plan without lines"]
         faults = [*_money(plan), *_time(plan), *_cluster(plan)]
         if workload is not None:
-            faults += [*_limits(plan, workload), *_work(plan, workload)]
+            faults += [*check_limits(plan, workload), *_work(plan, workload)]
         if offers is not None:
             faults += _prices(plan, offers)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
         return [f"not a plan this version can read: {type(error).__name__}: {error}"]
     return faults
 
 
-def _money(plan: dict[str, Any]) -> list[str]:
+def _money(plan: Json) -> list[str]:
     faults = []
     total = Fraction(0)
     for line in plan["lines"]:
@@ -70,7 +75,7 @@ def _money(plan: dict[str, Any]) -> list[str]:
     return faults
 
 
-def _time(plan: dict[str, Any]) -> list[str]:
+def _time(plan: Json) -> list[str]:
     faults = []
     spent = sum(part["hours"] for part in plan["timeline"])
     if abs(spent - plan["hours"]) > _HOURS * max(1.0, plan["hours"]):
@@ -85,79 +90,46 @@ def _time(plan: dict[str, Any]) -> list[str]:
     return faults
 
 
-def _cluster(plan: dict[str, Any]) -> list[str]:
+def _cluster(plan: Json) -> list[str]:
     faults = []
     headroom = (plan["performance"] or {}).get("memory_headroom_gib")
     if headroom is not None and headroom < 0:
         faults.append(f"memory headroom is {headroom} GiB")
     for line in plan["lines"]:
-        compute = [item for item in line["costs"] if item["kind"] == "compute"]
-        owed = Fraction(line["billed_hours"]) * line["nodes"]
-        shared = "owned" in line["option_variant"] or "share" in line["option_variant"]
-        for item in compute:
-            off = abs(Fraction(item["quantity"]) - owed)
-            if (
-                not shared
-                and "partly_used_commitment" not in item["flags"]
-                and off > Fraction(line["nodes"], 10**8)
-            ):
-                faults.append(
-                    f"{line['offer_id']}: {item['quantity']} instance-hours are not nodes x billed hours"
-                )
-        layout = line["layout"]
-        if layout is not None:
-            ways = ("tensor_parallel", "pipeline_parallel", "context_parallel", "data_parallel")
-            product = 1
-            for way in ways:
-                product *= layout[way]
-            devices = line["nodes"] * line["accelerators_per_node"]
-            if product % devices and devices % product:
-                faults.append(f"layout uses {product} ranks on {devices} accelerators")
+        key = "/".join(str(line[name]) or "-" for name in OFFER_KEY)
+        if key != line["offer_id"]:
+            faults.append(f"offer_id {line['offer_id']} is not that of its line ({key})")
+        faults += [*_compute(line), *_layout(line)]
     return faults
 
 
-def _limits(plan: dict[str, Any], workload: Workload) -> list[str]:
-    limits, faults = workload.constraints, []
-    cash = sum((Fraction(month["amount_usd"]) for month in plan["cash"]), Fraction(0))
-    if limits.budget_usd is not None and cash > Fraction(limits.budget_usd):
-        faults.append(f"cash obligations {float(cash):.2f} exceed the budget {limits.budget_usd}")
-    risk = plan["risk"] or {}
-    p_meet = risk.get("p_meet_deadline")
-    if plan["deadline"] is not None and p_meet is not None and p_meet < limits.deadline_confidence - 1e-6:
-        faults.append(f"P(deadline met) {p_meet} is below {limits.deadline_confidence}")
-    nodes = sum(line["nodes"] for line in plan["lines"])
-    if nodes > limits.max_nodes:
-        faults.append(f"{nodes} nodes exceed max_nodes {limits.max_nodes}")
-    for line in plan["lines"]:
-        faults += _line_limits(line, limits)
+def _compute(line: Json) -> list[str]:
+    """One compute cost per line, at the line's own price, for its nodes and billed hours."""
+    compute = [item for item in line["costs"] if item["kind"] == "compute"]
+    if len(compute) != 1:
+        return [f"{line['offer_id']}: {len(compute)} compute costs, expected one"]
+    item, faults = compute[0], []
+    for name, own in (("unit_price", "price_per_hour"), ("usd_per_currency", "usd_per_currency")):
+        if Fraction(item[name]) != Fraction(line[own]):
+            faults.append(f"{line['offer_id']}: compute {name} {item[name]} is not the line's {line[own]}")
+    owed, used = Fraction(line["billed_hours"]) * line["nodes"], Fraction(item["quantity"])
+    slack = Fraction(line["nodes"], 10**8)
+    # of a commitment the job may carry only a part, or nothing when it is already owned
+    part = line["purchase_option"].startswith(_COMMITMENTS)
+    if used > owed + slack or (used < owed - slack and not part):
+        faults.append(f"{line['offer_id']}: {item['quantity']} instance-hours are not nodes x billed hours")
     return faults
 
 
-def _line_limits(line: dict[str, Any], limits: Constraints) -> list[str]:
-    faults = []
-    place = f"{line['provider']}/{line['region']}"
-    if limits.providers is not None and line["provider"] not in limits.providers:
-        faults.append(f"provider {line['provider']} is not allowed")
-    if limits.regions is not None and not any(
-        fnmatchcase(place if "/" in pattern else line["region"], pattern) for pattern in limits.regions
-    ):
-        faults.append(f"region {place} is not allowed")
-    if limits.purchase_options is not None and line["purchase_option"] not in limits.purchase_options:
-        faults.append(f"purchase option {line['purchase_option']} is not allowed")
-    if line["purchase_option"] in limits.exclude_purchase_options:
-        faults.append(f"purchase option {line['purchase_option']} is excluded")
-    for key, rule in (("accelerator", limits.accelerators), ("instance_type", limits.instance_types)):
-        allowed = rule.allow is None or any(fnmatchcase(line[key], pattern) for pattern in rule.allow)
-        if not allowed or any(fnmatchcase(line[key], pattern) for pattern in rule.deny):
-            faults.append(f"{key} {line[key]} is not allowed")
-    if line["quota"]["limit"] is not None and line["quota"]["needed"] > line["quota"]["limit"]:
-        faults.append(
-            f"quota {line['quota']['name']}: needs {line['quota']['needed']}, limit {line['quota']['limit']}"
-        )
-    return faults
+def _layout(line: Json) -> list[str]:
+    if line["layout"] is None:
+        return []
+    ways = ("tensor_parallel", "pipeline_parallel", "context_parallel", "data_parallel")
+    ranks, devices = prod(line["layout"][way] for way in ways), line["nodes"] * line["accelerators_per_node"]
+    return [] if ranks == devices else [f"layout uses {ranks} ranks on {devices:g} accelerators"]
 
 
-def _work(plan: dict[str, Any], workload: Workload) -> list[str]:
+def _work(plan: Json, workload: Workload) -> list[str]:
     """Steps x throughput must do the work (a task's workload is not known here)."""
     if workload.training is None:
         return []
@@ -178,20 +150,22 @@ def _work(plan: dict[str, Any], workload: Workload) -> list[str]:
     )
 
 
-def _prices(plan: dict[str, Any], offers: Table) -> list[str]:
+def _prices(plan: Json, offers: Table) -> list[str]:
     faults = []
-    names = ("provider", "region", "zone", "instance_type", "purchase_option", "option_variant")
+    known = set(offers.coded("provider").values)
     for line in plan["lines"]:
-        if "overlay" in line["flags"]:
+        foreign = (
+            line["provider"] not in known
+        )  # an own or quoted machine, checked when its workload is given
+        if "overlay" in line["flags"] or foreign or line["option_variant"] == "already_owned":
             continue
-        hit = offers.equals(names[0], line[names[0]])
-        for name in names[1:]:
+        hit = offers.equals(OFFER_KEY[0], line[OFFER_KEY[0]])
+        for name in OFFER_KEY[1:]:
             hit &= offers.equals(name, line[name])
         found = offers.take(hit)
         if not found.n_rows:
             faults.append(f"{line['offer_id']} is not in the catalog")
         elif Fraction(str(found["price_per_hour"][0])) != Fraction(line["price_per_hour"]):
-            faults.append(
-                f"{line['offer_id']}: the catalog says {found['price_per_hour'][0]} {found['currency'][0]}/h"
-            )
+            listed = f"{found['price_per_hour'][0]} {found['currency'][0]}/h"
+            faults.append(f"{line['offer_id']}: the catalog says {listed}")
     return faults

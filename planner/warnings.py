@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from planner.evidence import load_evidence
+from planner.offers import places_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,6 +28,11 @@ def plan_warnings(context: Context, lines: Sequence[PlanLine], risk: Risk | None
             out.append(f"never measured: {family} models on {vendor} software; the prediction is a guess")
         elif evidence.note:
             out.append(evidence.note)
+    location = context.job.location
+    if location is not None and location not in places_of(context.offer_set.offers).values:
+        out.append(
+            f"data.location {location} is no region of the catalog: its transfer price may be a general rate"
+        )
     for line in lines:
         age = price_age_days(line.price_as_of, context.now.date())
         if line.price_basis == "derived":

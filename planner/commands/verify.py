@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
+
+if TYPE_CHECKING:
+    from catalogs.table import Table
+    from planner.workload.load import LoadedWorkload
 
 
 @click.command()
@@ -25,7 +31,7 @@ def verify(plan: Path, workload: Path | None, prices: bool) -> None:
     from planner.verify import verify_plan
 
     made = load_plan(plan)
-    given = None
+    given, loaded = None, None
     if workload is not None:
         from planner.workload.load import load_workload
 
@@ -33,11 +39,7 @@ def verify(plan: Path, workload: Path | None, prices: bool) -> None:
         given = loaded.workload
         if loaded.sha256 != made.get("workload_sha256"):
             click.echo(f"note: {workload} is not the file this plan was made from", err=True)
-    offers = None
-    if prices:
-        from catalogs.store import load_catalog
-
-        offers = load_catalog().offers
+    offers = _offers(made, loaded) if prices else None
     faults = verify_plan(made, given, offers)
     if faults:
         raise GateError(f"{plan}: the plan does not hold:\n" + "\n".join(f"  {fault}" for fault in faults))
@@ -45,3 +47,17 @@ def verify(plan: Path, workload: Path | None, prices: bool) -> None:
     click.echo(
         f"{plan}: holds ({', '.join(checked)}); total {made['currency']} {float(made['total_usd']):,.2f}"
     )
+
+
+def _offers(made: dict[str, Any], loaded: LoadedWorkload | None) -> Table:
+    """The catalog's offers, with the workload's own machines, overlays and commitments where it is given."""
+    from catalogs.store import load_catalog
+
+    catalog = load_catalog()
+    if loaded is None:
+        return catalog.offers
+    from catalogs.tariffs import load_tariffs
+    from planner.offers import gather_offers
+
+    on = datetime.fromisoformat(made["created_at"]).date()
+    return gather_offers(catalog, loaded.workload, load_tariffs(), str(loaded.path.parent), on).offers
