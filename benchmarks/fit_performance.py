@@ -30,7 +30,7 @@ SAMPLED = ("cnn.", "vit.", "diffusion.")
 # Evidence (distinct sources and workload groups) at which half of a median residual is believed.
 HALF_EVIDENCE = 4.0
 LOSS_SCALE = 0.12
-PRIOR_WEIGHT = 6.0
+PRIOR_WEIGHT = 16.0
 TINY = 1e-5
 
 

@@ -49,9 +49,11 @@ def state_bytes(work: Work, layout: Layouts, c: Constants) -> Floats:
         + shared(work.grad_bytes, 2, True)
         + shared(work.opt_bytes, 1, True)
     )
-    # ZeRO-3 gathers whole layers: the running one and the prefetched one.
+    # ZeRO-3 gathers whole layers: the running one and the prefetched one; under a pipeline the whole stage stays
+    # gathered with its gradients, else every micro-batch would gather it anew.
     gathered = c["memory.gathered_layers"] * (dense + experts) * work.element_bytes
-    return state + np.where(layout.zero >= 3, gathered, 0.0)
+    stage_held = (held + held_experts) * (work.element_bytes + work.grad_bytes)
+    return state + np.where(layout.zero >= 3, np.where(layout.pp > 1, stage_held, gathered), 0.0)
 
 
 def activation_bytes(work: Work, layout: Layouts, recompute: int, c: Constants) -> Floats:
@@ -64,7 +66,14 @@ def activation_bytes(work: Work, layout: Layouts, recompute: int, c: Constants) 
     scores = 5.0 * work.heads * work.seq * scale * (work.materialised > 0) / layout.tp
     layer = tokens * (replicated + work.act_split_bytes / layout.tp + (scores if recompute == NONE else 0.0))
     if recompute != FULL:
-        return c["memory.activation_ratio"] * layer * stage_layers * in_flight
+        # Without score matrices to drop, selective recompute keeps about every second activation.
+        kept = (
+            np.where(work.materialised > 0, 1.0, c["memory.selective_ratio"])
+            if recompute == SELECTIVE
+            else 1.0
+        )
+        selected: Floats = c["memory.activation_ratio"] * layer * kept * stage_layers * in_flight
+        return selected
     whole = layer + tokens * scores
     saved = tokens * 2.0 * scale * work.hidden / np.where(layout.sequence_parallel > 0, layout.tp, 1.0)
     return c["memory.activation_ratio"] * (saved * stage_layers * in_flight + whole)

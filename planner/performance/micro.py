@@ -77,7 +77,7 @@ def transformer_micro(
     attn_rate = devices.attn_peak * devices.achievable
     fused_s = score_flops / (attn_rate * c["attention.fused_ratio"])
     score_bytes = (
-        c["attention.score_passes"]
+        c[f"attention.score_passes.{stack}"]
         * work.score_ratio
         * work.heads
         * work.seq

@@ -105,7 +105,8 @@ def step_time(
     m, pp = layout.micro_batches, layout.pp
     stage_layers = np.ceil(work.layers / pp)
     full, selective = layout.recompute >= 2, layout.recompute == 1
-    again = np.where(full, micro.forward, np.where(selective, work.materialised * micro.attention, 0.0))
+    partly = np.where(work.materialised > 0, micro.attention, c["recompute.selective_ratio"] * micro.forward)
+    again = np.where(full, micro.forward, np.where(selective, partly, 0.0))
     device_layer = micro.forward + micro.backward + again
     passes = np.where(full, 3.0, 2.0)
     tensor, context = _layer_comm_s(work, devices, layout, micro, links)

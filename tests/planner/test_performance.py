@@ -252,7 +252,8 @@ def test_a_70b_search_over_250_machines_and_20_node_counts_is_quick() -> None:
     rng = np.random.default_rng(7)
     rows = [
         {**A100, "accelerator_count": float(rng.choice([1, 4, 8])),
-         "accelerator_memory_gib": float(rng.choice([24, 40, 80])), "internode_gbps": float(rng.choice([50, 100, 400, 1600, 3200]))}
+         "accelerator_memory_gib": float(rng.choice([24, 40, 80])),
+         "internode_gbps": float(rng.choice([50, 100, 400, 1600, 3200]))}
         for _ in range(250)
     ]  # fmt: skip
     nodes = [1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 40, 48, 64, 80, 96, 112, 128]
@@ -263,3 +264,12 @@ def test_a_70b_search_over_250_machines_and_20_node_counts_is_quick() -> None:
     # The budget is 0.1 s on an idle core; ten times that still catches a search that lost its pruning.
     assert time.process_time() - start < 1.0
     assert table.n_rows == 5000 and table["fits"].any()
+
+
+def test_the_committed_table_of_facts_is_current() -> None:
+    from pathlib import Path
+
+    from benchmarks.sanity import render
+
+    committed = Path(__file__).resolve().parents[2] / "docs" / "sanity.md"
+    assert committed.read_text(encoding="utf-8") == render()

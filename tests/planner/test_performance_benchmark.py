@@ -1,0 +1,117 @@
+"""The benchmark reads measured rows honestly: inputs only, every skip counted, accuracy where the data is present."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from benchmarks.accelerators import load_devices
+from benchmarks.measured import load_cases, parse_gbps, read_csv
+from benchmarks.predict import build_groups, predict, settle
+from benchmarks.throughput import errors, main, score_file
+from planner.performance.constants import load_constants
+
+ROOT = Path(__file__).resolve().parents[2]
+DEV = ROOT.parent / "shared" / "performance" / "dev.csv"
+ROW = {
+    "row_id": "a", "quality": "ok", "source": "somebody new", "framework": "PyTorch", "family": "transformer",
+    "model_name": "GPT 7B", "params": "6.7e9", "layers": "32", "hidden": "4096", "heads": "32", "vocab": "50257",
+    "seq_len": "2048", "global_batch": "128", "micro_batch": "4", "precision": "bf16", "gpu": "A100-SXM-80",
+    "gpus": "8", "gpus_per_node": "8", "interconnect": "NVLink; IB 8x200Gbps", "tp": "1", "pp": "1", "dp": "8",
+    "zero_stage": "fsdp3", "activation_ckpt": "full", "metric": "tokens_per_s", "value": "25000", "notes": "",
+}  # fmt: skip
+
+
+def predicted(**change: str) -> float:
+    cases, skipped = load_cases([{**ROW, **change}], load_devices())
+    assert not skipped
+    cases, dropped = settle(cases, load_constants())
+    assert not dropped
+    return float(predict(build_groups(cases), len(cases), load_constants())["value"][0])
+
+
+def test_a_row_never_seen_is_predicted_sensibly() -> None:
+    assert 15_000 < predicted() < 45_000
+
+
+def test_what_was_measured_never_changes_the_prediction() -> None:
+    assert predicted(value="1", notes="1 token/s") == predicted()
+    assert predicted(metric="samples_per_s") == pytest.approx(predicted() / 2048)
+
+
+def test_a_missing_layout_and_batch_are_found() -> None:
+    assert predicted(tp="", pp="", dp="", micro_batch="") > 0
+    assert predicted(micro_batch="", global_batch="") > 0
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"metric": "oom"}, "metric: oom"),
+        ({"quality": "suspect: units"}, "quality: suspect"),
+        ({"family": "rnn"}, "family: rnn"),
+        ({"gpu": "Abacus"}, "accelerator: Abacus"),
+        ({"layers": ""}, "transformer dimensions not stated"),
+        ({"seq_len": ""}, "sequence length not stated"),
+        ({"params": ""}, "parameters not stated"),
+        ({"family": "cnn"}, "FLOPs per sample not stated (cnn)"),
+        ({"precision": "nvfp4"}, "precision: nvfp4"),
+        ({"gpus": ""}, "accelerator count not stated"),
+    ],
+)
+def test_every_row_left_out_has_a_reason(change: dict[str, str], reason: str) -> None:
+    cases, skipped = load_cases([{**ROW, **change}], load_devices())
+    assert not cases and dict(skipped) == {reason: 1}
+
+
+@pytest.mark.parametrize(
+    ("text", "gbps"),
+    [
+        ("NVLink4 900GB/s; IB 8x400Gbps", 3200.0), ("OmniPath 4x100Gbps/node", 400.0), ("RoCE 1600Gbps node", 1600.0),
+        ("NVLINK 3.0 | 2x ConnectX-6 IB HDR 200Gb/Sec", 400.0), ("NVLink", None), (" | ", None),
+    ],
+)  # fmt: skip
+def test_network_speeds_are_read_from_descriptions(text: str, gbps: float | None) -> None:
+    assert parse_gbps(text) == gbps
+
+
+def test_the_command_prints_and_writes_its_figures(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data, out = tmp_path / "rows.csv", tmp_path / "out.json"
+    rows = [ROW, {**ROW, "row_id": "b", "metric": "oom"}, {**ROW, "row_id": "c", "gpu": "H100-SXM"}]
+    with data.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(ROW))
+        writer.writeheader()
+        writer.writerows(rows)
+    assert main(["--data", str(data), "--json", str(out)]) == 0
+    printed = capsys.readouterr().out
+    assert "transformers" in printed and "metric: oom" in printed
+    figures = json.loads(out.read_text(encoding="utf-8"))
+    assert figures["transformers"]["n"] == 2 and set(figures["rows"]) == {"a", "c"}
+
+
+@pytest.mark.shared
+@pytest.mark.skipif(not DEV.is_file(), reason="the measured rows are not beside the project")
+def test_accuracy_with_the_bundled_constants() -> None:
+    scored, skipped = score_file(DEV, leave_source_out=False)
+    assert len(scored.cases) + sum(skipped.values()) == len(read_csv(DEV))
+    family = [case.kind == "transformer" for case in scored.cases]
+    at = [p for p, yes in enumerate(family) if yes]
+    rest = [p for p, yes in enumerate(family) if not yes]
+    assert errors(scored.predicted[at], scored.measured[at])["median"] <= 13.0
+    assert errors(scored.predicted[rest], scored.measured[rest])["median"] <= 19.0
+
+
+@pytest.mark.shared
+@pytest.mark.skipif(not DEV.is_file(), reason="the measured rows are not beside the project")
+def test_accuracy_with_each_source_left_out() -> None:
+    scored, _ = score_file(DEV, leave_source_out=True)
+    family = [case.kind == "transformer" for case in scored.cases]
+    at = [p for p, yes in enumerate(family) if yes]
+    rest = [p for p, yes in enumerate(family) if not yes]
+    assert errors(scored.predicted[at], scored.measured[at])["median"] <= 16.5
+    assert errors(scored.predicted[rest], scored.measured[rest])["median"] <= 29.0
