@@ -23,7 +23,9 @@ from planner.performance.work import Floats, Work, build_work, is_sampled
 
 RECOMPUTE_WORDS = ("none", "selective", "full")
 _LEVELS = {"none": NONE, "selective": SELECTIVE, "full": FULL}
-_CHUNK = 16384
+_CHUNK = 8192
+# Device rows, positions in the list of combos, recompute levels.
+_Batch = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]
 _HARDWARE_NUMBERS = (
     "accelerator_count", "accelerator_memory_gib", "memory_gib", "vcpus", "intra_node_gb_per_s", "internode_gbps",
     "memory_gb_per_s", "fp32_tflops", "tf32_tflops", "fp16_tflops", "bf16_tflops", "fp8_tflops",
@@ -214,19 +216,25 @@ def _search_block(
     if not len(combos):
         return
     budget = available_gib(job)
-    needs, recompute = _needs(job, nodes, combos, float(job.devices.count[members[0]]))
+    needs, pinned = _needs(job, nodes, combos, float(job.devices.count[members[0]]))
+    least = needs[2 if pinned is None else pinned]
+    waiting: list[_Batch] = []
     for device in members:
         open_nodes = reasons[device * len(nodes) : (device + 1) * len(nodes)] == ""
         level = np.where(needs[0] <= budget[device], 0, np.where(needs[1] <= budget[device], 1, 2))
-        fits = (needs[2] <= budget[device]) & open_nodes[combos[:, 0]]
-        if recompute is not None:
-            level = np.full(level.shape, recompute)
-            fits = (needs[recompute] <= budget[device]) & open_nodes[combos[:, 0]]
-        slot = device * len(nodes) + combos[:, 0]
-        np.minimum.at(best.least_need, slot, needs[2 if recompute is None else recompute])
-        picked = np.flatnonzero(fits)
+        if pinned is not None:
+            level = np.full(level.shape, pinned)
+        np.minimum.at(best.least_need, device * len(nodes) + combos[:, 0], least)
+        picked = np.flatnonzero((least <= budget[device]) & open_nodes[combos[:, 0]])
         for start in range(0, len(picked), _CHUNK):
-            _score(job, int(device), nodes, combos, picked[start : start + _CHUNK], level, best)
+            part = picked[start : start + _CHUNK]
+            waiting.append((np.full(len(part), device, dtype=np.int64), part, level[part]))
+            # Several machines share one evaluation, bounded so that memory stays small.
+            if sum(len(batch[1]) for batch in waiting) >= _CHUNK:
+                _score(job, nodes, combos, waiting, best)
+                waiting = []
+    if waiting:
+        _score(job, nodes, combos, waiting, best)
 
 
 def _needs(
@@ -260,28 +268,24 @@ def _layout(
 
 def _score(
     job: Job,
-    device: int,
     nodes: npt.NDArray[np.int64],
     combos: npt.NDArray[np.int64],
-    picked: npt.NDArray[np.int64],
-    level: npt.NDArray[np.int64],
+    batches: list[_Batch],
     best: _Best,
 ) -> None:
-    """Keep the fastest combo per node count; ties go to the earlier one (smaller tp, pp, micro-batch, ZeRO)."""
+    """Keep the fastest combo per device and node count; ties go to the earlier one (smaller tp, pp, micro-batch)."""
+    device, picked, level = (np.concatenate([batch[k] for batch in batches]) for k in range(3))
     chosen = combos[picked]
-    rows = np.full(len(picked), device, dtype=np.int64)
-    layout = _layout(
-        job, nodes, chosen, rows, level[picked].astype(np.float64), float(job.devices.count[device])
-    )
+    count = float(job.devices.count[device[0]])
+    layout = _layout(job, nodes, chosen, device, level.astype(np.float64), count)
     total = _evaluate(job, layout).total
-    order = np.lexsort((total, chosen[:, 0]))
-    heads = np.flatnonzero(np.r_[True, np.diff(chosen[order, 0]) != 0])
+    slot = device * len(nodes) + chosen[:, 0]
+    order = np.lexsort((total, slot))
+    heads = np.flatnonzero(np.r_[True, np.diff(slot[order]) != 0])
     winners = order[heads]
-    slot = device * len(nodes) + chosen[winners, 0]
-    better = total[winners] < best.time[slot]
-    slot, winners = slot[better], winners[better]
-    best.time[slot] = total[winners]
-    best.layout[slot] = np.column_stack([chosen[winners], level[picked][winners]])
+    winners = winners[total[winners] < best.time[slot[winners]]]
+    best.time[slot[winners]] = total[winners]
+    best.layout[slot[winners]] = np.column_stack([chosen[winners], level[winners]])
 
 
 def _assemble(job: Job, nodes: npt.NDArray[np.int64], reasons: npt.NDArray[np.object_], best: _Best) -> Table:
