@@ -1,0 +1,275 @@
+"""Fleets from end to end: tiny ones against every possible mix, limits, deadlines and the end of the work."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from decimal import Decimal
+from statistics import NormalDist
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from planner.assumptions import load_assumptions
+from planner.plan import Plan
+from planner.verify import verify_plan
+from tests.planner.spine_catalogs import (
+    A10,
+    A10G,
+    L4,
+    REGIONS,
+    T4,
+    V100,
+    Offer,
+    bundled_tariffs,
+    cost_of,
+    loaded,
+    make_catalog,
+    make_world,
+    not_dearer,
+    plan_on,
+    usd_per_currency,
+    work,
+)
+from tests.planner.test_spine_brute_force import GIB_PER_GB, Z80, _steps
+
+SMALL = (V100, A10G, L4, T4, A10)
+TRAINING = {"samples": 5_000_000, "global_batch": 256, "sequence_length": 128, "precision": "fp16"}
+
+
+def fleet(runs: int = 4, limits: dict[str, Any] | None = None, **wishes: Any) -> dict[str, Any]:
+    job = work(training=TRAINING, constraints={"max_nodes": 6, "deadline": "8h", **(limits or {})})
+    return {**job, "kind": "fleet", "fleet": {"runs": runs, **wishes}}
+
+
+def exactly(offers: list[Offer], job: dict[str, Any]) -> Plan:
+    return plan_on(make_catalog(offers), job, gap=0.0).plan
+
+
+def _worker(job: dict[str, Any], offer: Offer, period: float) -> tuple[float, float, float]:
+    """Sequences' tokens, dollars and once-per-place dollars of one on-demand worker used for `period` hours."""
+    key = json.dumps(
+        {name: job[name] for name in ("version", "name", "model", "training", "data", "checkpoint")}
+    )
+    step, low, high = _steps(offer.machine, key, 8)[1]
+    assume = load_assumptions()
+    waiting = (assume.provision_s + assume.on_demand_acquire_s) / 3600
+    waiting += 20 * 8 / assume.user_upload_gbps / 3600
+    write = 1 / assume.checkpoint_write_gb_per_s_per_node / 3600
+    fixed = (assume.image_pull_s + assume.compile_warmup_s + assume.export_s) / 3600 + write
+    fixed += 20 / assume.object_store_read_gb_per_s_per_node / 3600
+    steps = math.ceil(TRAINING["samples"] / TRAINING["global_batch"])  # type: ignore[operator]
+    failures = assume.machine_failures_per_node_hour
+    course = steps * step / 3600 * (1 + assume.evaluation_share_ratio)
+    course *= (1 + write / 0.5) * (1 + failures * (0.25 + assume.restart_time_s / 3600))
+    slow = math.exp(NormalDist().inv_cdf(0.9) * math.log(high / low) / (2 * Z80))
+    units = steps * 256 * 128 * max(period - waiting - fixed, 0) / (course * slow)
+    paid = max(period - waiting, fixed)
+    billed = math.ceil(paid * 3600 - 1e-6) / 3600
+    cost = billed * float(offer.price_per_hour) * usd_per_currency(offer.currency)
+    price = bundled_tariffs().storage_price(offer.machine.provider, offer.region)
+    assert price is not None
+    return units, cost, 22 * GIB_PER_GB * period / 730 * float(price.usd_per_gib_month)
+
+
+def _cheapest(job: dict[str, Any], offers: list[Offer], period: float) -> float | None:
+    workers = [_worker(job, offer, period) for offer in offers]
+    total = math.ceil(TRAINING["samples"] / TRAINING["global_batch"]) * 256 * 128  # type: ignore[operator]
+    need = total * job["fleet"]["runs"] * (1 - 1e-9)
+    places = [(offer.machine.provider, offer.region) for offer in offers]
+    share = job["fleet"].get("max_share_per_region")
+    best = None
+    for counts in itertools.product(*(range(int(offer.capacity) + 1) for offer in offers)):
+        used = [at for at, count in enumerate(counts) if count]
+        done = sum(counts[at] * workers[at][0] for at in used)
+        if sum(counts) > job["constraints"]["max_nodes"] or done < need:
+            continue
+        opened = {places[at]: workers[at][2] for at in used}
+        if len(opened) > job["fleet"].get("max_regions", 99):
+            continue
+        by_place = {p: sum(counts[at] * workers[at][0] for at in used if places[at] == p) for p in opened}
+        if share is not None and max(by_place.values()) > share * done * (1 + 1e-9):
+            continue
+        cost = sum(counts[at] * workers[at][1] for at in used) + sum(opened.values())
+        best = cost if best is None else min(best, cost)
+    return best
+
+
+def _random_fleet(seed: int) -> tuple[dict[str, Any], list[Offer]]:
+    rng = random.Random(seed)
+    offers: dict[str, Offer] = {}
+    for _ in range(rng.randint(2, 4)):
+        machine = rng.choice(SMALL)
+        offer = Offer(
+            machine, rng.choice(REGIONS[machine.provider]), str(rng.randint(30, 400) / 100),
+            currency="CNY" if machine.provider == "alibaba" else "USD", capacity=float(rng.randint(1, 3)),
+        )  # fmt: skip
+        offers[offer.offer_id] = offer
+    wishes: dict[str, Any] = {}
+    if rng.random() < 0.3:
+        wishes["max_regions"] = rng.randint(1, 2)
+    elif rng.random() < 0.4:
+        wishes["max_share_per_region"] = rng.choice([0.5, 0.7])
+    limits = {"max_nodes": rng.randint(2, 7), "deadline": f"{rng.choice([5, 8, 14])}h"}
+    return fleet(rng.randint(2, 6), limits, **wishes), [*offers.values()]
+
+
+def test_tiny_fleets_equal_every_possible_mix() -> None:
+    planned = 0
+    for seed in range(60):
+        job, offers = _random_fleet(seed)
+        plan = exactly(offers, job)
+        if plan.status == "infeasible":
+            whole = float(job["constraints"]["deadline"].removesuffix("h"))
+            assert _cheapest(job, offers, whole) is None, seed
+            continue
+        planned += 1
+        best = _cheapest(job, offers, plan.hours)
+        assert best is not None, seed
+        assert float(plan.total_usd) == pytest.approx(best, rel=1e-6), seed
+    assert planned >= 30
+
+
+POOL = [
+    Offer(A10G, "us-east-1", "0.40", "spot", interruption_band="<5%"),
+    Offer(A10G, "us-east-1", "1.10"),
+    Offer(A10G, "eu-west-1", "1.20"),
+    Offer(L4, "us-central1", "0.90"),
+    Offer(V100, "us-east-1", "3.10"),
+    Offer(T4, "eastus", "0.55", "spot"),
+]
+
+
+def share(plan: Plan, hit: Callable[[Any], bool]) -> float:
+    total = sum(line.throughput_per_s for line in plan.lines)
+    return sum(line.throughput_per_s for line in plan.lines if hit(line)) / total
+
+
+LIMITS: dict[str, tuple[dict[str, Any], Callable[[Plan], bool]]] = {
+    "spot share": ({"max_spot_share": 0.5}, lambda p: share(p, lambda x: x.purchase_option == "spot") <= 0.5 + 1e-9),
+    "no spot": ({"max_spot_share": 0.0}, lambda p: all(x.purchase_option != "spot" for x in p.lines)),
+    "region share": (
+        {"max_share_per_region": 0.5},
+        lambda p: all(
+            share(p, lambda x, r=r: (x.provider, x.region) == r) <= 0.5 + 1e-9  # type: ignore[misc]
+            for r in {(x.provider, x.region) for x in p.lines}
+        ),
+    ),
+    "regions": ({"max_regions": 1}, lambda p: len({(x.provider, x.region) for x in p.lines}) == 1),
+    "offer share": (
+        {"max_share_per_offer": 0.4},
+        lambda p: all(share(p, lambda x, o=o: x.offer_id == o) <= 0.4 + 1e-9 for o in {x.offer_id for x in p.lines}),  # type: ignore[misc]
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LIMITS)
+def test_diversification_limits_hold(name: str) -> None:
+    wishes, holds = LIMITS[name]
+    plan = exactly(POOL, fleet(6, {"max_nodes": 20}, **wishes))
+    assert plan.status == "planned"
+    assert holds(plan)
+    free = exactly(POOL, fleet(6, {"max_nodes": 20}))
+    assert not_dearer(free.total_usd, plan.total_usd)
+
+
+def test_node_budget_and_quota_limits_hold() -> None:
+    free = exactly(POOL, fleet(6, {"max_nodes": 20}))
+    assert sum(line.nodes for line in free.lines) > 2
+    few = exactly(POOL, fleet(6, {"max_nodes": 3, "deadline": "40h"}))
+    assert sum(line.nodes for line in few.lines) <= 3
+    quota = [{"provider": "aws", "quota": "L-3819A6DF", "limit": 8}]
+    limited = exactly(POOL, fleet(6, {"max_nodes": 20, "quota": quota}))
+    spot = [line for line in limited.lines if line.provider == "aws" and line.purchase_option == "spot"]
+    assert sum(line.nodes for line in spot) <= 1
+    assert all(line.quota.needed <= 8 for line in spot)
+    budget = exactly(POOL, fleet(6, {"max_nodes": 20, "budget_usd": f"{free.total_usd + 1:.2f}"}))
+    assert sum((month.amount_usd for month in budget.cash), Decimal(0)) <= free.total_usd + 1
+    none = exactly(POOL, fleet(6, {"max_nodes": 20, "budget_usd": "0.5"}))
+    assert none.status == "infeasible"
+
+
+def test_the_deadline_holds_and_no_more_time_is_paid_than_the_work_takes() -> None:
+    for deadline in (5, 9, 30, 200):
+        plan = exactly(POOL, fleet(6, {"max_nodes": 20, "deadline": f"{deadline}h"}))
+        assert plan.status == "planned"
+        assert plan.hours <= deadline
+        units = sum(line.throughput_per_s for line in plan.lines) * plan.hours * 3600
+        work_asked = math.ceil(5_000_000 / 256) * 256 * 128 * 6
+        assert work_asked * (1 - 1e-9) <= units
+        assert units <= work_asked * 1.001  # cut to the end of the work
+        assert sum(part.hours for part in plan.timeline) == pytest.approx(plan.hours)
+
+
+def test_fleet_plans_verify_and_fleet_limits_are_verified() -> None:
+    job = fleet(6, {"max_nodes": 20})
+    catalog = make_catalog(POOL)
+    plan = plan_on(catalog, job).plan
+    assert plan.proof is not None
+    assert plan.proof.verified
+    assert plan.proof.gap_ratio <= 1e-3
+    made = plan.to_dict()
+    assert verify_plan(made, loaded(job).workload, catalog.offers) == []
+    more = fleet(60, {"max_nodes": 20})
+    assert verify_plan(made, loaded(more).workload, catalog.offers)
+
+
+@pytest.mark.xfail(strict=True, reason="verify does not look at the fleet's shares and regions")
+@pytest.mark.parametrize("wish", [{"max_spot_share": 0.0}, {"max_regions": 1}, {"max_share_per_region": 0.1}])
+def test_a_fleet_made_for_looser_shares_is_rejected(wish: dict[str, Any]) -> None:
+    offers = [replace(offer, capacity=2.0) for offer in POOL]
+    plan = exactly(offers, fleet(6, {"max_nodes": 20}))
+    assert len({line.region for line in plan.lines}) > 1
+    assert any(line.purchase_option == "spot" for line in plan.lines)
+    strict = loaded(fleet(6, {"max_nodes": 20}, **wish)).workload
+    assert verify_plan(plan.to_dict(), strict, make_catalog(offers).offers)
+
+
+def test_the_objective_is_the_repriced_plan() -> None:
+    for seed in range(40, 60):
+        job, offers = _random_fleet(seed)
+        plan = exactly(offers, job)
+        if plan.status != "planned":
+            continue
+        assert plan.proof is not None
+        assert sum((line.cost_usd for line in plan.lines), Decimal(0)) == plan.total_usd
+        assert float(plan.proof.bound_usd) <= float(plan.total_usd) * (1 + 1e-9)
+        assert float(plan.proof.bound_usd) == pytest.approx(float(plan.total_usd), rel=1e-6)
+
+
+def test_a_duplicate_of_an_offer_shares_its_capacity() -> None:
+    scarce = replace(POOL[0], capacity=2.0)
+    twice = exactly([scarce, scarce, *POOL[1:3]], fleet(6, {"max_nodes": 20}))
+    assert sum(line.nodes for line in twice.lines if line.purchase_option == "spot") <= 2
+    assert twice.lines
+    once = exactly([scarce, *POOL[1:3]], fleet(6, {"max_nodes": 20}))
+    assert twice.total_usd == once.total_usd
+
+
+def test_a_workers_nodes_are_counted_together() -> None:
+    plan = exactly(POOL, fleet(4, {"max_nodes": 9}, nodes_per_run=2))
+    assert plan.status == "planned"
+    assert all(line.nodes % 2 == 0 for line in plan.lines)
+    assert sum(line.nodes for line in plan.lines) <= 9
+
+
+@settings(max_examples=12, deadline=None)
+@given(st.integers(0, 500))
+def test_a_longer_deadline_or_another_offer_never_costs_more(seed: int) -> None:
+    job, offers = _random_fleet(seed)
+    before = plan_on(make_world(offers), job, gap=0.0)
+    hours = float(job["constraints"]["deadline"].removesuffix("h"))
+    later = {**job, "constraints": {**job["constraints"], "deadline": f"{hours + 4}h"}}
+    relaxed, more = (
+        plan_on(make_world(offers), later, gap=0.0),
+        plan_on(make_world([*offers, Offer(V100, "us-west-2", "1.0", capacity=1.0)]), job, gap=0.0),
+    )
+    # the period is chosen by a heuristic; the law holds for the whole fleet to what the heuristic can miss
+    for answer in (relaxed, more):
+        assert not_dearer(cost_of(answer), cost_of(before) and cost_of(before) * Decimal("1.02"))  # type: ignore[operator]
