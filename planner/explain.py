@@ -9,11 +9,13 @@ import numpy as np
 from planner.choose import best_where
 from planner.filters import BIT, FILTERS, HARD, count_filters
 from planner.plan import Relaxation
+from planner.running import meet_probability
 from planner.summary import describe, summarize
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from planner.candidates import Candidates
     from planner.context import Context
     from planner.plan import Plan
     from planner.search import Found
@@ -21,22 +23,23 @@ if TYPE_CHECKING:
     IntArray = npt.NDArray[np.int64]
 
 # Limits whose needed value is a number that can be read off the candidates.
+_NEAREST = 64  # candidates whose deadline is worked out
 _MEASURED = ("deadline", "budget", "confidence", "throughput", "max_nodes")
 
 
 def find_relaxations(context: Context, found: Found, *, limit: int = 5) -> tuple[Relaxation, ...]:
     """Return the smallest changes of one limit (else of two together) that make a plan possible.
 
-    Candidates removed by exactly one limit tell how far that limit must move; facts of the hardware and refused prices
-    are no limits and are never relaxed. When no single limit is enough, pairs are tried.
+    Candidates removed by exactly one limit tell how far that limit must move; facts of the hardware and refused
+    prices are no limits and are never relaxed. When no single limit is enough, pairs are tried.
     """
-    bits = found.candidates.bits
+    bits = _judged(context, found.candidates)
     soft = [name for name in FILTERS if name not in HARD]
-    single = [_relax(context, found, (name,), bits == BIT[name]) for name in soft]
+    single = [_relax(context, found, (name,), _removed_by(bits, (name,))) for name in soft]
     out = [item for item in single if item is not None]
     if not out:
         pairs = [(a, b) for i, a in enumerate(soft) for b in soft[i + 1 :]]
-        made = [_relax(context, found, pair, bits == (BIT[pair[0]] | BIT[pair[1]])) for pair in pairs]
+        made = [_relax(context, found, pair, _removed_by(bits, pair)) for pair in pairs]
         out = [item for item in made if item is not None]
     out.sort(
         key=lambda item: (
@@ -46,6 +49,100 @@ def find_relaxations(context: Context, found: Found, *, limit: int = 5) -> tuple
         )
     )
     return tuple(out[:limit])
+
+
+def _judged(context: Context, made: Candidates) -> IntArray:
+    """Filter bits with the confidence judged where it was not: on candidates that one other limit removes."""
+    bits = made.bits.copy()
+    if context.deadline_hours is None:
+        return bits
+    single = [BIT[name] for name in FILTERS if name not in (*HARD, "deadline", "confidence")]
+    at = np.flatnonzero(np.isin(bits, single))
+    if len(at):
+        available = context.deadline_hours - made.waiting_hours[at] - made.fixed_hours[at]
+        chance = meet_probability(
+            context, made.offer[at], made.nodes[at], made.work_hours[at], made.sigma[at], made.write_hours[at],
+            made.interval_hours[at], available,
+        )  # fmt: skip
+        unsure = at[chance < context.workload.constraints.deadline_confidence]
+        bits[unsure] |= BIT["confidence"]
+    return bits
+
+
+def _removed_by(bits: IntArray, names: tuple[str, ...]) -> npt.NDArray[np.bool_]:
+    """Candidates that exactly `names` remove; a later deadline also helps those that are merely not sure enough."""
+    word = sum(BIT[name] for name in names)
+    mask = bits == word
+    if "deadline" in names:
+        mask |= bits == (word ^ BIT["deadline"] | BIT["confidence"])
+    return np.asarray(mask, dtype=np.bool_)
+
+
+def _relax(
+    context: Context, found: Found, names: tuple[str, ...], mask: npt.NDArray[np.bool_]
+) -> Relaxation | None:
+    if not mask.any():
+        return None
+    made = found.candidates
+    needs = {name: _needed(context, found, name, np.flatnonzero(mask)) for name in names}
+    measured = [need for need in needs.values() if need is not None]
+    if len(names) == 1 and measured:
+        positions, values = measured[0]
+        near = positions[values <= values.min() + 1e-9 * abs(values.min())]
+        mask = np.zeros(len(made.offer), dtype=np.bool_)
+        mask[near] = True
+    at = best_where(context, made, mask, context.workload.preferences.objective)
+    assert at is not None
+    told = [_values(context, found, name, at) for name in names]
+    return Relaxation(
+        constraint=" and ".join(names),
+        current=" and ".join(current for current, _ in told),
+        needed=" and ".join(needed for _, needed in told),
+        best=summarize(context, made, at, None),
+        note="; ".join(FILTERS[name] for name in names),
+    )
+
+
+def _needed(
+    context: Context, found: Found, name: str, positions: IntArray
+) -> tuple[IntArray, npt.NDArray[np.float64]] | None:
+    """What a measured limit would have to be for each candidate (smaller = nearer); None for other limits."""
+    made = found.candidates
+    if name == "deadline":
+        # the nearest by expected hours; their confidence decides among them
+        positions = positions[np.argsort(made.hours[positions], kind="stable")[:_NEAREST]]
+        return positions, deadline_needed(context, made, positions)
+    measures: dict[str, npt.NDArray[np.float64]] = {
+        "budget": made.cash_usd, "confidence": -made.p_meet, "throughput": made.work_hours,
+        "max_nodes": made.nodes.astype(np.float64),
+    }  # fmt: skip
+    return None if name not in measures else (positions, measures[name][positions])
+
+
+def deadline_needed(context: Context, made: Candidates, at: IntArray) -> npt.NDArray[np.float64]:
+    """Hours from the start within which each candidate ends with the confidence asked, by bisection."""
+    base = made.waiting_hours[at] + made.fixed_hours[at]
+    low = np.zeros(len(at))
+    high = (made.hours[at] - base) * 2.0 + 1.0
+    wanted = context.workload.constraints.deadline_confidence
+
+    def meets(available: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
+        chance = meet_probability(
+            context, made.offer[at], made.nodes[at], made.work_hours[at], made.sigma[at], made.write_hours[at],
+            made.interval_hours[at], available,
+        )  # fmt: skip
+        return np.asarray(chance >= wanted, dtype=np.bool_)
+
+    for _ in range(20):
+        short = ~meets(high)
+        if not short.any():
+            break
+        low, high = np.where(short, high, low), np.where(short, high * 2.0, high)
+    for _ in range(40):
+        middle = (low + high) / 2.0
+        enough = meets(middle)
+        low, high = np.where(enough, low, middle), np.where(enough, middle, high)
+    return np.maximum(base + high, made.hours[at])
 
 
 def explain_choice(plan: Plan) -> list[str]:
@@ -69,70 +166,33 @@ def explain_choice(plan: Plan) -> list[str]:
     ]
 
 
-def _relax(
-    context: Context, found: Found, names: tuple[str, ...], mask: npt.NDArray[np.bool_]
-) -> Relaxation | None:
-    if not mask.any():
-        return None
-    candidates = found.candidates
-    at = _nearest(context, found, names[0], np.flatnonzero(mask)) if len(names) == 1 else None
-    if at is None:
-        at = best_where(context, candidates, mask, context.workload.preferences.objective)
-    assert at is not None
-    told = [_values(context, found, name, at) for name in names]
-    return Relaxation(
-        constraint=" and ".join(names),
-        current=" and ".join(current for current, _ in told),
-        needed=" and ".join(needed for _, needed in told),
-        best=summarize(context, candidates, at, None),
-        note="; ".join(FILTERS[name] for name in names),
-    )
-
-
-def _nearest(context: Context, found: Found, name: str, positions: IntArray) -> int | None:
-    """The candidate that needs the least change of a measured limit; None for limits without a measure."""
-    made = found.candidates
-    measures: dict[str, npt.NDArray[np.float64]] = {
-        "deadline": made.hours, "budget": made.cash_usd, "confidence": -made.p_meet,
-        "throughput": made.work_hours, "max_nodes": made.nodes.astype(np.float64),
-    }  # fmt: skip
-    if name not in measures:
-        return None
-    value = measures[name][positions]
-    near = positions[
-        value <= np.nanmin(value) * (1 + 1e-9) if name != "confidence" else value <= np.nanmin(value) + 1e-9
-    ]
-    mask = np.zeros(len(made.offer), dtype=np.bool_)
-    mask[near] = True
-    return best_where(context, made, mask, context.workload.preferences.objective)
-
-
 def _values(context: Context, found: Found, name: str, at: int) -> tuple[str, str]:
     """Current and needed value of limit `name` for candidate `at`, as text."""
     limits, made = context.workload.constraints, found.candidates
     row = int(made.offer[at])
     offers = context.offer_set.offers
     if name == "deadline":
-        return f"deadline {context.deadline_hours:,.1f} h", f"{_up(float(made.hours[at])):,.1f} h"
+        needed = float(deadline_needed(context, made, np.asarray([at]))[0])
+        return f"{context.deadline_hours:,.1f} h", f"{_up(needed):,.1f} h"
     if name == "budget":
-        return f"budget ${limits.budget_usd:,}", f"${_up(float(made.cash_usd[at]), 0.01):,.2f}"
+        return f"${limits.budget_usd:,}", f"${_up(float(made.cash_usd[at]), 0.01):,.2f}"
     if name == "confidence":
         return (
-            f"deadline_confidence {limits.deadline_confidence:g}",
+            f"{limits.deadline_confidence:g}",
             f"{np.floor(made.p_meet[at] * 1000) / 1000:g}",
         )
     if name == "max_nodes":
-        return f"max_nodes {limits.max_nodes}", str(int(made.nodes[at]))
+        return str(limits.max_nodes), str(int(made.nodes[at]))
     shown = {
         "provider": "provider", "region": "region", "residency": "region", "purchase_option": "purchase_option",
         "instance_type": "instance_type",
     }  # fmt: skip
     if name in shown:
-        return f"constraints on {name}", f"allow {offers[shown[name]][row]}"
+        return "excluded", f"allow {offers[shown[name]][row]}"
     if name == "accelerator":
         kind = int(context.offer_set.type_of_offer[row])
-        return "constraints.accelerators", f"allow {context.offer_set.types['accelerator'][kind]}"
-    return f"constraint {name}", "see best"
+        return "excluded", f"allow {context.offer_set.types['accelerator'][kind]}"
+    return "too strict", "what the plan beside it needs"
 
 
 def _up(value: float, step: float = 0.1) -> float:

@@ -45,7 +45,7 @@ FILTERS: dict[str, str] = {
     "quota": "above a declared quota",
     "throughput": "below constraints.min_throughput",
     "deadline": "expected finish after the deadline",
-    "confidence": "meets the deadline on average, but not with constraints.deadline_confidence",
+    "confidence": "meets the deadline on average, not with deadline_confidence (asked of those that pass all else)",
     "budget": "cash obligations above constraints.budget_usd",
 }
 BIT = {name: 1 << position for position, name in enumerate(FILTERS)}

@@ -193,8 +193,12 @@ def _enumeration_proof(context: Context, found: Found, choice: Choice, seconds: 
     made = found.candidates
     cost = total_usd(lines_of(context, made, choice.winner))
     counts = found.node_counts
-    note = f"node counts {counts[0]}..{counts[-1]} ({len(counts)} sizes for all hardware"
-    note += f", every size for the {found.refined_hardware} leading)" if found.refined_hardware else ")"
+    note = f"node counts {counts[0]}..{counts[-1]}: {len(counts)} sizes for all hardware"
+    note += (
+        f", all sizes for the {found.refined_hardware} that could do better between"
+        if found.refined_hardware
+        else ""
+    )
     return Proof(
         method="exact enumeration", status="optimal", solver="numpy", objective_usd=cost, bound_usd=cost, gap_ratio=0.0,
         candidates=len(made.all_bits()), offers=context.offer_set.offers.n_rows, shapes=made.shapes.n_rows,

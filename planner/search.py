@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
     IntArray = npt.NDArray[np.int64]
 
-# Hardware whose best candidate is within this factor of the best one is searched at every node count.
-LEADER_RATIO = 1.3
-MAX_LEADERS = 12
+# Sizes between the coarse ones are searched wherever the efficiency seen at the coarse ones, improved by this much,
+# could still beat the best candidate.
+MARGIN_RATIO = 0.15
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +67,7 @@ def search_job(context: Context, shapes: Table, counts: Sequence[int]) -> Found:
     limits = context.workload.constraints
     offer_bits = mark_offers(context.offer_set, limits, context.job.model.family)
     first = build_candidates(context, offer_bits, shapes)
-    leaders = _leaders(context, first)
+    leaders = _hopeful(context, first, offer_bits)
     between = sorted(set(range(1, counts[-1] + 1)) - set(counts))
     if not len(leaders) or not between:
         return Found(first, offer_bits, tuple(counts), 0)
@@ -99,15 +99,31 @@ def estimate_for(context: Context, offers: IntArray, counts: Sequence[int]) -> T
     return _shapes(context, np.unique(_hardware_of_offer(context)[offers]), counts)
 
 
-def _leaders(context: Context, candidates: Candidates) -> IntArray:
-    """Hardware rows of the cheapest (or fastest) candidates, best first."""
-    feasible = np.flatnonzero(candidates.bits == 0)
-    if not len(feasible):
-        return np.zeros(0, dtype=np.int64)
+def _hopeful(context: Context, candidates: Candidates, offer_bits: IntArray) -> IntArray:
+    """Hardware rows that could beat the best candidate at a size between the coarse ones.
+
+    A lower bound per hardware: its cheapest admitted price x the fewest node-hours of steps seen at any coarse size,
+    less `MARGIN_RATIO` (for the objective time: the fewest hours). Hardware whose batch no coarse size divides has no
+    bound and is searched too; so is all hardware while nothing is feasible.
+    """
+    shapes, offer_set = candidates.shapes, context.offer_set
+    fits = np.asarray(shapes["fits"], dtype=np.bool_)
+    row, nodes = shapes["hardware_row"].astype(np.int64), shapes["nodes"].astype(np.float64)
+    hours = shapes["step_time_s"] * context.job.total_steps / 3600.0
     by_cost = context.workload.preferences.objective == "cost"
-    value = (candidates.cost_usd if by_cost else candidates.hours)[feasible]
-    hardware = _hardware_of_offer(context)[candidates.offer[feasible]]
-    best = np.full(context.offer_set.hardware.n_rows, np.inf)
-    np.minimum.at(best, hardware, value)
-    order = np.argsort(best, kind="stable")[:MAX_LEADERS]
-    return np.asarray(order[best[order] <= best[order[0]] * LEADER_RATIO], dtype=np.int64)
+    least = np.full(offer_set.hardware.n_rows, np.inf)
+    np.minimum.at(least, row[fits], (hours * nodes if by_cost else hours)[fits])
+    undivided = np.zeros(len(least), dtype=np.bool_)
+    undivided[row[shapes.equals("reason", "batch_not_divisible")]] = True
+    least[undivided & np.isinf(least)] = 0.0
+    admitted = np.flatnonzero(offer_bits == 0)
+    price = np.full(len(least), np.inf)
+    owned = ~np.isnan(offer_set.owned_share[admitted])
+    hourly = np.where(owned, 0.0, offer_set.usd_per_hour[admitted]) if by_cost else np.ones(len(admitted))
+    np.minimum.at(price, _hardware_of_offer(context)[admitted], hourly)
+    feasible = np.flatnonzero(candidates.bits == 0)
+    value = candidates.cost_usd if by_cost else candidates.hours
+    best = float(value[feasible].min()) if len(feasible) else np.inf
+    known = np.isfinite(least) & np.isfinite(price)
+    bound = np.where(known, least, 0.0) * np.where(known, price, 0.0) * (1.0 - MARGIN_RATIO)
+    return np.flatnonzero(known & (bound <= best))
