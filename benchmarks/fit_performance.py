@@ -26,6 +26,7 @@ from planner.performance.work import PRECISION_GROUP
 
 Floats = npt.NDArray[np.float64]
 KINDS = ("transformer", "cnn", "vit", "diffusion")
+STACKS = ("eager", "compiled", "tuned")
 SAMPLED = ("cnn.", "vit.", "diffusion.")
 # Evidence (distinct sources and workload groups) at which half of a median residual is believed.
 HALF_EVIDENCE = 4.0
@@ -142,33 +143,57 @@ def _multipliers(cases: Sequence[Case], constants: Constants, kind: str) -> dict
         [(c.generation, PRECISION_GROUP[c.training.precision], c.training.stack) for c in cases],
     ]
     total: dict[tuple[str, ...], float] = {}
+    evidence: dict[tuple[str, ...], float] = {}
     for keys in levels:
-        shift = _shrunk_medians(cases, gap, keys)
+        shift, weight = _shrunk_medians(cases, gap, keys)
         gap = gap - np.asarray([shift[key] for key in keys])
         total |= shift
-    return _spell(kind, total)
+        evidence |= weight
+    return _spell(kind, total, evidence)
 
 
-def _spell(kind: str, shift: dict[tuple[str, ...], float]) -> dict[str, float]:
-    """Constants by name; a combination that was not measured takes its generation's factor."""
+def _spell(
+    kind: str, shift: dict[tuple[str, ...], float], evidence: dict[tuple[str, ...], float]
+) -> dict[str, float]:
+    """Constants by name; a combination that was not measured takes its generation's factor.
+
+    A leaner stack is never slower on one machine: factors are pooled where the medians say otherwise.
+    """
     out: dict[str, float] = {}
     for key, value in shift.items():
-        if len(key) == 1:
-            for precision in sorted(set(PRECISION_GROUP.values())):
-                for stack in ("eager", "compiled", "tuned"):
-                    whole = value + shift.get((key[0], precision, stack), 0.0)
-                    out[f"multiplier.{kind}.{key[0]}.{precision}.{stack}"] = round(math.exp(whole), 4)
+        if len(key) != 1:
+            continue
+        for precision in sorted(set(PRECISION_GROUP.values())):
+            cells = [(key[0], precision, stack) for stack in STACKS]
+            raw = [value + shift.get(cell, 0.0) for cell in cells]
+            pooled = falling(raw, [evidence.get(cell, 0.1) for cell in cells])
+            for stack, whole in zip(STACKS, pooled, strict=True):
+                out[f"multiplier.{kind}.{key[0]}.{precision}.{stack}"] = round(math.exp(whole), 4)
     return out
+
+
+def falling(values: Sequence[float], weights: Sequence[float]) -> list[float]:
+    """The closest never-rising sequence: neighbours that rise are averaged by weight (pool adjacent violators)."""
+    blocks: list[tuple[float, float, int]] = []
+    for value, weight in zip(values, weights, strict=True):
+        block = (value, weight, 1)
+        while blocks and blocks[-1][0] < block[0]:
+            before = blocks.pop()
+            total = before[1] + block[1]
+            mean = (before[0] * before[1] + block[0] * block[1]) / total
+            block = (mean, total, before[2] + block[2])
+        blocks.append(block)
+    return [mean for mean, _, size in blocks for _ in range(size)]
 
 
 def _shrunk_medians(
     cases: Sequence[Case], gap: Floats, keys: list[tuple[str, ...]]
-) -> dict[tuple[str, ...], float]:
-    """Median over sources of each source's median residual per key, shrunk to 0 by the evidence behind it."""
+) -> tuple[dict[tuple[str, ...], float], dict[tuple[str, ...], float]]:
+    """Per key: mean over sources of their median residuals, shrunk to 0 by evidence, and that evidence."""
     grouped: dict[tuple[str, ...], dict[str, list[int]]] = {}
     for position, key in enumerate(keys):
         grouped.setdefault(key, {}).setdefault(cases[position].group, []).append(position)
-    shifts = {}
+    shifts, proof = {}, {}
     for key, sources in grouped.items():
         medians = [float(np.median(gap[positions])) for positions in sources.values()]
         works = len({cases[p].split_group for positions in sources.values() for p in positions})
@@ -176,7 +201,8 @@ def _shrunk_medians(
         evidence = len(sources) * math.sqrt(works)
         centre = float(np.average(medians, weights=weights))
         shifts[key] = centre * evidence / (evidence + HALF_EVIDENCE)
-    return shifts
+        proof[key] = evidence
+    return shifts, proof
 
 
 def leave_sources_out(cases: Sequence[Case], start: Constants, path: Path = DEFAULT_PATH) -> Floats:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -136,8 +135,17 @@ def test_more_micro_batches_shrink_the_bubble_share(micro_batches: int, pp: int)
     assert share(2 * micro_batches) < share(micro_batches)
 
 
-def test_stack_classes_are_ordered_for_a_cnn() -> None:
+@QUICK
+@given(
+    model=MODELS,
+    nodes=st.sampled_from([8, 16]),
+    generation=st.sampled_from(["ampere", "hopper", "volta", "new"]),
+)
+def test_a_leaner_stack_is_never_much_slower(model: ModelSpec, nodes: int, generation: str) -> None:
+    machine = {**A100, "generation": generation}
     rates = [
-        best(RESNET, replace(_training(RESNET), stack=s), A100)["samples_per_s"] for s in ("eager", "tuned")
+        best(model, replace(_training(model), stack=stack), machine, nodes)["samples_per_s"]
+        for stack in ("eager", "compiled", "tuned")
     ]
-    assert np.all(np.diff(rates) > 0)
+    # Each class has its own fitted launch floor, so neighbours may cross by a little.
+    assert rates[1] >= 0.95 * rates[0] and rates[2] >= 0.95 * rates[1]
