@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 # Parts of the time available that are compared as working periods.
 PERIODS = (1.0, 0.75, 0.5, 0.375, 0.25, 0.125, 0.0625, 0.03125)
 _ROUNDS = 3
+# The period is cut, and the mix proven again, while that saves at least this part of it.
+SHORTEN_RATIO = 0.01
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +68,7 @@ def plan_fleet(context: Context, options: Options) -> Plan:
     result, question = _solve(context, pool, period, options)
     for _ in range(_ROUNDS):
         ends = _ends(context, pool, result, period)
-        if ends > period * (1 - 1e-4):
+        if ends > period * (1 - SHORTEN_RATIO):
             break
         again, tighter = _solve(context, pool, ends, options)
         if not again.has_plan or again.objective_usd >= result.objective_usd:
