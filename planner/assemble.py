@@ -219,7 +219,7 @@ def infeasible_plan(
     candidates = found.candidates
     report = count_filters(candidates.all_bits())
     proof = Proof(
-        method="exact enumeration", status="infeasible", solver="none", objective_usd=Decimal(0), bound_usd=Decimal(0),
+        method="exact enumeration", status="infeasible", solver="numpy", objective_usd=Decimal(0), bound_usd=Decimal(0),
         gap_ratio=0.0, candidates=report.total, offers=context.offer_set.offers.n_rows, shapes=candidates.shapes.n_rows,
         seconds=seconds,
     )  # fmt: skip
