@@ -1,4 +1,8 @@
-"""From a YAML file to a `Workload`, or to one error that lists every fault with its place."""
+"""From a YAML file to a `Workload`, or to one error that lists every fault with its place.
+
+pydantic and yaml are imported only when a file is really parsed: a file that was valid before is taken from its
+compiled copy (see `compiled`).
+"""
 
 from __future__ import annotations
 
@@ -8,16 +12,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pydantic import ValidationError
-
 from planner.errors import InputError
-from planner.workload.checks import find_faults
+from planner.workload.compiled import copy_key, load_copy, save_copy
 from planner.workload.faults import Fault, Source
-from planner.workload.schema import Workload
-from planner.workload.yaml12 import YamlError, parse_yaml
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
+
+    from planner.workload.faults import Path as FaultPath
+    from planner.workload.faults import Place
+    from planner.workload.schema import Workload
 
 MAX_BYTES = 1024 * 1024
 _BOMS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
@@ -25,7 +29,10 @@ _BOMS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
 
 @dataclass(frozen=True)
 class LoadedWorkload:
-    """A valid workload, the hash of the bytes it came from, and its text for messages that need a place."""
+    """A valid workload, the hash of the bytes it came from, and its text for messages that need a place.
+
+    `workload` is a pydantic model or, taken from a compiled copy, a read-only view with the same attributes.
+    """
 
     workload: Workload
     sha256: str
@@ -41,17 +48,49 @@ class LoadedWorkload:
         return tuple(self.path.parent / name for name in self.workload.prices.offers)
 
 
-def load_workload(path: Path) -> LoadedWorkload:
+@dataclass(frozen=True)
+class _UnreadSource(Source):
+    """A text whose places are found only when a fault must be shown."""
+
+    def locate(self, path: FaultPath, *, at_key: bool = False) -> Place | None:
+        return self._read().locate(path, at_key=at_key)
+
+    def error(self, faults: Iterable[Fault]) -> InputError:
+        return self._read().error(faults)
+
+    def _read(self) -> Source:
+        from planner.workload.yaml12 import parse_yaml
+
+        return parse_yaml(self.text, self.name).source
+
+
+def load_workload(path: Path, *, cache: bool = True) -> LoadedWorkload:
     """Load and validate a workload file.
 
     Args:
         path: a YAML file, version 1 of the workload format, at most 1 MiB, UTF-8.
+        cache: use (and write) the compiled copy; without it `workload` is always the pydantic model.
 
     Raises:
         InputError: the file cannot be read or is not valid; lists all faults in the order of their lines.
     """
     data = read_limited(path)
-    loaded = parse_workload(decode(data, str(path)), path, sha256=hashlib.sha256(data).hexdigest())
+    sha256 = hashlib.sha256(data).hexdigest()
+    key = copy_key(data) if cache else ""
+    known = load_copy(key) if cache else None
+    if known is not None:
+        source = _UnreadSource(str(path), data.decode("utf-8-sig"))
+        loaded = LoadedWorkload(known, sha256, path, source)
+    else:
+        loaded = parse_workload(decode(data, str(path)), path, sha256=sha256)
+        if cache:
+            save_copy(key, loaded.workload)
+    _check_offer_files(loaded)
+    return loaded
+
+
+def _check_offer_files(loaded: LoadedWorkload) -> None:
+    """Refuse names of files that are not there: asked every time, for files come and go."""
     missing = [
         Fault(("prices", "offers", index), f"no such file: {name}")
         for index, (name, file) in enumerate(
@@ -61,7 +100,6 @@ def load_workload(path: Path) -> LoadedWorkload:
     ]
     if missing:
         raise loaded.error(missing)
-    return loaded
 
 
 def read_limited(path: Path, limit: int = MAX_BYTES) -> bytes:
@@ -116,6 +154,8 @@ def parse_workload(text: str, path: Path, *, sha256: str | None = None) -> Loade
     Raises:
         InputError: with all faults.
     """
+    from planner.workload.yaml12 import YamlError, parse_yaml
+
     name = str(path)
     if sha256 is None:
         sha256 = hashlib.sha256(text.encode()).hexdigest()
@@ -139,6 +179,11 @@ def parse_workload(text: str, path: Path, *, sha256: str | None = None) -> Loade
 
 def validate(data: dict[str, Any]) -> tuple[Workload | None, list[Fault]]:
     """Validate plain data; return the workload, None where invalid, and all faults."""
+    from pydantic import ValidationError
+
+    from planner.workload.checks import find_faults
+    from planner.workload.schema import Workload
+
     try:
         workload = Workload.model_validate(data, context={"checks": False})
     except ValidationError as error:
@@ -152,6 +197,8 @@ def validate(data: dict[str, Any]) -> tuple[Workload | None, list[Fault]]:
 
 def _partial(data: dict[str, Any], details: list[ErrorDetails]) -> tuple[Workload, set[str]]:
     """Build a workload of the sections without fault, so that the rules joining them can still run."""
+    from planner.workload.schema import Workload
+
     invalid = {str(detail["loc"][0]) for detail in details if detail["loc"]}
     good = {key: value for key, value in data.items() if key not in invalid}
     for required, stand_in in (("version", 1), ("name", "unnamed")):

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from planner.errors import InputError
 from planner.workload.resolve import Assumed, ResolvedTraining, resolve_training
-from planner.workload.schema import Data, Model, Training
 
 if TYPE_CHECKING:
-    from planner.workload.schema import Workload
+    from planner.workload.schema import Data, Workload
 
 _DATA = Path(__file__).parent.parent / "data"
 
@@ -64,6 +63,8 @@ def expand_task(workload: Workload) -> tuple[TaskVariant, ...]:
 
 
 def _variant(workload: Workload, row: dict[str, str]) -> TaskVariant:
+    from planner.workload.schema import Model, Training
+
     assert workload.task is not None
     noted: list[Assumed] = []
 
