@@ -32,10 +32,12 @@ if TYPE_CHECKING:
 SHAPE_FILTERS = {
     "out_of_memory": "memory",
     "no_peak_for_precision": "precision",
-    "no_peak": "unknown_peak",
+    "unknown_memory": "unknown_peak",
     "not_trainable": "inference_only",
     "unknown_link": "network",
     "batch_not_divisible": "layout",
+    "layout_not_possible": "layout",
+    "too_many_accelerators": "max_nodes",
 }
 
 
@@ -111,7 +113,7 @@ def build_candidates(
     reasons = shapes.coded("reason")
     for code, reason in enumerate(reasons.values):
         if reason:
-            mark(bits, SHAPE_FILTERS.get(reason, "layout"), dead & (reasons.codes[shape_rows] == code))
+            mark(bits, SHAPE_FILTERS[reason], dead & (reasons.codes[shape_rows] == code))
     alive = np.flatnonzero(fits)
     return _evaluate(context, shapes, rows[alive], shape_rows[alive], bits[alive], bits[dead])
 

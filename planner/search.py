@@ -114,7 +114,7 @@ def _hopeful(context: Context, candidates: Candidates, offer_bits: IntArray) -> 
     least = np.full(offer_set.hardware.n_rows, np.inf)
     np.minimum.at(least, row[fits], (hours * nodes if by_cost else hours)[fits])
     undivided = np.zeros(len(least), dtype=np.bool_)
-    undivided[row[shapes.equals("reason", "batch_not_divisible")]] = True
+    undivided[row[shapes.is_in("reason", ("batch_not_divisible", "layout_not_possible"))]] = True
     least[undivided & np.isinf(least)] = 0.0
     admitted = np.flatnonzero(offer_bits == 0)
     price = np.full(len(least), np.inf)
