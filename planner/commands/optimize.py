@@ -61,11 +61,14 @@ def optimize(
 
     Exit code 0: a plan; 3: nothing fits (the answer says what to relax, in every format); 2: bad input.
     """
-    from planner.optimize import Options, utc_now
-    from planner.optimize import optimize as find_plan
-    from planner.overrides import override
-    from planner.render import render_plan
-    from planner.workload.load import load_workload
+    from planner.startup import quick_imports
+
+    with quick_imports():
+        from planner.optimize import Options, utc_now
+        from planner.optimize import optimize as find_plan
+        from planner.overrides import override
+        from planner.render import render_plan
+        from planner.workload.load import load_workload
 
     loaded = override(
         load_workload(workload), max_results=max_results, objective=objective,

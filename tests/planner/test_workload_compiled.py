@@ -154,9 +154,9 @@ def test_a_view_is_read_only_and_can_be_compared_and_sent(full: Path) -> None:
     load_workload(full)
     view, other = load_workload(full).workload, load_workload(full).workload
     with pytest.raises(AttributeError, match="read-only"):
-        view.name = "other"
+        view.name = "other"  # type: ignore[misc]
     with pytest.raises(AttributeError, match="read-only"):
-        del view.name  # type: ignore[misc]
+        del view.name
     assert view == other
     assert hash(view) == hash(other)
     assert view != view.model_copy(update={"name": "other"})
