@@ -1,0 +1,123 @@
+"""`planner verify`: a saved plan holds, a changed one does not."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.test_optimize import BERT, DAY, example, write
+from tests.conftest import ROOT, CliResult
+
+Run = Callable[..., CliResult]
+
+
+def planned(run_cli: Run, workload: str, target: Path, *options: str) -> dict[str, Any]:
+    done = run_cli("optimize", workload, "-o", "json", "--out", str(target), *options, *DAY)
+    assert done.code in (0, 3), done.stderr
+    made: dict[str, Any] = json.loads(target.read_text(encoding="utf-8"))
+    return made
+
+
+@pytest.mark.parametrize(
+    "name", ["bert-large", "hpo-fleet", "mixtral-eu", "images-100gb", "onprem-comparison"]
+)
+def test_plans_of_the_examples_hold(run_cli: Run, tmp_path: Path, name: str) -> None:
+    target = tmp_path / "plan.json"
+    planned(run_cli, example(name), target)
+    done = run_cli("verify", str(target), "--workload", example(name))
+    assert (done.code, done.stderr) == (0, "")
+    assert "holds" in done.stdout
+
+
+def test_a_plan_on_own_machines_or_owned_commitments_holds(run_cli: Run, tmp_path: Path) -> None:
+    machines = (ROOT / "examples" / "onprem-machines.yaml").read_text(encoding="utf-8")
+    (tmp_path / "own.yaml").write_text(machines, encoding="utf-8")
+    owned = {"provider": "aws", "region": "us-east-1", "instance_type": "p4d.24xlarge", "nodes": 2}
+    for changes in (
+        {"prices": {"offers": ["own.yaml"]}, "constraints": {"providers": ["onprem"]}},
+        {"commitments": [{**owned, "purchase_option": "reserved_1y"}]},
+        {"prices": {"overlays": [{"change": "-8%"}]}},
+    ):
+        path, target = write(tmp_path, **changes), tmp_path / "plan.json"
+        assert planned(run_cli, path, target)["status"] == "planned"
+        done = run_cli("verify", str(target), "--workload", path)
+        assert done.code == 0, done.stderr
+
+
+def test_a_plan_with_a_derived_price_holds(run_cli: Run, tmp_path: Path) -> None:
+    limits = {"purchase_options": ["reserved_3y"], "allow_derived": True}
+    prices = {"commitment_share": 0.01}
+    path, target = write(tmp_path, constraints=limits, prices=prices), tmp_path / "plan.json"
+    made = planned(run_cli, path, target)
+    assert made["lines"][0]["price_basis"] == "derived"
+    assert run_cli("verify", str(target), "--workload", path).code == 0
+
+
+def _total(plan: dict[str, Any]) -> None:
+    plan["total_usd"] = str(Decimal(plan["total_usd"]) - 1)
+
+
+def _price(plan: dict[str, Any]) -> None:
+    line = plan["lines"][0]
+    line["price_per_hour"] = "0.01"
+
+
+def _deadline(plan: dict[str, Any]) -> None:
+    plan["deadline"] = "2026-11-20T01:00+00:00"
+
+
+@pytest.mark.parametrize("tamper", [_total, _price, _deadline])
+def test_a_changed_plan_does_not_hold(
+    run_cli: Run, tmp_path: Path, tamper: Callable[[dict[str, Any]], None]
+) -> None:
+    target = tmp_path / "plan.json"
+    made = planned(run_cli, write(tmp_path, constraints={"deadline": "3d"}), target)
+    tamper(made)
+    target.write_text(json.dumps(made), encoding="utf-8")
+    done = run_cli("verify", str(target))
+    assert (done.code, done.stdout) == (5, "")
+    assert "does not hold" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_plan_of_another_workload_is_named_and_checked(run_cli: Run, tmp_path: Path) -> None:
+    target = tmp_path / "plan.json"
+    planned(run_cli, write(tmp_path), target)
+    done = run_cli("verify", str(target), "--workload", str(BERT))
+    assert done.code == 5
+    assert "is not the file this plan was made from" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{}", "[]", "7", "{not json", '{"schema_version": 99, "lines": []}', "\x00\x01"]
+)
+def test_what_is_no_plan_is_bad_input(run_cli: Run, tmp_path: Path, text: str) -> None:
+    path = tmp_path / "x.json"
+    path.write_text(text, encoding="utf-8")
+    done = run_cli("verify", str(path))
+    assert (done.code, done.stdout) == (2, "")
+    assert str(path) in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_missing_folder_or_huge_plan_is_bad_input(run_cli: Run, tmp_path: Path) -> None:
+    huge = tmp_path / "huge.json"
+    with huge.open("wb") as file:
+        file.truncate(50 * 2**20)
+    for path in (tmp_path / "none.json", tmp_path, huge):
+        done = run_cli("verify", str(path))
+        assert done.code == 2
+        assert str(path) in done.stderr
+
+
+def test_an_infeasible_answer_verifies(run_cli: Run, tmp_path: Path) -> None:
+    target = tmp_path / "plan.json"
+    assert (
+        planned(run_cli, write(tmp_path, constraints={"budget_usd": 0.01}), target)["status"] == "infeasible"
+    )
+    assert run_cli("verify", str(target)).code == 0
