@@ -11,15 +11,16 @@ import csv
 import difflib
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from planner.errors import InputError
+from planner.records import record
 
 DATA_FILE = Path(__file__).parent / "data" / "assumptions.csv"
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Assumption:
     """One figure; `low` and `high` bound what an override may say."""
 

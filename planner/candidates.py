@@ -6,7 +6,7 @@ hours, money and risk are computed once, so each filter is counted exactly (see 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +14,7 @@ import numpy as np
 from catalogs.table import Table
 from planner.filters import mark
 from planner.limits import mark_limits
+from planner.records import record
 from planner.running import run_candidates
 from planner.timing import fixed_hours, staging_hours, time_shapes
 
@@ -41,7 +42,7 @@ SHAPE_FILTERS = {
 }
 
 
-@dataclass(frozen=True, eq=False)
+@record(frozen=True, eq=False)
 class Candidates:
     """Timed and priced cells of the grid; every array has shape `(n_candidates,)` unless said.
 

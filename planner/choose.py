@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from catalogs.table import distinct
+from planner.records import record
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 NEAR_TIE_RATIO = 0.02
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Choice:
     """Positions into the candidates: the winner and the ranking of distinct ways (best candidate of each)."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -11,6 +10,7 @@ import numpy as np
 
 from planner.costs import CostModel
 from planner.offers import places_of, preference_rank
+from planner.records import record
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     IntArray = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class OfferRisk:
     """Interruption figures per offer, each of shape `(n_offers,)`; `prior_of_offer` is -1 where nothing interrupts."""
 
@@ -39,7 +39,7 @@ class OfferRisk:
     prior_of_offer: IntArray
 
 
-@dataclass(frozen=True, eq=False)
+@record(frozen=True, eq=False)
 class Context:
     """One planning run. Instances are built by `planner.optimize`; nothing here reads a file."""
 

@@ -6,7 +6,6 @@ same rounded quantities. Transfer amounts depend on the place only: their tiers 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -15,6 +14,7 @@ import numpy as np
 
 from planner.plan import CostLine
 from planner.pricing import HOURS_PER_MONTH, QUANTUM, PriceTag, billed_hours, exact, price_line
+from planner.records import record
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -30,7 +30,7 @@ USD = Decimal(1)
 _ZERO_TAG = PriceTag(Decimal(0), "USD", USD, "declared", "nothing is moved or kept", "")
 
 
-@dataclass(frozen=True, eq=False)
+@record(frozen=True, eq=False)
 class Money:
     """Costs per candidate and the rounded quantities behind them, shape `(n,)`.
 
@@ -46,7 +46,7 @@ class Money:
     cash_usd: FloatArray
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Transfer:
     """One tier of one transfer: `quantity` in the curve's unit at `unit_price` USD."""
 
@@ -63,7 +63,7 @@ class Transfer:
         return price_line("data_transfer", self.label, self.quantity, self.curve.unit, tag)
 
 
-@dataclass(frozen=True, eq=False)
+@record(frozen=True, eq=False)
 class Place:
     """Tariffs of one provider/region for this job."""
 

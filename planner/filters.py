@@ -5,13 +5,13 @@ A candidate carries one bit per filter that removes it; the counts follow from t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from catalogs.table import distinct
 from planner.plan import FilterCount, FilterPair
+from planner.records import record
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -50,10 +50,12 @@ FILTERS: dict[str, str] = {
 }
 BIT = {name: 1 << position for position, name in enumerate(FILTERS)}
 # Filters on facts of the machine or of the price; the rest are the user's limits.
-HARD = ("price_refused", "inference_only", "unknown_peak", "precision", "memory", "layout", "network")
+HARD = (
+    "price_refused", "inference_only", "unknown_peak", "precision", "memory", "layout", "network", "capacity", "term",
+)  # fmt: skip
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class FilterReport:
     """Counts over all candidates: `counts` per filter, `pairs` for candidates that exactly two filters remove."""
 

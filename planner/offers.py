@@ -7,7 +7,6 @@ and the decimal price beside it for the plan, and the filter bits that depend on
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
@@ -21,6 +20,7 @@ from catalogs.table import Coded, Table
 from planner.errors import InputError
 from planner.evidence import load_evidence
 from planner.filters import mark
+from planner.records import record
 
 if TYPE_CHECKING:
     from datetime import date
@@ -45,7 +45,7 @@ ACCELERATOR_COLUMNS = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, eq=False)
+@record(frozen=True, eq=False)
 class OfferSet:
     """Offers, instance types and distinct hardware, joined by index.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +20,7 @@ from planner.names import check_names
 from planner.offers import gather_offers
 from planner.plan import Assumption, Plan, Proof, Sensitivity, Summary
 from planner.pricing import total_usd
+from planner.records import record
 from planner.resolve import resolve_job
 from planner.search import Found, coarse_node_counts, estimate_all, search_job
 from planner.summary import lines_of, summarize
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from planner.workload.schema import Workload
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Options:
     """Flags of `planner optimize` that are not part of the workload.
 
@@ -56,7 +57,7 @@ class Options:
     max_age_days: int | None = None
 
 
-@dataclass(frozen=True, eq=False)
+@record(frozen=True, eq=False)
 class Answer:
     """A plan with the run behind it, for `--why-not` and notebooks."""
 

@@ -6,15 +6,17 @@ Money is `Decimal` and written to JSON as decimal strings; times are floats in t
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass, field
+from dataclasses import field
 from decimal import Decimal
 from typing import Any, Literal
+
+from planner.records import record
 
 SCHEMA_VERSION = 1
 Origin = Literal["workload", "default", "catalog", "tariff", "derived", "model", "unknown"]
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class CostLine:
     """One priced quantity: `amount_usd` = `quantity` x `unit_price` x `usd_per_currency`, exactly.
 
@@ -36,7 +38,7 @@ class CostLine:
     flags: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Layout:
     """Parallel layout of one synchronous job."""
 
@@ -50,7 +52,7 @@ class Layout:
     recompute: str
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class QuotaNeed:
     """What the account must allow; `status` is `not checked` unless the workload declares a limit."""
 
@@ -63,7 +65,7 @@ class QuotaNeed:
     status: str
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class PlanLine:
     """One offer used: `nodes` instances for `billed_hours` each."""
 
@@ -103,7 +105,7 @@ class PlanLine:
         return self.nodes * self.accelerators_per_node
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class TimePart:
     """A part of the elapsed time, in hours, and where its figure comes from."""
 
@@ -113,7 +115,7 @@ class TimePart:
     note: str = ""
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Performance:
     """Predicted speed of the plan; `unit` is tokens or samples; low/high bound an 80 % interval."""
 
@@ -136,7 +138,7 @@ class Performance:
         return self.memory_available_gib - self.memory_needed_gib
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Risk:
     """What interruptions may do; figures are for the whole job."""
 
@@ -150,7 +152,7 @@ class Risk:
     basis: str
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Summary:
     """One candidate in brief: the baseline, an alternative, or the best of another provider."""
 
@@ -172,7 +174,7 @@ class Summary:
     flags: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Savings:
     """Difference to the baseline; negative means the plan costs more."""
 
@@ -182,7 +184,7 @@ class Savings:
     note: str
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class CashMonth:
     """What falls due in one calendar month (`YYYY-MM`)."""
 
@@ -190,7 +192,7 @@ class CashMonth:
     amount_usd: Decimal
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Assumption:
     """A value the plan rests on that the workload did not give, or gave explicitly."""
 
@@ -201,7 +203,7 @@ class Assumption:
     note: str = ""
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class FilterCount:
     """How many candidates one filter removes: in all, and alone (no other filter removes them)."""
 
@@ -211,7 +213,7 @@ class FilterCount:
     removed_only_by_this: int
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class FilterPair:
     """Candidates removed by exactly these two filters together and no other."""
 
@@ -220,7 +222,7 @@ class FilterPair:
     removed: int
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Relaxation:
     """The smallest change of one limit that makes a plan possible."""
 
@@ -231,7 +233,7 @@ class Relaxation:
     note: str = ""
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Proof:
     """How the choice was proven. `gap_ratio` = (objective - bound) / objective."""
 
@@ -250,7 +252,7 @@ class Proof:
     note: str = ""
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Sensitivity:
     """The best plan under another named assumption (None where nothing fits)."""
 
@@ -259,7 +261,7 @@ class Sensitivity:
     best: Summary | None
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class CatalogSource:
     """Provenance of one provider's prices."""
 
@@ -270,7 +272,7 @@ class CatalogSource:
     offers: int
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Plan:
     """The whole answer for one workload. `status` is `planned` or `infeasible`."""
 

@@ -8,13 +8,13 @@ decimal prices. Objective and plan therefore agree to float rounding (1e-9 relat
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from planner.plan import CostLine
+from planner.records import record
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -72,7 +72,7 @@ def exact(quantity: float) -> Decimal:
     return Decimal(repr(round(float(quantity), QUANTUM)))
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class PriceTag:
     """A unit price with its provenance, as carried onto cost lines."""
 

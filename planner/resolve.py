@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from datetime import date, timedelta
 from typing import TYPE_CHECKING
 
 from planner.performance.spec import LayoutPin, ModelFamily, ModelSpec, TrainingSpec
 from planner.plan import Assumption
+from planner.records import record
 from planner.workload.resolve import resolve_model, resolve_training
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ GB = 1e9
 EXPORT_BYTES_PER_PARAM = 2.0
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Job:
     """The work, resolved. Sizes None are unknown; `location` is `provider/region`, None = with the user.
 

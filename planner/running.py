@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.records import record
 from planner.risk.checkpoint import young_interval_hours
 from planner.risk.renewal import SpotOutcome, spot_outcome
 
@@ -31,7 +31,7 @@ _WEIGHTS = (
 MINUTE = 1.0 / 60.0
 
 
-@dataclass(frozen=True, eq=False)
+@record(frozen=True, eq=False)
 class Run:
     """Expected course of the work, shape `(n,)`; hours count from capacity asked for to the last step."""
 

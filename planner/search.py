@@ -6,7 +6,6 @@ every node count in between. The set considered is stated in the plan's proof.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,6 +13,7 @@ import numpy as np
 from planner.candidates import Candidates, build_candidates, concat_candidates
 from planner.offers import mark_offers
 from planner.performance.search import estimate_shapes
+from planner.records import record
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 MARGIN_RATIO = 0.15
 
 
-@dataclass(frozen=True, eq=False)
+@record(frozen=True, eq=False)
 class Found:
     """All candidates and the filter bits of the offers."""
 

@@ -5,11 +5,12 @@ Every figure that the workload does not give is an assumption (planner/data/assu
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 import numpy as np
+
+from planner.records import record
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -27,7 +28,7 @@ GB = 1e9
 Z80 = NormalDist().inv_cdf(0.9)
 
 
-@dataclass(frozen=True, eq=False)
+@record(frozen=True, eq=False)
 class ShapeTimes:
     """Hours per shape, shape `(n_shapes,)`.
 

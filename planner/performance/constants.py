@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+
+from planner.records import record
 
 DEFAULT_PATH = Path(__file__).resolve().parent.parent / "data" / "performance_constants.csv"
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Constants:
     """Named constants; optional families of constants (multipliers, per generation) fall back to a default."""
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
+
+from planner.records import record
 
 
 class ModelFamily(StrEnum):
@@ -21,7 +22,7 @@ StackClass = Literal["eager", "compiled", "tuned"]
 Recompute = Literal["none", "selective", "full"]
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class ModelSpec:
     """Sizes of a model. Lengths are in tokens, widths in elements; counts are per model.
 
@@ -56,7 +57,7 @@ class ModelSpec:
     attention_ratio: float = 1.0
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class LayoutPin:
     """Parts of the parallel layout the user fixed; `None` leaves the choice to the search."""
 
@@ -68,7 +69,7 @@ class LayoutPin:
     recompute: Recompute | None = None
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class TrainingSpec:
     """How the model is trained. `global_batch` is in samples (sequences) per optimizer step.
 

@@ -6,10 +6,11 @@ What is said, and in which order, is decided once; `table`, `md` and later `html
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from planner.records import record
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Facts:
     """Labelled values, one per row."""
 
@@ -18,7 +19,7 @@ class Facts:
     detail: bool = False
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Grid:
     """Rows under a header; `align` holds `l` or `r` per column, `notes` stand below."""
 
@@ -31,7 +32,7 @@ class Grid:
     total: bool = False  # the last row sums the others
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Notes:
     """Sentences; `level` is `info` or `warning`."""
 
@@ -44,7 +45,7 @@ class Notes:
 Block = Facts | Grid | Notes
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Document:
     """The verdict and what supports it. `detail` blocks may be folded where a format can fold."""
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import importlib
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, cast
+
+from planner.records import record
 
 if TYPE_CHECKING:
     from planner.plan import Plan
@@ -18,7 +19,7 @@ class Renderer(Protocol):
         ...
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Format:
     """One output format; `module` must hold `render`, a `Renderer`. It is imported when it is used."""
 

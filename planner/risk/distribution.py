@@ -16,12 +16,13 @@ later deadline is never less likely to be met.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
+from planner.records import record
 from planner.risk.moments import FloatArray, Job, compute_moments
 
 # n points integrate polynomials of the log frailty up to degree 2 n - 1 exactly. Against simulation two give
@@ -96,7 +97,7 @@ def frailties(sd: float, points: int) -> list[tuple[float, float]]:
     return [(math.exp(sd * node - sd * sd / 2.0), weight) for node, weight in _hermite(points)]
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Elapsed:
     """Distribution of the elapsed time, arrays of shape `(n,)`, hours.
 

@@ -14,17 +14,17 @@ wait and a restart of d + notice hours.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
+
+from planner.records import record
 
 FloatArray = npt.NDArray[np.float64]
 # e^700 is near the largest float64: beyond it a time is called infinite.
 _LARGEST_EXPONENT = 700.0
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Moments:
     """Per candidate, shape `(n,)`, hours; times exclude the initial wait.
 
@@ -43,7 +43,7 @@ class Moments:
     excess_variance: FloatArray
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Job:
     """Inputs of the model, shape `(n,)`, hours: `segments` whole intervals of work and one `remainder`."""
 

@@ -7,11 +7,10 @@ intervals of past plans cover what they claim; `frailty_sd=0` gives the plain ex
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
+from planner.records import record
 from planner.risk.checkpoint import young_interval_hours
 from planner.risk.distribution import MEAN_POINTS, describe_elapsed, frailties, meet_probability
 from planner.risk.moments import FloatArray, Job, compute_moments, split_job
@@ -19,7 +18,7 @@ from planner.risk.moments import FloatArray, Job, compute_moments, split_job
 FRAILTY_SD = 0.35
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class SpotOutcome:
     """What a job on capacity that may be interrupted comes to, per candidate, shape `(n,)`.
 

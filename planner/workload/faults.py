@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from planner.errors import InputError
+from planner.records import record
 
 Path = tuple[str | int, ...]
 MAX_SHOWN = 50
@@ -13,7 +14,7 @@ _MAX_LINE = 160
 _MAX_KEY = 60
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Place:
     """A place in a text; `line` and `column` count from 1, `width` is in characters."""
 
@@ -22,7 +23,7 @@ class Place:
     width: int = 1
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Fault:
     """One thing wrong; `at_key` points at the key, not its value; `place` overrides the look-up by `path`."""
 
@@ -33,7 +34,7 @@ class Fault:
     place: Place | None = None
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Source:
     """A text with the places of its values and keys by path."""
 

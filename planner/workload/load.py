@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from planner.errors import InputError
+from planner.records import record
 from planner.workload.compiled import copy_key, load_copy, save_copy
 from planner.workload.faults import Fault, Source
 
@@ -27,7 +27,7 @@ MAX_BYTES = 1024 * 1024
 _BOMS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class LoadedWorkload:
     """A valid workload, the hash of the bytes it came from, and its text for messages that need a place.
 
@@ -48,7 +48,7 @@ class LoadedWorkload:
         return tuple(self.path.parent / name for name in self.workload.prices.offers)
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class _UnreadSource(Source):
     """A text whose places are found only when a fault must be shown."""
 

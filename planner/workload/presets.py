@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import csv
 import re
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+
+from planner.records import record
 
 _DATA = Path(__file__).parent.parent / "data"
 _INTEGERS = frozenset(
@@ -34,7 +35,7 @@ _BOOLEANS = frozenset(("gated_mlp", "tied_embeddings"))
 _TEXTS = frozenset(("family", "architecture"))
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Preset:
     """A known model: `values` holds the known fields of `Model`, `sequence_length` its published context."""
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from planner.errors import InputError
+from planner.records import record
 from planner.workload.checks import end_moment, start_moment
 from planner.workload.faults import near
 from planner.workload.models import count_params, merge_model, missing_fields
@@ -31,7 +31,7 @@ class Assumed(NamedTuple):
     note: str = ""
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class ResolvedModel:
     """A complete model: the fields of `planner.performance.spec.ModelSpec` by name, and origin.
 
@@ -67,7 +67,7 @@ class ResolvedModel:
     assumptions: tuple[Assumed, ...] = ()
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class ResolvedTraining:
     """The amount of work of one run and how it is done.
 
@@ -112,7 +112,7 @@ class ResolvedTraining:
         )
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class ResolvedTimes:
     """Moments in UTC; `hours_available` is from start to deadline, None without a deadline."""
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import csv
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from planner.errors import InputError
+from planner.records import record
 from planner.workload.resolve import Assumed, ResolvedTraining, resolve_training
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 _DATA = Path(__file__).parent.parent / "data"
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class TaskVariant:
     """One rung: a concrete workload (its `task` is None) and what it assumes; `chosen` is the one to plan.
 

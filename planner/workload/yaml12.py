@@ -8,11 +8,12 @@ Building from events instead of recursion also bounds depth, aliases and size be
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import yaml
 
+from planner.records import record
 from planner.workload.faults import Fault, Path, Place, Source
 
 MAX_DEPTH = 32
@@ -39,7 +40,7 @@ class YamlError(Exception):
         super().__init__("; ".join(f.message for f in faults))
 
 
-@dataclass
+@record
 class Document:
     """The data of one document and the place of every path in it.
 
@@ -52,7 +53,7 @@ class Document:
     stand_ins: frozenset[Path]
 
 
-@dataclass
+@record
 class _Frame:
     """A mapping or sequence being built."""
 
@@ -66,7 +67,7 @@ class _Frame:
     nodes: int = 1
 
 
-@dataclass
+@record
 class _Builder:
     """Turns events into plain data; one instance per document."""
 
