@@ -212,6 +212,7 @@ def test_eight_a100_on_gcp_are_not_bought_at_a_dws_price(run_cli: Run, tmp_path:
     limits = {"providers": ["gcp"], "purchase_options": ["on_demand"], "instance_types": kinds}
     done = run_cli("optimize", write(tmp_path, constraints=limits), "-o", "json", *DAY)
     plan = json.loads(done.stdout)
+    assert plan["lines"]
     for line in plan["lines"]:
         assert "dws_priced_as_on_demand" not in line["flags"]
         assert Decimal(line["price_per_hour"]) > 15  # eight A100 at list; the DWS price is about half of it

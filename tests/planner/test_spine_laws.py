@@ -71,9 +71,6 @@ def a_job(draw: st.DrawFn) -> dict[str, Any]:
     return work(constraints=limits, data={"size": "20GB", "location": draw(st.sampled_from(LOCATIONS))})
 
 
-BETWEEN = pytest.mark.xfail(
-    strict=True, reason="no leader at the coarse sizes: those between are not looked at"
-)
 LOCATIONS = ("aws/us-east-1", "gcp/us-central1", "onprem")
 
 
@@ -293,7 +290,7 @@ def test_only_one_cluster_size_fits_and_is_found(nodes: int) -> None:
 
 @pytest.mark.parametrize(
     "nodes",
-    [8, pytest.param(9, marks=BETWEEN), pytest.param(17, marks=BETWEEN)],
+    [8, 9, 17],
 )
 def test_a_higher_node_limit_does_not_lose_the_plan(nodes: int) -> None:
     catalog, job = _growing(nodes)
