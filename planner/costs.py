@@ -95,6 +95,7 @@ class CostModel:
         self._offers = offer_set
         self._job = job
         self._tariffs = tariffs
+        self._tiers: dict[tuple[str, int], tuple[Transfer, ...]] = {}
         self._place_of_offer, keys = offer_set.offers.distinct_keys("provider", "region")
         self.places = tuple(self._place(*key) for key in keys)
         self._storage = np.asarray([float(p.storage.unit_price) for p in self.places])
@@ -213,7 +214,7 @@ class CostModel:
     def _place(self, provider: str, region: str) -> Place:
         job, here = self._job, f"{provider}/{region}"
         staged = bool(job.data_gb) and job.location != here
-        transfers: list[Transfer] = []
+        transfers: tuple[Transfer, ...] = ()
         if staged:
             moved = job.read_gb if job.stream else job.data_gb
             label = "data set streamed into the region" if job.stream else "data set into the region"
@@ -228,17 +229,23 @@ class CostModel:
         if fee is not None:
             rate = self._tariffs.usd_per(fee.currency, self._job.on)
             disk = PriceTag(fee.price_per_hour, fee.currency, rate.rate, fee.basis, fee.source, fee.as_of)
-        return Place(_storage_tag(storage), tuple(transfers), staged and not job.stream, disk)
+        return Place(_storage_tag(storage), transfers, staged and not job.stream, disk)
 
     def _split_tiers(
         self, label: str, src: str | None, dst: str | None, gb: float, used_gb: float
-    ) -> list[Transfer]:
+    ) -> tuple[Transfer, ...]:
+        """Split a transfer into priced tiers; places that share a curve share the pieces."""
         known = self._tariffs.transfer_curve(*_split(src), *_split(dst))
         curve = self._dearest if known is None else known
-        pieces = curve.lines(curve.quantity(exact(gb)), curve.quantity(exact(used_gb)))
-        return [
-            Transfer(label, exact(float(q)), price, curve, known is not None) for q, price in pieces if price
-        ]
+        key = (label, id(curve))
+        if key not in self._tiers:
+            pieces = curve.lines(curve.quantity(exact(gb)), curve.quantity(exact(used_gb)))
+            self._tiers[key] = tuple(
+                Transfer(label, exact(float(q)), price, curve, known is not None)
+                for q, price in pieces
+                if price
+            )
+        return self._tiers[key]
 
     @cached_property
     def _dearest(self) -> TierCurve:

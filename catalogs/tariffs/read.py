@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
+from operator import itemgetter
 from pathlib import Path
 
 from catalogs.errors import CatalogError
@@ -12,8 +13,8 @@ from catalogs.errors import CatalogError
 Row = dict[str, str]
 
 
-def read_lists(path: Path, columns: tuple[str, ...]) -> Iterator[list[str]]:
-    """Yield the values of `columns` of each row, as lists in that order.
+def read_lists(path: Path, columns: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """Yield the values of `columns` (two or more) of each row, in that order.
 
     Raises:
         CatalogError: the file is missing, unreadable, or lacks a column.
@@ -27,9 +28,7 @@ def read_lists(path: Path, columns: tuple[str, ...]) -> Iterator[list[str]]:
                 raise CatalogError(
                     f"{path}: column(s) {', '.join(lacking)} missing; reinstall or re-import the tariffs"
                 )
-            at = [header.index(name) for name in columns]
-            for values in reader:
-                yield [values[i] for i in at]
+            yield from map(itemgetter(*(header.index(name) for name in columns)), reader)
     except (OSError, UnicodeDecodeError, csv.Error, IndexError) as error:
         raise CatalogError(
             f"{path}: unreadable tariff table ({error}); reinstall or re-import the tariffs"

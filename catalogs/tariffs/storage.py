@@ -63,25 +63,22 @@ class StorageTable:
 
     def __init__(self, rows: list[Row]) -> None:
         """Take rows with `use = yes`."""
-        self._rows = rows
+        # The first tier only: larger stores get cheaper, so this never understates.
+        first = [row for row in rows if row["tier_from_gib"] in ("", "0")]
+        self._rows: dict[tuple[str, str], list[Row]] = {}
+        self._mine: dict[tuple[str, str, str], list[Row]] = {}
+        for row in first:
+            self._rows.setdefault((row["role"], row["measure"]), []).append(row)
+            self._mine.setdefault((row["role"], row["measure"], row["provider"]), []).append(row)
 
     @classmethod
     def read(cls, directory: Path) -> StorageTable:
         """Read storage.csv."""
         return cls([row for row in read_rows(directory / "storage.csv", _COLUMNS) if row["use"] == "yes"])
 
-    def _candidates(self, kind: str, measure: str) -> list[Row]:
-        # The first tier only: larger stores get cheaper, so this never understates.
-        return [
-            row
-            for row in self._rows
-            if row["role"] == kind and row["measure"] == measure and row["tier_from_gib"] in ("", "0")
-        ]
-
     def price(self, provider: str, region: str, kind: str) -> StoragePrice | None:
         """See `Tariffs.storage_price`."""
-        rows = self._candidates(kind, "usd_per_gib_month")
-        mine = [row for row in rows if row["provider"] == provider]
+        mine = self._mine.get((kind, "usd_per_gib_month", provider), [])
         for row in mine:
             if row["region"] != "*" and matches(row["region"], region):
                 return _price(row, "list", provider, region, row["note"])
@@ -90,6 +87,7 @@ class StorageTable:
                 place = "the provider's worked example" if row["region"] == "*" else f"region {row['region']}"
                 note = f"price of {place}; the region's own price is not known"
                 return _price(row, "derived", provider, region, note)
+        rows = self._rows.get((kind, "usd_per_gib_month"))
         if not rows:
             return None
         dearest = max(rows, key=lambda row: Decimal(row["value"]))
@@ -101,9 +99,7 @@ class StorageTable:
 
     def disk_fee(self, provider: str, region: str) -> StorageFee | None:
         """See `Tariffs.system_disk_fee`."""
-        rows = [
-            row for row in self._candidates("system_disk", "per_instance_hour") if row["provider"] == provider
-        ]
+        rows = self._mine.get(("system_disk", "per_instance_hour", provider), [])
         for row in sorted(rows, key=lambda row: not matches(row["region"], region)):
             own = matches(row["region"], region)
             if own or row["reference"] == "yes":

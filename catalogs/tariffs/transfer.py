@@ -10,6 +10,8 @@ from catalogs.tariffs.read import matches, read_lists
 
 _COLUMNS = ("provider", "kind", "src", "dst", "tier_from", "tier_to", "usd_per_unit", "unit", "use")
 _TAIL = ("confidence", "note", "source", "as_of")
+Values = tuple[str, ...]
+Key = tuple[str, str, str, str]  # provider, kind, source, destination
 _ZERO = Decimal(0)
 _BYTES_PER_GIB = Decimal(2**30)
 
@@ -69,18 +71,20 @@ def flat_curve(price: Decimal, kind: str, source: str, as_of: str, confidence: s
 class TransferTable:
     """The transfer table, indexed by (provider, kind, source, destination)."""
 
-    def __init__(
-        self, rows: dict[tuple[str, str, str, str], list[list[str]]], groups: list[list[str]]
-    ) -> None:
+    def __init__(self, rows: dict[Key, list[Values]], groups: list[Values]) -> None:
         """Take the usable rows by key and the region groups."""
         self._rows = rows
-        self._groups = groups
+        self._groups: dict[str, list[tuple[str, str]]] = {}
+        for provider, pattern, group in groups:
+            self._groups.setdefault(provider, []).append((pattern, group))
+        self._internet_targets = {(key[0], key[3]) for key in rows if key[1] == "internet"}
         self._known: dict[tuple[str, str], tuple[str, ...]] = {}
+        self._curves: dict[Key, TierCurve | None] = {}
 
     @classmethod
     def read(cls, directory: Path) -> TransferTable:
         """Read transfer.csv and region_groups.csv."""
-        rows: dict[tuple[str, str, str, str], list[list[str]]] = {}
+        rows: dict[Key, list[Values]] = {}
         for values in read_lists(directory / "transfer.csv", _COLUMNS + _TAIL):
             if values[8] == "yes":
                 rows.setdefault((values[0], values[1], values[2], values[3]), []).append(values)
@@ -90,7 +94,7 @@ class TransferTable:
         """Groups that `region` belongs to, in table order."""
         key = (provider, region)
         if key not in self._known:
-            found = [g for p, pattern, g in self._groups if p == provider and matches(pattern, region)]
+            found = [g for pattern, g in self._groups.get(provider, ()) if matches(pattern, region)]
             self._known[key] = tuple(found)
         return self._known[key]
 
@@ -114,9 +118,9 @@ class TransferTable:
         dst_names = self._names(provider, dst)
         for src_name in src_names:
             for dst_name in dst_names:
-                found = self._rows.get((provider, "inter_region", src_name, dst_name))
-                if found and self._applies(src_name, dst_name, provider, src, dst):
-                    return _curve(found, "inter_region")
+                key = (provider, "inter_region", src_name, dst_name)
+                if key in self._rows and self._applies(src_name, dst_name, provider, src, dst):
+                    return self._curve(key)
         return None
 
     def _names(self, provider: str, region: str) -> list[str]:
@@ -138,7 +142,7 @@ class TransferTable:
         # A destination with its own tiers somewhere in the provider's table is not served by the general
         # ones.
         for target in special:
-            if any(key[0] == provider and key[1] == "internet" and key[3] == target for key in self._rows):
+            if (provider, target) in self._internet_targets:
                 return self._first(provider, names, target)
         return self._first(provider, names, "internet")
 
@@ -154,16 +158,22 @@ class TransferTable:
 
     def _first(self, provider: str, names: list[str], target: str) -> TierCurve | None:
         for name in names:
-            found = self._rows.get((provider, "internet", name, target))
-            if found:
-                return _curve(found, "internet")
+            key = (provider, "internet", name, target)
+            if key in self._rows:
+                return self._curve(key)
         return None
+
+    def _curve(self, key: Key) -> TierCurve | None:
+        """The curve of one key: the same object for all the places it holds for."""
+        if key not in self._curves:
+            self._curves[key] = _curve(self._rows[key], key[1])
+        return self._curves[key]
 
 
 _DOUBT = ("suspect", "inferred", "unverified", "derived", "read", "declared")
 
 
-def _curve(rows: list[list[str]], kind: str) -> TierCurve | None:
+def _curve(rows: list[Values], kind: str) -> TierCurve | None:
     """Join tiers; the last known price is carried on where the list stops (list tiers only fall)."""
     tiers = sorted(rows, key=lambda values: Decimal(values[4]))
     edges = tuple(Decimal(values[4]) for values in tiers)
