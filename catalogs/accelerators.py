@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import csv
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache
+from typing import NamedTuple
 
 from catalogs.columns import DATA_DIRECTORY, read_csv_table
 from catalogs.errors import CatalogError
 from catalogs.table import Table
 
 
-@dataclass(frozen=True)
-class Alias:
+class Alias(NamedTuple):
     """One row of an alias table.
 
     Attributes:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,8 +17,7 @@ COLUMNS_FILE = Path(__file__).parent / "columns.csv"
 DATA_DIRECTORY = Path(__file__).parent / "data"
 
 
-@dataclass(frozen=True)
-class Column:
+class Column(NamedTuple):
     """One column of the data dictionary.
 
     Attributes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,8 +18,7 @@ NO_PRICE = "no_price"
 UNKNOWN_FLAG = "unknown_flag"
 
 
-@dataclass(frozen=True)
-class Flag:
+class Flag(NamedTuple):
     """One row of flags.csv.
 
     Attributes:

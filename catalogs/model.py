@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 from catalogs.table import Table
 
@@ -48,8 +49,7 @@ OFFER_KEY = ("provider", "region", "zone", "instance_type", "purchase_option", "
 REGIONAL_OFFER_KEY = ("provider", "region", "instance_type", "purchase_option", "option_variant")
 
 
-@dataclass(frozen=True)
-class ProviderManifest:
+class ProviderManifest(NamedTuple):
     """What one provider's snapshot says of itself.
 
     Attributes:

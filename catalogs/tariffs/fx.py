@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
+from typing import NamedTuple
 
 from catalogs.errors import CatalogInputError
 from catalogs.tariffs.read import read_lists
 
 
-@dataclass(frozen=True)
-class FxRate:
+class FxRate(NamedTuple):
     """USD per unit of `currency`."""
 
     currency: str

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from catalogs.errors import CatalogError
 from catalogs.tariffs.read import Row, matches, read_rows
@@ -27,8 +27,7 @@ _COLUMNS = (
 _BASIS = {"measured": "measured", "band": "band", "family": "band", "prior": "prior"}
 
 
-@dataclass(frozen=True)
-class InterruptionPrior:
+class InterruptionPrior(NamedTuple):
     """Interruptions of spot capacity.
 
     Attributes:

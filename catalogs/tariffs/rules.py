@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from catalogs.tariffs.read import Row, matches, number, read_rows
 
@@ -43,8 +43,7 @@ _QUOTA_COLUMNS = (
 )
 
 
-@dataclass(frozen=True)
-class OptionRule:
+class OptionRule(NamedTuple):
     """How one purchase option is billed.
 
     Attributes:
@@ -80,8 +79,7 @@ class OptionRule:
     as_of: str
 
 
-@dataclass(frozen=True)
-class QuotaRule:
+class QuotaRule(NamedTuple):
     """A quota: `needed` is counted in `unit` over `scope`; `code` is "" where the source gives none."""
 
     name: str
