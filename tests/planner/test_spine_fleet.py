@@ -13,8 +13,6 @@ from statistics import NormalDist
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from planner.assumptions import load_assumptions
 from planner.plan import Plan
@@ -262,19 +260,21 @@ def test_a_workers_nodes_are_counted_together() -> None:
     assert sum(line.nodes for line in plan.lines) <= 9
 
 
-@settings(max_examples=15, deadline=None)
-@given(st.integers(0, 500))
+PERIOD = pytest.mark.xfail(
+    strict=True,
+    reason="the period is chosen from a few parts of the deadline: with more choice it can be a worse one",
+)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 5, 40, pytest.param(440, marks=PERIOD)])
 def test_another_offer_never_costs_more(seed: int) -> None:
     job, offers = _random_fleet(seed)
     before = cost_of(plan_on(make_world(offers), job, gap=0.0))
     more = plan_on(make_world([*offers, Offer(V100, "us-west-2", "1.0", capacity=1.0)]), job, gap=0.0)
-    # the period is chosen by comparing a few: the law holds up to what that can miss
-    assert not_dearer(cost_of(more), before and before * Decimal("1.02"))
+    assert not_dearer(cost_of(more), before and before * Decimal("1.001"))
 
 
-@pytest.mark.xfail(
-    strict=True, reason="the period is chosen from a few parts of the deadline: a later one can miss more"
-)
+@PERIOD
 @pytest.mark.parametrize("seed", [29, 33, 148])
 def test_a_later_deadline_never_costs_more(seed: int) -> None:
     job, offers = _random_fleet(seed)

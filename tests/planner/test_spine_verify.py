@@ -39,7 +39,7 @@ OFFERS = (
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(some_offers(), a_job())
 def test_every_plan_verifies(offers: list[Offer], job: Json) -> None:
     catalog = make_world(offers)
