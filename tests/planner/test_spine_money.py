@@ -130,10 +130,6 @@ def test_capacity_blocks_are_bought_whole(samples: float, billed: int) -> None:
     assert used <= billed
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="decimal.InvalidOperation: an option that never holds the job is offered as a relaxation",
-)
 def test_no_capacity_block_is_longer_than_the_longest() -> None:
     block = Offer(A10G, "us-east-1", "0.5", "capacity_block")
     plan = plan_on(make_catalog([block]), days(8_000e6, constraints={"max_nodes": 1})).plan
