@@ -1,0 +1,80 @@
+"""Which providers can be refreshed: the built-in ones, and those of installed packages.
+
+A package adds one by the entry-point group `planner.providers`: name = provider id, value = a function
+`create(options: FetchOptions) -> Provider`. A built-in of the same name stays: an installed package may not
+replace one unseen.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Protocol
+
+from catalogs.errors import CatalogError
+from catalogs.providers.base import FetchOptions, Provider
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+ENTRY_POINT_GROUP = "planner.providers"
+Create = Callable[[FetchOptions], Provider]
+
+# Provider id -> module with `create`; imported only when that provider is asked for.
+BUILT_IN: Mapping[str, str] = {
+    "aws": "catalogs.providers.aws",
+    "gcp": "catalogs.providers.gcp",
+    "azure": "catalogs.providers.azure",
+    "alibaba": "catalogs.providers.alibaba",
+    "gpuhunt": "catalogs.providers.gpuhunt",
+}
+# Fetched when no provider is named: those that a core installation can always try.
+DEFAULT = ("aws", "gcp", "azure", "alibaba")
+
+
+class _EntryPoints(Protocol):
+    def __call__(self, *, group: str) -> Iterable[EntryPoint]: ...
+
+
+def third_party(entry_points: _EntryPoints | None = None) -> dict[str, EntryPoint]:
+    """Entry points of installed packages by provider id, the built-in names left out."""
+    if entry_points is None:
+        from importlib.metadata import entry_points as installed
+
+        entry_points = installed
+    found = {point.name: point for point in entry_points(group=ENTRY_POINT_GROUP)}
+    return {name: found[name] for name in sorted(found) if name not in BUILT_IN}
+
+
+def provider_names() -> tuple[str, ...]:
+    """Ids of all providers that can be asked for, built-in ones first."""
+    return (*BUILT_IN, *third_party())
+
+
+def create_provider(name: str, options: FetchOptions) -> Provider:
+    """Make a provider; its SDK is not imported before the first fetch.
+
+    Raises:
+        CatalogError: when the name is not registered, or its package is broken.
+    """
+    if name in BUILT_IN:
+        create: Any = importlib.import_module(BUILT_IN[name]).create
+    else:
+        points = third_party()
+        if name not in points:
+            raise CatalogError(
+                f"unknown provider {name!r}; there are: {', '.join((*BUILT_IN, *points))}"
+                f" (a package may add one by the entry-point group {ENTRY_POINT_GROUP})"
+            )
+        try:
+            create = points[name].load()
+        except Exception as error:  # a stranger's package may fail in any way
+            raise CatalogError(
+                f"provider {name!r} of package {points[name].value!r} cannot be loaded: {error}"
+            ) from error
+    made = create(options)
+    if not isinstance(made, Provider):
+        raise CatalogError(
+            f"provider {name!r} lacks one of info, fetch_regions, fetch_instance_types, fetch_offers"
+        )
+    return made

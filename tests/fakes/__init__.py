@@ -1,0 +1,1 @@
+"""Loopback servers that answer like the clouds, and break like them."""
