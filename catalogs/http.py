@@ -334,9 +334,10 @@ def _without_query(text: str) -> str:
 
 def hide_queries_in_logs() -> None:
     """Keep what follows a `?` out of urllib3's log; may be called any number of times."""
-    log = logging.getLogger("urllib3.connectionpool")
-    if not any(isinstance(known, _NoQuery) for known in log.filters):
-        log.addFilter(_NoQuery())
+    for name in ("urllib3.connectionpool", "urllib3.util.retry"):
+        log = logging.getLogger(name)
+        if not any(isinstance(known, _NoQuery) for known in log.filters):
+            log.addFilter(_NoQuery())
 
 
 def _shown(url: str) -> str:
