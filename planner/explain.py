@@ -9,7 +9,7 @@ import numpy as np
 from planner.choose import best_where
 from planner.filters import BIT, FILTERS, HARD, count_filters
 from planner.plan import Relaxation
-from planner.running import meet_probability
+from planner.running import finish_quantile, meet_probability
 from planner.summary import describe, summarize
 
 if TYPE_CHECKING:
@@ -120,29 +120,9 @@ def _needed(
 
 
 def deadline_needed(context: Context, made: Candidates, at: IntArray) -> npt.NDArray[np.float64]:
-    """Hours from the start within which each candidate ends with the confidence asked, by bisection."""
-    base = made.waiting_hours[at] + made.fixed_hours[at]
-    low = np.zeros(len(at))
-    high = (made.hours[at] - base) * 2.0 + 1.0
-    wanted = context.workload.constraints.deadline_confidence
-
-    def meets(available: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
-        chance = meet_probability(
-            context, made.offer[at], made.nodes[at], made.work_hours[at], made.sigma[at], made.write_hours[at],
-            made.interval_hours[at], available,
-        )  # fmt: skip
-        return np.asarray(chance >= wanted, dtype=np.bool_)
-
-    for _ in range(20):
-        short = ~meets(high)
-        if not short.any():
-            break
-        low, high = np.where(short, high, low), np.where(short, high * 2.0, high)
-    for _ in range(40):
-        middle = (low + high) / 2.0
-        enough = meets(middle)
-        low, high = np.where(enough, low, middle), np.where(enough, middle, high)
-    return np.maximum(base + high, made.hours[at])
+    """Hours from the start within which each candidate ends with the confidence asked."""
+    level = context.workload.constraints.deadline_confidence
+    return np.maximum(finish_quantile(context, made, at, level), made.hours[at])
 
 
 def explain_choice(plan: Plan) -> list[str]:

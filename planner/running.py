@@ -2,32 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from planner.records import record
 from planner.risk.checkpoint import young_interval_hours
-from planner.risk.renewal import SpotOutcome, spot_outcome
+from planner.risk.renewal import SpotOutcome, p_meet_deadline, spot_outcome
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from planner.candidates import Candidates
     from planner.context import Context
 
     FloatArray = npt.NDArray[np.float64]
     IntArray = npt.NDArray[np.int64]
 
-# Nodes and weights of a 5-point Gauss-Hermite rule for a standard normal (numpy.polynomial.hermite_e.hermegauss).
-# Written out: importing numpy.polynomial costs more than the whole choice.
-_NODES = (-2.8569700138728056, -1.355626179974266, 0.0, 1.355626179974266, 2.8569700138728056)
-_WEIGHTS = (
-    0.011257411327720693,
-    0.2220759220056126,
-    0.5333333333333333,
-    0.2220759220056126,
-    0.011257411327720693,
-)
+_QUANTILE_ROUNDS, _QUANTILE_POINTS = 3, 24
 MINUTE = 1.0 / 60.0
 
 
@@ -99,22 +91,30 @@ def spot_outcome_of(
     deadline_hours: FloatArray | None,
 ) -> SpotOutcome:  # fmt: skip
     """Run the renewal model on spot candidates; with a deadline also its distribution."""
-    risk, assume = context.risk, context.assumptions
-    count = nodes.astype(np.float64)
     return spot_outcome(
         work,
-        rate_per_hour=risk.rate_per_hour[rows],
-        nodes=count,
-        gang_exponent=risk.gang_exponent[rows],
-        mean_wait_hours=risk.mean_wait_hours[rows] * count ** risk.wait_exponent[rows],
-        checkpoint_interval_hours=interval,
-        checkpoint_write_hours=write,
-        restart_hours=context.restart_hours,
-        notice_hours=risk.notice_hours[rows],
         deadline_hours=np.inf if deadline_hours is None else deadline_hours,
-        frailty_sd=assume.spot_frailty_sd,
         with_distribution=deadline_hours is not None,
+        **_spot_arguments(context, rows, nodes, write, interval),
     )
+
+
+def _spot_arguments(
+    context: Context, rows: IntArray, nodes: IntArray, write: FloatArray, interval: FloatArray
+) -> dict[str, Any]:
+    """What the renewal model needs to know of offers and checkpoints."""
+    risk, count = context.risk, nodes.astype(np.float64)
+    return {
+        "rate_per_hour": risk.rate_per_hour[rows],
+        "nodes": count,
+        "gang_exponent": risk.gang_exponent[rows],
+        "mean_wait_hours": risk.mean_wait_hours[rows] * count ** risk.wait_exponent[rows],
+        "checkpoint_interval_hours": interval,
+        "checkpoint_write_hours": write,
+        "restart_hours": context.restart_hours,
+        "notice_hours": risk.notice_hours[rows],
+        "frailty_sd": context.assumptions.spot_frailty_sd,
+    }
 
 
 def meet_probability(
@@ -124,7 +124,7 @@ def meet_probability(
     """Probability that the work ends within `available_hours`, over model error and interruptions.
 
     The step time is log-normal around the prediction (`sigma` of its logarithm). Steady capacity: in closed form;
-    spot: the renewal model averaged over the step time with a 5-point Gauss-Hermite rule.
+    spot: the renewal model averaged over the step time.
     """
     out = np.zeros(len(rows))
     spot = context.is_spot[rows]
@@ -132,15 +132,34 @@ def meet_probability(
     need = steady_hours(context, nodes[steady], work[steady], write[steady], interval[steady])
     out[steady] = _normal_cdf(np.log(available_hours[steady] / need), sigma[steady])
     at = np.flatnonzero(spot & (available_hours > 0))
-    for node, weight in zip(_NODES, _WEIGHTS, strict=True):
-        if not len(at):
-            break
-        slowed = work[at] * np.exp(sigma[at] * node)
-        outcome = spot_outcome_of(
-            context, rows[at], nodes[at], slowed, write[at], interval[at], available_hours[at]
+    if len(at):
+        out[at] = p_meet_deadline(
+            work[at],
+            deadline_hours=available_hours[at],
+            work_log_sd=sigma[at],
+            **_spot_arguments(context, rows[at], nodes[at], write[at], interval[at]),
         )
-        out[at] += weight * outcome.p_meet_deadline
     return np.clip(out, 0.0, 1.0)
+
+
+def finish_quantile(context: Context, made: Candidates, at: IntArray, level: float) -> FloatArray:
+    """Hours from the start within which candidates end with probability `level`, by bisection, shape `(len(at),)`."""
+    base = made.waiting_hours[at] + made.fixed_hours[at]
+    need = np.maximum(made.hours[at] - base, 1e-6)
+    # Round by round a finer geometric grid between the last point too early and the first late enough; a grid is one
+    # vectorised call.
+    low, high = np.log(need) - 2.0, np.log(need) + 6.0
+    for _ in range(_QUANTILE_ROUNDS):
+        grid = low[:, None] + (high - low)[:, None] * np.linspace(0.0, 1.0, _QUANTILE_POINTS)[None, :]
+        each = np.repeat(at, _QUANTILE_POINTS)
+        chance = meet_probability(
+            context, made.offer[each], made.nodes[each], made.work_hours[each], made.sigma[each],
+            made.write_hours[each], made.interval_hours[each], np.exp(grid.ravel()),
+        ).reshape(grid.shape)  # fmt: skip
+        first = np.minimum(np.maximum((chance < level).sum(axis=1), 1), _QUANTILE_POINTS - 1)
+        row = np.arange(len(at))
+        low, high = grid[row, first - 1], grid[row, first]
+    return np.asarray(base + np.exp(high), dtype=np.float64)
 
 
 def _normal_cdf(x: FloatArray, sigma: FloatArray) -> FloatArray:

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.plan import Performance, Risk, TimePart
-from planner.running import spot_outcome_of, steady_hours
+from planner.running import finish_quantile, spot_outcome_of
 from planner.timing import Z80
 
 if TYPE_CHECKING:
     from planner.candidates import Candidates
     from planner.context import Context
 
+WORST_LEVEL = 0.9
 BREAKDOWN = (
     "compute_s", "memory_bound_s", "tp_comm_s", "pp_comm_s", "bubble_s", "dp_comm_s", "optimizer_s",
     "data_loading_s", "fixed_s",
@@ -85,27 +86,28 @@ def performance_of(context: Context, candidates: Candidates, at: int) -> Perform
 
 
 def risk_of(context: Context, candidates: Candidates, at: int, expected_usd: Decimal) -> Risk:
-    """Interruptions, lost work and the worst case (90th percentile of interruptions at the slow end of the model)."""
+    """Interruptions, lost work, and the worst case: the 90th percentile over interruptions and model error.
+
+    The worst paid hours combine the spread of the step time with that of the interruptions as independent logarithms.
+    """
     one = np.asarray([at])
     rows, nodes = candidates.offer[one], candidates.nodes[one]
-    work, write, interval = (
-        candidates.work_hours[one],
-        candidates.write_hours[one],
-        candidates.interval_hours[one],
-    )
-    slow = work * np.exp(candidates.sigma[one] * Z80)
-    spot = bool(context.is_spot[rows[0]])
-    if spot:
-        outcome = spot_outcome_of(context, rows, nodes, slow, write, interval, np.asarray([np.inf]))
-        elapsed = outcome.elapsed_p90_hours
-        paid = outcome.expected_paid_hours * np.maximum(elapsed / outcome.expected_elapsed_hours, 1.0)
+    spread = float(candidates.sigma[at]) * Z80
+    basis = "capacity is not taken back; machine failures and the spread of the step-time prediction only"
+    if context.is_spot[rows[0]]:
+        work, write, interval = (
+            values[one]
+            for values in (candidates.work_hours, candidates.write_hours, candidates.interval_hours)
+        )
+        outcome = spot_outcome_of(context, rows, nodes, work, write, interval, np.asarray([np.inf]))
+        more = float(np.log(outcome.paid_p90_hours / outcome.expected_paid_hours)[0])
+        spread = float(np.hypot(spread, max(more, 0.0)))
         prior = context.risk.priors[int(context.risk.prior_of_offer[rows[0]])]
         basis = f"{prior.basis}: {prior.source} ({prior.as_of})"
-    else:
-        elapsed = paid = steady_hours(context, nodes, slow, write, interval)
-        basis = "capacity is not taken back; machine failures and the spread of the step-time prediction only"
-    worst_hours = candidates.waiting_hours[one] + candidates.fixed_hours[one] + elapsed
-    worst = context.costs.evaluate(rows, nodes, candidates.fixed_hours[one] + paid, worst_hours)
+    worst_hours = np.maximum(finish_quantile(context, candidates, one, WORST_LEVEL), candidates.hours[one])
+    course = candidates.paid_hours[one] - candidates.fixed_hours[one]
+    paid = candidates.fixed_hours[one] + course * np.exp(spread)
+    worst = context.costs.evaluate(rows, nodes, paid, worst_hours)
     p_meet = float(candidates.p_meet[at])
     return Risk(
         p_meet_deadline=None if np.isnan(p_meet) else p_meet,
