@@ -107,8 +107,8 @@ class HttpClient:
             except ValueError as error:
                 # A proxy's or a cut page: worth another try before it is called a change of format.
                 fault = SchemaChanged(
-                    "body",
                     f"the answer of {_shown(url)} is not JSON ({type(error).__name__})",
+                    where="body",
                     provider=self.provider,
                     region=region,
                     api=api,
@@ -238,7 +238,7 @@ class HttpClient:
             return CredentialsMissing(f"credentials missing, expired or refused (HTTP 401){hint}", **place)
         if status == 403:
             return PermissionDenied(
-                permission or api or "unknown", f"{_shown(url)} refused access (HTTP 403)", **place
+                f"{_shown(url)} refused access (HTTP 403)", permission=permission or api or "unknown", **place
             )
         if status == 429:
             return RateLimited(
@@ -247,7 +247,7 @@ class HttpClient:
         if status >= 500:
             return Unreachable(f"{_shown(url)} answers HTTP {status}; try again later", **place)
         return SchemaChanged(
-            "request", f"{_shown(url)} refuses the request (HTTP {status}); update the planner", **place
+            f"{_shown(url)} refuses the request (HTTP {status}); update the planner", where="request", **place
         )
 
 

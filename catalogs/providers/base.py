@@ -68,13 +68,7 @@ class PermissionDenied(ProviderError):  # noqa: N818 - the contract's word
     kind = "permission_denied"
 
     def __init__(
-        self,
-        permission: str,
-        message: str = "access was denied",
-        *,
-        provider: str = "",
-        region: str = "",
-        api: str = "",
+        self, message: str, *, permission: str, provider: str = "", region: str = "", api: str = ""
     ) -> None:
         self.permission = permission
         super().__init__(
@@ -94,13 +88,7 @@ class SchemaChanged(ProviderError):  # noqa: N818 - the contract's word
     kind = "schema_changed"
 
     def __init__(
-        self,
-        where: str,
-        message: str = "the answer is not what this version understands; update the planner",
-        *,
-        provider: str = "",
-        region: str = "",
-        api: str = "",
+        self, message: str, *, where: str, provider: str = "", region: str = "", api: str = ""
     ) -> None:
         self.where = where
         super().__init__(f"{message} (at {where})", provider=provider, region=region, api=api)
@@ -281,8 +269,8 @@ def require(payload: object, name: str, *, provider: str, region: str = "", api:
     """
     if not isinstance(payload, Mapping) or name not in payload:
         raise SchemaChanged(
-            name,
             "the answer lacks a field this version needs; update the planner",
+            where=name,
             provider=provider,
             region=region,
             api=api,
