@@ -8,7 +8,6 @@ fact) or `workload` (the user set it).
 from __future__ import annotations
 
 import csv
-import difflib
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -100,6 +99,8 @@ def load_assumptions(overrides: Mapping[str, float] | None = None) -> Assumption
 
 def _fault(items: Mapping[str, Assumption], key: str, value: float) -> str:
     if key not in items:
+        import difflib
+
         close = difflib.get_close_matches(key, items, n=1)
         hint = f" (did you mean {close[0]}?)" if close else f"; known: {', '.join(sorted(items))}"
         return f"assumptions.{key}: no such assumption{hint}"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from catalogs.table import distinct
+from catalogs.table import count_distinct
 from planner.plan import FilterCount, FilterPair
 from planner.records import record
 
@@ -77,8 +77,7 @@ def count_filters(bits: BitArray, *, max_pairs: int = 8) -> FilterReport:
         bits: one word per candidate, shape `(n_candidates,)`; 0 means the candidate passes.
         max_pairs: the largest pairs to report.
     """
-    words, _, codes = distinct(bits)
-    sizes = np.bincount(codes, minlength=len(words))
+    words, sizes = count_distinct(bits)
     alone = dict(zip(words.tolist(), sizes.tolist(), strict=True))
     counts = []
     for name, description in FILTERS.items():

@@ -5,7 +5,6 @@ Every figure that the workload does not give is an assumption (planner/data/assu
 
 from __future__ import annotations
 
-from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 GIB = 2.0**30
 GB = 1e9
 # An 80 % interval spans this many standard deviations on each side of the middle (normal in the logarithm).
-Z80 = NormalDist().inv_cdf(0.9)
+Z80 = 1.2815515655446008  # NormalDist().inv_cdf(0.9)
 
 
 @record(frozen=True, eq=False)

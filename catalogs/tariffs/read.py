@@ -44,11 +44,11 @@ def matches(pattern: str, value: str) -> bool:
     """Whether `value` matches the glob `pattern` (case-sensitive; `*` matches everything, "" too)."""
     if pattern in ("*", value):
         return True
-    stem = pattern.rstrip("*")
-    if not any(sign in stem for sign in "*?["):
-        # the usual case, a plain word or prefix: no regular expression to compile
-        return stem != pattern and value.startswith(stem)
-    return fnmatchcase(value, pattern)
+    stem = pattern.removesuffix("*")
+    if "*" in stem or "?" in stem or "[" in stem:
+        return fnmatchcase(value, pattern)
+    # the usual case, a plain word or prefix: no regular expression to compile
+    return stem != pattern and value.startswith(stem)
 
 
 def number(text: str) -> float | None:

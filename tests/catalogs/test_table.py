@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from catalogs.table import Coded, Table
+from catalogs.table import Coded, Table, count_distinct, distinct
 
 texts = st.lists(st.text(max_size=4), max_size=30)
 
@@ -78,3 +78,12 @@ def test_columns_of_different_length_are_refused() -> None:
 def test_to_frame_gives_the_same_rows() -> None:
     table = Table({"a": ["x", "y"], "n": np.asarray([1.0, 2.0])})
     assert table.to_frame().to_dict("records") == table.rows()
+
+
+@given(st.lists(st.integers(-5, 5), max_size=40))
+def test_distinct_values_are_those_of_numpy(values: list[int]) -> None:
+    array = np.asarray(values, dtype=np.int64)
+    wanted = np.unique(array, return_index=True, return_inverse=True, return_counts=True)
+    for found, same in zip((*distinct(array), count_distinct(array)[1]), wanted, strict=True):
+        assert found.tolist() == same.tolist()
+    assert count_distinct(array)[0].tolist() == wanted[0].tolist()

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import platformdirs
 import pytest
 from pydantic import BaseModel
 
@@ -291,7 +292,12 @@ def test_copies_do_not_pile_up(full: Path, cache: Path, monkeypatch: pytest.Monk
     assert len(_copies(cache)) == 3
 
 
-def test_copies_lie_where_the_catalogs_do(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("base", [None, "", "  ", "/somewhere/cache"])
+def test_copies_lie_where_the_catalogs_do(base: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
     assert compiled.cache_directory() == catalog_cache.cache_directory()
     monkeypatch.delenv("PLANNER_CACHE_DIR")
-    assert compiled.cache_directory() == catalog_cache.cache_directory()
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    if base is not None:
+        monkeypatch.setenv("XDG_CACHE_HOME", base)
+    usual = Path(platformdirs.user_cache_dir("ml-training-planner", appauthor=False))
+    assert compiled.cache_directory() == catalog_cache.cache_directory() == usual
