@@ -191,7 +191,8 @@ def assumptions_of(context: Context) -> tuple[Assumption, ...]:
     start = Assumption(
         "start", moment_text(context.start), "", "workload" if context.workload.start else "default"
     )
-    return (*context.job.assumptions, start, *defaults)
+    notes = [Assumption("prices.overlays", note, "", "workload") for note in context.offer_set.notes]
+    return (*context.job.assumptions, start, *notes, *defaults)
 
 
 def catalog_sources(context: Context) -> tuple[CatalogSource, ...]:
@@ -227,5 +228,5 @@ def infeasible_plan(
         **plan_frame(context), status="infeasible", finish_expected=None, lines=(), total_usd=Decimal(0), hours=0.0,
         timeline=(), performance=None, risk=None, savings=None, cash=(), alternatives=(), filters=report.counts,
         filter_pairs=report.pairs, relaxations=relaxations, unknown_options=(), proof=proof,
-        warnings=context.offer_set.notes,
+        warnings=plan_warnings(context, [], None),
     )  # fmt: skip

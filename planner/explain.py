@@ -129,14 +129,17 @@ def explain_choice(plan: Plan) -> list[str]:
     """Say in a few lines what the plan is, what came next and what removed the other candidates."""
     out = []
     if plan.lines:
-        line = plan.lines[0]
-        out.append(f"plan: {line.nodes} x {line.instance_type} {line.purchase_option} {line.provider}/{line.region}, "
-                   f"${plan.total_usd:,.2f}, {plan.hours:,.1f} h")  # fmt: skip
+        for line in plan.lines:
+            what = (
+                f"{line.nodes} x {line.instance_type} {line.purchase_option} in {line.provider}/{line.region}"
+            )
+            out.append(f"plan: {what}, ${line.cost_usd:,.2f}")
+        out.append(f"total: ${plan.total_usd:,.2f}, {plan.hours:,.1f} h")
         out += [f"next: {describe(other)}, ${other.cost_usd:,.2f} ({other.delta_cost_usd:+,.2f}), {other.hours:,.1f} h "
                 f"({other.delta_hours:+,.1f} h)" for other in plan.alternatives]  # fmt: skip
     else:
         out.append("no plan: nothing satisfies all constraints")
-        out += [f"relax: {item.current} -> {item.needed}" for item in plan.relaxations]
+        out += [f"relax: {item.constraint} {item.current} -> {item.needed}" for item in plan.relaxations]
     out += [
         f"filter {count.name}: removes {count.removed:,} ({count.removed_only_by_this:,} alone): {count.description}"
         for count in plan.filters

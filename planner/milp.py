@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.errors import PlannerError
+from planner.errors import InputError, PlannerError
 from planner.plan import Proof
 
 if TYPE_CHECKING:
@@ -32,13 +32,17 @@ def choose_by_milp(context: Context, found: Found, choice: Choice, options: Opti
         PlannerError: the two disagree: a fault, never a plan.
     """
     from planner.formulation.single import SingleInput, solve_single
+    from solvers.errors import BackendError
     from solvers.options import SolveOptions
 
     made = found.candidates
     feasible = np.flatnonzero(made.bits == 0)
     cost = made.cost_usd if context.workload.preferences.objective == "cost" else made.hours
     job = SingleInput(tuple(feasible.tolist()), cost[feasible], made.hours[feasible])
-    result = solve_single(job, SolveOptions(time_limit_s=options.time_limit_s, backend=options.backend))
+    try:
+        result = solve_single(job, SolveOptions(time_limit_s=options.time_limit_s, backend=options.backend))
+    except BackendError as error:
+        raise InputError(f"--backend: {error}") from error
     best = float(cost[choice.winner])
     if result.key is None or abs(result.objective_usd - best) > 1e-9 * max(1.0, abs(best)):
         raise PlannerError(

@@ -11,11 +11,38 @@ from planner.workload.faults import Fault, near
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from catalogs.tariffs import Tariffs
+    from planner.errors import InputError
     from planner.offers import OfferSet
     from planner.workload.load import LoadedWorkload
 
 
-def check_names(loaded: LoadedWorkload, offer_set: OfferSet) -> None:
+def placed(loaded: LoadedWorkload, error: InputError) -> InputError:
+    """Give an error of `path: message` lines the places of those paths in the workload file."""
+    faults = []
+    for line in str(error).splitlines():
+        path, colon, message = line.partition(": ")
+        if not colon or " " in path:
+            return error
+        faults.append(Fault(tuple(path.split(".")), message))
+    return loaded.error(faults)
+
+
+def known_quotas(offer_set: OfferSet, tariffs: Tariffs, provider: str) -> list[str]:
+    """Names, codes and families that a declared quota of `provider` may go by."""
+    offers, types = offer_set.offers, offer_set.types
+    options = sorted(set(offers.take(offers.equals("provider", provider))["purchase_option"]))
+    mine = types.take(types.equals("provider", provider))
+    _, machines = mine.distinct_keys("family", "accelerator")
+    known = {family for family, _ in machines}
+    for family, accelerator in machines:
+        for option in options:
+            rule = tariffs.quota_rule(provider, family, accelerator, option)
+            known |= {rule.name, rule.code} if rule is not None else set()
+    return sorted(known - {""})
+
+
+def check_names(loaded: LoadedWorkload, offer_set: OfferSet, tariffs: Tariffs) -> None:
     """Refuse providers, regions, types, accelerators and groups that no offer or instance type has.
 
     Patterns are checked too: one that matches nothing is most likely a typing error.
@@ -36,18 +63,22 @@ def check_names(loaded: LoadedWorkload, offer_set: OfferSet) -> None:
         sorted(types.coded("accelerator").values),
     )
     faults: list[Fault] = []
+    at = "constraints"
 
     def check(
-        path: tuple[str | int, ...], names: Sequence[str] | None, known: Iterable[str], what: str
+        path: tuple[str | int, ...],
+        names: Sequence[str] | None,
+        known: Iterable[str],
+        what: str,
+        *,
+        listed: bool = True,
     ) -> None:
         for position, name in enumerate(names or ()):
             pool = list(known)
             if not any(fnmatchcase(item, name) for item in pool):
-                faults.append(
-                    Fault((*path, position), f"no {what} called {name!r} in the catalog", near(name, pool))
-                )
+                where = (*path, position) if listed else path
+                faults.append(Fault(where, f"no {what} called {name!r} in the catalog", near(name, pool)))
 
-    at = "constraints"
     check((at, "providers"), limits.providers, providers, "provider")
     for position, pattern in enumerate(limits.regions or ()):
         pool = places if "/" in pattern else regions
@@ -63,10 +94,17 @@ def check_names(loaded: LoadedWorkload, offer_set: OfferSet) -> None:
         check((at, key, "allow"), rule.allow, pool, what)
         check((at, key, "deny"), rule.deny, pool, what)
     if workload.baseline is not None:
-        kind = workload.baseline.instance_type
-        if kind not in kinds:
-            text = f"no instance type called {kind!r} in the catalog"
-            faults.append(Fault(("baseline", "instance_type"), text, near(kind, kinds)))
+        base = workload.baseline
+        check(("baseline", "instance_type"), [base.instance_type], kinds, "instance type", listed=False)
+        check(("baseline", "region"), [f"{base.provider}/{base.region}"], places, "region", listed=False)
+    for position, quota in enumerate(limits.quota):
+        check((at, "quota", position, "provider"), [quota.provider], providers, "provider", listed=False)
+        check(
+            (at, "quota", position, "quota"),
+            [quota.quota],
+            known_quotas(offer_set, tariffs, quota.provider),
+            "quota",
+        )
     _check_location(workload.data.location, places, faults)
     if faults:
         raise loaded.error(faults)

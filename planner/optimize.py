@@ -14,9 +14,9 @@ from planner.assemble import assemble_plan, infeasible_plan
 from planner.assumptions import load_assumptions
 from planner.choose import choose
 from planner.context import Context
-from planner.errors import CatalogError
+from planner.errors import CatalogError, InputError
 from planner.explain import find_relaxations
-from planner.names import check_names
+from planner.names import check_names, placed
 from planner.offers import gather_offers
 from planner.plan import Assumption, Plan, Proof, Sensitivity, Summary
 from planner.pricing import total_usd
@@ -141,12 +141,13 @@ def check_age(catalog: Catalog, options: Options) -> None:
 
 
 def _plan_one(loaded: LoadedWorkload, workload: Workload, catalog: Catalog, options: Options) -> Answer:
-    context = build_context(loaded, workload, catalog, options.now)
-    check_names(loaded, context.offer_set)
+    try:
+        context = build_context(loaded, workload, catalog, options.now)
+    except InputError as error:
+        raise placed(loaded, error) from None
+    check_names(loaded, context.offer_set, context.tariffs)
     if workload.kind == "fleet":
-        from planner.fleet import plan_fleet
-
-        return Answer(_verified(plan_fleet(context, options), context), context, None)
+        return Answer(_verified(_plan_fleet(loaded, context, options), context), context, None)
     begin = time.perf_counter()
     context, found = _search(context)
     choice = choose(context, found.candidates, workload.preferences.objective)
@@ -159,6 +160,20 @@ def _plan_one(loaded: LoadedWorkload, workload: Workload, catalog: Catalog, opti
     else:
         proof = _enumeration_proof(context, found, choice, time.perf_counter() - begin)
     return Answer(_verified(assemble_plan(context, found, choice, proof), context), context, found)
+
+
+def _plan_fleet(loaded: LoadedWorkload, context: Context, options: Options) -> Plan:
+    from planner.fleet import plan_fleet
+    from planner.workload.faults import Fault
+    from solvers.errors import BackendError
+
+    if context.workload.preferences.objective == "time":
+        text = "a fleet is planned for cost: set an earlier constraints.deadline instead of objective time"
+        raise loaded.error([Fault(("preferences", "objective"), text)])
+    try:
+        return plan_fleet(context, options)
+    except BackendError as error:
+        raise InputError(f"--backend: {error}") from error
 
 
 def _verified(plan: Plan, context: Context) -> Plan:

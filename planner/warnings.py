@@ -16,11 +16,12 @@ if TYPE_CHECKING:
     from planner.plan import PlanLine, Risk
 
 OLD_PRICE_DAYS = 90
+_WARNING = "warning: "  # how catalogs.overlays marks a note that something is probably wrong
 
 
 def plan_warnings(context: Context, lines: Sequence[PlanLine], risk: Risk | None) -> tuple[str, ...]:
     """Collect warnings about prices, risk and budget of the chosen lines."""
-    out = list(context.offer_set.notes)
+    out = [note.removeprefix(_WARNING) for note in context.offer_set.notes if note.startswith(_WARNING)]
     family = context.job.model.family
     for vendor in dict.fromkeys(context.vendor_of(line.accelerator) for line in lines):
         evidence = load_evidence().get((vendor, family))

@@ -40,6 +40,9 @@ def verify(plan: Path, workload: Path | None, prices: bool) -> None:
         if loaded.sha256 != made.get("workload_sha256"):
             click.echo(f"note: {workload} is not the file this plan was made from", err=True)
     offers = _offers(made, loaded) if prices else None
+    if made["status"] == "infeasible" and not made["lines"]:
+        click.echo(f"{plan}: an infeasible answer: there is no plan to check")
+        return
     faults = verify_plan(made, given, offers)
     if faults:
         raise GateError(f"{plan}: the plan does not hold:\n" + "\n".join(f"  {fault}" for fault in faults))
