@@ -14,9 +14,10 @@ import hashlib
 import io
 import json
 import os
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from catalogs.accelerators import load_accelerators
 from catalogs.cache import load_compiled, save_compiled
@@ -25,8 +26,12 @@ from catalogs.errors import CatalogError
 from catalogs.model import SCHEMA_VERSION, Catalog, ProviderManifest
 from catalogs.table import Table
 
+if TYPE_CHECKING:
+    from datetime import date
+
 MANIFEST = "manifest.json"
 SNAPSHOT_TABLES = ("instance_types", "offers")
+Source = tuple[ProviderManifest, dict[Path, bytes]]
 _REMEDY = "reinstall the package, or build the snapshot again with `planner catalog import`"
 
 
@@ -44,32 +49,74 @@ def catalog_directory(directory: Path | None = None) -> Path:
     return chosen / "snapshot" if (chosen / "snapshot").is_dir() else chosen
 
 
-def load_catalog(directory: Path | None = None, *, cache: bool = True) -> Catalog:
-    """Load a snapshot, checked against its manifests.
+def history_directory() -> Path:
+    """Where refreshed snapshots live: `catalog` in `PLANNER_DATA_DIR`, else in the user's data directory."""
+    chosen = os.environ.get("PLANNER_DATA_DIR")
+    if chosen:
+        return Path(chosen) / "catalog"
+    if sys.platform == "linux":
+        # What platformdirs answers; its import alone would take longer than loading the catalog.
+        data = os.environ.get("XDG_DATA_HOME", "").strip() or "~/.local/share"
+        return Path(os.path.expanduser(data)) / "planner" / "catalog"  # noqa: PTH111 - no error without a home
+    import platformdirs
+
+    return Path(platformdirs.user_data_dir("planner", appauthor=False)) / "catalog"
+
+
+def load_catalog(directory: Path | None = None, *, cache: bool = True, as_of: date | None = None) -> Catalog:
+    """Load the catalog, checked against its manifests.
+
+    Where no directory is named, each provider's newest snapshot is taken: the refreshed one in use, or the
+    bundled one.
 
     Args:
         directory: snapshot directory; default see `catalog_directory`.
         cache: use (and write) the compiled copy.
+        as_of: take the newest snapshot not after this day instead; a directory that was named (here or by
+            `PLANNER_CATALOG_DIR`) is used whatever its date.
 
     Raises:
-        CatalogError: when a file is missing, truncated, edited or of another schema version; names the file
-            and the remedy.
+        CatalogError: when a file is missing, truncated, edited or of another schema version, or nothing is as
+            old as `as_of`; names the file and the remedy.
     """
-    root = catalog_directory(directory)
-    providers = provider_directories(root)
-    manifests: list[ProviderManifest] = []
-    contents: dict[Path, bytes] = {}
-    for provider in providers:
-        manifest, files = read_provider(provider)
-        manifests.append(manifest)
-        contents.update(files)
+    return assemble(read_sources(directory, as_of), cache=cache)
+
+
+def read_sources(directory: Path | None = None, as_of: date | None = None) -> list[Source]:
+    """Read the snapshot of every provider that `load_catalog` would use, in order of providers.
+
+    Raises:
+        CatalogError: as for `load_catalog`.
+    """
+    named = directory is not None or bool(os.environ.get("PLANNER_CATALOG_DIR"))
+    if not named and (as_of is not None or _is_directory(history_directory())):
+        from catalogs.snapshots import newest_sources
+
+        return newest_sources(history_directory(), as_of)
+    return [read_provider(provider) for provider in provider_directories(catalog_directory(directory))]
+
+
+def assemble(sources: Sequence[Source], *, cache: bool = True) -> Catalog:
+    """Make one catalog of what was read of each provider.
+
+    Raises:
+        CatalogError: when the rows cannot be read.
+    """
+    manifests = [manifest for manifest, _ in sources]
     key = _cache_key(manifests)
     tables = load_compiled(key, SNAPSHOT_TABLES) if cache else None
     if tables is None:
-        tables = _parse(contents)
+        tables = _parse({path: data for _, files in sources for path, data in files.items()})
         if cache:
             save_compiled(key, tables)
     return Catalog(tables["instance_types"], tables["offers"], load_accelerators(), tuple(manifests))
+
+
+def _is_directory(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError:
+        return False
 
 
 def _cache_key(manifests: Sequence[ProviderManifest]) -> str:
@@ -95,14 +142,14 @@ def provider_directories(root: Path) -> list[Path]:
     return [root / name for name in sorted(found, key=lambda name: name.removeprefix(".old-"))]
 
 
-def read_provider(directory: Path) -> tuple[ProviderManifest, dict[Path, bytes]]:
+def read_provider(directory: Path) -> Source:
     """Read one provider's manifest and the bytes of its files, checked against their hashes.
 
     Raises:
         CatalogError: when a file is missing, cut short, edited or of another schema version.
     """
     path = directory / MANIFEST
-    manifest = _read_manifest(path)
+    manifest = read_manifest(path)
     files: dict[Path, bytes] = {}
     for name in SNAPSHOT_TABLES:
         file = directory / f"{name}.csv.gz"
@@ -113,11 +160,21 @@ def read_provider(directory: Path) -> tuple[ProviderManifest, dict[Path, bytes]]
                 f"{file} was changed or cut short: sha256 {found[:12]}... is not the {str(wanted)[:12]}... "
                 f"of its manifest; {_REMEDY}"
             )
+    return provider_manifest(manifest), files
+
+
+def provider_manifest(manifest: Mapping[str, Any]) -> ProviderManifest:
+    """Take the fields of a manifest file."""
     fields = {name: manifest[name] for name in ProviderManifest.__annotations__ if name != "sources"}
-    return ProviderManifest(**fields, sources=tuple(manifest["sources"])), files
+    return ProviderManifest(**fields, sources=tuple(manifest["sources"]))
 
 
-def _read_manifest(path: Path) -> dict[str, Any]:
+def read_manifest(path: Path) -> dict[str, Any]:
+    """Read a `manifest.json`; `provider_manifest` takes its fields.
+
+    Raises:
+        CatalogError: when it cannot be read, lacks a field or is of another schema version.
+    """
     try:
         manifest = json.loads(_read(path))
     except ValueError as error:
@@ -190,20 +247,45 @@ def write_snapshot(
 ) -> ProviderManifest:
     """Write one provider's snapshot so that a reader sees the old or the new one, never a mix.
 
-    The same rows give the same bytes: rows are sorted and the gzip header has no time.
-
     Args:
         root: snapshot directory; the provider's own directory is replaced.
         provider: provider id.
         instance_types: text rows of the data dictionary's `instance_types`.
         offers: text rows of the data dictionary's `offers`.
     """
+    manifest, files = snapshot_bytes(provider, instance_types, offers)
+    _replace_directory(root, provider, files)
+    return manifest
+
+
+def snapshot_bytes(
+    provider: str,
+    instance_types: Sequence[Mapping[str, str]],
+    offers: Sequence[Mapping[str, str]],
+    more: Mapping[str, Any] | None = None,
+    *,
+    level: int = 9,
+) -> tuple[ProviderManifest, dict[str, bytes]]:
+    """Render one provider's snapshot: the same rows give the same bytes.
+
+    Rows are sorted and the gzip header has no time.
+
+    Args:
+        provider: provider id.
+        instance_types: text rows of the data dictionary's `instance_types`.
+        offers: text rows of the data dictionary's `offers`.
+        more: what else the manifest tells.
+        level: of compression, 1 (fast) to 9 (small).
+
+    Returns:
+        The manifest, and the bytes per file name, `manifest.json` last.
+    """
     tables = {"instance_types": instance_types, "offers": offers}
     files: dict[str, bytes] = {}
     for name in SNAPSHOT_TABLES:
         names = column_names(name)
         ordered = sorted(tables[name], key=lambda row: tuple(row.get(column, "") for column in names))
-        files[f"{name}.csv.gz"] = gzip.compress(csv_bytes(name, ordered), compresslevel=9, mtime=0)
+        files[f"{name}.csv.gz"] = gzip.compress(csv_bytes(name, ordered), compresslevel=level, mtime=0)
     hashes = {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}
     dates = sorted(row["as_of"] for row in offers or instance_types)
     manifest = {
@@ -216,11 +298,10 @@ def write_snapshot(
         "sha256": hashlib.sha256("".join(hashes[name] for name in sorted(hashes)).encode()).hexdigest(),
         "files": hashes,
         "sources": sorted({row["source"] for row in offers}),
+        **(more or {}),
     }
     files[MANIFEST] = (json.dumps(manifest, indent=1, ensure_ascii=False) + "\n").encode()
-    _replace_directory(root, provider, files)
-    fields = {name: manifest[name] for name in ProviderManifest.__annotations__ if name != "sources"}
-    return ProviderManifest(**fields, sources=tuple(manifest["sources"]))  # type: ignore[arg-type]
+    return provider_manifest(manifest), files
 
 
 def _replace_directory(root: Path, name: str, files: Mapping[str, bytes]) -> None:
