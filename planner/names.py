@@ -104,6 +104,7 @@ def check_names(loaded: LoadedWorkload, offer_set: OfferSet, tariffs: Tariffs) -
             [quota.quota],
             known_quotas(offer_set, tariffs, quota.provider),
             "quota",
+            listed=False,
         )
     _check_location(workload.data.location, places, faults)
     if faults:

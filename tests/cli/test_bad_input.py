@@ -93,7 +93,6 @@ def test_an_unknown_name_is_never_an_empty_result(
     refused(optimize(BASE + f"constraints: {{{limits}}}\n"), 2, "w.yaml:5:", meant)
 
 
-@pytest.mark.xfail(strict=True, reason="a quota that matches nothing is ignored silently")
 @pytest.mark.parametrize(
     "quota", ["{provider: awsx, quota: p4d, limit: 5}", "{provider: aws, quota: L-XXX, limit: 5}"]
 )

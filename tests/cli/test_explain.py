@@ -24,7 +24,6 @@ def test_it_tells_the_plan_the_next_best_and_the_filters(run_cli: Run) -> None:
     assert "zzz: not in the catalog" in lines
 
 
-@pytest.mark.xfail(strict=True, reason="the limit to relax is not named")
 def test_it_names_the_limit_to_relax(run_cli: Run, tmp_path: Path) -> None:
     done = run_cli("explain", write(tmp_path, constraints={"budget_usd": 0.01}), *DAY)
     assert done.code == 3
@@ -33,7 +32,6 @@ def test_it_names_the_limit_to_relax(run_cli: Run, tmp_path: Path) -> None:
     assert "budget" in relax
 
 
-@pytest.mark.xfail(strict=True, reason="only the first line of a fleet is told, with the cost of all")
 def test_it_tells_all_parts_of_a_fleet(run_cli: Run) -> None:
     done = run_cli("explain", example("hpo-fleet"), *DAY)
     assert done.code == 0

@@ -190,7 +190,6 @@ def test_the_fastest_plan_is_faster_and_dearer(ask: Run) -> None:
     assert Decimal(fast["total_usd"]) <= 6_000  # the file's budget still holds
 
 
-@pytest.mark.xfail(strict=True, reason="a fleet ignores the objective but calls its plan the fastest")
 def test_a_fleet_does_not_call_the_cheapest_plan_the_fastest(ask: Run) -> None:
     cheap = json.loads(ask(example("hpo-fleet"), "-o", "json").stdout)
     done = ask(example("hpo-fleet"), "-o", "json", "--objective", "time")
@@ -238,7 +237,6 @@ def test_the_milp_agrees_on_real_prices(ask: Run, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["bert-large", "hpo-fleet"])
-@pytest.mark.xfail(strict=True, reason="an unknown backend is called an internal error")
 def test_an_unknown_backend_is_a_usage_error(run_cli: Run, name: str) -> None:
     done = run_cli("optimize", example(name), "--solver", "milp", "--backend", "guroby", *DAY)
     assert done.code == 2

@@ -192,7 +192,8 @@ def test_overlays_change_the_price_that_is_paid(change: str, price: str) -> None
     assert plan.lines[0].price_per_hour == Decimal(price)
     assert one(plan).unit_price == Decimal(price)
     assert "overlay" in plan.lines[0].flags
-    assert any("overlay" in warning and "agreement" in warning for warning in plan.warnings)
+    assert any(item.key == "prices.overlays" and "agreement" in item.value for item in plan.assumptions)
+    assert not any("overlay" in warning for warning in plan.warnings)
 
 
 def test_an_overlay_that_matches_nothing_is_told(tmp_path: Path) -> None:
