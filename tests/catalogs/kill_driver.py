@@ -1,0 +1,178 @@
+"""Kill writers of the history at random points while readers loop; run as a process of its own.
+
+`python -m tests.catalogs.kill_driver HOME KILLS SEED` prints JSON: kills, reads, versions seen, faults.
+Every version writes the same number into each of its rows, so a mix of two versions shows.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import random
+import signal
+import sys
+import time
+from datetime import date
+from pathlib import Path
+
+from catalogs import snapshot_files
+from catalogs.history import save_snapshot
+from catalogs.retention import prune
+from catalogs.snapshots import source_rows, stored_source
+from tests.catalogs.history_rows import machine, offer
+
+PROVIDER = "acme"
+REGIONS = [f"region-{number}" for number in range(40)]
+
+
+def save(home: Path, version: int) -> None:
+    price = str(version)
+    types = [machine(note=price)]
+    save_snapshot(PROVIDER, types, [offer(price, name) for name in REGIONS], home=home, lock_timeout_s=5)
+
+
+def read(home: Path) -> int:
+    """Version of the snapshot in use; -1 before the first.
+
+    Raises:
+        AssertionError: when it is a mix of versions or not whole.
+    """
+    source = stored_source(home / PROVIDER)
+    if source is None:
+        return -1
+    types, offers = source_rows(source)
+    versions = {row["note"] for row in types} | {row["price_per_hour"] for row in offers}
+    assert len(versions) == 1, versions
+    assert len(offers) == len(REGIONS), len(offers)
+    return int(versions.pop())
+
+
+def fork(work: object, *args: object) -> int:
+    child = os.fork()
+    if child:
+        return child
+    try:
+        work(*args)  # type: ignore[operator]
+    finally:
+        os._exit(0)
+
+
+def write_forever(home: Path) -> None:
+    version = read(home)
+    while True:
+        version += 1
+        save(home, version)
+        if version % 7 == 0:
+            prune(older_than_days=0, today=date(2030, 1, 1), home=home)
+
+
+def write_and_die(home: Path, step: int) -> None:
+    """Save once and die just before the `step`-th change of the file system."""
+    left = [step]
+
+    def counted(name: str, module: object) -> None:
+        real = getattr(module, name)
+
+        def call(*args: object, **named: object) -> object:
+            left[0] -= 1
+            if not left[0]:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return real(*args, **named)
+
+        setattr(module, name, call)
+
+    for name, module in (
+        ("mkdir", Path),
+        ("rename", Path),
+        ("replace", Path),
+        ("fsync", os),
+        ("_write_synced", snapshot_files),
+    ):
+        counted(name, module)
+    save(home, read(home) + 1)
+    raise SystemExit(3)  # fewer changes than `step`
+
+
+def read_forever(home: Path, report: int) -> None:
+    """Read until told to stop; versions must never go back."""
+    stop: list[int] = []
+    signal.signal(signal.SIGTERM, lambda *_: stop.append(1))
+    reads, newest, seen, faults = 0, -1, set(), []
+    while not stop:
+        try:
+            version = read(home)
+        except Exception as error:  # noqa: BLE001 - every failure of a reader is a finding
+            faults.append(f"{type(error).__name__}: {error}")
+            continue
+        if version < newest:
+            faults.append(f"went back from {newest} to {version}")
+        newest = max(newest, version)
+        seen.add(version)
+        reads += 1
+    os.write(report, json.dumps({"reads": reads, "versions": len(seen), "faults": faults[:5]}).encode())
+    os.close(report)
+
+
+def kill_by_steps(home: Path) -> int:
+    """Kill a writer before each change of the file system in turn; return how many there are."""
+    step = 0
+    while True:
+        step += 1
+        child = fork(write_and_die, home, step)
+        _, status = os.waitpid(child, 0)
+        if not os.WIFSIGNALED(status):
+            return step - 1
+
+
+def kill_at_random(home: Path, kills: int, seed: int) -> tuple[int, float]:
+    """Kill `kills` writers at random moments; return versions written and the longest wait for the lock."""
+    draw = random.Random(seed)
+    first, longest = read(home), 0.0
+    for number in range(kills):
+        child = fork(write_forever, home)
+        time.sleep(draw.uniform(0.0, 0.04))
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        if number % 20 == 0:
+            start = time.monotonic()
+            save(home, read(home) + 1)
+            longest = max(longest, time.monotonic() - start)
+    return read(home) - first, longest
+
+
+def main(home: Path, kills: int, seed: int) -> None:
+    save(home, 0)
+    incoming, outgoing = os.pipe()
+    reader = fork(read_forever, home, outgoing)
+    os.close(outgoing)
+    try:
+        steps = kill_by_steps(home)
+        written, longest = kill_at_random(home, kills, seed)
+        final = read(home) + 1
+        save(home, final)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(reader, signal.SIGTERM)
+    with os.fdopen(incoming, "rb") as pipe:
+        found = json.loads(pipe.read())
+    os.waitpid(reader, 0)
+    left = [path.name for path in (home / PROVIDER).iterdir() if path.name.startswith(".")]
+    last = read(home) == final
+    print(
+        json.dumps(
+            {
+                **found,
+                "kills": kills,
+                "steps": steps,
+                "written": written,
+                "lock_s": longest,
+                "left": left,
+                "last": last,
+            }
+        )
+    )
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))

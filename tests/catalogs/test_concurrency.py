@@ -1,0 +1,119 @@
+"""Two refreshes at once, and a refresh while somebody reads."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from filelock import FileLock
+
+from catalogs.errors import CatalogError
+from catalogs.history import list_snapshots, open_snapshot, save_snapshot
+from catalogs.retention import prune
+from catalogs.snapshots import source_rows, stored_source
+from catalogs.store import load_catalog
+from tests.catalogs.history_rows import machine, offer, refresh
+from tests.conftest import ROOT
+
+_WRITER = """
+import sys
+from pathlib import Path
+from catalogs.history import save_snapshot
+from tests.catalogs.history_rows import refresh
+home, first, count = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
+for number in range(first, first + count):
+    save_snapshot("acme", *refresh("2026-11-01", {"north": str(number), "south": str(number)}), home=home)
+"""
+
+
+def start_writer(home: Path, first: int, count: int) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-c", _WRITER, str(home), str(first), str(count)]
+    return subprocess.Popen(
+        command, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, stderr=subprocess.PIPE
+    )
+
+
+def test_two_refreshes_at_once_and_a_reader(tmp_path: Path) -> None:
+    save_snapshot("acme", *refresh("2026-11-01", {"north": "999", "south": "999"}), home=tmp_path)
+    writers = [start_writer(tmp_path, first, 25) for first in (1000, 2000)]
+    reads, seen = 0, set()
+    while any(writer.poll() is None for writer in writers):
+        source = stored_source(tmp_path / "acme")
+        assert source is not None
+        prices = {row["price_per_hour"] for row in source_rows(source)[1]}
+        assert len(prices) == 1
+        seen |= prices
+        reads += 1
+    errors = [writer.communicate()[1] for writer in writers]
+    assert [writer.returncode for writer in writers] == [0, 0], errors
+    found = list_snapshots("acme", home=tmp_path)
+    assert sorted(one.sequence for one in found) == list(range(1, 52))
+    assert [one.sequence for one in found if one.is_current] == [51]
+    assert reads > len(seen) > 1
+    last = open_snapshot("acme@latest", home=tmp_path, cache=False).offers["price_per_hour"]
+    assert set(last) < {"1024", "2024"}
+
+
+def test_two_refreshes_of_the_same_content_add_it_once(tmp_path: Path) -> None:
+    rows = refresh("2026-11-01", {"north": "5"})
+    with ThreadPoolExecutor(8) as pool:
+        results = list(pool.map(lambda _: save_snapshot("acme", *rows, home=tmp_path), range(16)))
+    assert sorted(one.status for one in results).count("added") == 1
+    assert len(list_snapshots("acme", home=tmp_path)) == 1
+
+
+def test_providers_do_not_wait_for_each_other(tmp_path: Path) -> None:
+    with FileLock(tmp_path / ".acme.lock"):
+        saved = save_snapshot("other", [machine(provider="other")], [offer(provider="other")], home=tmp_path)
+        assert saved.status == "added"
+
+
+def test_a_lock_that_is_held_is_a_clear_error_and_readers_do_not_wait(tmp_path: Path) -> None:
+    save_snapshot("acme", *refresh("2026-11-01", {"north": "5"}), home=tmp_path)
+    with FileLock(tmp_path / ".acme.lock"):
+        with pytest.raises(
+            CatalogError, match=r"another planner has been writing the acme catalog .* for 0.1 s"
+        ):
+            save_snapshot("acme", *refresh("2026-11-02", {"north": "6"}), home=tmp_path, lock_timeout_s=0.1)
+        assert len(open_snapshot("acme@latest", home=tmp_path, cache=False).manifests) == 1
+    assert save_snapshot("acme", *refresh("2026-11-02", {"north": "6"}), home=tmp_path).status == "added"
+
+
+def test_a_lock_file_left_behind_holds_nobody(tmp_path: Path) -> None:
+    (tmp_path / ".acme.lock").write_text("4711")
+    saved = save_snapshot("acme", *refresh("2026-11-01", {"north": "5"}), home=tmp_path, lock_timeout_s=1)
+    assert saved.status == "added"
+
+
+def test_reading_while_old_snapshots_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PLANNER_DATA_DIR", str(tmp_path))
+    home = tmp_path / "catalog"
+    save_snapshot("acme", *refresh("2026-01-01", {"north": "1"}))
+    done = threading.Event()
+    faults: list[Exception] = []
+
+    def write() -> None:
+        try:
+            for number in range(2, 40):
+                save_snapshot("acme", *refresh("2026-01-01", {"north": str(number)}))
+                prune(older_than_days=0, home=home)
+        except Exception as error:  # noqa: BLE001 - shown by the test
+            faults.append(error)
+        finally:
+            done.set()
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    newest = 0
+    while not done.is_set():
+        offers = load_catalog().offers
+        (price,) = offers.take(offers.equals("provider", "acme"))["price_per_hour"]
+        assert int(price) >= newest
+        newest = int(price)
+    writer.join()
+    assert not faults

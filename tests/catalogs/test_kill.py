@@ -1,0 +1,36 @@
+"""Writers killed anywhere leave the old or the new snapshot, whole, and no lock."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import CliResult
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="kills forked writers")
+
+
+def test_writers_killed_anywhere_never_show_a_mix(
+    tmp_path: Path, run_process: Callable[..., CliResult]
+) -> None:
+    done = run_process(
+        *("-m", "tests.catalogs.kill_driver", tmp_path, "220", "20261120"),
+        python=True,
+        env={"OPENBLAS_NUM_THREADS": "1"},
+        timeout_s=100,
+    )
+    assert done.code == 0, done.stderr
+    assert not done.stderr  # no reader had to fall back
+    found = json.loads(done.stdout)
+    assert found["faults"] == []
+    assert found["kills"] == 220
+    assert found["steps"] >= 10  # and once before each change of the file system
+    assert found["written"] > 50
+    assert found["reads"] > found["versions"] > 20
+    assert found["lock_s"] < 5
+    assert found["left"] == []
+    assert found["last"]
