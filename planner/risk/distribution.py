@@ -16,7 +16,7 @@ later deadline is never less likely to be met.
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import fields
 from functools import lru_cache
 
 import numpy as np
@@ -30,6 +30,7 @@ from planner.risk.moments import FloatArray, Job, compute_moments
 MEAN_POINTS = 2
 SPREAD_POINTS = 3
 _WORK_POINTS = 7
+_MAX_STACKED = 20_000
 
 
 @lru_cache(maxsize=1)
@@ -228,10 +229,21 @@ def meet_probability(
     if not work_log_sd.any():
         return np.where(endless, 1.0, describe_elapsed(job, rate, wait, frailty_sd).cdf(deadline))
     moved, still = np.zeros_like(deadline), np.zeros_like(deadline)
-    for node, weight in _hermite(_WORK_POINTS):
-        elapsed = describe_elapsed(_scaled(job, np.exp(work_log_sd * node)), rate, wait, frailty_sd)
-        moved += weight * elapsed.moved_cdf(deadline)
-        still += weight * np.where(elapsed.calm, 1.0, elapsed.still)
+    points = _hermite(_WORK_POINTS)
+    # All points in one call while that is small: a call costs a millisecond however few the rows.
+    at_once = len(points) if len(points) * len(deadline) <= _MAX_STACKED else 1
+    for first in range(0, len(points), at_once):
+        part = points[first : first + at_once]
+        factor = np.concatenate([np.exp(work_log_sd * node) for node, _ in part])
+        elapsed = describe_elapsed(
+            _scaled(job, factor), np.tile(rate, len(part)), np.tile(wait, len(part)), frailty_sd
+        )
+        shape = (len(part), len(deadline))
+        later = elapsed.moved_cdf(np.tile(deadline, len(part))).reshape(shape)
+        calm = np.where(elapsed.calm, 1.0, elapsed.still).reshape(shape)
+        for (_, weight), one, other in zip(part, later, calm, strict=True):
+            moved += weight * one
+            still += weight * other
     # The atom moves with the work: P(floor e^(sd z) <= deadline) in closed form.
     floor = job.floor_hours
     room = np.log(np.maximum(deadline, 1e-300) / np.maximum(floor, 1e-300))
@@ -243,7 +255,10 @@ def meet_probability(
 
 
 def _scaled(job: Job, factor: FloatArray) -> Job:
+    """Repeat the jobs, shape `(n,)`, as often as `factor`, shape `(k n,)`, holds them, with the work scaled by it."""
+    repeats = len(factor) // len(job.work)
+    tiled = {field.name: np.tile(getattr(job, field.name), repeats) for field in fields(job)}
     # Segments scale as a real number here: whole segments stay whole in the mean.
-    return replace(
-        job, work=job.work * factor, segments=job.segments * factor, remainder=job.remainder * factor
-    )
+    for name in ("work", "segments", "remainder"):
+        tiled[name] = tiled[name] * factor
+    return Job(**tiled)
