@@ -1,0 +1,286 @@
+"""Calls to AWS: clients with the SDK's own retries, paging, and its errors turned into ours.
+
+Credentials are the SDK's own chain (environment, shared files, profile, SSO, role). No message carries the
+SDK's text of a refused request: that may name keys and account ids.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from catalogs.providers.aws_rows import PROVIDER, changed
+from catalogs.providers.base import (
+    ApiCall,
+    CredentialsMissing,
+    FetchOptions,
+    PermissionDenied,
+    ProviderError,
+    RateLimited,
+    SchemaChanged,
+    Unreachable,
+)
+
+HOME_REGION = "us-east-1"  # where the global interfaces (regions, prices, savings plans) are asked
+LOGIN_HINT = "run `aws configure` or `aws sso login`, or name a profile in AWS_PROFILE"
+MAX_PAGES = 5000
+ClientFactory = Callable[[str, str], Any]
+
+# What is called, and what a policy must allow for it.
+API_CALLS: tuple[ApiCall, ...] = (
+    ApiCall("ec2:DescribeRegions", "ec2:DescribeRegions", "which regions the account may use"),
+    ApiCall(
+        "ec2:DescribeAvailabilityZones",
+        "ec2:DescribeAvailabilityZones",
+        "zone ids of spot and capacity blocks",
+    ),
+    ApiCall("ec2:DescribeInstanceTypes", "ec2:DescribeInstanceTypes", "what each machine is"),
+    ApiCall(
+        "ec2:DescribeInstanceTypeOfferings", "ec2:DescribeInstanceTypeOfferings", "where each type is offered"
+    ),
+    ApiCall("ec2:DescribeSpotPriceHistory", "ec2:DescribeSpotPriceHistory", "spot prices"),
+    ApiCall("ec2:DescribeCapacityBlockOfferings", "ec2:DescribeCapacityBlockOfferings", "capacity blocks"),
+    ApiCall("pricing:GetProducts", "pricing:GetProducts", "on-demand and reserved prices"),
+    ApiCall(
+        "savingsplans:DescribeSavingsPlansOfferingRates",
+        "savingsplans:DescribeSavingsPlansOfferingRates",
+        "Savings Plans",
+    ),
+    ApiCall("service-quotas:ListServiceQuotas", "servicequotas:ListServiceQuotas", "quotas (`--quota live`)"),
+    ApiCall("bulk price list", "", "on-demand and reserved prices without an account"),
+    ApiCall("spot advisor data file", "", "interruption bands"),
+)
+_PERMISSIONS = {call.call: call.permission for call in API_CALLS}
+_CREDENTIAL_CODES = frozenset(
+    {
+        "AuthFailure",
+        "ExpiredToken",
+        "ExpiredTokenException",
+        "IncompleteSignature",
+        "InvalidAccessKeyId",
+        "InvalidClientTokenId",
+        "InvalidSignatureException",
+        "MissingAuthenticationToken",
+        "MissingAuthenticationTokenException",
+        "RequestExpired",
+        "SignatureDoesNotMatch",
+        "UnrecognizedClientException",
+    }
+)
+_DENIED_CODES = frozenset(
+    {
+        "AccessDenied",
+        "AccessDeniedException",
+        "NotAuthorized",
+        "UnauthorizedOperation",
+        "UnauthorizedException",
+    }
+)
+_THROTTLE_CODES = frozenset(
+    {
+        "BandwidthLimitExceeded",
+        "LimitExceededException",
+        "PriorRequestNotComplete",
+        "RequestLimitExceeded",
+        "RequestThrottled",
+        "RequestThrottledException",
+        "SlowDown",
+        "Throttling",
+        "ThrottlingException",
+        "ThrottledException",
+        "TooManyRequestsException",
+    }
+)
+# The region does not sell this at all: nothing is wrong, and nothing is there.
+_NOT_SOLD_CODES = frozenset({"UnsupportedOperation", "Unsupported"})
+
+
+class NotSoldHere(ProviderError):  # noqa: N818 - a kind of answer more than an error
+    """The interface is not there in this region."""
+
+    kind = "not_sold"
+
+
+class AwsClients:
+    """SDK clients by service and region, made once; safe to use from several threads."""
+
+    def __init__(self, options: FetchOptions, factory: ClientFactory | None = None) -> None:
+        """Take settings only.
+
+        Args:
+            options: retries, time-outs, endpoints.
+            factory: (service, region) to client, for tests; None: the SDK's default session.
+        """
+        self.options = options
+        self._factory = factory
+        self._session: Any = None
+        self._made: dict[tuple[str, str], Any] = {}
+        self._lock = threading.Lock()  # sessions are not thread-safe, clients are
+
+    def get(self, service: str, region: str) -> Any:
+        """Client of a service in a region."""
+        with self._lock:
+            key = (service, region)
+            if key not in self._made:
+                with mapped(f"{service}:client", region):
+                    self._made[key] = (self._factory or self._create)(service, region)
+            return self._made[key]
+
+    def _create(self, service: str, region: str) -> Any:
+        import boto3  # type: ignore[import-untyped]
+        from botocore.config import Config  # type: ignore[import-untyped]
+
+        if self._session is None:
+            self._session = boto3.Session()
+        config = Config(
+            retries={"mode": "standard", "total_max_attempts": self.options.retries + 1},
+            connect_timeout=min(10.0, self.options.timeout_s),
+            read_timeout=self.options.timeout_s,
+            max_pool_connections=max(10, self.options.max_workers),
+        )
+        endpoint = self.options.endpoint(f"aws_{service.replace('-', '_')}") or None
+        return self._session.client(service, region_name=region, config=config, endpoint_url=endpoint)
+
+    def has_credentials(self) -> bool:
+        """Whether the SDK's chain finds credentials; asks no server but the machine's own metadata."""
+        if self._factory is not None:
+            return True
+        with self._lock, mapped("credentials", ""):
+            import boto3
+
+            if self._session is None:
+                self._session = boto3.Session()
+            return self._session.get_credentials() is not None
+
+    def pages(self, service: str, method: str, region: str, **arguments: Any) -> Iterator[Mapping[str, Any]]:
+        """Every page of a call, with progress told.
+
+        Args:
+            service: SDK name of the service.
+            method: the client's method, snake case.
+            region: region of the endpoint.
+            **arguments: the call's own arguments.
+
+        Raises:
+            ProviderError: by what went wrong.
+        """
+        client = self.get(service, region)
+        api = f"{service}:{client.meta.method_to_api_mapping[method]}"
+        inward, outward = _token_names(client, method)
+        token, seen = "", set()
+        for _ in range(MAX_PAGES):
+            with mapped(api, region):
+                page = getattr(client, method)(**arguments, **({inward: token} if token else {}))
+            yield page
+            token = page.get(outward) or ""
+            if not token:
+                return
+            if token in seen:
+                raise changed(api, f"{outward} (the same page again)", region)
+            seen.add(token)
+        raise changed(api, f"{outward} (more than {MAX_PAGES} pages)", region)
+
+
+def _token_names(client: Any, method: str) -> tuple[str, str]:
+    """Names of the paging token in the request and in the answer; AWS spells them both ways."""
+    operation = client.meta.service_model.operation_model(client.meta.method_to_api_mapping[method])
+    known = operation.input_shape.members
+    name = next((name for name in ("NextToken", "nextToken") if name in known), "NextToken")
+    return name, name
+
+
+@contextlib.contextmanager
+def mapped(api: str, region: str) -> Iterator[None]:
+    """Turn the SDK's errors into ours.
+
+    Raises:
+        ProviderError: the kind that fits; its text is ours, not the SDK's.
+    """
+    try:
+        yield
+    except ProviderError:
+        raise
+    except Exception as error:
+        fault = _fault(error, api, region)
+        if fault is None:
+            raise
+        raise fault from None
+
+
+def _fault(error: Exception, api: str, region: str) -> ProviderError | None:
+    from botocore import exceptions as sdk  # type: ignore[import-untyped]
+    from urllib3.exceptions import HTTPError
+
+    place = {"provider": PROVIDER, "region": region, "api": api}
+    if isinstance(error, sdk.ClientError):
+        return _refused(error, place)
+    missing: tuple[type[Exception], ...] = (
+        sdk.NoCredentialsError,
+        sdk.PartialCredentialsError,
+        sdk.CredentialRetrievalError,
+        sdk.ProfileNotFound,
+        sdk.TokenRetrievalError,
+        sdk.SSOError,
+        sdk.NoAuthTokenError,
+    )
+    if isinstance(error, missing):
+        return CredentialsMissing(
+            f"no usable AWS credentials ({type(error).__name__}); {LOGIN_HINT}", **place
+        )
+    if isinstance(error, sdk.ParamValidationError | sdk.UnknownServiceError):
+        return SchemaChanged(
+            "the SDK refuses the request; update the planner or boto3", where="request", **place
+        )
+    if _is_parser_error(error):
+        return SchemaChanged("the answer cannot be read", where="body", **place)
+    if isinstance(error, sdk.HTTPClientError | HTTPError | sdk.IncompleteReadError | sdk.BotoCoreError):
+        return Unreachable(f"{_reason(error)}; check the network and try again", **place)
+    return None
+
+
+def _is_parser_error(error: Exception) -> bool:
+    from botocore.parsers import ResponseParserError  # type: ignore[import-untyped]
+
+    return isinstance(error, ResponseParserError)
+
+
+def _reason(error: Exception) -> str:
+    from botocore import exceptions as sdk
+
+    words: tuple[tuple[type[Exception], str], ...] = (
+        (sdk.ConnectTimeoutError, "no connection in time"),
+        (sdk.ReadTimeoutError, "no answer in time"),
+        (sdk.SSLError, "TLS failed"),
+        (sdk.ProxyConnectionError, "the proxy failed"),
+        (sdk.EndpointConnectionError, "the endpoint cannot be reached"),
+        (sdk.ConnectionClosedError, "the connection was closed"),
+    )
+    return next((text for kind, text in words if isinstance(error, kind)), type(error).__name__)
+
+
+def _refused(error: Any, place: Mapping[str, str]) -> ProviderError:
+    """The error of a request that AWS answered with a refusal, by its code and status."""
+    answer = error.response
+    code = str(answer.get("Error", {}).get("Code", ""))
+    status = int(answer.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
+    tries = int(answer.get("ResponseMetadata", {}).get("RetryAttempts", 0)) + 1
+    if code in _CREDENTIAL_CODES:
+        return CredentialsMissing(
+            f"AWS refuses the credentials ({code}): expired or wrong; {LOGIN_HINT}", **place
+        )
+    if code in _DENIED_CODES or status == 403:
+        permission = _PERMISSIONS.get(place["api"], "") or place["api"]
+        return PermissionDenied(
+            "AWS denies the call; allow it in an IAM policy", permission=permission, **place
+        )
+    if code in _THROTTLE_CODES or status == 429:
+        return RateLimited(f"still throttled after {tries} tries ({code}); try again later", **place)
+    if code == "OptInRequired":
+        return ProviderError("the account has not opted in to this region", **place)
+    if code in _NOT_SOLD_CODES:
+        return NotSoldHere(f"not available here ({code})", **place)
+    if status >= 500:
+        return Unreachable(f"AWS answers HTTP {status} after {tries} tries; try again later", **place)
+    return SchemaChanged(f"AWS refuses the request ({code}); update the planner", where="request", **place)

@@ -1,0 +1,194 @@
+"""Spot: price history per zone with its weekly mean and variance, and the Spot Advisor's data file."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+from catalogs.model import PurchaseOption
+from catalogs.normalize import decimal_text
+from catalogs.providers.aws_rows import Price, Row, amount, changed, field, listed
+
+API = "ec2:DescribeSpotPriceHistory"
+ADVISOR_API = "spot advisor data file"
+ADVISOR_URL = "https://spot-bid-advisor.s3.amazonaws.com/spot-advisor-data.json"
+SOURCE = API
+PRODUCT = "Linux/UNIX"
+WINDOW = timedelta(days=7)
+_BANDS = ("<5%", "5-10%", "10-15%", "15-20%", ">20%")
+_PLACES = Decimal("1e-6")
+
+
+@dataclass(frozen=True)
+class Quote:
+    """One spot price: it holds from `at` until the next quote of its type and zone."""
+
+    instance_type: str
+    zone: str
+    price: Decimal
+    at: datetime
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What the Spot Advisor says of a type in a region.
+
+    Attributes:
+        band: share of machines reclaimed in the past month.
+        savings_ratio: mean saving against on-demand in the past month, 0..1.
+    """
+
+    band: str
+    savings_ratio: Decimal
+
+
+def parse_spot_history(payload: Mapping[str, Any], zones: Mapping[str, str], region: str) -> list[Quote]:
+    """Quotes of a DescribeSpotPriceHistory answer.
+
+    Args:
+        payload: the answer.
+        zones: zone name to zone id, for answers without the id.
+        region: region asked.
+
+    Raises:
+        SchemaChanged: naming the required field that is missing, or a zone without an id.
+    """
+    quotes = []
+    for item in listed(payload, "SpotPriceHistory", API, region):
+        if field(item, "ProductDescription", API, region) != PRODUCT:
+            continue
+        zone = item.get("AvailabilityZoneId") or zones.get(field(item, "AvailabilityZone", API, region))
+        if not zone:
+            raise changed(API, f"AvailabilityZoneId (zone {item['AvailabilityZone']} has no id)", region)
+        price = amount(field(item, "SpotPrice", API, region), "SpotPrice", API, region)
+        at = field(item, "Timestamp", API, region)
+        quotes.append(Quote(field(item, "InstanceType", API, region), zone, price, at))
+    return quotes
+
+
+def spot_rows(
+    quotes: Iterable[Quote],
+    region: str,
+    now: datetime,
+    advice: Mapping[tuple[str, str], Advice],
+    on_demand: Mapping[tuple[str, str], Decimal],
+) -> list[Row]:
+    """Offers of a region: per type and zone the last quote, with the week's mean and variance in the source.
+
+    Args:
+        quotes: quotes of the past week, and the one before it.
+        region: region id.
+        now: end of the week.
+        advice: by (region, instance type).
+        on_demand: price per hour by (region, instance type), to flag spot without a discount.
+    """
+    series: dict[tuple[str, str], set[Quote]] = {}
+    for quote in quotes:
+        series.setdefault((quote.instance_type, quote.zone), set()).add(quote)
+    rows = []
+    for (name, zone), found in sorted(series.items()):
+        ordered = sorted(found, key=lambda quote: (quote.at, quote.price))
+        last = ordered[-1]
+        if last.price <= 0:
+            continue
+        mean, variance = weekly(ordered, now)
+        text = f"7-day mean {decimal_text(mean, _PLACES)} variance {decimal_text(variance, _PLACES)}"
+        known = advice.get((region, name))
+        base = on_demand.get((region, name))
+        price = Price(
+            region=region,
+            instance_type=name,
+            zone=zone,
+            option=PurchaseOption.SPOT,
+            variant="",
+            per_hour=last.price,
+            basis="observed",
+            band=known.band if known else "",
+            flags="spot_equals_on_demand" if base is not None and last.price >= base else "",
+            source=f"{SOURCE}; {text}",
+            as_of=now.date().isoformat(),
+        )
+        rows.append(price.row())
+    return rows
+
+
+def weekly(ordered: Sequence[Quote], now: datetime) -> tuple[Decimal, Decimal]:
+    """Time-weighted mean (per hour) and variance of a price that holds from each quote to the next.
+
+    Args:
+        ordered: quotes of one type and zone by time; the first may be older than the week.
+        now: end of the week.
+    """
+    start = now - WINDOW
+    ends = [*(quote.at for quote in ordered[1:]), now]
+    spans = [
+        (quote.price, Decimal(max((end - max(quote.at, start)).total_seconds(), 0.0)))
+        for quote, end in zip(ordered, ends, strict=True)
+    ]
+    total = sum((weight for _, weight in spans), Decimal(0))
+    if total <= 0:
+        return ordered[-1].price, Decimal(0)
+    mean = sum((price * weight for price, weight in spans), Decimal(0)) / total
+    variance = sum(((price - mean) ** 2 * weight for price, weight in spans), Decimal(0)) / total
+    return mean, variance
+
+
+def parse_advisor(payload: Any, regions: Collection[str]) -> dict[tuple[str, str], Advice]:
+    """Bands and savings of the Spot Advisor's data file, by (region, instance type), for Linux.
+
+    The file states the band as an index into `ranges`; a range no band of the catalog fits is an error.
+
+    Raises:
+        SchemaChanged: naming the field that is missing or not as known.
+    """
+    known = field(payload, "spot_advisor", ADVISOR_API)
+    bands = _bands(payload)
+    found = {}
+    for region in regions:
+        for name, entry in (known.get(region, {}).get("Linux") or {}).items():
+            where = f"spot_advisor.{region}.Linux"
+            index, percent = field(entry, "r", f"{ADVISOR_API} {where}"), field(entry, "s", ADVISOR_API)
+            if index not in bands:
+                raise changed(ADVISOR_API, f"{where}.{name}.r", region)
+            savings = amount(percent, f"{where}.{name}.s", ADVISOR_API, region) / 100
+            found[region, name] = Advice(bands[index], savings)
+    return found
+
+
+def _bands(payload: Mapping[str, Any]) -> dict[int, str]:
+    ranges = listed(payload, "ranges", ADVISOR_API)
+    found = {field(item, "index", ADVISOR_API): field(item, "label", ADVISOR_API) for item in ranges}
+    if any(label not in _BANDS for label in found.values()):
+        raise changed(ADVISOR_API, "ranges.label")
+    return found
+
+
+def derived_spot_rows(on_demand: Iterable[Row], advice: Mapping[tuple[str, str], Advice]) -> list[Row]:
+    """Spot offers where no account can be asked: on-demand times one less the advised savings, so `derived`.
+
+    Args:
+        on_demand: rows of on-demand offers.
+        advice: by (region, instance type).
+    """
+    rows = []
+    for row in on_demand:
+        known = advice.get((row["region"], row["instance_type"]))
+        if known is None or not 0 < known.savings_ratio < 1:
+            continue
+        price = Price(
+            region=row["region"],
+            instance_type=row["instance_type"],
+            option=PurchaseOption.SPOT,
+            variant="",
+            per_hour=Decimal(row["price_per_hour"]) * (1 - known.savings_ratio),
+            currency=row["currency"],
+            basis="derived",
+            band=known.band,
+            source=f"on-demand x (1 - {known.savings_ratio} of the {ADVISOR_API}); on-demand: {row['source']}",
+            as_of=row["as_of"],
+        )
+        rows.append(price.row())
+    return rows
