@@ -43,6 +43,8 @@ class ProviderError(CatalogError):
         region: the region concerned, "" for all.
         api: the interface called, such as `ec2:DescribeInstanceTypes`.
         message: what went wrong, without secrets.
+        purchase_options: options lost by it, where it is one interface that failed and not a region; their last
+            good rows are kept.
     """
 
     kind = "failed"
@@ -52,8 +54,12 @@ class ProviderError(CatalogError):
         self.region = region
         self.api = api
         self.message = message
-        place = " ".join(part for part in (provider, region, api) if part)
-        super().__init__(f"{place}: {message}" if place else message)
+        self.purchase_options: frozenset[str] = frozenset()
+        super().__init__(message)
+
+    def __str__(self) -> str:
+        place = " ".join(part for part in (self.provider, self.region, self.api) if part)
+        return f"{place}: {self.message}" if place else self.message
 
 
 class CredentialsMissing(ProviderError):  # noqa: N818 - the contract's word
@@ -199,8 +205,14 @@ class FetchLog:
         if self.on_progress is not None:
             self.on_progress(region, api, rows)
 
-    def failed(self, error: ProviderError) -> None:
-        """Record the failure of one region or interface; the fetch goes on."""
+    def failed(self, error: ProviderError, purchase_options: Iterable[str] = ()) -> None:
+        """Record the failure of one region or interface; the fetch goes on.
+
+        Args:
+            error: what happened; its `region` is "" when all regions are concerned.
+            purchase_options: the options lost, where not all of the region's.
+        """
+        error.purchase_options = frozenset(purchase_options)
         with self._lock:
             self.failures.append(error)
 

@@ -8,10 +8,10 @@ replace one unseen.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from catalogs.errors import CatalogError
+from catalogs.errors import CatalogError, CatalogInputError
 from catalogs.providers.base import FetchOptions, Provider
 
 if TYPE_CHECKING:
@@ -51,21 +51,37 @@ def provider_names() -> tuple[str, ...]:
     return (*BUILT_IN, *third_party())
 
 
+def check_names(names: Sequence[str]) -> None:
+    """Refuse unknown provider ids.
+
+    Raises:
+        CatalogInputError: naming them, with a suggestion.
+    """
+    import difflib
+
+    known = provider_names()
+    for name in names:
+        if name not in known:
+            close = difflib.get_close_matches(name, known, n=1)
+            hint = f"did you mean {close[0]}? " if close else ""
+            raise CatalogInputError(
+                f"unknown provider {name!r}; {hint}there are: {', '.join(known)} (a package may add one by the "
+                f"entry-point group {ENTRY_POINT_GROUP})"
+            )
+
+
 def create_provider(name: str, options: FetchOptions) -> Provider:
     """Make a provider; its SDK is not imported before the first fetch.
 
     Raises:
-        CatalogError: when the name is not registered, or its package is broken.
+        CatalogInputError: when the name is not registered.
+        CatalogError: when its package is broken.
     """
     if name in BUILT_IN:
         create: Any = importlib.import_module(BUILT_IN[name]).create
     else:
+        check_names([name])
         points = third_party()
-        if name not in points:
-            raise CatalogError(
-                f"unknown provider {name!r}; there are: {', '.join((*BUILT_IN, *points))}"
-                f" (a package may add one by the entry-point group {ENTRY_POINT_GROUP})"
-            )
         try:
             create = points[name].load()
         except Exception as error:  # a stranger's package may fail in any way

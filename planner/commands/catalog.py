@@ -1,4 +1,4 @@
-"""`planner catalog list | show | doctor | import`: what can be bought, what is known of it, how old it is."""
+"""`planner catalog list | show | refresh | doctor | import`: what can be bought, how old it is, what is known."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from planner.commands.refresh import refresh_catalog
 from planner.errors import InputError
 
 _FORMATS = click.Choice(["table", "json", "csv"])
@@ -24,6 +25,9 @@ _DIRECTORY = "catalog_dir"
 def catalog(ctx: click.Context, catalog_dir: Path | None) -> None:
     """List, show and check prices and machines."""
     ctx.meta[_DIRECTORY] = catalog_dir
+
+
+catalog.add_command(refresh_catalog)
 
 
 @catalog.command("list")

@@ -1,0 +1,104 @@
+"""`planner catalog refresh`: today's prices from the clouds' own interfaces, kept as a dated snapshot."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from planner.commands.options import Seconds
+
+if TYPE_CHECKING:
+    from catalogs.refresh import RefreshReport
+
+
+@click.command("refresh")
+@click.option("--provider", "providers", multiple=True, help="Provider id; default: all that need no extra.")
+@click.option("--region", "regions", multiple=True, help="Region, or glob such as us-* or aws/us-*.")
+@click.option("--purchase-option", "purchase_options", multiple=True, help="Only this option, such as spot.")
+@click.option(
+    "--accelerated-only/--all-types",
+    default=True,
+    show_default=True,
+    help="Leave out machines without an accelerator already when asking; they are never stored.",
+)
+@click.option("--timeout", type=Seconds(), default=60.0, help="Longest wait for one answer [default: 60s].")
+@click.option(
+    "--workers", type=click.IntRange(1, 64), default=8, show_default=True, help="Calls per provider at once."
+)
+@click.option("--json", "as_json", is_flag=True, help="Write the summary as JSON.")
+@click.pass_context
+def refresh_catalog(
+    ctx: click.Context,
+    providers: tuple[str, ...],
+    regions: tuple[str, ...],
+    purchase_options: tuple[str, ...],
+    accelerated_only: bool,
+    timeout: float,
+    workers: int,
+    as_json: bool,
+) -> None:
+    """Fetch prices and machines from the clouds.
+
+    Logs in the way each cloud's own tools do (docs/providers.md); nothing of it is stored. A provider or region
+    that fails keeps its last good prices. Exit code 0: everything asked for was refreshed, providers without
+    credentials left aside unless they were named; 4: something failed, or nothing was refreshed.
+    """
+    from catalogs.providers.base import FetchOptions
+    from catalogs.providers.registry import DEFAULT
+    from catalogs.refresh import refresh
+    from planner.render.progress import refresh_progress
+    from planner.render.refresh import refresh_json, refresh_table, refresh_warnings
+
+    _check_options(purchase_options)
+    names = tuple(dict.fromkeys(providers or DEFAULT))
+    quiet = getattr(ctx.obj, "quiet", False)
+    options = FetchOptions(
+        accelerated_only=accelerated_only,
+        regions=regions,
+        purchase_options=frozenset(purchase_options),
+        max_workers=workers,
+        timeout_s=timeout,
+    )
+    with refresh_progress(names, quiet=quiet) as on_progress:
+        report = refresh(names, options, on_progress=on_progress)
+    click.echo(refresh_json(report) if as_json else refresh_table(report), nl=False)
+    if not quiet:
+        for sentence in refresh_warnings(report):
+            click.echo(f"warning: {sentence}", err=True)
+    ctx.exit(exit_code(report, named=bool(providers)))
+
+
+def exit_code(report: RefreshReport, *, named: bool) -> int:
+    """0 all good, 2 nothing fits what was asked for, 4 something failed or nothing was refreshed.
+
+    Args:
+        report: what happened.
+        named: whether the user named the providers; then one without credentials is a failure.
+    """
+    from planner.errors import CatalogError, InputError
+
+    if not any(outcome.is_stored for outcome in report.outcomes):
+        kinds = {failure.kind for outcome in report.outcomes for failure in outcome.failures}
+        return InputError.exit_code if kinds == {"input"} else CatalogError.exit_code
+    lost = any(
+        failure.kind != "input"
+        for outcome in report.outcomes
+        if outcome.status == "failed" or (named and outcome.status == "skipped")
+        for failure in outcome.failures[:1]
+    )
+    return CatalogError.exit_code if lost else 0
+
+
+def _check_options(names: tuple[str, ...]) -> None:
+    from catalogs.model import PurchaseOption
+    from planner.errors import InputError
+
+    known = [option.value for option in PurchaseOption]
+    for name in names:
+        if name not in known:
+            import difflib
+
+            close = difflib.get_close_matches(name, known, n=1)
+            hint = f"did you mean {close[0]}?" if close else f"there are: {', '.join(known)}"
+            raise InputError(f"--purchase-option {name!r} is not known ({hint})")

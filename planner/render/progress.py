@@ -1,0 +1,49 @@
+"""Progress of a refresh on standard error, one line per provider; only for a person at a terminal."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+OnProgress = Callable[[str, str, str, int], None]
+
+
+@contextmanager
+def refresh_progress(
+    providers: Sequence[str], *, quiet: bool = False, console: Console | None = None
+) -> Iterator[OnProgress | None]:
+    """Give the callback that draws progress; None where nobody looks.
+
+    Args:
+        providers: provider ids, one line each.
+        quiet: draw nothing.
+        console: where to draw; default: standard error, if it is a terminal.
+    """
+    if quiet or (console is None and not sys.stderr.isatty()):
+        yield None
+        return
+    from rich.console import Console as NewConsole
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    lock = threading.Lock()
+    with Progress(*columns, console=console or NewConsole(stderr=True), transient=True) as progress:
+        tasks = {name: progress.add_task(f"{name:<10} waiting", total=None) for name in providers}
+        rows: dict[str, int] = dict.fromkeys(providers, 0)
+        regions: dict[str, set[str]] = {name: set() for name in providers}
+
+        def tell(provider: str, region: str, api: str, more: int) -> None:
+            with lock:
+                rows[provider] += more
+                regions[provider] |= {region} - {""}
+                n_regions = f"{len(regions[provider])} regions, " if regions[provider] else ""
+                text = f"{provider:<10} {n_regions}{rows[provider]} rows  {region} {api}"
+            progress.update(tasks[provider], description=text.rstrip())
+
+        yield tell

@@ -1,0 +1,103 @@
+"""What a refresh did, as text and as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import date
+from typing import TYPE_CHECKING, Any
+
+import planner
+
+if TYPE_CHECKING:
+    from catalogs.refresh import Outcome, RefreshReport
+
+SCHEMA_VERSION = 1
+_SHOWN = 3
+
+
+def refresh_document(report: RefreshReport) -> dict[str, Any]:
+    """The report as plain values; units stand in the names."""
+    today = date.fromisoformat(report.as_of)
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "planner_version": planner.__version__,
+        "as_of": report.as_of,
+        "wall_s": round(report.wall_s, 3),
+        "is_good": report.is_good,
+        "providers": [_outcome(outcome, today) for outcome in report.outcomes],
+    }
+
+
+def refresh_json(report: RefreshReport) -> str:
+    """The report as JSON, with a line end."""
+    return json.dumps(refresh_document(report), indent=2, ensure_ascii=False) + "\n"
+
+
+def _outcome(outcome: Outcome, today: date) -> dict[str, Any]:
+    return {
+        "provider": outcome.provider,
+        "status": outcome.status,
+        "n_instance_types": outcome.n_instance_types,
+        "n_offers": outcome.n_offers,
+        "n_kept_offers": outcome.n_kept_offers,
+        "kept_regions": dict(outcome.kept_regions),
+        "n_without_accelerator": outcome.n_without_accelerator,
+        "n_refused": sum(outcome.refused.values()),
+        "refused": dict(outcome.refused),
+        "refused_examples": list(outcome.refused_examples),
+        "not_understood": [
+            {"what": one.what, "name": one.name, "reason": one.reason} for one in outcome.not_understood
+        ],
+        "failures": [
+            {"kind": one.kind, "region": one.region, "api": one.api, "message": one.message}
+            for one in outcome.failures
+        ],
+        "remarks": list(outcome.remarks),
+        "last_good_as_of": outcome.last_good_as_of,
+        "last_good_age_days": outcome.age_days(today),
+        "seconds": dict(outcome.seconds),
+        "sha256": outcome.sha256,
+    }
+
+
+def refresh_table(report: RefreshReport) -> str:
+    """One line per provider, with a line end."""
+    lines = [
+        f"{'provider':<12}{'status':<11}{'types':>7}{'offers':>9}{'kept':>7}{'refused':>9}{'seconds':>9}"
+    ]
+    for one in report.outcomes:
+        refused, spent = sum(one.refused.values()), sum(one.seconds.values())
+        counts = f"{one.n_instance_types:>7}{one.n_offers:>9}{one.n_kept_offers:>7}{refused:>9}"
+        lines.append(f"{one.provider:<12}{one.status:<11}{counts}{spent:>9.1f}")
+    return "\n".join(lines) + "\n"
+
+
+def refresh_warnings(report: RefreshReport) -> Iterator[str]:
+    """What a reader must know beside the table: failures, ages, refused rows, things not understood."""
+    today = date.fromisoformat(report.as_of)
+    for one in report.outcomes:
+        for failure in one.failures:
+            yield f"{one.provider}: {failure.kind}: {failure.message}"
+        if not one.is_stored:
+            age = one.age_days(today)
+            kept = (
+                f"the prices of {one.last_good_as_of} ({age} days old) stay in use"
+                if age is not None
+                else "there are no older prices of it"
+            )
+            yield f"{one.provider}: {kept}"
+        for region, as_of in one.kept_regions.items():
+            yield f"{one.provider} {region}: offers kept from before, the oldest of {as_of}"
+        for reason, number in one.refused.items():
+            yield f"{one.provider}: {number} refused: {reason}"
+        if one.not_understood:
+            yield f"{one.provider}: {_not_understood(one)}"
+        yield from (f"{one.provider}: {remark}" for remark in one.remarks)
+
+
+def _not_understood(outcome: Outcome) -> str:
+    first = [f"{one.what} {one.name} ({one.reason})" for one in outcome.not_understood[:_SHOWN]]
+    more = len(outcome.not_understood) - len(first)
+    rest = f" and {more} more (--json lists all)" if more else ""
+    return f"{len(outcome.not_understood)} not understood: {'; '.join(first)}{rest}"
