@@ -99,7 +99,7 @@ def single_jobs() -> list[Path]:
     return [
         path.relative_to(ROOT)
         for path, text in texts.items()
-        if "\nversion: 1" in text and "kind: fleet" not in text and "\ntask:" not in text
+        if "\ntraining:" in text and "kind: fleet" not in text
     ]
 
 
