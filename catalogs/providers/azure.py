@@ -1,0 +1,181 @@
+"""Azure: prices from the public Retail Prices, sizes and quotas from the subscription where there is a login."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
+from datetime import UTC, date, datetime
+from typing import TYPE_CHECKING
+
+from catalogs.providers.azure_client import API_CALLS, LOGIN_HINT, AzureClient, Clients, default_client
+from catalogs.providers.azure_retail import OPTIONS, RETAIL_API, RetailPage, in_force, offer_rows
+from catalogs.providers.azure_types import (
+    PROVIDER,
+    SKUS_API,
+    Row,
+    Size,
+    parse_resource_skus,
+    parse_usages,
+    type_rows,
+)
+from catalogs.providers.base import (
+    CredentialsMissing,
+    FetchLog,
+    FetchOptions,
+    ProviderInfo,
+    SchemaChanged,
+    map_regions,
+    text_frame,
+)
+from catalogs.providers.known_types import known_types
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+__all__ = ["API_CALLS", "AzureProvider", "create"]
+QUOTA_COLUMNS = ("provider", "region", "quota", "code", "unit", "limit")
+
+
+def _today() -> date:
+    return datetime.now(UTC).date()
+
+
+class AzureProvider:
+    """Fetches Azure's sizes and prices.
+
+    Without a login the sizes are those of the bundled catalog; prices are public. A login that fails is an
+    error, not a reason to fall back: what the subscription may use would be lost unseen.
+    """
+
+    info = ProviderInfo(
+        name=PROVIDER,
+        needs_credentials=False,
+        purchase_options=frozenset(OPTIONS),
+        login_hint=LOGIN_HINT,
+    )
+
+    def __init__(
+        self,
+        options: FetchOptions,
+        *,
+        client: Clients = default_client,
+        today: Callable[[], date] = _today,
+    ) -> None:
+        """Take settings only; nothing is opened.
+
+        Args:
+            options: how to fetch.
+            client: makes the SDK's client.
+            today: date that the rows get.
+        """
+        self.options = options
+        self._client = AzureClient(options, client)
+        self._today = today
+        self._sizes: dict[str, list[Size]] | None = None
+        self._asked: tuple[str, ...] = ()
+        self._lock = threading.Lock()
+
+    def fetch_regions(self) -> list[str]:
+        """Regions with prices: those of the catalog's table, the public list has no other."""
+        from catalogs.regions import load_regions
+
+        return sorted(row["region"] for row in load_regions().rows() if row["provider"] == PROVIDER)
+
+    def fetch_instance_types(self, regions: Sequence[str]) -> DataFrame:
+        """Sizes with GPUs in `regions` (all where empty), priced or not."""
+        return text_frame("instance_types", self._type_rows(regions, self.options.log))
+
+    def fetch_offers(self, regions: Sequence[str], options: AbstractSet[str]) -> DataFrame:
+        """Prices in `regions` by the purchase options asked for (all where empty)."""
+        asked = list(regions) or self.fetch_regions()
+        types = [row["instance_type"] for row in self._type_rows(regions, FetchLog())]
+        found = map_regions(asked, lambda region: list(self._client.retail_pages(region)), self.options)
+        pages = [page for region in asked for page in found.get(region, ())]
+        if not any(page.items for page in pages):
+            raise SchemaChanged(
+                "the price list holds nothing for these regions",
+                where="Items",
+                provider=PROVIDER,
+                api=RETAIL_API,
+            )
+        self._tell(pages)
+        as_of, log = self._today().isoformat(), self.options.log
+        prices = in_force((price for page in pages for price in page.prices), as_of, log)
+        sizes = [size for group in (self._sizes or {}).values() for size in group]
+        wanted = frozenset(options or OPTIONS)
+        return text_frame("offers", offer_rows(prices, types, sizes, wanted, as_of, log))
+
+    def fetch_quotas(self, regions: Sequence[str]) -> DataFrame:
+        """Quotas of vCPUs per region.
+
+        Raises:
+            CredentialsMissing: when there is no login.
+        """
+        import pandas as pd
+
+        self._client.login()
+        asked = list(regions) or self.fetch_regions()
+        found = map_regions(
+            asked, lambda region: parse_usages(region, self._client.usages(region)), self.options
+        )
+        rows: list[Row] = [row for region in found for row in found[region]]
+        return pd.DataFrame({name: [row[name] for row in rows] for name in QUOTA_COLUMNS}, dtype=object)
+
+    def _type_rows(self, regions: Sequence[str], log: FetchLog) -> list[Row]:
+        sizes = self._seen(regions)
+        if sizes is None:
+            return [dict(row) for row in known_types(PROVIDER).values()]
+        return type_rows(sizes, self._today().isoformat(), log)
+
+    def _seen(self, regions: Sequence[str]) -> list[Size] | None:
+        """Sizes that the subscription sees, asked for once; None without a login."""
+        with self._lock:
+            if self._sizes is None or self._asked != tuple(regions):
+                try:
+                    self._client.login()
+                except CredentialsMissing as error:
+                    self.options.log.remark(
+                        f"{error.message}: sizes as in the bundled catalog, public prices"
+                    )
+                    return None
+                self._sizes = self._fetch_sizes(list(regions))
+                self._asked = tuple(regions)
+            return [size for group in self._sizes.values() for size in group]
+
+    def _fetch_sizes(self, regions: list[str]) -> dict[str, list[Size]]:
+        """Sizes per region; one call for all regions, or one per region where few are asked for."""
+        if not regions or len(regions) > self.options.max_workers:
+            sizes = parse_resource_skus(self._client.resource_skus())
+            found: dict[str, list[Size]] = {}
+            for size in sizes:
+                if not regions or size.region in regions:
+                    found.setdefault(size.region, []).append(size)
+        else:
+            found = map_regions(
+                regions, lambda region: parse_resource_skus(self._client.resource_skus(region)), self.options
+            )
+        if not any(found.values()):
+            raise SchemaChanged(
+                "no size with GPUs in these regions",
+                where="capabilities.GPUs",
+                provider=PROVIDER,
+                api=SKUS_API,
+            )
+        return found
+
+    def _tell(self, pages: Sequence[RetailPage]) -> None:
+        aside: dict[str, int] = {}
+        for page in pages:
+            for reason, number in page.left_aside.items():
+                aside[reason] = aside.get(reason, 0) + number
+            for name, reason in page.odd:
+                self.options.log.skip("price", name, reason)
+        if aside:
+            parts = ", ".join(f"{number} {reason}" for reason, number in sorted(aside.items()))
+            self.options.log.remark(f"{PROVIDER} prices left aside: {parts}")
+
+
+def create(options: FetchOptions) -> AzureProvider:
+    """Make the provider; see catalogs.providers.registry."""
+    return AzureProvider(options)

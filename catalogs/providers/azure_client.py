@@ -1,0 +1,208 @@
+"""Calls to Azure: sizes and quotas through its SDK, the public Retail Prices over HTTP; faults by kind."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from catalogs.http import HttpClient
+from catalogs.providers.azure_retail import (
+    API_VERSION,
+    RETAIL_API,
+    RetailPage,
+    parse_retail_page,
+)
+from catalogs.providers.azure_types import PROVIDER, SKUS_API, USAGES_API
+from catalogs.providers.base import (
+    ApiCall,
+    CredentialsMissing,
+    FetchOptions,
+    PermissionDenied,
+    ProviderError,
+    RateLimited,
+    SchemaChanged,
+    Unreachable,
+)
+
+RETAIL_URL = "https://prices.azure.com"
+RETAIL_PATH = "/api/retail/prices"
+SUBSCRIPTION_VARIABLE = "AZURE_SUBSCRIPTION_ID"
+LOGIN_HINT = (
+    f"log in with `az login`, name the subscription in {SUBSCRIPTION_VARIABLE} and install azure-identity "
+    "(`pip install azure-identity`)"
+)
+API_CALLS = (
+    ApiCall(SKUS_API, "Microsoft.Compute/skus/read", "sizes, and regions closed to the subscription"),
+    ApiCall(USAGES_API, "Microsoft.Compute/locations/usages/read", "quotas per region"),
+    ApiCall(RETAIL_API, "", "prices"),
+)
+_PERMISSIONS = {call.call: call.permission for call in API_CALLS}
+# GPU sizes are the N series: other machines have no accelerator and no place in the catalog.
+_SIZES = "Standard_N"
+_MAX_PAGES = 500
+
+Clients = Callable[[FetchOptions], Any]
+
+
+def default_client(options: FetchOptions) -> Any:
+    """ComputeManagementClient with the SDK's own login chain.
+
+    Raises:
+        CredentialsMissing: when no subscription is named or azure-identity is not installed.
+    """
+    subscription = os.environ.get(SUBSCRIPTION_VARIABLE, "")
+    if not subscription:
+        raise _credentials_missing("no subscription is named")
+    try:
+        from azure.identity import DefaultAzureCredential  # type: ignore[import-not-found,unused-ignore]
+    except ImportError:
+        raise _credentials_missing("azure-identity is not installed") from None
+    return management_client(DefaultAzureCredential(), subscription, options)
+
+
+def management_client(credential: Any, subscription: str, options: FetchOptions, **settings: Any) -> Any:
+    """The SDK's client with our time-outs and retries; its own would try ten times.
+
+    Args:
+        credential: object with `get_token`.
+        subscription: subscription id.
+        options: time-outs, retries and endpoint.
+        settings: further settings of the SDK's client.
+    """
+    from azure.mgmt.compute import ComputeManagementClient
+
+    return ComputeManagementClient(
+        credential,
+        subscription,
+        options.endpoint("azure_management") or None,
+        retry_total=options.retries,
+        retry_connect=options.retries,
+        retry_read=options.retries,
+        retry_status=options.retries,
+        retry_backoff_factor=options.backoff_s,
+        retry_backoff_max=options.max_wait_s,
+        connection_timeout=min(10.0, options.timeout_s),
+        read_timeout=options.timeout_s,
+        logging_enable=False,
+        **settings,
+    )
+
+
+class AzureClient:
+    """Reads pages of Azure's interfaces; opens nothing before the first call."""
+
+    def __init__(self, options: FetchOptions, client: Clients = default_client) -> None:
+        """Take settings only.
+
+        Args:
+            options: time-outs, retries and endpoints.
+            client: makes the SDK's client at the first call.
+        """
+        self.options = options
+        self._make = client
+        self._client: Any = None
+        self._http = HttpClient(PROVIDER, options)
+
+    def login(self) -> None:
+        """Make the SDK's client.
+
+        Raises:
+            CredentialsMissing: when there is nothing to log in with.
+        """
+        if self._client is None:
+            self._client = self._make(self.options)
+
+    def resource_skus(self, region: str = "") -> list[Mapping[str, Any]]:
+        """Resource SKUs of the subscription, of one region or of all, as the REST interface spells them."""
+        self.login()
+        only = f"location eq '{region}'" if region else None
+        items = self._listed(lambda: self._client.resource_skus.list(filter=only), SKUS_API, region)
+        if not items:
+            raise _changed("the answer holds no SKU", "value", SKUS_API, region)
+        return items
+
+    def usages(self, region: str) -> list[Mapping[str, Any]]:
+        """Usages and limits of the subscription in one region."""
+        self.login()
+        items = self._listed(lambda: self._client.usage.list(region), USAGES_API, region)
+        if not items:
+            raise _changed("the answer holds no usage", "value", USAGES_API, region)
+        return items
+
+    def retail_pages(self, region: str) -> Iterator[RetailPage]:
+        """Pages of the public prices of GPU sizes in one region; needs no login."""
+        base = self.options.endpoint("azure_retail_prices", RETAIL_URL).removesuffix(RETAIL_PATH)
+        only = (
+            f"serviceName eq 'Virtual Machines' and armRegionName eq '{region}' "
+            f"and contains(armSkuName, '{_SIZES}')"
+        )
+        params: Mapping[str, str] | None = {
+            "api-version": API_VERSION,
+            "currencyCode": "USD",
+            "$filter": only,
+        }
+        url, seen = f"{base}{RETAIL_PATH}", set[str]()
+        for _ in range(_MAX_PAGES):
+            payload = self._http.get_json(url, params=params, api=RETAIL_API, region=region)
+            page = parse_retail_page(payload, region)
+            self.options.log.progress(region, RETAIL_API, page.items)
+            yield page
+            if not page.next_link:
+                return
+            if page.next_link in seen or urlsplit(page.next_link).hostname != urlsplit(base).hostname:
+                break
+            seen.add(page.next_link)
+            url, params = page.next_link, None
+        raise _changed("the pages go round in a circle or elsewhere", "NextPageLink", RETAIL_API, region)
+
+    def _listed(self, call: Callable[[], Any], api: str, region: str) -> list[Mapping[str, Any]]:
+        try:
+            items = [item.as_dict() for item in call()]
+        except Exception as error:  # the SDK lets faults of several libraries through; unknown ones go on
+            fault = provider_error(error, api, region, self.options.retries)
+            if fault is None:
+                raise
+            raise fault from None
+        self.options.log.progress(region, api, len(items))
+        return items
+
+
+def provider_error(error: Exception, api: str, region: str, retries: int) -> ProviderError | None:
+    """Our error for one of the SDK's; None where it is not a fault of the call.
+
+    Nothing of the SDK's own message is repeated: it may hold the subscription or a header.
+    """
+    from azure.core import exceptions
+
+    place: dict[str, str] = {"provider": PROVIDER, "region": region, "api": api}
+    permission = _PERMISSIONS.get(api, api)
+    status = getattr(error, "status_code", None)
+    if isinstance(error, exceptions.IncompleteReadError):
+        return Unreachable("the answer was cut short; check the network and try again", **place)
+    if isinstance(error, exceptions.ClientAuthenticationError) or status == 401:
+        return _credentials_missing("the login is missing, expired or refused", api, region)
+    if isinstance(error, exceptions.ServiceRequestError | exceptions.ServiceResponseError):
+        return Unreachable(
+            f"no whole answer ({type(error).__name__}); check the network and try again", **place
+        )
+    if status in (403, 404):
+        return PermissionDenied("Azure refused access to the subscription", permission=permission, **place)
+    if status == 429:
+        return RateLimited(f"still throttled after {retries + 1} tries; try again later", **place)
+    if isinstance(status, int) and status >= 500:
+        return Unreachable(f"Azure answers HTTP {status}; try again later", **place)
+    if isinstance(error, exceptions.AzureError | ValueError | TypeError | AttributeError):
+        return _changed(f"the answer cannot be read ({type(error).__name__})", "body", api, region)
+    return None
+
+
+def _credentials_missing(what: str, api: str = "", region: str = "") -> CredentialsMissing:
+    return CredentialsMissing(f"{what}; {LOGIN_HINT}", provider=PROVIDER, region=region, api=api)
+
+
+def _changed(what: str, where: str, api: str, region: str) -> SchemaChanged:
+    return SchemaChanged(
+        f"{what}; update the planner", where=where, provider=PROVIDER, region=region, api=api
+    )

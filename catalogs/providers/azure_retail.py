@@ -1,0 +1,286 @@
+"""Azure Retail Prices: which item is a price of a Linux machine by the hour, and the rows made of them.
+
+One list holds Linux and Windows, spot and the old Low Priority, dev/test rates, cloud services, and reservations
+priced for their whole term although the unit says "1 Hour".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from catalogs.flags import join_flags
+from catalogs.model import PurchaseOption
+from catalogs.normalize import decimal_text
+from catalogs.providers.azure_types import PROVIDER, Row, Size
+from catalogs.providers.base import FetchLog, SchemaChanged, require
+
+RETAIL_API = "Retail Prices API"
+API_VERSION = "2023-01-01-preview"  # the first with savings plans
+OPTIONS = ("on_demand", "spot", "reserved_1y", "reserved_3y", "savings_plan_1y", "savings_plan_3y")
+# Spot at this share of on-demand is an administered floor: 527 of 803 bundled GPU prices sit exactly there.
+FLOOR_RATIO = Decimal("0.1848")
+_FLOOR_TOLERANCE = Decimal("0.00005")
+_PLACES = Decimal("1e-9")
+_HOUR = "1 Hour"
+_TERMS = {"1 Year": "1y", "3 Years": "3y", "3 Year": "3y"}
+_GOVERNMENT = ("usgov", "usdod")
+_REQUIRED = ("armSkuName", "armRegionName", "retailPrice", "type", "productName", "skuName", "unitOfMeasure")
+# (what it is, field, text in it): items that are never a price of ours. Lower case.
+_LEFT_ASIDE = (
+    ("Windows", "productName", "windows"),
+    ("cloud services", "productName", "cloudservices"),
+    ("cloud services", "productName", "cloud services"),
+    ("dedicated host", "productName", "dedicated host"),
+    ("Low Priority", "skuName", "low priority"),
+    ("Low Priority", "meterName", "low priority"),
+)
+
+
+@dataclass(frozen=True)
+class RetailPrice:
+    """One price of one size in one region.
+
+    Attributes:
+        region: region id.
+        size: size as the item spells it.
+        option: purchase option.
+        per_hour: price of one machine for one hour.
+        currency: ISO 4217 code.
+        since: when it came into force, ISO date.
+    """
+
+    region: str
+    size: str
+    option: str
+    per_hour: Decimal
+    currency: str
+    since: str
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """(region, size in lower case, option)."""
+        return self.region, self.size.lower(), self.option
+
+
+@dataclass(frozen=True)
+class RetailPage:
+    """One page of the list.
+
+    Attributes:
+        prices: what is a price of ours.
+        left_aside: reason to number of items.
+        odd: (item, reason) not understood.
+        next_link: where the next page is, "" none.
+    """
+
+    prices: tuple[RetailPrice, ...]
+    left_aside: Mapping[str, int]
+    odd: tuple[tuple[str, str], ...]
+    next_link: str
+    items: int
+
+
+def parse_retail_page(payload: Any, region: str = "") -> RetailPage:
+    """Read one page.
+
+    Raises:
+        SchemaChanged: when the envelope or an item lacks a field that every one has.
+    """
+    items = require(payload, "Items", provider=PROVIDER, region=region, api=RETAIL_API)
+    if not isinstance(items, list):
+        raise _changed("Items", region)
+    prices: list[RetailPrice] = []
+    aside: dict[str, int] = {}
+    odd: list[tuple[str, str]] = []
+    for at, item in enumerate(items):
+        _check(item, at, region)
+        reason, strange = _no_price(item)
+        if not reason:
+            prices += _prices(item, f"Items[{at}]", region)
+        elif strange:
+            odd.append((f"{item['armSkuName']} in {item['armRegionName']}: {item['skuName']}", reason))
+        else:
+            aside[reason] = aside.get(reason, 0) + 1
+    return RetailPage(tuple(prices), aside, tuple(odd), str(payload.get("NextPageLink") or ""), len(items))
+
+
+def _check(item: Any, at: int, region: str) -> None:
+    for name in _REQUIRED:
+        if not isinstance(item, Mapping) or name not in item:
+            raise _changed(f"Items[{at}].{name}", region)
+
+
+def _no_price(item: Mapping[str, Any]) -> tuple[str, bool]:
+    """Why an item is no price of ours ("" where it is one), and whether that is strange."""
+    for reason, field, text in _LEFT_ASIDE:
+        if text in str(item.get(field) or "").lower():
+            return reason, False
+    if not item["armSkuName"] or not item["armRegionName"]:
+        return "not bound to a size and region", False
+    if item["type"] == "DevTestConsumption":
+        return "dev/test", False
+    if item.get("isPrimaryMeterRegion") is False:
+        return "not the primary meter of its region", False
+    if item["type"] not in ("Consumption", "Reservation"):
+        return f"price type {item['type']!r} is not known", True
+    if item["unitOfMeasure"] != _HOUR:
+        return f"its unit is {item['unitOfMeasure']!r}, expected {_HOUR!r}", True
+    if Decimal(str(item.get("tierMinimumUnits") or 0)) != 0:
+        return "its price is tiered", True
+    if item["type"] == "Reservation" and item.get("reservationTerm") not in _TERMS:
+        return f"reservation of {item.get('reservationTerm')!r}", item.get("reservationTerm") != "5 Years"
+    return "", False
+
+
+def _prices(item: Mapping[str, Any], place: str, region: str) -> list[RetailPrice]:
+    """The price of an item, and those of the savings plans it carries.
+
+    A reservation's price is for its whole term: / 8,760 h or 26,280 h, to nine decimals.
+    """
+    amount = _amount(item["retailPrice"], f"{place}.retailPrice", region)
+    if item["type"] == "Reservation":
+        option = PurchaseOption(f"reserved_{_TERMS[item['reservationTerm']]}")
+        hourly = (amount / Decimal(str(option.term_hours))).quantize(_PLACES)
+        return [_price(item, option.value, hourly)]
+    names = f"{item['skuName']} {item.get('meterName') or ''}".lower().split()
+    if "spot" in names:
+        return [_price(item, "spot", amount)]
+    found = [_price(item, "on_demand", amount)]
+    for at, plan in enumerate(item.get("savingsPlan") or ()):
+        where = f"{place}.savingsPlan[{at}]"
+        term = _TERMS.get(str(plan.get("term")))
+        if term is None:
+            raise _changed(f"{where}.term", region)
+        value = plan.get("retailPrice", plan.get("unitPrice"))
+        found.append(_price(item, f"savings_plan_{term}", _amount(value, f"{where}.retailPrice", region)))
+    return found
+
+
+def _price(item: Mapping[str, Any], option: str, per_hour: Decimal) -> RetailPrice:
+    return RetailPrice(
+        region=str(item["armRegionName"]).lower(),
+        size=str(item["armSkuName"]),
+        option=option,
+        per_hour=per_hour,
+        currency=str(item.get("currencyCode") or "USD"),
+        since=str(item.get("effectiveStartDate") or "")[:10],
+    )
+
+
+def _amount(value: Any, where: str, region: str) -> Decimal:
+    """The amount as published: the shortest text of the JSON number is what was written there."""
+    try:
+        amount = Decimal(str(value))
+    except InvalidOperation:
+        raise _changed(where, region) from None
+    if not amount.is_finite() or amount < 0:
+        raise _changed(where, region)
+    return amount
+
+
+def _changed(where: str, region: str) -> SchemaChanged:
+    return SchemaChanged(
+        "the price list has another form than this version knows; update the planner",
+        where=where,
+        provider=PROVIDER,
+        region=region,
+        api=RETAIL_API,
+    )
+
+
+def in_force(prices: Iterable[RetailPrice], as_of: str, log: FetchLog) -> list[RetailPrice]:
+    """One price per (region, size, option): the newest that is in force at `as_of`.
+
+    Two different prices of the same day are refused, both of them, and told to the log.
+    """
+    groups: dict[tuple[str, str, str], list[RetailPrice]] = {}
+    for price in prices:
+        if price.since <= as_of:
+            groups.setdefault(price.key, []).append(price)
+    out = []
+    for key, group in sorted(groups.items()):
+        newest = max(price.since for price in group)
+        last = [price for price in group if price.since == newest]
+        if len({price.per_hour for price in last}) > 1:
+            amounts = ", ".join(str(amount) for amount in sorted({price.per_hour for price in last}))
+            log.skip("price", " ".join(key), f"{len(last)} prices of the same day: {amounts}")
+        elif last[0].per_hour <= 0:
+            log.skip("price", " ".join(key), "the price is zero")
+        else:
+            out.append(last[0])
+    return out
+
+
+def offer_rows(
+    prices: Sequence[RetailPrice],
+    types: Iterable[str],
+    sizes: Sequence[Size],
+    options: AbstractSet[str],
+    as_of: str,
+    log: FetchLog,
+) -> list[Row]:
+    """Rows of `offers`.
+
+    Args:
+        prices: one per key; see `in_force`.
+        types: known instance types.
+        sizes: what the subscription sees; a size it may not use in a region has capacity 0 there.
+        options: purchase options wanted.
+        as_of: ISO date of the answers.
+        log: is told of sizes that are not known.
+    """
+    names = {name.lower(): name for name in types}
+    closed = {(size.region, size.name.lower()): size.restriction for size in sizes if size.restriction}
+    listed = {price.key[:2]: price.per_hour for price in prices if price.option == "on_demand"}
+    unknown: set[str] = set()
+    rows = []
+    for price in prices:
+        name = names.get(price.size.lower())
+        if name is None:
+            unknown.add(price.size)
+        elif price.option in options:
+            reason = closed.get((price.region, price.size.lower()), "")
+            rows.append(_row(price, name, listed.get(price.key[:2]), "0" if reason else "", as_of))
+    for size in sorted(unknown):
+        log.skip("instance_type", size, "priced, but not among the machines with a known accelerator")
+    places = sorted({f"{region} ({reason})" for (region, _), reason in closed.items()})
+    if places:
+        log.remark(
+            f"{PROVIDER}: some sizes are closed to the subscription in {', '.join(places)}: capacity 0"
+        )
+    return rows
+
+
+def _row(price: RetailPrice, name: str, on_demand: Decimal | None, capacity: str, as_of: str) -> Row:
+    option = PurchaseOption(price.option)
+    term = option.term_hours
+    return {
+        "provider": PROVIDER,
+        "region": price.region,
+        "zone": "",  # Azure has no price per zone
+        "instance_type": name,
+        "purchase_option": option.value,
+        "option_variant": "",
+        "price_per_hour": decimal_text(price.per_hour, _PLACES),
+        "currency": price.currency,
+        "term_hours": decimal_text(str(term)) if term > 0 else "",
+        "capacity": capacity,
+        "basis": "observed" if option is PurchaseOption.SPOT else "list",
+        "flags": join_flags(_flags(price, on_demand)),
+        "source": f"{RETAIL_API} {API_VERSION}",
+        "as_of": as_of,
+    }
+
+
+def _flags(price: RetailPrice, on_demand: Decimal | None) -> tuple[str, ...]:
+    flags = ["restricted_region"] if price.region.startswith(_GOVERNMENT) else []
+    if price.option == "spot" and on_demand:
+        if price.per_hour >= on_demand:
+            flags.append("spot_equals_on_demand")
+        elif abs(price.per_hour / on_demand - FLOOR_RATIO) <= _FLOOR_TOLERANCE:
+            flags.append("administered_floor")
+    return tuple(flags)

@@ -1,0 +1,262 @@
+"""Azure sizes and quotas: from the Resource SKUs and usages to rows of the catalog.
+
+The interface tells how many GPUs a size has but not which: the model comes from the bundled catalog, or from
+the patterns of azure_sizes.csv for sizes it does not have. Every capability is a text.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from fnmatch import fnmatchcase
+from functools import cache
+from typing import Any
+
+from catalogs.columns import DATA_DIRECTORY
+from catalogs.normalize import decimal_text, family_of
+from catalogs.providers.base import FetchLog, SchemaChanged
+from catalogs.providers.known_types import known_types
+
+Row = dict[str, str]
+PROVIDER = "azure"
+SKUS_API = "Microsoft.Compute/skus"
+USAGES_API = "Microsoft.Compute/locations/usages"
+_MACHINES = "virtualMachines"
+_ARCHITECTURES = {"x64": "x86_64", "arm64": "arm64", "": "x86_64"}
+
+
+@dataclass(frozen=True)
+class SizePattern:
+    """One row of azure_sizes.csv: which GPU the sizes of a pattern have.
+
+    Attributes:
+        pattern: glob over sizes.
+        accelerator: canonical id.
+        memory_gib: usable memory of one, "" unknown.
+        gpus: how many, "" as the API tells.
+        note: what a reader must know.
+        source: where.
+        as_of: when.
+    """
+
+    pattern: str
+    accelerator: str
+    memory_gib: str
+    gpus: str
+    note: str
+    source: str
+    as_of: str
+
+
+@cache
+def load_size_patterns() -> tuple[SizePattern, ...]:
+    """Read azure_sizes.csv; the first pattern that fits decides."""
+    with (DATA_DIRECTORY / "azure_sizes.csv").open(encoding="utf-8", newline="") as file:
+        return tuple(SizePattern(**row) for row in csv.DictReader(file))
+
+
+@dataclass(frozen=True)
+class Size:
+    """One size with GPUs in one region.
+
+    Attributes:
+        name: such as `Standard_ND96asr_v4`.
+        region: region id.
+        zones: zones that have it, without those restricted.
+        vcpus: virtual CPUs.
+        memory_gib: host memory, GiB (the interface says GB and means GiB).
+        gpus: GPUs as the interface counts them.
+        arch: `x86_64` or `arm64`.
+        rdma: whether it has RDMA.
+        nvme_gib: local NVMe, GiB; None where not told.
+        restriction: why this subscription may not use it here, "" where it may.
+    """
+
+    name: str
+    region: str
+    zones: tuple[str, ...]
+    vcpus: Decimal
+    memory_gib: Decimal
+    gpus: Decimal
+    arch: str
+    rdma: bool
+    nvme_gib: Decimal | None
+    restriction: str
+
+
+def parse_resource_skus(items: Iterable[Mapping[str, Any]]) -> list[Size]:
+    """Read the sizes with GPUs out of Resource SKUs, one per region.
+
+    Args:
+        items: elements of `value` as the REST interface spells them.
+
+    Raises:
+        SchemaChanged: when a size with GPUs lacks what a machine must have.
+    """
+    out: list[Size] = []
+    for item in items:
+        if item.get("resourceType") != _MACHINES:
+            continue
+        told = {str(one.get("name", "")): str(one.get("value", "")) for one in item.get("capabilities") or ()}
+        if _number(told, "GPUs", str(item.get("name")), required=False) > 0:
+            out.extend(_sizes(item, told))
+    return out
+
+
+def _sizes(item: Mapping[str, Any], told: Mapping[str, str]) -> list[Size]:
+    name = str(item.get("name") or "")
+    places = {str(info.get("location", "")).lower(): info for info in item.get("locationInfo") or ()}
+    regions = [str(region).lower() for region in item.get("locations") or ()] or list(places)
+    for field, value in (("name", name), ("locations", regions)):
+        if not value:
+            raise _changed(f"a size with GPUs ({name or 'unnamed'}) lacks a field", field)
+    arch = told.get("CpuArchitectureType", "")
+    nvme = _number(told, "NvmeDiskSizeInMiB", name, required=False)
+    refused, refused_zones = _restrictions(item.get("restrictions") or ())
+    return [
+        Size(
+            name=name,
+            region=region,
+            zones=tuple(
+                sorted(
+                    str(zone)
+                    for zone in places.get(region, {}).get("zones") or ()
+                    if str(zone) not in refused_zones
+                )
+            ),
+            vcpus=_number(told, "vCPUs", name),
+            memory_gib=_number(told, "MemoryGB", name),
+            gpus=_number(told, "GPUs", name),
+            arch=_ARCHITECTURES.get(arch.lower(), arch.lower()),
+            rdma=told.get("RdmaEnabled", "").lower() == "true",
+            nvme_gib=nvme / 1024 if nvme else None,
+            restriction=refused.get(region, ""),
+        )
+        for region in regions
+    ]
+
+
+def _restrictions(items: Iterable[Mapping[str, Any]]) -> tuple[dict[str, str], set[str]]:
+    """Region to reason for those closed to the subscription, and the closed zones."""
+    regions: dict[str, str] = {}
+    zones: set[str] = set()
+    for item in items:
+        info = item.get("restrictionInfo") or {}
+        if str(item.get("type", "")).lower() == "zone":
+            zones.update(str(zone) for zone in info.get("zones") or ())
+            continue
+        reason = str(item.get("reasonCode") or "restricted")
+        for region in (*(info.get("locations") or ()), *(item.get("values") or ())):
+            regions[str(region).lower()] = reason
+    return regions, zones
+
+
+def _number(told: Mapping[str, str], name: str, size: str, *, required: bool = True) -> Decimal:
+    text = told.get(name, "")
+    if not text and not required:
+        return Decimal(0)
+    try:
+        value = Decimal(text)
+    except InvalidOperation:
+        raise _changed(f"size {size} has {text!r} as {name}", f"capabilities.{name}") from None
+    if not value.is_finite():
+        raise _changed(f"size {size} has {text!r} as {name}", f"capabilities.{name}")
+    return value
+
+
+def _changed(what: str, where: str) -> SchemaChanged:
+    return SchemaChanged(f"{what}; update the planner", where=where, provider=PROVIDER, api=SKUS_API)
+
+
+def type_rows(sizes: Sequence[Size], as_of: str, log: FetchLog) -> list[Row]:
+    """Rows of `instance_types`, one per size; a GPU that is not known is told to the log."""
+    out: dict[str, Row] = {}
+    refused: set[str] = set()
+    for size in sorted(sizes, key=lambda size: (size.name, size.region)):
+        if size.name in out or size.name in refused:
+            continue
+        row = _type_row(size, as_of, log)
+        if row is None:
+            refused.add(size.name)
+            log.skip("instance_type", size.name, "which GPU it has is neither bundled nor in azure_sizes.csv")
+        else:
+            out[size.name] = row
+    return list(out.values())
+
+
+def _type_row(size: Size, as_of: str, log: FetchLog) -> Row | None:
+    known = known_types(PROVIDER).get(size.name)
+    base = dict(known) if known else _new_row(size)
+    if base is None:
+        return None
+    base |= {
+        "provider": PROVIDER,
+        "instance_type": size.name,
+        "family": family_of(PROVIDER, size.name),
+        "vcpus": decimal_text(size.vcpus),
+        "memory_gib": decimal_text(size.memory_gib),
+        "arch": size.arch,
+        "status": "current",
+        "source": f"{SKUS_API}; GPU and links: {base['source']}",
+        "as_of": as_of,
+    }
+    count = Decimal(base["accelerator_count"])
+    if count >= 1 and count != size.gpus:  # shares of a GPU are counted as whole ones by the interface
+        log.remark(
+            f"{PROVIDER} {size.name}: {size.gpus} GPUs by the interface, {count} in the bundled catalog"
+        )
+        base["accelerator_count"] = decimal_text(size.gpus)
+    return base
+
+
+def _new_row(size: Size) -> Row | None:
+    """The row of a size the bundled catalog does not have; None where its GPU is not known."""
+    found = next((p for p in load_size_patterns() if fnmatchcase(size.name, p.pattern)), None)
+    if found is None:
+        return None
+    count = found.gpus or decimal_text(size.gpus)
+    return {
+        "accelerator": found.accelerator,
+        "accelerator_name": found.accelerator,
+        "accelerator_count": count,
+        "accelerator_memory_gib": found.memory_gib,
+        "intra_node": "single" if Decimal(count) <= 1 else "unknown",
+        "rdma": "unspecified" if size.rdma else "",
+        "local_nvme_gib": decimal_text(size.nvme_gib, Decimal("0.1")) if size.nvme_gib else "",
+        "note": "links and network rate are not in the interface and not known otherwise",
+        "source": found.source,
+    }
+
+
+def parse_usages(region: str, items: Iterable[Mapping[str, Any]]) -> list[Row]:
+    """Rows provider, region, quota, code, unit, limit of the vCPU quotas.
+
+    Raises:
+        SchemaChanged: when a usage has no name or limit.
+    """
+    rows = []
+    for item in items:
+        name = item.get("name") or {}
+        code = str(name.get("value") or "")
+        if not code or item.get("limit") is None:
+            raise SchemaChanged(
+                "a usage lacks its name or limit; update the planner",
+                where="name.value" if not code else "limit",
+                provider=PROVIDER,
+                region=region,
+                api=USAGES_API,
+            )
+        if code.lower().endswith(("family", "cores")):
+            rows.append(
+                {
+                    "provider": PROVIDER,
+                    "region": region,
+                    "quota": str(name.get("localizedValue") or code),
+                    "code": code,
+                    "unit": "vCPU",
+                    "limit": decimal_text(Decimal(str(item["limit"]))),
+                }
+            )
+    return rows

@@ -1,0 +1,280 @@
+"""Cloud Billing SKUs: which SKU prices which part of which machine, by the rules of gcp_skus.csv.
+
+The Cloud Billing Catalog has no link from a machine type to its SKUs; the only join is the SKU's description.
+A rule fits when the *whole* description fits its pattern and the category says the same: a prefix alone would
+take `... attached to DWS Defined Duration VMs` (flex-start) or the 80 GB card for the 40 GB one.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from functools import cache
+from typing import Any
+
+from catalogs.columns import DATA_DIRECTORY
+from catalogs.providers.base import SchemaChanged, require
+
+PROVIDER = "gcp"
+BILLING_API = "cloudbilling.services.skus.list"
+UNUSED = "unused"
+WATCH = "watch"
+# One hour of a monthly price: Google bills months of 730 hours (365 x 24 / 12).
+HOURS_PER_MONTH = Decimal(730)
+# GB to GiB: RAM SKUs of some newer series are per GB.
+GB_PER_GIB = Decimal(2**30) / Decimal(10**9)
+_NANO = Decimal("1e-9")
+
+
+@dataclass(frozen=True)
+class SkuRule:
+    """One row of gcp_skus.csv.
+
+    Attributes:
+        component: `cpu`, `ram`, `gpu`, `local_ssd`; `unused` (known, never a price of ours); `watch` (worth a
+            report when no other rule fits).
+        series: machine series, accelerator type or, for `unused` and `watch`, the reason.
+        option: purchase option.
+        description: pattern of the whole description: `{place}` any place, `{any}` any text or none,
+            `{series}` one digit and letters, `[...]` optional text.
+        resource_family: allowed values joined by `|`.
+        resource_group: allowed values joined by `|`.
+        usage_type: allowed values joined by `|`.
+        unit: allowed usage units joined by `|`.
+        evidence: `read` in a source, or `assumed` by analogy.
+        source: where.
+        as_of: when.
+    """
+
+    component: str
+    series: str
+    option: str
+    description: str
+    resource_family: str
+    resource_group: str
+    usage_type: str
+    unit: str
+    evidence: str
+    source: str
+    as_of: str
+
+    @property
+    def part(self) -> tuple[str, str, str]:
+        """(component, series, option)."""
+        return self.component, self.series, self.option
+
+
+@dataclass(frozen=True)
+class Sku:
+    """One SKU of the catalog.
+
+    Attributes:
+        sku_id: id such as `9A32-36B2-7FBC`.
+        description: Google's own words.
+        category: (resource family, resource group, usage type).
+        regions: regions it holds for.
+        unit: usage unit such as `h` or `GiBy.mo`.
+        price: price of one unit; None where it is tiered or absent.
+        currency: ISO 4217 code.
+    """
+
+    sku_id: str
+    description: str
+    category: tuple[str, str, str]
+    regions: tuple[str, ...]
+    unit: str
+    price: Decimal | None
+    currency: str
+
+
+def pattern_of(text: str) -> re.Pattern[str]:
+    """Turn a description pattern of gcp_skus.csv into a regular expression for the whole text."""
+    out = re.escape(text)
+    for word, expression in (("{place}", ".+"), ("{any}", ".*"), ("{series}", r"\d\w*")):
+        out = out.replace(re.escape(word), expression)
+    return re.compile(out.replace(r"\[", "(?:").replace(r"\]", ")?"))
+
+
+@cache
+def load_sku_rules() -> tuple[tuple[SkuRule, re.Pattern[str]], ...]:
+    """Read gcp_skus.csv: each rule with its compiled pattern."""
+    with (DATA_DIRECTORY / "gcp_skus.csv").open(encoding="utf-8", newline="") as file:
+        return tuple((SkuRule(**row), pattern_of(row["description"])) for row in csv.DictReader(file))
+
+
+@cache
+def _split_rules() -> tuple[tuple[tuple[SkuRule, re.Pattern[str]], ...], ...]:
+    """Rules that price something, those known and unused, those worth watching."""
+    rules = load_sku_rules()
+    kinds = (UNUSED, WATCH)
+    pricing = tuple(pair for pair in rules if pair[0].component not in kinds)
+    return (pricing, *(tuple(pair for pair in rules if pair[0].component == kind) for kind in kinds))
+
+
+def parse_skus(payload: Any) -> list[Sku]:
+    """Read one page of `services/6F81-5844-456A/skus`.
+
+    Raises:
+        SchemaChanged: when a field every SKU has is missing.
+    """
+    listed = require(payload, "skus", provider=PROVIDER, api=BILLING_API)
+    if not isinstance(listed, list):
+        raise _changed("skus")
+    return [_sku(item, f"skus[{at}]") for at, item in enumerate(listed)]
+
+
+def _sku(item: Any, place: str) -> Sku:
+    try:
+        category = item["category"]
+        price, unit, currency = _price(item["pricingInfo"])
+        return Sku(
+            sku_id=item["skuId"],
+            description=item["description"],
+            category=(category["resourceFamily"], category["resourceGroup"], category["usageType"]),
+            regions=tuple(item["serviceRegions"]),
+            unit=unit,
+            price=price,
+            currency=currency,
+        )
+    except (KeyError, TypeError, ValueError, ArithmeticError) as error:
+        name = error.args[0] if isinstance(error, KeyError) else "type"
+        raise _changed(f"{place}.{name}") from None
+
+
+def _price(infos: Sequence[Mapping[str, Any]]) -> tuple[Decimal | None, str, str]:
+    """The price in force: of the newest entry, and only where there is one rate from the first unit on."""
+    if not infos:
+        return None, "", ""
+    newest = max(infos, key=lambda info: str(info.get("effectiveTime", "")))
+    expression = newest["pricingExpression"]
+    rates = expression["tieredRates"]
+    if len(rates) != 1 or rates[0].get("startUsageAmount", 0) != 0:
+        return None, expression["usageUnit"], ""
+    money = rates[0]["unitPrice"]
+    amount = Decimal(str(money.get("units") or 0)) + Decimal(int(money.get("nanos") or 0)) * _NANO
+    return amount, expression["usageUnit"], money["currencyCode"]
+
+
+def _changed(where: str) -> SchemaChanged:
+    return SchemaChanged(
+        "the billing catalog has another form than this version knows; update the planner",
+        where=where,
+        provider=PROVIDER,
+        api=BILLING_API,
+    )
+
+
+@dataclass(frozen=True)
+class SkuNote:
+    """A SKU that prices nothing here, and why."""
+
+    sku_id: str
+    description: str
+    reason: str
+
+
+@dataclass
+class RateBook:
+    """Prices per part and region, and the SKUs that were not understood.
+
+    Attributes:
+        rates: (component, series, option, region) to price per hour and unit (core, GiB, accelerator).
+        currency: the one currency of all prices.
+        understood: SKUs that price a part.
+        unused: reason to number of SKUs known and left aside.
+        notes: SKUs that name an accelerator or its host and fit no rule, have no usable price, or contradict
+            another SKU of the same part and region.
+    """
+
+    rates: dict[tuple[str, str, str, str], Decimal] = field(default_factory=dict)
+    currency: str = ""
+    understood: int = 0
+    unused: dict[str, int] = field(default_factory=dict)
+    notes: list[SkuNote] = field(default_factory=list)
+    _clashes: set[tuple[str, str, str, str]] = field(default_factory=set, repr=False)
+
+    def rate(self, component: str, series: str, option: str, region: str) -> Decimal | None:
+        """Price of one core, GiB or accelerator for one hour; None unknown."""
+        return self.rates.get((component, series, option, region))
+
+
+def build_rate_book(skus: Iterable[Sku]) -> RateBook:
+    """Sort SKUs into a rate book; each is used, known and unused, noted, or of no concern."""
+    book = RateBook()
+    seen: set[str] = set()
+    for sku in skus:
+        if sku.sku_id not in seen:  # a page may be served twice
+            seen.add(sku.sku_id)
+            _enter(book, sku)
+    return book
+
+
+def _enter(book: RateBook, sku: Sku) -> None:
+    pricing, unused, watch = _split_rules()
+    fits = [rule for rule, pattern in pricing if pattern.fullmatch(sku.description)]
+    if not fits:
+        known = next((rule for rule, pattern in unused if pattern.fullmatch(sku.description)), None)
+        watched = any(pattern.fullmatch(sku.description) for _, pattern in watch)
+        if not watched and sku.category[1] != "GPU":
+            return
+        if known:
+            book.unused[known.series] = book.unused.get(known.series, 0) + 1
+        else:
+            _note(book, sku, "no rule fits its description")
+        return
+    rule = fits[0]
+    reason = _misfit(rule, sku, book.currency)
+    if reason:
+        _note(book, sku, reason)
+        return
+    assert sku.price is not None
+    book.currency = sku.currency
+    book.understood += 1
+    price = _per_hour(sku.price, sku.unit)
+    for region in sku.regions:
+        _store(book, (*rule.part, region), price, sku)
+
+
+def _misfit(rule: SkuRule, sku: Sku, currency: str) -> str:
+    """Why a SKU whose description fits still has no usable price; "" where it has."""
+    wanted = (rule.resource_family, rule.resource_group, rule.usage_type)
+    for name, allowed, found in zip(
+        ("resource family", "resource group", "usage type"), wanted, sku.category, strict=True
+    ):
+        if found not in allowed.split("|"):
+            return f"{name} is {found!r}, expected {allowed}"
+    if sku.price is None:
+        return "its price is tiered or absent"
+    if sku.unit not in rule.unit.split("|"):
+        return f"its unit is {sku.unit!r}, expected {rule.unit}"
+    if sku.price <= 0:
+        return "its price is zero"
+    if currency and sku.currency != currency:
+        return f"its currency is {sku.currency}, others are {currency}"
+    return ""
+
+
+def _per_hour(price: Decimal, unit: str) -> Decimal:
+    if unit.endswith(".mo"):
+        price = price / HOURS_PER_MONTH
+    return price * GB_PER_GIB if unit.startswith("GBy") else price
+
+
+def _store(book: RateBook, key: tuple[str, str, str, str], price: Decimal, sku: Sku) -> None:
+    """Keep a rate; two different ones for the same part and region are refused, both of them."""
+    if key in book._clashes:
+        return
+    known = book.rates.get(key)
+    if known is None or known == price:
+        book.rates[key] = price
+        return
+    del book.rates[key]
+    book._clashes.add(key)
+    _note(book, sku, f"another SKU has {known}/h for the same part in {key[3]}, this one {price}/h")
+
+
+def _note(book: RateBook, sku: Sku, reason: str) -> None:
+    book.notes.append(SkuNote(sku.sku_id, sku.description, reason))
