@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from catalogs.table import distinct
 from planner.filters import mark
 from planner.quota import needed_quota
 from planner.running import meet_probability
@@ -80,10 +81,15 @@ def _mark_quota(context: Context, candidates: Candidates) -> None:
             match = np.asarray([fnmatchcase(text, limit.region) for text in (*regions.values, "")])
             hit &= match[regions.codes]
         units = np.zeros(offers.n_rows)
-        for row in np.flatnonzero(hit).tolist():
+        # what one instance needs depends on its type and purchase option, not on the place
+        rows = np.flatnonzero(hit)
+        _, first, way = distinct(context.way_of_offer[rows])
+        each = np.zeros(len(first))
+        for position, row in enumerate(rows[first].tolist()):
             need = needed_quota(context, row, 1)
             if limit.quota in (need.name, need.code) or limit.quota == context.family_of(row):
-                units[row] = need.needed
+                each[position] = need.needed
+        units[rows] = each[way]
         mark(candidates.bits, "quota", units[candidates.offer] * candidates.nodes > limit.limit)
 
 
