@@ -7,7 +7,10 @@ SDK's text of a refused request: that may name keys and account ids.
 from __future__ import annotations
 
 import contextlib
+import importlib
+import json
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -97,6 +100,11 @@ _THROTTLE_CODES = frozenset(
 _NOT_SOLD_CODES = frozenset({"UnsupportedOperation", "Unsupported"})
 
 
+def _sdk(module: str) -> Any:
+    """A module of the SDK, imported when it is first needed: it costs more than most commands."""
+    return importlib.import_module(module)
+
+
 class NotSoldHere(ProviderError):  # noqa: N818 - a kind of answer more than an error
     """The interface is not there in this region."""
 
@@ -129,66 +137,105 @@ class AwsClients:
             return self._made[key]
 
     def _create(self, service: str, region: str) -> Any:
-        import boto3  # type: ignore[import-untyped]
-        from botocore.config import Config  # type: ignore[import-untyped]
-
         if self._session is None:
-            self._session = boto3.Session()
-        config = Config(
+            self._session = _sdk("boto3").Session()
+        config = _sdk("botocore.config").Config(
             retries={"mode": "standard", "total_max_attempts": self.options.retries + 1},
             connect_timeout=min(10.0, self.options.timeout_s),
             read_timeout=self.options.timeout_s,
             max_pool_connections=max(10, self.options.max_workers),
         )
         endpoint = self.options.endpoint(f"aws_{service.replace('-', '_')}") or None
-        return self._session.client(service, region_name=region, config=config, endpoint_url=endpoint)
+        client = self._session.client(service, region_name=region, config=config, endpoint_url=endpoint)
+        client.meta.events.register("before-parse", check_body)
+        return client
 
     def has_credentials(self) -> bool:
         """Whether the SDK's chain finds credentials; asks no server but the machine's own metadata."""
         if self._factory is not None:
             return True
         with self._lock, mapped("credentials", ""):
-            import boto3
-
             if self._session is None:
-                self._session = boto3.Session()
+                self._session = _sdk("boto3").Session()
             return self._session.get_credentials() is not None
 
-    def pages(self, service: str, method: str, region: str, **arguments: Any) -> Iterator[Mapping[str, Any]]:
-        """Every page of a call, with progress told.
+    def pages(
+        self, service: str, method: str, region: str, place: str | None = None, **arguments: Any
+    ) -> Iterator[Mapping[str, Any]]:
+        """Every page of a call.
 
         Args:
             service: SDK name of the service.
             method: the client's method, snake case.
             region: region of the endpoint.
+            place: region the answer is about, for messages; None: the endpoint's.
             **arguments: the call's own arguments.
 
         Raises:
             ProviderError: by what went wrong.
         """
+        place = region if place is None else place
         client = self.get(service, region)
         api = f"{service}:{client.meta.method_to_api_mapping[method]}"
-        inward, outward = _token_names(client, method)
+        name = _token_name(client, method)
         token, seen = "", set()
         for _ in range(MAX_PAGES):
-            with mapped(api, region):
-                page = getattr(client, method)(**arguments, **({inward: token} if token else {}))
+            page = self._page(client, method, api, place, {**arguments, **({name: token} if token else {})})
             yield page
-            token = page.get(outward) or ""
+            token = page.get(name) or ""
             if not token:
                 return
             if token in seen:
-                raise changed(api, f"{outward} (the same page again)", region)
+                raise changed(api, f"{name} (the same page again)", place)
             seen.add(token)
-        raise changed(api, f"{outward} (more than {MAX_PAGES} pages)", region)
+        raise changed(api, f"{name} (more than {MAX_PAGES} pages)", place)
+
+    def _page(
+        self, client: Any, method: str, api: str, place: str, arguments: Mapping[str, Any]
+    ) -> Mapping[str, Any]:
+        """One page; a body that was cut or damaged is asked for once more, which the SDK does not do."""
+        with mapped(api, place):
+            try:
+                page: Mapping[str, Any] = getattr(client, method)(**arguments)
+            except Exception as error:
+                if not _is_damaged(error) or not self.options.retries:
+                    raise
+                time.sleep(min(self.options.backoff_s, self.options.max_wait_s))
+                page = getattr(client, method)(**arguments)
+        return page
 
 
-def _token_names(client: Any, method: str) -> tuple[str, str]:
-    """Names of the paging token in the request and in the answer; AWS spells them both ways."""
+def _token_name(client: Any, method: str) -> str:
+    """Name of the paging token, the same in request and answer; AWS spells it both ways."""
     operation = client.meta.service_model.operation_model(client.meta.method_to_api_mapping[method])
     known = operation.input_shape.members
-    name = next((name for name in ("NextToken", "nextToken") if name in known), "NextToken")
-    return name, name
+    return "nextToken" if "nextToken" in known else "NextToken"
+
+
+def check_body(response_dict: Mapping[str, Any], **_: Any) -> None:
+    """Hook before the SDK parses an answer: it takes a cut body, and JSON it cannot read, for an empty answer.
+
+    Raises:
+        IncompleteReadError: when the body is shorter than the server said.
+        ResponseParserError: when a JSON body is no JSON.
+    """
+    if response_dict.get("status_code", 200) >= 300:
+        return
+    headers, body = response_dict.get("headers", {}), response_dict.get("body", b"")
+    said = headers.get("content-length", "")
+    if said.isdigit() and "content-encoding" not in headers and len(body) < int(said):
+        raise _sdk("botocore.exceptions").IncompleteReadError(
+            actual_bytes=len(body), expected_bytes=int(said)
+        )
+    if "json" in headers.get("content-type", ""):
+        try:
+            json.loads(body)
+        except ValueError as error:
+            raise _sdk("botocore.parsers").ResponseParserError("the body is no JSON") from error
+
+
+def _is_damaged(error: Exception) -> bool:
+    return isinstance(error, _sdk("botocore.exceptions").IncompleteReadError) or _is_parser_error(error)
 
 
 @contextlib.contextmanager
@@ -210,9 +257,9 @@ def mapped(api: str, region: str) -> Iterator[None]:
 
 
 def _fault(error: Exception, api: str, region: str) -> ProviderError | None:
-    from botocore import exceptions as sdk  # type: ignore[import-untyped]
     from urllib3.exceptions import HTTPError
 
+    sdk = _sdk("botocore.exceptions")
     place = {"provider": PROVIDER, "region": region, "api": api}
     if isinstance(error, sdk.ClientError):
         return _refused(error, place)
@@ -241,13 +288,11 @@ def _fault(error: Exception, api: str, region: str) -> ProviderError | None:
 
 
 def _is_parser_error(error: Exception) -> bool:
-    from botocore.parsers import ResponseParserError  # type: ignore[import-untyped]
-
-    return isinstance(error, ResponseParserError)
+    return isinstance(error, _sdk("botocore.parsers").ResponseParserError)
 
 
 def _reason(error: Exception) -> str:
-    from botocore import exceptions as sdk
+    sdk = _sdk("botocore.exceptions")
 
     words: tuple[tuple[type[Exception], str], ...] = (
         (sdk.ConnectTimeoutError, "no connection in time"),
@@ -256,6 +301,7 @@ def _reason(error: Exception) -> str:
         (sdk.ProxyConnectionError, "the proxy failed"),
         (sdk.EndpointConnectionError, "the endpoint cannot be reached"),
         (sdk.ConnectionClosedError, "the connection was closed"),
+        (sdk.IncompleteReadError, "the answer was cut short"),
     )
     return next((text for kind, text in words if isinstance(error, kind)), type(error).__name__)
 

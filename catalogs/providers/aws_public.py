@@ -76,20 +76,23 @@ class PublicLists:
                     )
                 )
 
-        def fetch(region: str) -> list[Row]:
+        def fetch(region: str) -> bulk.BulkPrices:
             with self._http.stream(self._base() + paths[region], api=bulk.API, region=region) as chunks:
                 prices = bulk.parse_bulk_csv(
                     text_lines(chunks, region), region, self._today(), names, options
                 )
-            for name in sorted(prices.with_gpu - set(names)):
-                self.options.log.skip(
-                    "instance_type", name, "a machine with GPUs that this version does not know"
-                )
+            if not prices.lines:
+                raise changed(bulk.API, "rows (none)", region)
             self.options.log.progress(region, bulk.API, len(prices.rows))
-            return prices.rows
+            return prices
 
         answers = map_regions([region for region in regions if region in paths], fetch, self.options)
-        return [row for region in sorted(answers) for row in answers[region]]
+        unknown = {name for prices in answers.values() for name in prices.with_gpu} - set(names)
+        for name in sorted(unknown):
+            self.options.log.skip(
+                "instance_type", name, "a machine with GPUs that this version does not know"
+            )
+        return [row for region in sorted(answers) for row in answers[region].rows]
 
     def advice(self, regions: Sequence[str]) -> dict[tuple[str, str], spot.Advice]:
         """Interruption bands and savings; without them spot prices stay, so a failure is only remarked."""
