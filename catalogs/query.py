@@ -152,12 +152,25 @@ def _check(catalog: Catalog, query: OfferQuery) -> None:
         faults.append(_unknown("sort key", query.sort, SORT_KEYS))
     providers = {manifest.provider for manifest in catalog.manifests}
     faults += [_unknown("provider", name, providers) for name in query.providers if name not in providers]
-    options = {option.value for option in PurchaseOption}
-    faults += [
-        _unknown("purchase option", name, options) for name in query.purchase_options if name not in options
-    ]
+    faults += _option_faults(query.purchase_options)
     if faults:
         raise CatalogInputError("\n".join(faults))
+
+
+def check_purchase_options(names: Iterable[str]) -> None:
+    """Refuse unknown purchase options.
+
+    Raises:
+        CatalogInputError: names each, with a near miss.
+    """
+    faults = _option_faults(names)
+    if faults:
+        raise CatalogInputError("\n".join(faults))
+
+
+def _option_faults(names: Iterable[str]) -> list[str]:
+    options = {option.value for option in PurchaseOption}
+    return [_unknown("purchase option", name, options) for name in names if name not in options]
 
 
 def _unknown(what: str, text: str, known: Iterable[str]) -> str:

@@ -96,11 +96,12 @@ def newest_sources(home: Path, day: date | None = None) -> list[Source]:
             sources.append(source)
         elif old is not None:
             too_new.append(f"{provider} ({old.manifest.newest_as_of})")
-    if too_new and day is not None:
-        _warn(f"no prices as old as {day.isoformat()} are stored for {', '.join(too_new)}: left out")
     if not sources:
-        since = f" not after {day.isoformat()}; the bundled ones: {', '.join(too_new)}" if day else ""
-        raise CatalogError(f"no snapshot{since} in {home}; run `planner catalog refresh`")
+        known = f" not after {day.isoformat()}" if day else ""
+        since = f"; the oldest: {', '.join(too_new)}" if too_new else ""
+        raise CatalogError(f"no snapshot{known} is bundled or in {home}{since}")
+    if too_new and day is not None:
+        warn(f"no prices as old as {day.isoformat()} are stored for {', '.join(too_new)}: left out")
     return sources
 
 
@@ -110,7 +111,7 @@ def stored_source(provider_directory: Path, day: date | None = None) -> Source |
         found = _read_current(provider_directory)
         if found is not None or not snapshot_directories(provider_directory):
             return found
-        _warn(
+        warn(
             f"{provider_directory / 'current.json'} or its snapshot is damaged: the newest whole one is used"
         )
     # Without a pointer the order of writing tells what is newest; the clock may have been wrong.
@@ -120,7 +121,7 @@ def stored_source(provider_directory: Path, day: date | None = None) -> Source |
             try:
                 return read_provider(one.path)
             except CatalogError as error:
-                _warn(f"passed over: {error}")
+                warn(f"passed over: {error}")
     return None
 
 
@@ -200,7 +201,7 @@ def histories(home: Path) -> list[Path]:
     except FileNotFoundError:
         return []
     except OSError as error:
-        _warn(f"cannot read {home}: {error.strerror}; the bundled prices are used")
+        warn(f"cannot read {home}: {error.strerror}; the bundled prices are used")
         return []
 
 
@@ -208,7 +209,8 @@ def _newest_day(source: Source) -> date:
     return day_of(source[0].newest_as_of)
 
 
-def _warn(message: str) -> None:
+def warn(message: str) -> None:
+    """Tell the user on standard error what was passed over."""
     import logging
 
     logging.getLogger(__name__).warning(message)

@@ -1,17 +1,24 @@
-"""`planner catalog list | show | refresh | doctor | import`: what can be bought, how old it is, what is known."""
+"""`planner catalog ...`: what can be bought, how old it is, what is known of it, what changed."""
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import click
 
+from planner.commands.catalog_diff import diff
+from planner.commands.catalog_history import history
+from planner.commands.options import DayOption
 from planner.commands.refresh import refresh_catalog
 from planner.errors import InputError
 
 _FORMATS = click.Choice(["table", "json", "csv"])
 _DIRECTORY = "catalog_dir"
+_AS_OF = click.option(
+    "--as-of", type=DayOption(), default=None, metavar="DATE", help="The newest snapshots not after this day."
+)
 
 
 @click.group()
@@ -28,6 +35,8 @@ def catalog(ctx: click.Context, catalog_dir: Path | None) -> None:
 
 
 catalog.add_command(refresh_catalog)
+catalog.add_command(diff)
+catalog.add_command(history)
 
 
 @catalog.command("list")
@@ -43,10 +52,11 @@ catalog.add_command(refresh_catalog)
     "--sort", default="price", show_default=True, help="price, or price-per-[pflop|gib|accelerator]-hour."
 )
 @click.option("--allow-flagged", is_flag=True, help="Include offers that a flag keeps out.")
+@_AS_OF
 @click.option("--max-results", type=click.IntRange(min=0), default=20, show_default=True, help="0: all.")
 @click.option("-o", "--output", "fmt", type=_FORMATS, default="table", show_default=True, help="Format.")
 @click.pass_context
-def list_offers(ctx: click.Context, /, **options: Any) -> None:
+def list_offers(ctx: click.Context, /, as_of: datetime | None, **options: Any) -> None:
     """List offers, cheapest first."""
     from catalogs.query import SORT_KEYS, OfferQuery, query_offers
     from catalogs.store import load_catalog
@@ -67,7 +77,7 @@ def list_offers(ctx: click.Context, /, **options: Any) -> None:
         min_accelerators=_positive("--min-accelerators", options["min_accelerators"]),
         min_memory_gib=_positive("--min-memory", options["min_memory"]),
     )
-    found = query_offers(load_catalog(ctx.meta[_DIRECTORY]), query)
+    found = query_offers(load_catalog(ctx.meta[_DIRECTORY], as_of=as_of and as_of.date()), query)
     if found.unmatched:
         raise InputError("\n".join(_no_match(*miss) for miss in found.unmatched))
     limit = options["max_results"] or found.offers.n_rows
@@ -94,14 +104,22 @@ def list_offers(ctx: click.Context, /, **options: Any) -> None:
     show_default=True,
     help="Format.",
 )
+@_AS_OF
 @click.pass_context
-def show(ctx: click.Context, instance_type: str, provider: str, max_results: int, fmt: str) -> None:
+def show(
+    ctx: click.Context,
+    instance_type: str,
+    provider: str,
+    max_results: int,
+    fmt: str,
+    as_of: datetime | None,
+) -> None:
     """Show one instance type: machine, accelerator, prices, what is not known, sources and dates."""
     from catalogs.store import load_catalog
     from catalogs.summary import find_types, summarize_type
     from planner.render.catalog import json_text, type_text
 
-    loaded = load_catalog(ctx.meta[_DIRECTORY])
+    loaded = load_catalog(ctx.meta[_DIRECTORY], as_of=as_of and as_of.date())
     found = [summarize_type(loaded, machine) for machine in find_types(loaded, instance_type, provider)]
     if fmt == "json":
         click.echo(json_text(found if len(found) > 1 else found[0]), nl=False)

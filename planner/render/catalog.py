@@ -101,11 +101,15 @@ def _offers_table(offers: Table, metric: str) -> str:
     rows = []
     for row in offers.rows():
         mark = "!" if row["refused_by"] else "~" if row["basis"] == "derived" else ""
-        cells = [_place(row), row["instance_type"], f"{row['accelerator_count']:g}x {row['accelerator']}"]
+        cells = [
+            place_text(row["provider"], row["region"], row["zone"]),
+            row["instance_type"],
+            f"{row['accelerator_count']:g}x {row['accelerator']}",
+        ]
         cells += [row["purchase_option"], f"{row['usd_per_hour']:.4f}{mark}"]
         cells += [_number(row[metric], ".4g")] if metric in _METRICS else []
         rows.append([*cells, row["as_of"]])
-    text = _table(heads, rows, numbers=tuple(range(4, len(heads) - 1)))
+    text = plain_table(heads, rows, numbers=tuple(range(4, len(heads) - 1)))
     legend = []
     if any(row[4].endswith("~") for row in rows):
         legend.append("~ derived from a ratio or a fixed share, not a published price")
@@ -114,12 +118,11 @@ def _offers_table(offers: Table, metric: str) -> str:
     return "\n".join([text, *legend]) + "\n"
 
 
-def _place(row: Mapping[str, Any]) -> str:
-    """Provider and region, with the zone where there is one; AWS zone ids do not name their region."""
-    region, zone = row["region"], row["zone"]
+def place_text(provider: str, region: str, zone: str) -> str:
+    """Name provider and region, with the zone where there is one; AWS zone ids do not name their region."""
     if zone.startswith(region):
-        return f"{row['provider']}/{zone}"
-    return f"{row['provider']}/{region}" + (f"/{zone}" if zone else "")
+        return f"{provider}/{zone}"
+    return f"{provider}/{region}" + (f"/{zone}" if zone else "")
 
 
 def type_text(summary: Mapping[str, Any], max_results: int) -> str:
@@ -141,7 +144,7 @@ def type_text(summary: Mapping[str, Any], max_results: int) -> str:
         "sources",
         *(f"  {', '.join(source['as_of'])}  {source['source']}" for source in summary["sources"]),
     ]
-    return "\n".join(wrapped for line in lines for wrapped in _wrap(line)) + "\n"
+    return "\n".join(wrapped for line in lines for wrapped in wrap_line(line)) + "\n"
 
 
 def _applies(machine: Mapping[str, Any], key: str) -> bool:
@@ -187,7 +190,7 @@ def _price_lines(summary: Mapping[str, Any], max_results: int) -> list[str]:
             (offer["region"], option, str(offer["n_offers"]), price, offer["basis"], band, offer["as_of"])
         )
     heads = ("region", "option", "offers", "lowest price/h", "basis", "reclaimed", "as of")
-    lines = _table(heads, rows, numbers=(2, 3)).split("\n")
+    lines = plain_table(heads, rows, numbers=(2, 3)).split("\n")
     lines.append(f"{len(shown)} of {len(offers)} region prices shown, {summary['n_offers']} offers in all")
     return [*lines, ""]
 
@@ -228,7 +231,7 @@ def examination_text(found: Examination, fmt: str) -> str:
     total = [str(sum(int(row[at]) for row in rows)) for at in range(1, 5)]
     rows.append(("all", *total, "", "", ""))
     heads = ("provider", "types", "offers", "regional", "admitted", "newest", "oldest", "sha256")
-    lines = [_table(heads, rows, numbers=(1, 2, 3, 4, 5, 6)), ""]
+    lines = [plain_table(heads, rows, numbers=(1, 2, 3, 4, 5, 6)), ""]
     for health in found.providers:
         name = health.manifest.provider
         lines += [f"{name}: {count} offers kept out by {flag}" for flag, count in health.refused.items()]
@@ -243,7 +246,7 @@ def examination_text(found: Examination, fmt: str) -> str:
     lines += [f"unknown regions: {', '.join(found.unknown_regions)}"] if found.unknown_regions else []
     lines += [f"broken: {message}" for message in found.broken]
     lines.append("the catalog is whole" if found.is_healthy else "the catalog is broken")
-    return "\n".join(wrapped for line in lines for wrapped in _wrap(line)) + "\n"
+    return "\n".join(wrapped for line in lines for wrapped in wrap_line(line)) + "\n"
 
 
 def _examination_values(found: Examination) -> dict[str, Any]:
@@ -280,8 +283,8 @@ def _number(value: float | None, spec: str, unit: str = "") -> str:
     return "unknown" if value is None or math.isnan(value) else f"{value:{spec}}{unit}"
 
 
-def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], numbers: tuple[int, ...]) -> str:
-    """A plain table; cells of the widest columns are folded so that a line fits 100 columns."""
+def plain_table(heads: Sequence[str], rows: Sequence[Sequence[str]], numbers: tuple[int, ...]) -> str:
+    """Render a plain table; cells of the widest columns are folded so that a line fits 100 columns."""
     widths = [max(len(row[at]) for row in (heads, *rows)) for at in range(len(heads))]
     while sum(widths) + 2 * (len(widths) - 1) > WIDTH:
         widths[widths.index(max(widths))] -= 1
@@ -300,10 +303,11 @@ def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], numbers: tuple[i
 
 def _fold(cell: str, width: int) -> list[str]:
     """Cut a cell into lines; nothing is dropped: `A10...` must not hide whether it is an A100."""
-    return [cell[at : at + width] for at in range(0, len(cell), width)] or [""]
+    return [cell[at : at + width] for at in range(0, len(cell), max(width, 1))] or [""]
 
 
-def _wrap(line: str) -> list[str]:
+def wrap_line(line: str) -> list[str]:
+    """Break a line at spaces so that it fits; what follows is indented by two more."""
     import textwrap
 
     if len(line) <= WIDTH or "\n" in line:

@@ -1,0 +1,66 @@
+"""`planner catalog diff`: what changed between two catalogs."""
+
+from __future__ import annotations
+
+import click
+
+from planner.commands.options import RatioOption
+from planner.errors import GateError
+
+
+@click.command("diff")
+@click.argument("old", default="bundled")
+@click.argument("new", default="latest")
+@click.option("--provider", "providers", multiple=True, help="Only this provider.")
+@click.option("--purchase-option", "purchase_options", multiple=True, help="Only this purchase option.")
+@click.option(
+    "--min-change", type=RatioOption(), default="0%", show_default=True, help="Smallest change to list."
+)
+@click.option(
+    "--fail-above",
+    type=RatioOption(),
+    default=None,
+    help="Exit code 5 when a price moved by more than this, up or down, or changed currency.",
+)
+@click.option(
+    "--max-results",
+    type=click.IntRange(min=0),
+    default=20,
+    show_default=True,
+    help="Lines of a kind; 0: all.",
+)
+@click.option(
+    "-o",
+    "--output",
+    "fmt",
+    type=click.Choice(["table", "json"]),
+    default="table",
+    show_default=True,
+    help="Format.",
+)
+def diff(
+    old: str,
+    new: str,
+    providers: tuple[str, ...],
+    purchase_options: tuple[str, ...],
+    min_change: float,
+    fail_above: float | None,
+    max_results: int,
+    fmt: str,
+) -> None:
+    """Compare two catalogs: prices moved, offers and types new, gone or renamed.
+
+    OLD and NEW are each `bundled`, `latest`, a date, PROVIDER@DATE, PROVIDER@latest or a directory.
+    """
+    from catalogs.diff import diff_refs
+    from catalogs.query import check_purchase_options
+    from planner.render.diff import change_text, diff_text
+
+    check_purchase_options(purchase_options)
+    found = diff_refs(
+        old, new, min_change_ratio=min_change, providers=providers, purchase_options=purchase_options
+    )
+    click.echo(diff_text(found, fmt, max_results), nl=False)
+    if fail_above is not None and (beyond := found.above(fail_above)):
+        most = change_text(beyond[0].change_ratio)
+        raise GateError(f"{len(beyond)} prices moved by more than {100 * fail_above:.4g} % (most: {most})")

@@ -1,0 +1,96 @@
+"""`planner catalog history`: snapshots there are, and the price of a machine over time."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from catalogs.snapshots import Snapshot
+
+
+@click.command("history")
+@click.argument("instance_type", default="")
+@click.option("--region", default="", help="Only this region; default: the cheapest of all.")
+@click.option("--provider", default="", help="Only this provider.")
+@click.option("--purchase-option", default="on_demand", show_default=True, help="How it is bought.")
+@click.option("--variant", default="", help="Variant of the option, such as standard.no_upfront.")
+@click.option("--compact", is_flag=True, help="Drop old snapshots that hold the same as the one before.")
+@click.option("--prune", is_flag=True, help="Drop old snapshots but the first and last of each month.")
+@click.option(
+    "--older-than",
+    type=click.IntRange(min=0),
+    default=None,
+    metavar="DAYS",
+    help="What is old: default 30 days to compact, 365 to prune.",
+)
+@click.option(
+    "-o",
+    "--output",
+    "fmt",
+    type=click.Choice(["table", "json", "csv"]),
+    default="table",
+    show_default=True,
+    help="Format.",
+)
+def history(
+    instance_type: str,
+    region: str,
+    provider: str,
+    purchase_option: str,
+    variant: str,
+    compact: bool,
+    prune: bool,
+    older_than: int | None,
+    fmt: str,
+) -> None:
+    """Show the price of INSTANCE_TYPE over time; without it, list the snapshots."""
+    from catalogs.query import check_purchase_options
+    from planner.errors import InputError
+    from planner.render.history import can_draw, history_text, snapshots_text
+
+    if compact or prune:
+        if instance_type:
+            raise InputError("--compact and --prune work on whole snapshots: leave the instance type out")
+        _tidy(provider, compact, prune, older_than)
+        return
+    if older_than is not None:
+        raise InputError("--older-than needs --compact or --prune")
+    if instance_type:
+        from catalogs.price_history import price_history
+
+        check_purchase_options([purchase_option])
+        found = price_history(
+            instance_type,
+            region=region,
+            provider=provider,
+            purchase_option=purchase_option,
+            option_variant=variant,
+        )
+        click.echo(history_text(found, fmt, ascii_only=not can_draw(sys.stdout)), nl=False)
+        return
+    from catalogs.history import list_snapshots
+
+    if region or variant:
+        raise InputError("--region and --variant need an instance type")
+    snapshots = list_snapshots(provider or None)
+    if not snapshots:
+        raise InputError(f"no snapshot of {provider!r} (`planner catalog history` lists all)")
+    click.echo(snapshots_text(snapshots, fmt), nl=False)
+
+
+def _tidy(provider: str, compact: bool, prune: bool, older_than: int | None) -> None:
+    from catalogs import retention
+
+    removed: list[Snapshot] = []
+    if compact:
+        days = retention.COMPACT_AFTER_DAYS if older_than is None else older_than
+        removed += retention.compact(older_than_days=days, provider=provider or None)
+    if prune:
+        days = retention.PRUNE_AFTER_DAYS if older_than is None else older_than
+        removed += retention.prune(older_than_days=days, provider=provider or None)
+    for one in removed:
+        click.echo(f"removed {one.provider}@{one.as_of.isoformat()} ({one.name})")
+    click.echo(f"{len(removed)} snapshots removed", err=True)
