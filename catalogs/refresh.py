@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import logging
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from fnmatch import fnmatchcase
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from catalogs.checking import Checked, check_fetched
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 _TRANSPORT_LOGS = ("urllib3", "botocore", "google", "azure", "msal")
 STEEP_FALL_RATIO = 0.5
+SUDDEN_END_OFFERS = 10
 MAX_PROVIDERS_AT_ONCE = 4
 
 OnProgress = Callable[[str, str, str, int], None]  # provider, region, interface, rows
@@ -279,6 +282,9 @@ def _store(
         checked = check_fetched(fetched.types, fetched.offers, fetched.regions)
     previous = last_good(name)
     _refuse_emptiness(name, checked, previous)
+    if not options.regions:
+        asked_for = options.purchase_options or provider.info.purchase_options
+        _keep_vanished_options(name, checked, previous, asked_for, log)
     failed_regions, lost_options = _lost(log, fetched.regions)
     asked = frozenset(options.purchase_options) or (provider.info.purchase_options if lost_options else None)
     with _timed(seconds, "store"):
@@ -290,7 +296,7 @@ def _store(
             regions=fetched.regions if options.regions else None,
             purchase_options=None if asked is None else sorted(asked - lost_options),
         )
-    before = previous[1] if previous else 0
+    before = previous.n_offers if previous else 0
     if len(checked.offers) < STEEP_FALL_RATIO * before and not options.regions and not asked:
         log.remark(f"{name}: {len(checked.offers)} offers fetched where {before} were known before")
     return Outcome(
@@ -309,7 +315,7 @@ def _store(
     )
 
 
-def _refuse_emptiness(name: str, checked: Checked, previous: tuple[str, int] | None) -> None:
+def _refuse_emptiness(name: str, checked: Checked, previous: LastGood | None) -> None:
     """An answer without a single usable row is a fault of the answer, not the end of the provider."""
     if not checked.instance_types:
         raise SchemaChanged(
@@ -317,10 +323,23 @@ def _refuse_emptiness(name: str, checked: Checked, previous: tuple[str, int] | N
             where="instance_types",
             provider=name,
         )
-    if not checked.offers and previous and previous[1]:
+    if not checked.offers and previous and previous.n_offers:
         raise SchemaChanged(
             "not one price in the answer passes the checks" + _first(checked), where="offers", provider=name
         )
+
+
+def _keep_vanished_options(
+    name: str, checked: Checked, previous: LastGood | None, asked: Collection[str], log: FetchLog
+) -> None:
+    """A purchase option that had many prices and now has none anywhere is an empty answer, not its end."""
+    found = {row["purchase_option"] for row in checked.offers}
+    lost = {option for error in log.failures for option in error.purchase_options}
+    before = previous.n_by_option() if previous else {}
+    for option, number in sorted(before.items()):
+        if number >= SUDDEN_END_OFFERS and option in asked and option not in found | lost:
+            words = f"not one {option} price in the answer, {number} before: the old ones are kept"
+            log.failed(SchemaChanged(words, where="offers", provider=name), {option})
 
 
 def _first(checked: Checked) -> str:
@@ -346,7 +365,7 @@ def _failed(name: str, error: Exception, log: FetchLog, seconds: Mapping[str, fl
     return Outcome(
         provider=name,
         status="skipped" if isinstance(error, CredentialsMissing | CatalogInputError) else "failed",
-        last_good_as_of=previous[0] if previous else "",
+        last_good_as_of=previous.as_of if previous else "",
         seconds=seconds,
         **rest,
     )
@@ -360,8 +379,25 @@ def _from_log(log: FetchLog) -> dict[str, Any]:
     }
 
 
-def last_good(provider: str) -> tuple[str, int] | None:
-    """Date and number of offers of the snapshot in use of a provider; None where there is none."""
+@dataclass(frozen=True)
+class LastGood:
+    """The snapshot in use of a provider: date and number of its offers, and where it lies."""
+
+    as_of: str
+    n_offers: int
+    path: Path
+
+    def n_by_option(self) -> Mapping[str, int]:
+        """Number of its offers per purchase option, derived and declared ones left out."""
+        from catalogs.snapshots import source_rows
+        from catalogs.store import read_provider
+
+        _, offers = source_rows(read_provider(self.path))
+        return Counter(row["purchase_option"] for row in offers if row["basis"] in ("list", "observed"))
+
+
+def last_good(provider: str) -> LastGood | None:
+    """The snapshot in use of a provider; None where there is none."""
     from catalogs.history import list_snapshots
 
     try:
@@ -371,7 +407,7 @@ def last_good(provider: str) -> tuple[str, int] | None:
     if not found:
         return None
     current = next((one for one in found if one.is_current), found[-1])
-    return current.manifest.newest_as_of, current.manifest.n_offers
+    return LastGood(current.manifest.newest_as_of, current.manifest.n_offers, current.path)
 
 
 def _default_save() -> Save:
@@ -412,7 +448,6 @@ def _quiet_transport() -> Iterator[None]:
 
 def _place(error: Exception) -> str:
     import traceback
-    from pathlib import Path
 
     frames = traceback.extract_tb(error.__traceback__)
     own = [

@@ -87,14 +87,16 @@ def test_a_failing_region_keeps_its_last_good_rows_with_their_age() -> None:
 def test_a_failing_interface_keeps_only_its_own_purchase_option() -> None:
     spot = offer_row("aws", "us-east-1", "p4d.24xlarge", purchase_option="spot", price_per_hour="12")
     gone = offer_row("aws", "us-west-2", "p4d.24xlarge")
-    _refresh(FakeProvider(offers=[offer_row("aws", "us-east-1", "p4d.24xlarge"), gone, spot]))
+    both = frozenset({"on_demand", "spot"})
+    first = offer_row("aws", "us-east-1", "p4d.24xlarge")
+    _refresh(FakeProvider(sells=both, offers=[first, gone, spot]))
 
     class NoSpot(FakeProvider):
         def fetch_offers(self, regions, options):  # type: ignore[no-untyped-def]
             self.options.log.failed(PermissionDenied("denied", permission="ec2:Spot"), {"spot"})
             return super().fetch_offers(regions, options)
 
-    (outcome,) = _refresh(NoSpot(offers=[offer_row("aws", "us-east-1", "p4d.24xlarge")])).outcomes
+    (outcome,) = _refresh(NoSpot(sells=both, offers=[first])).outcomes
     offers = load_catalog(cache=False).offers
     own = offers.take(offers.equals("provider", "aws"))
     assert sorted(zip(own["region"], own["purchase_option"], strict=True)) == [
@@ -132,6 +134,21 @@ def test_an_empty_answer_never_replaces_good_data(
     (outcome,) = _refresh(provider).outcomes
     assert outcome.status == "failed" and says in outcome.failures[0].message
     assert load_catalog(cache=False).offers.equals("provider", "aws").sum() == 2
+
+
+def test_a_purchase_option_that_vanishes_everywhere_is_kept() -> None:
+    both = frozenset({"on_demand", "spot"})
+    names = [f"p4d.{at}xlarge" for at in range(12)]
+    types = [type_row("aws", name) for name in names]
+    listed = [offer_row("aws", "us-east-1", name) for name in names]
+    spot = [{**row, "purchase_option": "spot", "price_per_hour": "12"} for row in listed]
+    _refresh(FakeProvider(sells=both, types=types, offers=[*listed, *spot]))
+    (outcome,) = _refresh(FakeProvider(sells=both, types=types, offers=listed)).outcomes
+    assert (outcome.n_offers, outcome.n_kept_offers) == (24, 12)
+    assert "not one spot price in the answer, 12 before" in outcome.failures[0].message
+    only = FetchOptions(purchase_options=frozenset({"on_demand"}))
+    (outcome,) = _refresh(FakeProvider(sells=both, types=types, offers=listed), options=only).outcomes
+    assert outcome.failures == () and outcome.n_offers == 24  # what was not asked for stays
 
 
 def test_refused_rows_are_counted_by_reason_and_the_others_stored() -> None:

@@ -55,7 +55,7 @@ def test_the_table_is_on_stdout_and_the_rest_on_stderr(
 
 
 def test_json_is_the_whole_account(run_cli: Run, providers: dict[str, FakeProvider]) -> None:
-    bad = offer_row("aws", "us-east-1", "p4d.24xlarge", purchase_option="spot", price_per_hour="-1")
+    bad = offer_row("aws", "us-east-1", "p4d.24xlarge", zone="use1-az1", price_per_hour="-1")
     error = Unreachable("no answer in time", provider="aws", api="ec2")
     aws = FakeProvider(broken={"us-west-2": error})
     aws.offers.append(bad)

@@ -120,10 +120,11 @@ def _json_change(change: Callable[[Any], Any]) -> Change:
 
 
 def _lists(value: Any, change: Callable[[list[Any]], list[Any]]) -> Any:
+    """Change every outermost list of nested objects; lists inside a list's items stay."""
     if isinstance(value, list):
         return change(value)
     if isinstance(value, dict):
-        return {key: change(v) if isinstance(v, list) else v for key, v in value.items()}
+        return {key: _lists(inner, change) for key, inner in value.items()}
     return value
 
 

@@ -69,13 +69,12 @@ class FakeProvider:
     offers: list[dict[str, str]] = field(default_factory=list)
     broken: dict[str, ProviderError] = field(default_factory=dict)
     boom: Exception | None = None
+    sells: frozenset[str] = frozenset({"on_demand"})
     options: FetchOptions = field(default_factory=FetchOptions)
     before: Callable[[], None] = lambda: None
 
     def __post_init__(self) -> None:
-        self.info = ProviderInfo(
-            self.name, False, frozenset({"on_demand", "spot"}), login_hint="run `fake login`"
-        )
+        self.info = ProviderInfo(self.name, False, self.sells, login_hint="run `fake login`")
         self.types = self.types or [type_row(self.name, "p4d.24xlarge"), type_row(self.name, "p4d.unpriced")]
         self.offers = self.offers or [offer_row(self.name, r, "p4d.24xlarge") for r in self.regions]
 

@@ -1,0 +1,330 @@
+"""Alibaba Cloud: machines, zones, on-demand and preemptible prices through its official SDK (extra `alibaba`).
+
+Prices stay in the currency of the account (CNY or USD); conversion is the planner's, by the dated rate table.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol
+
+from catalogs.model import PurchaseOption
+from catalogs.providers.alibaba_rows import (
+    PROVIDER,
+    Row,
+    hidden_models,
+    newest_per_zone,
+    parse_instance_types,
+    parse_price,
+    parse_quotas,
+    parse_regions,
+    parse_spot,
+    parse_zones,
+)
+from catalogs.providers.base import (
+    ApiCall,
+    CredentialsMissing,
+    FetchOptions,
+    PermissionDenied,
+    ProviderError,
+    ProviderInfo,
+    RateLimited,
+    SchemaChanged,
+    Unreachable,
+    map_regions,
+    text_frame,
+)
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+HOME_REGION = "cn-hangzhou"  # where the list of regions is asked for
+LOGIN_HINT = (
+    "set ALIBABA_CLOUD_ACCESS_KEY_ID and ALIBABA_CLOUD_ACCESS_KEY_SECRET, or run `aliyun configure` (a RAM user "
+    "with docs/policies/alibaba.json is enough)"
+)
+INSTALL_HINT = "install the SDK: pip install 'ml-training-planner[alibaba]'"
+API_CALLS = (
+    ApiCall("ecs:DescribeRegions", "ecs:DescribeRegions", "everything"),
+    ApiCall("ecs:DescribeInstanceTypes", "ecs:DescribeInstanceTypes", "machines"),
+    ApiCall("ecs:DescribeAvailableResource", "ecs:DescribeAvailableResource", "zones"),
+    ApiCall("ecs:DescribePrice", "ecs:DescribePrice", "on-demand prices"),
+    ApiCall("ecs:DescribeSpotPriceHistory", "ecs:DescribeSpotPriceHistory", "preemptible prices"),
+    ApiCall("ecs:DescribeAccountAttributes", "ecs:DescribeAccountAttributes", "quotas"),
+)
+_QUOTAS = ("max-postpaid-instance-vcpu-count", "max-spot-instance-vcpu-count")
+_PAGE = 100
+_SPOT_HISTORY = timedelta(hours=3)
+_RETRIED_STATUS = (429, 500, 502, 503, 504)
+_NO_LOGIN_CODES = (
+    "InvalidAccessKeyId",
+    "InvalidSecurityToken",
+    "SignatureDoesNotMatch",
+    "MissingAccessKeyId",
+)
+_DENIED_CODES = ("Forbidden", "NoPermission", "UnauthorizedOperation")
+# One type in one region without a price or stock says nothing of the others.
+_NOT_SOLD_CODES = (
+    "InvalidInstanceType",
+    "PriceNotFound",
+    "PricePlanResultNotFound",
+    "OperationDenied",
+    "NotEnable",
+)
+
+
+class EcsClient(Protocol):
+    """What is needed of the SDK: one call by its name, parameters and answer as JSON values."""
+
+    def call(self, action: str, parameters: Mapping[str, Any]) -> Any:
+        """Return the body of the answer."""
+        ...
+
+
+def create(options: FetchOptions) -> AlibabaProvider:
+    """Make the provider; the SDK is imported at the first call."""
+    return AlibabaProvider(options)
+
+
+class AlibabaProvider:
+    """Machines and prices of Alibaba Cloud ECS."""
+
+    info = ProviderInfo(
+        name=PROVIDER,
+        needs_credentials=True,
+        purchase_options=frozenset({PurchaseOption.ON_DEMAND.value, PurchaseOption.SPOT.value}),
+        extra="alibaba",
+        login_hint=LOGIN_HINT,
+    )
+
+    def __init__(
+        self, options: FetchOptions, client_factory: Callable[[str, FetchOptions], EcsClient] | None = None
+    ) -> None:
+        """Take settings; `client_factory(region, options)` replaces the SDK's client."""
+        self.options = options
+        self._make = client_factory or sdk_client
+        self._clients: dict[str, EcsClient] = {}
+        self._types: dict[str, Row] = {}
+
+    def fetch_regions(self) -> list[str]:
+        """Region ids that the account may use."""
+        return parse_regions(self._call(HOME_REGION, "DescribeRegions", {"ResourceType": "instance"}))
+
+    def fetch_instance_types(self, regions: Sequence[str]) -> DataFrame:
+        """All machines of the regions, those without an offer included."""
+        found = map_regions(list(regions), self._types_of, self.options)
+        for rows in found.values():
+            self._types.update({row["instance_type"]: row for row in rows})
+        return text_frame("instance_types", self._types.values())
+
+    def fetch_offers(self, regions: Sequence[str], options: AbstractSet[str]) -> DataFrame:
+        """On-demand and preemptible prices per zone of the accelerated machines in stock."""
+        wanted = set(options) & self.info.purchase_options
+        if not self._types:
+            self.fetch_instance_types(regions)
+        hidden = hidden_models()
+        found = map_regions(list(regions), lambda region: self._offers_of(region, wanted), self.options)
+        rows = [row for some in found.values() for row in some]
+        for row in rows:
+            if self._types[row["instance_type"]].get("accelerator", "") in hidden:
+                row["flags"] = ";".join(sorted([row["flags"], "hidden_model"]))
+        return text_frame("offers", rows)
+
+    def fetch_quotas(self, regions: Sequence[str]) -> DataFrame:
+        """The account's vCPU limits: columns provider, region, quota, code, unit, limit."""
+        import pandas as pd
+
+        def one(region: str) -> list[Row]:
+            asked = {"AttributeName": list(_QUOTAS)}
+            return parse_quotas(self._call(region, "DescribeAccountAttributes", asked), region)
+
+        found = map_regions(list(regions), one, self.options)
+        columns = ["provider", "region", "quota", "code", "unit", "limit"]
+        return pd.DataFrame([row for rows in found.values() for row in rows], columns=columns, dtype=object)
+
+    def _types_of(self, region: str) -> list[Row]:
+        asked: dict[str, Any] = {"MaxResults": _PAGE}
+        if self.options.accelerated_only:
+            asked["MinimumGPUAmount"] = 1
+        rows: list[Row] = []
+        for page in self._pages(region, "DescribeInstanceTypes", asked, "NextToken"):
+            rows += parse_instance_types(page, _today(), self.options.log)
+            self.options.log.progress(region, "ecs:DescribeInstanceTypes", len(rows))
+        return rows
+
+    def _offers_of(self, region: str, wanted: AbstractSet[str]) -> list[Row]:
+        rows: list[Row] = []
+        if PurchaseOption.ON_DEMAND.value in wanted:
+            for name, zones in self._stock(region, "NoSpot").items():
+                rows += self._unless_not_sold(region, name, partial(self._price, region, name, zones))
+        if PurchaseOption.SPOT.value in wanted:
+            for name in self._stock(region, "SpotAsPriceGo"):
+                rows += self._unless_not_sold(region, name, partial(self._spot, region, name))
+        self.options.log.progress(region, "ecs:DescribePrice", len(rows))
+        return rows
+
+    def _stock(self, region: str, strategy: str) -> dict[str, set[str]]:
+        asked = {
+            "RegionId": region,
+            "DestinationResource": "InstanceType",
+            "InstanceChargeType": "PostPaid",
+            "SpotStrategy": strategy,
+            "IoOptimized": "optimized",
+        }
+        zones = parse_zones(self._call(region, "DescribeAvailableResource", asked), region)
+        priced = {name for name, row in self._types.items() if row.get("accelerator")}
+        return {name: zones[name] for name in sorted(zones) if name in priced}
+
+    def _price(self, region: str, name: str, zones: AbstractSet[str]) -> list[Row]:
+        asked = {"RegionId": region, "ResourceType": "instance", "InstanceType": name, "PriceUnit": "Hour"}
+        return parse_price(self._call(region, "DescribePrice", asked), region, name, zones, _today())
+
+    def _spot(self, region: str, name: str) -> list[Row]:
+        now = datetime.now(UTC)
+        asked = {
+            "RegionId": region,
+            "InstanceType": name,
+            "NetworkType": "vpc",
+            "OSType": "linux",
+            "StartTime": f"{now - _SPOT_HISTORY:%Y-%m-%dT%H:%M:%SZ}",
+            "EndTime": f"{now:%Y-%m-%dT%H:%M:%SZ}",
+        }
+        pages = self._pages(region, "DescribeSpotPriceHistory", asked, "NextOffset")
+        return newest_per_zone(row for page in pages for row in parse_spot(page, region))
+
+    def _unless_not_sold(self, region: str, name: str, fetch: Callable[[], list[Row]]) -> list[Row]:
+        try:
+            return fetch()
+        except _NotSoldError as error:
+            self.options.log.skip("price", f"{region}/{name}", error.message)
+            return []
+
+    def _pages(self, region: str, action: str, asked: Mapping[str, Any], key: str) -> Iterator[Any]:
+        """All pages; the answer's `key` is sent back as the next request's token or offset."""
+        sent_as = {"NextToken": "NextToken", "NextOffset": "Offset"}[key]
+        token: Any = None
+        while True:
+            page = self._call(region, action, {**asked, **({sent_as: token} if token else {})})
+            yield page
+            following = page.get(key) if isinstance(page, Mapping) else None
+            if not following or following == token:
+                return
+            token = following
+
+    def _call(self, region: str, action: str, parameters: Mapping[str, Any]) -> Any:
+        """Call with retries after throttling, server faults and network faults.
+
+        Raises:
+            ProviderError: by what went wrong.
+        """
+        place = {"provider": PROVIDER, "region": region, "api": f"ecs:{action}"}
+        if region not in self._clients:
+            self._clients[region] = self._make(region, self.options)
+        attempt = 0
+        while True:
+            try:
+                return self._clients[region].call(action, parameters)
+            except ProviderError:
+                raise
+            except Exception as error:  # the SDK raises many kinds; what is unknown is passed on as it came
+                fault = explain(error, place, attempt + 1)
+                if fault is None:
+                    raise
+                if attempt >= self.options.retries or not isinstance(fault, RateLimited | Unreachable):
+                    raise fault from None
+            time.sleep(min(self.options.backoff_s * 2**attempt, self.options.max_wait_s))
+            attempt += 1
+
+
+class _NotSoldError(ProviderError):
+    """One machine has no price or stock in one region."""
+
+
+def explain(error: Exception, place: Mapping[str, str], tries: int) -> ProviderError | None:
+    """Turn an SDK exception into a provider's error; None for what is no answer of the cloud.
+
+    The SDK's exceptions carry `code` and `statusCode`; their own texts hold request data and are not passed on.
+    """
+    code = str(getattr(error, "code", "") or "")
+    status = _status(error)
+    if type(error).__name__ == "CredentialException" or code.startswith(_NO_LOGIN_CODES) or status == 401:
+        return CredentialsMissing(f"no usable credentials ({code or 'none found'}); {LOGIN_HINT}", **place)
+    if code.startswith("Throttling") or status == 429:
+        return RateLimited(f"still throttled after {tries} tries ({code}); try again later", **place)
+    if code.startswith(_DENIED_CODES) or status == 403:
+        return PermissionDenied(
+            "access was denied; allow it in a RAM policy", permission=place["api"], **place
+        )
+    if status in _RETRIED_STATUS:
+        return Unreachable(f"HTTP {status} after {tries} tries; try again later", **place)
+    if code.startswith(_NOT_SOLD_CODES):
+        return _NotSoldError(f"not sold here ({code})", **place)
+    if isinstance(error, ValueError):
+        return SchemaChanged("the answer is not JSON", where="body", **place)
+    if code or status:
+        return SchemaChanged(
+            f"the request is refused ({code or status}); update the planner", where="request", **place
+        )
+    if isinstance(error, OSError) or type(error).__name__ in ("RetryError", "UnretryableException"):
+        return Unreachable("no whole answer; check the network and try again", **place)
+    return None
+
+
+def _status(error: Exception) -> int:
+    for name in ("statusCode", "status_code"):
+        value = getattr(error, name, None)
+        if isinstance(value, int):
+            return value
+    return 0
+
+
+def sdk_client(region: str, options: FetchOptions) -> EcsClient:
+    """Make the official SDK's client of one region, with the SDK's own chain of credentials.
+
+    Raises:
+        CredentialsMissing: when the SDK is not installed or finds no credentials; says what to do.
+    """
+    try:
+        from alibabacloud_credentials.client import Client as Credentials
+        from alibabacloud_ecs20140526 import models
+        from alibabacloud_ecs20140526.client import Client
+        from alibabacloud_tea_openapi.utils_models import Config
+        from darabonba.runtime import RuntimeOptions
+    except ImportError:
+        raise CredentialsMissing(
+            f"the SDK of Alibaba Cloud is not installed; {INSTALL_HINT}", provider=PROVIDER
+        ) from None
+    endpoint = options.endpoint("alibaba_ecs")
+    scheme, _, host = endpoint.rpartition("://")
+    config = Config(credential=Credentials(), region_id=region, endpoint=host or None)
+    if scheme:
+        config.protocol = scheme.upper()
+    timeout_ms = int(options.timeout_s * 1000)
+    runtime = RuntimeOptions(
+        autoretry=False, read_timeout=timeout_ms, connect_timeout=min(timeout_ms, 10_000)
+    )
+    return _SdkClient(Client(config), models, runtime)
+
+
+class _SdkClient:
+    """The SDK's client behind one method."""
+
+    def __init__(self, client: Any, models: Any, runtime: Any) -> None:
+        self._client = client
+        self._models = models
+        self._runtime = runtime
+
+    def call(self, action: str, parameters: Mapping[str, Any]) -> Any:
+        """Call `action`; names of parameters and of the answer are the API's own."""
+        request = getattr(self._models, f"{action}Request")().from_map(dict(parameters))
+        method = "".join(f"_{c.lower()}" if c.isupper() else c for c in action).lstrip("_")
+        answer = getattr(self._client, f"{method}_with_options")(request, self._runtime)
+        return answer.body.to_map()
+
+
+def _today() -> str:
+    return datetime.now(UTC).date().isoformat()

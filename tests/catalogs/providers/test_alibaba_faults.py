@@ -1,0 +1,106 @@
+"""Every fault of every interface of Alibaba Cloud: what the user sees, and that yesterday's prices still load."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from catalogs.providers.base import FetchOptions
+from catalogs.refresh import Outcome, refresh
+from catalogs.store import load_catalog
+from tests.catalogs.providers.test_alibaba import QUICK, provider
+from tests.fakes import alibaba as fake
+
+APIS = (
+    "DescribeRegions",
+    "DescribeInstanceTypes",
+    "DescribeAvailableResource",
+    "DescribePrice",
+    "DescribeSpotPriceHistory",
+)
+KINDS = {
+    "throttle_forever": "rate_limited",
+    "http_500_forever": "unreachable",
+    "slow": "unreachable",
+    "truncated_body": "unreachable",
+    "connection_reset": "unreachable",
+    "malformed_json": "schema_changed",
+    "changed_schema": "schema_changed",
+    "expired_credentials": "credentials_missing",
+    "access_denied": "permission_denied",
+}
+HARMLESS = ("throttle_then_ok", "http_500_once")
+
+
+def _run(faults: dict[str, str] | None = None) -> Outcome:
+    with fake.server(faults, slow_s=0.5) as server:
+        options = FetchOptions(**{**QUICK, "timeout_s": 0.2, "retries": 1})  # type: ignore[arg-type]
+
+        def create(name: str, given: FetchOptions):  # type: ignore[no-untyped-def]
+            one = provider(server)
+            one.options = given
+            return one
+
+        report = refresh(["alibaba"], options, create=create)
+    return report.outcomes[0]
+
+
+@pytest.fixture(autouse=True)
+def _yesterday(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PLANNER_DATA_DIR", str(tmp_path / "data"))
+
+
+@pytest.mark.parametrize("api", APIS)
+@pytest.mark.parametrize("fault", KINDS)
+def test_a_fault_is_named_and_yesterday_stays(api: str, fault: str) -> None:
+    before = load_catalog(cache=False).sha256["alibaba"]
+    outcome = _run({api: fault})
+    assert outcome.status == ("skipped" if fault == "expired_credentials" else "failed")
+    failure = outcome.failures[0]
+    assert failure.kind == KINDS[fault]
+    assert (
+        "alibaba" in failure.message
+        and "LTAI" not in failure.message
+        and "everything that was sent" not in str(outcome)
+    )
+    if fault == "access_denied":
+        assert f"ecs:{api}" in failure.message
+    if fault == "expired_credentials":
+        assert "aliyun configure" in failure.message
+    assert outcome.last_good_as_of
+    assert load_catalog(cache=False).sha256["alibaba"] == before
+
+
+@pytest.mark.parametrize("api", APIS)
+@pytest.mark.parametrize("fault", HARMLESS)
+def test_a_passing_fault_is_not_seen(api: str, fault: str) -> None:
+    outcome = _run({api: fault})
+    assert (outcome.status, outcome.failures, outcome.n_offers) == ("added", (), 30)
+
+
+@pytest.mark.parametrize("api", APIS)
+def test_rows_that_come_twice_count_once(api: str) -> None:
+    outcome = _run({api: "duplicate_rows"})
+    assert (outcome.status, outcome.failures, outcome.n_offers, outcome.refused) == ("added", (), 30, {})
+
+
+@pytest.mark.parametrize(
+    ("api", "status", "says"),
+    [
+        ("DescribeRegions", "failed", "not one instance type"),
+        ("DescribeInstanceTypes", "failed", "not one instance type"),
+        ("DescribeAvailableResource", "failed", "not one price"),
+        ("DescribeSpotPriceHistory", "added", "not one spot price in the answer"),
+    ],
+)
+def test_an_empty_answer_never_ends_what_was_sold(api: str, status: str, says: str) -> None:
+    n_spot = _n_spot()
+    outcome = _run({api: "empty_page"})
+    assert outcome.status == status and says in outcome.failures[0].message
+    assert _n_spot() >= min(n_spot, 30)
+
+
+def _n_spot() -> int:
+    offers = load_catalog(cache=False).offers
+    return int((offers.equals("provider", "alibaba") & offers.equals("purchase_option", "spot")).sum())
