@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from functools import partial
 from pathlib import Path
 
 from catalogs.accelerators import load_accelerators
 from catalogs.columns import column_names, make_table
+from catalogs.doctor_history import HistoryHealth, examine_history
 from catalogs.errors import CatalogError
 from catalogs.flags import admit_offers
 from catalogs.model import REGIONAL_OFFER_KEY, ProviderManifest
 from catalogs.normalize import usd_per
 from catalogs.regions import residency_groups
-from catalogs.store import catalog_directory, parse_file, provider_directories, read_provider
+from catalogs.snapshots import newest_source, provider_places
+from catalogs.store import (
+    Source,
+    catalog_directory,
+    history_directory,
+    is_named,
+    parse_file,
+    provider_directories,
+    read_provider,
+)
 from catalogs.table import Table
 from catalogs.validate import Fault, References, validate_rows
 
@@ -58,6 +69,7 @@ class Examination:
         broken: one message per provider (or the directory) that could not.
         idle_regions: known regions without any offer.
         unknown_regions: regions of offers that regions.csv does not know.
+        history: state of the refreshed snapshots, where no directory was named.
     """
 
     directory: Path
@@ -65,18 +77,20 @@ class Examination:
     broken: tuple[str, ...]
     idle_regions: tuple[str, ...]
     unknown_regions: tuple[str, ...]
+    history: tuple[HistoryHealth, ...] = ()
 
     @property
     def is_healthy(self) -> bool:
-        """Whether every provider could be read and no row is refused."""
-        return not self.broken and not any(provider.faults for provider in self.providers)
+        """Whether every provider and every stored snapshot could be read and no row is refused."""
+        damaged = any(one.damaged for one in self.history)
+        return not (self.broken or damaged or any(provider.faults for provider in self.providers))
 
 
 def examine(directory: Path | None, today: date) -> Examination:
-    """Examine every provider of a snapshot; one that is broken does not hide the others.
+    """Examine every provider of the catalog in use; one that is broken does not hide the others.
 
     Args:
-        directory: snapshot directory; default as for `load_catalog`.
+        directory: snapshot directory; default as for `load_catalog`, the history then included.
         today: the date ages are counted from.
     """
     root = catalog_directory(directory)
@@ -84,23 +98,34 @@ def examine(directory: Path | None, today: date) -> Examination:
     broken: list[str] = []
     places: set[tuple[str, str]] = set()
     try:
-        providers = provider_directories(root)
+        readers = _readers(directory, root)
     except CatalogError as error:
         return Examination(root, (), (str(error),), (), ())
     accelerators = [{"accelerator": name} for name in load_accelerators()["accelerator"]]
-    for provider in providers:
+    for read in readers:
         try:
-            manifest, files = read_provider(provider)
+            source = read()
+            if source is None:
+                continue  # a history without a whole snapshot: `history` says why
+            manifest, files = source
             rows = {path.name.partition(".")[0]: _rows(path, data) for path, data in files.items()}
             healths.append(_health(manifest, rows, accelerators, today))
             places |= {(row["provider"], row["region"]) for row in rows["offers"]}
         except CatalogError as error:
             broken.append(str(error))
+    history = () if is_named(directory) else examine_history(history_directory(), today)
     known = set(residency_groups())
     examined = {health.manifest.provider for health in healths}
     idle = [f"{provider}/{region}" for provider, region in sorted(known - places) if provider in examined]
     unknown = ["/".join(place) for place in sorted(places - known)]
-    return Examination(root, tuple(healths), tuple(broken), tuple(idle), tuple(unknown))
+    return Examination(root, tuple(healths), tuple(broken), tuple(idle), tuple(unknown), history)
+
+
+def _readers(directory: Path | None, root: Path) -> list[Callable[[], Source | None]]:
+    """One function per provider that reads the snapshot in use."""
+    if is_named(directory):
+        return [partial(read_provider, path) for path in provider_directories(root)]
+    return [partial(newest_source, *pair) for pair in provider_places(history_directory()).values()]
 
 
 def _rows(path: Path, data: bytes) -> list[TextRow]:

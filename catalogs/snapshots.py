@@ -84,18 +84,14 @@ def newest_sources(home: Path, day: date | None = None) -> list[Source]:
     Raises:
         CatalogError: when there is nothing at all.
     """
-    bundled = {path.name.removeprefix(".old-"): path for path in provider_directories(bundled_directory())}
-    stored = {path.name: path for path in histories(home)}
     sources, too_new = [], []
-    for provider in sorted({*bundled, *stored}):
-        old = bundled_snapshot(bundled[provider]) if provider in bundled else None
-        source = stored_source(stored[provider], day) if provider in stored else None
-        if old and (day is None or old.as_of <= day) and (source is None or old.as_of > _newest_day(source)):
-            source = read_provider(old.path)
+    for old, stored in provider_places(home).values():
+        source = newest_source(old, stored, day)
         if source is not None:
             sources.append(source)
         elif old is not None:
-            too_new.append(f"{provider} ({old.manifest.newest_as_of})")
+            one = bundled_snapshot(old)
+            too_new.append(f"{one.provider} ({one.manifest.newest_as_of})")
     if not sources:
         known = f" not after {day.isoformat()}" if day else ""
         since = f"; the oldest: {', '.join(too_new)}" if too_new else ""
@@ -103,6 +99,26 @@ def newest_sources(home: Path, day: date | None = None) -> list[Source]:
     if too_new and day is not None:
         warn(f"no prices as old as {day.isoformat()} are stored for {', '.join(too_new)}: left out")
     return sources
+
+
+def provider_places(home: Path) -> dict[str, tuple[Path | None, Path | None]]:
+    """Directories of the bundled snapshot and of the history, per provider in order; None where there is none."""
+    bundled = {path.name.removeprefix(".old-"): path for path in provider_directories(bundled_directory())}
+    stored = {path.name: path for path in histories(home)}
+    return {name: (bundled.get(name), stored.get(name)) for name in sorted({*bundled, *stored})}
+
+
+def newest_source(bundled: Path | None, stored: Path | None, day: date | None = None) -> Source | None:
+    """Read one provider's newest snapshot (not after `day`); None where there is none.
+
+    Raises:
+        CatalogError: when the bundled snapshot is needed and damaged.
+    """
+    source = stored_source(stored, day) if stored else None
+    old = bundled_snapshot(bundled) if bundled else None
+    if old and (day is None or old.as_of <= day) and (source is None or old.as_of > _newest_day(source)):
+        return read_provider(old.path)
+    return source
 
 
 def stored_source(provider_directory: Path, day: date | None = None) -> Source | None:

@@ -88,12 +88,16 @@ def read_sources(directory: Path | None = None, as_of: date | None = None) -> li
     Raises:
         CatalogError: as for `load_catalog`.
     """
-    named = directory is not None or bool(os.environ.get("PLANNER_CATALOG_DIR"))
-    if not named and (as_of is not None or _is_directory(history_directory())):
+    if not is_named(directory) and (as_of is not None or _is_directory(history_directory())):
         from catalogs.snapshots import newest_sources
 
         return newest_sources(history_directory(), as_of)
     return [read_provider(provider) for provider in provider_directories(catalog_directory(directory))]
+
+
+def is_named(directory: Path | None) -> bool:
+    """Whether the user named a snapshot directory, which is then used alone, without the history."""
+    return directory is not None or bool(os.environ.get("PLANNER_CATALOG_DIR"))
 
 
 def assemble(sources: Sequence[Source], *, cache: bool = True) -> Catalog:

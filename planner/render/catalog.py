@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 from catalogs.model import OFFER_KEY, offer_id
 
 if TYPE_CHECKING:
+    from catalogs.diff import PriceMove
     from catalogs.doctor import Examination
+    from catalogs.doctor_history import HistoryHealth
     from catalogs.table import Table
 
 WIDTH = 100
@@ -244,9 +246,60 @@ def examination_text(found: Examination, fmt: str) -> str:
         [f"known regions without an offer: {', '.join(found.idle_regions)}"] if found.idle_regions else []
     )
     lines += [f"unknown regions: {', '.join(found.unknown_regions)}"] if found.unknown_regions else []
+    lines += [line for one in found.history for line in _history_lines(one)]
     lines += [f"broken: {message}" for message in found.broken]
     lines.append("the catalog is whole" if found.is_healthy else "the catalog is broken")
     return "\n".join(wrapped for line in lines for wrapped in wrap_line(line)) + "\n"
+
+
+def _history_lines(one: HistoryHealth) -> list[str]:
+    """What the history of one provider holds, and what in it asks for a look."""
+    span = f", {one.oldest} to {one.newest}" if one.oldest else ""
+    lines = [f"{one.provider}: {one.n_snapshots} refreshed snapshots{span}"]
+    old = [f"{region} ({days} d)" for region, days in one.kept_age_days.items()]
+    lines += (
+        [f"{one.provider}: kept from before, as no refresh reached them: {', '.join(old)}"] if old else []
+    )
+    if one.missing_regions:
+        lines.append(
+            f"{one.provider}: regions lost since the snapshot before: {', '.join(one.missing_regions)}"
+        )
+    if one.disagreements:
+        worst = ", ".join(_disagreement(move) for move in one.disagreements[:3])
+        lines.append(
+            f"{one.provider}: {len(one.disagreements)} of {one.n_compared} prices are more than 20 % from the "
+            f"bundled ones: {worst}; `planner catalog diff bundled latest --provider {one.provider}` lists them"
+        )
+    lines += [f"{one.provider}: {one.n_leftovers} leftovers of killed writers"] if one.n_leftovers else []
+    return [*lines, *(f"broken: {message}" for message in one.damaged)]
+
+
+def _disagreement(move: PriceMove) -> str:
+    prices = f"{move.old} {move.old_currency} -> {move.new} {move.new_currency}"
+    return f"{offer_id(move.key).partition('/')[2]} {prices}"
+
+
+def _history_values(one: HistoryHealth) -> dict[str, Any]:
+    return {
+        "provider": one.provider,
+        "n_snapshots": one.n_snapshots,
+        "oldest": one.oldest,
+        "newest": one.newest,
+        "damaged": one.damaged,
+        "n_leftovers": one.n_leftovers,
+        "kept_age_days": dict(one.kept_age_days),
+        "missing_regions": one.missing_regions,
+        "n_compared_with_bundled": one.n_compared,
+        "disagreements": [
+            {
+                "offer_id": offer_id(move.key),
+                "bundled_price_per_hour": move.old,
+                "refreshed_price_per_hour": move.new,
+                "change_ratio": None if math.isnan(move.change_ratio) else move.change_ratio,
+            }
+            for move in one.disagreements
+        ],
+    }
 
 
 def _examination_values(found: Examination) -> dict[str, Any]:
@@ -276,6 +329,7 @@ def _examination_values(found: Examination) -> dict[str, Any]:
         "idle_regions": list(found.idle_regions),
         "unknown_regions": list(found.unknown_regions),
         "providers": providers,
+        "history": [_history_values(one) for one in found.history],
     }
 
 
