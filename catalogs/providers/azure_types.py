@@ -236,7 +236,7 @@ def parse_usages(region: str, items: Iterable[Mapping[str, Any]]) -> list[Row]:
     Raises:
         SchemaChanged: when a usage has no name or limit.
     """
-    rows = []
+    rows: dict[str, Row] = {}
     for item in items:
         name = item.get("name") or {}
         code = str(name.get("value") or "")
@@ -249,14 +249,12 @@ def parse_usages(region: str, items: Iterable[Mapping[str, Any]]) -> list[Row]:
                 api=USAGES_API,
             )
         if code.lower().endswith(("family", "cores")):
-            rows.append(
-                {
-                    "provider": PROVIDER,
-                    "region": region,
-                    "quota": str(name.get("localizedValue") or code),
-                    "code": code,
-                    "unit": "vCPU",
-                    "limit": decimal_text(Decimal(str(item["limit"]))),
-                }
-            )
-    return rows
+            rows[code] = {
+                "provider": PROVIDER,
+                "region": region,
+                "quota": str(name.get("localizedValue") or code),
+                "code": code,
+                "unit": "vCPU",
+                "limit": decimal_text(Decimal(str(item["limit"]))),
+            }
+    return list(rows.values())

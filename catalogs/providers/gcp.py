@@ -17,7 +17,7 @@ from catalogs.providers.base import (
     text_frame,
 )
 from catalogs.providers.gcp_client import API_CALLS, LOGIN_HINT, GcpClient, Login, default_login
-from catalogs.providers.gcp_prices import OPTIONS, Reconciliation, flag_spot, price_machines
+from catalogs.providers.gcp_prices import OPTIONS, Reconciliation, flag_offers, price_machines
 from catalogs.providers.gcp_skus import BILLING_API, PROVIDER, RateBook, build_rate_book
 from catalogs.providers.gcp_types import Machine, Row, attach_accelerators, parse_quotas, type_rows
 
@@ -88,7 +88,8 @@ class GcpProvider:
             wanted | {"on_demand"},
             self._today().isoformat(),
         )
-        rows = [row for row in flag_spot(rows) if row["purchase_option"] in wanted]
+        retired = {machine.name for machine in machines if machine.retired}
+        rows = [row for row in flag_offers(rows, retired) if row["purchase_option"] in wanted]
         self._report(found, wanted)
         return text_frame("offers", rows)
 

@@ -25,6 +25,7 @@ from catalogs.providers.base import (
 from catalogs.providers.gcp_skus import BILLING_API, PROVIDER, Sku, parse_skus
 from catalogs.providers.gcp_types import (
     ACCELERATORS_API,
+    QUOTA_API,
     REGIONS_API,
     TYPES_API,
     Machine,
@@ -35,7 +36,6 @@ from catalogs.providers.gcp_types import (
 if TYPE_CHECKING:
     from google.api_core.retry import Retry
 
-QUOTA_API = "compute.regions.get"
 BILLING_URL = "https://cloudbilling.googleapis.com"
 COMPUTE_ENGINE = "services/6F81-5844-456A"
 API_KEY_VARIABLE = "PLANNER_GCP_API_KEY"
@@ -156,12 +156,12 @@ class GcpClient:
         from google.cloud import compute_v1
 
         client = self._client(compute_v1.RegionsClient)
-        names = [
+        names = {
             region.name
             for page in self._pages(client, compute_v1.ListRegionsRequest, REGIONS_API)
             for region in page.items
             if region.status in ("UP", "")
-        ]
+        }
         if not any(names):
             raise _changed("the answer holds no region", "items", REGIONS_API)
         return sorted(name for name in names if name)
@@ -270,6 +270,7 @@ class GcpClient:
             exceptions.ServiceUnavailable,
             exceptions.GatewayTimeout,
             requests.exceptions.ConnectionError,
+            requests.exceptions.Timeout,
             requests.exceptions.ChunkedEncodingError,
         )
         left = [self.options.retries]
@@ -321,7 +322,7 @@ def provider_error(error: Exception, api: str, region: str = "") -> ProviderErro
     if isinstance(error, exceptions.Forbidden):
         return PermissionDenied("Google refused access", permission=_PERMISSIONS.get(api, api), **place)
     if isinstance(error, exceptions.ServerError | exceptions.RetryError):
-        return Unreachable(f"Google answers with a fault of its own ({type(error).__name__})", **place)
+        return Unreachable(f"Google answers with a fault ({type(error).__name__}); try again later", **place)
     if isinstance(error, exceptions.NotFound):
         return PermissionDenied(
             "the project or region is not known, or not visible to these credentials",

@@ -16,6 +16,7 @@ from fnmatch import fnmatchcase
 from functools import cache
 
 from catalogs.columns import DATA_DIRECTORY
+from catalogs.flags import join_flags
 from catalogs.model import PurchaseOption
 from catalogs.normalize import decimal_text
 from catalogs.providers.gcp_skus import BILLING_API, PROVIDER, RateBook, SkuNote
@@ -30,6 +31,8 @@ _VARIANTS = {"cud_1y": "resource", "cud_3y": "resource"}
 # Reported even where not a single part was found: everybody expects these.
 _EXPECTED = frozenset({"on_demand", "spot"})
 _PLACES = Decimal("1e-9")
+RETIRED_FLAG = "retired"
+NO_DISCOUNT_FLAG = "spot_equals_on_demand"
 
 
 @dataclass(frozen=True)
@@ -220,8 +223,8 @@ def _offers(
     return [{**row, "zone": zone} for zone in places]
 
 
-def flag_spot(rows: Sequence[Row]) -> list[Row]:
-    """Mark spot offers that cost as much as on-demand in the same zone, or more: no discount is on offer."""
+def flag_offers(rows: Sequence[Row], retired: AbstractSet[str]) -> list[Row]:
+    """Mark offers of retired machines, and spot that costs as much as on-demand in the same zone or more."""
     listed = {
         (row["region"], row["zone"], row["instance_type"]): Decimal(row["price_per_hour"])
         for row in rows
@@ -231,7 +234,8 @@ def flag_spot(rows: Sequence[Row]) -> list[Row]:
     for row in rows:
         base = listed.get((row["region"], row["zone"], row["instance_type"]))
         spot = row["purchase_option"] == PurchaseOption.SPOT.value
+        flags = [RETIRED_FLAG] if row["instance_type"] in retired else []
         if spot and base is not None and Decimal(row["price_per_hour"]) >= base:
-            row = {**row, "flags": "spot_equals_on_demand"}
-        out.append(row)
+            flags.append(NO_DISCOUNT_FLAG)
+        out.append({**row, "flags": join_flags(tuple(flags))})
     return out

@@ -21,6 +21,7 @@ Row = dict[str, str]
 TYPES_API = "compute.machineTypes.aggregatedList"
 ACCELERATORS_API = "compute.acceleratorTypes.aggregatedList"
 REGIONS_API = "compute.regions.list"
+QUOTA_API = "compute.regions.get"
 # Local SSDs that come with a machine type are 375 GiB each in every series priced here (A2, A3, A4, G4).
 SSD_GIB = 375
 _ARCHITECTURES = {"X86_64": "x86_64", "ARM64": "arm64", "": "x86_64"}
@@ -224,19 +225,25 @@ def parse_quotas(region: str, quotas: Iterable[Mapping[str, Any]]) -> list[Row]:
 
     H100 and newer cards have a quota per GPU family outside these; they are absent here, which means unknown.
     """
-    rows = []
+    rows: dict[str, Row] = {}
     for quota in quotas:
         metric = str(quota.get("metric") or "")
-        unit = "GPU" if metric.endswith("_GPUS") else "vCPU" if metric.endswith("CPUS") else ""
-        if unit and quota.get("limit") is not None:
-            rows.append(
-                {
-                    "provider": PROVIDER,
-                    "region": region,
-                    "quota": metric,
-                    "code": metric,
-                    "unit": unit,
-                    "limit": decimal_text(Decimal(str(quota["limit"]))),
-                }
+        if not metric or quota.get("limit") is None:
+            raise SchemaChanged(
+                "a quota lacks a field; update the planner",
+                where="quotas.limit" if metric else "quotas.metric",
+                provider=PROVIDER,
+                region=region,
+                api=QUOTA_API,
             )
-    return rows
+        unit = "GPU" if metric.endswith("_GPUS") else "vCPU" if metric.endswith("CPUS") else ""
+        if unit:
+            rows[metric] = {
+                "provider": PROVIDER,
+                "region": region,
+                "quota": metric,
+                "code": metric,
+                "unit": unit,
+                "limit": decimal_text(Decimal(str(quota["limit"]))),
+            }
+    return list(rows.values())
