@@ -162,7 +162,7 @@ def _search(job: Job, nodes: npt.NDArray[np.int64], max_accelerators: int | None
     pin = job.training.layout
     shard = (pin.tensor_parallel or 1) * (pin.pipeline_parallel or 1) * (pin.context_parallel or 1)
     counts = job.devices.count.astype(np.int64)
-    for count in np.unique(counts):
+    for count in sorted(set(counts.tolist())):
         members = np.flatnonzero(counts == count)
         _block_reasons(job, members, nodes, max_accelerators, reasons)
         combos = lay.grid(int(count), tuple(int(n) for n in nodes), bounds)
