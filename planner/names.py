@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from planner.offers import places_of
 from planner.workload.faults import Fault, near
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterator, Sequence
 
+    from catalogs.table import Table
     from catalogs.tariffs import Tariffs
     from planner.errors import InputError
     from planner.offers import OfferSet
     from planner.workload.load import LoadedWorkload
+    from planner.workload.schema import Constraints
 
 
 def placed(loaded: LoadedWorkload, error: InputError) -> InputError:
@@ -42,73 +44,70 @@ def known_quotas(offer_set: OfferSet, tariffs: Tariffs, provider: str) -> list[s
     return sorted(known - {""})
 
 
+class _Check(NamedTuple):
+    """Names at `path` (a list's items where `listed`) that must each match one of `known`, as patterns."""
+
+    path: tuple[str | int, ...]
+    names: Sequence[str]
+    known: Sequence[str]
+    what: str
+    listed: bool = True
+
+    def faults(self) -> Iterator[Fault]:
+        """Yield a fault per name that matches nothing, with the nearest known one."""
+        for position, name in enumerate(self.names):
+            if not any(fnmatchcase(item, name) for item in self.known):
+                where = (*self.path, position) if self.listed else self.path
+                yield Fault(where, f"no {self.what} called {name!r} in the catalog", near(name, self.known))
+
+
 def check_names(loaded: LoadedWorkload, offer_set: OfferSet, tariffs: Tariffs) -> None:
-    """Refuse providers, regions, types, accelerators and groups that no offer or instance type has.
+    """Refuse providers, regions, types, accelerators, groups and quotas that the catalog does not have.
 
     Patterns are checked too: one that matches nothing is most likely a typing error.
 
     Raises:
         InputError: every unknown name with its place and the nearest known one.
     """
-    from catalogs.regions import residency_groups
-
     workload, offers, types = loaded.workload, offer_set.offers, offer_set.types
-    limits = workload.constraints
     providers = sorted({*types.coded("provider").values, *offers.coded("provider").values} - {""})
     places = sorted(places_of(offers).values)
-    regions = sorted({place.partition("/")[2] for place in places})
-    groups = sorted({group for group in residency_groups().values() if group} | _countries())
-    kinds, accelerators = (
-        sorted(types.coded("instance_type").values),
-        sorted(types.coded("accelerator").values),
-    )
-    faults: list[Fault] = []
-    at = "constraints"
-
-    def check(
-        path: tuple[str | int, ...],
-        names: Sequence[str] | None,
-        known: Iterable[str],
-        what: str,
-        *,
-        listed: bool = True,
-    ) -> None:
-        for position, name in enumerate(names or ()):
-            pool = list(known)
-            if not any(fnmatchcase(item, name) for item in pool):
-                where = (*path, position) if listed else path
-                faults.append(Fault(where, f"no {what} called {name!r} in the catalog", near(name, pool)))
-
-    check((at, "providers"), limits.providers, providers, "provider")
-    for position, pattern in enumerate(limits.regions or ()):
-        pool = places if "/" in pattern else regions
-        if not any(fnmatchcase(item, pattern) for item in pool):
-            text = f"no region matching {pattern!r} in the catalog"
-            faults.append(Fault((at, "regions", position), text, near(pattern, pool)))
-    check((at, "residency"), [name.lower() for name in limits.residency or ()], groups, "residency group")
-    for what, rule, pool in (
-        ("accelerator", limits.accelerators, accelerators),
-        ("instance type", limits.instance_types, kinds),
-    ):
-        key = what.replace(" ", "_") + "s"
-        check((at, key, "allow"), rule.allow, pool, what)
-        check((at, key, "deny"), rule.deny, pool, what)
+    checks = [*_constraint_checks(workload.constraints, types, providers, places)]
     if workload.baseline is not None:
         base = workload.baseline
-        check(("baseline", "instance_type"), [base.instance_type], kinds, "instance type", listed=False)
-        check(("baseline", "region"), [f"{base.provider}/{base.region}"], places, "region", listed=False)
-    for position, quota in enumerate(limits.quota):
-        check((at, "quota", position, "provider"), [quota.provider], providers, "provider", listed=False)
-        check(
-            (at, "quota", position, "quota"),
-            [quota.quota],
-            known_quotas(offer_set, tariffs, quota.provider),
-            "quota",
-            listed=False,
+        kinds, place = types.coded("instance_type").values, f"{base.provider}/{base.region}"
+        checks.append(
+            _Check(("baseline", "instance_type"), [base.instance_type], kinds, "instance type", False)
         )
+        checks.append(_Check(("baseline", "region"), [place], places, "region", False))
+    for position, quota in enumerate(workload.constraints.quota):
+        at = ("constraints", "quota", position)
+        known = known_quotas(offer_set, tariffs, quota.provider)
+        checks.append(_Check((*at, "provider"), [quota.provider], providers, "provider", False))
+        checks.append(_Check((*at, "quota"), [quota.quota], known, "quota", False))
+    faults = [fault for check in checks for fault in check.faults()]
     _check_location(workload.data.location, places, faults)
     if faults:
         raise loaded.error(faults)
+
+
+def _constraint_checks(
+    limits: Constraints, types: Table, providers: Sequence[str], places: Sequence[str]
+) -> Iterator[_Check]:
+    at = "constraints"
+    yield _Check((at, "providers"), limits.providers or (), providers, "provider")
+    regions = sorted({place.partition("/")[2] for place in places})
+    for position, pattern in enumerate(limits.regions or ()):
+        known = places if "/" in pattern else regions
+        yield _Check((at, "regions", position), [pattern], known, "region", False)
+    if limits.residency:
+        groups = [name.lower() for name in limits.residency]
+        yield _Check((at, "residency"), groups, _residency_names(), "residency group")
+    for key, rule in (("accelerators", limits.accelerators), ("instance_types", limits.instance_types)):
+        column = key.removesuffix("s")
+        known = sorted(types.coded(column).values)
+        for side, names in (("allow", rule.allow), ("deny", rule.deny)):
+            yield _Check((at, key, side), names or (), known, column.replace("_", " "))
 
 
 def _check_location(location: str | None, places: list[str], faults: list[Fault]) -> None:
@@ -121,8 +120,9 @@ def _check_location(location: str | None, places: list[str], faults: list[Fault]
         faults.append(Fault(("data", "location"), text, near(location, places)))
 
 
-def _countries() -> set[str]:
-    from catalogs.regions import load_regions
+def _residency_names() -> list[str]:
+    from catalogs.regions import load_regions, residency_groups
 
     table = load_regions()
-    return {text.lower() for name in ("country", "continent") for text in table.coded(name).values if text}
+    places = {text.lower() for name in ("country", "continent") for text in table.coded(name).values if text}
+    return sorted(places | {group for group in residency_groups().values() if group})
