@@ -235,6 +235,8 @@ def _refresh_one(
             outcomes.append(_store(one, mine, provider, options, log, save, dict(seconds)))
         except Exception as error:  # noqa: BLE001 - as above
             outcomes.append(_failed(one, error, log, seconds))
+        # A source of several providers has one log: what it tells is told once, what failed counts for all.
+        log = FetchLog(failures=list(log.failures))
     return outcomes
 
 

@@ -46,7 +46,8 @@ _ONCE = frozenset({"throttle_then_ok", "http_500_once"})
 class Request:
     """What the server was asked.
 
-    `target` is what routes are matched against: the X-Amz-Target header, else the form field `Action`, else the path.
+    `target` is what routes are matched against: the X-Amz-Target or x-acs-action header, else the field `Action`, else
+    the path.
     """
 
     method: str
@@ -297,7 +298,8 @@ def _handler_class(fake: FakeServer) -> type[BaseHTTPRequestHandler]:
                 form = parse_qs(body.decode(), keep_blank_values=True)
                 query = {**query, **form}
             action = (query.get("Action") or [""])[0]
-            target = self.headers.get("X-Amz-Target") or action or parts.path
+            named = self.headers.get("X-Amz-Target") or self.headers.get("x-acs-action")
+            target = named or action or parts.path
             headers = {key.lower(): value for key, value in self.headers.items()}
             return Request(self.command, parts.path, query, headers, body, target, fake.url)
 

@@ -1,0 +1,126 @@
+"""gpuhunt's items as our offers: what is kept, what is refused, what one failing cloud does to the others."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from catalogs.checking import check_fetched
+from catalogs.providers.base import FetchOptions, ProviderError, SchemaChanged, Unreachable, frame_rows
+from catalogs.providers.gpuhunt import GpuhuntProvider, create
+from catalogs.refresh import refresh
+from catalogs.store import load_catalog
+from tests.fakes import gpuhunt as fake
+
+BOTH = frozenset({"on_demand", "spot"})
+
+
+def _fetch(broken: dict[str, Exception] | None = None) -> tuple[GpuhuntProvider, list[Any], list[Any]]:
+    one = GpuhuntProvider(FetchOptions(), lambda: fake.module(broken))
+    regions = one.fetch_regions()
+    return one, frame_rows(one.fetch_instance_types(regions)), frame_rows(one.fetch_offers(regions, BOTH))
+
+
+def test_items_become_machines_and_offers_of_their_own_provider() -> None:
+    _, types, offers = _fetch()
+    machines = {(row["provider"], row["instance_type"]): row for row in types}
+    lambda_ = machines["lambda", "gpu_8x_a100_80gb_sxm4"]  # gpuhunt calls it lambdalabs
+    assert (lambda_["accelerator"], lambda_["as_of"]) == ("a100-80gb-sxm", "2026-11-18")
+    assert machines["lambda", "gpu_1x_gh200"]["arch"] == "arm64"
+    assert machines["oci", "BM.GPU.H100.8"]["accelerator"] == "h100-80gb-sxm"
+    card = machines["runpod", "8x-NVIDIA-H100-80GB-HBM3"]
+    assert (card["accelerator"], card["accelerator_count"], card["intra_node"]) == (
+        "h100-80gb-sxm",
+        "8",
+        "unknown",
+    )
+    one = machines["runpod", "1x-NVIDIA-H100-80GB-HBM3"]
+    assert (one["vcpus"], one["intra_node"], one["note"]) == (
+        "16",
+        "single",
+        "the smallest of 2 variants of this name",
+    )
+    assert {row["as_of"] for row in offers if row["provider"] == "vastai"} != {"2026-11-18"}  # asked live
+
+
+def test_spot_is_kept_and_the_cheapest_host_of_equal_ones_counts() -> None:
+    _, _, offers = _fetch()
+    own = [row for row in offers if row["instance_type"] == "1x-NVIDIA-H100-80GB-HBM3"]
+    assert [(row["purchase_option"], row["price_per_hour"], row["basis"]) for row in own] == [
+        ("on_demand", "2.69", "list"),  # neither the 0.0 nor the dearer host
+        ("spot", "1.75", "observed"),
+    ]
+
+
+def test_what_our_checks_refuse_is_refused_with_a_reason() -> None:
+    one, types, offers = _fetch()
+    for provider, reasons in {
+        "runpod": {
+            "instance_types.accelerator: is missing": 1,
+            "offers.instance_type: unknown instance type ...": 1,
+            "offers.price_per_hour: is missing": 1,
+        },
+        "vastai": {"offers.region: is missing": 1},
+        "oci": {},
+    }.items():
+        checked = check_fetched(
+            [row for row in types if row["provider"] == provider],
+            [row for row in offers if row["provider"] == provider],
+            one.fetch_regions(),
+        )
+        assert checked.refused == reasons
+    assert {(e.what, e.name) for e in one.options.log.not_understood} == {
+        ("accelerator", "MYSTERY-7GB"),
+        ("price", "runpod/EU-RO-1/1x-NVIDIA-A40"),
+    }
+
+
+def test_each_cloud_is_stored_as_its_own_provider(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PLANNER_DATA_DIR", str(tmp_path))
+
+    def create(name: str, options: FetchOptions) -> GpuhuntProvider:
+        return GpuhuntProvider(options, lambda: fake.module({"oci": OSError("down")}))
+
+    report = refresh(["gpuhunt"], FetchOptions(), create=create)
+    status = {outcome.provider: outcome.status for outcome in report.outcomes}
+    assert status == {"lambda": "added", "runpod": "added", "vastai": "added"}
+    assert any("oci: OSError" in text for text in report.outcomes[0].remarks)
+    assert "runpod" in load_catalog(cache=False).sha256
+    assert sum(len(outcome.not_understood) for outcome in report.outcomes) == 2  # told once
+
+
+def test_one_cloud_that_fails_does_not_hide_the_others_and_all_failing_is_an_error() -> None:
+    one, types, _ = _fetch({"runpod": RuntimeError("boom")})
+    assert "runpod" not in {row["provider"] for row in types} and "lambda" in {
+        row["provider"] for row in types
+    }
+    assert "RuntimeError in gpuhunt" in one.options.log.remarks[-1]
+    with pytest.raises(Unreachable, match="OSError in gpuhunt"):
+        _fetch({name: OSError() for name in [*fake.ITEMS, "cloudrift", "verda"]})
+
+
+def test_a_library_that_hangs_is_given_up() -> None:
+    hanging = SimpleNamespace(default_catalog=lambda: time.sleep(3))
+    one = GpuhuntProvider(FetchOptions(timeout_s=0.05, retries=0), lambda: hanging)
+    with pytest.raises(Unreachable, match=r"no answer within 0\.05 s"):
+        one.fetch_regions()
+
+
+def test_without_the_library_the_error_says_how_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "gpuhunt", None)
+    with pytest.raises(ProviderError, match=r"pip install 'ml-training-planner\[gpuhunt\]'"):
+        create(FetchOptions()).fetch_regions()
+
+
+def test_items_of_another_shape_are_named() -> None:
+    strange = SimpleNamespace(
+        default_catalog=lambda: SimpleNamespace(query=lambda provider: [SimpleNamespace()])
+    )
+    one = GpuhuntProvider(FetchOptions(), lambda: strange)
+    with pytest.raises(SchemaChanged, match=r"CatalogItem\.gpu_count"):
+        one.fetch_regions()
