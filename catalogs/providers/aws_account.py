@@ -196,9 +196,14 @@ class AwsAccount:
             if names and not rows:  # an answer that is empty for all machines is no answer
                 raise changed(pricing.API, "PriceList (empty for every instance type)")
             return rows
+        except CredentialsMissing:
+            raise
         except PermissionDenied as error:
             self.log.remark(f"{error.message}; on-demand and reserved prices come from the public price list")
             return self._public.listed(regions, options, set(names))
+        except ProviderError as error:
+            self.log.failed(error, options)  # of these the last good prices stay
+            return []
 
     def _all(self, names: Sequence[str], fetch: Callable[[str], list[Row]]) -> list[list[Row]]:
         """Call `fetch` for each name, some at a time; the first failure ends it."""

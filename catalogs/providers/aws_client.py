@@ -11,7 +11,7 @@ import importlib
 import json
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from catalogs.providers.aws_rows import PROVIDER, changed
@@ -29,7 +29,6 @@ from catalogs.providers.base import (
 HOME_REGION = "us-east-1"  # where the global interfaces (regions, prices, savings plans) are asked
 LOGIN_HINT = "run `aws configure` or `aws sso login`, or name a profile in AWS_PROFILE"
 MAX_PAGES = 5000
-ClientFactory = Callable[[str, str], Any]
 
 # What is called, and what a policy must allow for it.
 API_CALLS: tuple[ApiCall, ...] = (
@@ -114,16 +113,15 @@ class NotSoldHere(ProviderError):  # noqa: N818 - a kind of answer more than an 
 class AwsClients:
     """SDK clients by service and region, made once; safe to use from several threads."""
 
-    def __init__(self, options: FetchOptions, factory: ClientFactory | None = None) -> None:
+    def __init__(self, options: FetchOptions, session: Any = None) -> None:
         """Take settings only.
 
         Args:
             options: retries, time-outs, endpoints.
-            factory: (service, region) to client, for tests; None: the SDK's default session.
+            session: a boto3 session; None: the SDK's default one, made at the first call.
         """
         self.options = options
-        self._factory = factory
-        self._session: Any = None
+        self._session = session
         self._made: dict[tuple[str, str], Any] = {}
         self._lock = threading.Lock()  # sessions are not thread-safe, clients are
 
@@ -133,7 +131,7 @@ class AwsClients:
             key = (service, region)
             if key not in self._made:
                 with mapped(f"{service}:client", region):
-                    self._made[key] = (self._factory or self._create)(service, region)
+                    self._made[key] = self._create(service, region)
             return self._made[key]
 
     def _create(self, service: str, region: str) -> Any:
@@ -152,8 +150,6 @@ class AwsClients:
 
     def has_credentials(self) -> bool:
         """Whether the SDK's chain finds credentials; asks no server but the machine's own metadata."""
-        if self._factory is not None:
-            return True
         with self._lock, mapped("credentials", ""):
             if self._session is None:
                 self._session = _sdk("boto3").Session()

@@ -1,0 +1,189 @@
+"""Every fault of every interface of AWS: what the user sees, and that yesterday's prices still load."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from functools import cache
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from catalogs.providers.aws import AwsProvider
+from catalogs.providers.aws_client import API_CALLS, AwsClients
+from catalogs.providers.base import FetchOptions
+from catalogs.refresh import Outcome, refresh
+from catalogs.store import load_catalog
+from tests.fakes.aws import NOW, SECRETS, environment, fake_aws
+
+KINDS = {
+    "throttle_forever": "rate_limited",
+    "http_500_forever": "unreachable",
+    "slow": "unreachable",
+    "truncated_body": "unreachable",
+    "connection_reset": "unreachable",
+    "malformed_json": "schema_changed",
+    "changed_schema": "schema_changed",
+    "expired_credentials": "credentials_missing",
+    "access_denied": "permission_denied",
+}
+HARMLESS = ("throttle_then_ok", "http_500_once", "duplicate_rows")
+# Without these nothing can be known; the others cost a part.
+FATAL = {"regions": "ec2:DescribeRegions", "types": "ec2:DescribeInstanceTypes"}
+PARTS = {
+    "zones": "ec2:DescribeAvailabilityZones",
+    "offerings": "ec2:DescribeInstanceTypeOfferings",
+    "spot": "ec2:DescribeSpotPriceHistory",
+    "blocks": "ec2:DescribeCapacityBlockOfferings",
+    "pricing": "pricing:GetProducts",
+    "savings": "savingsplans:DescribeSavingsPlansOfferingRates",
+}
+PUBLIC = ("bulk_index", "bulk")
+OFFERS_IN_IRELAND = 9 * (1 + 12 + 8) + 4 + 1  # listed, reserved and savings of 9 machines; spot; one block
+REGIONS = ("us-east-1", "eu-west-1")
+QUICK: dict[str, Any] = {
+    "regions": REGIONS,
+    "retries": 1,
+    "timeout_s": 0.3,
+    "backoff_s": 0.01,
+    "max_wait_s": 0.05,
+    "max_workers": 4,
+}
+
+
+@cache
+def session() -> Any:
+    """One SDK session for all tests: it reads the service models, which takes longer than a whole refresh."""
+    import boto3
+
+    return boto3.Session(*SECRETS[:2], aws_session_token=SECRETS[2])
+
+
+@pytest.fixture(autouse=True)
+def _no_pauses_and_own_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("botocore.endpoint.time", SimpleNamespace(sleep=lambda seconds: None))
+    monkeypatch.setenv("PLANNER_DATA_DIR", str(tmp_path / "data"))
+    monkeypatch.setenv("PLANNER_CACHE_DIR", str(tmp_path / "cache"))
+
+
+def run(monkeypatch: pytest.MonkeyPatch, faults: Any = None, *, account: bool = True, **more: Any) -> Outcome:
+    with fake_aws(faults, slow_s=0.6) as fake:
+        for name, value in environment(fake, account=account).items():
+            monkeypatch.setenv(name, value)
+
+        def create(name: str, given: FetchOptions) -> AwsProvider:
+            clients = AwsClients(given, session()) if account else AwsClients(given)
+            return AwsProvider(given, clients, now=lambda: NOW)
+
+        return refresh(["aws"], FetchOptions(**{**QUICK, **more}), create=create).outcomes[0]
+
+
+def shown(outcome: Outcome) -> str:
+    return json.dumps(dataclasses.asdict(outcome), default=str)
+
+
+def assert_no_secret(outcome: Outcome) -> None:
+    assert not [secret for secret in SECRETS if secret in shown(outcome)]
+
+
+@pytest.mark.parametrize("api", FATAL)
+@pytest.mark.parametrize("fault", KINDS)
+def test_without_regions_or_machines_yesterday_stays(
+    api: str, fault: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = load_catalog(cache=False).sha256["aws"]
+    outcome = run(monkeypatch, {api: fault})
+    assert outcome.status == ("skipped" if fault == "expired_credentials" else "failed")
+    failure = outcome.failures[0]
+    assert (failure.kind, failure.api) == (KINDS[fault], FATAL[api])
+    if fault == "access_denied":
+        assert f"missing permission: {FATAL[api]}" in failure.message
+    if fault == "expired_credentials":
+        assert "aws configure" in failure.message
+    assert outcome.last_good_as_of
+    assert load_catalog(cache=False).sha256["aws"] == before
+    assert_no_secret(outcome)
+
+
+@pytest.mark.parametrize("api", PARTS)
+@pytest.mark.parametrize("fault", [fault for fault in KINDS if fault != "expired_credentials"])
+def test_one_interface_costs_its_own_part_only(api: str, fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    outcome = run(monkeypatch, {api: fault})
+    assert outcome.status == "added", outcome.failures
+    if (api, fault) == ("pricing", "access_denied"):  # the public list has the same prices
+        assert not outcome.failures
+        assert "missing permission: pricing:GetProducts" in shown(outcome)
+    else:
+        assert {(one.kind, one.api) for one in outcome.failures} == {(KINDS[fault], PARTS[api])}
+        assert {one.region for one in outcome.failures} == ({""} if api == "pricing" else set(REGIONS))
+    assert outcome.n_kept_offers or fault == "access_denied"
+    assert load_catalog(cache=False).sha256["aws"] == outcome.sha256
+    assert_no_secret(outcome)
+
+
+@pytest.mark.parametrize("api", PARTS)
+def test_expired_credentials_end_the_refresh(api: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    outcome = run(monkeypatch, {api: "expired_credentials"})
+    assert (outcome.status, outcome.failures[0].kind) == ("skipped", "credentials_missing")
+    assert "aws sso login" in outcome.failures[0].message
+    assert_no_secret(outcome)
+
+
+@pytest.mark.parametrize("api", PUBLIC)
+@pytest.mark.parametrize("fault", [fault for fault in KINDS if fault != "expired_credentials"])
+def test_public_lists_fail_by_name(api: str, fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = load_catalog(cache=False).sha256["aws"]
+    outcome = run(monkeypatch, {api: fault}, account=False)
+    assert (outcome.status, outcome.failures[0].kind) == ("failed", KINDS[fault])
+    assert outcome.failures[0].api == "bulk price list"
+    assert load_catalog(cache=False).sha256["aws"] == before
+
+
+@pytest.mark.parametrize("fault", [fault for fault in KINDS if fault != "expired_credentials"])
+def test_without_the_advisor_bands_are_left_out(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    outcome = run(monkeypatch, {"advisor": fault})
+    assert (outcome.status, outcome.failures) == ("added", ())
+    assert [text for text in outcome.remarks if text.startswith("interruption bands left out: aws")]
+
+
+@pytest.mark.parametrize("api", [*FATAL, *PARTS, "advisor"])
+@pytest.mark.parametrize("fault", HARMLESS)
+def test_a_passing_fault_changes_nothing(api: str, fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with fake_aws({api: fault}) as fake:
+        for name, value in environment(fake).items():
+            monkeypatch.setenv(name, value)
+        options = FetchOptions(**QUICK)
+        provider = AwsProvider(options, AwsClients(options, session()), now=lambda: NOW)
+        offers = provider.fetch_offers(["eu-west-1"], provider.info.purchase_options)
+    assert (len(offers), options.log.failures) == (OFFERS_IN_IRELAND, [])
+
+
+@pytest.mark.parametrize(
+    "api, kept",
+    [("types", False), ("zones", True), ("offerings", True), ("pricing", True), ("savings", True)],
+)
+def test_an_empty_answer_is_no_answer(api: str, kept: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    outcome = run(monkeypatch, {api: "empty_page"})
+    assert {one.kind for one in outcome.failures} == {"schema_changed"}
+    assert outcome.status == ("added" if kept else "failed")
+
+
+def test_an_empty_spot_history_is_remarked(monkeypatch: pytest.MonkeyPatch) -> None:
+    outcome = run(monkeypatch, {"spot": "empty_page"})
+    assert outcome.status == "added"
+    assert "us-east-1: no spot price of any machine in the past week" in outcome.remarks
+
+
+def test_no_credentials_means_the_public_lists(monkeypatch: pytest.MonkeyPatch) -> None:
+    outcome = run(monkeypatch, account=False)
+    assert outcome.status == "added"
+    assert not outcome.failures
+    assert [text for text in outcome.remarks if "no AWS credentials" in text and "aws configure" in text]
+
+
+def test_every_permission_a_fault_may_name_is_in_the_table_of_calls() -> None:
+    permissions = {call.permission for call in API_CALLS}
+    assert {*FATAL.values(), *PARTS.values()} <= permissions
+    assert "servicequotas:ListServiceQuotas" in permissions
