@@ -1,4 +1,4 @@
-"""Figures of the optimisation core: `python -m benchmarks.solvers [--family fleet|single] [--seed N] [--json OUT]`.
+"""Figures of the optimisation core: `python -m benchmarks.solvers [--family fleet|hours|single] [--seed N]`.
 
 Every case runs in a fresh process, so that CPU seconds include imports. Instances are synthetic, shaped on real
 catalogs: a few dozen accelerator types sold in regions of different price level, by zone, on demand and spot;
@@ -46,12 +46,19 @@ TYPES = np.array(
         (16, 0.28, 128, 32, 21.50),
     ]
 )
-SIZES = {"fleet": (200, 2_000, 7_000, 100_000), "single": (200, 2_000, 20_000)}
+SIZES = {
+    "fleet": (200, 2_000, 7_000, 100_000),
+    "hours": (200, 2_000, 7_000, 100_000),
+    "single": (200, 2_000, 20_000),
+}
 LIMITS_S = {100_000: 10.0}
 
 
-def fleet_instance(n_offers: int, seed: int) -> FleetInput:
-    """A fleet question of `n_offers` offers over about 80 regions of three providers."""
+def fleet_instance(n_offers: int, seed: int, *, hours: bool = False) -> FleetInput:
+    """A fleet question of `n_offers` offers over about 80 regions of three providers.
+
+    `hours`: workers may stop early, with 0.5 to 4 % of the whole time as fixed hours.
+    """
     random = np.random.default_rng([seed, n_offers])
     n_regions = 80
     level = np.round(random.uniform(1.0, 1.6, n_regions), 2)
@@ -69,10 +76,12 @@ def fleet_instance(n_offers: int, seed: int) -> FleetInput:
     group_code = (region * 4 + np.minimum(accelerators, 8) // 4) * 2 + spot
     group = np.unique(group_code, return_inverse=True)[1]
     quota = np.clip(np.rint(256 * (1 + random.pareto(1.1, int(group.max()) + 1))), 64, 6_000)
+    cost = np.round(price * level[region] * discount * variant, 4)
     required = 40 * float(np.quantile(throughput, 0.75))
     return FleetInput(
         keys=tuple(range(n_offers)),
-        cost_usd=np.round(price * level[region] * discount * variant, 4),
+        cost_usd=cost,
+        fixed_cost_usd=cost * np.random.default_rng(seed).uniform(0.005, 0.04, n_offers) if hours else None,
         throughput=np.round(throughput * variant, 3),
         required_throughput=round(required, 1),
         max_units=capacity.astype(float),
@@ -92,12 +101,19 @@ def fleet_instance(n_offers: int, seed: int) -> FleetInput:
     )
 
 
-def run_fleet(n_offers: int, seed: int, gap: float, limit_s: float, backend: str) -> dict[str, Any]:
+def run_hours(n_offers: int, seed: int, gap: float, limit_s: float, backend: str) -> dict[str, Any]:
+    """Solve one fleet question whose workers may stop early."""
+    return run_fleet(n_offers, seed, gap, limit_s, backend, hours=True)
+
+
+def run_fleet(
+    n_offers: int, seed: int, gap: float, limit_s: float, backend: str, *, hours: bool = False
+) -> dict[str, Any]:
     """Solve one fleet question; CPU of this process and its children."""
     from planner.formulation.fleet import solve_fleet
     from solvers.options import SolveOptions
 
-    fleet = fleet_instance(n_offers, seed)
+    fleet = fleet_instance(n_offers, seed, hours=hours)
     before, began = _cpu_s(), time.perf_counter()
     result = solve_fleet(fleet, SolveOptions(gap=gap, time_limit_s=limit_s, backend=backend))
     wall = time.perf_counter() - began
@@ -150,7 +166,7 @@ def _cpu_s() -> float:
     return sum(item.ru_utime + item.ru_stime for item in used)
 
 
-RUNNERS = {"fleet": run_fleet, "single": run_single}
+RUNNERS = {"fleet": run_fleet, "hours": run_hours, "single": run_single}
 
 
 def run_case(family: str, size: int, arguments: argparse.Namespace) -> dict[str, Any]:

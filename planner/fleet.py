@@ -1,23 +1,22 @@
 """Divisible work: a mix of offers, chosen by the MILP, for `kind: fleet`.
 
-A worker is `fleet.nodes_per_run` instances of one offer; workers share the work and are all used for one period. Its
-length is chosen first (a short list of periods is compared with a fast heuristic), then the mix is proven for it, and
-the period is cut to the moment the work ends, with the mix proven again.
+A worker is `fleet.nodes_per_run` instances of one offer. Workers share the work; each is paid for its fixed hours and
+for the hours that it works, and a later deadline only lets it work longer: the least cost never rises with it.
 """
 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
-from statistics import NormalDist
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from planner.candidates import Candidates, build_candidates
+from planner.candidates import build_candidates
 from planner.errors import TimeLimitError
 from planner.fleet_plan import Mix, fleet_plan, infeasible_fleet
-from planner.formulation.fleet import FleetInput, FleetResult, greedy_fleet, solve_fleet
+from planner.fleet_workers import Workers, build_workers
+from planner.formulation.fleet import FleetInput, FleetResult, solve_fleet
 from planner.limits import throughput_floor
 from planner.offers import mark_offers
 from planner.quota import needed_quota
@@ -36,21 +35,9 @@ if TYPE_CHECKING:
     FloatArray = npt.NDArray[np.float64]
     IntArray = npt.NDArray[np.int64]
 
-# Parts of the time available that are compared as working periods.
-PERIODS = (1.0, 0.75, 0.5, 0.375, 0.25, 0.125, 0.0625, 0.03125)
-_ROUNDS = 3
-# The period is cut, and the mix proven again, while that saves at least this part of it.
-SHORTEN_RATIO = 0.01
-
-
-@dataclass(frozen=True, eq=False)
-class Pool:
-    """Offers that may serve as workers, positions into the candidates; shape `(n_options,)`."""
-
-    candidates: Candidates
-    at: IntArray
-    work: float
-    limit_hours: float
+# Asked again with a whole granule per worker where rounding hours up adds more than this part of the bill.
+ROUNDING_RATIO = 0.02
+_ROUNDS = 4  # times a mix is held against its bill, which rounds hours up
 
 
 def plan_fleet(context: Context, options: Options) -> Plan:
@@ -61,32 +48,63 @@ def plan_fleet(context: Context, options: Options) -> Plan:
     """
     begin = time.perf_counter()
     context, found = _search(context)
-    pool = _pool(context, found)
-    if not len(pool.at):
+    limit, work = _limit_hours(context), work_units(context)
+    workers = build_workers(context, found.candidates, limit)
+    if not len(workers.at):
         return infeasible_fleet(context, found, [], time.perf_counter() - begin)
-    period = _best_period(context, pool)
-    result, question = _solve(context, pool, period, options)
+    question = _question(context, workers, work)
+    result = _solve(question, options)
+    bound, plans = result.bound_usd, []
     for _ in range(_ROUNDS):
-        ends = _ends(context, pool, result, period)
-        if ends > period * (1 - SHORTEN_RATIO):
+        if not result.has_plan:
             break
-        again, tighter = _solve(context, pool, ends, options)
-        if not again.has_plan or again.objective_usd >= result.objective_usd:
+        mix = _mix(workers, result, limit, work, bound, time.perf_counter() - begin)
+        plan = fleet_plan(context, found, mix)
+        over = _over_budget(context, plan)
+        plans += [plan] if over <= 0 else []
+        rounding = float(plan.total_usd) - result.objective_usd
+        if over <= 0 and (len(plans) > 1 or rounding <= ROUNDING_RATIO * float(plan.total_usd)):
             break
-        result, question, period = again, tighter, ends
-    seconds = time.perf_counter() - begin
-    if not result.has_plan:
-        if result.status is Status.NO_SOLUTION:
-            raise TimeLimitError(f"no fleet found within {options.time_limit_s:g} s; raise --time-limit")
-        return infeasible_fleet(context, found, _reasons(question), seconds)
-    counts = {int(key): count for key, count in result.counts.items() if isinstance(key, int)}
-    mix = Mix(counts, period, result, _cautious_ratio(context, found.candidates), seconds)
-    return fleet_plan(context, found, mix)
+        question = _rounded_up(question, workers, over)
+        result = _solve(question, options)
+    if plans:
+        return min(plans, key=lambda plan: plan.total_usd)
+    if result.status is Status.NO_SOLUTION:
+        raise TimeLimitError(f"no fleet found within {options.time_limit_s:g} s; raise --time-limit")
+    return infeasible_fleet(context, found, _reasons(question), time.perf_counter() - begin)
+
+
+def _rounded_up(question: FleetInput, workers: Workers, over_usd: float) -> FleetInput:
+    """The question with a whole granule of billing added to each worker, so that no bill exceeds the model's cost.
+
+    Asked again where rounding matters, or takes the bill over the budget; `over_usd` is then taken off the budget too
+    when the granules were already added (obligations may exceed what the job carries of them).
+    """
+    added = workers.fixed_usd + workers.granule_usd
+    assert question.fixed_cost_usd is not None
+    again = bool((question.fixed_cost_usd >= added).all())
+    budget = question.budget_usd
+    if budget is not None and again and over_usd > 0:
+        budget -= over_usd * (1 + 1e-6)
+    cost = added + workers.usd_per_hour * workers.hours_limit
+    return replace(question, fixed_cost_usd=added, cost_usd=cost, budget_usd=budget)
+
+
+def work_units(context: Context) -> float:
+    """Tokens or samples of all runs together."""
+    fleet = context.workload.fleet
+    return context.job.total_units * (1 if fleet is None else fleet.runs)
+
+
+def _limit_hours(context: Context) -> float:
+    """Hours there are: until the deadline, and no more than a least throughput, sustained, would take."""
+    hours = [] if context.deadline_hours is None else [context.deadline_hours]
+    if context.workload.constraints.min_throughput is not None or not hours:
+        hours.append(work_units(context) / throughput_floor(context) / 3600.0)
+    return min(hours)
 
 
 def _search(context: Context) -> tuple[Context, Found]:
-    from dataclasses import replace
-
     fleet, limits = context.workload.fleet, context.workload.constraints
     counts = (1 if fleet is None else fleet.nodes_per_run,)
     shapes = estimate_all(context, counts)
@@ -98,52 +116,21 @@ def _search(context: Context) -> tuple[Context, Found]:
     return context, Found(build_candidates(context, bits, shapes), bits, counts, 0)
 
 
-def _pool(context: Context, found: Found) -> Pool:
-    """Workers that can do one run in time, the total work, and the hours there are."""
-    fleet = context.workload.fleet
-    work = context.job.total_units * (1 if fleet is None else fleet.runs)
-    deadline = context.deadline_hours
-    if deadline is None:
-        # without a deadline the throughput floor sets the length of the work
-        deadline = work / throughput_floor(context) / 3600.0
-    made = found.candidates
-    busy = made.waiting_hours + made.fixed_hours
-    return Pool(made, np.flatnonzero((made.bits == 0) & (busy < deadline)), work, deadline)
+def _mix(
+    workers: Workers, result: FleetResult, limit: float, work: float, bound: float, seconds: float
+) -> Mix:
+    """The workers used and the hours that each of them works."""
+    used = np.asarray(sorted(int(str(key)) for key in result.counts), dtype=np.int64)
+    count = np.asarray([result.counts[number] for number in used.tolist()], dtype=np.int64)
+    busy = np.asarray([result.busy[number] for number in used.tolist()], dtype=np.float64)
+    chosen = workers.take(used)
+    hours = np.minimum(busy / count, 1.0) * chosen.hours_limit
+    return Mix(chosen, count, hours, limit, work, replace(result, bound_usd=bound), seconds)
 
 
-def _cautious_ratio(context: Context, made: Candidates) -> FloatArray:
-    """Step time at the confidence asked for, over the middle of the prediction, per candidate."""
-    z = NormalDist().inv_cdf(context.workload.constraints.deadline_confidence)
-    return np.asarray(np.exp(np.maximum(z, 0.0) * made.sigma), dtype=np.float64)
-
-
-def worker_units(
-    context: Context, made: Candidates, at: IntArray, period: float, *, cautious: bool
-) -> FloatArray:
-    """Tokens or samples one worker does in `period` hours, waits, restarts and evaluation taken off."""
-    available = np.maximum(period - made.waiting_hours[at] - made.fixed_hours[at], 0.0)
-    course = made.hours[at] - made.waiting_hours[at] - made.fixed_hours[at]
-    slow = _cautious_ratio(context, made)[at] if cautious else 1.0
-    return np.asarray(context.job.total_units * available / (course * slow), dtype=np.float64)
-
-
-def worker_hours(made: Candidates, at: IntArray, period: float) -> FloatArray:
-    """Hours one worker is paid for in `period`: spot is not paid while it waits."""
-    available = np.maximum(period - made.waiting_hours[at] - made.fixed_hours[at], 0.0)
-    course = made.hours[at] - made.waiting_hours[at] - made.fixed_hours[at]
-    paid = made.paid_hours[at] - made.fixed_hours[at]
-    return np.asarray(made.fixed_hours[at] + available * paid / course, dtype=np.float64)
-
-
-def _question(context: Context, pool: Pool, period: float) -> FleetInput:
-    made, at = pool.candidates, pool.at
-    rows, nodes = made.offer[at], made.nodes[at]
-    units = worker_units(context, made, at, period, cautious=True)
-    money = context.costs.evaluate(rows, nodes, worker_hours(made, at, period), np.full(len(at), period))
-    keep = np.flatnonzero((units > 0) & np.isfinite(money.cost_usd))
-    rows, nodes, at = rows[keep], nodes[keep], at[keep]
-    region, names, first = _codes([str(p) for p in _places(context, rows)])
-    place_usd = (money.cost_usd - money.worker_usd)[keep]
+def _question(context: Context, workers: Workers, work: float) -> FleetInput:
+    rows, nodes = workers.rows, workers.nodes
+    region, names, first = _codes(_places(context, rows))
     limits, fleet = context.workload.constraints, context.workload.fleet
     wishes: dict[str, Any] = {} if fleet is None else {
         "max_spot_share": fleet.max_spot_share, "max_share_per_region": fleet.max_share_per_region,
@@ -152,11 +139,12 @@ def _question(context: Context, pool: Pool, period: float) -> FleetInput:
     types, kind = context.offer_set.types, context.offer_set.type_of_offer[rows]
     memory = types["accelerator_memory_gib"][kind] * types["accelerator_count"][kind] * nodes
     return FleetInput(
-        keys=tuple(at.tolist()), cost_usd=money.worker_usd[keep], throughput=units[keep] / period,
-        required_throughput=pool.work / period, max_units=np.floor(context.offer_set.capacity[rows] / nodes),
+        keys=tuple(range(len(rows))), cost_usd=workers.fixed_usd + workers.usd_per_hour * workers.hours_limit,
+        fixed_cost_usd=workers.fixed_usd, throughput=workers.units_per_hour * workers.hours_limit,
+        required_throughput=work, max_units=np.floor(context.offer_set.capacity[rows] / nodes),
         region=region, provider=context.provider_of_offer[rows], is_spot=context.is_spot[rows],
         memory_gib=memory.astype(np.float64),
-        region_cost_usd=place_usd[first], region_names=names,
+        region_cost_usd=workers.place_usd[first], region_names=names,
         min_total_memory_gib=limits.min_total_memory_gib,
         max_total_units=limits.max_nodes // int(nodes.max(initial=1)),
         budget_usd=None if limits.budget_usd is None else float(limits.budget_usd),
@@ -214,37 +202,16 @@ def _quotas(context: Context, rows: IntArray, nodes: IntArray) -> dict[str, Any]
     }
 
 
-def _best_period(context: Context, pool: Pool) -> float:
-    """The period whose heuristic mix is cheapest; the whole time available where no heuristic finds one."""
-    best, cheapest = pool.limit_hours, np.inf
-    for part in PERIODS:
-        period = pool.limit_hours * part
-        question = _question(context, pool, period)
-        counts = greedy_fleet(question) if question.n_options else None
-        if counts:
-            cost = question.cost_of(question.units(counts))
-            if cost < cheapest * (1 - 1e-9):
-                best, cheapest = period, cost
-    return best
-
-
-def _solve(context: Context, pool: Pool, period: float, options: Options) -> tuple[FleetResult, FleetInput]:
-    question = _question(context, pool, period)
+def _solve(question: FleetInput, options: Options) -> FleetResult:
     wishes = SolveOptions(gap=options.gap, time_limit_s=options.time_limit_s, backend=options.backend)
-    return solve_fleet(question, wishes), question
+    return solve_fleet(question, wishes)
 
 
-def _ends(context: Context, pool: Pool, result: FleetResult, period: float) -> float:
-    """When the mix has done the work; a little later, so that rounding cannot make it impossible."""
-    if not result.has_plan:
-        return period
-    at = np.asarray([int(str(key)) for key in result.counts], dtype=np.int64)
-    count = np.asarray(list(result.counts.values()), dtype=np.float64)
-    done = worker_units(context, pool.candidates, at, period, cautious=True)
-    # every worker is in use at `period`, so one more hour shows what an hour is worth
-    hourly = worker_units(context, pool.candidates, at, period + 1.0, cautious=True) - done
-    spare = float(done @ count) - pool.work
-    return min(period, (period - spare / float(hourly @ count)) * (1 + 1e-9))
+def _over_budget(context: Context, plan: Plan) -> float:
+    """USD by which the plan's obligations exceed the budget; 0 or less where they do not."""
+    budget = context.workload.constraints.budget_usd
+    due = sum(month.amount_usd for month in plan.cash)
+    return -np.inf if budget is None else float(due - budget)
 
 
 def _reasons(question: FleetInput) -> list[Excess]:
@@ -254,4 +221,4 @@ def _reasons(question: FleetInput) -> list[Excess]:
     return list(explain_infeasible_fleet(question).relaxations) if question.n_options else []
 
 
-__all__ = ["plan_fleet", "worker_hours", "worker_units"]
+__all__ = ["plan_fleet", "work_units"]

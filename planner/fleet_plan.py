@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from planner.context import Context
+    from planner.fleet_workers import Workers
     from planner.formulation.fleet import FleetResult
     from planner.formulation.fleet_input import Excess
     from planner.search import Found
@@ -29,22 +30,51 @@ if TYPE_CHECKING:
 
 
 _NOTE = "cheapest fleet of one on-demand offer, limits on shares ignored"
+ROUNDING_RATIO = (
+    1e-3  # of the total; more added by rounding hours up to the billing granularity is no optimum
+)
+_Z80 = 1.2815515655446004  # standard normal quantile of 0.9: both tails of an 80 % interval
 
 
 @dataclass(frozen=True, eq=False)
 class Mix:
-    """Workers per candidate position, the period they are used for, and the proof."""
+    """The workers chosen, how many of each, the hours each of them works, and the proof.
 
-    counts: dict[int, int]
-    period: float
+    Attributes:
+        workers: shape `(n_lines,)`; count: workers; hours: of work, each.
+        limit_hours: hours there were; work: tokens or samples in all.
+        result: what the solver proved; seconds: wall-clock seconds.
+    """
+
+    workers: Workers
+    count: IntArray
+    hours: FloatArray
+    limit_hours: float
+    work: float
     result: FleetResult
-    cautious: FloatArray
     seconds: float
+
+    @property
+    def ends_hours(self) -> FloatArray:
+        """When each line's workers end, hours after the start, shape `(n_lines,)`."""
+        ends = np.minimum(self.workers.lead_hours + self.hours, self.limit_hours)
+        return np.asarray(ends, dtype=np.float64)
+
+    @property
+    def period(self) -> float:
+        """When the last worker ends, hours after the start."""
+        return float(self.ends_hours.max())
+
+    @property
+    def units(self) -> FloatArray:
+        """Tokens or samples that each line's workers do together, at the cautious end; shape `(n_lines,)`."""
+        done = self.count * self.workers.units_per_hour * self.hours
+        return np.asarray(done, dtype=np.float64)
 
 
 def fleet_plan(context: Context, found: Found, mix: Mix) -> Plan:
     """Build the plan of a mix: one line per offer, what a place costs once on its first line."""
-    lines = _lines(context, found, mix)
+    lines = _lines(context, mix)
     costs = [cost for line in lines for cost in line.costs]
     total = total_usd(costs)
     finish = context.start + timedelta(hours=mix.period)
@@ -57,7 +87,7 @@ def fleet_plan(context: Context, found: Found, mix: Mix) -> Plan:
         lines=tuple(lines),
         total_usd=total,
         hours=mix.period,
-        timeline=_timeline(found, mix),
+        timeline=_timeline(mix),
         performance=_performance(context, found, mix),
         risk=risk,
         savings=_savings(context, found, mix, total),
@@ -74,76 +104,63 @@ def fleet_plan(context: Context, found: Found, mix: Mix) -> Plan:
     )
 
 
-def _lines(context: Context, found: Found, mix: Mix) -> list[PlanLine]:
-    from planner.fleet import worker_hours, worker_units
-
-    made, out, opened = found.candidates, [], set()
-    for at, count in sorted(mix.counts.items(), key=lambda item: context.id_rank[made.offer[item[0]]]):
-        one = np.asarray([at])
-        row, nodes = int(made.offer[at]), int(made.nodes[at])
-        paid = worker_hours(made, one, mix.period)
-        money = context.costs.evaluate(made.offer[one], made.nodes[one], paid, np.asarray([mix.period]))
-        hours = round(float(money.instance_hours[0]) * count, 9)
-        costs: list[CostLine] = context.costs.lines(row, hours, 0.0, 0.0, nodes * count, with_place=False)
+def _lines(context: Context, mix: Mix) -> list[PlanLine]:
+    """One line per offer; its throughput is its work over the whole plan's hours, so that lines add up to the work."""
+    workers, out, opened = mix.workers, [], set()
+    money = workers.price(context, mix.hours)
+    for at in np.argsort(context.id_rank[workers.rows], kind="stable").tolist():
+        row, count = int(workers.rows[at]), int(mix.count[at])
+        nodes = int(workers.nodes[at]) * count
+        hours = round(float(money.instance_hours[at]) * count, 9)
+        costs: list[CostLine] = context.costs.lines(row, hours, 0.0, 0.0, nodes, with_place=False)
+        kept = (
+            float(months[at]) * count for months in (money.dataset_gib_months, money.checkpoint_gib_months)
+        )
+        of_place = context.costs.place_lines(row, *kept)
         place = (context.offer_set.offers["provider"][row], context.offer_set.offers["region"][row])
-        if place not in opened:
-            opened.add(place)
-            kept = float(money.dataset_gib_months[0]), float(money.checkpoint_gib_months[0])
-            costs += context.costs.place_lines(row, *kept)
-        units = (
-            float(worker_units(context, made, one, mix.period, cautious=True)[0])
-            * count
-            / mix.period
-            / 3600.0
-        )
-        out.append(
-            offer_line(context, row, nodes * count, float(money.billed_hours[0]), units, tuple(costs), None)
-        )
+        costs += [line for line in of_place if line.kind != "data_transfer" or place not in opened]
+        opened.add(place)
+        units = float(mix.units[at]) / mix.period / 3600.0
+        out.append(offer_line(context, row, nodes, float(money.billed_hours[at]), units, tuple(costs), None))
     return out
 
 
-def _timeline(found: Found, mix: Mix) -> tuple[TimePart, ...]:
-    made, at = found.candidates, list(mix.counts)
-    waiting = float(made.waiting_hours[at].max())
-    fixed = float(made.fixed_hours[at].max())
+def _timeline(mix: Mix) -> tuple[TimePart, ...]:
+    """The course of the worker that ends last."""
+    last = int(np.argmax(mix.ends_hours))
+    fixed = float(mix.workers.fixed_hours[last])
+    waiting = float(mix.workers.lead_hours[last]) - fixed
     parts = (
-        TimePart("data and provisioning", waiting, "default", "the slowest worker; not billed"),
-        TimePart("image, warm-up, export", fixed, "default", "the slowest worker"),
+        TimePart("data and provisioning", waiting, "default", "of the worker that ends last; not billed"),
+        TimePart("image, warm-up, export", fixed, "default", "of the worker that ends last"),
         TimePart("work", mix.period - waiting - fixed, "model", "at the cautious end of the prediction"),
     )
     return tuple(part for part in parts if part.hours > 0)
 
 
 def _performance(context: Context, found: Found, mix: Mix) -> Performance:
-    from planner.fleet import worker_units
-
-    at = np.asarray(list(mix.counts), dtype=np.int64)
-    count = np.asarray(list(mix.counts.values()), dtype=np.float64)
+    """Speed averaged over the whole plan, waits included."""
     seconds = mix.period * 3600.0
-    low = float(worker_units(context, found.candidates, at, mix.period, cautious=True) @ count) / seconds
-    middle = worker_units(context, found.candidates, at, mix.period, cautious=False)
-    fast = middle * np.exp(found.candidates.sigma[at] * 1.2815515655446004)
+    middle = mix.units * mix.workers.caution
+    fast = middle * np.exp(found.candidates.sigma[mix.workers.at] * _Z80)
     return Performance(
-        unit=context.job.unit, throughput_per_s=float(middle @ count) / seconds, throughput_low_per_s=low,
-        throughput_high_per_s=float(fast @ count) / seconds, step_time_s=None, mfu=None, memory_needed_gib=None,
-        memory_available_gib=None, limited_by="see each instance type",
+        unit=context.job.unit, throughput_per_s=float(middle.sum()) / seconds,
+        throughput_low_per_s=float(mix.units.sum()) / seconds, throughput_high_per_s=float(fast.sum()) / seconds,
+        step_time_s=None, mfu=None, memory_needed_gib=None, memory_available_gib=None,
+        limited_by="see each instance type",
     )  # fmt: skip
 
 
 def _risk(found: Found, mix: Mix, total: Decimal) -> Risk:
-    made = found.candidates
-    at = np.asarray(list(mix.counts), dtype=np.int64)
-    count = np.asarray(list(mix.counts.values()), dtype=np.float64)
-    course = made.hours[at] - made.waiting_hours[at]
-    runs = count * (mix.period - made.waiting_hours[at]) / course
-    middle = float(np.average(mix.cautious[at], weights=count))
-    busy = float((made.waiting_hours[at] + made.fixed_hours[at]).max())
-    expected = busy + (mix.period - busy) / middle
+    made, at = found.candidates, mix.workers.at
+    course = made.hours[at] - made.waiting_hours[at] - made.fixed_hours[at]
+    runs = mix.count * mix.hours / course
+    expected = mix.workers.lead_hours + mix.hours / mix.workers.caution
     return Risk(
         p_meet_deadline=None,
         expected_interruptions=float(made.interruptions[at] @ runs),
         expected_lost_hours=float(made.lost_hours[at] @ runs),
-        expected_hours=expected,
+        expected_hours=float(expected.max()),
         worst_hours=mix.period,
         expected_cost_usd=total,
         worst_cost_usd=total,
@@ -152,67 +169,60 @@ def _risk(found: Found, mix: Mix, total: Decimal) -> Risk:
 
 
 def _savings(context: Context, found: Found, mix: Mix, total: Decimal) -> Savings:
-    """Compare with the cheapest fleet of one on-demand offer for the same period."""
-    from planner.fleet import worker_hours, worker_units
+    """Compare with the cheapest fleet of one on-demand offer in the same time."""
+    from planner.fleet_workers import build_workers
     from planner.plan import Summary
 
-    made = found.candidates
+    workers = build_workers(context, found.candidates, mix.limit_hours)
     on_demand = context.offer_set.offers.equals("purchase_option", "on_demand")
-    at = np.flatnonzero((made.bits == 0) & on_demand[made.offer])
-    units = worker_units(context, made, at, mix.period, cautious=True)
-    at, units = at[units > 0], units[units > 0]
-    if not len(at):
-        return Savings(None, None, None, "no on-demand offer can do the work in the period")
-    fleet = context.workload.fleet
-    work = context.job.total_units * (1 if fleet is None else fleet.runs)
-    count = np.ceil(work / units - 1e-9)
-    allowed = count * made.nodes[at] <= np.minimum(
-        context.workload.constraints.max_nodes, context.offer_set.capacity[made.offer[at]]
-    )
-    at, count = at[allowed], count[allowed]
-    if not len(at):
-        return Savings(None, None, None, "no single on-demand offer fits max_nodes")
-    money = context.costs.evaluate(
-        made.offer[at], made.nodes[at], worker_hours(made, at, mix.period), np.full(len(at), mix.period)
-    )
-    whole = money.worker_usd * count + (money.cost_usd - money.worker_usd)
-    best = int(np.lexsort((context.id_rank[made.offer[at]], whole))[0])
-    row, cost = int(made.offer[at[best]]), Decimal(repr(round(float(whole[best]), 6)))
+    workers = workers.take(np.flatnonzero(on_demand[workers.rows]))
+    count = np.ceil(mix.work / (workers.units_per_hour * workers.hours_limit) - 1e-9)
+    most = np.minimum(context.workload.constraints.max_nodes, context.offer_set.capacity[workers.rows])
+    allowed = np.flatnonzero(count * workers.nodes <= most)
+    if not len(allowed):
+        return Savings(None, None, None, "no single on-demand offer can do the work in time within max_nodes")
+    workers, count = workers.take(allowed), count[allowed]
+    hours = mix.work / (workers.units_per_hour * count)
+    money = workers.price(context, hours)
+    whole = money.cost_usd * count - workers.place_usd * (count - 1)
+    best = int(np.lexsort((context.id_rank[workers.rows], whole))[0])
+    row, cost = int(workers.rows[best]), Decimal(repr(round(float(whole[best]), 6)))
     offers, types = context.offer_set.offers, context.offer_set.types
     kind = int(context.offer_set.type_of_offer[row])
-    nodes = int(count[best] * made.nodes[at[best]])
+    nodes = int(count[best] * workers.nodes[best])
+    ends = float(workers.lead_hours[best] + hours[best])
     names = ("provider", "region", "zone", "instance_type", "purchase_option", "option_variant")
     named: dict[str, Any] = {name: str(offers[name][row]) for name in names}
+    saved = cost - total
     baseline = Summary(
         label="", **named, accelerator=str(types["accelerator"][kind]),
-        accelerators=nodes * float(types["accelerator_count"][kind]), nodes=nodes, hours=mix.period, cost_usd=cost,
-        delta_cost_usd=cost - total, delta_hours=0.0, price_as_of=str(offers["as_of"][row]),
+        accelerators=nodes * float(types["accelerator_count"][kind]), nodes=nodes, hours=ends, cost_usd=cost,
+        delta_cost_usd=saved, delta_hours=ends - mix.period, price_as_of=str(offers["as_of"][row]),
     )  # fmt: skip
-    saved = cost - total
-    return Savings(
-        baseline,
-        saved,
-        float(saved / cost) if cost else 0.0,
-        "cheapest fleet of one on-demand offer, limits on shares ignored",
-    )
+    return Savings(baseline, saved, float(saved / cost) if cost else 0.0, _NOTE)
 
 
 def _proof(context: Context, found: Found, mix: Mix, total: Decimal) -> Proof:
     result = mix.result
     bound = Decimal(repr(result.bound_usd)) if np.isfinite(result.bound_usd) else Decimal(0)
-    optimal = result.status is Status.OPTIMAL
+    bound = min(bound, total)
+    rounding = float(total) - result.objective_usd
+    optimal = result.status is Status.OPTIMAL and rounding <= ROUNDING_RATIO * float(total)
+    note = f"{result.n_columns} ways to be a worker in the model"
+    if rounding > 0.005:
+        note += f"; billing rounds hours up: {rounding:,.2f} USD of the total"
     return Proof(
-        method="MILP over the mix for a fixed period",
+        method="MILP over whole workers and their hours",
         status="optimal" if optimal else "feasible",
         solver=result.solver,
         objective_usd=total,
         bound_usd=bound,
-        gap_ratio=max(0.0, result.gap),
+        gap_ratio=float((total - bound) / total) if total else 0.0,
         candidates=len(found.candidates.all_bits()),
         offers=context.offer_set.offers.n_rows,
         shapes=found.candidates.shapes.n_rows,
         seconds=mix.seconds,
-        note=f"{result.n_columns} offers in the model; the bound holds for the period of {mix.period:,.1f} h",
+        note=note,
     )
 
 

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from planner.workload.schema import Constraints, Workload
 
 Json = dict[str, Any]
+_SHARE = 1e-6  # of the work; what dividing it among workers may be off by
 
 
 def check_limits(plan: Json, workload: Workload) -> list[str]:
@@ -19,7 +20,7 @@ def check_limits(plan: Json, workload: Workload) -> list[str]:
     faults = [*_deadline(plan, workload), *_totals(plan, limits), *_speed(plan, workload)]
     for line in plan["lines"]:
         faults += [*_place(line, limits), *_machine(line, limits)]
-    return faults + _quotas(plan, limits)
+    return [*faults, *_quotas(plan, limits), *_fleet(plan, workload)]
 
 
 def _deadline(plan: Json, workload: Workload) -> list[str]:
@@ -133,3 +134,34 @@ def _quotas(plan: Json, limits: Constraints) -> list[str]:
             if needed > quota.limit * (1 + 1e-9)
         ]
     return faults
+
+
+def _fleet(plan: Json, workload: Workload) -> list[str]:
+    """Shares of the work, regions and whole workers; a line's work is its throughput over the plan's hours."""
+    fleet, lines = workload.fleet, plan["lines"]
+    if workload.kind != "fleet" or fleet is None:
+        return []
+    whole = sum(line["throughput_per_s"] for line in lines)
+    places = [f"{line['provider']}/{line['region']}" for line in lines]
+    spot = ["spot" if line["purchase_option"] == "spot" else "" for line in lines]
+    limits = (
+        ("max_spot_share", fleet.max_spot_share, spot),
+        ("max_share_per_region", fleet.max_share_per_region, places),
+        ("max_share_per_offer", fleet.max_share_per_offer, [line["offer_id"] for line in lines]),
+    )
+    faults = []
+    for name, limit, members in limits:
+        for member in dict.fromkeys(filter(None, members)):
+            of_member = (line for line, own in zip(lines, members, strict=True) if own == member)
+            part = sum(line["throughput_per_s"] for line in of_member) / whole
+            if limit is not None and part > float(limit) + _SHARE:
+                faults.append(f"{member} does {part:.4%} of the work, {name} is {float(limit):.4%}")
+    if fleet.max_spot_share == 0 and any(spot):
+        faults.append("spot workers, though max_spot_share is 0")
+    if fleet.max_regions is not None and len(set(places)) > fleet.max_regions:
+        faults.append(f"{len(set(places))} regions exceed max_regions {fleet.max_regions}")
+    return faults + [
+        f"{line['offer_id']}: {line['nodes']} nodes are not whole runs of {fleet.nodes_per_run}"
+        for line in lines
+        if line["nodes"] % fleet.nodes_per_run
+    ]

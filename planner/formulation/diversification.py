@@ -1,9 +1,10 @@
 """Diversification: no single offer and no single provider carries more than its share.
 
-    sum_{o in pool p} w_o x_o <= max_share_per_offer T         p: one offer, or duplicates sharing one
-    capacity sum_{o of provider q} w_o x_o <= max_share_per_provider T
+    sum_{o in pool p} w_o b_o <= max_share_per_offer T         p: one offer, or duplicates sharing one
+    capacity sum_{o of provider q} w_o b_o <= max_share_per_provider T
 
-A pool whose bounds keep it below the share of the bare requirement (T >= 1) needs no row.
+b_o: the work in workers used in full. A pool whose bounds keep it below the share of the bare requirement
+(T >= 1) needs no row.
 """
 
 from __future__ import annotations

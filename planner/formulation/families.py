@@ -9,6 +9,7 @@ from planner.formulation import (
     capacity,
     diversification,
     memory,
+    part_time,
     quota,
     regions,
     spot_share,
@@ -19,6 +20,7 @@ from planner.formulation import (
 FAMILIES: tuple[ModuleType, ...] = (
     throughput,
     regions,
+    part_time,
     memory,
     quota,
     capacity,

@@ -13,14 +13,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from planner.formulation.fleet import build_fleet, solution_to_counts
-from planner.formulation.fleet_input import Excess, FleetInput, violations
+from planner.formulation.fleet import build_fleet, solution_to_busy, solution_to_counts
+from planner.formulation.fleet_input import SHARES, Excess, FleetInput, violations
 from planner.formulation.fleet_model import Prepared, Total, prepare
 from solvers.elastic import least_violation
 from solvers.options import SolveOptions
 from solvers.solution import Status
 
-SHARES = ("max_spot_share", "max_share_per_region", "max_share_per_provider", "max_share_per_offer")
 HARD = ("max_units", "capacity_limit")  # what the market has cannot be asked for
 
 
@@ -84,8 +83,11 @@ def explain_infeasible_fleet(
     known = set(fleet.keys)
     counts = {key: count for key, count in solution_to_counts(found.solution).items() if key in known}
     units = fleet.units(counts)
-    total = float(units @ fleet.throughput)
-    broken = [excess for excess in violations(fleet, units) if excess.limit_name not in HARD]
+    work = solution_to_busy(fleet, found.solution)
+    busy = fleet.units(work)
+    total = float(busy @ fleet.throughput)
+    excesses = violations(fleet, units, busy if fleet.part_time else None)
+    broken = [excess for excess in excesses if excess.limit_name not in HARD]
     relaxations = tuple(_as_share(excess, fleet, total) for excess in broken)
     return FleetExplanation(
         relaxations, counts, found.weighted, found.solution.status, solver_fault=not relaxations
@@ -102,6 +104,8 @@ def relaxed(fleet: FleetInput, explanation: FleetExplanation) -> FleetInput:
             quota[names.index(item.member) if item.member in names else int(item.member)] = item.used
         elif item.limit_name in ("required_throughput", "min_total_memory_gib"):
             changes[item.limit_name] = max(item.used * (1 - 1e-12), 1e-12)
+        elif item.limit_name == "spot_workers":  # idle ones: any share above 0 allows them
+            changes.setdefault("max_spot_share", 1e-6)
         elif item.limit_name in ("max_regions", "max_total_units"):
             changes[item.limit_name] = round(item.used)
         else:

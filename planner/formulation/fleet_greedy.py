@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from planner.formulation.fleet_divide import Division, Limit, divide
 from planner.formulation.fleet_input import Bools, FleetInput, Floats, Ints, violations
 from planner.formulation.fleet_model import Prepared, prepare
 
@@ -55,9 +56,20 @@ class _Room:
             free[code[offer]] -= amount[offer] * count
 
 
+Mix = tuple[dict[Hashable, int], dict[Hashable, float]]  # workers and their work (in full workers) per key
+
+
 def greedy_fleet(fleet: FleetInput, prepared: Prepared | None = None) -> dict[Hashable, int] | None:
     """Return workers per key of a feasible fleet, None when none was found (which proves nothing)."""
+    found = greedy_mix(fleet, prepared)
+    return None if found is None else found[0]
+
+
+def greedy_mix(fleet: FleetInput, prepared: Prepared | None = None) -> Mix | None:
+    """Return workers and their work per key of a feasible fleet, None when none was found."""
     prepared = prepared or prepare(fleet)
+    if fleet.part_time:
+        return _divided(prepared)
     best: Floats | None = None
     best_cost = math.inf
     for target in TARGETS:
@@ -75,21 +87,55 @@ def greedy_fleet(fleet: FleetInput, prepared: Prepared | None = None) -> dict[Ha
             break
     if best is None:
         return None
-    return {fleet.keys[number]: int(best[number]) for number in np.flatnonzero(best)}
+    return _by_key(fleet, best, best)
 
 
-def complete_fleet(prepared: Prepared, allowed: Bools, units: Floats) -> dict[Hashable, int] | None:
-    """Complete `units` (shape `(n_kept,)`) with allowed offers to a feasible fleet, None where that fails."""
+def _by_key(fleet: FleetInput, units: Floats, busy: Floats) -> Mix:
+    used = np.flatnonzero(units)
+    counts = {fleet.keys[number]: int(units[number]) for number in used}
+    return counts, {fleet.keys[number]: float(busy[number]) for number in used}
+
+
+def _divided(prepared: Prepared) -> Mix | None:
+    """The cheapest division of the work found over some choices of regions."""
+    best: Mix | None = None
+    best_cost = math.inf
     fleet = prepared.source
+    for allowed in _region_choices(prepared, 1.0):
+        found = complete_fleet(prepared, allowed, np.zeros(len(prepared.keep)))
+        if found is None:
+            continue
+        cost = fleet.cost_of(fleet.units(found[0]), fleet.units(found[1]))
+        if cost < best_cost:
+            best, best_cost = found, cost
+    return best
+
+
+def _divide(prepared: Prepared, allowed: Bools, given: Floats) -> Mix | None:
+    fleet, count = prepared.source, len(prepared.keep)
+    division = Division(prepared, _limits(prepared, 1.0), np.zeros(count), np.zeros(count))
+    if not divide(division, allowed, _density(prepared, 1.0), given):
+        return None
+    full, busy = np.zeros(fleet.n_options), np.zeros(fleet.n_options)
+    full[prepared.keep], busy[prepared.keep] = division.units, division.busy
+    return None if violations(fleet, full, busy) else _by_key(fleet, full, busy)
+
+
+def complete_fleet(prepared: Prepared, allowed: Bools, units: Floats) -> Mix | None:
+    """Complete `units` (shape `(n_kept,)`) with allowed offers to a feasible fleet, None where that fails.
+
+    Where workers may stop early, `units` is work in workers used in full and need not be whole.
+    """
+    fleet = prepared.source
+    if fleet.part_time:
+        return _divide(prepared, allowed, units)
     filled = _fill(prepared, allowed, 1.0, units)
     if filled is None:
         return None
     full = np.zeros(fleet.n_options)
     full[prepared.keep] = filled
     full = _trim(fleet, full)
-    if violations(fleet, full):
-        return None
-    return {fleet.keys[number]: int(full[number]) for number in np.flatnonzero(full)}
+    return None if violations(fleet, full) else _by_key(fleet, full, full)
 
 
 def _density(prepared: Prepared, target: float) -> Floats:
@@ -135,14 +181,20 @@ def _region_choices(prepared: Prepared, target: float) -> Iterator[Bools]:
 
 def _rooms(prepared: Prepared, target: float) -> _Room:
     """All limits as (group, amount per worker, free) triples, shares measured against `target`."""
+    limits = _limits(prepared, target)
+    codes, amounts = [item.code for item in limits], [item.amount for item in limits]
+    return _Room(prepared, codes, amounts, [item.free for item in limits], np.zeros(len(prepared.keep)))
+
+
+def _limits(prepared: Prepared, target: float) -> list[Limit]:
+    """All limits with what is free, shares measured against `target`."""
     fleet, count = prepared.source, len(prepared.keep)
     everything = np.zeros(count, dtype=np.int64)
-    room = _Room(prepared, [], [], [], np.zeros(count))
+    limits: list[Limit] = []
 
-    def limit(code: Ints, amount: Floats, free: Floats) -> None:
-        room.codes.append(code)
-        room.amounts.append(amount)
-        room.free.append(np.append(np.where(np.isnan(free), math.inf, free), math.inf))  # -1: unlimited
+    def limit(code: Ints, amount: Floats, free: Floats, *, of_work: bool = False) -> None:
+        known = np.append(np.where(np.isnan(free), math.inf, free), math.inf)  # -1: unlimited
+        limits.append(Limit(code, amount, known, of_work))
 
     ones = np.ones(count)
     limit(prepared.of("capacity_group"), ones, fleet.capacity_limit)
@@ -159,10 +211,10 @@ def _rooms(prepared: Prepared, target: float) -> _Room:
     )
     for code, share in shares:
         if share is not None:
-            limit(code, prepared.work, np.full(int(code.max(initial=0)) + 1, share * target))
+            limit(code, prepared.work, np.full(int(code.max(initial=0)) + 1, share * target), of_work=True)
     if fleet.max_total_units is not None:
         limit(everything, ones, np.array([float(fleet.max_total_units)]))
-    return room
+    return limits
 
 
 def _fill(prepared: Prepared, allowed: Bools, target: float, given: Floats | None = None) -> Floats | None:

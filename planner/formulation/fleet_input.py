@@ -1,7 +1,11 @@
 """What a fleet question is: arrays of offers and the limits on their mix.
 
-A fleet does divisible work: any mix of workers will do as long as together they are fast enough. All shares
-are shares of the throughput *the fleet itself* delivers, so asking for less never makes a plan impossible.
+A fleet does divisible work: any mix of workers will do as long as together they do it in time. All shares are
+shares of the work *the fleet itself* delivers, so asking for less never makes a plan impossible.
+
+Workers are whole; what they do need not be. With `fixed_cost_usd` a worker may stop early: it is paid for its
+fixed hours and for the part of the time that it works (`busy`, in workers used in full). Without, every worker
+is used and paid in full, and `busy` equals the workers.
 """
 
 from __future__ import annotations
@@ -19,6 +23,8 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 TOLERANCE = 1e-9  # relative; what a check in floating point may be off by
+WORK_TOLERANCE = 1e-6  # of all work; what a solver's division of work may be off by
+SHARES = ("max_spot_share", "max_share_per_region", "max_share_per_provider", "max_share_per_offer")
 
 
 def _none() -> Floats:
@@ -31,9 +37,11 @@ class FleetInput:
 
     Attributes:
         keys: offer ids, length `n_options`, unique.
-        cost_usd: billed cost of one worker for the whole period, shape `(n_options,)`.
-        throughput: work units per hour of one worker (cautious), shape `(n_options,)`.
-        required_throughput: work units per hour the fleet must deliver.
+        cost_usd: billed cost of one worker used in full, shape `(n_options,)`.
+        throughput: work that one worker delivers when used in full (cautious), shape `(n_options,)`.
+        required_throughput: work the fleet must deliver, in the same unit (per hour, or in all).
+        fixed_cost_usd: part of `cost_usd` that a worker costs however short its use, shape `(n_options,)`; left
+            out: workers are used in full.
         max_units: most workers of the offer, shape `(n_options,)`; default unlimited.
         region: region code (0 ..), shape `(n_options,)`; default one region.
         provider: provider code (0 ..), shape `(n_options,)`; default one provider.
@@ -45,7 +53,7 @@ class FleetInput:
         quota_units: quota units of one worker, shape `(n_options,)`; default 1.
         quota_limit: units per quota group, shape `(n_quota_groups,)`.
         region_cost_usd: cost of opening a region (staging the data), shape `(n_regions,)`; default 0.
-        max_spot_share: largest spot share of the throughput, 0..1.
+        max_spot_share: largest spot share of the work, 0..1; 0: no spot worker at all.
         max_share_per_region: largest share of one region, 0..1.
         max_share_per_provider: largest share of one provider, 0..1.
         max_share_per_offer: largest share of one offer (duplicates in one capacity group count as one), 0..1.
@@ -62,6 +70,7 @@ class FleetInput:
     cost_usd: Floats
     throughput: Floats
     required_throughput: float
+    fixed_cost_usd: Floats | None = None
     max_units: Floats = field(default_factory=_none)
     region: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     provider: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
@@ -93,6 +102,8 @@ class FleetInput:
         """
         for name, default in _DEFAULTS.items():
             self._fill(name, default)
+        if self.fixed_cost_usd is not None:
+            self._fill("fixed_cost_usd", 0.0)
         codes = {
             "region": "region_cost_usd",
             "capacity_group": "capacity_limit",
@@ -125,6 +136,11 @@ class FleetInput:
             values = getattr(self, name)
             if not (np.isfinite(values).all() and (values >= 0).all()):
                 raise ModelError(f"fleet: {name} must be finite and not negative; leave unknown offers out")
+        if (
+            self.fixed_cost_usd is not None
+            and not ((self.fixed_cost_usd >= 0) & (self.fixed_cost_usd <= self.cost_usd)).all()
+        ):
+            raise ModelError("fleet: fixed_cost_usd must lie in 0..cost_usd")
         for name in (
             "max_spot_share",
             "max_share_per_region",
@@ -136,6 +152,21 @@ class FleetInput:
                 raise ModelError(f"fleet: {name} must lie in 0..1, not {value}")
         if len(set(self.keys)) != len(self.keys):
             raise ModelError("fleet: keys repeat; each offer may appear once")
+
+    @property
+    def part_time(self) -> bool:
+        """Whether a worker may stop early and is paid accordingly."""
+        return self.fixed_cost_usd is not None
+
+    @property
+    def worker_usd(self) -> Floats:
+        """Cost of one worker however short its use, shape `(n_options,)`."""
+        return self.cost_usd if self.fixed_cost_usd is None else self.fixed_cost_usd
+
+    @property
+    def busy_usd(self) -> Floats:
+        """Cost of the work of one worker used in full, beside `worker_usd`, shape `(n_options,)`."""
+        return np.asarray(self.cost_usd - self.worker_usd, dtype=np.float64)
 
     @property
     def n_options(self) -> int:
@@ -160,20 +191,29 @@ class FleetInput:
         alone = len(self.capacity_limit) + np.arange(self.n_options)
         return np.where(self.capacity_group >= 0, self.capacity_group, alone)
 
-    def cost_of(self, units: Floats) -> float:
-        """Return the cost of `units` workers per offer, opened regions included, in USD."""
+    def cost_of(self, units: Floats, busy: Floats | None = None) -> float:
+        """Return the cost of `units` workers per offer, opened regions included, in USD.
+
+        Args:
+            units: workers, shape `(n_options,)`.
+            busy: their work, in workers used in full, shape `(n_options,)`; all in full by default.
+        """
         used = np.flatnonzero(units)
+        done = (units if busy is None else busy)[used]
         opened = np.unique(self.region[used])
-        return math.fsum([*(self.cost_usd[used] * units[used]), *self.region_cost_usd[opened]])
+        workers = self.worker_usd[used] * units[used]
+        return math.fsum([*workers, *(self.busy_usd[used] * done), *self.region_cost_usd[opened]])
 
     def only(self, numbers: Ints) -> FleetInput:
         """Return the question over the offers `numbers` alone (groups and limits keep their codes)."""
         arrays = {name: getattr(self, name)[numbers] for name in _DEFAULTS}
+        if self.fixed_cost_usd is not None:
+            arrays["fixed_cost_usd"] = self.fixed_cost_usd[numbers]
         keys = tuple(self.keys[number] for number in numbers.tolist())
         return replace(self, keys=keys, **arrays)
 
-    def units(self, counts: Mapping[Hashable, int]) -> Floats:
-        """Return `counts` by key as a vector, shape `(n_options,)`."""
+    def units(self, counts: Mapping[Hashable, float]) -> Floats:
+        """Return `counts` (workers, or their work) by key as a vector, shape `(n_options,)`."""
         position = {key: number for number, key in enumerate(self.keys)}
         units = np.zeros(self.n_options)
         for key, count in counts.items():
@@ -206,19 +246,26 @@ class Excess:
     limit: float
 
 
-def violations(fleet: FleetInput, units: Floats) -> list[Excess]:
-    """Return every limit that `units` (shape `(n_options,)`) breaks, beyond 1e-9 relative.
+def violations(fleet: FleetInput, units: Floats, busy: Floats | None = None) -> list[Excess]:
+    """Return every limit that `units` and `busy` (see `FleetInput.cost_of`) break.
 
+    Whole numbers are held to 1e-9 relative; shares of work that a solver divided to its own tolerance, 1e-6.
     Written from the definitions and sharing no code with the model builder, so that it can judge it.
     """
     found: list[Excess] = []
 
+    done = units if busy is None else busy
+    work = fleet.throughput * done
+    soft = TOLERANCE if busy is None else WORK_TOLERANCE
+
     def at_most(name: str, member: str, used: float, limit: float | None) -> None:
         known = limit is not None and not math.isnan(limit)
-        if known and limit is not None and used > limit + TOLERANCE * max(abs(limit), abs(used), 1e-300):
+        slack = TOLERANCE * max(abs(limit or 0.0), abs(used), 1e-300)
+        if name in SHARES:
+            slack = max(slack, soft * float(work.sum()))
+        if known and limit is not None and used > limit + slack:
             found.append(Excess(name, member, used, limit))
 
-    work = fleet.throughput * units
     total = float(work.sum())
     if total < fleet.required_throughput * (1 - TOLERANCE):
         found.append(Excess("required_throughput", "", total, fleet.required_throughput))
@@ -227,10 +274,14 @@ def violations(fleet: FleetInput, units: Floats) -> list[Excess]:
         found.append(Excess("min_total_memory_gib", "", memory, fleet.min_total_memory_gib))
     for number in np.flatnonzero(units):
         at_most("max_units", str(fleet.keys[number]), float(units[number]), float(fleet.max_units[number]))
+    for number in np.flatnonzero(done > units):
+        at_most("hours", str(fleet.keys[number]), float(done[number]), float(units[number]))
     _grouped(fleet.capacity_group, units, fleet.capacity_limit, "capacity_limit", (), at_most)
     quota = units * fleet.quota_units
     _grouped(fleet.quota_group, quota, fleet.quota_limit, "quota_limit", fleet.quota_names, at_most)
     at_most("max_spot_share", "", float(work[fleet.is_spot].sum()), _times(fleet.max_spot_share, total))
+    if fleet.max_spot_share == 0 and not work[fleet.is_spot].any():  # not even an idle one, for its memory
+        at_most("spot_workers", "", float(units[fleet.is_spot].sum()), 0.0)
     shares = (
         ("max_share_per_region", fleet.region, fleet.max_share_per_region, fleet.region_names),
         ("max_share_per_provider", fleet.provider, fleet.max_share_per_provider, fleet.provider_names),
@@ -242,7 +293,7 @@ def violations(fleet: FleetInput, units: Floats) -> list[Excess]:
             _grouped(codes, work, limits, name, names, at_most)
     at_most("max_regions", "", float(len(np.unique(fleet.region[units > 0]))), fleet.max_regions)
     at_most("max_total_units", "", float(units.sum()), fleet.max_total_units)
-    at_most("budget_usd", "", fleet.cost_of(units), fleet.budget_usd)
+    at_most("budget_usd", "", fleet.cost_of(units, busy), fleet.budget_usd)
     return found
 
 

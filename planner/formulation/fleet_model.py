@@ -14,6 +14,7 @@ from solvers.problem import Block, MilpBuilder
 
 MOST_UNITS = 100_000.0  # workers of one offer; beyond it no plan is believable
 MOST_OVERBUY = 64.0  # times the requirement (or the largest worker), where nothing else bounds the fleet
+NO_WORK = 1e300  # USD per work of an offer that does none
 SAFETY = 1e-9  # relative, towards keeping a unit
 
 
@@ -35,6 +36,16 @@ class Total:
         return "work"
 
 
+@dataclass(frozen=True)
+class Busy:
+    """Key of the column that holds the work of an offer's workers, in workers used in full."""
+
+    offer: Hashable
+
+    def __str__(self) -> str:
+        return str(self.offer)
+
+
 @dataclass(frozen=True, eq=False)
 class Prepared:
     """The offers that remain.
@@ -42,7 +53,7 @@ class Prepared:
     Attributes:
         source: the question.
         keep: numbers of the offers kept, shape `(n_kept,)`.
-        work: throughput of a worker over the requirement, shape `(n_kept,)`.
+        work: what a worker used in full delivers, over the requirement, shape `(n_kept,)`.
         upper: most workers that can be of use, whole numbers, shape `(n_kept,)`.
         most_work: no optimal fleet delivers more than this many times the requirement.
         region_work: the same for each region alone, shape `(n_regions,)`.
@@ -110,10 +121,7 @@ def prepare(fleet: FleetInput, *, cost_cap_usd: float = math.inf, drop_dominated
     drop("no_throughput", (fleet.throughput <= 0) & ~(memory_wanted & (fleet.memory_gib > 0)))
     drop("spot_not_allowed", fleet.is_spot & (fleet.max_spot_share == 0))
     drop("no_capacity", upper < 1)
-    affordable = np.full(fleet.n_options, math.inf)
-    room = cost_cap_usd * (1 + SAFETY) - fleet.region_cost_usd[fleet.region]
-    np.divide(room, fleet.cost_usd, out=affordable, where=fleet.cost_usd > 0)
-    affordable[room < 0] = 0.0
+    affordable = _affordable(fleet, cost_cap_usd, idle=memory_wanted)
     drop("too_dear", affordable < 1)
     upper = np.minimum(upper, np.floor(affordable + SAFETY))
     if drop_dominated:
@@ -122,6 +130,21 @@ def prepare(fleet: FleetInput, *, cost_cap_usd: float = math.inf, drop_dominated
     work = fleet.throughput[keep] / fleet.required_throughput
     most, per_region = _most_work(fleet, keep, work, upper[keep], cost_cap_usd)
     return Prepared(fleet, keep, work, _tighten(fleet, work, upper[keep], most), most, per_region, dropped)
+
+
+def _affordable(fleet: FleetInput, cost_cap_usd: float, *, idle: bool) -> Floats:
+    """Most workers of each offer for the money, shape `(n_options,)`; `idle`: workers without work may be of use.
+
+    Without idle workers x - 1 < busy: a worker more is bought for its work only. With f fixed and v for the work,
+    f x + v (x - 1) <= room. (Workers used in full have v = 0.)
+    """
+    room = cost_cap_usd * (1 + SAFETY) - fleet.region_cost_usd[fleet.region]
+    saved = np.zeros(fleet.n_options) if idle else fleet.busy_usd
+    each = fleet.worker_usd + saved
+    affordable = np.full(fleet.n_options, math.inf)
+    np.divide(room + saved, each, out=affordable, where=each > 0)
+    affordable[(room < 0) | (fleet.worker_usd > room)] = 0.0
+    return affordable
 
 
 def _unit_limits(fleet: FleetInput) -> Floats:
@@ -145,8 +168,9 @@ def _dominated(fleet: FleetInput, alive: Bools) -> Bools:
     """Offers that another of the same region, provider, quota, risk and capacity replaces one for one.
 
     Exact only where the stand-in has room for every unit it takes over, so a group is one *shared* capacity
-    whose limit each member may fill alone. Equal throughput is asked for whenever a share is limited (more
-    work in one place can break a share); a faster stand-in is allowed where none is.
+    whose limit each member may fill alone. Where workers are used in full, equal throughput is asked for whenever a
+    share is limited (more work in one place can break a share); a faster stand-in is allowed where none is. Where
+    they may stop early, a faster one does the same work, at no higher cost per work and per worker.
     """
     same = [
         fleet.region,
@@ -155,7 +179,7 @@ def _dominated(fleet: FleetInput, alive: Bools) -> Bools:
         fleet.is_spot.astype(np.int64),
         fleet.capacity_group,
     ]
-    if fleet.limits_shares:
+    if fleet.limits_shares and not fleet.part_time:
         same.append(np.unique(fleet.throughput, return_inverse=True)[1])
     alive = alive & (fleet.capacity_group >= 0)
     number = np.flatnonzero(alive)
@@ -166,11 +190,12 @@ def _dominated(fleet: FleetInput, alive: Bools) -> Bools:
     capacity = fleet.capacity_limit[fleet.capacity_group[number]]
     own = np.where(np.isnan(fleet.max_units), math.inf, fleet.max_units)[number]
     result = np.zeros(fleet.n_options, dtype=np.bool_)
+    per_work = np.full(fleet.n_options, NO_WORK)
+    np.divide(fleet.busy_usd, fleet.throughput, out=per_work, where=fleet.throughput > 0)
+    quota = fleet.quota_units * (fleet.quota_group >= 0)
     result[number] = dominated(
         group,
-        np.column_stack(
-            [fleet.cost_usd[number], fleet.quota_units[number] * (fleet.quota_group[number] >= 0)]
-        ),
+        np.column_stack([fleet.worker_usd[number], per_work[number], quota[number]]),
         np.column_stack([fleet.throughput[number], fleet.memory_gib[number]]),
         can_replace=own >= np.where(np.isnan(capacity), math.inf, capacity),
     )
@@ -180,13 +205,19 @@ def _dominated(fleet: FleetInput, alive: Bools) -> Bools:
 def _most_work(
     fleet: FleetInput, keep: Ints, work: Floats, upper: Floats, cost_cap_usd: float
 ) -> tuple[float, Floats]:
-    """Most work (over the requirement) that money and capacity buy: fractional knapsacks, so bounds."""
+    """Most work (over the requirement) that money and capacity buy: fractional knapsacks, so bounds.
+
+    Workers that may stop early never do more than what is required: doing less in proportion keeps every share.
+    (`cost_usd` over `throughput` is the least cost per work there too: idle hours only add to it.)
+    """
     cost = fleet.cost_usd[keep]
     region = fleet.region[keep]
     memory = fleet.memory_gib[keep]
     work_per_gib = float((work[memory > 0] / memory[memory > 0]).max(initial=0.0))
     ceiling = MOST_OVERBUY * max(1.0, float(work.max(initial=0.0)))
     ceiling = max(ceiling, 2 * work_per_gib * (fleet.min_total_memory_gib or 0.0))
+    if fleet.part_time:
+        ceiling = 1.0
     per_region = np.zeros(fleet.n_regions)
     order = np.argsort(cost / np.maximum(work, 1e-300), kind="stable")
     everything = _buy(cost[order], work[order], upper[order], cost_cap_usd)
@@ -218,7 +249,10 @@ def _tighten(fleet: FleetInput, work: Floats, upper: Floats, most_work: float) -
     share = 1.0 if fleet.max_share_per_offer is None else fleet.max_share_per_offer
     limit = np.full(len(work), math.inf)
     np.divide(share * most_work, work, out=limit, where=work > 0)
-    return np.minimum(upper, np.floor(limit * (1 + SAFETY) + SAFETY))
+    if not fleet.part_time:
+        return np.minimum(upper, np.floor(limit * (1 + SAFETY) + SAFETY))
+    # the last worker may be busy in part; for memory, workers may be idle altogether
+    return upper if fleet.min_total_memory_gib else np.minimum(upper, np.ceil(limit * (1 - SAFETY) + SAFETY))
 
 
 @dataclass(eq=False)
@@ -229,6 +263,7 @@ class FleetModel:
         builder: the growing model.
         offers: the prepared question.
         x: workers per offer (columns).
+        busy: their work in workers used in full (columns); `x` itself where workers are used in full.
         links: numbers (among the offers kept) whose row x_o <= u_o y_r is wanted.
         total: throughput over the requirement (one column).
         y: opened regions (columns), None where opening costs nothing and is not limited.
@@ -238,6 +273,7 @@ class FleetModel:
     builder: MilpBuilder
     offers: Prepared
     x: Block
+    busy: Block
     links: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     total: Block | None = None
     y: Block | None = None
@@ -247,6 +283,11 @@ class FleetModel:
     def columns(self) -> Ints:
         """Column number of each offer kept, shape `(n_kept,)`."""
         return np.arange(self.x.start, self.x.stop)
+
+    @property
+    def busy_columns(self) -> Ints:
+        """Column number of each kept offer's work, shape `(n_kept,)`."""
+        return np.arange(self.busy.start, self.busy.stop)
 
     def switch_of(self, regions: Ints) -> Ints:
         """Return the column of each region's switch, -1 where it has none."""
@@ -287,5 +328,5 @@ class FleetModel:
         row_of[groups] = np.arange(rows.start, rows.stop)
         row = row_of[codes]
         inside = row >= 0
-        self.builder.add_entries(row[inside], self.columns[inside], self.offers.work[inside])
+        self.builder.add_entries(row[inside], self.busy_columns[inside], self.offers.work[inside])
         self.builder.add_entries(np.arange(rows.start, rows.stop), self.total.start, -share)

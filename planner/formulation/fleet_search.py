@@ -15,15 +15,15 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from planner.formulation.fleet import FleetResult, build_fleet, solution_to_counts
-from planner.formulation.fleet_greedy import complete_fleet, greedy_fleet, knapsack_bound
+from planner.formulation.fleet import FleetResult, build_fleet, raised, solution_to_busy, solution_to_counts
+from planner.formulation.fleet_greedy import Mix, complete_fleet, greedy_mix, knapsack_bound
 from planner.formulation.fleet_input import FleetInput, Floats, Ints, violations
-from planner.formulation.fleet_model import Prepared, Switch, Total, prepare
+from planner.formulation.fleet_model import Busy, Prepared, Switch, Total, prepare
 from solvers.backends.base import Relaxation
 from solvers.backends.registry import get_backend
 from solvers.options import SolveOptions
@@ -36,6 +36,7 @@ from solvers.tighten import caps_from_reduced_costs, largest, safe_bound
 LINK_ROUNDS = 6  # rounds of added switch rows; later rounds move the bound by less than 0.1 %
 SECONDS_PER_OFFER = 8e-6  # about what building and relaxing the model takes
 PATIENCE = 8.0  # tightening goes on while this many relaxations still fit into the time left
+HAIR_BUSY = 1e-6  # of a full worker; less work than this is the solver's tolerance
 CORE_TIME_SHARE = 0.4  # of the time left, at most, for the restricted model
 LEAST_CORE = 200  # offers in the restricted model, at least; a tenth of the offers above that
 CORE_GAP_SHARE = 0.5  # the restricted model is solved to this share of the gap asked for
@@ -49,6 +50,7 @@ class _Search:
     options: SolveOptions
     began: float = field(default_factory=time.perf_counter)
     counts: dict[Hashable, int] = field(default_factory=dict)
+    busy: dict[Hashable, float] = field(default_factory=dict)
     cost: float = math.inf
     bound: float = -math.inf
     termination: Termination = Termination.UNKNOWN
@@ -73,14 +75,16 @@ class _Search:
             return True
         return self.termination is Termination.INFEASIBLE
 
-    def offer(self, counts: Mapping[Hashable, int] | None) -> None:
+    def offer(self, mix: Mix | None) -> None:
         """Take a fleet when it is cheaper and keeps every limit (checked without the model)."""
-        if not counts:
+        if mix is None or not mix[0]:
             return
+        counts, busy = _without_idle(self.fleet, *mix)
         units = self.fleet.units(counts)
-        cost = self.fleet.cost_of(units)
-        if cost < self.cost and not violations(self.fleet, units):
-            self.counts, self.cost = dict(counts), cost
+        done = self.fleet.units(busy) if self.fleet.part_time else None
+        cost = self.fleet.cost_of(units, done)
+        if cost < self.cost and not violations(self.fleet, units, done):
+            self.counts, self.busy, self.cost = dict(counts), dict(busy), cost
 
     def raise_bound(self, bound: float) -> None:
         """Take a proven bound; it never passes the cost of a known fleet."""
@@ -91,6 +95,18 @@ class _Search:
         """Note where the search stands after `stage`."""
         objective = self.cost if self.counts else math.nan
         self.stages.append((stage, time.perf_counter() - self.began, objective, self.bound))
+
+
+def _without_idle(fleet: FleetInput, counts: dict[Hashable, int], busy: dict[Hashable, float]) -> Mix:
+    """Give back workers that have nothing to do (a solver's hair of work goes to the others)."""
+    if not fleet.part_time or fleet.min_total_memory_gib:
+        return counts, busy
+    needed = {key: math.ceil(value - HAIR_BUSY) for key, value in busy.items()}
+    fewer = {key: min(counts[key], count) for key, count in needed.items() if count > 0}
+    if fewer == counts:
+        return counts, busy
+    left = {key: min(busy[key], float(count)) for key, count in fewer.items()}
+    return fewer, raised(fleet, fewer, left)
 
 
 def search_fleet(fleet: FleetInput, options: SolveOptions) -> FleetResult:
@@ -106,7 +122,7 @@ def search_fleet(fleet: FleetInput, options: SolveOptions) -> FleetResult:
 
 def _run(search: _Search) -> None:
     offers = prepare(search.fleet)
-    search.offer(greedy_fleet(search.fleet, offers))
+    search.offer(greedy_mix(search.fleet, offers))
     if search.counts:
         offers = prepare(search.fleet, cost_cap_usd=search.cost)
         search.raise_bound(knapsack_bound(offers))
@@ -119,7 +135,9 @@ def _run(search: _Search) -> None:
         _prove(search, build_fleet(search.fleet, prepared=offers), math.inf)
         return
     first_answer_s = get_backend(search.options.backend).start_up_s() + SECONDS_PER_OFFER * len(offers.keep)
-    if search.done() or search.left_s < first_answer_s:
+    if search.done():
+        return
+    if search.left_s < first_answer_s:
         search.termination, search.message = Termination.TIME_LIMIT, "no time to start the solver"
         return
     offers, problem, relaxation = _tighten(search, offers, np.zeros(0, dtype=np.int64))
@@ -147,7 +165,7 @@ def _tighten(search: _Search, offers: Prepared, links: Ints) -> tuple[Prepared, 
     links = links[np.isin(links, np.arange(len(offers.keep)))]
     problem = build_fleet(search.fleet, prepared=offers, links=links)
     relaxation, pace_s = _relax(search, problem)
-    if any(isinstance(key, Switch) for key in problem.column_keys):
+    if not search.fleet.part_time and any(isinstance(key, Switch) for key in problem.column_keys):
         total = problem.column_keys.index(Total())
         for _ in range(2):
             if search.left_s < PATIENCE * pace_s:
@@ -202,6 +220,8 @@ def _round(search: _Search, offers: Prepared, relaxation: Relaxation) -> None:
     if relaxation.x is None:
         return
     x = relaxation.x[: len(offers.keep)]
+    if search.fleet.part_time:
+        x = relaxation.x[len(offers.keep) : 2 * len(offers.keep)]
     opening = np.bincount(offers.of("region"), weights=offers.work * x, minlength=offers.source.n_regions)
     ranked = np.argsort(-opening, kind="stable")
     used = int(np.count_nonzero(opening > 1e-9))
@@ -209,19 +229,24 @@ def _round(search: _Search, offers: Prepared, relaxation: Relaxation) -> None:
     for size in sorted({most, max(most - 1, 1)}):
         allowed = np.isin(offers.of("region"), ranked[:size])
         for share in (1.0, 0.8, 0.5):
-            search.offer(complete_fleet(offers, allowed, np.where(allowed, np.floor(share * x + 1e-6), 0.0)))
+            part = share * x if search.fleet.part_time else np.floor(share * x + 1e-6)
+            search.offer(complete_fleet(offers, allowed, np.where(allowed, part, 0.0)))
 
 
 def _restricted(search: _Search, problem: Milp, relaxation: Relaxation) -> None:
     """Solve over the offers of least reduced cost, their regions' switches included."""
     if relaxation.x is None or relaxation.reduced_costs is None:
         return
-    offers = np.array([not isinstance(key, (Switch, Total)) for key in problem.column_keys])
+    shared = np.array([isinstance(key, (Switch, Total)) for key in problem.column_keys])
+    count = _n_offers(problem)
     rank: Floats = np.where(relaxation.x > 1e-9, -1.0, np.maximum(relaxation.reduced_costs, 0.0))
-    rank[~offers] = -2.0
-    wanted = min(search.options.core_columns, max(LEAST_CORE, len(rank) // 10))
-    size = int(np.count_nonzero(~offers)) + wanted
-    core = restrict(problem, np.argsort(rank, kind="stable")[:size])
+    by_offer = rank[:count]
+    if search.fleet.part_time:  # workers and their work go together
+        by_offer = by_offer + rank[count : 2 * count]
+    wanted = min(search.options.core_columns, max(LEAST_CORE, count // 10))
+    chosen = np.argsort(by_offer, kind="stable")[:wanted]
+    columns = [np.flatnonzero(shared), chosen, *([chosen + count] if search.fleet.part_time else [])]
+    core = restrict(problem, np.concatenate(columns))
     options = replace(
         search.options,
         gap=search.options.gap * CORE_GAP_SHARE,
@@ -231,17 +256,22 @@ def _restricted(search: _Search, problem: Milp, relaxation: Relaxation) -> None:
     )
     solution = solve(core, options)
     if solution.has_point:
-        search.offer(solution_to_counts(solution))
+        search.offer((solution_to_counts(solution), solution_to_busy(search.fleet, solution)))
+
+
+def _n_offers(problem: Milp) -> int:
+    """Offers in a full model: its first columns, of block `x`."""
+    return len(problem.column_blocks[0])
 
 
 def _prove(search: _Search, problem: Milp, cutoff: float) -> None:
     """Solve what is left; all that was left out costs at least `cutoff`."""
     options = replace(search.options, time_limit_s=max(search.left_s, 0.05), start={})
     if math.isfinite(cutoff):
-        options = replace(options, core_columns=0, start=_point(search.fleet, problem, search.counts))
+        options = replace(options, core_columns=0, start=_point(search, problem))
     solution: Solution = solve(problem, options)
     if solution.has_point:
-        search.offer(solution_to_counts(solution))
+        search.offer((solution_to_counts(solution), solution_to_busy(search.fleet, solution)))
         if not search.counts:
             search.message = "the solver's fleet breaks a limit"
             search.termination = Termination.SOLVER_ERROR
@@ -259,17 +289,23 @@ def _prove(search: _Search, problem: Milp, cutoff: float) -> None:
     search.log("proof")
 
 
-def _point(fleet: FleetInput, problem: Milp, counts: Mapping[Hashable, int]) -> dict[Hashable, float]:
-    """The fleet `counts` as a point of the model, {} when the model has no longer room for it."""
-    known = set(problem.column_keys)
+def _point(search: _Search, problem: Milp) -> dict[Hashable, float]:
+    """The best fleet known as a point of the model, {} when the model has no longer room for it."""
+    fleet, counts, known = search.fleet, search.counts, set(problem.column_keys)
     if not all(key in known for key in counts):
         return {}
-    units = fleet.units(counts)
+    units, busy = fleet.units(counts), fleet.units(search.busy)
     point: dict[Hashable, float] = {key: float(count) for key, count in counts.items()}
+    if fleet.part_time:
+        if not all(Busy(key) in known for key in counts):
+            return {}
+        point |= {Busy(key): value for key, value in search.busy.items()}
     for region in np.unique(fleet.region[units > 0]):
         if Switch(int(region)) in known:
             point[Switch(int(region))] = 1.0
-    point[Total()] = float(units @ (fleet.throughput / fleet.required_throughput))
+    if Total() in known:  # fixed at the requirement, it is no column
+        done = float(busy @ (fleet.throughput / fleet.required_throughput))
+        point[Total()] = min(done, float(problem.ub[problem.column_keys.index(Total())]))
     return point
 
 
@@ -282,6 +318,7 @@ def _result(search: _Search) -> FleetResult:
         status = Status.OPTIMAL if reached else Status.FEASIBLE
     return FleetResult(
         counts=search.counts,
+        busy=search.busy,
         objective_usd=search.cost if search.counts else math.nan,
         bound_usd=search.bound,
         gap=gap,

@@ -1,7 +1,7 @@
 """Regions: opening one costs money, their number and the share of each may be limited.
 
-    sum_{o in r} w_o x_o <= U_r y_r           y_r binary: region r is opened
-    sum_{o in r} w_o x_o <= max_share_per_region T
+    sum_{o in r} w_o b_o <= U_r y_r           y_r binary: region r is opened (b_o: see `part_time`)
+    sum_{o in r} w_o b_o <= max_share_per_region T
     sum_r y_r <= max_regions
     x_o <= u_o y_r                            for the offers in `links`
 
@@ -52,7 +52,7 @@ def _add_switches(model: FleetModel, opened: np.ndarray[tuple[int], np.dtype[np.
     most = np.bincount(region, weights=amount * offers.upper, minlength=fleet.n_regions)
     idle = np.bincount(region, weights=(offers.work <= 0) * amount * offers.upper, minlength=fleet.n_regions)
     limit = np.minimum(most, offers.region_work + idle)[opened]
-    builder.add_entries(row[inside], model.columns[inside], amount[inside])
+    builder.add_entries(row[inside], model.busy_columns[inside], amount[inside])
     builder.add_entries(np.arange(rows.start, rows.stop), np.arange(model.y.start, model.y.stop), -limit)
     switch = model.switch_of(region[model.links])
     links = model.links[switch >= 0]

@@ -1,4 +1,4 @@
-"""Interruptible share: sum_{o spot} w_o x_o <= max_spot_share T, T the fleet's throughput."""
+"""Interruptible share: sum_{o spot} w_o b_o <= max_spot_share T, T the fleet's work."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from planner.formulation.fleet_input import FleetInput
+from planner.formulation.fleet_input import FleetInput, Ints
 
 
 def random_fleet(seed: int, *, n_options: int = 5) -> FleetInput:
@@ -48,6 +48,94 @@ def random_fleet(seed: int, *, n_options: int = 5) -> FleetInput:
         max_total_units=None if total is None else int(total),
         budget_usd=maybe(float(random.integers(5, 60)), 0.3),
     )
+
+
+def part_time(fleet: FleetInput, seed: int) -> FleetInput:
+    """The same question with workers that may stop early, some of them at no fixed cost."""
+    random = np.random.default_rng([seed, 1])
+    return replace(
+        fleet, fixed_cost_usd=fleet.cost_usd * random.choice([0.0, 0.0625, 0.25, 0.5, 1.0], fleet.n_options)
+    )
+
+
+def brute_force_part_time(fleet: FleetInput) -> float | None:
+    """The least cost over every number of workers, their work divided at best; None when no mix keeps all limits."""
+    assert fleet.fixed_cost_usd is not None
+    best: float | None = None
+    for units in itertools.product(*(range(int(limit) + 1) for limit in fleet.max_units)):
+        fixed = _workers_cost(fleet, units)
+        if fixed is None or (best is not None and fixed >= best):
+            continue
+        work = _divide(fleet, units)
+        if work is None:
+            continue
+        cost = fixed + work
+        if fleet.budget_usd is not None and cost > fleet.budget_usd * (1 + 1e-9):
+            continue
+        best = cost if best is None else min(best, cost)
+    return best
+
+
+def _workers_cost(fleet: FleetInput, units: tuple[int, ...]) -> float | None:
+    """Fixed cost of workers and regions; None where a limit on machines is broken or they are too few."""
+    used = [number for number, count in enumerate(units) if count]
+    if sum(units[n] * fleet.throughput[n] for n in used) < fleet.required_throughput * (1 - 1e-12):
+        return None
+    opened = {int(fleet.region[n]) for n in used}
+    if fleet.max_regions is not None and len(opened) > fleet.max_regions:
+        return None
+    if fleet.max_spot_share == 0 and any(fleet.is_spot[n] for n in used):
+        return None  # not even an idle one, for its memory
+    if fleet.max_total_units is not None and sum(units) > fleet.max_total_units:
+        return None
+    if (
+        fleet.min_total_memory_gib
+        and sum(units[n] * fleet.memory_gib[n] for n in used) < fleet.min_total_memory_gib
+    ):
+        return None
+    for code, limit in enumerate(fleet.quota_limit):
+        if sum(units[n] * fleet.quota_units[n] for n in used if fleet.quota_group[n] == code) > limit:
+            return None  # an unknown limit (NaN) is never exceeded
+    for code, limit in enumerate(fleet.capacity_limit):
+        if sum(units[n] for n in used if fleet.capacity_group[n] == code) > limit:
+            return None
+    assert fleet.fixed_cost_usd is not None
+    workers = sum(units[n] * fleet.fixed_cost_usd[n] for n in used)
+    return float(workers + sum(fleet.region_cost_usd[code] for code in opened))
+
+
+def _divide(fleet: FleetInput, units: tuple[int, ...]) -> float | None:
+    """The least cost of dividing the work among workers: in order of cost per work, or a small linear program."""
+    assert fleet.fixed_cost_usd is not None
+    used = [n for n, count in enumerate(units) if count]
+    most = np.array([units[n] * fleet.throughput[n] for n in used])
+    price = np.array([(fleet.cost_usd[n] - fleet.fixed_cost_usd[n]) / fleet.throughput[n] for n in used])
+    groups = (
+        (fleet.is_spot[used].astype(int) - 1, fleet.max_spot_share),
+        (fleet.region[used], fleet.max_share_per_region),
+        (fleet.provider[used], fleet.max_share_per_provider),
+        (np.array(_pools(fleet))[used], fleet.max_share_per_offer),
+    )
+    rows = [  # sum of the group <= share x what all deliver
+        (codes == code) - share
+        for codes, share in groups
+        if share is not None
+        for code in set(codes.tolist())
+        if code >= 0
+    ]
+    if not rows:
+        left, cost = fleet.required_throughput, 0.0
+        for at in np.argsort(price):
+            cost, left = cost + price[at] * min(most[at], left), left - min(most[at], left)
+        return float(cost)
+    from scipy.optimize import linprog
+
+    table, sides = (
+        np.vstack([*rows, -np.ones(len(used))]),
+        np.r_[np.zeros(len(rows)), -fleet.required_throughput],
+    )
+    found = linprog(price, A_ub=table, b_ub=sides, bounds=np.column_stack([np.zeros(len(used)), most]))
+    return float(found.fun) if found.status == 0 else None
 
 
 def brute_force_fleet(fleet: FleetInput) -> Fraction | None:
@@ -119,14 +207,16 @@ def scaled(fleet: FleetInput, factor: float) -> FleetInput:
     return replace(
         fleet,
         cost_usd=fleet.cost_usd * factor,
+        fixed_cost_usd=None if fleet.fixed_cost_usd is None else fleet.fixed_cost_usd * factor,
         region_cost_usd=fleet.region_cost_usd * factor,
         budget_usd=budget,
     )
 
 
-def permuted(fleet: FleetInput, order: np.ndarray) -> FleetInput:  # type: ignore[type-arg]
+def permuted(fleet: FleetInput, order: Ints) -> FleetInput:
     """The question with its offers in another order."""
-    names = ("cost_usd", "throughput", "max_units", "region", "provider", "is_spot", "memory_gib")
-    names += ("capacity_group", "quota_group", "quota_units")
+    names = ["cost_usd", "throughput", "max_units", "region", "provider", "is_spot", "memory_gib"]
+    names += ["capacity_group", "quota_group", "quota_units"]
+    names += ["fixed_cost_usd"] if fleet.part_time else []
     arrays = {name: getattr(fleet, name)[order] for name in names}
     return replace(fleet, keys=tuple(fleet.keys[number] for number in order), **arrays)

@@ -10,7 +10,7 @@ from planner.formulation.fleet_input import violations
 from planner.formulation.single import SingleInput, solve_single
 from solvers.options import SolveOptions
 from solvers.solution import Status
-from tests.planner.fleet_cases import brute_force_fleet, random_fleet
+from tests.planner.fleet_cases import brute_force_fleet, brute_force_part_time, part_time, random_fleet
 
 EXACT = SolveOptions(gap=0.0, time_limit_s=30.0)
 
@@ -32,6 +32,28 @@ def test_fleet_equals_brute_force(block: int) -> None:
         assert result.bound_usd <= result.objective_usd
         assert not violations(fleet, fleet.units(result.counts))
     assert feasible >= 15  # the questions must not be trivially empty
+
+
+@pytest.mark.parametrize("block", range(10))
+def test_part_time_fleet_equals_brute_force(block: int) -> None:
+    """Workers that stop early: whole workers enumerated, their work divided by a linear program."""
+    feasible = 0
+    for seed in range(block * 60, block * 60 + 60):
+        fleet = part_time(random_fleet(seed), seed)
+        expected = brute_force_part_time(fleet)
+        result = solve_fleet(fleet, EXACT)
+        if expected is None:
+            assert result.status is Status.INFEASIBLE, seed
+            assert not result.counts
+            continue
+        feasible += 1
+        assert result.status is Status.OPTIMAL, (seed, result)
+        assert result.objective_usd == pytest.approx(expected, rel=1e-6), seed
+        assert result.bound_usd <= result.objective_usd
+        units, busy = fleet.units(result.counts), fleet.units(result.busy)
+        assert not violations(fleet, units, busy)
+        assert fleet.cost_of(units, busy) == pytest.approx(result.objective_usd, rel=1e-12)
+    assert feasible >= 15
 
 
 @pytest.mark.parametrize("block", range(5))

@@ -24,6 +24,7 @@ LIMITS: dict[str, dict[str, object]] = {
         "max_share_per_region": 0.75,
         "region_cost_usd": np.array([0.5, 3.0]),
     },
+    "part_time": {"fixed_cost_usd": np.array([1.5, 0.75, 1.25, 0.25]), "budget_usd": 120.0},
     "memory": {"min_total_memory_gib": 640.0},
     "quota": {"quota_limit": np.array([384.0, np.nan])},
     "capacity": {"capacity_limit": np.array([3.0]), "max_total_units": 5},

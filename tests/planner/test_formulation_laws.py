@@ -3,23 +3,36 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from planner.formulation.fleet import FleetResult, solve_fleet
 from planner.formulation.fleet_explain import FleetWeights, explain_infeasible_fleet, relaxed
-from planner.formulation.fleet_greedy import greedy_fleet
+from planner.formulation.fleet_greedy import greedy_fleet, greedy_mix
 from planner.formulation.fleet_input import FleetInput, violations
 from planner.formulation.fleet_model import prepare
 from planner.formulation.single import SingleInput, build_single, solve_single
 from solvers.errors import ModelError
 from solvers.options import SolveOptions
 from solvers.solution import Status, Termination
-from tests.planner.fleet_cases import permuted, random_fleet, scaled
+from tests.planner.fleet_cases import part_time, permuted, random_fleet, scaled
 
 EXACT = SolveOptions(gap=0.0)
 SEEDS = range(3000, 3060)
+BOTH = pytest.mark.parametrize("hours", [False, True], ids=["full", "part-time"])
+
+
+def question(seed: int, hours: bool) -> FleetInput:
+    """A random fleet, of workers used in full or of workers that may stop early."""
+    return part_time(random_fleet(seed), seed) if hours else random_fleet(seed)
+
+
+def kept(fleet: FleetInput, result: FleetResult) -> bool:
+    """Whether the answer keeps every limit of `fleet`."""
+    busy = fleet.units(result.busy) if fleet.part_time else None
+    return not violations(fleet, fleet.units(result.counts), busy)
 
 
 def solved(fleet: FleetInput) -> FleetResult:
@@ -33,18 +46,21 @@ def not_worse(better: FleetResult, than: FleetResult) -> bool:
 
 def added(fleet: FleetInput, **values: object) -> FleetInput:
     """`fleet` with one more offer, a copy of the first one changed by `values`."""
-    names = ("cost_usd", "throughput", "max_units", "region", "provider", "is_spot", "memory_gib")
-    names += ("capacity_group", "quota_group", "quota_units")
-    arrays = {
-        name: np.append(getattr(fleet, name), values.get(name, getattr(fleet, name)[0])) for name in names
+    names = ["cost_usd", "throughput", "max_units", "region", "provider", "is_spot", "memory_gib"]
+    names += ["capacity_group", "quota_group", "quota_units"]
+    names += ["fixed_cost_usd"] if fleet.part_time else []
+    arrays: dict[str, Any] = {
+        name: np.append(getattr(fleet, name), [values.get(name, getattr(fleet, name)[0])]) for name in names
     }
     return replace(fleet, keys=(*fleet.keys, "added"), **arrays)
 
 
-def test_adding_an_offer_never_raises_the_optimum() -> None:
+@BOTH
+def test_adding_an_offer_never_raises_the_optimum(hours: bool) -> None:
     for seed in SEEDS:
-        fleet = random_fleet(seed)
-        assert not_worse(solved(added(fleet, cost_usd=0.75, region=1)), solved(fleet)), seed
+        fleet = question(seed, hours)
+        values = {"fixed_cost_usd": 0.125} if hours else {}
+        assert not_worse(solved(added(fleet, cost_usd=0.75, region=1, **values)), solved(fleet)), seed
 
 
 RELAXATIONS: dict[str, object] = {
@@ -63,31 +79,34 @@ RELAXATIONS: dict[str, object] = {
 }
 
 
+@BOTH
 @pytest.mark.parametrize("limit", RELAXATIONS)
-def test_relaxing_a_limit_never_raises_the_optimum(limit: str) -> None:
+def test_relaxing_a_limit_never_raises_the_optimum(limit: str, hours: bool) -> None:
     change = RELAXATIONS[limit]
     assert callable(change)
     for seed in range(4000, 4025):
-        fleet = random_fleet(seed)
+        fleet = question(seed, hours)
         assert not_worse(solved(replace(fleet, **{limit: change(fleet)})), solved(fleet)), seed
 
 
+@BOTH
 @pytest.mark.parametrize("factor", [1e-6, 1e-3, 2.0, 1e3])
-def test_scaling_prices_scales_the_cost(factor: float) -> None:
+def test_scaling_prices_scales_the_cost(factor: float, hours: bool) -> None:
     """Dollars, thousands or millions of dollars: the same fleet."""
     for seed in range(5000, 5020):
-        fleet = random_fleet(seed)
+        fleet = question(seed, hours)
         plain, other = solved(fleet), solved(scaled(fleet, factor))
         assert plain.status is other.status, seed
         if plain.has_plan:
             assert other.objective_usd == pytest.approx(plain.objective_usd * factor, rel=1e-9)
 
 
+@BOTH
 @pytest.mark.parametrize("factor", [1e-6, 1e12])
-def test_throughput_unit_does_not_matter(factor: float) -> None:
+def test_throughput_unit_does_not_matter(factor: float, hours: bool) -> None:
     """Samples/s or FLOP/s: the same cost."""
     for seed in range(5100, 5115):
-        fleet = random_fleet(seed)
+        fleet = question(seed, hours)
         other = replace(
             fleet,
             throughput=fleet.throughput * factor,
@@ -99,14 +118,44 @@ def test_throughput_unit_does_not_matter(factor: float) -> None:
             assert one.objective_usd == pytest.approx(two.objective_usd, rel=1e-9)
 
 
-def test_order_of_offers_changes_nothing() -> None:
+@BOTH
+def test_order_of_offers_changes_nothing(hours: bool) -> None:
     for seed in SEEDS:
-        fleet = random_fleet(seed)
+        fleet = question(seed, hours)
         order = np.random.default_rng(seed).permutation(fleet.n_options)
         one, two = solved(fleet), solved(permuted(fleet, order))
         assert one.status is two.status
         if one.has_plan:
             assert one.objective_usd == pytest.approx(two.objective_usd, rel=1e-12)
+
+
+def longer(fleet: FleetInput, factor: float) -> FleetInput:
+    """Workers may work `factor` times as long, at the same price per hour; the same fixed cost."""
+    assert fleet.fixed_cost_usd is not None
+    cost = fleet.fixed_cost_usd + (fleet.cost_usd - fleet.fixed_cost_usd) * factor
+    return replace(fleet, cost_usd=cost, throughput=fleet.throughput * factor)
+
+
+@pytest.mark.parametrize("factor", [1.001, 1.3, 7.0])
+def test_a_later_deadline_never_raises_the_optimum(factor: float) -> None:
+    for seed in SEEDS:
+        fleet = question(seed, True)
+        assert not_worse(solved(longer(fleet, factor)), solved(fleet)), seed
+
+
+def test_work_at_no_fixed_cost_needs_whole_workers_only_where_they_are_limited() -> None:
+    fleet = FleetInput(
+        ("slow", "fast"),
+        np.array([1.0, 4.0]),
+        np.array([1.0, 2.0]),
+        2.5,
+        np.array([0.0, 0.0]),
+        max_units=np.array([2.0, 9.0]),
+    )
+    result = solved(fleet)
+    assert result.busy == pytest.approx({"slow": 2.0, "fast": 0.25})
+    assert dict(result.counts) == {"slow": 2, "fast": 1}
+    assert result.objective_usd == pytest.approx(3.0)
 
 
 def test_duplicates_of_an_offer_share_one_capacity() -> None:
@@ -140,9 +189,10 @@ def test_duplicates_of_an_offer_share_one_capacity() -> None:
     assert result.dropped == {"dominated": 1}
 
 
-def test_dominated_offer_is_never_chosen_and_dropping_it_changes_nothing() -> None:
+@BOTH
+def test_dominated_offer_is_never_chosen_and_dropping_it_changes_nothing(hours: bool) -> None:
     for seed in SEEDS:
-        fleet = random_fleet(seed)
+        fleet = question(seed, hours)
         group = int(fleet.capacity_group[0])
         if group < 0:
             continue
@@ -157,15 +207,17 @@ def test_dominated_offer_is_never_chosen_and_dropping_it_changes_nothing() -> No
             assert one.objective_usd == pytest.approx(two.objective_usd, rel=1e-12)
 
 
-def test_greedy_fleet_keeps_every_limit() -> None:
+@BOTH
+def test_greedy_fleet_keeps_every_limit(hours: bool) -> None:
     found = 0
     for seed in range(6000, 6150):
-        fleet = random_fleet(seed)
-        counts = greedy_fleet(fleet)
-        if counts:
+        fleet = question(seed, hours)
+        mix = greedy_mix(fleet)
+        if mix:
             found += 1
-            assert not violations(fleet, fleet.units(counts)), seed
-            assert fleet.cost_of(fleet.units(counts)) >= solved(fleet).bound_usd * (1 - 1e-9)
+            units, busy = (fleet.units(part) for part in mix)
+            assert not violations(fleet, units, busy), seed
+            assert fleet.cost_of(units, busy) >= solved(fleet).bound_usd * (1 - 1e-9)
     assert found >= 30
 
 
@@ -182,10 +234,11 @@ def test_prefilters_are_counted() -> None:
     assert prepare(fleet).dropped == {"no_throughput": 1, "no_capacity": 1, "too_dear": 1}
 
 
-def test_infeasible_is_explained_and_the_relaxation_is_feasible() -> None:
+@BOTH
+def test_infeasible_is_explained_and_the_relaxation_is_feasible(hours: bool) -> None:
     explained = 0
     for seed in range(7000, 7080):
-        fleet = random_fleet(seed)
+        fleet = question(seed, hours)
         if solved(fleet).status is not Status.INFEASIBLE:
             continue
         explanation = explain_infeasible_fleet(fleet)
@@ -196,7 +249,7 @@ def test_infeasible_is_explained_and_the_relaxation_is_feasible() -> None:
         assert not explanation.solver_fault
         result = solved(relaxed(fleet, explanation))
         assert result.has_plan, seed
-        assert not violations(relaxed(fleet, explanation), fleet.units(result.counts))
+        assert kept(relaxed(fleet, explanation), result)
     assert explained >= 20
 
 
@@ -233,6 +286,8 @@ def test_bad_questions_are_refused_by_name() -> None:
         FleetInput(("a",), np.array([1.0]), np.array([1.0]), 1.0, max_spot_share=50.0)
     with pytest.raises(ModelError, match="required_throughput"):
         FleetInput(("a",), np.array([1.0]), np.array([1.0]), 0.0)
+    with pytest.raises(ModelError, match="fixed_cost_usd"):
+        FleetInput(("a",), np.array([1.0]), np.array([1.0]), 1.0, np.array([2.0]))
     with pytest.raises(ModelError, match="keys repeat"):
         FleetInput(("a", "a"), np.array([1.0, 1.0]), np.array([1.0, 1.0]), 1.0)
 
@@ -265,11 +320,12 @@ def test_hopelessly_dear_candidates_do_not_spoil_the_numbers() -> None:
     assert (result.key, result.status) == ("a", Status.OPTIMAL)
 
 
-def test_staged_search_on_a_catalog_sized_question() -> None:
+@BOTH
+def test_staged_search_on_a_catalog_sized_question(hours: bool) -> None:
     """All stages run, each plan is cheaper and each bound higher than the one before; backends agree."""
     from benchmarks.solvers import fleet_instance
 
-    fleet = fleet_instance(900, 1)
+    fleet = fleet_instance(900, 1, hours=hours)
     result = solve_fleet(fleet, SolveOptions(gap=1e-3, core_columns=100))
     assert result.status is Status.OPTIMAL
     assert result.gap <= 1e-3
@@ -277,7 +333,7 @@ def test_staged_search_on_a_catalog_sized_question() -> None:
     costs, bounds = [row[2] for row in result.stages], [row[3] for row in result.stages]
     assert costs == sorted(costs, reverse=True)
     assert bounds == sorted(bounds)
-    assert not violations(fleet, fleet.units(result.counts))
+    assert kept(fleet, result)
     auto = solve_fleet(fleet, SolveOptions(gap=1e-3, backend="auto"))
     assert auto.bound_usd <= result.objective_usd * (1 + 1e-9)
     assert result.bound_usd <= auto.objective_usd * (1 + 1e-9)

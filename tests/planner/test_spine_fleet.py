@@ -7,12 +7,15 @@ import json
 import math
 import random
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from statistics import NormalDist
 from typing import Any
 
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linprog
 
 from planner.assumptions import load_assumptions
 from planner.plan import Plan
@@ -37,6 +40,7 @@ from tests.planner.spine_catalogs import (
 )
 from tests.planner.test_spine_brute_force import GIB_PER_GB, Z80, _steps
 
+BILLED = Decimal("1.0005")  # hours are billed in whole seconds, the law holds before rounding
 SMALL = (V100, A10G, L4, T4, A10)
 TRAINING = {"samples": 5_000_000, "global_batch": 256, "sequence_length": 128, "precision": "fp16"}
 
@@ -50,8 +54,25 @@ def exactly(offers: list[Offer], job: dict[str, Any]) -> Plan:
     return plan_on(make_catalog(offers), job, gap=0.0).plan
 
 
-def _worker(job: dict[str, Any], offer: Offer, period: float) -> tuple[float, float, float]:
-    """Sequences' tokens, dollars and once-per-place dollars of one on-demand worker used for `period` hours."""
+@dataclass(frozen=True)
+class Worker:
+    """One on-demand worker: hours before its work, its hours, tokens and dollars per hour of work."""
+
+    offer: Offer
+    lead: float
+    most: float
+    units_per_hour: float
+    fixed_usd: float
+    usd_per_hour: float
+    second_usd: float
+
+    @property
+    def place(self) -> tuple[str, str]:
+        return self.offer.machine.provider, self.offer.region
+
+
+def _worker(job: dict[str, Any], offer: Offer, limit: float) -> Worker:
+    """A worker that has `limit` hours from the start to the end of all work."""
     key = json.dumps(
         {name: job[name] for name in ("version", "name", "model", "training", "data", "checkpoint")}
     )
@@ -67,38 +88,63 @@ def _worker(job: dict[str, Any], offer: Offer, period: float) -> tuple[float, fl
     course = steps * step / 3600 * (1 + assume.evaluation_share_ratio)
     course *= (1 + write / 0.5) * (1 + failures * (0.25 + assume.restart_time_s / 3600))
     slow = math.exp(NormalDist().inv_cdf(0.9) * math.log(high / low) / (2 * Z80))
-    units = steps * 256 * 128 * max(period - waiting - fixed, 0) / (course * slow)
-    paid = max(period - waiting, fixed)
-    billed = math.ceil(paid * 3600 - 1e-6) / 3600
-    cost = billed * float(offer.price_per_hour) * usd_per_currency(offer.currency)
+    hourly = float(offer.price_per_hour) * usd_per_currency(offer.currency)
     price = bundled_tariffs().storage_price(offer.machine.provider, offer.region)
     assert price is not None
-    return units, cost, 22 * GIB_PER_GB * period / 730 * float(price.usd_per_gib_month)
+    stored = 22 * GIB_PER_GB / 730 * float(price.usd_per_gib_month)
+    return Worker(
+        offer=offer, lead=waiting + fixed, most=limit - waiting - fixed,
+        units_per_hour=steps * 256 * 128 / (course * slow), fixed_usd=fixed * hourly + (waiting + fixed) * stored,
+        usd_per_hour=hourly + stored, second_usd=hourly / 3600,
+    )  # fmt: skip
 
 
-def _cheapest(job: dict[str, Any], offers: list[Offer], period: float) -> float | None:
-    whole = float(job["constraints"]["deadline"].removesuffix("h"))
+def _divided(
+    workers: list[Worker], counts: tuple[int, ...], need: float, share: float | None
+) -> float | None:
+    """Least cost of the hours that `counts` workers need: cheapest work first, or a linear program under a share."""
+    used = [at for at, count in enumerate(counts) if count]
+    most = [counts[at] * workers[at].most for at in used]
+    if share is None:
+        left, cost = need, 0.0
+        for at in sorted(used, key=lambda at: workers[at].usd_per_hour / workers[at].units_per_hour):
+            hours = min(counts[at] * workers[at].most, left / workers[at].units_per_hour)
+            left -= hours * workers[at].units_per_hour
+            cost += hours * workers[at].usd_per_hour
+        return cost if left <= need * 1e-9 else None
+    rows = [[-workers[at].units_per_hour / need for at in used]]
+    rows += [
+        [((workers[at].place == place) - share) * workers[at].units_per_hour / need for at in used]
+        for place in {workers[at].place for at in used}
+    ]
+    sides = [-1.0, *([0.0] * (len(rows) - 1))]
+    found = linprog(
+        [workers[at].usd_per_hour for at in used], A_ub=rows, b_ub=sides, bounds=[(0, m) for m in most]
+    )
+    return float(found.fun) if found.status == 0 else None
+
+
+def _cheapest(job: dict[str, Any], offers: list[Offer]) -> tuple[float, float] | None:
+    """Least cost over every number of workers, and what rounding their hours up to seconds may add."""
+    limit = float(job["constraints"]["deadline"].removesuffix("h"))
     one_run = math.ceil(TRAINING["samples"] / TRAINING["global_batch"]) * 256 * 128  # type: ignore[operator]
     # a run is not divided: who cannot do one in time, with the confidence asked, is no worker
-    offers = [offer for offer in offers if _worker(job, offer, whole)[0] >= one_run]
-    workers = [_worker(job, offer, period) for offer in offers]
-    need = one_run * job["fleet"]["runs"] * (1 - 1e-9)
-    places = [(offer.machine.provider, offer.region) for offer in offers]
-    share = job["fleet"].get("max_share_per_region")
+    workers = [_worker(job, offer, limit) for offer in offers]
+    workers = [worker for worker in workers if worker.units_per_hour * worker.most >= one_run]
     best = None
-    for counts in itertools.product(*(range(int(offer.capacity) + 1) for offer in offers)):
+    for counts in itertools.product(*(range(int(worker.offer.capacity) + 1) for worker in workers)):
         used = [at for at, count in enumerate(counts) if count]
-        done = sum(counts[at] * workers[at][0] for at in used)
-        if sum(counts) > job["constraints"]["max_nodes"] or done < need:
+        if not used or sum(counts) > job["constraints"]["max_nodes"]:
             continue
-        opened = {places[at]: workers[at][2] for at in used}
-        if len(opened) > job["fleet"].get("max_regions", 99):
+        if len({workers[at].place for at in used}) > job["fleet"].get("max_regions", 99):
             continue
-        by_place = {p: sum(counts[at] * workers[at][0] for at in used if places[at] == p) for p in opened}
-        if share is not None and max(by_place.values()) > share * done * (1 + 1e-9):
+        share = job["fleet"].get("max_share_per_region")
+        hours = _divided(workers, counts, one_run * job["fleet"]["runs"], share)
+        if hours is None:
             continue
-        cost = sum(counts[at] * workers[at][1] for at in used) + sum(opened.values())
-        best = cost if best is None else min(best, cost)
+        cost = hours + sum(counts[at] * workers[at].fixed_usd for at in used)
+        if best is None or cost < best[0]:
+            best = cost, sum(counts[at] * workers[at].second_usd for at in used)
     return best
 
 
@@ -126,14 +172,14 @@ def test_tiny_fleets_equal_every_possible_mix() -> None:
     for seed in range(60):
         job, offers = _random_fleet(seed)
         plan = exactly(offers, job)
+        best = _cheapest(job, offers)
         if plan.status == "infeasible":
-            whole = float(job["constraints"]["deadline"].removesuffix("h"))
-            assert _cheapest(job, offers, whole) is None, seed
+            assert best is None, seed
             continue
         planned += 1
-        best = _cheapest(job, offers, plan.hours)
         assert best is not None, seed
-        assert float(plan.total_usd) == pytest.approx(best, rel=1e-6), seed
+        cost, granules = best
+        assert cost * (1 - 1e-6) <= float(plan.total_usd) <= cost * (1 + 1e-6) + granules + 1e-9, seed
     assert planned >= 30
 
 
@@ -221,14 +267,25 @@ def test_fleet_plans_verify_and_fleet_limits_are_verified() -> None:
     assert verify_plan(made, loaded(more).workload, catalog.offers)
 
 
-@pytest.mark.xfail(strict=True, reason="verify does not look at the fleet's shares and regions")
-@pytest.mark.parametrize("wish", [{"max_spot_share": 0.0}, {"max_regions": 1}, {"max_share_per_region": 0.1}])
+@pytest.mark.parametrize(
+    "wish",
+    [
+        {"max_spot_share": 0.0},
+        {"max_spot_share": 0.1},
+        {"max_regions": 1},
+        {"max_share_per_region": 0.1},
+        {"max_share_per_offer": 0.1},
+        {"nodes_per_run": 7},
+    ],
+)
 def test_a_fleet_made_for_looser_shares_is_rejected(wish: dict[str, Any]) -> None:
-    offers = [replace(offer, capacity=2.0) for offer in POOL]
-    plan = exactly(offers, fleet(6, {"max_nodes": 20}))
+    offers = [replace(offer, capacity=1.0) for offer in POOL]
+    job = fleet(6, {"max_nodes": 20, "deadline": "12h"})
+    plan = exactly(offers, job)
     assert len({line.region for line in plan.lines}) > 1
     assert any(line.purchase_option == "spot" for line in plan.lines)
-    strict = loaded(fleet(6, {"max_nodes": 20}, **wish)).workload
+    assert verify_plan(plan.to_dict(), loaded(job).workload, make_catalog(offers).offers) == []
+    strict = loaded({**job, "fleet": {**job["fleet"], **wish}}).workload
     assert verify_plan(plan.to_dict(), strict, make_catalog(offers).offers)
 
 
@@ -241,7 +298,11 @@ def test_the_objective_is_the_repriced_plan() -> None:
         assert plan.proof is not None
         assert sum((line.cost_usd for line in plan.lines), Decimal(0)) == plan.total_usd
         assert float(plan.proof.bound_usd) <= float(plan.total_usd) * (1 + 1e-9)
-        assert float(plan.proof.bound_usd) == pytest.approx(float(plan.total_usd), rel=1e-6)
+        # the bound is for hours as worked; billing rounds each worker's up to a whole second
+        seconds = sum(
+            line.nodes * float(line.price_per_hour * line.usd_per_currency) / 3600 for line in plan.lines
+        )
+        assert float(plan.total_usd) - float(plan.proof.bound_usd) <= seconds + 1e-6 * float(plan.total_usd)
 
 
 def test_a_duplicate_of_an_offer_shares_its_capacity() -> None:
@@ -260,26 +321,44 @@ def test_a_workers_nodes_are_counted_together() -> None:
     assert sum(line.nodes for line in plan.lines) <= 9
 
 
-PERIOD = pytest.mark.xfail(
-    strict=True,
-    reason="the period is chosen from a few parts of the deadline: with more choice it can be a worse one",
-)
-
-
-@pytest.mark.parametrize("seed", [0, 1, 5, 40, pytest.param(440, marks=PERIOD)])
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 500))
 def test_another_offer_never_costs_more(seed: int) -> None:
     job, offers = _random_fleet(seed)
     before = cost_of(plan_on(make_world(offers), job, gap=0.0))
     more = plan_on(make_world([*offers, Offer(V100, "us-west-2", "1.0", capacity=1.0)]), job, gap=0.0)
-    assert not_dearer(cost_of(more), before and before * Decimal("1.001"))
+    assert not_dearer(cost_of(more), before and before * BILLED)
 
 
-@PERIOD
-@pytest.mark.parametrize("seed", [29, 33, 148])
-def test_a_later_deadline_never_costs_more(seed: int) -> None:
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 500), st.floats(0.25, 60))
+@example(29, 4.0)
+@example(33, 4.0)
+@example(148, 4.0)
+def test_a_later_deadline_never_costs_more(seed: int, hours_later: float) -> None:
     job, offers = _random_fleet(seed)
     before = cost_of(plan_on(make_world(offers), job, gap=0.0))
-    assert before is not None
     hours = float(job["constraints"]["deadline"].removesuffix("h"))
-    later = {**job, "constraints": {**job["constraints"], "deadline": f"{hours + 4}h"}}
-    assert not_dearer(cost_of(plan_on(make_world(offers), later, gap=0.0)), before * Decimal("1.001"))
+    later = {**job, "constraints": {**job["constraints"], "deadline": f"{hours + hours_later:.3f}h"}}
+    assert not_dearer(cost_of(plan_on(make_world(offers), later, gap=0.0)), before and before * BILLED)
+
+
+def test_a_least_throughput_is_sustained() -> None:
+    floor = {"min_throughput": {"samples_per_s": 1_500.0}}
+    for limits in ({"deadline": "60h"}, {}):
+        job = fleet(6, {"max_nodes": 20, **floor, **limits})
+        if not limits:
+            del job["constraints"]["deadline"]
+        plan = exactly(POOL, job)
+        assert plan.status == "planned"
+        assert plan.performance is not None
+        assert plan.performance.throughput_low_per_s / 128 >= 1_500 * (1 - 1e-9)
+        assert plan.hours * 3600 * 1_500 <= math.ceil(5_000_000 / 256) * 256 * 6 * (1 + 1e-9)
+
+
+def test_a_block_is_bought_whole_and_a_worker_stays_within_it() -> None:
+    block = Offer(V100, "us-east-1", "0.10", "capacity_block", capacity=2.0)
+    plan = exactly([block, *POOL], fleet(6, {"max_nodes": 20, "deadline": "60h"}))
+    lines = [line for line in plan.lines if line.purchase_option == "capacity_block"]
+    assert lines
+    assert all(float(line.billed_hours) in (24.0, 48.0, 72.0) for line in lines)
