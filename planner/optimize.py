@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -42,6 +42,7 @@ class Options:
 
     Attributes:
         now: the moment planned at (`--as-of`, default the present).
+        as_of: prices as known on this day; None = the newest.
         solver: `enumerate`, or `milp` for the same question through a MILP backend.
         backend: MILP backend name.
         gap: relative gap at which a MILP may stop.
@@ -50,6 +51,7 @@ class Options:
     """
 
     now: datetime
+    as_of: date | None = None
     solver: str = "enumerate"
     backend: str = "scipy"
     gap: float = 1e-3
@@ -102,7 +104,7 @@ def optimize(loaded: LoadedWorkload, options: Options, *, catalog_dir: Path | No
         InputError: the workload is wrong in a way only the catalog can tell.
         CatalogError: the catalog cannot be used.
     """
-    catalog = load_catalog(catalog_dir)
+    catalog = load_catalog(catalog_dir, as_of=options.as_of)
     check_age(catalog, options)
     variants = expand_task(loaded.workload)
     if not variants:

@@ -14,7 +14,11 @@ from planner.commands.options import DayOption
 @click.argument("workload", type=click.Path(path_type=Path))
 @click.option("--why-not", multiple=True, metavar="TYPE", help="Say why this instance type is not the plan.")
 @click.option(
-    "--as-of", type=DayOption(), default=None, metavar="DATE", help="Plan as on this day (default: now)."
+    "--as-of",
+    type=DayOption(),
+    default=None,
+    metavar="DATE",
+    help="Plan as on this day, with the prices known then (default: now).",
 )
 def explain(workload: Path, why_not: tuple[str, ...], as_of: datetime | None) -> None:
     """Say what removed candidates of WORKLOAD, and why an instance type is not the plan."""
@@ -23,7 +27,7 @@ def explain(workload: Path, why_not: tuple[str, ...], as_of: datetime | None) ->
     from planner.optimize import Options, optimize, utc_now
     from planner.workload.load import load_workload
 
-    answer = optimize(load_workload(workload), Options(as_of or utc_now()))
+    answer = optimize(load_workload(workload), Options(as_of or utc_now(), as_of=as_of and as_of.date()))
     for line in explain_choice(answer.plan):
         click.echo(line)
     for name in why_not:

@@ -18,7 +18,11 @@ from planner.render.formats import FORMATS
     "-o", "--output", type=click.Choice(list(FORMATS)), default="table", show_default=True, help="Format."
 )
 @click.option(
-    "--as-of", type=DayOption(), default=None, metavar="DATE", help="Plan as on this day (default: now)."
+    "--as-of",
+    type=DayOption(),
+    default=None,
+    metavar="DATE",
+    help="Plan as on this day, with the prices known then (default: now).",
 )
 @click.option("--max-results", type=click.IntRange(min=1), default=None, help="Alternatives to show.")
 @click.option(
@@ -76,6 +80,7 @@ def optimize(
     )  # fmt: skip
     options = Options(
         as_of or utc_now(),
+        as_of=as_of and as_of.date(),
         solver=solver,
         backend=backend,
         gap=gap,
