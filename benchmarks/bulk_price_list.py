@@ -112,8 +112,6 @@ def chunks(path: Path, size: int = 1 << 16) -> Iterator[bytes]:
 
 def measure(path: Path) -> dict[str, float]:
     """Read the file as the provider does: rows, offers, seconds, peak memory of this process (MiB)."""
-    import resource
-
     from catalogs.providers.aws_bulk import parse_bulk_csv
     from catalogs.providers.aws_public import text_lines
 
@@ -123,16 +121,29 @@ def measure(path: Path) -> dict[str, float]:
         text_lines(chunks(path)), _REGION, "2026-11-20", wanted, {"on_demand", "reserved_1y", "reserved_3y"}
     )
     seconds = time.perf_counter() - start
-    peak_kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    scale = 1024 * 1024 if sys.platform == "darwin" else 1024  # macOS counts bytes
     return {
         "rows": prices.lines,
         "offers": len(prices.rows),
         "seconds": seconds,
         "rows_per_s": prices.lines / seconds,
         "mb_per_s": path.stat().st_size / 1e6 / seconds,
-        "peak_rss_mib": peak_kib / scale,
+        "peak_rss_mib": peak_rss_mib(),
     }
+
+
+def peak_rss_mib() -> float:
+    """Most resident memory of this process so far, MiB.
+
+    Linux carries `ru_maxrss` over from the process that started this one, so its own counter is read there.
+    """
+    status = Path("/proc/self/status")
+    if status.is_file():
+        line = next(one for one in status.read_text().splitlines() if one.startswith("VmHWM:"))
+        return float(line.split()[1]) / 1024
+    import resource
+
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / (2**20 if sys.platform == "darwin" else 2**10)  # macOS counts bytes, others KiB
 
 
 def measure_in_a_process(path: Path) -> dict[str, float]:
