@@ -100,7 +100,7 @@ def fake_azure(
 ) -> FakeServer:
     """The server; `faults` by the route constants of this module."""
     return FakeServer(
-        {**(routes or {}), **ROUTES}, faults, error_reply=error_reply, slow_s=slow_s, latency_s=latency_s
+        {**ROUTES, **(routes or {})}, faults, error_reply=error_reply, slow_s=slow_s, latency_s=latency_s
     )
 
 

@@ -21,7 +21,6 @@ ACCELERATOR_TYPES = "/compute/v1/projects/*/aggregated/acceleratorTypes"
 REGIONS = "/compute/v1/projects/*/regions"
 REGION = "/compute/v1/projects/*/regions/*"
 SKUS = "/v1/services/6F81-5844-456A/skus"
-TOKEN = "/token"
 _PAGES = 3
 
 
@@ -61,17 +60,12 @@ def _skus(request: Request) -> Any:
     return {"skus": items, "nextPageToken": token}
 
 
-def _token(_: Request) -> Any:
-    return {"access_token": SECRET, "expires_in": 3600, "token_type": "Bearer"}
-
-
 ROUTES: Mapping[str, Handler] = {
     MACHINE_TYPES: _aggregated("machine_types"),
     ACCELERATOR_TYPES: _aggregated("accelerator_types"),
     REGION: _region,
     REGIONS: _regions,
     SKUS: _skus,
-    TOKEN: _token,
 }
 _ERRORS = {
     "throttle": (429, "rateLimitExceeded", "RESOURCE_EXHAUSTED"),
@@ -117,7 +111,7 @@ def fake_gcp(
 ) -> FakeServer:
     """The server; `faults` by the route constants of this module."""
     return FakeServer(
-        {**(routes or {}), **ROUTES},
+        {**ROUTES, **(routes or {})},
         faults,
         error_reply=error_reply,
         changes=CHANGES,
@@ -132,23 +126,20 @@ def endpoints(fake: FakeServer) -> dict[str, str]:
 
 
 def environment(fake: FakeServer, directory: Path) -> dict[str, str]:
-    """For a run of the program: endpoints, and a service account whose token the fake gives out."""
-    from cryptography.hazmat.primitives import serialization
-    from cryptography.hazmat.primitives.asymmetric import rsa
+    """For a run of the program: endpoints, and a user's login whose token needs no renewal.
 
-    key = rsa.generate_private_key(public_exponent=65537, key_size=2048).private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
+    A service account would do too, but its SDK asks a Google address for the account's regions.
+    """
     account = {
-        "type": "service_account",
-        "project_id": PROJECT,
-        "private_key_id": "1",
-        "private_key": key.decode(),
-        "client_email": f"planner@{PROJECT}.iam.gserviceaccount.com",
-        "client_id": "1",
-        "token_uri": f"{fake.url}{TOKEN}",
+        "type": "authorized_user",
+        "client_id": "client",
+        "client_secret": "not-used",
+        "refresh_token": "not-used",
+        "token": SECRET,
+        "expiry": "2099-01-01T00:00:00Z",
+        "quota_project_id": PROJECT,
     }
-    path = directory / "service_account.json"
+    path = directory / "application_default_credentials.json"
     path.write_text(json.dumps(account), encoding="utf-8")
     return {
         "GOOGLE_APPLICATION_CREDENTIALS": str(path),

@@ -1,0 +1,266 @@
+"""Google Cloud as a provider: machines, zones, quotas, paging, retries, logins; against the fake."""
+
+from __future__ import annotations
+
+import logging
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from catalogs.providers import gcp_client
+from catalogs.providers.base import CredentialsMissing, FetchLog, PermissionDenied, SchemaChanged, frame_rows
+from catalogs.providers.gcp import API_CALLS, GcpProvider, create
+from catalogs.providers.gcp_client import Login, provider_error
+from catalogs.providers.gcp_prices import load_machine_rules
+from catalogs.providers.gcp_types import (
+    Machine,
+    attach_accelerators,
+    load_accelerator_types,
+    parse_machine,
+    parse_quotas,
+    type_rows,
+)
+from catalogs.validate import References, validate_rows
+from tests.catalogs.providers.gcp_setup import AS_OF, options, provider
+from tests.fakes import gcp as fake
+from tests.fakes.http_base import Request
+
+ITEM = {"name": "a2-highgpu-1g", "guest_cpus": 12, "memory_mb": 87040}
+
+
+def _rows(frame: Any) -> list[dict[str, str]]:
+    return frame_rows(frame)
+
+
+def test_machines_of_every_page_and_zone_come_out_valid() -> None:
+    with fake.fake_gcp() as server:
+        one = provider(server)
+        types, offers = _rows(one.fetch_instance_types([])), _rows(one.fetch_offers([], frozenset()))
+        pages = server.count(fake.MACHINE_TYPES)
+    assert pages == 2  # four zones, two to a page; asked for once for both tables
+    accelerators = [{"accelerator": row["accelerator"]} for row in types]
+    references = References.of(accelerators, types, {})
+    assert validate_rows("instance_types", types, references)[1] == ()
+    assert validate_rows("offers", offers, references)[1] == ()
+    assert len(types) == 10
+    assert {row["purchase_option"] for row in offers} == set(GcpProvider.info.purchase_options)
+    assert {row["as_of"] for row in [*types, *offers]} == {AS_OF}
+
+
+def test_a_machine_has_what_the_interface_tells_and_the_links_that_are_known() -> None:
+    with fake.fake_gcp() as server:
+        rows = {row["instance_type"]: row for row in _rows(provider(server).fetch_instance_types([]))}
+    big = rows["a3-megagpu-8g"]
+    assert (big["accelerator"], big["accelerator_count"], big["memory_gib"]) == ("h100-80gb-sxm", "8", "1872")
+    assert (big["rdma"], big["internode_gbps"], big["local_nvme_gib"]) == ("tcpxo", "1800", "6000")
+    assert big["source"].startswith("compute.machineTypes.aggregatedList")
+    assert rows["a2-megagpu-16g"]["status"] == "retired"
+    assert rows["n1-standard-8+nvidia-tesla-t4x1"]["family"] == "n1+t4"
+
+
+def test_regions_and_options_asked_for_are_the_only_ones() -> None:
+    with fake.fake_gcp() as server:
+        one = provider(server)
+        assert one.fetch_regions() == ["europe-west4", "us-central1"]  # the one that is down is not there
+        rows = _rows(one.fetch_offers(["europe-west4"], frozenset({"spot", "reserved_1y"})))
+    assert {(row["region"], row["purchase_option"]) for row in rows} == {("europe-west4", "spot")}
+
+
+def test_what_was_not_understood_is_told_with_reasons() -> None:
+    with fake.fake_gcp() as server:
+        one = provider(server)
+        one.fetch_instance_types([])
+        one.fetch_offers([], frozenset())
+    told = {(item.what, item.name.split(" in ")[0]): item.reason for item in one.options.log.not_understood}
+    assert "not in gcp_accelerators.csv" in told["instance_type", "a9-hypergpu-8g"]
+    assert told["sku", "0058-0000-0000 Nvidia X900 GPU running"] == "no rule fits its description"
+    assert told["price", "a2-ultragpu-1g"].startswith("no gpu SKU of nvidia-a100-80gb")
+    assert one.reconciliation is not None
+    assert one.reconciliation.understood == 78
+
+
+def test_offers_of_a_retired_machine_are_flagged() -> None:
+    with fake.fake_gcp() as server:
+        rows = _rows(provider(server).fetch_offers([], frozenset()))
+    flags = {row["flags"] for row in rows if row["instance_type"] == "a2-megagpu-16g"}
+    assert flags == {"retired"}
+
+
+def test_quotas_are_those_of_gpus_and_vcpus() -> None:
+    with fake.fake_gcp() as server:
+        rows = _rows(provider(server).fetch_quotas(["us-central1"]))
+    limits = {row["code"]: (row["unit"], row["limit"]) for row in rows}
+    assert limits["NVIDIA_A100_GPUS"] == ("GPU", "16")
+    assert limits["CPUS"] == ("vCPU", "72")
+    assert "DISKS_TOTAL_GB" not in limits
+
+
+@pytest.mark.parametrize("missing", ["guest_cpus", "memory_mb", "name"])
+def test_a_machine_without_a_size_is_a_change_of_schema(missing: str) -> None:
+    with pytest.raises(SchemaChanged) as caught:
+        parse_machine({**ITEM, missing: None}, "us-central1-a")
+    assert caught.value.where == missing
+    assert caught.value.region == "us-central1"
+
+
+def test_a_quota_without_its_limit_is_a_change_of_schema() -> None:
+    with pytest.raises(SchemaChanged, match=r"quotas\.limit"):
+        parse_quotas("us-central1", [{"metric": "NVIDIA_T4_GPUS"}])
+
+
+def test_gpus_are_attached_only_where_host_and_gpu_are() -> None:
+    hosts = [parse_machine({**ITEM, "name": "n1-standard-8"}, zone) for zone in ("r-a", "r-b")]
+    made = attach_accelerators(hosts, [("nvidia-tesla-t4", "r-b"), ("nvidia-tesla-t4-vws", "r-a")])
+    assert [(m.name, m.zone, m.accelerators) for m in made] == [("n1-standard-8+nvidia-tesla-t4x1", "r-b", 1)]
+
+
+def test_a_virtual_workstation_is_no_machine_of_its_own() -> None:
+    log = FetchLog()
+    item = {
+        **ITEM,
+        "accelerators": [{"guest_accelerator_type": "nvidia-l4-vws", "guest_accelerator_count": 1}],
+    }
+    assert type_rows([parse_machine(item, "r-a")], AS_OF, log) == []
+    assert log.not_understood == []
+
+
+def test_a_new_machine_of_a_known_gpu_has_unknown_links() -> None:
+    new = Machine("a4x-highgpu-4g", "r-a", 140, Decimal(884), "nvidia-gb200", 4, 0, "arm64", False)
+    (row,) = type_rows([new], AS_OF, FetchLog())
+    assert (row["accelerator"], row["intra_node"], row["arch"]) == ("gb200-186gb", "unknown", "arm64")
+    assert "not in the API" in row["note"]
+
+
+def test_tables_of_facts_name_their_source() -> None:
+    assert all(rule.source and rule.as_of for rule in load_machine_rules())
+    assert all(kind.source and kind.as_of for kind in load_accelerator_types().values())
+
+
+@pytest.mark.parametrize("status", [429, 500, 502, 503, 504])
+def test_each_page_is_tried_again(status: int) -> None:
+    seen: dict[str, int] = {}
+
+    def once(request: Request) -> Any:
+        token = request.param("pageToken")
+        seen[token] = seen.get(token, 0) + 1
+        if seen[token] == 1:
+            return fake.Reply({"error": {"code": status, "message": "again"}}, status)
+        return fake.ROUTES[fake.MACHINE_TYPES](request)
+
+    with fake.fake_gcp(routes={fake.MACHINE_TYPES: once}) as server:
+        assert len(provider(server).fetch_instance_types([])) == 10  # one retry allowed, and one per page
+    assert list(seen.values()) == [2, 2]
+
+
+def test_throttling_told_as_403_is_no_lack_of_permission() -> None:
+    errors = [{"reason": "rateLimitExceeded", "domain": "usageLimits", "message": "x"}]
+    body = {"error": {"code": 403, "message": "x", "errors": errors}}
+    with (
+        fake.fake_gcp(routes={fake.REGIONS: lambda _: fake.Reply(body, 403)}) as server,
+        pytest.raises(gcp_client.RateLimited),
+    ):
+        provider(server).fetch_regions()
+
+
+def test_a_project_that_is_not_visible_names_the_permission() -> None:
+    missing = {fake.REGIONS: lambda _: fake.Reply({"error": {"code": 404, "message": "x"}}, 404)}
+    with fake.fake_gcp(routes=missing) as server, pytest.raises(PermissionDenied) as caught:
+        provider(server).fetch_regions()
+    assert caught.value.permission == "compute.regions.list"
+
+
+def test_pages_in_a_circle_end() -> None:
+    loop = {fake.SKUS: lambda _: {"skus": fake.fixture("skus")[:1], "nextPageToken": "again"}}
+    with fake.fake_gcp(routes=loop) as server, pytest.raises(SchemaChanged) as caught:
+        provider(server).fetch_offers([], frozenset())
+    assert caught.value.where == "nextPageToken"
+
+
+def test_a_zone_that_did_not_answer_is_told() -> None:
+    def partly(_: Request) -> Any:
+        items = fake.fixture("machine_types")
+        items["zones/us-west9-a"]["warning"]["code"] = "UNREACHABLE"
+        return {"items": items}
+
+    with fake.fake_gcp(routes={fake.MACHINE_TYPES: partly}) as server:
+        one = provider(server)
+        one.fetch_instance_types([])
+    assert one.options.log.remarks == ["gcp zones/us-west9-a: no answer from this zone (UNREACHABLE)"]
+
+
+def test_no_login_says_how_to_log_in(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+    monkeypatch.setenv("CLOUDSDK_CONFIG", str(tmp_path))
+    monkeypatch.delenv("GOOGLE_CLOUD_PROJECT", raising=False)
+    monkeypatch.delenv(gcp_client.API_KEY_VARIABLE, raising=False)
+    with fake.fake_gcp() as server:
+        one = create(options(server))
+        with pytest.raises(CredentialsMissing, match="gcloud auth application-default login"):
+            one.fetch_regions()
+    assert server.requests == []
+
+
+def test_a_login_file_reaches_every_interface(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+    with fake.fake_gcp() as server:
+        for name, value in fake.environment(server, tmp_path).items():
+            monkeypatch.setenv(name, value)
+        one = create(options(server, endpoints={}))
+        assert len(one.fetch_offers([], frozenset())) == 45
+        told = {
+            request.headers.get("authorization") for request in server.requests if request.method == "GET"
+        }
+    assert told == {f"Bearer {fake.SECRET}"}
+
+
+def test_an_api_key_goes_into_a_header_never_into_an_address() -> None:
+    with fake.fake_gcp() as server:
+        one = GcpProvider(options(server), login=lambda: Login(None, fake.PROJECT, fake.API_KEY))
+        pages = list(one._client.skus())
+        asked = server.requests
+    assert sum(len(page) for page in pages) == len(fake.fixture("skus"))
+    assert {request.headers.get("x-goog-api-key") for request in asked} == {fake.API_KEY}
+    assert all(fake.API_KEY not in str(request.query) for request in asked)
+
+
+def test_a_refused_api_key_is_missing_credentials() -> None:
+    refused = {fake.SKUS: lambda _: fake.Reply({"error": {"code": 400, "message": "API key not valid"}}, 400)}
+    with fake.fake_gcp(routes=refused) as server:
+        one = GcpProvider(options(server), login=lambda: Login(None, fake.PROJECT, fake.API_KEY))
+        with pytest.raises(CredentialsMissing) as caught:
+            list(one._client.skus())
+    assert gcp_client.API_KEY_VARIABLE in str(caught.value)
+    assert fake.API_KEY not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "fault", ["access_denied", "expired_credentials", "http_500_forever", "malformed_json"]
+)
+def test_no_secret_in_messages_logs_or_representations(fault: str, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)  # the SDK's own debug notes repeat what a server says
+    with fake.fake_gcp(fault) as server:
+        one = provider(server)
+        for call in (
+            one.fetch_regions,
+            lambda: one.fetch_instance_types([]),
+            lambda: list(one._client.skus()),
+        ):
+            with pytest.raises(gcp_client.ProviderError) as caught:
+                call()
+            error: BaseException | None = caught.value
+            assert fake.SECRET not in str(error)
+            assert error is not None
+            assert error.__cause__ is None
+    assert fake.SECRET not in caplog.text
+    assert fake.API_KEY not in repr(Login(None, fake.PROJECT, fake.API_KEY))
+
+
+def test_a_defect_of_ours_is_not_called_a_fault_of_google() -> None:
+    assert provider_error(KeyError("x"), "api") is None
+
+
+def test_every_call_has_its_permission_or_is_public() -> None:
+    needs = {call.call: call.permission for call in API_CALLS}
+    assert [name for name, permission in needs.items() if not permission] == [
+        "cloudbilling.services.skus.list"
+    ]
+    assert all(permission.split(".")[-1] in ("list", "get") for permission in needs.values() if permission)
