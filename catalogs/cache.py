@@ -15,9 +15,10 @@ from typing import Any
 
 import numpy as np
 
+from catalogs.columns import load_columns
 from catalogs.table import Array, Coded, Table
 
-_VERSION = "1"
+_VERSION = "2"
 
 
 def cache_directory() -> Path:
@@ -79,10 +80,14 @@ def _pack(name: str, table: Table, arrays: dict[str, Array]) -> dict[str, Any]:
     columns: list[list[Any]] = []
     codes: list[Array] = []
     numbers: list[Array] = []
+    parsed: list[Array] = []
+    decimals = {column.name for column in load_columns()[name] if column.dtype == "decimal"}
     for column in table:
         stored = table.column(column)
         if isinstance(stored, Coded):
-            columns.append([column, "text", list(stored.values)])
+            texts = _numbers(stored.values) if column in decimals else None
+            parsed += [] if texts is None else [texts]
+            columns.append([column, "text" if texts is None else "decimal", list(stored.values)])
             codes.append(stored.codes)
         else:
             columns.append([column, stored.dtype.name, None])
@@ -90,15 +95,28 @@ def _pack(name: str, table: Table, arrays: dict[str, Array]) -> dict[str, Any]:
     rows = table.n_rows
     arrays[f"{name}.codes"] = np.asarray(codes, dtype=np.int32).reshape(len(codes), rows)
     arrays[f"{name}.numbers"] = np.asarray(numbers, dtype=np.float64).reshape(len(numbers), rows)
+    arrays[f"{name}.parsed"] = np.concatenate([np.empty(0), *parsed])
     return {"rows": rows, "columns": columns}
+
+
+def _numbers(texts: Sequence[str]) -> Array | None:
+    """Decimal texts as numbers, so that no later run parses them; None where one is no number."""
+    try:
+        return np.asarray([float(text) if text else np.nan for text in texts], dtype=np.float64)
+    except ValueError:
+        return None
 
 
 def _unpack(name: str, layout: Mapping[str, Any], arrays: Mapping[str, Array]) -> Table:
     codes, numbers = iter(arrays[f"{name}.codes"]), iter(arrays[f"{name}.numbers"])
+    parsed, start = arrays[f"{name}.parsed"], 0
     made: dict[str, Array | Coded] = {}
     for column, kind, values in layout["columns"]:
         if kind == "text":
             made[column] = Coded(next(codes), tuple(values))
+        elif kind == "decimal":
+            made[column] = Coded(next(codes), tuple(values), parsed[start : start + len(values)])
+            start += len(values)
         else:
             made[column] = next(numbers).astype(kind, copy=False)
     return Table(made, length=layout["rows"])

@@ -119,6 +119,12 @@ def _first_refusing(text: str, known: Mapping[str, Flag]) -> str:
 
 def _is_priced(offers: Table) -> BoolArray:
     column = offers.coded("price_per_hour")
+    try:
+        price = column.numbers()
+    except ValueError:
+        pass  # told text by text below
+    else:
+        return np.asarray((price > 0.0) & (price < np.inf), dtype=np.bool_)
     good = np.asarray([_is_price(text) for text in (*column.values, "")], dtype=np.bool_)
     return np.asarray(good[column.codes], dtype=np.bool_)
 

@@ -88,19 +88,19 @@ def query_offers(catalog: Catalog, query: OfferQuery) -> QueryResult:
         CatalogInputError: when the sort key, a provider or a purchase option is unknown.
     """
     _check(catalog, query)
-    offers = with_machines(catalog)
-    admission = admit_offers(catalog.offers, allow_flagged=query.allow_flagged)
-    mask, unmatched = _match(offers, query)
-    mask &= ~(offers["usd_per_hour"] > query.max_usd_per_hour) if query.max_usd_per_hour else True
-    if query.min_accelerators:
-        mask &= offers["accelerator_count"] >= query.min_accelerators
-    if query.min_memory_gib:
-        mask &= offers["accelerator_count"] * offers["accelerator_memory_gib"] >= query.min_memory_gib
-    offers = offers.with_columns(refused_by=admission.refused_by)
-    kept = np.flatnonzero(mask & admission.mask)
-    chosen = offers.take(kept)
-    ordered = chosen.take(_order(chosen, SORT_KEYS[query.sort]))
-    return QueryResult(ordered, catalog.offers.n_rows, int(mask.sum()) - len(kept), tuple(unmatched))
+    mask, unmatched = _match(catalog, query)
+    found = Catalog(
+        catalog.instance_types, catalog.offers.take(mask), catalog.accelerators, catalog.manifests
+    )
+    # Joined last: a question to hundreds of thousands of offers mostly concerns a few of them.
+    offers = with_machines(found)
+    if query.max_usd_per_hour:
+        offers = offers.take(~(offers["usd_per_hour"] > query.max_usd_per_hour))
+    admission = admit_offers(offers, allow_flagged=query.allow_flagged)
+    kept = np.flatnonzero(admission.mask)
+    ordered = kept[_order(offers.take(kept), SORT_KEYS[query.sort])]
+    chosen = offers.with_columns(refused_by=admission.refused_by).take(ordered)
+    return QueryResult(chosen, catalog.offers.n_rows, offers.n_rows - len(kept), tuple(unmatched))
 
 
 def with_machines(catalog: Catalog) -> Table:
@@ -179,29 +179,50 @@ def _unknown(what: str, text: str, known: Iterable[str]) -> str:
     return f"unknown {what} {text!r} ({hint})"
 
 
-def _match(offers: Table, query: OfferQuery) -> tuple[BoolArray, list[tuple[str, str, tuple[str, ...]]]]:
+Unmatched = list[tuple[str, str, tuple[str, ...]]]
+
+
+def _match(catalog: Catalog, query: OfferQuery) -> tuple[BoolArray, Unmatched]:
+    """Offers that fit every filter but the price, and filters that fit nothing."""
+    offers = catalog.offers
     mask = np.ones(offers.n_rows, dtype=np.bool_)
-    unmatched: list[tuple[str, str, tuple[str, ...]]] = []
+    unmatched: Unmatched = []
+    machines = _match_machines(catalog.instance_types, query, unmatched)
+    if not machines.all():
+        mask &= machines[offers.lookup(catalog.instance_types, INSTANCE_TYPE_KEY)]
     for column, wanted in (("provider", query.providers), ("purchase_option", query.purchase_options)):
         if wanted:
             mask &= offers.is_in(column, wanted)
-    place = tuple(text if "/" in text else f"*/{text}" for text in query.regions)
-    for name, texts, coded in (
-        ("accelerator", query.accelerators, offers.coded("accelerator")),
-        ("instance type", query.instance_types, offers.coded("instance_type")),
-        ("region", place, _places(offers)),
-    ):
-        if not texts:
-            continue
-        known = (*coded.values, "")
-        for text in texts:
-            if not any(_fits(name, text, word) for word in known):
-                words = known if "/" in text.removeprefix("*/") else [word.split("/")[-1] for word in known]
-                plain = text.removeprefix("*/")
-                unmatched.append((name, plain, near_misses(plain.strip("*"), words)))
-        hit = np.asarray([any(_fits(name, text, word) for text in texts) for word in known], dtype=np.bool_)
-        mask &= hit[coded.codes]
+    if query.instance_types:
+        mask &= _match_texts("instance type", query.instance_types, offers.coded("instance_type"), unmatched)
+    if query.regions:
+        place = tuple(text if "/" in text else f"*/{text}" for text in query.regions)
+        mask &= _match_texts("region", place, _places(offers), unmatched)
     return mask, unmatched
+
+
+def _match_machines(types: Table, query: OfferQuery, unmatched: Unmatched) -> BoolArray:
+    """Machines that fit the filters on hardware, shape `(n_instance_types,)`."""
+    mask = np.ones(types.n_rows, dtype=np.bool_)
+    if query.accelerators:
+        mask &= _match_texts("accelerator", query.accelerators, types.coded("accelerator"), unmatched)
+    if query.min_accelerators:
+        mask &= types["accelerator_count"] >= query.min_accelerators
+    if query.min_memory_gib:
+        mask &= types["accelerator_count"] * types["accelerator_memory_gib"] >= query.min_memory_gib
+    return mask
+
+
+def _match_texts(name: str, texts: Sequence[str], coded: Coded, unmatched: Unmatched) -> BoolArray:
+    """Rows whose text fits one of `texts`; those that fit nothing go to `unmatched`."""
+    known = (*coded.values, "")
+    for text in texts:
+        if not any(_fits(name, text, word) for word in known):
+            words = known if "/" in text.removeprefix("*/") else [word.split("/")[-1] for word in known]
+            plain = text.removeprefix("*/")
+            unmatched.append((name, plain, near_misses(plain.strip("*"), words)))
+    hit = np.asarray([any(_fits(name, text, word) for text in texts) for word in known], dtype=np.bool_)
+    return np.asarray(hit[coded.codes], dtype=np.bool_)
 
 
 def _fits(field_name: str, text: str, word: str) -> bool:
@@ -213,19 +234,25 @@ def _fits(field_name: str, text: str, word: str) -> bool:
 
 
 def _places(offers: Table) -> Coded:
-    provider, region = offers.coded("provider"), offers.coded("region")
-    joined = provider.codes.astype(np.int64) * max(len(region.values), 1) + region.codes
-    distinct, codes = np.unique(joined, return_inverse=True)
-    names = [
-        f"{provider.values[key // len(region.values)]}/{region.values[key % len(region.values)]}"
-        for key in distinct
-    ]
-    return Coded(codes.astype(np.int32), tuple(names))
+    codes, keys = offers.distinct_keys("provider", "region")
+    return Coded(codes.astype(np.int32), tuple("/".join(key) for key in keys))
 
 
 def _order(offers: Table, column: str) -> npt.NDArray[np.intp]:
     """Positions sorted by `column` (unknown last), ties by offer_id, whatever the row order."""
-    return np.lexsort((*(_ranks(offers.coded(name)) for name in reversed(OFFER_KEY)), offers[column]))
+    order = np.argsort(offers[column], kind="stable")
+    values = offers[column][order]
+    # Few prices are equal: only rows within such a tie are compared by their ids.
+    tied = np.zeros(len(values), dtype=np.bool_)
+    same = (values[1:] == values[:-1]) | (np.isnan(values[1:]) & np.isnan(values[:-1]))
+    tied[1:] |= same
+    tied[:-1] |= same
+    at = order[tied]
+    keys = [
+        _ranks(Coded(offers.coded(name).codes[at], offers.coded(name).values)) for name in reversed(OFFER_KEY)
+    ]
+    order[tied] = at[np.lexsort((*keys, offers[column][at]))]
+    return order
 
 
 def _ranks(column: Coded) -> npt.NDArray[np.int64]:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Array = npt.NDArray[Any]
+_SMALL = 1 << 16  # so many flags are set in less time than a sort takes
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 
@@ -29,10 +30,12 @@ class Coded:
     Attributes:
         codes: int32 index into `values` per row, shape `(n_rows,)`.
         values: the distinct texts.
+        parsed: the distinct texts as numbers, where they are decimals that were parsed before.
     """
 
     codes: npt.NDArray[np.int32]
     values: tuple[str, ...]
+    parsed: npt.NDArray[np.float64] | None = None
 
     @classmethod
     def encode(cls, texts: Iterable[str]) -> Coded:
@@ -44,6 +47,26 @@ class Coded:
     def decode(self) -> Array:
         """Return the texts as an object array, shape `(n_rows,)`."""
         return np.asarray((*self.values, ""), dtype=object)[self.codes]
+
+    def take(self, at: Array) -> Coded:
+        """Return the rows at integer positions `at`."""
+        return Coded(self.codes[at], self.values, self.parsed)
+
+    def numbers(self) -> npt.NDArray[np.float64]:
+        """Return each row's text as a number, `""` as NaN, shape `(n_rows,)`.
+
+        Raises:
+            ValueError: when a text is no number.
+        """
+        if self.parsed is not None:
+            return np.append(self.parsed, np.nan)[self.codes]
+        used = np.zeros(len(self.values) + 1, dtype=np.bool_)
+        used[self.codes] = True  # few rows may be left of many texts
+        parsed = np.full(len(used), np.nan)
+        for at in np.flatnonzero(used[:-1]).tolist():
+            text = self.values[at]
+            parsed[at] = float(text) if text else np.nan
+        return parsed[self.codes]
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -115,8 +138,7 @@ class Table(Mapping[str, Array]):
         """Return a column as float64; decimal texts are parsed once per distinct text, `""` is NaN."""
         column = self._columns[name]
         if isinstance(column, Coded):
-            parsed = np.asarray([float(v) if v else np.nan for v in (*column.values, "")], dtype=np.float64)
-            return np.asarray(parsed[column.codes], dtype=np.float64)
+            return column.numbers()
         return np.asarray(column, dtype=np.float64)
 
     def is_in(self, name: str, values: Iterable[str]) -> BoolArray:
@@ -138,7 +160,7 @@ class Table(Mapping[str, Array]):
         at = at.astype(np.int64, copy=False)
         taken: dict[str, Array | Coded] = {}
         for name, column in self._columns.items():
-            taken[name] = Coded(column.codes[at], column.values) if isinstance(column, Coded) else column[at]
+            taken[name] = column.take(at) if isinstance(column, Coded) else column[at]
         return Table(taken, length=len(at))
 
     def with_columns(self, **columns: Array | Coded | Sequence[Any]) -> Table:
@@ -168,12 +190,16 @@ class Table(Mapping[str, Array]):
 
     def distinct_keys(self, *names: str) -> tuple[IntArray, list[tuple[str, ...]]]:
         """Return the code of each row's key over the text columns `names`, and the distinct keys."""
-        joint = np.zeros(self._length, dtype=np.int64)
+        joint, size = np.zeros(self._length, dtype=np.int64), 1
         for name in names:
             column = self.coded(name)
             joint = joint * (len(column.values) + 1) + column.codes
-        _, first, codes = distinct(joint)
-        return codes, self.take(first).keys_of(*names)
+            size *= len(column.values) + 1
+        if size <= self._length + _SMALL and joint.min(initial=0) >= 0:
+            first, codes = _distinct_small(joint, size)
+        else:
+            _, first, codes = distinct(joint)
+        return codes, self.select(names).take(first).keys_of(*names)
 
     def row(self, position: int) -> dict[str, Any]:
         """Return one row as a dict of Python values."""
@@ -235,6 +261,15 @@ def count_distinct(values: npt.NDArray[Any]) -> tuple[Array, IntArray]:
     ordered = np.sort(values)
     starts = np.flatnonzero(np.append(len(values) > 0, ordered[1:] != ordered[:-1]))
     return ordered[starts], np.diff(np.append(starts, len(values))).astype(np.int64)
+
+
+def _distinct_small(values: IntArray, size: int) -> tuple[IntArray, IntArray]:
+    """First position of each distinct value and each row's number, for values below `size`: no sorting."""
+    first = np.full(size, -1, dtype=np.int64)
+    first[values[::-1]] = np.arange(len(values) - 1, -1, -1, dtype=np.int64)
+    present = first >= 0
+    number = np.cumsum(present) - 1
+    return first[present], number[values]
 
 
 def _column(value: Array | Coded | Sequence[Any]) -> Array | Coded:
