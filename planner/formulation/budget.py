@@ -22,9 +22,10 @@ def add(model: FleetModel) -> None:
     if fleet.budget_usd is None or math.isnan(fleet.budget_usd):
         return
     row = model.builder.add_rows(NAME, 1, upper=fleet.budget_usd)
-    model.builder.add_entries(row.start, model.columns, model.offers.of("worker_usd"))
+    model.builder.add_entries(row.start, model.columns, model.offers.usd("worker_usd"))
     if fleet.part_time:
-        model.builder.add_entries(row.start, model.busy_columns, model.offers.of("busy_usd"))
+        model.builder.add_entries(row.start, model.busy_columns, model.offers.usd("busy_usd"))
     if model.y is not None:
         switches = np.arange(model.y.start, model.y.stop)
-        model.builder.add_entries(row.start, switches, fleet.region_cost_usd[model.opened])
+        opening = model.offers.without_negligible(fleet.region_cost_usd[model.opened])
+        model.builder.add_entries(row.start, switches, opening)

@@ -92,11 +92,11 @@ def build_fleet(fleet: FleetInput, *, prepared: Prepared | None = None, links: I
     """
     offers = prepared or prepare(fleet)
     builder = MilpBuilder("fleet")
-    x = builder.add_columns("x", offers.keys, cost=offers.of("worker_usd"), upper=offers.upper, integer=True)
+    x = builder.add_columns("x", offers.keys, cost=offers.usd("worker_usd"), upper=offers.upper, integer=True)
     busy = x
     if fleet.part_time:
         keys = [Busy(key) for key in offers.keys]
-        busy = builder.add_columns("b", keys, cost=offers.of("busy_usd"), upper=offers.upper)
+        busy = builder.add_columns("b", keys, cost=offers.usd("busy_usd"), upper=offers.upper)
     model = FleetModel(builder, offers, x, busy, np.zeros(0, dtype=np.int64) if links is None else links)
     for family in FAMILIES:
         family.add(model)

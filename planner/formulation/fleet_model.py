@@ -14,6 +14,7 @@ from solvers.problem import Block, MilpBuilder
 
 MOST_UNITS = 100_000.0  # workers of one offer; beyond it no plan is believable
 MOST_OVERBUY = 64.0  # times the requirement (or the largest worker), where nothing else bounds the fleet
+NEGLIGIBLE = 1e-8  # of the dearest cost
 NO_WORK = 1e300  # USD per work of an offer that does none
 SAFETY = 1e-9  # relative, towards keeping a unit
 
@@ -72,6 +73,19 @@ class Prepared:
         """Return the array `name` of the question for the offers kept."""
         values: Ints = getattr(self.source, name)[self.keep]
         return values
+
+    def usd(self, name: str) -> Floats:
+        """Return the costs `name` for the offers kept, what is `NEGLIGIBLE` beside the dearest as 0.
+
+        Solvers cannot hold a whole term of a cluster and a cent in one row; counted as 0 the bound stays below.
+        """
+        return self.without_negligible(np.asarray(self.of(name), dtype=np.float64))
+
+    def without_negligible(self, usd: Floats) -> Floats:
+        """Return `usd` with what is negligible beside the dearest worker or region as 0."""
+        dearest = float(np.max(self.of("cost_usd"), initial=0.0))
+        dearest = max(dearest, float(np.max(self.source.region_cost_usd, initial=0.0)))
+        return np.where(usd < NEGLIGIBLE * dearest, 0.0, usd)
 
     def with_most_work(self, most: float) -> Prepared:
         """Return this with the fleet's throughput known to stay at or below `most` times the requirement."""

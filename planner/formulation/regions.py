@@ -41,7 +41,8 @@ def _add_switches(model: FleetModel, opened: np.ndarray[tuple[int], np.dtype[np.
     fleet, region = offers.source, offers.of("region")
     keys = [Switch(int(code)) for code in opened]
     model.opened = opened
-    model.y = builder.add_columns("y", keys, cost=fleet.region_cost_usd[opened], upper=1.0, integer=True)
+    opening = offers.without_negligible(fleet.region_cost_usd[opened])
+    model.y = builder.add_columns("y", keys, cost=opening, upper=1.0, integer=True)
     rows = builder.add_rows("region_open", len(opened), upper=0.0, tags=tuple(opened.tolist()))
     row_of = np.full(fleet.n_regions, -1)
     row_of[opened] = np.arange(rows.start, rows.stop)

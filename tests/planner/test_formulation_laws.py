@@ -253,6 +253,25 @@ def test_infeasible_is_explained_and_the_relaxation_is_feasible(hours: bool) -> 
     assert explained >= 20
 
 
+def test_a_whole_term_beside_a_cent_is_no_fault() -> None:
+    """No fleet is known that would rule the term out, and its cost is 1e10 times that of a worker's fixed hours."""
+    fleet = FleetInput(
+        ("spot", "term"),
+        np.array([1.0, 2e6]),
+        np.array([1.0, 1.0]),
+        5.0,
+        np.array([2e-4, 2e6]),
+        max_units=np.array([2.0, 2.0]),
+        budget_usd=None,
+    )
+    assert solved(fleet).status is Status.INFEASIBLE
+    assert [item.limit_name for item in explain_infeasible_fleet(fleet).relaxations] == [
+        "required_throughput"
+    ]
+    possible = solved(replace(fleet, required_throughput=1.5))
+    assert possible.objective_usd == pytest.approx(1.5001, rel=1e-9)
+
+
 def test_explanation_of_a_feasible_question_is_a_solver_fault() -> None:
     fleet = FleetInput(("a",), np.array([1.0]), np.array([5.0]), 5.0, quota_limit=np.array([3.0]))
     assert explain_infeasible_fleet(fleet).solver_fault
