@@ -91,7 +91,7 @@ class AwsProvider:
             if not ec2.is_known(row):
                 reason = "an accelerator without a canonical id; add it to catalogs/data/aliases/aws.csv"
                 self.log.skip("accelerator", f"{row['accelerator']} of {row['instance_type']}", reason)
-        return text_frame("instance_types", rows)
+        return text_frame("instance_types", [row for row in rows if ec2.is_known(row)])
 
     def fetch_offers(self, regions: Sequence[str], options: AbstractSet[str]) -> DataFrame:
         """Prices of the machines of `regions`.

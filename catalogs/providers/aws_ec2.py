@@ -50,8 +50,7 @@ def parse_offerings(payload: Mapping[str, Any], region: str) -> set[tuple[str, s
 def parse_instance_types(payload: Mapping[str, Any], as_of: str, region: str = "") -> list[Row]:
     """Rows of the machines with accelerators; the catalog has no place for machines without.
 
-    A machine whose accelerator has no canonical id keeps the provider's word as its id, so that validation
-    refuses the row with that word in the reason.
+    A machine whose accelerator has no canonical id keeps the provider's word as its id; see `is_known`.
 
     Raises:
         SchemaChanged: naming the required field that is missing.
