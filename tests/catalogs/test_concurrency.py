@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -18,7 +20,7 @@ from catalogs.retention import prune
 from catalogs.snapshots import source_rows, stored_source
 from catalogs.store import load_catalog
 from tests.catalogs.history_rows import machine, offer, refresh
-from tests.conftest import ROOT
+from tests.conftest import ROOT, CliResult
 
 _WRITER = """
 import sys
@@ -31,8 +33,22 @@ for number in range(first, first + count):
 """
 
 
-def start_writer(home: Path, first: int, count: int) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-c", _WRITER, str(home), str(first), str(count)]
+_REFRESHER = """
+import sys
+from pathlib import Path
+from catalogs.history import save_snapshot
+from catalogs.snapshots import source_rows
+from catalogs.store import bundled_directory, read_provider
+home, first, count = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
+types, offers = source_rows(read_provider(bundled_directory() / "aws"))
+for number in range(first, first + count):
+    rows = [{**row, "as_of": "2026-11-01", "price_per_hour": f"{row['price_per_hour']}{number}"} for row in offers]
+    save_snapshot("aws", types, rows, home=home)
+"""
+
+
+def start_writer(home: Path, first: int, count: int, program: str = _WRITER) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-c", program, str(home), str(first), str(count)]
     return subprocess.Popen(
         command, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, stderr=subprocess.PIPE
     )
@@ -57,6 +73,31 @@ def test_two_refreshes_at_once_and_a_reader(tmp_path: Path) -> None:
     assert reads > len(seen) > 1
     last = open_snapshot("acme@latest", home=tmp_path, cache=False).offers["price_per_hour"]
     assert set(last) < {"1024", "2024"}
+
+
+def test_optimize_during_refreshes_uses_one_whole_snapshot(
+    tmp_path: Path, run_process: Callable[..., CliResult]
+) -> None:
+    home = tmp_path / "catalog"
+    writer = start_writer(home, 1000, 100_000, _REFRESHER)
+    used = []
+    try:
+        for _ in range(3):
+            done = run_process(
+                "optimize", "examples/bert-large.yaml", "-o", "json", env={"PLANNER_DATA_DIR": str(tmp_path)}
+            )
+            assert done.code in (0, 3), done.stderr
+            assert not done.stderr
+            sources = {source["provider"]: source["sha256"] for source in json.loads(done.stdout)["catalog"]}
+            used.append(sources["aws"])
+    finally:
+        alive = writer.poll() is None
+        writer.kill()
+        errors = writer.communicate()[1]
+    assert alive, errors
+    found = list_snapshots("aws", home=home)
+    assert set(used) <= {one.manifest.sha256 for one in found}
+    assert len(found) > 2
 
 
 def test_two_refreshes_of_the_same_content_add_it_once(tmp_path: Path) -> None:
