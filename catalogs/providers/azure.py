@@ -73,7 +73,7 @@ class AzureProvider:
         self._client = AzureClient(options, client)
         self._today = today
         self._sizes: dict[str, list[Size]] | None = None
-        self._asked: tuple[str, ...] = ()
+        self._asked: frozenset[str] = frozenset()  # regions of `_sizes`; "" stands for all
         self._lock = threading.Lock()
 
     def fetch_regions(self) -> list[str]:
@@ -93,16 +93,18 @@ class AzureProvider:
         found = map_regions(asked, lambda region: list(self._client.retail_pages(region)), self.options)
         pages = [page for region in asked for page in found.get(region, ())]
         if not any(page.items for page in pages):
-            raise SchemaChanged(
-                "the price list holds nothing for these regions",
-                where="Items",
-                provider=PROVIDER,
-                api=RETAIL_API,
-            )
+            if len(asked) > 1:  # a single region may have no GPU size at all
+                raise SchemaChanged(
+                    "the price list holds nothing for these regions",
+                    where="Items",
+                    provider=PROVIDER,
+                    api=RETAIL_API,
+                )
+            self.options.log.remark(f"{PROVIDER} {asked[0]}: no prices of sizes with GPUs")
         self._tell(pages)
         as_of, log = self._today().isoformat(), self.options.log
         prices = in_force((price for page in pages for price in page.prices), as_of, log)
-        sizes = [size for group in (self._sizes or {}).values() for size in group]
+        sizes = self._seen(regions) or []
         wanted = frozenset(options or OPTIONS)
         return text_frame("offers", offer_rows(prices, types, sizes, wanted, as_of, log))
 
@@ -131,7 +133,8 @@ class AzureProvider:
     def _seen(self, regions: Sequence[str]) -> list[Size] | None:
         """Sizes that the subscription sees, asked for once; None without a login."""
         with self._lock:
-            if self._sizes is None or self._asked != tuple(regions):
+            covered = "" in self._asked or (regions and self._asked.issuperset(regions))
+            if self._sizes is None or not covered:
                 try:
                     self._client.login()
                 except CredentialsMissing as error:
@@ -140,8 +143,9 @@ class AzureProvider:
                     )
                     return None
                 self._sizes = self._fetch_sizes(list(regions))
-                self._asked = tuple(regions)
-            return [size for group in self._sizes.values() for size in group]
+                self._asked = frozenset(regions) or frozenset({""})
+            found = self._sizes
+        return [size for region, group in found.items() if not regions or region in regions for size in group]
 
     def _fetch_sizes(self, regions: list[str]) -> dict[str, list[Size]]:
         """Sizes per region; one call for all regions, or one per region where few are asked for."""

@@ -36,7 +36,7 @@ def test_sizes_and_prices_come_out_valid() -> None:
     references = References.of([{"accelerator": row["accelerator"]} for row in types], types, {})
     assert validate_rows("instance_types", types, references)[1] == ()
     assert validate_rows("offers", offers, references)[1] == ()
-    assert (len(types), len(offers)) == (4, 13)
+    assert (len(types), len(offers)) == (5, 13)
     assert {row["purchase_option"] for row in offers} == set(AzureProvider.info.purchase_options)
     assert {row["source"] for row in offers} == {"Retail Prices API 2023-01-01-preview"}
 
@@ -91,9 +91,9 @@ def test_a_size_closed_to_the_subscription_has_no_capacity_there() -> None:
 def test_many_regions_are_one_call_for_all() -> None:
     with fake.fake_azure() as server:
         one = provider(server, max_workers=1)
-        assert len(one.fetch_instance_types(REGIONS)) == 4
+        assert len(one.fetch_instance_types(REGIONS)) == 5
         assert server.count(fake.SKUS) == 3  # three pages of the list of all regions
-        one.fetch_instance_types(REGIONS)
+        assert len(one.fetch_instance_types(["westeurope"])) == 2
         assert server.count(fake.SKUS) == 3  # asked for once
 
 
@@ -161,6 +161,16 @@ def test_a_usage_that_lacks_something_is_a_change_of_schema(usage: dict[str, Any
     with pytest.raises(SchemaChanged) as caught:
         parse_usages("eastus", [usage])
     assert caught.value.where == where
+
+
+def test_a_region_without_gpu_sizes_has_no_prices_and_that_is_no_fault() -> None:
+    with fake.fake_azure() as server:
+        one = provider(server)
+        one.fetch_instance_types([])
+        assert len(one.fetch_offers(["australiacentral2"], frozenset())) == 0
+        with pytest.raises(SchemaChanged):
+            one.fetch_offers(["australiacentral", "australiacentral2"], frozenset())
+    assert "azure australiacentral2: no prices of sizes with GPUs" in one.options.log.remarks
 
 
 def test_one_region_that_fails_hides_no_other() -> None:

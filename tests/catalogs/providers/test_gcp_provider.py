@@ -43,7 +43,7 @@ def test_machines_of_every_page_and_zone_come_out_valid() -> None:
     references = References.of(accelerators, types, {})
     assert validate_rows("instance_types", types, references)[1] == ()
     assert validate_rows("offers", offers, references)[1] == ()
-    assert len(types) == 10
+    assert len(types) == 11
     assert {row["purchase_option"] for row in offers} == set(GcpProvider.info.purchase_options)
     assert {row["as_of"] for row in [*types, *offers]} == {AS_OF}
 
@@ -149,7 +149,7 @@ def test_each_page_is_tried_again(status: int) -> None:
         return fake.ROUTES[fake.MACHINE_TYPES](request)
 
     with fake.fake_gcp(routes={fake.MACHINE_TYPES: once}) as server:
-        assert len(provider(server).fetch_instance_types([])) == 10  # one retry allowed, and one per page
+        assert len(provider(server).fetch_instance_types([])) == 11  # one retry allowed, and one per page
     assert list(seen.values()) == [2, 2]
 
 
