@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from catalogs.history import SaveResult
 
 _log = logging.getLogger(__name__)
-_TRANSPORT_LOGS = ("urllib3", "botocore", "google", "azure", "msal")
+_TRANSPORT_LOGS = ("urllib3", "botocore", "google", "azure", "msal", "gpuhunt", "alibabacloud_credentials")
 STEEP_FALL_RATIO = 0.5
 SUDDEN_END_OFFERS = 10
 MAX_PROVIDERS_AT_ONCE = 4
