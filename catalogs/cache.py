@@ -19,6 +19,7 @@ from catalogs.columns import load_columns
 from catalogs.table import Array, Coded, Table
 
 _VERSION = "2"
+_KEPT = 16
 
 
 def cache_directory() -> Path:
@@ -70,9 +71,17 @@ def save_compiled(key: str, tables: Mapping[str, Table]) -> None:
         with partial.open("wb") as file:
             np.savez(file, allow_pickle=False, **arrays)
         partial.replace(path)
+        _forget_old(path)
     except OSError:
         with contextlib.suppress(OSError):
             partial.unlink(missing_ok=True)
+
+
+def _forget_old(newest: Path) -> None:
+    """Remove compiled copies but the `_KEPT` made last: every refresh makes one, and any can be made again."""
+    copies = sorted(newest.parent.glob("catalog-*.npz"), key=lambda path: path.stat().st_mtime, reverse=True)
+    for path in [path for path in copies if path != newest][_KEPT - 1 :]:
+        path.unlink(missing_ok=True)
 
 
 def _pack(name: str, table: Table, arrays: dict[str, Array]) -> dict[str, Any]:

@@ -161,6 +161,26 @@ def catalog_as_of(day: date, *, home: Path | None = None, cache: bool = True) ->
     return assemble(newest_sources(home or history_directory(), day), cache=cache)
 
 
+def catalog_by_hash(hashes: Mapping[str, str], *, home: Path | None = None, cache: bool = True) -> Catalog:
+    """The very catalog that a plan was made from, whatever was refreshed since.
+
+    Args:
+        hashes: sha256 per provider, as a plan tells them.
+        home: directory of the history; default see `history_directory`.
+        cache: use (and write) the compiled copy.
+
+    Raises:
+        CatalogError: when a snapshot is no longer there; names each.
+    """
+    known = {(one.provider, one.manifest.sha256): one.path for one in list_snapshots(home=home)}
+    lost = [f"{name} ({digest[:12]})" for name, digest in hashes.items() if (name, digest) not in known]
+    if lost:
+        raise CatalogError(
+            f"no longer stored: the snapshot of {', '.join(lost)}; `planner catalog history` lists those there are"
+        )
+    return assemble([read_provider(known[key]) for key in sorted(hashes.items())], cache=cache)
+
+
 def open_snapshot(ref: str, *, home: Path | None = None, cache: bool = True) -> Catalog:
     """Open a snapshot by its name.
 

@@ -38,7 +38,9 @@ from planner.errors import GateError
     show_default=True,
     help="Format.",
 )
+@click.pass_context
 def diff(
+    ctx: click.Context,
     old: str,
     new: str,
     providers: tuple[str, ...],
@@ -57,6 +59,9 @@ def diff(
     from planner.render.diff import change_text, diff_text
 
     check_purchase_options(purchase_options)
+    named = ctx.meta.get("catalog_dir")  # of the group: the catalog in use, where the user named one
+    if named is not None:
+        old, new = (str(named) if ref == "latest" else ref for ref in (old, new))
     found = diff_refs(
         old, new, min_change_ratio=min_change, providers=providers, purchase_options=purchase_options
     )

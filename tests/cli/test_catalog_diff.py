@@ -62,6 +62,16 @@ def test_the_default_is_bundled_against_latest(home: Path, run_cli: Run) -> None
     assert "whole provider: acme" in found.stdout
 
 
+def test_a_directory_of_the_group_is_the_catalog_in_use(home: Path, run_cli: Run) -> None:
+    (old,) = (home / "catalog" / "acme").glob("2026-11-01-*")
+    (home / "named" / "acme").parent.mkdir()
+    old.rename(home / "named" / "acme")
+    found = run_cli("catalog", "--catalog-dir", home / "named", "diff", "acme@latest", "latest")
+    assert found.code == 0
+    assert found.stdout.startswith("acme@latest -> ")
+    assert "2 new, 2 gone, 2 with another price" in found.stdout
+
+
 @pytest.mark.parametrize(("limit", "code"), [("9%", 5), ("0.099", 5), ("10.1%", 0), ("50%", 0)])
 def test_the_gate(home: Path, run_cli: Run, limit: str, code: int) -> None:
     found = run_cli("catalog", "diff", "acme@2026-11-01", "latest", "--fail-above", limit)
