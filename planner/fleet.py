@@ -15,7 +15,7 @@ import numpy as np
 from planner.candidates import build_candidates
 from planner.errors import TimeLimitError
 from planner.fleet_plan import Mix, fleet_plan, infeasible_fleet
-from planner.fleet_workers import Workers, build_workers
+from planner.fleet_workers import Workers, build_workers, in_granules
 from planner.formulation.fleet import FleetInput, FleetResult, solve_fleet
 from planner.limits import throughput_floor
 from planner.offers import mark_offers
@@ -35,8 +35,9 @@ if TYPE_CHECKING:
     FloatArray = npt.NDArray[np.float64]
     IntArray = npt.NDArray[np.int64]
 
-# Asked again with a whole granule per worker where rounding hours up adds more than this part of the bill.
-ROUNDING_RATIO = 0.02
+# Asked again in whole granules of billing where rounding hours up adds more than this part of the bill.
+ROUNDING_RATIO = 1e-3
+_NEARBY = 200  # offers asked about again, beside those used
 _ROUNDS = 4  # times a mix is held against its bill, which rounds hours up
 
 
@@ -54,18 +55,24 @@ def plan_fleet(context: Context, options: Options) -> Plan:
         return infeasible_fleet(context, found, [], time.perf_counter() - begin)
     question = _question(context, workers, work)
     result = _solve(question, options)
-    bound, plans = result.bound_usd, []
+    first, plans, charged, spared = result, [], False, 0.0
     for _ in range(_ROUNDS):
         if not result.has_plan:
             break
-        mix = _mix(workers, result, limit, work, bound, time.perf_counter() - begin)
+        mix = _mix(workers, result, limit, work)
+        mix = replace(mix, proof=first, gap=options.gap, seconds=time.perf_counter() - begin)
         plan = fleet_plan(context, found, mix)
         over = _over_budget(context, plan)
         plans += [plan] if over <= 0 else []
         rounding = float(plan.total_usd) - result.objective_usd
-        if over <= 0 and (len(plans) > 1 or rounding <= ROUNDING_RATIO * float(plan.total_usd)):
+        if over <= 0 and (charged or rounding <= ROUNDING_RATIO * float(plan.total_usd)):
             break
-        question = _rounded_up(question, workers, over)
+        if charged:  # obligations may exceed what the job carries of them
+            spared += over * (1 + 1e-6)
+        else:
+            workers = in_granules(*_nearby(workers, question, mix, everything=over > 0))
+            charged = True
+        question = _question(context, workers, work, spared)
         result = _solve(question, options)
     if plans:
         return min(plans, key=lambda plan: plan.total_usd)
@@ -74,20 +81,17 @@ def plan_fleet(context: Context, options: Options) -> Plan:
     return infeasible_fleet(context, found, _reasons(question), time.perf_counter() - begin)
 
 
-def _rounded_up(question: FleetInput, workers: Workers, over_usd: float) -> FleetInput:
-    """The question with a whole granule of billing added to each worker, so that no bill exceeds the model's cost.
+def _nearby(
+    workers: Workers, question: FleetInput, mix: Mix, *, everything: bool
+) -> tuple[Workers, IntArray, FloatArray]:
+    """Workers to ask again about, which of them the mix uses, and the hours those work.
 
-    Asked again where rounding matters, or takes the bill over the budget; `over_usd` is then taken off the budget too
-    when the granules were already added (obligations may exceed what the job carries of them).
+    To save billed hours, those cheapest per work are enough beside the used ones; to keep the budget, all are asked.
     """
-    added = workers.fixed_usd + workers.granule_usd
-    assert question.fixed_cost_usd is not None
-    again = bool((question.fixed_cost_usd >= added).all())
-    budget = question.budget_usd
-    if budget is not None and again and over_usd > 0:
-        budget -= over_usd * (1 + 1e-6)
-    cost = added + workers.usd_per_hour * workers.hours_limit
-    return replace(question, fixed_cost_usd=added, cost_usd=cost, budget_usd=budget)
+    density = question.cost_usd / question.throughput
+    rank = np.argsort(density, kind="stable")
+    numbers = np.arange(len(rank)) if everything else np.union1d(rank[:_NEARBY], mix.numbers)
+    return workers.take(numbers), np.searchsorted(numbers, mix.numbers), mix.hours
 
 
 def work_units(context: Context) -> float:
@@ -116,19 +120,17 @@ def _search(context: Context) -> tuple[Context, Found]:
     return context, Found(build_candidates(context, bits, shapes), bits, counts, 0)
 
 
-def _mix(
-    workers: Workers, result: FleetResult, limit: float, work: float, bound: float, seconds: float
-) -> Mix:
+def _mix(workers: Workers, result: FleetResult, limit: float, work: float) -> Mix:
     """The workers used and the hours that each of them works."""
     used = np.asarray(sorted(int(str(key)) for key in result.counts), dtype=np.int64)
     count = np.asarray([result.counts[number] for number in used.tolist()], dtype=np.int64)
     busy = np.asarray([result.busy[number] for number in used.tolist()], dtype=np.float64)
     chosen = workers.take(used)
     hours = np.minimum(busy / count, 1.0) * chosen.hours_limit
-    return Mix(chosen, count, hours, limit, work, replace(result, bound_usd=bound), seconds)
+    return Mix(used, chosen, count, hours, limit, work, result)
 
 
-def _question(context: Context, workers: Workers, work: float) -> FleetInput:
+def _question(context: Context, workers: Workers, work: float, spared_usd: float = 0.0) -> FleetInput:
     rows, nodes = workers.rows, workers.nodes
     region, names, first = _codes(_places(context, rows))
     limits, fleet = context.workload.constraints, context.workload.fleet
@@ -147,7 +149,7 @@ def _question(context: Context, workers: Workers, work: float) -> FleetInput:
         region_cost_usd=workers.place_usd[first], region_names=names,
         min_total_memory_gib=limits.min_total_memory_gib,
         max_total_units=limits.max_nodes // int(nodes.max(initial=1)),
-        budget_usd=None if limits.budget_usd is None else float(limits.budget_usd),
+        budget_usd=None if limits.budget_usd is None else float(limits.budget_usd) - spared_usd,
         **wishes, **_quotas(context, rows, nodes), **_shared_capacity(context, rows, nodes),
     )  # fmt: skip
 

@@ -14,7 +14,6 @@ from planner.filters import count_filters
 from planner.plan import CostLine, Performance, Plan, PlanLine, Proof, Relaxation, Risk, Savings, TimePart
 from planner.pricing import total_usd
 from planner.warnings import plan_warnings
-from solvers.solution import Status
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -41,18 +40,21 @@ class Mix:
     """The workers chosen, how many of each, the hours each of them works, and the proof.
 
     Attributes:
-        workers: shape `(n_lines,)`; count: workers; hours: of work, each.
+        numbers: positions in the question, shape `(n_lines,)`; workers: what they are; count: how many;
+            hours: of work, each.
         limit_hours: hours there were; work: tokens or samples in all.
-        result: what the solver proved; seconds: wall-clock seconds.
+        proof: what the solver proved of hours as worked; gap: what was asked; seconds: wall-clock seconds.
     """
 
+    numbers: IntArray
     workers: Workers
     count: IntArray
     hours: FloatArray
     limit_hours: float
     work: float
-    result: FleetResult
-    seconds: float
+    proof: FleetResult
+    gap: float = 0.0
+    seconds: float = 0.0
 
     @property
     def ends_hours(self) -> FloatArray:
@@ -203,21 +205,20 @@ def _savings(context: Context, found: Found, mix: Mix, total: Decimal) -> Saving
 
 
 def _proof(context: Context, found: Found, mix: Mix, total: Decimal) -> Proof:
-    result = mix.result
+    result = mix.proof
     bound = Decimal(repr(result.bound_usd)) if np.isfinite(result.bound_usd) else Decimal(0)
     bound = min(bound, total)
-    rounding = float(total) - result.objective_usd
-    optimal = result.status is Status.OPTIMAL and rounding <= ROUNDING_RATIO * float(total)
+    gap = float((total - bound) / total) if total else 0.0
     note = f"{result.n_columns} ways to be a worker in the model"
-    if rounding > 0.005:
-        note += f"; billing rounds hours up: {rounding:,.2f} USD of the total"
+    if gap > mix.gap:
+        note += "; the bound is for hours as worked, billing rounds them up"
     return Proof(
         method="MILP over whole workers and their hours",
-        status="optimal" if optimal else "feasible",
+        status="optimal" if gap <= mix.gap + ROUNDING_RATIO else "feasible",
         solver=result.solver,
         objective_usd=total,
         bound_usd=bound,
-        gap_ratio=float((total - bound) / total) if total else 0.0,
+        gap_ratio=gap,
         candidates=len(found.candidates.all_bits()),
         offers=context.offer_set.offers.n_rows,
         shapes=found.candidates.shapes.n_rows,

@@ -7,7 +7,7 @@ by the hour are linear too: a whole term, or a block of one length, is a fixed c
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import TYPE_CHECKING
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     IntArray = npt.NDArray[np.int64]
     BoolArray = npt.NDArray[np.bool_]
 
+COARSE_HOURS = 1 / 60  # a billing granularity from here on is planned in whole granules
 _PROBE_HOURS = (
     1_000.0  # a whole number of every billing granularity, so that prices per hour come out exactly
 )
@@ -45,7 +46,7 @@ class Workers:
         paid_ratio: paid part of the hours of work (spot is not paid while it waits).
         fixed_usd: cost of a worker that does nothing; usd_per_hour: of an hour of its work; NaN unknown.
         place_usd: what its place costs once (transfers).
-        granule_usd: most that rounding its hours up to the billing granularity adds.
+        granule_hours: billing granularity; granule_usd: most that rounding its hours up to it adds.
     """
 
     at: IntArray
@@ -60,6 +61,7 @@ class Workers:
     fixed_usd: FloatArray
     usd_per_hour: FloatArray
     place_usd: FloatArray
+    granule_hours: FloatArray
     granule_usd: FloatArray
 
     def take(self, numbers: IntArray) -> Workers:
@@ -85,6 +87,7 @@ def build_workers(context: Context, made: Candidates, limit_hours: float) -> Wor
     at, most_paid, whole = _ways(context, made, feasible, limit_hours)
     rows, nodes = made.offer[at], made.nodes[at]
     course = made.hours[at] - lead[at]
+    granule = _granule_hours(context, rows)
     fixed = made.fixed_hours[at]
     ratio = (made.paid_hours[at] - fixed) / course
     hours = np.minimum(limit_hours - lead[at], (most_paid - fixed) / ratio)
@@ -96,7 +99,7 @@ def build_workers(context: Context, made: Candidates, limit_hours: float) -> Wor
         units_per_hour=context.job.total_units / (course * caution), caution=caution, paid_ratio=ratio,
         fixed_usd=fixed_usd + usd_per_hour * fixed + stored * lead[at],
         usd_per_hour=usd_per_hour * ratio + stored, place_usd=place,
-        granule_usd=usd_per_hour * _granule_hours(context, rows),
+        granule_hours=granule, granule_usd=usd_per_hour * granule,
     )  # fmt: skip
     known = np.isfinite(workers.fixed_usd) & np.isfinite(workers.usd_per_hour)
     return workers.take(np.flatnonzero(known & (workers.hours_limit > 0)))
@@ -177,4 +180,28 @@ def _place_prices(context: Context, rows: IntArray, nodes: IntArray) -> tuple[Fl
     return np.maximum(kept, 0.0) / HOURS_PER_MONTH, np.asarray(place, dtype=np.float64)
 
 
-__all__ = ["Workers", "build_workers"]
+def in_granules(workers: Workers, used: IntArray, hours: FloatArray) -> Workers:
+    """Return ways to be a worker whose bills never exceed their cost in the model.
+
+    Every worker is charged a granule of billing more; those `used`, where billing is coarse, also come with the whole
+    numbers of granules around what each worked (`hours`), owed in full.
+    """
+    charged = replace(workers, fixed_usd=workers.fixed_usd + workers.granule_usd)
+    mine = workers.take(used)
+    granules = np.floor((mine.fixed_hours + hours * mine.paid_ratio) / mine.granule_hours + 1e-9)
+    parts = [charged]
+    for step in (-1.0, 0.0, 1.0, 2.0):
+        paid = (granules + step) * mine.granule_hours
+        worked = (paid - mine.fixed_hours) / mine.paid_ratio
+        fits = (worked > 0) & (worked <= mine.hours_limit) & (mine.granule_hours >= COARSE_HOURS)
+        per_hour = mine.granule_usd / mine.granule_hours
+        block = replace(
+            mine, hours_limit=worked, fixed_usd=mine.fixed_usd + per_hour * (paid - mine.fixed_hours),
+            usd_per_hour=np.maximum(mine.usd_per_hour - per_hour * mine.paid_ratio, 0.0),
+        )  # fmt: skip
+        parts.append(block.take(np.flatnonzero(fits)))
+    names = Workers.__dataclass_fields__
+    return Workers(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
+
+
+__all__ = ["Workers", "build_workers", "in_granules"]

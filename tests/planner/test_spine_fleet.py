@@ -343,6 +343,22 @@ def test_a_later_deadline_never_costs_more(seed: int, hours_later: float) -> Non
     assert not_dearer(cost_of(plan_on(make_world(offers), later, gap=0.0)), before and before * BILLED)
 
 
+def test_hours_billed_whole_are_planned_whole() -> None:
+    """An option without a billing rule is billed by the hour; the rest of the work goes where seconds are billed."""
+    hourly = Offer(A10G, "us-east-1", "0.30", "dedicated", capacity=3.0)
+    job = fleet(6, {"max_nodes": 20, "deadline": "9h"})
+    plan = exactly([hourly, *POOL], job)
+    lines = [line for line in plan.lines if line.purchase_option == "dedicated"]
+    assert lines
+    assert all(line.billed_hours == int(line.billed_hours) for line in lines)
+    assert plan.proof is not None
+    assert plan.proof.gap_ratio <= 0.02
+    budget = str(plan.total_usd + Decimal("0.01"))
+    within = exactly([hourly, *POOL], {**job, "constraints": {**job["constraints"], "budget_usd": budget}})
+    assert within.status == "planned"
+    assert sum((month.amount_usd for month in within.cash), Decimal(0)) <= Decimal(budget)
+
+
 def test_a_least_throughput_is_sustained() -> None:
     floor = {"min_throughput": {"samples_per_s": 1_500.0}}
     for limits in ({"deadline": "60h"}, {}):
