@@ -17,9 +17,16 @@ from catalogs.providers.base import (
     text_frame,
 )
 from catalogs.providers.gcp_client import API_CALLS, LOGIN_HINT, GcpClient, Login, default_login
-from catalogs.providers.gcp_prices import OPTIONS, Reconciliation, flag_offers, price_machines
+from catalogs.providers.gcp_prices import (
+    OPTIONS,
+    Reconciliation,
+    bundled_machines,
+    flag_offers,
+    price_machines,
+)
 from catalogs.providers.gcp_skus import BILLING_API, PROVIDER, RateBook, build_rate_book
 from catalogs.providers.gcp_types import Machine, Row, attach_accelerators, parse_quotas, type_rows
+from catalogs.providers.known_types import known_types
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -65,7 +72,9 @@ class GcpProvider:
         self._lock = threading.Lock()
 
     def fetch_regions(self) -> list[str]:
-        """Regions of the project that are up."""
+        """Regions of the project that are up; with an API key alone those of the bundled catalog."""
+        if self._is_price_only():
+            return sorted({machine.region for machine in bundled_machines()})
         return self._client.regions()
 
     def fetch_instance_types(self, regions: Sequence[str]) -> DataFrame:
@@ -106,12 +115,20 @@ class GcpProvider:
 
     def _in(self, regions: Sequence[str]) -> list[Machine]:
         with self._lock:
-            if self._machines is None:
+            if self._machines is None and self._is_price_only():
+                self._machines = bundled_machines()
+                self.options.log.remark(
+                    f"{PROVIDER}: an API key alone reads prices only; machines and zones as in the bundled catalog"
+                )
+            elif self._machines is None:
                 accelerated, hosts = self._client.machines()
                 attached = attach_accelerators(hosts, self._client.accelerators())
                 self._machines = [*accelerated, *attached]
             machines = self._machines
         return [machine for machine in machines if not regions or machine.region in regions]
+
+    def _is_price_only(self) -> bool:
+        return self._client.login().credentials is None
 
     def _rates(self) -> RateBook:
         with self._lock:
@@ -132,6 +149,8 @@ class GcpProvider:
             return self._book
 
     def _type_rows(self, machines: Sequence[Machine], *, quiet: bool = False) -> list[Row]:
+        if self._is_price_only():
+            return [dict(known_types(PROVIDER)[name]) for name in sorted({one.name for one in machines})]
         return type_rows(machines, self._today().isoformat(), FetchLog() if quiet else self.options.log)
 
     def _report(self, found: Reconciliation, wanted: AbstractSet[str]) -> None:

@@ -79,22 +79,27 @@ class Login:
 def default_login() -> Login:
     """Application-default credentials, the project they name, and an API key where one is set.
 
+    A key alone is enough for prices.
+
     Raises:
         CredentialsMissing: when there are none, or no project is named.
     """
     import google.auth
     from google.auth.exceptions import GoogleAuthError
 
+    key = os.environ.get(API_KEY_VARIABLE, "")
     try:
         credentials, project = google.auth.default(scopes=list(_SCOPES))  # type: ignore[no-untyped-call]
     except GoogleAuthError as error:
+        if key:
+            return Login(None, "", key)
         raise _credentials_missing(
             f"no application-default credentials ({type(error).__name__})", ""
         ) from None
     chosen = os.environ.get("GOOGLE_CLOUD_PROJECT") or project
     if not chosen:
         raise _credentials_missing("the credentials name no project", "")
-    return Login(credentials, str(chosen), os.environ.get(API_KEY_VARIABLE, ""))
+    return Login(credentials, str(chosen), key)
 
 
 class GcpClient:
@@ -231,6 +236,8 @@ class GcpClient:
 
     def _client(self, kind: Any) -> Any:
         """A client of the SDK; the scheme of a given endpoint is kept (without one it would be https)."""
+        if self.login().credentials is None:
+            raise _credentials_missing("an API key alone reads prices only", "")
         endpoint = self.options.endpoint("gcp_compute")
         settings = {"api_endpoint": endpoint} if endpoint else None
         return kind(credentials=self.login().credentials, client_options=settings)

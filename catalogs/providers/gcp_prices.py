@@ -20,7 +20,8 @@ from catalogs.flags import join_flags
 from catalogs.model import PurchaseOption
 from catalogs.normalize import decimal_text
 from catalogs.providers.gcp_skus import BILLING_API, PROVIDER, RateBook, SkuNote
-from catalogs.providers.gcp_types import Machine, Row, ssd_gib
+from catalogs.providers.gcp_types import Machine, Row, attached_names, ssd_gib
+from catalogs.providers.known_types import known_places, known_types
 
 # Options sold per zone; a commitment is one for the whole region.
 ZONAL_OPTIONS = ("on_demand", "spot", "flex_start")
@@ -42,6 +43,7 @@ class MachineRule:
     Attributes:
         pattern: glob over instance types.
         host: series of its core and RAM SKUs, "" where the GPU's SKU holds them.
+        accelerator_type: Google's id of its accelerator, "" where the name of the machine tells.
         gpu_covers: parts the GPU's SKU already pays for.
         options: purchase options it is sold by, `*` for all.
         local_ssd: `bundled` (its size must be known) or `optional`.
@@ -52,6 +54,7 @@ class MachineRule:
 
     pattern: str
     host: str
+    accelerator_type: str
     gpu_covers: str
     options: str
     local_ssd: str
@@ -74,6 +77,33 @@ def load_machine_rules() -> tuple[MachineRule, ...]:
 def machine_rule(name: str) -> MachineRule | None:
     """The rule of a machine type; None where it is not known how it is billed."""
     return next((rule for rule in load_machine_rules() if fnmatchcase(name, rule.pattern)), None)
+
+
+def bundled_machines() -> list[Machine]:
+    """Machines in the zones that the bundled catalog knows, for prices without a project."""
+    attached = {name: kind for name, _, kind, _ in attached_names()}
+    out: list[Machine] = []
+    for name, row in known_types(PROVIDER).items():
+        rule = machine_rule(name)
+        kind = attached.get(name) or (rule.accelerator_type if rule else "")
+        if kind:
+            zones = [zone for _, zone in known_places(PROVIDER).get(name, ()) if zone]
+            out.extend(_bundled_machine(row, zone, kind) for zone in zones)
+    return out
+
+
+def _bundled_machine(row: Row, zone: str, accelerator_type: str) -> Machine:
+    return Machine(
+        name=row["instance_type"],
+        zone=zone,
+        vcpus=int(row["vcpus"]),
+        memory_gib=Decimal(row["memory_gib"]),
+        accelerator_type=accelerator_type,
+        accelerators=int(row["accelerator_count"]),
+        ssd_gib=0,
+        arch=row["arch"],
+        retired=row["status"] == "retired",
+    )
 
 
 @dataclass(frozen=True)

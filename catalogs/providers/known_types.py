@@ -8,25 +8,28 @@ Row = dict[str, str]
 
 
 @cache
-def _bundled_types() -> dict[str, dict[str, Row]]:
+def _bundled(provider: str, table: str) -> list[Row]:
+    from catalogs.columns import column_names
     from catalogs.store import bundled_directory, parse_file, provider_directories, read_provider
 
-    found: dict[str, dict[str, Row]] = {}
     for directory in provider_directories(bundled_directory()):
-        manifest, files = read_provider(directory)
-        path = directory / "instance_types.csv.gz"
-        found[manifest.provider] = _by_name("instance_types", parse_file("instance_types", path, files[path]))
-    return found
+        if directory.name == provider:
+            path = directory / f"{table}.csv.gz"
+            rows = parse_file(table, path, read_provider(directory)[1][path])
+            return [dict(zip(column_names(table), row, strict=True)) for row in rows]
+    return []
 
 
-def _by_name(table: str, rows: list[list[str]]) -> dict[str, Row]:
-    from catalogs.columns import column_names
-
-    names = column_names(table)
-    made = [dict(zip(names, row, strict=True)) for row in rows]
-    return {row["instance_type"]: row for row in made}
-
-
+@cache
 def known_types(provider: str) -> dict[str, Row]:
     """Bundled instance_types rows of a provider by instance type; copies are the caller's to make."""
-    return _bundled_types().get(provider, {})
+    return {row["instance_type"]: row for row in _bundled(provider, "instance_types")}
+
+
+@cache
+def known_places(provider: str) -> dict[str, list[tuple[str, str]]]:
+    """Where a machine was on offer when the bundled catalog was made: instance type to (region, zone)."""
+    places: dict[str, set[tuple[str, str]]] = {}
+    for row in _bundled(provider, "offers"):
+        places.setdefault(row["instance_type"], set()).add((row["region"], row["zone"]))
+    return {name: sorted(found) for name, found in places.items()}

@@ -9,9 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from catalogs.providers.gcp_prices import OPTIONS, Reconciliation, flag_offers, machine_rule, price_machines
-from catalogs.providers.gcp_skus import RateBook, build_rate_book, parse_skus
+from catalogs.providers.gcp_prices import (
+    OPTIONS,
+    Reconciliation,
+    bundled_machines,
+    flag_offers,
+    load_machine_rules,
+    machine_rule,
+    price_machines,
+)
+from catalogs.providers.gcp_skus import RateBook, build_rate_book, load_sku_rules, parse_skus
 from catalogs.providers.gcp_types import Machine
+from catalogs.providers.known_types import known_types
 from tests.fakes.gcp import fixture
 
 AS_OF = "2026-11-20"
@@ -146,6 +155,17 @@ def test_spot_without_discount_and_retired_machines_are_flagged(book: RateBook) 
     assert flags == {"on_demand": "", "spot": "spot_equals_on_demand"}
     flags = {row["purchase_option"]: row["flags"] for row in flag_offers(rows, {A2.name})}
     assert flags == {"on_demand": "retired", "spot": "retired;spot_equals_on_demand"}
+
+
+def test_every_bundled_machine_but_one_has_a_rule_whose_gpu_is_priced() -> None:
+    known = {name: machine_rule(name) for name in known_types("gcp")}
+    assert [name for name, rule in known.items() if rule is None] == ["a3-edgegpu-8g"]
+    priced = {rule.series for rule, _ in load_sku_rules() if rule.component == "gpu"}
+    hosts = {rule.series for rule, _ in load_sku_rules() if rule.component == "cpu"}
+    for rule in load_machine_rules():
+        assert rule.accelerator_type in priced or rule.pattern == "n1-*"
+        assert rule.host in hosts or rule.gpu_covers == "cpu ram local_ssd"
+    assert {machine.accelerator_type for machine in bundled_machines()} <= priced
 
 
 _rate = st.decimals(min_value="0.000000001", max_value="20", places=9)

@@ -222,6 +222,26 @@ def test_an_api_key_goes_into_a_header_never_into_an_address() -> None:
     assert all(fake.API_KEY not in str(request.query) for request in asked)
 
 
+def test_with_an_api_key_alone_bundled_machines_get_todays_prices(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Any
+) -> None:
+    monkeypatch.setenv("CLOUDSDK_CONFIG", str(tmp_path))
+    monkeypatch.setenv(gcp_client.API_KEY_VARIABLE, fake.API_KEY)
+    with fake.fake_gcp() as server:
+        one = create(options(server))
+        assert "us-central1" in one.fetch_regions()
+        types = _rows(one.fetch_instance_types(["us-central1"]))
+        offers = _rows(one.fetch_offers(["us-central1"], frozenset({"on_demand"})))
+        assert {request.path for request in server.requests} == {fake.SKUS}
+        with pytest.raises(CredentialsMissing):
+            one.fetch_quotas(["us-central1"])
+    prices = {row["instance_type"]: row["price_per_hour"] for row in offers}
+    assert prices["a2-ultragpu-1g"] == "5.06879789"
+    assert "a3-highgpu-1g" not in prices
+    assert {row["instance_type"] for row in types} >= set(prices)
+    assert any("bundled catalog" in text for text in one.options.log.remarks)
+
+
 def test_a_refused_api_key_is_missing_credentials() -> None:
     refused = {fake.SKUS: lambda _: fake.Reply({"error": {"code": 400, "message": "API key not valid"}}, 400)}
     with fake.fake_gcp(routes=refused) as server:
