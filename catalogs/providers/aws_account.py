@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import TypeVar
 
 from catalogs.model import PurchaseOption
+from catalogs.normalize import family_of
 from catalogs.providers import aws_commitments as commitments
 from catalogs.providers import aws_ec2 as ec2
 from catalogs.providers import aws_pricing as pricing
@@ -16,7 +17,7 @@ from catalogs.providers import aws_quotas as quotas
 from catalogs.providers import aws_spot as spot
 from catalogs.providers.aws_client import HOME_REGION, AwsClients, NotSoldHere
 from catalogs.providers.aws_public import PublicLists
-from catalogs.providers.aws_rows import Row, changed
+from catalogs.providers.aws_rows import PROVIDER, Row, changed
 from catalogs.providers.base import (
     CredentialsMissing,
     FetchOptions,
@@ -31,7 +32,7 @@ SAVINGS = frozenset({"savings_plan_1y", "savings_plan_3y"})
 OPTIONS = LISTED | SAVINGS | {"spot", "capacity_block"}
 # Names of machines with accelerators; a filter of the interface itself does not exist.
 _ACCELERATED = ("dl*", "f*", "g*", "inf*", "p*", "trn*")
-_SPOT_TYPES_PER_CALL = 100
+_TYPES_PER_CALL = 100
 _BLOCK_HOURS = 24
 
 
@@ -104,18 +105,17 @@ class AwsAccount:
         return found
 
     def _offered(self, region: str, names: set[str]) -> set[str]:
-        filters = (
-            [{"Name": "instance-type", "Values": list(_ACCELERATED)}] if self.options.accelerated_only else []
-        )
         pairs: set[tuple[str, str]] = set()
-        for page in self.clients.pages(
-            "ec2",
-            "describe_instance_type_offerings",
-            region,
-            LocationType="availability-zone-id",
-            Filters=filters,
-        ):
-            pairs |= ec2.parse_offerings(page, region)
+        for some in _parts(sorted(names)):
+            pages = self.clients.pages(
+                "ec2",
+                "describe_instance_type_offerings",
+                region,
+                LocationType="availability-zone-id",
+                Filters=[{"Name": "instance-type", "Values": some}],
+            )
+            for page in pages:
+                pairs |= ec2.parse_offerings(page, region)
         if not pairs:
             raise changed(ec2.OFFERINGS, "InstanceTypeOfferings (empty)", region)
         return {name for name, _ in pairs} & names
@@ -220,7 +220,8 @@ class AwsAccount:
 
     def _savings(self, region: str, names: Sequence[str], options: set[str]) -> list[Row]:
         rows: list[Row] = []
-        query = commitments.savings_query(region)
+        families = sorted({family_of(PROVIDER, name) for name in names})
+        query = commitments.savings_query(region, families)
         pages = self.clients.pages(
             "savingsplans",
             "describe_savings_plans_offering_rates",
@@ -257,12 +258,12 @@ class AwsAccount:
         now = self._now()
         names = sorted({row["instance_type"] for row in known.types if ec2.is_known(row)})
         quotes: list[spot.Quote] = []
-        for start in range(0, len(names), _SPOT_TYPES_PER_CALL):  # without types the answer is all history
+        for some in _parts(names):  # without types the answer is all history
             pages = self.clients.pages(
                 "ec2",
                 "describe_spot_price_history",
                 region,
-                InstanceTypes=names[start : start + _SPOT_TYPES_PER_CALL],
+                InstanceTypes=some,
                 ProductDescriptions=[spot.PRODUCT],
                 StartTime=now - spot.WINDOW,
                 EndTime=now,
@@ -308,6 +309,11 @@ class AwsAccount:
         if not rows:  # every account has them
             raise changed(quotas.API, "Quotas (none of the families known)", region)
         return list({row["code"]: row for row in rows}.values())
+
+
+def _parts(names: Sequence[str]) -> list[list[str]]:
+    """Names in lists short enough for one call."""
+    return [list(names[start : start + _TYPES_PER_CALL]) for start in range(0, len(names), _TYPES_PER_CALL)]
 
 
 def _mark_unoffered(rows: list[Row], known: Mapping[str, Region]) -> list[Row]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -17,15 +17,20 @@ _PLANS = {"Compute": "", "EC2Instance": "ec2_instance"}
 _USUAL_PAYMENT = "no_upfront"
 
 
-def savings_query(region: str) -> dict[str, Any]:
-    """Arguments of the query for one region: Linux on shared machines, both kinds of plan."""
-    wanted = {"region": region, "tenancy": "shared", "productDescription": "Linux/UNIX"}
+def savings_query(region: str, families: Sequence[str]) -> dict[str, Any]:
+    """Arguments of the query for one region: Linux on shared machines of some families, both kinds of plan."""
+    wanted = {
+        "region": [region],
+        "tenancy": ["shared"],
+        "productDescription": ["Linux/UNIX"],
+        "instanceFamily": list(families),
+    }
     return {
         "savingsPlanTypes": list(_PLANS),
         "products": ["EC2"],
         "serviceCodes": ["AmazonEC2"],
         "operations": ["RunInstances"],
-        "filters": [{"name": name, "values": [value]} for name, value in wanted.items()],
+        "filters": [{"name": name, "values": values} for name, values in wanted.items()],
     }
 
 

@@ -98,8 +98,11 @@ class World:
     page_size: int = 4
 
     @classmethod
-    def large(cls, n_regions: int, n_types: int, page_size: int = 100) -> World:
-        """A world of many regions and machines (copies of a few, with numbered names), for measuring."""
+    def large(cls, n_regions: int, n_types: int, n_accelerated: int = 85, page_size: int = 100) -> World:
+        """A world of many regions and machines (copies of a few, with numbered names), for measuring.
+
+        As in the real one most machines have no accelerator, so they are answered but have no row.
+        """
         from catalogs.regions import residency_groups
 
         names = sorted(
@@ -107,11 +110,17 @@ class World:
         )
         world = cls(page_size=page_size)
         world.regions = [{"RegionName": name, "OptInStatus": "opted-in"} for name in names[:n_regions]]
-        kinds = [one for one in world.types if one["InstanceType"] in world.prices["on_demand"]]
-        kinds = [one for one in kinds if not one["InstanceType"].startswith(("dl1", "m7i"))]
         on_demand, spot = world.prices["on_demand"], world.prices["spot"]
-        for number in range(n_types - len(world.types)):
-            kind = kinds[number % len(kinds)]
+        by_name = {one["InstanceType"]: one for one in world.types}
+        plain = [by_name["m7i.large"]]
+        kinds = [
+            one
+            for name, one in by_name.items()
+            if name in on_demand and name not in ("dl1.24xlarge", "m7i.large")
+        ]
+        for number in range(max(0, n_types - len(by_name))):
+            of = kinds if number < n_accelerated - len(by_name) else plain
+            kind = of[number % len(of)]
             family, size = kind["InstanceType"].split(".")
             name = f"{family}.{number}{size}"
             world.types.append({**kind, "InstanceType": name})
@@ -489,7 +498,7 @@ def _savings(world: World, request: Request) -> Reply:
     items = []
     for one in world.types:
         hourly = world.hourly(one["InstanceType"], region)
-        if hourly is None:
+        if hourly is None or one["InstanceType"].split(".")[0] not in wanted["instanceFamily"]:
             continue
         for seconds, payments in world.prices["savings"].items():
             for payment, share in payments.items():
