@@ -20,6 +20,7 @@ from catalogs.errors import CatalogError
 POINTER = "current.json"
 LOCK_TIMEOUT_S = 60.0
 _SNAPSHOT_NAME = re.compile(r"\d{4}-\d{2}-\d{2}-[0-9a-f]{12}")
+_DAY = re.compile(r"\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])")
 _LEFTOVERS = (".new-*", ".gone-*")
 
 
@@ -55,7 +56,8 @@ def read_pointer(provider_directory: Path) -> Pointer | None:
     try:
         values = json.loads((provider_directory / POINTER).read_bytes())
         pointer = Pointer(values["snapshot"], values.get("checked_as_of", ""))
-        good = is_snapshot_name(pointer.snapshot) and isinstance(pointer.checked_as_of, str)
+        checked = pointer.checked_as_of == "" or _DAY.fullmatch(pointer.checked_as_of)
+        good = is_snapshot_name(pointer.snapshot) and checked
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
     return pointer if good else None

@@ -135,7 +135,7 @@ def stored_source(provider_directory: Path, day: date | None = None) -> Source |
     for one in reversed(sorted(known, key=lambda one: one.sequence) if day is None else known):
         if day is None or one.as_of <= day:
             try:
-                return read_provider(one.path)
+                return _read_stored(one.path)
             except CatalogError as error:
                 warn(f"passed over: {error}")
     return None
@@ -164,7 +164,7 @@ def _read_current(directory: Path) -> Source | None:
         if pointer is None:
             return None
         try:
-            manifest, files = read_provider(directory / pointer.snapshot)
+            manifest, files = _read_stored(directory / pointer.snapshot)
         except CatalogError:
             before, pointer = pointer, read_pointer(directory)
             if pointer == before:
@@ -172,6 +172,12 @@ def _read_current(directory: Path) -> Source | None:
             continue
         return _checked(manifest, pointer.checked_as_of), files
     return None
+
+
+def _read_stored(path: Path) -> Source:
+    source = read_provider(path)
+    snapshot_at(path, is_current=False)  # a manifest whose days make no sense is damaged too
+    return source
 
 
 def _checked(manifest: ProviderManifest, checked_as_of: str) -> ProviderManifest:
@@ -189,18 +195,24 @@ def snapshot_at(path: Path, *, is_current: bool) -> Snapshot:
     """
     values = read_manifest(path / MANIFEST)
     manifest = provider_manifest(values)
-    return Snapshot(
-        manifest.provider,
-        day_of(values.get("as_of") or manifest.newest_as_of),
-        path.name,
-        path,
-        manifest,
-        is_current=is_current,
-        sequence=int(values.get("sequence", 0)),
-        saved_at=str(values.get("saved_at", "")),
-        content_sha256=str(values.get("content_sha256", "")),
-        kept_regions=dict(values.get("kept_regions", {})),
-    )
+    try:
+        newest = day_of(manifest.newest_as_of)
+        return Snapshot(
+            manifest.provider,
+            day_of(values["as_of"]) if values.get("as_of") else newest,
+            path.name,
+            path,
+            manifest,
+            is_current=is_current,
+            sequence=int(values.get("sequence", 0)),
+            saved_at=str(values.get("saved_at", "")),
+            content_sha256=str(values.get("content_sha256", "")),
+            kept_regions={
+                region: day for region, day in values.get("kept_regions", {}).items() if day_of(day)
+            },
+        )
+    except (ValueError, TypeError, AttributeError) as error:
+        raise CatalogError(f"{path / MANIFEST} is damaged ({error}); refresh the catalog again") from error
 
 
 def bundled_snapshot(directory: Path) -> Snapshot:

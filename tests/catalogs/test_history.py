@@ -181,7 +181,9 @@ def test_a_provider_id_cannot_leave_the_directory(home: Path) -> None:
             save_snapshot(name, [machine(provider=name)], [])
 
 
-@pytest.mark.parametrize("damage", ["", "{", "[]", '{"snapshot": "../../etc"}', '{"snapshot": 3}', "missing"])
+@pytest.mark.parametrize(
+    "damage", ["", "{", "[]", '{"snapshot": "../../etc"}', '{"snapshot": 3}', "missing", "odd day"]
+)
 def test_a_damaged_pointer_falls_back_to_the_newest(
     home: Path, damage: str, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -190,6 +192,8 @@ def test_a_damaged_pointer_falls_back_to_the_newest(
     pointer = home / "acme" / "current.json"
     if damage == "missing":
         pointer.unlink()
+    elif damage == "odd day":
+        pointer.write_text(json.dumps({**json.loads(pointer.read_text()), "checked_as_of": "zzz"}))
     else:
         pointer.write_text(damage)
     assert prices(load_catalog(cache=False)) == {"north": "15.00"}
@@ -212,6 +216,28 @@ def test_a_damaged_snapshot_in_use_falls_back_to_the_one_before(
     healed = save_snapshot("acme", *refresh("2026-11-08", {"north": "15.00"}))
     assert healed.status == "added"
     assert prices(load_catalog(cache=False)) == {"north": "15.00"}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"as_of": "soon"},
+        {"as_of": 3},
+        {"sequence": "many"},
+        {"kept_regions": [1]},
+        {"kept_regions": {"n": "x"}},
+    ],
+)
+def test_a_manifest_that_makes_no_sense_is_damage(
+    home: Path, change: dict[str, object], caplog: pytest.LogCaptureFixture
+) -> None:
+    save_snapshot("acme", *refresh("2026-11-01", PRICES))
+    saved = save_snapshot("acme", *refresh("2026-11-08", {"north": "15.00"}))
+    values = json.loads((saved.path / "manifest.json").read_text())
+    (saved.path / "manifest.json").write_text(json.dumps({**values, **change}))
+    assert prices(load_catalog(cache=False)) == PRICES
+    assert "damaged" in caplog.text
+    assert len(list_snapshots("acme")) == 1
 
 
 def test_with_everything_damaged_the_bundled_prices_are_used(

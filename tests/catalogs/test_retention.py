@@ -9,16 +9,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from catalogs.history import catalog_as_of, list_snapshots, save_snapshot
-from catalogs.model import Catalog
+from catalogs.history import list_snapshots, save_snapshot
 from catalogs.retention import compact, prune
+from catalogs.snapshots import source_rows, stored_source
 from tests.catalogs.history_rows import refresh
 
 TODAY = date(2026, 11, 20)
 
 
-def price(catalog: Catalog) -> list[str]:
-    return list(catalog.offers.take(catalog.offers.equals("provider", "acme"))["price_per_hour"])
+def price(home: Path, day: date) -> list[str]:
+    source = stored_source(home / "acme", day)
+    return [row["price_per_hour"] for row in source_rows(source)[1]] if source else []
 
 
 def fill(home: Path, days: list[tuple[str, str]]) -> None:
@@ -65,9 +66,9 @@ def test_compact_changes_no_price_of_any_day(
     tmp_path_factory: pytest.TempPathFactory, series: list[tuple[int, int]]
 ) -> None:
     home = tmp_path_factory.mktemp("history")
-    start = date(2026, 7, 1)  # later than some bundled snapshot, so that every day has a catalog
+    start = date(2026, 7, 1)
     days = [start + timedelta(days=one) for one, _ in series]
     fill(home, [(day.isoformat(), str(value)) for day, (_, value) in zip(days, series, strict=True)])
-    before = {day: price(catalog_as_of(day, home=home, cache=False)) for day in days}
+    before = {day: price(home, day) for day in days}
     compact(older_than_days=0, today=TODAY, home=home)
-    assert {day: price(catalog_as_of(day, home=home, cache=False)) for day in days} == before
+    assert {day: price(home, day) for day in days} == before
