@@ -47,6 +47,7 @@ class Options:
         backend: MILP backend name.
         gap: relative gap at which a MILP may stop.
         time_limit_s: most seconds of solving.
+        live_quota: read the account's quotas and plan within them.
         max_age_days: refuse prices of a provider whose newest is older; None = never.
     """
 
@@ -56,6 +57,7 @@ class Options:
     backend: str = "scipy"
     gap: float = 1e-3
     time_limit_s: float = 30.0
+    live_quota: bool = False
     max_age_days: int | None = None
 
 
@@ -148,6 +150,10 @@ def _plan_one(loaded: LoadedWorkload, workload: Workload, catalog: Catalog, opti
     except InputError as error:
         raise placed(loaded, error) from None
     check_names(loaded, context.offer_set, context.tariffs)
+    if options.live_quota:
+        from planner.live_quota import with_live_quotas
+
+        context = with_live_quotas(context)
     if workload.kind == "fleet":
         return Answer(_verified(_plan_fleet(loaded, context, options), context), context, None)
     begin = time.perf_counter()

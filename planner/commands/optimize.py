@@ -43,6 +43,13 @@ from planner.render.formats import FORMATS
 @click.option("--allow-flagged", is_flag=True, help="Admit offers with a refusing flag (see `catalog show`).")
 @click.option("--allow-derived", is_flag=True, help="Add commitment prices derived from median ratios.")
 @click.option(
+    "--quota",
+    type=click.Choice(["declared", "live"]),
+    default="declared",
+    show_default=True,
+    help="Plan within the workload's quotas, or also within your account's (asks the clouds).",
+)
+@click.option(
     "--why-not", multiple=True, metavar="TYPE", help="Also say why this instance type is not the plan."
 )
 @click.option(
@@ -58,8 +65,8 @@ from planner.render.formats import FORMATS
 @click.option("-v", "--verbose", "details", is_flag=True, help="Show every assumption, cost line and filter.")
 def optimize(
     workload: Path, output: str, as_of: datetime | None, max_results: int | None, objective: str | None, solver: str,
-    backend: str, time_limit: float, gap: float, allow_flagged: bool, allow_derived: bool, why_not: tuple[str, ...],
-    max_age: int | None, out: Path | None, details: bool,
+    backend: str, time_limit: float, gap: float, allow_flagged: bool, allow_derived: bool, quota: str,
+    why_not: tuple[str, ...], max_age: int | None, out: Path | None, details: bool,
 ) -> None:  # fmt: skip
     """Find the cheapest feasible plan for WORKLOAD (a YAML file, see `planner schema`).
 
@@ -81,6 +88,7 @@ def optimize(
     options = Options(
         as_of or utc_now(),
         as_of=as_of and as_of.date(),
+        live_quota=quota == "live",
         solver=solver,
         backend=backend,
         gap=gap,
