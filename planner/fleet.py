@@ -54,7 +54,7 @@ def plan_fleet(context: Context, options: Options) -> Plan:
     if not len(workers.at):
         return infeasible_fleet(context, found, [], time.perf_counter() - begin)
     question = _question(context, workers, work)
-    result = _solve(question, options)
+    result = _solve(question, options, options.time_limit_s)
     first, plans, charged, spared = result, [], False, 0.0
     for _ in range(_ROUNDS):
         if not result.has_plan:
@@ -72,8 +72,11 @@ def plan_fleet(context: Context, options: Options) -> Plan:
         else:
             workers = in_granules(*_nearby(workers, question, mix, everything=over > 0))
             charged = True
+        left_s = options.time_limit_s - (time.perf_counter() - begin)
+        if plans and left_s <= 0:
+            break
         question = _question(context, workers, work, spared)
-        result = _solve(question, options)
+        result = _solve(question, options, max(left_s, 1.0))
     if plans:
         return min(plans, key=lambda plan: plan.total_usd)
     if result.status is Status.NO_SOLUTION:
@@ -204,8 +207,8 @@ def _quotas(context: Context, rows: IntArray, nodes: IntArray) -> dict[str, Any]
     }
 
 
-def _solve(question: FleetInput, options: Options) -> FleetResult:
-    wishes = SolveOptions(gap=options.gap, time_limit_s=options.time_limit_s, backend=options.backend)
+def _solve(question: FleetInput, options: Options, time_limit_s: float) -> FleetResult:
+    wishes = SolveOptions(gap=options.gap, time_limit_s=time_limit_s, backend=options.backend)
     return solve_fleet(question, wishes)
 
 

@@ -172,11 +172,26 @@ def _region_choices(prepared: Prepared, target: float) -> Iterator[Bools]:
     ranked = np.argsort(scores, kind="stable")[: int(np.count_nonzero(np.isfinite(scores)))]
     least = max(1, math.ceil(1 / share - 1e-9))
     sizes = sorted({min(size, most, len(ranked)) for size in (least, least + 1, least + 3, most)})
+    steady = _steady_regions(prepared, density)
     for size in sizes:
+        if size and len(steady):  # a limited spot share asks for a region where the rest is cheap
+            yield np.isin(
+                region, np.r_[[code for code in ranked if code != steady[0]][: size - 1], steady[0]]
+            )
         if size:
             yield np.isin(region, ranked[:size])
             widest = np.argsort(-reach, kind="stable")[:size]
             yield np.isin(region, widest)
+
+
+def _steady_regions(prepared: Prepared, density: Floats) -> Ints:
+    """Regions by their cheapest work that is not spot, where the share of spot is limited; empty elsewhere."""
+    share = prepared.source.max_spot_share
+    steady = np.flatnonzero(~prepared.of("is_spot").astype(np.bool_) & (prepared.work > 0))
+    if share is None or share >= 1 or not len(steady):
+        return np.zeros(0, dtype=np.int64)
+    order = steady[np.argsort(density[steady], kind="stable")]
+    return prepared.of("region")[order[:1]]
 
 
 def _rooms(prepared: Prepared, target: float) -> _Room:
