@@ -70,6 +70,7 @@ class AzureProvider:
             today: date that the rows get.
         """
         self.options = options
+        self.left_aside: dict[str, int] = {}  # reason to number of items that are never a price of ours
         self._client = AzureClient(options, client)
         self._today = today
         self._sizes: dict[str, list[Size]] | None = None
@@ -100,7 +101,7 @@ class AzureProvider:
                     provider=PROVIDER,
                     api=RETAIL_API,
                 )
-            self.options.log.remark(f"{PROVIDER} {asked[0]}: no prices of sizes with GPUs")
+            self.options.log.remark(f"{asked[0]}: no prices of sizes with GPUs")
         self._tell(pages)
         as_of, log = self._today().isoformat(), self.options.log
         prices = in_force((price for page in pages for price in page.prices), as_of, log)
@@ -150,15 +151,12 @@ class AzureProvider:
     def _fetch_sizes(self, regions: list[str]) -> dict[str, list[Size]]:
         """Sizes per region; one call for all regions, or one per region where few are asked for."""
         if not regions or len(regions) > self.options.max_workers:
-            sizes = parse_resource_skus(self._client.resource_skus())
             found: dict[str, list[Size]] = {}
-            for size in sizes:
+            for size in self._read_sizes(""):
                 if not regions or size.region in regions:
                     found.setdefault(size.region, []).append(size)
         else:
-            found = map_regions(
-                regions, lambda region: parse_resource_skus(self._client.resource_skus(region)), self.options
-            )
+            found = map_regions(regions, self._read_sizes, self.options)
         if not any(found.values()):
             raise SchemaChanged(
                 "no size with GPUs in these regions",
@@ -168,6 +166,9 @@ class AzureProvider:
             )
         return found
 
+    def _read_sizes(self, region: str) -> list[Size]:
+        return [size for page in self._client.resource_skus(region) for size in parse_resource_skus(page)]
+
     def _tell(self, pages: Sequence[RetailPage]) -> None:
         aside: dict[str, int] = {}
         for page in pages:
@@ -175,9 +176,7 @@ class AzureProvider:
                 aside[reason] = aside.get(reason, 0) + number
             for name, reason in page.odd:
                 self.options.log.skip("price", name, reason)
-        if aside:
-            parts = ", ".join(f"{number} {reason}" for reason, number in sorted(aside.items()))
-            self.options.log.remark(f"{PROVIDER} prices left aside: {parts}")
+        self.left_aside = aside
 
 
 def create(options: FetchOptions) -> AzureProvider:

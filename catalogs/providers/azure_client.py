@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -43,10 +44,21 @@ _PERMISSIONS = {call.call: call.permission for call in API_CALLS}
 _SIZES = "Standard_N"
 _MAX_PAGES = 500
 
-Clients = Callable[[FetchOptions], Any]
+SKUS_VERSION = "2021-07-01"  # the newest of Resource SKUs
 
 
-def default_client(options: FetchOptions) -> Any:
+@dataclass(frozen=True)
+class Management:
+    """The SDK's ComputeManagementClient and the subscription it is for."""
+
+    client: Any
+    subscription: str
+
+
+Clients = Callable[[FetchOptions], Management]
+
+
+def default_client(options: FetchOptions) -> Management:
     """ComputeManagementClient with the SDK's own login chain.
 
     Raises:
@@ -62,7 +74,9 @@ def default_client(options: FetchOptions) -> Any:
     return management_client(DefaultAzureCredential(), subscription, options)
 
 
-def management_client(credential: Any, subscription: str, options: FetchOptions, **settings: Any) -> Any:
+def management_client(
+    credential: Any, subscription: str, options: FetchOptions, **settings: Any
+) -> Management:
     """The SDK's client with our time-outs and retries; its own would try ten times.
 
     Args:
@@ -73,7 +87,7 @@ def management_client(credential: Any, subscription: str, options: FetchOptions,
     """
     from azure.mgmt.compute import ComputeManagementClient
 
-    return ComputeManagementClient(
+    client = ComputeManagementClient(
         credential,
         subscription,
         options.endpoint("azure_management") or None,
@@ -88,6 +102,7 @@ def management_client(credential: Any, subscription: str, options: FetchOptions,
         logging_enable=False,
         **settings,
     )
+    return Management(client, subscription)
 
 
 class AzureClient:
@@ -102,31 +117,72 @@ class AzureClient:
         """
         self.options = options
         self._make = client
-        self._client: Any = None
+        self._management: Management | None = None
         self._http = HttpClient(PROVIDER, options)
 
-    def login(self) -> None:
-        """Make the SDK's client.
+    def login(self) -> Management:
+        """Make the SDK's client, once.
 
         Raises:
             CredentialsMissing: when there is nothing to log in with.
         """
-        if self._client is None:
-            self._client = self._make(self.options)
+        if self._management is None:
+            self._management = self._make(self.options)
+        return self._management
 
-    def resource_skus(self, region: str = "") -> list[Mapping[str, Any]]:
-        """Resource SKUs of the subscription, of one region or of all, as the REST interface spells them."""
-        self.login()
-        only = f"location eq '{region}'" if region else None
-        items = self._listed(lambda: self._client.resource_skus.list(filter=only), SKUS_API, region)
-        if not items:
+    def resource_skus(self, region: str = "") -> Iterator[list[Mapping[str, Any]]]:
+        """Pages of Resource SKUs of the subscription, of one region or of all, as the REST interface spells them.
+
+        The SDK's pipeline (login, retries) with the raw JSON: its models of the 60,000 SKUs of all regions would
+        cost a minute and two gigabytes.
+        """
+        management = self.login()
+        url = f"/subscriptions/{management.subscription}/providers/Microsoft.Compute/skus"
+        params = {"api-version": SKUS_VERSION, **({"$filter": f"location eq '{region}'"} if region else {})}
+        number, host, seen = 0, "", set[str]()
+        while url:
+            body, asked = self._get(management, url, params, region)
+            items = body.get("value") or []
+            number += len(items)
+            self.options.log.progress(region, SKUS_API, len(items))
+            yield items
+            host, params = host or asked, {}
+            url = str(body.get("nextLink") or "")
+            if url and (url in seen or asked != host or (urlsplit(url).hostname or "") != host):
+                raise _changed("the pages go round in a circle or elsewhere", "nextLink", SKUS_API, region)
+            seen.add(url)
+        if not number:
             raise _changed("the answer holds no SKU", "value", SKUS_API, region)
-        return items
+
+    def _get(
+        self, management: Management, url: str, params: Mapping[str, str], region: str
+    ) -> tuple[Mapping[str, Any], str]:
+        """The JSON of one answer, and the host that was asked."""
+        from azure.core.exceptions import HttpResponseError
+        from azure.core.rest import HttpRequest
+
+        def ask() -> tuple[Mapping[str, Any], str]:
+            client = management.client  # older versions have the method as a private one
+            send = getattr(client, "send_request", None) or client._send_request
+            response = send(HttpRequest("GET", url, params=dict(params)))
+            if response.status_code != 200:
+                raise HttpResponseError(response=response)
+            body = response.json()
+            if not isinstance(body, dict):
+                raise TypeError(type(body).__name__)
+            return body, urlsplit(response.request.url).hostname or ""
+
+        answer: tuple[Mapping[str, Any], str] = self._call(ask, SKUS_API, region)
+        return answer
 
     def usages(self, region: str) -> list[Mapping[str, Any]]:
         """Usages and limits of the subscription in one region."""
-        self.login()
-        items = self._listed(lambda: self._client.usage.list(region), USAGES_API, region)
+        client = self.login().client
+        # The SDK's models are mappings of the raw JSON.
+        items: list[Mapping[str, Any]] = self._call(
+            lambda: list(client.usage.list(region)), USAGES_API, region
+        )
+        self.options.log.progress(region, USAGES_API, len(items))
         if not items:
             raise _changed("the answer holds no usage", "value", USAGES_API, region)
         return items
@@ -157,16 +213,14 @@ class AzureClient:
             url, params = page.next_link, None
         raise _changed("the pages go round in a circle or elsewhere", "NextPageLink", RETAIL_API, region)
 
-    def _listed(self, call: Callable[[], Any], api: str, region: str) -> list[Mapping[str, Any]]:
+    def _call(self, do: Callable[[], Any], api: str, region: str) -> Any:
         try:
-            items = [item.as_dict() for item in call()]
+            return do()
         except Exception as error:  # the SDK lets faults of several libraries through; unknown ones go on
             fault = provider_error(error, api, region, self.options.retries)
             if fault is None:
                 raise
             raise fault from None
-        self.options.log.progress(region, api, len(items))
-        return items
 
 
 def provider_error(error: Exception, api: str, region: str, retries: int) -> ProviderError | None:

@@ -249,9 +249,7 @@ def offer_rows(
         log.skip("instance_type", size, "priced, but not among the machines with a known accelerator")
     places = sorted({f"{region} ({reason})" for (region, _), reason in closed.items()})
     if places:
-        log.remark(
-            f"{PROVIDER}: some sizes are closed to the subscription in {', '.join(places)}: capacity 0"
-        )
+        log.remark(f"some sizes are closed to the subscription in {', '.join(places)}: capacity 0")
     return rows
 
 

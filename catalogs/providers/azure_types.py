@@ -204,9 +204,7 @@ def _type_row(size: Size, as_of: str, log: FetchLog) -> Row | None:
     }
     count = Decimal(base["accelerator_count"])
     if count >= 1 and count != size.gpus:  # shares of a GPU are counted as whole ones by the interface
-        log.remark(
-            f"{PROVIDER} {size.name}: {size.gpus} GPUs by the interface, {count} in the bundled catalog"
-        )
+        log.remark(f"{size.name}: {size.gpus} GPUs by the interface, {count} in the bundled catalog")
         base["accelerator_count"] = decimal_text(size.gpus)
     return base
 

@@ -118,7 +118,7 @@ class GcpProvider:
             if self._machines is None and self._is_price_only():
                 self._machines = bundled_machines()
                 self.options.log.remark(
-                    f"{PROVIDER}: an API key alone reads prices only; machines and zones as in the bundled catalog"
+                    "an API key alone reads prices only; machines and zones as in the bundled catalog"
                 )
             elif self._machines is None:
                 accelerated, hosts = self._client.machines()

@@ -263,7 +263,7 @@ class GcpClient:
     def _warn(self, scope: str, listed: Any) -> None:
         """Tell when a zone could not be asked: its machines are missing, not gone."""
         if listed.warning.code in ("UNREACHABLE", "PARTIAL_SUCCESS"):
-            self.options.log.remark(f"{PROVIDER} {scope}: no answer from this zone ({listed.warning.code})")
+            self.options.log.remark(f"{scope}: no answer from this zone ({listed.warning.code})")
 
     def _retry(self) -> Retry:
         """Retry of one page: throttling, server faults and broken connections, `retries` times."""

@@ -72,6 +72,15 @@ def test_without_azure_identity_the_login_says_what_to_install(monkeypatch: pyte
         create(options(server)).fetch_quotas(["eastus"])
 
 
+def test_what_is_left_aside_is_counted() -> None:
+    with fake.fake_azure() as server:
+        one = provider(server)
+        one.fetch_offers(REGIONS, frozenset())
+    reasons = ("Low Priority", "Windows", "cloud services", "dedicated host", "dev/test")
+    assert {reason: one.left_aside[reason] for reason in reasons} == dict.fromkeys(reasons, 1)
+    assert not any("Windows" in text for text in one.options.log.remarks)
+
+
 def test_regions_are_those_of_the_table() -> None:
     with fake.fake_azure() as server:
         regions = provider(server).fetch_regions()
@@ -124,7 +133,7 @@ def test_another_count_than_the_bundled_one_is_told_and_taken() -> None:
     log = FetchLog()
     (row,) = type_rows(parse_resource_skus([_sku(capabilities=_told(GPUs="4"))]), AS_OF, log)
     assert row["accelerator_count"] == "4"
-    assert log.remarks == [f"azure {ND}: 4 GPUs by the interface, 8 in the bundled catalog"]
+    assert log.remarks == [f"{ND}: 4 GPUs by the interface, 8 in the bundled catalog"]
 
 
 @pytest.mark.parametrize(
@@ -170,7 +179,7 @@ def test_a_region_without_gpu_sizes_has_no_prices_and_that_is_no_fault() -> None
         assert len(one.fetch_offers(["australiacentral2"], frozenset())) == 0
         with pytest.raises(SchemaChanged):
             one.fetch_offers(["australiacentral", "australiacentral2"], frozenset())
-    assert "azure australiacentral2: no prices of sizes with GPUs" in one.options.log.remarks
+    assert "australiacentral2: no prices of sizes with GPUs" in one.options.log.remarks
 
 
 def test_one_region_that_fails_hides_no_other() -> None:

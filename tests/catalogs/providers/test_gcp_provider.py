@@ -186,7 +186,7 @@ def test_a_zone_that_did_not_answer_is_told() -> None:
     with fake.fake_gcp(routes={fake.MACHINE_TYPES: partly}) as server:
         one = provider(server)
         one.fetch_instance_types([])
-    assert one.options.log.remarks == ["gcp zones/us-west9-a: no answer from this zone (UNREACHABLE)"]
+    assert one.options.log.remarks == ["zones/us-west9-a: no answer from this zone (UNREACHABLE)"]
 
 
 def test_no_login_says_how_to_log_in(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
