@@ -129,9 +129,14 @@ def kill_at_random(home: Path, kills: int, seed: int) -> tuple[int, float]:
     """Kill `kills` writers at random moments; return versions written and the longest wait for the lock."""
     draw = random.Random(seed)
     first, longest = read(home), 0.0
+    start = time.monotonic()
+    save(home, first + 1)
+    span = max(
+        0.03, 4 * (time.monotonic() - start)
+    )  # some writers die in their first save, some in a later one
     for number in range(kills):
         child = fork(write_forever, home)
-        time.sleep(draw.uniform(0.0, 0.04))
+        time.sleep(draw.uniform(0.0, min(span, 0.2)))
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
         if number % 20 == 0:

@@ -9,7 +9,7 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import date
 from pathlib import Path
 
@@ -24,6 +24,7 @@ from catalogs.history import list_snapshots, open_snapshot, save_snapshot
 from catalogs.model import Catalog
 from catalogs.store import bundled_directory, load_catalog
 from tests.catalogs.history_rows import machine, offer, refresh
+from tests.conftest import CliResult
 
 PRICES = {"north": "16.00", "south": "20.00"}
 
@@ -419,3 +420,21 @@ def test_any_series_of_refreshes_reads_as_the_last_one(
     changes = sum(one[1] != other[1] for one, other in itertools.pairwise(days))
     assert len(found) <= 1 + changes
     assert len({one.path for one in found}) == len(found)
+
+
+_LOAD = """
+import sys
+from catalogs.store import load_catalog
+heavy = {"catalogs.snapshots", "filelock", "platformdirs", "pandas"}
+print(len(load_catalog().manifests), *sorted(heavy & set(sys.modules)))
+"""
+
+
+def test_a_start_pays_only_for_what_it_needs(home: Path, run_process: Callable[..., CliResult]) -> None:
+    """Without a history nothing of it is imported; with one, nothing of writing."""
+    place = {"PLANNER_DATA_DIR": str(home.parent)}
+    assert run_process("-c", _LOAD, python=True, env=place).stdout.split() == ["5"]
+    save_snapshot("acme", *refresh("2026-11-01", PRICES))
+    assert run_process("-c", _LOAD, python=True, env=place).stdout.split() == ["6", "catalogs.snapshots"]
+    none = run_process("-c", _LOAD, python=True, env={"XDG_DATA_HOME": str(home.parent / "xdg")})
+    assert none.stdout.split() == ["5"]
