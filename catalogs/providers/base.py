@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 Result = TypeVar("Result")
+_TRIES_BEFORE_HOPELESS = 4
 Row = Mapping[str, str]
 
 # Environment variables that point an interface elsewhere (a private mirror, a test's loopback server). AWS has
@@ -56,6 +57,15 @@ class ProviderError(CatalogError):
         self.message = message
         self.purchase_options: frozenset[str] = frozenset()
         super().__init__(message)
+
+    def in_region(self, region: str) -> ProviderError:
+        """This error as that of `region`; a copy, for one error may hold for several regions."""
+        made = type(self).__new__(type(self))
+        made.args = self.args
+        made.__dict__.update(self.__dict__)
+        made.__cause__, made.__suppress_context__ = self.__cause__, self.__suppress_context__
+        made.region = region
+        return made
 
     def __str__(self) -> str:
         place = " ".join(part for part in (self.provider, self.region, self.api) if part)
@@ -311,6 +321,28 @@ def frame_rows(frame: DataFrame) -> list[dict[str, str]]:
     return [dict(zip(names, cells, strict=True)) for cells in zip(*columns, strict=True)]
 
 
+class _Hopeless:
+    """Whether more regions are worth a try; safe to use from several threads."""
+
+    def __init__(self, limit: int) -> None:
+        self.error: ProviderError | None = None
+        self._left = limit
+        self._any_good = False
+        self._lock = threading.Lock()
+
+    def succeeded(self) -> None:
+        """One region answered: the others may."""
+        with self._lock:
+            self._any_good, self.error = True, None
+
+    def failed(self, error: ProviderError) -> None:
+        """One region failed; give up on the first refused login, or after `limit` unreachable ones."""
+        with self._lock:
+            self._left -= isinstance(error, Unreachable)
+            if not self._any_good and (isinstance(error, CredentialsMissing) or self._left <= 0):
+                self.error = error
+
+
 def map_regions(
     regions: Sequence[str],
     fetch: Callable[[str], Result],
@@ -318,7 +350,9 @@ def map_regions(
 ) -> dict[str, Result]:
     """Call `fetch(region)` for each region, `options.max_workers` at a time.
 
-    A region that raises a `ProviderError` is recorded in `options.log` and left out; the others stay.
+    A region that raises a `ProviderError` is recorded in `options.log` and left out; the others stay. Where nothing
+    has come from any region and several failed alike (one is enough for credentials), the rest is not tried: a
+    dead network would otherwise cost all retries of all regions.
 
     Returns:
         Region to result, in the order of `regions`.
@@ -328,19 +362,25 @@ def map_regions(
     """
     from concurrent.futures import ThreadPoolExecutor
 
+    hopeless = _Hopeless(max(_TRIES_BEFORE_HOPELESS, options.max_workers))
+
     def attempt(region: str) -> Result | ProviderError:
+        if hopeless.error is not None:
+            return hopeless.error
         try:
-            return fetch(region)
+            answer = fetch(region)
         except ProviderError as error:
+            hopeless.failed(error)
             return error
+        hopeless.succeeded()
+        return answer
 
     done: dict[str, Result] = {}
     errors: list[ProviderError] = []
     with ThreadPoolExecutor(max_workers=max(1, options.max_workers)) as pool:
         for region, answer in zip(regions, pool.map(attempt, regions), strict=True):
             if isinstance(answer, ProviderError):
-                answer.region = answer.region or region
-                errors.append(answer)
+                errors.append(answer.in_region(region))
             else:
                 done[region] = answer
     if errors and not done:

@@ -18,6 +18,7 @@ from catalogs.providers.base import (
     Provider,
     ProviderError,
     RateLimited,
+    SchemaChanged,
     Unreachable,
     map_regions,
 )
@@ -254,6 +255,53 @@ def test_regions_run_in_bounded_parallel_and_in_order() -> None:
     regions = [f"r{i}" for i in range(12)]
     assert map_regions(regions, fetch, FetchOptions(max_workers=3)) == {r: r.upper() for r in regions}
     assert most == 3
+
+
+@pytest.mark.parametrize(
+    ("error", "tries"),
+    [
+        (Unreachable("no connection in time"), 4),
+        (CredentialsMissing("expired"), 1),
+        (RateLimited("slow down"), 12),
+        (PermissionDenied("denied", permission="x"), 12),
+    ],
+    ids=lambda value: getattr(value, "kind", value),
+)
+def test_a_dead_network_does_not_cost_all_retries_of_all_regions(error: ProviderError, tries: int) -> None:
+    asked: list[str] = []
+
+    def fetch(region: str) -> str:
+        asked.append(region)
+        raise error
+
+    with pytest.raises(type(error)):
+        map_regions([f"r{at}" for at in range(12)], fetch, FetchOptions(max_workers=1))
+    assert len(asked) == tries
+
+
+def test_one_error_for_many_regions_fails_each_of_them() -> None:
+    """A call that always goes to one place (a price list) fails for the region it was made for."""
+    shared = SchemaChanged("odd", where="x", provider="aws", region="us-east-1")
+
+    def fetch(region: str) -> str:
+        if region == "r0":
+            return "good"
+        raise shared
+
+    options = FetchOptions(max_workers=2)
+    map_regions(["r0", "r1", "r2"], fetch, options)
+    assert [str(error) for error in options.log.failures] == ["aws r1: odd (at x)", "aws r2: odd (at x)"]
+
+
+def test_one_region_that_answers_keeps_hope() -> None:
+    def fetch(region: str) -> str:
+        if region == "r0":
+            return "good"
+        raise Unreachable("down")
+
+    options = FetchOptions(max_workers=1)
+    assert map_regions([f"r{at}" for at in range(9)], fetch, options) == {"r0": "good"}
+    assert options.log.failed_regions == {f"r{at}" for at in range(1, 9)}
 
 
 def test_progress_is_told_per_provider_and_region() -> None:
