@@ -175,9 +175,17 @@ def _plan_fleet(loaded: LoadedWorkload, context: Context, options: Options) -> P
     from planner.workload.faults import Fault
     from solvers.errors import BackendError
 
+    faults = []
     if context.workload.preferences.objective == "time":
         text = "a fleet is planned for cost: set an earlier constraints.deadline instead of objective time"
-        raise loaded.error([Fault(("preferences", "objective"), text)])
+        faults.append(Fault(("preferences", "objective"), text))
+    if context.workload.constraints.max_accelerators is not None:
+        text = (
+            "a fleet is limited by its nodes: set constraints.max_nodes, or allow fewer accelerators per node"
+        )
+        faults.append(Fault(("constraints", "max_accelerators"), text))
+    if faults:
+        raise loaded.error(faults)
     try:
         return plan_fleet(context, options)
     except BackendError as error:
