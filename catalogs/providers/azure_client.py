@@ -68,7 +68,7 @@ def default_client(options: FetchOptions) -> Management:
     if not subscription:
         raise _credentials_missing("no subscription is named")
     try:
-        from azure.identity import DefaultAzureCredential  # type: ignore[import-not-found,unused-ignore]
+        from azure.identity import DefaultAzureCredential  # type: ignore[import-not-found,import-untyped,unused-ignore]
     except ImportError:
         raise _credentials_missing("azure-identity is not installed") from None
     return management_client(DefaultAzureCredential(), subscription, options)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from catalogs.http import HttpClient
@@ -89,7 +90,7 @@ def default_login() -> Login:
 
     key = os.environ.get(API_KEY_VARIABLE, "")
     try:
-        credentials, project = google.auth.default(scopes=list(_SCOPES))  # type: ignore[no-untyped-call]
+        credentials, project = google.auth.default(scopes=list(_SCOPES))  # type: ignore[no-untyped-call,unused-ignore]
     except GoogleAuthError as error:
         if key:
             return Login(None, "", key)
@@ -248,9 +249,8 @@ class GcpClient:
         token, seen = "", set[str]()
         while True:
             asked = request(project=self.login().project, max_results=_PAGE, page_token=token)
-            page = self._call(
-                lambda asked=asked: list_(asked, retry=self._retry(), timeout=self.options.timeout_s), api
-            )
+            fetch = partial(list_, asked, retry=self._retry(), timeout=self.options.timeout_s)
+            page = self._call(fetch, api)
             self.options.log.progress("", api, len(page.items))
             yield page
             token = page.next_page_token
@@ -313,7 +313,7 @@ def provider_error(error: Exception, api: str, region: str = "") -> ProviderErro
     import requests
     from google.api_core import exceptions
     from google.auth.exceptions import GoogleAuthError, TransportError
-    from google.protobuf.json_format import ParseError
+    from google.protobuf.json_format import ParseError  # type: ignore[import-untyped,unused-ignore]
 
     place: dict[str, str] = {"provider": PROVIDER, "region": region, "api": api}
     if isinstance(error, exceptions.RetryError) and isinstance(error.cause, Exception):
