@@ -32,6 +32,12 @@ BUILT_IN: Mapping[str, str] = {
 DEFAULT = ("aws", "gcp", "azure", "alibaba")
 
 
+# Clouds that come with a source of several.
+COMES_WITH: Mapping[str, str] = dict.fromkeys(
+    ("cloudrift", "lambda", "nebius", "oci", "runpod", "vastai", "verda", "vultr"), "gpuhunt"
+)
+
+
 class _EntryPoints(Protocol):
     def __call__(self, *, group: str) -> Iterable[EntryPoint]: ...
 
@@ -64,6 +70,7 @@ def check_names(names: Sequence[str]) -> None:
         if name not in known:
             close = difflib.get_close_matches(name, known, n=1)
             hint = f"did you mean {close[0]}? " if close else ""
+            hint = f"it comes with {COMES_WITH[name]}; " if name in COMES_WITH else hint
             raise CatalogInputError(
                 f"unknown provider {name!r}; {hint}there are: {', '.join(known)} (a package may add one by the "
                 f"entry-point group {ENTRY_POINT_GROUP})"

@@ -13,7 +13,9 @@ if TYPE_CHECKING:
 
 
 @click.command("refresh")
-@click.option("--provider", "providers", multiple=True, help="Provider id; default: all that need no extra.")
+@click.option(
+    "--provider", "providers", multiple=True, help="Provider id; default: aws, gcp, azure, alibaba."
+)
 @click.option("--region", "regions", multiple=True, help="Region, or glob such as us-* or aws/us-*.")
 @click.option("--purchase-option", "purchase_options", multiple=True, help="Only this option, such as spot.")
 @click.option(
@@ -48,7 +50,7 @@ def refresh_catalog(
     from catalogs.providers.registry import DEFAULT
     from catalogs.refresh import refresh
     from planner.render.progress import refresh_progress
-    from planner.render.refresh import refresh_json, refresh_table, refresh_warnings
+    from planner.render.refresh import refresh_errors, refresh_json, refresh_table, refresh_warnings
 
     _check_options(purchase_options)
     names = tuple(dict.fromkeys(providers or DEFAULT))
@@ -63,10 +65,12 @@ def refresh_catalog(
     with refresh_progress(names, quiet=quiet) as on_progress:
         report = refresh(names, options, on_progress=on_progress)
     click.echo(refresh_json(report) if as_json else refresh_table(report), nl=False)
-    if not quiet:
-        for sentence in refresh_warnings(report):
-            click.echo(f"warning: {sentence}", err=True)
-    ctx.exit(exit_code(report, named=bool(providers)))
+    code = exit_code(report, named=bool(providers))
+    for sentence in () if quiet else refresh_warnings(report):
+        click.echo(f"warning: {sentence}", err=True)
+    for sentence in refresh_errors(report) if quiet and code else ():
+        click.echo(f"error: {sentence}", err=True)
+    ctx.exit(code)
 
 
 def exit_code(report: RefreshReport, *, named: bool) -> int:

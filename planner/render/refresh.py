@@ -73,6 +73,13 @@ def refresh_table(report: RefreshReport) -> str:
     return "\n".join(lines) + "\n"
 
 
+def refresh_errors(report: RefreshReport) -> Iterator[str]:
+    """Why a provider was not refreshed, one sentence each: all that a quiet run shows."""
+    for one in report.outcomes:
+        if not one.is_stored:
+            yield from (f"{one.provider}: {one.status}: {failure.message}" for failure in one.failures[:1])
+
+
 def refresh_warnings(report: RefreshReport) -> Iterator[str]:
     """What a reader must know beside the table: failures, ages, refused rows, things not understood."""
     today = date.fromisoformat(report.as_of)

@@ -85,6 +85,8 @@ def test_json_is_the_whole_account(run_cli: Run, providers: dict[str, FakeProvid
         (["--provider", "gcp"], 4, "run `gcp login`"),
         (["--provider", "aws", "--region", "us-eats-1"], 2, "did you mean us-east-1"),
         (["--provider", "awx"], 2, "did you mean aws"),
+        (["--provider", "lambda"], 2, "it comes with gpuhunt"),
+        (["--provider", "gcp", "-q"], 4, "error: gcp: skipped: gcp: no credentials; run `gcp login`"),
         (["--purchase-option", "sport"], 2, "did you mean spot"),
         (["--timeout", "soon"], 2, "write it as 30s"),
         (["--workers", "0"], 2, "1<=x<=64"),
