@@ -309,3 +309,31 @@ def test_progress_is_told_per_provider_and_region() -> None:
     _refresh(FakeProvider(), on_progress=lambda *event: seen.append(event))
     assert ("aws", "us-east-1", "fake:ListPrices", 1) in seen
     assert ("aws", "us-west-2", "fake:ListPrices", 1) in seen
+
+
+def test_refreshes_at_once_and_readers_between_them_do_no_harm() -> None:
+    """Each refresh has its own price; a reader sees one of them, in all regions the same."""
+    prices = ("31", "32", "33", "34")
+    done: list[str] = []
+
+    def work(price: str) -> None:
+        offers = [
+            offer_row("aws", r, "p4d.24xlarge", price_per_hour=price) for r in ("us-east-1", "us-west-2")
+        ]
+        done.extend(o.status for o in _refresh(FakeProvider(offers=offers)).outcomes)
+
+    work(prices[0])
+    threads = [threading.Thread(target=work, args=(price,)) for price in prices]
+    for thread in threads:
+        thread.start()
+    while any(thread.is_alive() for thread in threads):
+        assert len(_own_prices() & set(prices)) == 1
+    for thread in threads:
+        thread.join()
+    assert len(done) == 5 and set(done) <= {"added", "unchanged"}
+    assert len(_own_prices()) == 1
+
+
+def _own_prices() -> set[str]:
+    offers = load_catalog(cache=False).offers
+    return set(offers.take(offers.equals("provider", "aws"))["price_per_hour"])
