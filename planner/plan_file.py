@@ -10,6 +10,7 @@ from planner.errors import InputError
 from planner.plan import SCHEMA_VERSION
 
 MAX_BYTES = 16 * 2**20
+_KEYS = {"schema_version", "status", "lines", "catalog", "created_at"}
 
 
 def load_plan(path: Path) -> dict[str, Any]:
@@ -28,7 +29,7 @@ def load_plan(path: Path) -> dict[str, Any]:
         raise InputError(
             f"{path}: not JSON ({error}); save one with `planner optimize ... -o json --out FILE`"
         ) from error
-    if not isinstance(made, dict) or "lines" not in made or "schema_version" not in made:
+    if not isinstance(made, dict) or not set(made) >= _KEYS:
         raise InputError(
             f"{path}: JSON, but not a plan; save one with `planner optimize ... -o json --out FILE`"
         )

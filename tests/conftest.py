@@ -71,7 +71,11 @@ def base_environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]
     """The environment of the program under test; the caches live as long as the test session."""
     home = tmp_path_factory.mktemp("home")
     kept = {k: v for k, v in os.environ.items() if k not in _FOREIGN and not k.startswith("PLANNER_")}
-    places = {"PLANNER_CACHE_DIR": str(home / "cache"), "XDG_CONFIG_HOME": str(home / "config")}
+    places = {
+        "PLANNER_CACHE_DIR": str(home / "cache"),
+        "PLANNER_DATA_DIR": str(home / "data"),
+        "XDG_CONFIG_HOME": str(home / "config"),
+    }
     return {**kept, **_ENVIRONMENT, **places}
 
 

@@ -53,10 +53,12 @@ def verify(plan: Path, workload: Path | None, prices: bool) -> None:
 
 
 def _offers(made: dict[str, Any], loaded: LoadedWorkload | None) -> Table:
-    """The catalog's offers, with the workload's own machines, overlays and commitments where it is given."""
-    from catalogs.store import load_catalog
+    """The offers of the snapshots the plan was made from, with what the workload adds of its own."""
+    from catalogs.history import catalog_by_hash
+    from catalogs.store import is_named, load_catalog
 
-    catalog = load_catalog()
+    hashes = {source["provider"]: source["sha256"] for source in made["catalog"]}
+    catalog = load_catalog() if is_named(None) else catalog_by_hash(hashes)
     if loaded is None:
         return catalog.offers
     from catalogs.tariffs import load_tariffs

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-
 from tests.cli.test_optimize import BERT, DAY, example, write
 from tests.conftest import CliResult
 
