@@ -1,9 +1,9 @@
 """Count a latent-diffusion U-Net layer by layer: parameters, multiply-accumulates and kept activations.
 
 The counts of the stable-diffusion presets come from here. That the parameters agree exactly with the
-published weights is the evidence that every layer is counted. Activations are the outputs of convolutions, linear
-layers and attention; score matrices are not kept (fused attention), neither are norms and pointwise functions, as in
-the counts of the other presets.
+published weights is the evidence that every layer is counted. Activations are the outputs of convolutions,
+linear layers and attention; score matrices are not kept (fused attention), neither are norms and pointwise
+functions, as in the counts of the other presets.
 """
 
 from __future__ import annotations
