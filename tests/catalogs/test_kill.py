@@ -34,3 +34,23 @@ def test_writers_killed_anywhere_never_show_a_mix(
     assert found["lock_s"] < 5
     assert found["left"] == []
     assert found["last"]
+
+
+def test_refreshes_killed_anywhere_never_show_a_mix(
+    tmp_path: Path, run_process: Callable[..., CliResult]
+) -> None:
+    done = run_process(
+        *("-m", "tests.catalogs.refresh_kill_driver", "200", "20261120"),
+        python=True,
+        env={"OPENBLAS_NUM_THREADS": "1", "PLANNER_DATA_DIR": str(tmp_path)},
+        timeout_s=150,
+    )
+    assert done.code == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["faults"] == []
+    assert found["kills"] == 200
+    assert found["written"] > 5
+    assert found["reads"] > 100
+    assert found["lock_s"] < 10
+    assert found["left"] == []
+    assert found["last"]
