@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import itertools
 import json
@@ -328,31 +329,32 @@ def test_a_full_disk_is_reported_and_loses_nothing(small_disk: Path, monkeypatch
     assert prices(load_catalog(cache=False)) == {"north": "15.00"}
 
 
-@pytest.fixture
-def as_nobody() -> Iterator[Path]:
-    """A directory that this process may enter but not write, as a user without rights."""
-    place = Path(tempfile.mkdtemp())
-    place.chmod(0o755)
+@contextlib.contextmanager
+def without_rights(place: Path) -> Iterator[None]:
+    """Run as a user who may enter `place` but not write there."""
     user = os.geteuid()
+    place.chmod(0o755 if user == 0 else 0o555)
     if user == 0:
         os.seteuid(65534)
-    else:
-        place.chmod(0o555)
     try:
-        yield place
+        yield
     finally:
         os.seteuid(user)
         place.chmod(0o755)
-        shutil.rmtree(place)
 
 
-def test_a_read_only_directory_is_reported_and_reads_go_on(
-    as_nobody: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PLANNER_DATA_DIR", str(as_nobody))
-    with pytest.raises(CatalogError, match=r"cannot write the acme catalog to .*: Permission denied"):
-        save_snapshot("acme", *refresh("2026-11-01", PRICES))
-    assert load_catalog(cache=False).manifests
+def test_a_read_only_directory_is_reported_and_reads_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    with (
+        tempfile.TemporaryDirectory() as name
+    ):  # not below pytest's own folder, which another user may not enter
+        monkeypatch.setenv("PLANNER_DATA_DIR", name)
+        with (
+            without_rights(Path(name)),
+            pytest.raises(CatalogError, match=r"cannot write the acme catalog to .*: Permission denied"),
+        ):
+            save_snapshot("acme", *refresh("2026-11-01", PRICES))
+        # as the owner again: the checkout itself may lie where another user cannot read
+        assert load_catalog(cache=False).manifests
 
 
 def test_a_file_in_the_way_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
