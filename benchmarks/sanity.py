@@ -161,7 +161,9 @@ def render() -> str:
             f"| {fact.name} | {fact.published} | {ours} {fact.unit} | {low} to {high} | {verdict}: {accepted} | "
             f"{fact.source} |"
         )
-    return "\n".join(lines) + "\n"
+    from benchmarks import sanity_plans
+
+    return "\n".join([*lines, "", *sanity_plans.render()]) + "\n"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -174,7 +176,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         chosen.out.write_text(text, encoding="utf-8")
     else:
         print(text, end="")
-    return 0 if all(fact.holds for fact in facts()) else 1
+    from benchmarks import sanity_plans
+
+    return 0 if all(item.holds for item in (*facts(), *sanity_plans.checks())) else 1
 
 
 if __name__ == "__main__":
