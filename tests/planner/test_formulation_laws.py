@@ -342,7 +342,7 @@ def test_hopelessly_dear_candidates_do_not_spoil_the_numbers() -> None:
 @BOTH
 def test_staged_search_on_a_catalog_sized_question(hours: bool) -> None:
     """All stages run, each plan is cheaper and each bound higher than the one before; backends agree."""
-    from benchmarks.solvers import fleet_instance
+    from benchmarks.instances.fleet import fleet_instance
 
     fleet = fleet_instance(900, 1, hours=hours)
     result = solve_fleet(fleet, SolveOptions(gap=1e-3, core_columns=100))

@@ -1,0 +1,1 @@
+"""Seeded instance generators shared by tests and benchmarks, one module per family."""

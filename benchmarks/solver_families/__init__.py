@@ -1,0 +1,1 @@
+"""Families of the solver benchmark, one module each; see `base`."""
