@@ -1,4 +1,6 @@
-"""Fit the performance constants to the measured rows: `python -m benchmarks.fit_performance --data FILE [--out FILE]`.
+"""Fit the performance constants to the measured rows.
+
+`python -m benchmarks.fit_performance --data FILE [--family NAME] [--out FOLDER]`.
 
 Physical constants whose provenance starts with `fitted` move within their bounds, held by a weak prior at the bundled
 value; the loss is robust (soft L1 of the log ratio). Then one factor per (generation, precision, stack) is learned from
@@ -19,13 +21,15 @@ import numpy.typing as npt
 from scipy.optimize import least_squares
 
 from benchmarks.accelerators import load_devices
-from benchmarks.measured import Case, load_cases, read_csv
+from benchmarks.measured import Case, load_cases
 from benchmarks.predict import build_groups, predict, settle
-from planner.performance.constants import DEFAULT_PATH, Constants, load_constants
+from benchmarks.rows import read_csv
+from planner.performance.constants import DIRECTORY, Constants, load_constants
 from planner.performance.work import PRECISION_GROUP
 
 Floats = npt.NDArray[np.float64]
-KINDS = ("transformer", "cnn", "vit", "diffusion")
+FAMILIES = {"transformer": ("transformer",), "vision": ("cnn", "vit", "diffusion")}
+KINDS = tuple(kind for kinds in FAMILIES.values() for kind in kinds)
 STACKS = ("eager", "compiled", "tuned")
 SAMPLED = ("cnn.", "vit.", "diffusion.")
 # Evidence (distinct sources and workload groups) at which half of a median residual is believed.
@@ -48,7 +52,7 @@ class Free:
 def free_constants(path: Path, prefixes: tuple[str, ...], outside: bool) -> list[Free]:
     """Fitted constants whose name starts with one of `prefixes` (or with none of them when `outside`)."""
     chosen = []
-    for row in read_csv(path):
+    for row in read_folder(path):
         inside = row["name"].startswith(prefixes)
         if row["provenance"].startswith("fitted") and inside != outside:
             lower = max(float(row["lower"]), TINY)
@@ -56,13 +60,18 @@ def free_constants(path: Path, prefixes: tuple[str, ...], outside: bool) -> list
     return chosen
 
 
+def read_folder(path: Path) -> list[dict[str, str]]:
+    """The rows of all CSV files of a folder, in the order of their names."""
+    return [row for file in sorted(path.glob("*.csv")) for row in read_csv(file)]
+
+
 def load_priors(start: Constants) -> Constants:
     """`start` with every fitted constant back at its prior, so that no earlier fit leaks into a left-out source."""
-    path = Path(__file__).resolve().parent / "data" / "performance_priors.csv"
-    return start.replace({row["name"]: float(row["prior"]) for row in read_csv(path)})
+    path = Path(__file__).resolve().parent / "data" / "priors"
+    return start.replace({row["name"]: float(row["prior"]) for row in read_folder(path)})
 
 
-def fit(cases: Sequence[Case], start: Constants, path: Path = DEFAULT_PATH) -> Constants:
+def fit(cases: Sequence[Case], start: Constants, path: Path = DIRECTORY) -> Constants:
     """Fit all constants to `cases`; the result contains the learned factors and the interval widths."""
     constants = Constants(
         {k: v for k, v in start.values.items() if not k.startswith(("multiplier.", "thin."))}
@@ -205,7 +214,7 @@ def _shrunk_medians(
     return shifts, proof
 
 
-def leave_sources_out(cases: Sequence[Case], start: Constants, path: Path = DEFAULT_PATH) -> Floats:
+def leave_sources_out(cases: Sequence[Case], start: Constants, path: Path = DIRECTORY) -> Floats:
     """Predicted metric of each case with constants fitted on all other sources, shape `(n_cases,)`."""
     value = np.full(len(cases), np.nan)
     for name in sorted({case.group for case in cases}):
@@ -229,8 +238,10 @@ def _row(name: str, value: float, unit: str, lower: str, upper: str, provenance:
     }
 
 
-def write_constants(constants: Constants, path: Path, intervals: dict[str, float], command: str) -> None:
-    """Rewrite the file: fitted values in place, learned factors and intervals after them."""
+def write_constants(
+    constants: Constants, path: Path, intervals: dict[str, float], command: str, kinds: Sequence[str]
+) -> None:
+    """Rewrite one file: fitted values in place, learned factors and intervals of `kinds` after them."""
     rows = [
         row for row in read_csv(path) if not row["name"].startswith(("multiplier.", "thin.", "interval."))
     ]
@@ -240,10 +251,15 @@ def write_constants(constants: Constants, path: Path, intervals: dict[str, float
     learned = sorted(
         k for k, v in constants.values.items() if k.startswith("multiplier.") and abs(v - 1.0) > 1e-6
     )
-    rows += [_row(name, constants[name], "ratio", "0.3", "3", f"learned: {command}") for name in learned]
+    rows += [
+        _row(name, constants[name], "ratio", "0.3", "3", f"learned: {command}")
+        for name in learned
+        if name.split(".")[1] in kinds
+    ]
     for name in sorted(intervals):
         unit, upper = ("GB/s", "20000") if name.endswith("gb_per_s") else ("log ratio", "1")
-        rows += [_row(name, intervals[name], unit, "0", upper, f"residuals: {command}")]
+        if name.split(".")[1] in kinds:
+            rows += [_row(name, intervals[name], unit, "0", upper, f"residuals: {command}")]
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(
             file, ["name", "value", "unit", "lower", "upper", "provenance"], lineterminator="\n"
@@ -282,19 +298,25 @@ def _quantile(values: Floats, weights: Floats, share: float) -> float:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Fit and write the constants file."""
+    """Fit one family or both and write their constants files."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--out", type=Path, default=DEFAULT_PATH)
+    parser.add_argument("--family", choices=[*FAMILIES, "all"], default="all")
+    parser.add_argument("--out", type=Path, default=DIRECTORY, help="folder with the constants files")
     chosen = parser.parse_args(arguments)
-    constants = load_constants(chosen.out)
-    cases, _ = load_cases(read_csv(chosen.data), load_devices())
-    cases, _ = settle(cases, load_priors(constants))
-    fitted = fit(cases, constants, chosen.out)
-    left_out = leave_sources_out(cases, constants, chosen.out)
     command = "python -m benchmarks.fit_performance on the measured rows"
-    write_constants(fitted, chosen.out, interval_widths(cases, left_out), command)
-    print(f"{len(cases)} rows, constants written to {chosen.out.name}")
+    for family, kinds in FAMILIES.items():
+        if chosen.family not in (family, "all"):
+            continue
+        constants = load_constants(chosen.out)
+        cases, _ = load_cases(read_csv(chosen.data), load_devices())
+        cases, _ = settle([case for case in cases if case.kind in kinds], load_priors(constants))
+        fitted = fit(cases, constants, chosen.out)
+        widths = interval_widths(cases, leave_sources_out(cases, constants, chosen.out))
+        # What all families share stands with the transformers.
+        owned = (*kinds, "default", "unknown_link") if family == "transformer" else kinds
+        write_constants(fitted, chosen.out / f"{family}.csv", widths, command, owned)
+        print(f"{len(cases)} rows, constants written to {family}.csv")
     return 0
 
 

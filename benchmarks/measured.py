@@ -6,13 +6,14 @@ source and framework, never by row. `metric` and `value` go to `Measured` and ar
 
 from __future__ import annotations
 
-import csv
 import re
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from benchmarks.measured_vision import sampled_model
+from benchmarks.rows import Skip, number, read_csv, whole
 from planner.performance.spec import ModelFamily, ModelSpec, TrainingSpec
 
 DATA = Path(__file__).resolve().parent / "data"
@@ -60,36 +61,20 @@ class Case:
     measured: Measured
 
 
-class Skip(Exception):  # noqa: N818
-    """The row cannot be predicted; the message is the reason counted."""
-
-
-def read_csv(path: Path) -> list[dict[str, str]]:
-    """Read a CSV file as dicts of text."""
-    with path.open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
-
-
-def number(row: dict[str, str], name: str) -> float | None:
-    """A cell as a number, None when empty or no number."""
-    try:
-        return float(row.get(name) or "")
-    except ValueError:
-        return None
-
-
 def load_cases(
     rows: list[dict[str, str]], accelerators: dict[str, dict[str, Any]]
 ) -> tuple[list[Case], Counter[str]]:
     """Turn rows into cases; the counter tells how many were left out and why."""
     rules = read_csv(DATA / "source_rules.csv")
+    vision_rules = read_csv(DATA / "vision_source_rules.csv")
     models = read_csv(DATA / "models.csv")
     networks = {row["generation"]: row for row in read_csv(DATA / "default_networks.csv")}
     cases: list[Case] = []
     skipped: Counter[str] = Counter()
     for row in rows:
         try:
-            cases.append(_case(row, rules, models, networks, accelerators))
+            own = rules if _FAMILIES.get(row["family"]) is ModelFamily.TRANSFORMER else vision_rules
+            cases.append(_case(row, own, models, networks, accelerators))
         except Skip as reason:
             skipped[str(reason)] += 1
     return cases, skipped
@@ -181,9 +166,9 @@ def _model(row: dict[str, str], models: list[dict[str, str]], kind: ModelFamily)
     params = number(row, "params")
     if not params:
         raise Skip("parameters not stated")
-    known = next((m for m in models if row["model_name"].startswith(m["model_prefix"])), {})
     if kind is not ModelFamily.TRANSFORMER:
-        return _sampled_model(row, known, kind, params)
+        return sampled_model(row, kind, params)
+    known = next((m for m in models if row["model_name"].startswith(m["model_prefix"])), {})
     layers, hidden = number(row, "layers"), number(row, "hidden")
     if not (layers and hidden):
         raise Skip("transformer dimensions not stated")
@@ -196,29 +181,13 @@ def _model(row: dict[str, str], models: list[dict[str, str]], kind: ModelFamily)
     active = number(row, "params_active") or number(known, "active")
     return ModelSpec(
         row["model_name"], kind, params, active_params=active if moe else None, layers=int(layers), hidden=int(hidden),
-        heads=int(heads), kv_heads=_whole(number(row, "kv_heads")), head_dim=_whole(number(known, "head_dim")),
-        ffn=_whole(ffn), gated_mlp=gated or bool(moe), vocab=_whole(number(row, "vocab")),
+        heads=int(heads), kv_heads=whole(number(row, "kv_heads")), head_dim=whole(number(known, "head_dim")),
+        ffn=whole(ffn), gated_mlp=gated or bool(moe), vocab=whole(number(row, "vocab")),
         tied_embeddings=known["tied"] == "1" if known else not gated,
         architecture=known.get("architecture") or "decoder",  # type: ignore[arg-type]
-        experts=_whole(moe), experts_per_token=_whole(number(known, "experts_per_token")),
-        shared_experts=_whole(number(known, "shared_experts")) or 0, moe_ffn=_whole(number(known, "moe_ffn")),
+        experts=whole(moe), experts_per_token=whole(number(known, "experts_per_token")),
+        shared_experts=whole(number(known, "shared_experts")) or 0, moe_ffn=whole(number(known, "moe_ffn")),
         attention_ratio=number(known, "attention_ratio") or 1.0,
-    )  # fmt: skip
-
-
-def _whole(value: float | None) -> int | None:
-    return None if value is None else int(value)
-
-
-def _sampled_model(row: dict[str, str], known: dict[str, str], kind: ModelFamily, params: float) -> ModelSpec:
-    flops = number(row, "flops_per_sample")
-    forward = flops / 3.0 if flops else (number(known, "forward_gflops") or 0.0) * 1e9
-    if not forward:
-        raise Skip(f"FLOPs per sample not stated ({kind.value})")
-    activations = number(row, "macts") or number(known, "activations_m")
-    return ModelSpec(
-        row["model_name"], kind, params, layers=_whole(number(row, "layers")), forward_flops_per_sample=forward,
-        activations_per_sample=activations * 1e6 if activations else None,
     )  # fmt: skip
 
 

@@ -19,8 +19,9 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.accelerators import load_devices
-from benchmarks.measured import Case, load_cases, read_csv
+from benchmarks.measured import Case, load_cases
 from benchmarks.predict import build_groups, predict, settle
+from benchmarks.rows import read_csv
 from planner.performance.constants import load_constants
 
 Floats = npt.NDArray[np.float64]

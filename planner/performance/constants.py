@@ -1,6 +1,7 @@
 """The model's constants: physical figures with bounds and provenance, read from a data file.
 
-`planner/data/performance_constants.csv` has one row per constant (name, value, unit, lower, upper, provenance).
+`planner/data/performance/*.csv` have one row per constant (name, value, unit, lower, upper, provenance): `transformer`
+(with links, network and data loading), `vision` (CNN, ViT, diffusion) and `memory`.
 `benchmarks/fit_performance.py` rewrites the fitted ones. Nothing is read at import.
 """
 
@@ -13,7 +14,7 @@ from pathlib import Path
 
 from planner.records import record
 
-DEFAULT_PATH = Path(__file__).resolve().parent.parent / "data" / "performance_constants.csv"
+DIRECTORY = Path(__file__).resolve().parent.parent / "data" / "performance"
 
 
 @record(frozen=True)
@@ -35,13 +36,20 @@ class Constants:
 
 
 @lru_cache(maxsize=4)
-def load_constants(path: Path = DEFAULT_PATH) -> Constants:
-    """Read the constants file once.
+def load_constants(path: Path = DIRECTORY) -> Constants:
+    """Read a constants file, or all of a folder, once.
 
     Raises:
         ValueError: when a row has no value or two rows have the same name.
     """
     values: dict[str, float] = {}
+    for file in sorted(path.glob("*.csv")) if path.is_dir() else [path]:
+        _read(file, values)
+    return Constants(values)
+
+
+def _read(path: Path, values: dict[str, float]) -> None:
+    """Add the constants of one file to `values`."""
     with path.open(encoding="utf-8", newline="") as file:
         for number, row in enumerate(csv.DictReader(file), start=2):
             if row["name"] in values:
@@ -50,4 +58,3 @@ def load_constants(path: Path = DEFAULT_PATH) -> Constants:
                 values[row["name"]] = float(row["value"])
             except ValueError as error:
                 raise ValueError(f"{path}:{number}: constant {row['name']!r} has no number") from error
-    return Constants(values)

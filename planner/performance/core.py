@@ -9,8 +9,9 @@ from planner.performance.device import Devices
 from planner.performance.layouts import Layouts
 from planner.performance.links import build_links
 from planner.performance.memory import FULL, NONE, SELECTIVE, memory_gib
-from planner.performance.micro import sampled_micro, transformer_micro
+from planner.performance.micro import transformer_micro
 from planner.performance.step import Step, step_time
+from planner.performance.vision import sampled_micro
 from planner.performance.work import Floats, Work
 
 SAMPLED_KINDS = frozenset({"cnn", "vit", "diffusion"})

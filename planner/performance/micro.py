@@ -17,7 +17,6 @@ from planner.performance.constants import Constants
 from planner.performance.device import Devices
 from planner.performance.work import Floats, Work
 
-REFERENCE_MEMORY_RATE = 0.9e12
 # Reached FLOP per byte of an A100-80 in 16 bit, for which the half sizes of matrices are given.
 REFERENCE_INTENSITY = 121.0
 
@@ -104,33 +103,3 @@ def transformer_micro(
     head_bytes = c["head.passes"] * predicted * work.vocab * work.element_bytes
     head = 6.0 * work.head_params * predicted / head_rate + head_bytes / devices.memory_rate
     return Micro(gemm, attention, memory, floor, forward, backward, head, tokens)
-
-
-def sampled_micro(
-    work: Work, devices: Devices, micro_batch: Floats, kind: str, stack: str, c: Constants
-) -> Micro:
-    """Cost of a whole CNN, ViT or diffusion model for one micro-batch: FLOPs plus activation traffic.
-
-    Args:
-        work: `forward_flops` and `activations` per sample.
-        devices: device rows.
-        micro_batch: samples per device.
-        kind: `cnn`, `vit` or `diffusion`: which efficiencies apply.
-        stack: software stack class.
-        c: constants.
-    """
-    rate = devices.gemm_peak * devices.achievable * c[f"{kind}.gemm_ratio"]
-    shape = 1.0 / (1.0 + c[f"{kind}.half_batch"] / micro_batch)
-    gemm = work.forward_flops * micro_batch / (rate * shape)
-    # Inputs per output of the mean layer: few (depthwise, narrow) come with more element-wise work per activation.
-    width = work.forward_flops / (2.0 * work.activations)
-    passes = c[f"{kind}.passes.{stack}"] * (1.0 + c[f"{kind}.narrow_width"] / width)
-    # Above the reference memory (V100 class) unfused kernels gain less than the memory does.
-    faster = np.maximum(devices.memory_rate / REFERENCE_MEMORY_RATE, 1.0)
-    reached = devices.memory_rate * faster ** (c[f"{kind}.memory_scaling.{stack}"] - 1.0)
-    memory = work.activations * micro_batch * work.element_bytes * passes / reached
-    floor = np.broadcast_to(c[f"{kind}.floor_s.{stack}"], gemm.shape)
-    zero = np.zeros(gemm.shape)
-    forward = at_least(gemm + memory, floor)
-    backward = at_least(2.0 * gemm + 2.0 * memory, floor * c["floor.backward"])
-    return Micro(gemm, zero, memory, floor, forward, backward, zero, micro_batch * np.ones(gemm.shape))

@@ -219,12 +219,13 @@ def test_fractions_of_a_card_count_as_one_slower_device() -> None:
 def test_every_constant_lies_within_its_bounds_and_has_a_provenance() -> None:
     import csv
 
-    from planner.performance.constants import DEFAULT_PATH
+    from planner.performance.constants import DIRECTORY
 
-    with DEFAULT_PATH.open(encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            assert float(row["lower"]) <= float(row["value"]) <= float(row["upper"]), row["name"]
-            assert row["provenance"] and row["unit"], row["name"]
+    for path in DIRECTORY.glob("*.csv"):
+        with path.open(encoding="utf-8", newline="") as file:
+            for row in csv.DictReader(file):
+                assert float(row["lower"]) <= float(row["value"]) <= float(row["upper"]), row["name"]
+                assert row["provenance"] and row["unit"], row["name"]
 
 
 def test_a_faulty_constants_file_names_the_line(tmp_path: Any) -> None:

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from benchmarks.accelerators import load_devices
-from benchmarks.measured import load_cases, parse_gbps, read_csv
+from benchmarks.measured import load_cases, parse_gbps
 from benchmarks.predict import build_groups, predict, settle
+from benchmarks.rows import read_csv
 from benchmarks.throughput import errors, main, score_file
 from planner.performance.constants import load_constants
 
