@@ -44,13 +44,18 @@ class Raw:
 
 @dataclass(frozen=True, eq=False)
 class Relaxation:
-    """The linear relaxation: `x` and `reduced_costs` of shape `(n_columns,)`, None without an optimum."""
+    """The linear relaxation: `x` and `reduced_costs` of shape `(n_columns,)`, None without an optimum.
+
+    `duals` of shape `(n_rows,)`: what one more unit of the row's binding side adds to the objective.
+    """
 
     termination: Termination
     objective: float = math.nan
     x: Floats | None = None
     reduced_costs: Floats | None = None
     message: str = ""
+    row_duals: Floats | None = None
+    duals: Floats | None = None
 
 
 class Backend(Protocol):
@@ -136,14 +141,15 @@ class ScalingBackend(ABC):
         return self._finish(problem, scaled, raw, options)
 
     def relax(self, problem: Milp, time_limit_s: float) -> Relaxation:
-        """Solve the linear relaxation; objective and reduced costs in the problem's own units."""
+        """Solve the linear relaxation; objective, reduced costs and duals in the problem's own units."""
         scaled = scale(problem)
         relaxation = self._relax(scaled.problem, time_limit_s)
-        reduced = relaxation.reduced_costs
+        reduced, duals = relaxation.reduced_costs, relaxation.duals
         return replace(
             relaxation,
             objective=relaxation.objective / scaled.cost_factor,
             reduced_costs=None if reduced is None else reduced / scaled.cost_factor,
+            duals=None if duals is None else duals * scaled.row_factors / scaled.cost_factor,
         )
 
     def _finish(self, problem: Milp, scaled: Scaled, raw: Raw, options: SolveOptions) -> Checked:

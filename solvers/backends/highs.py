@@ -84,9 +84,8 @@ class HighsBackend(ScalingBackend):
             return Relaxation(termination, message=message)
         point = solver.getSolution()
         objective = float(solver.getInfo().objective_function_value)
-        return Relaxation(
-            termination, objective, np.asarray(point.col_value), np.asarray(point.col_dual), message
-        )
+        columns = np.asarray(point.col_value), np.asarray(point.col_dual)
+        return Relaxation(termination, objective, *columns, message, np.asarray(point.row_dual))
 
 
 def _load(problem: Milp, integrality: Any, time_limit_s: float) -> Any:

@@ -93,7 +93,13 @@ class ScipyBackend(ScalingBackend):
         if termination is not Termination.GAP_REACHED:
             return Relaxation(termination, message=str(result.message))
         reduced = np.asarray(result.lower.marginals) + np.asarray(result.upper.marginals)
-        return Relaxation(termination, float(result.fun), np.asarray(result.x), reduced, str(result.message))
+        duals = np.zeros(problem.n_rows)
+        duals[equal] = result.eqlin.marginals
+        marginals = np.asarray(result.ineqlin.marginals)
+        duals[above] += marginals[: np.count_nonzero(above)]
+        duals[below] -= marginals[np.count_nonzero(above) :]
+        point = np.asarray(result.x)
+        return Relaxation(termination, float(result.fun), point, reduced, str(result.message), duals)
 
 
 def _matrix(problem: Milp) -> Any:
