@@ -54,7 +54,6 @@ class Relaxation:
     x: Floats | None = None
     reduced_costs: Floats | None = None
     message: str = ""
-    row_duals: Floats | None = None
     duals: Floats | None = None
 
 
