@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 
 from planner.plan import Plan, PlanLine, Summary
@@ -53,12 +54,17 @@ def render(plan: Plan, *, width: int, color: bool, verbose: bool) -> str:
         found = [item.best for item in plan.relaxations if item.best is not None]
         rows += [_summary("relaxation", rank, item) for rank, item in enumerate(found, start=1)]
         rows = rows or [{"row": "infeasible"}]
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(COLUMNS)
     for row in rows:
         row |= {"workload": plan.workload, "status": plan.status}
-        writer.writerow([_cell(row.get(name)) for name in COLUMNS])
+    return csv_text(COLUMNS, rows)
+
+
+def csv_text(columns: Sequence[str], rows: Iterable[Mapping[str, Cell]]) -> str:
+    """Rows under a header, safe to open in a spreadsheet; a cell that a row lacks is empty."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows([_cell(row.get(name)) for name in columns] for row in rows)
     return out.getvalue()
 
 

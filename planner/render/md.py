@@ -6,7 +6,7 @@ import re
 
 from planner.plan import Plan
 from planner.render.build import build_document
-from planner.render.document import Block, Facts, Grid
+from planner.render.document import Block, Document, Facts, Grid
 from planner.render.text import clean
 
 _SPECIAL = re.compile(r"([\\`*\[\]|~]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9]))")
@@ -22,7 +22,11 @@ def escape(text: str) -> str:
 def render(plan: Plan, *, width: int, color: bool, verbose: bool) -> str:
     """Render `plan` as GitHub-flavoured Markdown."""
     del width, color  # a browser wraps and colours by itself
-    document = build_document(plan, verbose=verbose)
+    return render_document(build_document(plan, verbose=verbose))
+
+
+def render_document(document: Document) -> str:
+    """Lay out any document as GitHub-flavoured Markdown."""
     lines = [f"### {escape(document.headline)}", ""]
     for text in document.summary:
         lines += [escape(text), ""]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from planner.plan import Plan
 from planner.render.build import build_document
-from planner.render.document import Block, Facts, Grid, Notes
+from planner.render.document import Block, Document, Facts, Grid, Notes
 from planner.render.text import GAP, clean, columns, display_width, pad, wrap
 
 _MIN_WIDTH = 40
@@ -35,9 +35,13 @@ class _Paint:
 
 def render(plan: Plan, *, width: int, color: bool, verbose: bool) -> str:
     """Render `plan` as text of at most `width` columns."""
+    return render_document(build_document(plan, verbose=verbose), width=width, color=color)
+
+
+def render_document(document: Document, *, width: int, color: bool) -> str:
+    """Lay out any document as text of at most `width` columns."""
     width = max(width, _MIN_WIDTH)
     paint = _Paint(color)
-    document = build_document(plan, verbose=verbose)
     lines = paint(wrap(clean(document.headline), width), _BOLD, _GREEN if document.success else _RED)
     for text in document.summary:
         lines += paint(wrap(clean(text), width), _BOLD)
