@@ -1,0 +1,230 @@
+"""Commitments under uncertain demand: the model, and its extensive form for tests and small cases.
+
+Buying is decided now, use later. Columns x_j of the first stage are reservations (whole instances of one pool) or
+savings plans (dollars per hour of plan rate, spread over every pool the plan covers). In hour n of scenario s with
+demand d_np, for pools p and plans k:
+
+    minimise    sum_p od_p a_np + spot_np b_np                        a on demand, b spot
+    subject to  a_np + b_np + sum_k u_nkp >= d_np - sum_{j of p} x_j  u covered by plan k
+                sum_p rate_kp u_nkp <= owned_nk + sum_{j of k} capacity_j x_j
+                b_np <= cap_np,    all at least 0
+
+and the whole is  min cost.x + (1 - w) E[Q_s(x)] + w CVaR_a[Q_s(x)],  Q_s(x) = sum over the hours of s, each weighted by
+the hours it stands for. What is owned today is sunk: owned reservations are taken off the demand before.
+`commit_recourse` solves the second stage without a solver; `build_extensive` writes it all out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from solvers.decompose import TwoStage
+from solvers.problem import Block, Milp, MilpBuilder
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class CommitColumn:
+    """Something that may be bought now.
+
+    Attributes:
+        key: the caller's id.
+        cost_usd: cost of one unit over the horizon, upfront included.
+        upper: most units (instances, or USD per hour).
+        pool: the pool a reservation serves; None for a savings plan.
+        plan: the plan whose capacity it adds to; None for a reservation.
+        capacity: USD per hour of plan rate that one unit gives (1 but for plans whose rates are a multiple).
+        upfront_usd: due at once per unit.
+        periods: periods of the horizon in which it is active; empty: all.
+        whole: must be bought in whole units.
+    """
+
+    key: Hashable
+    cost_usd: float
+    upper: float
+    pool: int | None = None
+    plan: int | None = None
+    capacity: float = 1.0
+    upfront_usd: float = 0.0
+    periods: tuple[int, ...] = ()
+    whole: bool = False
+
+    def __post_init__(self) -> None:
+        if (self.pool is None) == (self.plan is None):
+            raise ValueError(f"column {self.key!r} must serve either a pool or a plan")
+
+    def is_active(self, period: int) -> bool:
+        """Whether it covers use in `period`."""
+        return not self.periods or period in self.periods
+
+
+@dataclass(frozen=True, eq=False)
+class Hours:
+    """Hours of one scenario within one period, n rows.
+
+    Attributes:
+        scenario: its number.
+        period: its number.
+        weight: hours each row stands for, shape `(n,)`.
+        demand: instances wanted beyond owned reservations, shape `(n, P)`.
+        spot_cap: instances that spot can give, shape `(n, P)`; None: no spot.
+        spot_usd: USD per spot instance-hour, shape `(n, P)`, or `(1, P)` where it is the same in every hour.
+        owned_plan_usd: plan rate per hour already committed, shape `(n, K)`; None: none.
+    """
+
+    scenario: int
+    period: int
+    weight: Floats
+    demand: Floats
+    spot_cap: Floats | None = None
+    spot_usd: Floats | None = None
+    owned_plan_usd: Floats | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class CommitModel:
+    """A commitment question in numbers. P pools, K plans, F columns, S scenarios.
+
+    Attributes:
+        on_demand_usd: USD per instance-hour, shape `(P,)`.
+        plan_rate_usd: plan rate per instance-hour, shape `(K, P)`; inf where a plan does not cover the pool.
+        columns: what may be bought.
+        hours: blocks of hours; every scenario has at least one.
+        probability: of each scenario, shape `(S,)`.
+        risk_weight: share of CVaR in the objective.
+        risk_level: CVaR is the mean of the worst `1 - risk_level`.
+        upfront_limit_usd: most to pay at once; inf: no limit.
+    """
+
+    on_demand_usd: Floats
+    plan_rate_usd: Floats
+    columns: tuple[CommitColumn, ...]
+    hours: tuple[Hours, ...]
+    probability: Floats
+    risk_weight: float = 0.0
+    risk_level: float = 0.9
+    upfront_limit_usd: float = np.inf
+    pools: tuple[str, ...] = field(default=())
+
+    @property
+    def n_plans(self) -> int:
+        """Number of plans."""
+        return len(self.plan_rate_usd)
+
+    def coverage(self, x: Floats, period: int) -> tuple[Floats, Floats]:
+        """Return reserved instances, shape `(P,)`, and plan rate per hour, shape `(K,)`, that `x` gives in `period`."""
+        reserved, plans = np.zeros(len(self.on_demand_usd)), np.zeros(self.n_plans)
+        for column, units in zip(self.columns, x, strict=True):
+            if not column.is_active(period):
+                continue
+            if column.pool is not None:
+                reserved[column.pool] += units
+            elif column.plan is not None:
+                plans[column.plan] += column.capacity * units
+        return reserved, plans
+
+
+def first_stage(model: CommitModel) -> TwoStage:
+    """Return the first stage as the decomposition knows it."""
+    upfront = np.array([[column.upfront_usd for column in model.columns]], dtype=np.float64)
+    limited = np.isfinite(model.upfront_limit_usd) and upfront.any()
+    return TwoStage(
+        cost=np.array([column.cost_usd for column in model.columns], dtype=np.float64),
+        upper=np.array([column.upper for column in model.columns], dtype=np.float64),
+        integer=np.array([column.whole for column in model.columns], dtype=np.bool_),
+        probability=model.probability,
+        risk_weight=model.risk_weight,
+        risk_level=model.risk_level,
+        rows=upfront if limited else np.zeros((0, len(model.columns))),
+        row_hi=np.array([model.upfront_limit_usd]) if limited else np.zeros(0),
+    )
+
+
+def build_extensive(model: CommitModel) -> Milp:
+    """Write every hour out as columns and rows: the oracle of the decomposition, for tests and small cases."""
+    builder = MilpBuilder("commitments, extensive form")
+    tail = model.risk_weight / (1 - model.risk_level) * model.probability
+    blocks = [
+        builder.add_columns(
+            f"buy{number}",
+            [("x", column.key)],
+            cost=column.cost_usd,
+            upper=column.upper,
+            integer=column.whole,
+        )
+        for number, column in enumerate(model.columns)
+    ]
+    buy = np.array([block.start for block in blocks], dtype=np.int64)
+    excess = risk_rows = None
+    if model.risk_weight:
+        scenarios = range(len(model.probability))
+        level = builder.add_columns("eta", ["eta"], cost=model.risk_weight)
+        excess = builder.add_columns("z", [("z", s) for s in scenarios], cost=tail)
+        risk_rows = builder.add_rows("tail", len(model.probability), lower=0.0)
+        at = np.arange(risk_rows.start, risk_rows.stop)
+        builder.add_entries(at, np.arange(excess.start, excess.stop), 1.0)
+        builder.add_entries(at, level.start, 1.0)
+    if np.isfinite(model.upfront_limit_usd):
+        row = builder.add_rows("upfront", 1, upper=model.upfront_limit_usd)
+        builder.add_entries(row.start, buy, [column.upfront_usd for column in model.columns])
+    for number, hours in enumerate(model.hours):
+        _add_hours(builder, model, number, hours, buy, risk_rows)
+    return builder.build()
+
+
+def _add_hours(
+    builder: MilpBuilder,
+    model: CommitModel,
+    number: int,
+    hours: Hours,
+    buy: npt.NDArray[np.int64],
+    risk: Block | None,
+) -> None:
+    n, pools = hours.demand.shape
+    mean = (1 - model.risk_weight) * model.probability[hours.scenario] * hours.weight[:, None]
+    demand = builder.add_rows(f"demand{number}", n * pools, lower=hours.demand.ravel())
+    rows = np.arange(demand.start, demand.stop).reshape(n, pools)
+    prices = {"od": (np.broadcast_to(model.on_demand_usd, (n, pools)), np.full((n, pools), np.inf))}
+    if hours.spot_cap is not None and hours.spot_usd is not None:
+        prices["spot"] = (np.broadcast_to(hours.spot_usd, (n, pools)), hours.spot_cap)
+    for name, (usd, cap) in prices.items():
+        keys = [(name, number, row, pool) for row in range(n) for pool in range(pools)]
+        block = builder.add_columns(f"{name}{number}", keys, cost=(mean * usd).ravel(), upper=cap.ravel())
+        at = np.arange(block.start, block.stop).reshape(n, pools)
+        builder.add_entries(rows, at, 1.0)
+        if risk is not None:
+            builder.add_entries(risk.start + hours.scenario, at, -hours.weight[:, None] * usd)
+    for column, at_column in zip(model.columns, buy, strict=True):
+        if column.pool is not None and column.is_active(hours.period):
+            builder.add_entries(rows[:, column.pool], at_column, 1.0)
+    for plan in range(model.n_plans):
+        _add_plan(builder, model, number, hours, buy, rows, plan)
+
+
+def _add_plan(
+    builder: MilpBuilder,
+    model: CommitModel,
+    number: int,
+    hours: Hours,
+    buy: npt.NDArray[np.int64],
+    rows: npt.NDArray[np.int64],
+    plan: int,
+) -> None:
+    n = len(hours.weight)
+    covered = np.flatnonzero(np.isfinite(model.plan_rate_usd[plan]))
+    keys = [("use", number, plan, row, int(pool)) for row in range(n) for pool in covered]
+    block = builder.add_columns(f"use{number}.{plan}", keys)
+    use = np.arange(block.start, block.stop).reshape(n, len(covered))
+    owned = hours.owned_plan_usd[:, plan] if hours.owned_plan_usd is not None else 0.0
+    limit = builder.add_rows(f"plan{number}.{plan}", n, upper=owned)
+    at = np.arange(limit.start, limit.stop)
+    builder.add_entries(rows[:, covered], use, 1.0)
+    builder.add_entries(at[:, None], use, model.plan_rate_usd[plan, covered][None, :])
+    for column, at_column in zip(model.columns, buy, strict=True):
+        if column.plan == plan and column.is_active(hours.period):
+            builder.add_entries(at, at_column, -column.capacity)

@@ -1,0 +1,303 @@
+"""The second stage of the commitment model, solved exactly without a solver.
+
+With prices `lambda_k >= 0` on the plans' capacity, the dual of one hour (see `commit`) separates by pool:
+
+    D(lambda) = sum_p [a_p min(od_p, m_p) + b_p min(spot_p, m_p)] - sum_k lambda_k Y_k,     m_p = min_k lambda_k rate_kp
+
+where reservations (sunk) are used first, `b_p = min(cap_p, rest)` is what spot can take and `a_p` the rest of it. Any
+`lambda >= 0` therefore gives an affine function of reservations and plan capacity that nowhere exceeds the cost: a cut.
+The best `lambda` is found by greedy fill:
+
+* no plan: nothing to choose;
+* one plan: a fractional knapsack. Plan dollars go to the use that saves most per plan dollar; `lambda` is what the
+  first use not wholly covered would save;
+* two plans over the same pools (1 and 3 years, say, at rates that are not a multiple of each other): along a ray
+  `lambda_2 = r lambda_1` the problem is one knapsack, and between two rays at which a pool is indifferent
+  (`r_p = rate_1p / rate_2p`) it is two separate ones. D is concave, so its optimum is on one of the P rays or at one of
+  the P + 1 separate optima: 2 P + 1 knapsacks decide it.
+
+At the best `lambda` D is the cost itself (strong duality), so one pass gives both value and cut.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from planner.formulation.commit import CommitModel, Hours
+from solvers.decompose import Evaluation
+from solvers.errors import ModelError
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+MAX_PLANS = 2  # that cover a common pool
+
+
+class Recourse:
+    """The oracle of `solve_benders` for a `CommitModel`."""
+
+    def __init__(self, model: CommitModel) -> None:
+        self.model = model
+        self._parts = components(model.plan_rate_usd)
+        self._blocks = [_Block(model, hours, self._parts) for hours in model.hours]
+
+    def evaluate(self, x: Floats) -> Evaluation:
+        """Return the cost of each scenario at `x` and its cut."""
+        model = self.model
+        scenarios, count = len(model.probability), len(model.columns)
+        value, slope = np.zeros(scenarios), np.zeros((scenarios, count))
+        for block in self._blocks:
+            reserved, plans = model.coverage(x, block.hours.period)
+            cost, by_pool, by_plan = block.solve(reserved, plans)
+            s = block.hours.scenario
+            value[s] += cost
+            for j, column in enumerate(model.columns):
+                if not column.is_active(block.hours.period):
+                    continue
+                if column.pool is not None:
+                    slope[s, j] += by_pool[column.pool]
+                elif column.plan is not None:
+                    slope[s, j] += column.capacity * by_plan[column.plan]
+        return Evaluation(value, value - slope @ x, slope)
+
+    def multipliers(self, x: Floats) -> list[Floats]:
+        """Return the plans' prices per hour at `x`, one array `(n, K)` per block of hours."""
+        return [block.multipliers(*self.model.coverage(x, block.hours.period)) for block in self._blocks]
+
+
+def components(rates: Floats) -> list[tuple[Ints, Ints]]:
+    """Group pools and plans that touch each other: (pools, plans) of each group; a pool without plan is its own.
+
+    Args:
+        rates: shape `(K, P)`, inf where a plan does not cover a pool.
+
+    Raises:
+        ModelError: more than two plans meet in one group.
+    """
+    covers = np.isfinite(rates)
+    label = np.arange(rates.shape[1])
+    for _ in range(len(rates)):
+        for row in covers:
+            if row.any():
+                label[np.isin(label, label[row])] = label[row].min()
+    groups = []
+    free = ~covers.any(axis=0)
+    if free.any():
+        groups.append((np.flatnonzero(free), np.zeros(0, dtype=np.int64)))
+    for name in np.unique(label[~free]):
+        pools = np.flatnonzero(label == name)
+        plans = np.flatnonzero(covers[:, pools].any(axis=1))
+        if len(plans) > MAX_PLANS:
+            raise ModelError(
+                f"{len(plans)} savings plans of different rates cover common pools; at most {MAX_PLANS} can"
+            )
+        groups.append((pools, plans))
+    return groups
+
+
+class _Block:
+    """One block of hours, with what does not change between evaluations."""
+
+    def __init__(self, model: CommitModel, hours: Hours, parts: list[tuple[Ints, Ints]]) -> None:
+        self.hours = hours
+        self.shape = (len(model.on_demand_usd), model.n_plans)
+        self.parts = [_Part(model, hours, pools, plans) for pools, plans in parts]
+
+    def solve(self, reserved: Floats, plans: Floats) -> tuple[float, Floats, Floats]:
+        """Return the cost of the block and its slopes by reserved instance and by plan dollar per hour."""
+        cost, by_pool, by_plan = 0.0, np.zeros(self.shape[0]), np.zeros(self.shape[1])
+        for part in self.parts:
+            found = part.solve(reserved[part.pools], plans[part.plans])
+            cost += found[0]
+            by_pool[part.pools] = found[1]
+            by_plan[part.plans] = found[2]
+        return cost, by_pool, by_plan
+
+    def multipliers(self, reserved: Floats, plans: Floats) -> Floats:
+        """Return the plans' prices, shape `(n, K)`."""
+        out = np.zeros((len(self.hours.weight), self.shape[1]))
+        for part in self.parts:
+            out[:, part.plans] = part.best_prices(*part.rest(reserved[part.pools]), plans[part.plans])
+        return out
+
+
+class _Part:
+    """The pools of a block that share plans. Shapes: n hours, P pools and K plans of the part."""
+
+    def __init__(self, model: CommitModel, hours: Hours, pools: Ints, plans: Ints) -> None:
+        self.pools, self.plans = pools, plans
+        self.weight = hours.weight
+        self.demand = np.ascontiguousarray(hours.demand[:, pools], dtype=np.float64)
+        self.on_demand = model.on_demand_usd[pools]
+        self.rate = model.plan_rate_usd[np.ix_(plans, pools)]
+        self.owned = None if hours.owned_plan_usd is None else hours.owned_plan_usd[:, plans]
+        self.spot = self.cap = None
+        if hours.spot_cap is not None and hours.spot_usd is not None:
+            self.spot = np.minimum(hours.spot_usd[:, pools], self.on_demand)
+            # spot that costs no less than on-demand is on-demand
+            self.cap = np.where(self.spot < self.on_demand, hours.spot_cap[:, pools], 0.0)
+        self._order = self._flat_order(self.rate[0]) if len(plans) == 1 else None
+
+    def rest(self, reserved: Floats) -> tuple[Floats, Floats | None]:
+        """Return what reservations leave: for on-demand, and for spot, each `(n, P)`."""
+        left = self.demand - reserved
+        np.maximum(left, 0.0, out=left)
+        if self.cap is None:
+            return left, None
+        by_spot = np.minimum(self.cap, left)
+        left -= by_spot
+        return left, by_spot
+
+    def solve(self, reserved: Floats, plans: Floats) -> tuple[float, Floats, Floats]:
+        """Return cost and slopes of the part; `plans` is new plan capacity, shape `(K,)`."""
+        left, by_spot = self.rest(reserved)
+        if not len(self.plans):
+            return self._without_plans(left, by_spot)
+        price = self.best_prices(left, by_spot, plans)
+        ceiling = self._ceiling(price)
+        unit = np.minimum(ceiling, self.on_demand)
+        each = np.einsum("np,np->n", left, unit)
+        pi = np.where(left > 0, unit, 0.0)
+        if by_spot is not None and self.spot is not None:
+            spot_unit = np.minimum(ceiling, self.spot)
+            each += np.einsum("np,np->n", by_spot, spot_unit)
+            pi = np.where((left <= 0) & (by_spot > 0), spot_unit, pi)
+        each -= np.einsum("nk,nk->n", price, self._capacity(plans))
+        return float(self.weight @ each), -(self.weight @ pi), -(self.weight @ price)
+
+    def _without_plans(self, left: Floats, by_spot: Floats | None) -> tuple[float, Floats, Floats]:
+        hours_of = self.weight @ left
+        pi = np.where(left > 0, self.on_demand, 0.0)
+        cost = float(hours_of @ self.on_demand)
+        if by_spot is not None and self.spot is not None:
+            spot = np.broadcast_to(self.spot, by_spot.shape)
+            cost += float(self.weight @ np.einsum("np,np->n", by_spot, spot))
+            pi = np.where((left <= 0) & (by_spot > 0), spot, pi)
+        return cost, -(self.weight @ pi), np.zeros(0)
+
+    def best_prices(self, left: Floats, by_spot: Floats | None, plans: Floats) -> Floats:
+        """Return the plans' optimal prices per hour, shape `(n, K)`."""
+        capacity = self._capacity(plans)
+        if not len(self.plans):
+            return np.zeros((len(left), 0))
+        if len(self.plans) == 1:
+            return self._fill(left, by_spot, self.rate[0], capacity[:, 0], self._order)[:, None]
+        return self._two_plans(left, by_spot, capacity)
+
+    def _capacity(self, plans: Floats) -> Floats:
+        capacity = np.broadcast_to(plans, (len(self.weight), len(plans)))
+        return capacity if self.owned is None else capacity + self.owned
+
+    def _ceiling(self, price: Floats) -> Floats:
+        """Cheapest price at which a plan would take an instance-hour of each pool, shape `(n, P)`."""
+        ceiling = _times(price[:, :1], self.rate[0])
+        for plan in range(1, len(self.plans)):
+            np.minimum(ceiling, _times(price[:, plan : plan + 1], self.rate[plan]), out=ceiling)
+        return ceiling
+
+    def _value(self, left: Floats, by_spot: Floats | None, price: Floats, capacity: Floats) -> Floats:
+        """D(price) of each hour, shape `(n,)`."""
+        ceiling = self._ceiling(price)
+        value = np.einsum("np,np->n", left, np.minimum(ceiling, self.on_demand))
+        if by_spot is not None and self.spot is not None:
+            value += np.einsum("np,np->n", by_spot, np.minimum(ceiling, self.spot))
+        return np.asarray(value - np.einsum("nk,nk->n", price, capacity))
+
+    def _fill(
+        self, left: Floats, by_spot: Floats | None, rate: Floats, capacity: Floats, order: Ints | None = None
+    ) -> Floats:
+        """Fill one knapsack per hour; return what one more plan dollar would save, shape `(n,)`.
+
+        Args:
+            left: instances beyond spot, `(n, P)`.
+            by_spot: instances that spot would take, `(n, P)`.
+            rate: plan dollars per instance-hour, `(P,)`; inf where not covered.
+            capacity: plan dollars per hour, `(n,)`.
+            order: `_flat_order(rate)`, where it is kept.
+        """
+        n, pools = left.shape
+        weight = np.where(np.isfinite(rate), rate, 0.0)
+        width = pools if by_spot is None else 2 * pools
+        need = np.empty((n, width))
+        np.multiply(left, weight, out=need[:, :pools])
+        if by_spot is not None:
+            np.multiply(by_spot, weight, out=need[:, pools:])
+        order = self._flat_order(rate) if order is None else order
+        fixed = len(order) == width  # one order for all hours
+        used = np.cumsum(need[:, order] if fixed else need.ravel()[order].reshape(n, width), axis=1)
+        over = used > capacity[:, None]
+        first = np.argmax(over, axis=1)
+        item = order[first] if fixed else order.reshape(n, width)[np.arange(n), first] % width
+        pool = item % pools
+        worth = self.on_demand[pool]
+        if by_spot is not None and self.spot is not None:
+            at = np.arange(n) if len(self.spot) == n else np.zeros(n, dtype=np.int64)
+            worth = np.where(item < pools, worth, self.spot[at, pool])
+        return np.asarray(np.where(over[:, -1], worth / rate[pool], 0.0))
+
+    def _flat_order(self, rate: Floats) -> Ints:
+        """Uses by saving per plan dollar: one order `(width,)`, or flat positions `(n * width,)` where hours differ."""
+        ratio = np.broadcast_to(self.on_demand / rate, (1, len(rate)))
+        if self.spot is not None:
+            rows = len(self.spot)
+            ratio = np.concatenate([np.broadcast_to(ratio, (rows, len(rate))), self.spot / rate], axis=1)
+        order = np.argsort(-ratio, axis=1, kind="stable")
+        if len(order) == 1:
+            return np.asarray(order[0])
+        return np.asarray(order + np.arange(len(order))[:, None] * ratio.shape[1]).ravel()
+
+    def _two_plans(self, left: Floats, by_spot: Floats | None, capacity: Floats) -> Floats:
+        first, second = self.rate
+        both = np.flatnonzero(np.isfinite(first) & np.isfinite(second))
+        best = np.zeros((len(left), 2))
+        best_value = self._value(left, by_spot, best, capacity)
+        for price in self._candidates(left, by_spot, capacity, both):
+            value = self._value(left, by_spot, price, capacity)
+            better = value > best_value
+            best[better] = price[better]
+            best_value[better] = value[better]
+        return best
+
+    def _candidates(self, left: Floats, by_spot: Floats | None, capacity: Floats, both: Ints) -> list[Floats]:
+        """Return the prices among which an optimal pair is: on the rays, and separate optima between them."""
+        first, second = self.rate
+        found = []
+        ratios = np.unique(first[both] / second[both])
+        for ratio in ratios:
+            price = self._fill(
+                left, by_spot, np.minimum(first, ratio * second), capacity[:, 0] + ratio * capacity[:, 1]
+            )
+            found.append(np.stack([price, ratio * price], axis=1))
+        with np.errstate(invalid="ignore"):
+            relative = np.where(np.isfinite(first), first / second, np.inf)  # 0 where only the first covers
+        for edge in (0.0, *ratios):
+            to_first = relative <= edge
+            pair = []
+            for plan, (rate, mine) in enumerate(((first, to_first), (second, ~to_first))):
+                price = self._fill_some(left, by_spot, rate, capacity[:, plan], mine)
+                highest = float(
+                    (self.on_demand / rate).max()
+                )  # beyond it a plan without capacity is not missed
+                pair.append(np.where(capacity[:, plan] <= 0, highest, price))
+            found.append(np.stack(pair, axis=1))
+        return found
+
+    def _fill_some(
+        self,
+        left: Floats,
+        by_spot: Floats | None,
+        rate: Floats,
+        capacity: Floats,
+        pools: npt.NDArray[np.bool_],
+    ) -> Floats:
+        """As `_fill`, over some pools only."""
+        spot = None if by_spot is None else by_spot * pools
+        return self._fill(left * pools, spot, rate, capacity)
+
+
+def _times(price: Floats, rate: Floats) -> Floats:
+    """Price times rate; a pool that the plan does not cover is beyond any price, even 0."""
+    with np.errstate(invalid="ignore"):
+        product = price * rate
+    product[:, np.isinf(rate)] = np.inf
+    return product
