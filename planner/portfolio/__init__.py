@@ -1,0 +1,1 @@
+"""Many jobs at once: candidates, shared limits, proof, and what gives way when not everything fits."""

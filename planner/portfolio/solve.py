@@ -1,0 +1,306 @@
+"""Solve a portfolio: a plan at once, an exact bound soon, a near-optimal plan next, and the whole model if asked.
+
+1. Exact reductions, then a greedy plan.
+2. The linear relaxation; its duals, rounded, give the exact bound (`planner.portfolio.bound`).
+3. *Fast mode* ends with the MILP over each job's candidates of least reduced cost.
+4. *Full mode* solves the whole MILP, in a child process with its own deadline. In `auto`, only where the exact gap is
+   larger than the gap asked for.
+
+Whatever happens (time limit, Ctrl-C), the answer is the best plan with the best bound. Plans are checked, and priced,
+in whole numbers; the solver's own bound is kept apart from the exact one.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from planner.formulation.portfolio import build_portfolio
+from planner.formulation.portfolio_input import MICRO, Floats, Ints, PortfolioInput
+from planner.formulation.portfolio_reduce import Reduced, reduce_portfolio
+from planner.portfolio.bound import BETA_SCALE, Homes, Prices, choose_homes, exact_bound
+from planner.portfolio.greedy import greedy_plan
+from solvers.backends.base import Relaxation
+from solvers.options import SolveOptions
+from solvers.presolve import restrict
+from solvers.problem import Milp
+from solvers.relaxing import relax_within
+from solvers.solution import Status, Termination
+from solvers.solve import solve
+
+CORE_EACH = 12  # candidates per job in the restricted model
+CORE_TIME_SHARE = 0.6  # of the time left, at most, for the restricted model when the whole one follows
+FAST_GAP = 3e-4  # of the restricted model: less is not worth its time, the restriction itself costs more
+SMALL = 20_000  # columns; below it the whole model is solved at once, in this process
+TINY = 1e-12
+
+
+@dataclass(frozen=True)
+class PortfolioOptions:
+    """How to solve.
+
+    Attributes:
+        gap: relative gap at which a plan counts as optimal.
+        time_limit_s: wall-clock limit for everything.
+        backend: solver, or `auto` for the fastest one present.
+        mode: `fast`, `full`, or `auto` (fast, then full where the gap is still larger than asked).
+        drop_dominated: use the dominance reduction (off only to test it).
+    """
+
+    gap: float = 1e-3
+    time_limit_s: float = 60.0
+    backend: str = "auto"
+    mode: str = "auto"
+    drop_dominated: bool = True
+
+
+@dataclass(eq=False)
+class PortfolioResult:
+    """The best plan and the best bounds; all money in micro-dollars.
+
+    Attributes:
+        reduced: the question after the exact reductions.
+        status: what the answer is worth.
+        picks: candidate (its number in the question) per job, None without a plan.
+        objective: of the plan, exact.
+        exact_bound: no plan has a lower objective; proven in whole numbers, None where nothing is.
+        solver_bound: the same, as the solver claims it in floating point, -inf without a claim.
+        prices: behind the exact bound, with `homes`.
+        stages: (name, seconds since the start, objective, exact bound) as they came.
+        solver: backend used, "" where none was needed.
+        message: the last words of the last stage.
+        seconds: wall-clock seconds.
+    """
+
+    reduced: Reduced
+    status: Status = Status.NO_SOLUTION
+    picks: Ints | None = None
+    objective: int | None = None
+    exact_bound: int | None = None
+    solver_bound: float = -math.inf
+    prices: Prices | None = None
+    homes: Homes | None = None
+    stages: list[tuple[str, float, int | None, int | None]] = field(default_factory=list)
+    solver: str = ""
+    message: str = ""
+    interrupted: bool = False
+    seconds: float = 0.0
+
+    @property
+    def exact_gap(self) -> float:
+        """Gap proven in whole numbers; inf without plan or bound."""
+        return _gap(self.objective, self.exact_bound)
+
+    @property
+    def solver_gap(self) -> float:
+        """Gap by the solver's own bound; inf without plan or claim."""
+        return _gap(self.objective, self.solver_bound)
+
+    @property
+    def gap(self) -> float:
+        """The smaller of the two gaps."""
+        return min(self.exact_gap, self.solver_gap)
+
+    def offer(self, picks: Ints) -> bool:
+        """Take `picks` if they are a plan, and a better one; say whether they are a plan."""
+        question = self.reduced.source
+        if question.faults(picks):
+            return False
+        objective = int(question.objective[picks].sum())
+        if self.objective is None or objective < self.objective:
+            self.picks, self.objective = picks, objective
+        return True
+
+
+def _gap(objective: int | None, bound: float | None) -> float:
+    if objective is None or bound is None or math.isinf(bound):
+        return math.inf
+    if objective <= bound:
+        return 0.0
+    return (objective - bound) / objective if objective else math.inf
+
+
+Progress = Callable[[str, PortfolioResult], None]
+
+
+def solve_portfolio(
+    question: PortfolioInput, options: PortfolioOptions | None = None, *, progress: Progress | None = None
+) -> PortfolioResult:
+    """Find the cheapest plan, within the time limit + 10 %.
+
+    Args:
+        question: the portfolio.
+        options: how to solve.
+        progress: called after each stage.
+
+    Raises:
+        ModelError: numbers that no solver may see.
+        BackendError: the backend asked for is unknown or absent.
+    """
+    options = options or PortfolioOptions()
+    run = _Run(question, options, progress)
+    try:
+        run.all_stages()
+    except KeyboardInterrupt:
+        run.result.interrupted = True
+    return run.finish()
+
+
+class _Run:
+    """One solve: the stages in order, and what is left of the time."""
+
+    def __init__(
+        self, question: PortfolioInput, options: PortfolioOptions, progress: Progress | None
+    ) -> None:
+        self.began = time.perf_counter()
+        self.options = options
+        self.reduced = reduce_portfolio(question, drop_dominated=options.drop_dominated)
+        self.result = PortfolioResult(self.reduced)
+        self.empty = False  # proven: there is no plan
+        self._progress = progress
+
+    @property
+    def left_s(self) -> float:
+        return self.options.time_limit_s - (time.perf_counter() - self.began)
+
+    def told(self, stage: str) -> None:
+        result = self.result
+        elapsed = time.perf_counter() - self.began
+        result.stages.append((stage, elapsed, result.objective, result.exact_bound))
+        if self._progress is not None:
+            self._progress(stage, result)
+
+    def all_stages(self) -> None:
+        if len(self.reduced.empty_jobs()) or not self.reduced.source.n_jobs:
+            self.empty = bool(self.reduced.source.n_jobs)
+            return
+        worth = self.reduced.source.objective[self.reduced.keep].astype(np.float64)
+        self._try_greedy(worth)
+        self.told("greedy")
+        model = build_portfolio(self.reduced)
+        relaxation = self._relax(model)
+        if relaxation is None or self.enough() or self.left_s <= 0:
+            return
+        if self.options.mode == "fast" or model.n_columns > SMALL:
+            self._restricted(model, relaxation)
+        if self.enough() or self.options.mode == "fast" or self.left_s <= 0 or self.result.interrupted:
+            return
+        self._full(model)
+
+    def enough(self) -> bool:
+        """Whether the gap asked for is reached, or there is nothing to look for."""
+        return self.empty or self.result.gap <= self.options.gap
+
+    def _try_greedy(self, score: Floats) -> None:
+        picks = greedy_plan(self.reduced, score)
+        if picks is not None:
+            self.result.offer(self.reduced.keep[picks])
+
+    def _relax(self, model: Milp) -> Relaxation | None:
+        relaxation = relax_within(model, backend=self.options.backend, time_limit_s=max(self.left_s, 0.0))
+        self.result.message = relaxation.message
+        if relaxation.termination is Termination.INFEASIBLE:
+            self.empty = True
+        if relaxation.duals is None or relaxation.reduced_costs is None:
+            return None
+        prices, homes = _prices(self.reduced, model, relaxation.duals)
+        self.result.prices, self.result.homes = prices, homes
+        self.result.exact_bound = exact_bound(self.reduced, prices, homes)
+        self._try_greedy(np.maximum(relaxation.reduced_costs, 0.0))
+        self.told("relaxation")
+        return relaxation
+
+    def _restricted(self, model: Milp, relaxation: Relaxation) -> None:
+        core = _core(self.reduced, relaxation, self.result.picks)
+        if len(core) >= model.n_columns:
+            return self._full(model)
+        last = self.options.mode == "fast"
+        limit = self.left_s * (1.0 if last else CORE_TIME_SHARE)
+        small = restrict(model, core)
+        self._solve(small, max(self.options.gap / 3, FAST_GAP), limit, isolate=False)
+        self.told("restricted")
+        return None
+
+    def _full(self, model: Milp) -> None:
+        claimed = self._solve(model, self.options.gap, self.left_s, isolate=model.n_columns > SMALL)
+        self.result.solver_bound = max(self.result.solver_bound, claimed)
+        self.told("full")
+
+    def _solve(self, model: Milp, gap: float, limit_s: float, *, isolate: bool) -> float:
+        """Solve `model`, take its plan, and return its bound in micro-dollars."""
+        if limit_s <= 0:
+            return -math.inf
+        options = SolveOptions(
+            gap=gap, time_limit_s=limit_s, backend=self.options.backend, core_columns=0,
+            isolate=isolate, start=self._start(),
+        )  # fmt: skip
+        found = solve(model, options)
+        self.result.solver, self.result.message = found.report.backend, found.report.message
+        self.result.interrupted |= found.termination is Termination.INTERRUPTED
+        if found.has_point and not self._offer(found.x):
+            # The budget holds within the solver's tolerance only: ask again for a little less.
+            self._retry_under_budget(model, options)
+        if found.status is Status.INFEASIBLE and model.n_columns == len(self.reduced.keep):
+            self.empty = True
+        return found.bound * MICRO if math.isfinite(found.bound) else -math.inf
+
+    def _offer(self, x: Mapping[Hashable, float]) -> bool:
+        chosen = np.array([key for key, value in x.items() if value > 0.5], dtype=np.int64)
+        return self.result.offer(np.sort(chosen))
+
+    def _retry_under_budget(self, model: Milp, options: SolveOptions) -> None:
+        block = model.row_block("budget")
+        if block is None or self.left_s <= 0:
+            return
+        upper = model.row_hi.copy()
+        upper[block.indices] -= 1e-6 * np.abs(upper[block.indices]) + 1e-6
+        found = solve(replace(model, row_hi=upper), replace(options, time_limit_s=self.left_s))
+        if found.has_point:
+            self._offer(found.x)
+
+    def _start(self) -> dict[Hashable, float]:
+        picks = self.result.picks
+        return {} if picks is None else dict.fromkeys(picks.tolist(), 1.0)
+
+    def finish(self) -> PortfolioResult:
+        result = self.result
+        result.seconds = time.perf_counter() - self.began
+        if result.picks is not None:
+            reached = result.gap <= self.options.gap * (1 + 1e-9) + TINY
+            result.status = Status.OPTIMAL if reached else Status.FEASIBLE
+            if self.empty:
+                result.status, result.message = Status.ERROR, "the solver denies a plan that is there"
+        elif self.empty:
+            result.status = Status.INFEASIBLE
+        return result
+
+
+def _prices(reduced: Reduced, model: Milp, duals: Floats) -> tuple[Prices, Homes]:
+    """Round the duals of the relaxation to whole micro-dollars."""
+    jobs = reduced.source.n_jobs
+    mu = np.rint(duals[:jobs] * MICRO).astype(np.int64)
+    lam = np.zeros(len(reduced.live), dtype=np.int64)
+    for name in ("quota", "capacity"):
+        block = model.row_block(name)
+        if block is not None and len(block):
+            rows = np.searchsorted(reduced.live, np.asarray(block.tags, dtype=np.int64))
+            lam[rows] = np.rint(np.maximum(-duals[block.indices], 0.0) * MICRO).astype(np.int64)
+    block = model.row_block("budget")
+    beta = 0 if block is None else round(max(-float(duals[block.start]), 0.0) * BETA_SCALE)
+    homes, remaining = choose_homes(reduced, lam)
+    return Prices(mu, remaining, beta), homes
+
+
+def _core(reduced: Reduced, relaxation: Relaxation, picks: Ints | None) -> Ints:
+    """Columns of the restricted model: per job those of least reduced cost, and the known plan's."""
+    assert relaxation.reduced_costs is not None and relaxation.x is not None
+    rank = np.where(relaxation.x > 1e-9, -1.0, np.maximum(relaxation.reduced_costs, 0.0))
+    if picks is not None:
+        rank[np.searchsorted(reduced.keep, picks)] = -2.0
+    order = np.lexsort((rank, reduced.job))
+    place = np.arange(len(order)) - np.searchsorted(reduced.job, reduced.job[order])
+    return np.sort(order[place < CORE_EACH])
