@@ -108,6 +108,7 @@ def summarise(scored: Scored) -> dict[str, Any]:
         },
         "GPU order": pair_order(scored),
         "memory": memory_errors(scored),
+        "one measurement": after_one_measurement(scored),
     }
 
 
@@ -178,6 +179,7 @@ def render(report: dict[str, Any], skipped: Counter[str]) -> str:
     lines.append(f"80 % interval covers: {coverage}")
     order = report["GPU order"]
     lines.append(f"GPU order right: {order['right']:.1%} of {order['pairs']} pairs that differ by over 15 %")
+    lines += one_measurement_lines(report["one measurement"])
     lines.append(f"rows left out: {sum(skipped.values())}")
     lines += [f"  {count:5d}  {reason}" for reason, count in skipped.most_common()]
     return "\n".join(lines)
