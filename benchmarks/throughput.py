@@ -20,6 +20,8 @@ import numpy.typing as npt
 
 from benchmarks.accelerators import load_devices
 from benchmarks.measured import Case, load_cases
+from benchmarks.one_measurement import after_one_measurement
+from benchmarks.one_measurement import render as one_measurement_lines
 from benchmarks.predict import build_groups, predict, settle
 from benchmarks.rows import read_csv
 from planner.performance.constants import load_constants
