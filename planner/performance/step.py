@@ -31,24 +31,6 @@ class Step:
     parts: dict[str, Floats]
 
 
-def _layer_comm_s(
-    work: Work, devices: Devices, layout: Layouts, micro: Micro, links: Links
-) -> tuple[Floats, Floats]:
-    """Tensor, context and expert parallel traffic of one layer's forward: (exposed by tp/ep, by cp), s."""
-    volume = micro.tokens * work.hidden * np.minimum(work.element_bytes, 4.0)
-    count = devices.count
-    one = np.ones(layout.tp.shape)
-    tensor = 2.0 * all_reduce_s(volume, layout.tp, np.minimum(layout.tp, count), count, links)
-    tensor = np.where(layout.tp > 1, tensor, 0.0)
-    ring = 2.0 * work.kv_width * micro.tokens * work.element_bytes * (layout.cp - 1.0)
-    room = np.maximum(count / layout.tp, one)
-    crosses = layout.cp > room
-    context = np.where(layout.cp > 1, send_s(ring, crosses.astype(np.float64), count, links), 0.0)
-    routed = 2.0 * work.routed * volume * (layout.ep - 1.0) / layout.ep / np.maximum(layout.tp, one)
-    experts = np.where(layout.ep > 1, routed / links.intra + 2.0 * links.intra_latency, 0.0)
-    return tensor + experts, context
-
-
 def _sync_s(
     work: Work, devices: Devices, layout: Layouts, micro: Micro, links: Links, stack: str, c: Constants
 ) -> Floats:
@@ -85,7 +67,7 @@ def _optimizer_s(work: Work, devices: Devices, layout: Layouts, c: Constants) ->
     return result
 
 
-def _loading_s(work: Work, devices: Devices, layout: Layouts, c: Constants) -> Floats:
+def loading_s(work: Work, devices: Devices, layout: Layouts, c: Constants) -> Floats:
     """Time to read and decode one global batch: storage, network and CPU cores work at the same time, s."""
     per_node = work.global_batch / layout.nodes
     storage = c["data.storage_gb_per_s"] * 1e9
@@ -99,7 +81,7 @@ def _loading_s(work: Work, devices: Devices, layout: Layouts, c: Constants) -> F
 
 
 def step_time(
-    work: Work, devices: Devices, links: Links, layout: Layouts, micro: Micro, stack: str, c: Constants
+    work: Work, devices: Devices, links: Links, layout: Layouts, micro: Micro, comm: Floats, stack: str, c: Constants
 ) -> Step:
     """Time of one optimizer step; all arguments have (or broadcast to) the shape of `layout`."""
     m, pp = layout.micro_batches, layout.pp
@@ -107,29 +89,23 @@ def step_time(
     full, selective = layout.recompute >= 2, layout.recompute == 1
     partly = np.where(work.materialised > 0, micro.attention, c["recompute.selective_ratio"] * micro.forward)
     again = np.where(full, micro.forward, np.where(selective, partly, 0.0))
-    device_layer = micro.forward + micro.backward + again
-    passes = np.where(full, 3.0, 2.0)
-    tensor, context = _layer_comm_s(work, devices, layout, micro, links)
-    comm_layer = passes * tensor * c[f"tp.exposed.{stack}"] + 1.5 * passes * context * c["cp.exposed_ratio"]
-    stage = stage_layers * device_layer + micro.head
-    stage_comm = stage_layers * comm_layer
-    crosses = (layout.nodes > 1) & (layout.tp * layout.cp * layout.dp * 2.0 > devices.count)
+    body = stage_layers * (micro.forward + micro.backward + again)
+    # Only the last stage has the output layer, so the other stages wait for it once per micro-batch.
+    stage = body + micro.head
     volume = micro.tokens * work.hidden * work.element_bytes / layout.tp
+    crosses = (layout.nodes > 1) & (layout.tp * layout.cp * layout.dp * 2.0 > devices.count)
     send = np.where(pp > 1, 2.0 * send_s(volume, crosses.astype(np.float64), devices.count, links), 0.0)
     send = send * layout.interleave * c["pp.exposed_ratio"]
-    bubble = (pp - 1.0) / layout.interleave * (stage + stage_comm + send) * c["pp.bubble_ratio"]
     exposed = _sync_s(work, devices, layout, micro, links, stack, c)
-    bound = stage_layers * 3.0 * micro.memory + np.maximum(
-        stage - _busy(work, micro, stage_layers, again), 0.0
-    )
-    bound = np.minimum(bound, stage)
+    stage_comm = stage_layers * np.where(full, 3.0, 2.0) * comm
+    bound = np.clip(stage - stage_comm - _busy(work, micro, stage_layers, full, again), 0.0, stage - stage_comm)
     waiting = c["straggler.per_doubling"] * np.log2(layout.nodes) * m * stage
     parts = {
-        "compute_s": m * (stage - bound),
+        "compute_s": m * (stage - stage_comm - bound),
         "memory_bound_s": m * bound,
         "tp_comm_s": m * stage_comm,
         "pp_comm_s": m * send,
-        "bubble_s": bubble,
+        "bubble_s": (pp - 1.0) / layout.interleave * (body + send) * c["pp.bubble_ratio"],
         "dp_comm_s": exposed + waiting,
         "optimizer_s": _optimizer_s(work, devices, layout, c),
         "fixed_s": np.broadcast_to(c[f"fixed.step_s.{stack}"], m.shape),
@@ -137,13 +113,12 @@ def step_time(
     return _finish(work, devices, layout, parts, c)
 
 
-def _busy(work: Work, micro: Micro, stage_layers: Floats, again: Floats) -> Floats:
-    """Device time of a stage that is not launch floor: what the roofline alone would give, s."""
-    gemm_factor = np.where(work.lora > 0, 2.0, 3.0)
+def _busy(work: Work, micro: Micro, stage_layers: Floats, full: Floats, again: Floats) -> Floats:
+    """Matmul and attention time of a stage per micro-batch; what is left is memory traffic and launches, s."""
     attention = np.where(work.materialised > 0, 3.0, 3.5) * micro.attention
-    result: Floats = (
-        stage_layers * (gemm_factor * micro.gemm + attention + 3.0 * micro.memory + again) + micro.head
-    )
+    core = micro.gemm + micro.gemm_backward + attention
+    repeated = np.where(full, micro.gemm + micro.attention, np.minimum(again, micro.attention))
+    result: Floats = stage_layers * (core + repeated) + micro.head
     return result
 
 
@@ -160,6 +135,6 @@ def _finish(work: Work, devices: Devices, layout: Layouts, parts: dict[str, Floa
     short = np.maximum(ideal - total, 0.0)
     parts["compute_s"] = parts["compute_s"] + short
     total = total + short
-    loading = np.maximum(_loading_s(work, devices, layout, c) - total, 0.0)
+    loading = np.maximum(loading_s(work, devices, layout, c) - total, 0.0)
     parts["data_loading_s"] = loading
     return Step(total + loading, parts)
