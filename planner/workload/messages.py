@@ -92,15 +92,15 @@ def _text(kind: str, ctx: Mapping[str, Any], value: object, fallback: str) -> st
     return template.format(shown=_shown(value), **limits)
 
 
-def pydantic_faults(details: Sequence[ErrorDetails]) -> list[Fault]:
-    """Translate pydantic's errors; a missing key is not reported beside its own misspelling."""
-    faults = [_fault(detail) for detail in details]
+def pydantic_faults(details: Sequence[ErrorDetails], root: type[BaseModel] = Workload) -> list[Fault]:
+    """Translate pydantic's errors on a file of kind `root`; a missing key is not reported beside its own misspelling."""
+    faults = [_fault(detail, root) for detail in details]
     misspelt = {(*fault.path[:-1], fault.did_you_mean) for fault in faults if fault.did_you_mean}
     absent = [(*detail["loc"],) if detail["type"] == "missing" else None for detail in details]
     return [fault for fault, path in zip(faults, absent, strict=True) if path not in misspelt]
 
 
-def _fault(detail: ErrorDetails) -> Fault:
+def _fault(detail: ErrorDetails, root: type[BaseModel]) -> Fault:
     path: Path = tuple(part for part in detail["loc"] if part not in _UNION_TAGS)
     kind, value, ctx = detail["type"], detail.get("input"), detail.get("ctx", {})
     if kind == "missing":
@@ -108,7 +108,7 @@ def _fault(detail: ErrorDetails) -> Fault:
         text = f"'{path[-1]}' is missing" + (f": {remedy}" if remedy else "")
         return Fault(path[:-1], text, at_key=True)
     if kind == "extra_forbidden":
-        return _unknown_key(path)
+        return _unknown_key(path, root)
     text = _text(kind, ctx, value, detail["msg"])
     hint = ""
     if kind == "literal_error" and isinstance(value, str):
@@ -118,15 +118,15 @@ def _fault(detail: ErrorDetails) -> Fault:
     return Fault(path, text, hint)
 
 
-def _unknown_key(path: Path) -> Fault:
-    section = section_at(path[:-1])
+def _unknown_key(path: Path, root: type[BaseModel]) -> Fault:
+    section = section_at(path[:-1], root)
     key = str(path[-1])
     known = tuple(section.model_fields) if section is not None else ()
     hint = _SYNONYMS.get(key.lower(), "")
     hint = hint if hint in known else near(key, known)
     text = f"unknown key {_shown(key)}"
     if not hint:
-        home = _home_of(_SYNONYMS.get(key.lower(), key))
+        home = _home_of(_SYNONYMS.get(key.lower(), key), root)
         if home:
             text += f": it belongs under '{home}'"
         elif known:
@@ -134,19 +134,19 @@ def _unknown_key(path: Path) -> Fault:
     return Fault(path, text, hint, at_key=True)
 
 
-def _home_of(key: str) -> str:
+def _home_of(key: str, root: type[BaseModel]) -> str:
     """Return the section that has `key`, when exactly one has."""
     homes = [
         name
-        for name, field in Workload.model_fields.items()
+        for name, field in root.model_fields.items()
         if (section := _model_in(field.annotation)) is not None and key in section.model_fields
     ]
     return homes[0] if len(homes) == 1 else ""
 
 
-def section_at(path: Path) -> type[BaseModel] | None:
-    """Return the model that describes the mapping at `path`."""
-    section: type[BaseModel] | None = Workload
+def section_at(path: Path, root: type[BaseModel] = Workload) -> type[BaseModel] | None:
+    """Return the model that describes the mapping at `path` of a file of kind `root`."""
+    section: type[BaseModel] | None = root
     for part in path:
         if section is None:
             return None
