@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Literal
 
+from planner.performance.memory_options import MemoryOptions
 from planner.records import record
 
 
@@ -67,6 +68,9 @@ class LayoutPin:
     zero_stage: int | None = None
     micro_batch: int | None = None
     recompute: Recompute | None = None
+    expert_parallel: int | None = None
+    interleave: int | None = None
+    sequence_parallel: bool | None = None
 
 
 @record(frozen=True)
@@ -89,3 +93,4 @@ class TrainingSpec:
     decode_samples_per_s_per_core: float | None = None
     attention: Literal["flash", "materialised"] = "flash"
     allow_fp16_fallback: bool = False
+    memory: MemoryOptions = MemoryOptions()

@@ -1,0 +1,110 @@
+"""Activations, logits and passing tensors of forward and backward, bytes per device.
+
+Saved activations: Korthikanti et al. 2022 (arXiv 2205.05198); layers in flight of one-forward-one-backward and of the
+interleaved schedule: Narayanan et al. 2021 (arXiv 2104.04473), L (1 + (pp - 1) / (pp v)) on the first stage.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from planner.performance.constants import Constants
+from planner.performance.layouts import Layouts
+from planner.performance.memory_work import LOGITS, SAMPLED_FAMILIES, Footprint
+from planner.performance.work import Floats
+
+NONE, SELECTIVE, FULL = 0, 1, 2
+
+
+@dataclass(frozen=True)
+class Passing:
+    """Bytes at the fuller of the first and the last stage."""
+
+    activations: Floats
+    logits: Floats
+
+
+def passing(job: Footprint, layout: Layouts, level: int, c: Constants) -> Passing:
+    """Saved activations plus what one layer or the loss needs on top, at one recompute level.
+
+    The first stage holds most micro-batches and works on a layer; the last holds one (with interleaving more) and the
+    logits, which are gone when the backward pass reaches the layers.
+    """
+    if bool(np.all(job.family >= 0)):
+        return _sampled(job, layout, level, c)
+    tokens = layout.micro_batch * job.work.seq / layout.cp
+    layer, live, kept = _layer(job, layout, level, c)
+    first, last = layers_in_flight(job, layout)
+    ratio = c["memory.activation_ratio"]
+    offloaded = (job.offload_activations > 0) & (level == FULL)
+    saved = ratio * tokens * np.where(offloaded, 0.0, kept)
+    extra = ratio * tokens * np.maximum(live - kept, 0.0)
+    logits = logit_bytes(job, layout, c)
+    at_first = saved * first + extra
+    at_last_loss = saved * last + logits
+    at_last_layer = saved * last + extra
+    return Passing(
+        np.where(
+            at_last_loss > np.maximum(at_first, at_last_layer),
+            saved * last,
+            np.maximum(at_first, at_last_layer),
+        ),
+        np.where(at_last_loss > np.maximum(at_first, at_last_layer), logits, 0.0),
+    )
+
+
+def layers_in_flight(job: Footprint, layout: Layouts) -> tuple[Floats, Floats]:
+    """Layers whose activations the first and the last stage keep at once, times micro-batches."""
+    pp, v, m = layout.pp, layout.interleave, layout.micro_batches
+    layers = job.work.layers
+    own = np.ceil(layers / pp)
+    chunk = own / v
+    first = np.minimum((v + 1.0) * pp - 1.0, m * v)
+    last = np.minimum((v - 1.0) * pp + 1.0, m * v)
+    plain = np.minimum(own * np.minimum(pp, m), layers)
+    interleaved = v > 1
+    return np.where(interleaved, chunk * first, plain), np.where(interleaved, chunk * last, own)
+
+
+def _layer(job: Footprint, layout: Layouts, level: int, c: Constants) -> tuple[Floats, Floats, Floats]:
+    """Bytes per token of one layer: (all saved, saved and working at once, kept at this level)."""
+    tp = layout.tp
+    shards = np.where(layout.sequence_parallel > 0, tp, 1.0)
+    scores = job.score_bytes / tp
+    layer = job.act_shared_bytes / shards + job.act_split_bytes / tp
+    if level == NONE:
+        kept = layer + scores
+    elif level == SELECTIVE:
+        # Without score matrices to drop, selective recompute keeps about every second activation.
+        kept = layer * np.where(job.score_bytes > 0, 1.0, c["memory.selective_ratio"])
+    else:
+        kept = job.input_bytes / shards
+    # Sequence parallelism gathers a block's whole input and its gradient.
+    whole = np.where((layout.sequence_parallel > 0) & (tp > 1), 2.0 * job.input_bytes * (1.0 - 1.0 / tp), 0.0)
+    live = c["memory.live_ratio"] * layer + scores + whole
+    return layer, live, kept
+
+
+def logit_bytes(job: Footprint, layout: Layouts, c: Constants) -> Floats:
+    """Logits, softmax and their gradients on the last stage (vocabulary split by tp)."""
+    work = job.work
+    tokens = layout.micro_batch * work.seq / layout.cp
+    per_logit = np.asarray([c[f"memory.logit_bytes.{word}"] for word in LOGITS])
+    kind = per_logit[job.loss.astype(np.int64)]
+    result: Floats = kind * work.head_share * tokens * work.vocab / layout.tp
+    return result
+
+
+def _sampled(job: Footprint, layout: Layouts, level: int, c: Constants) -> Passing:
+    """Models counted per sample: each convolution's output is kept, and again after normalisation."""
+    ratios = np.asarray([c[f"memory.sampled_ratio.{word}"] for word in SAMPLED_FAMILIES])
+    kept = (
+        layout.micro_batch
+        * job.work.activations
+        * job.work.element_bytes
+        * ratios[job.family.astype(np.int64)]
+    )
+    share = (1.0, c["memory.sampled_selective_ratio"], c["memory.sampled_recompute_ratio"])[level]
+    return Passing(kept * share, np.zeros(1))

@@ -1,0 +1,37 @@
+"""Choices of a training run that change its memory but hardly its speed; every one has a default by software stack."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from planner.records import record
+
+Gradients = Literal["auto", "fp32", "half"]
+Loss = Literal["auto", "materialised", "fused", "tiled"]
+Master = Literal["auto", "none"]
+
+
+@record(frozen=True)
+class MemoryOptions:
+    """How states, logits and activations are kept.
+
+    Attributes:
+        gradients: precision of accumulated gradients of 16-bit training; `auto`: 32 bit for bf16 and fp8, 16 for fp16.
+        master: `none` when 16-bit weights are updated in place, with 16-bit moments and no 32-bit copy.
+        loss: `materialised` keeps 16- and 32-bit logits and their gradients, `fused` one copy and its gradient,
+            `tiled` a small piece at a time; `auto`: fused on a tuned stack, else materialised.
+        offload_optimizer: states (and 32-bit weights) live in host memory, updated there.
+        offload_weights: weights live in host memory too and come layer by layer (ZeRO-3 only).
+        offload_activations: the input that full recompute keeps of each layer lives in host memory.
+        fp8_weights: weights are kept in 8 bit for the matmuls, without a 16-bit copy.
+        dropout: whether dropout masks are kept; `None`: models without a gated MLP have dropout.
+    """
+
+    gradients: Gradients = "auto"
+    master: Master = "auto"
+    loss: Loss = "auto"
+    offload_optimizer: bool = False
+    offload_weights: bool = False
+    offload_activations: bool = False
+    fp8_weights: bool = False
+    dropout: bool | None = None

@@ -1,0 +1,92 @@
+"""Weights, gradients, optimizer states and the buffers that sharded weights pass through, bytes per device.
+
+ZeRO stages: Rajbhandari et al. 2020 (arXiv 1910.02054, section 5). Under a pipeline gradients add up over micro-batches
+unsharded, so ZeRO-2 keeps what ZeRO-1 keeps, and ZeRO-3 keeps the gathered stage until the step ends.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from planner.performance.constants import Constants
+from planner.performance.layouts import Layouts
+from planner.performance.memory_work import Footprint
+from planner.performance.work import Floats
+
+
+@dataclass(frozen=True)
+class States:
+    """Bytes on the stage that holds most parameters, by kind; `gathered` are passing copies of ZeRO-3."""
+
+    weights: Floats
+    gradients: Floats
+    optimizer: Floats
+    gathered: Floats
+
+
+def held_params(job: Footprint, layout: Layouts) -> tuple[Floats, Floats, Floats]:
+    """Parameters on the fullest stage: (dense with one embedding table, routed experts, the end tables alone).
+
+    A model without a pipeline holds both tables on one device; with one, each end stage holds its own (a tied table
+    twice). Uneven stages: the fullest has ceil(L / pp) layers.
+    """
+    work = job.work
+    layers = np.ceil(work.layers / layout.pp)
+    table = np.minimum(work.embed_params, work.head_params)
+    ends = np.where(layout.pp > 1, table, work.embed_params) / layout.tp
+    dense = layers * (work.layer_params - work.expert_params) / layout.tp + ends
+    experts = layers * work.expert_params / (layout.tp * layout.ep)
+    return dense, experts, ends
+
+
+def states(job: Footprint, layout: Layouts, c: Constants) -> States:
+    """Bytes per device of everything that lives through the step."""
+    work = job.work
+    dense, experts, ends = held_params(job, layout)
+    frozen = work.lora > 0
+    adapters = work.trainable_params / (layout.tp * layout.pp)
+    trained, trained_experts = np.where(frozen, adapters, dense), np.where(frozen, 0.0, experts)
+    ranks = layout.dp * layout.cp
+    over_experts = np.maximum(ranks / layout.ep, 1.0)
+    zero3 = layout.zero >= 3
+    grads_split = np.where(layout.pp > 1, zero3, layout.zero >= 2)
+    opt_split = layout.zero >= 1
+
+    def spread(split: Floats, a: Floats, b: Floats) -> Floats:
+        total: Floats = np.where(split, a / ranks + b / over_experts, a + b)
+        return total
+
+    resident = np.where(zero3 & ~frozen, job.shard_bytes, job.weight_bytes)
+    offload_weights = (job.offload_weights > 0) & zero3
+    offload_states = job.offload_optimizer > 0
+    # With states on the host the 32-bit weights live there as well; 16-bit ones stay.
+    resident = np.where(offload_states, np.minimum(resident, job.weight_bytes), resident)
+    weights = np.where(offload_weights, 0.0, resident * spread(zero3, dense, experts))
+    gradients = job.grad_bytes * spread(grads_split, trained, trained_experts)
+    optimizer = np.where(zero3, job.shard_opt_bytes, job.opt_bytes) * spread(
+        opt_split, trained, trained_experts
+    )
+    optimizer = np.where(offload_states, 0.0, optimizer)
+    gathered = _gathered(job, layout, c, dense + experts, ends, np.minimum(ranks, over_experts))
+    return States(weights, gradients, optimizer, gathered)
+
+
+def _gathered(
+    job: Footprint, layout: Layouts, c: Constants, held: Floats, ends: Floats, ranks: Floats
+) -> Floats:
+    """Passing copies of ZeRO-3: running and prefetched layers, the end tables, one layer's gradients.
+
+    Never more than the whole stage less the shard that is held anyway.
+    """
+    work = job.work
+    layer = (held - ends) / np.ceil(work.layers / layout.pp)
+    trains = work.lora <= 0
+    passing = work.element_bytes * (c["memory.gathered_layers"] * layer + ends) + np.where(
+        trains, work.element_bytes * np.maximum(layer, ends), 0.0
+    )
+    missing = 1.0 - 1.0 / ranks
+    stage = held * missing * work.element_bytes
+    piped = stage + np.where(trains, held * missing * job.grad_bytes, 0.0)
+    return np.where(layout.zero >= 3, np.where(layout.pp > 1, piped, np.minimum(passing, stage)), 0.0)

@@ -1,0 +1,182 @@
+"""What one training job keeps in device memory: bytes per parameter, per token and per logit, before any layout.
+
+Activations per token and layer follow Korthikanti et al. 2022 (arXiv 2205.05198, section 4), written out for grouped
+queries, gated MLPs, RMSNorm, experts and frozen weights; states per parameter follow Megatron-LM's README table and the
+ZeRO paper (arXiv 1910.02054, section 3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from planner.performance.memory_options import MemoryOptions
+from planner.performance.spec import ModelSpec, TrainingSpec
+from planner.performance.work import (
+    OPTIMIZER_STATE_BYTES,
+    PRECISION_GROUP,
+    Floats,
+    Work,
+    is_sampled,
+    stack_work,
+)
+
+LOGITS = ("materialised", "fused", "tiled")
+SAMPLED_FAMILIES = ("cnn", "vit", "diffusion")
+STACKS = ("eager", "compiled", "tuned")
+
+
+@dataclass(frozen=True)
+class Footprint:
+    """One row per job (or one for all layouts), arrays of shape `(1,)` or `(n,)`.
+
+    Attributes:
+        work: sizes shared with the time model.
+        weight_bytes, grad_bytes, opt_bytes: bytes per parameter below ZeRO-3; `opt_bytes` is sharded from ZeRO-1 on.
+        shard_bytes: weights that ZeRO-3 keeps per parameter (32 bit, its own master copy) and `shard_opt_bytes` the
+            rest of its states.
+        act_shared_bytes, act_split_bytes: saved activation bytes per token and layer, not split / split by tp.
+        score_bytes: bytes of materialised attention scores per token and layer.
+        input_bytes: bytes per token of a layer's input, all that full recompute keeps.
+        loss, family, stack: positions in `LOGITS`, `SAMPLED_FAMILIES` (-1 for transformers) and `STACKS`.
+        offload_*: 1 when that part lives in host memory.
+    """
+
+    work: Work
+    weight_bytes: Floats
+    grad_bytes: Floats
+    opt_bytes: Floats
+    shard_bytes: Floats
+    shard_opt_bytes: Floats
+    act_shared_bytes: Floats
+    act_split_bytes: Floats
+    score_bytes: Floats
+    input_bytes: Floats
+    loss: Floats
+    family: Floats
+    stack: Floats
+    offload_optimizer: Floats
+    offload_weights: Floats
+    offload_activations: Floats
+
+    def take(self, index: npt.NDArray[np.int64]) -> Footprint:
+        """Rows `index` of arrays with more than one row; single values stay as they are."""
+        picked: dict[str, Any] = {"work": self.work.take(index)}
+        for field in fields(self)[1:]:
+            value = getattr(self, field.name)
+            picked[field.name] = value if value.shape[0] == 1 else value[index]
+        return Footprint(**picked)
+
+
+def build_footprint(model: ModelSpec, training: TrainingSpec, work: Work | None = None) -> Footprint:
+    """One job; `work` saves building it twice.
+
+    Raises:
+        ValueError: when a size that the family needs is missing; the message names it.
+    """
+    return stack_footprints([(model, training)], work)
+
+
+def stack_footprints(jobs: Sequence[tuple[ModelSpec, TrainingSpec]], work: Work | None = None) -> Footprint:
+    """Stack many jobs, shape `(n_jobs,)` per field."""
+    work = work or stack_work(jobs)
+    rows = [_row(model, training, _pick(work, n)) for n, (model, training) in enumerate(jobs)]
+    names = [field.name for field in fields(Footprint)[1:]]
+    columns = {name: np.asarray([row[name] for row in rows], dtype=np.float64) for name in names}
+    return Footprint(work=work, **columns)
+
+
+def _pick(work: Work, position: int) -> dict[str, float]:
+    values = {}
+    for name in ("hidden", "heads", "seq", "attn_width", "kv_width", "routed", "materialised", "lora"):
+        column = getattr(work, name)
+        values[name] = float(column[position if len(column) > 1 else 0])
+    return values
+
+
+def _row(model: ModelSpec, training: TrainingSpec, sizes: dict[str, float]) -> dict[str, float]:
+    options = training.memory
+    sampled = is_sampled(model)
+    loss = options.loss
+    if loss == "auto":
+        loss = "fused" if training.stack == "tuned" else "materialised"
+    return {
+        **state_bytes_per_param(training),
+        **(dict.fromkeys(_ACTIVATIONS, 0.0) if sampled else _activations(model, training, sizes)),
+        "loss": float(LOGITS.index(loss)),
+        "family": float(SAMPLED_FAMILIES.index(model.family.value)) if sampled else -1.0,
+        "stack": float(STACKS.index(training.stack)),
+        "offload_optimizer": float(options.offload_optimizer),
+        "offload_weights": float(options.offload_weights),
+        "offload_activations": float(options.offload_activations),
+    }
+
+
+def state_bytes_per_param(training: TrainingSpec) -> dict[str, float]:
+    """Bytes per trained parameter of weights, gradients and optimizer states.
+
+    Megatron-LM README: fp16 with fp16 gradients 20, bf16 with fp32 gradients 18, fp32 16 bytes. ZeRO-3 (FSDP) keeps
+    fp32 weights that are their own master copy: 16 bytes, all sharded; 16-bit copies are gathered layer by layer.
+    """
+    options: MemoryOptions = training.memory
+    states = OPTIMIZER_STATE_BYTES.get(training.optimizer.lower(), 8.0)
+    group = PRECISION_GROUP[training.precision]
+    half = group in ("half", "fp8")
+    small_grads = options.gradients == "half" or (
+        options.gradients == "auto" and training.precision == "fp16"
+    )
+    weight = (1.0 if options.fp8_weights else 2.0) if half else 4.0
+    grad = 2.0 if half and small_grads else 4.0
+    if half and options.master == "none":
+        opt, shard, shard_opt = states / 2.0, weight, states / 2.0
+    elif half:
+        # fp16 keeps a 32-bit copy of the gradients as well, to undo the loss scale.
+        scaled = 4.0 if training.precision == "fp16" and training.stack != "eager" else 0.0
+        opt, shard, shard_opt = 4.0 + states + scaled, 4.0, states
+    else:
+        opt, shard, shard_opt = states, 4.0, states
+    return {
+        "weight_bytes": weight, "grad_bytes": grad, "opt_bytes": opt, "shard_bytes": shard, "shard_opt_bytes": shard_opt
+    }  # fmt: skip
+
+
+_ACTIVATIONS = ("act_shared_bytes", "act_split_bytes", "score_bytes", "input_bytes")
+
+
+def _activations(model: ModelSpec, training: TrainingSpec, sizes: dict[str, float]) -> dict[str, float]:
+    """Saved bytes per token and layer.
+
+    Korthikanti's 34 h splits into 10 h outside the tensor-parallel parts (two norms 4, inputs of attention and MLP 4,
+    dropout masks 2) and 24 h inside (queries, keys, values, attention output 8; MLP 16). Gated MLPs keep gate, up and
+    product (6 ffn), an eager stack also the activated gate (8 ffn). Linear layers with frozen weights keep no input.
+    """
+    scale = 1.0 if PRECISION_GROUP[training.precision] in ("half", "fp8") else 2.0
+    hidden, eager = sizes["hidden"], training.stack == "eager"
+    dropout = not model.gated_mlp if training.memory.dropout is None else training.memory.dropout
+    frozen = sizes["lora"] > 0
+    inputs = 2.0 * hidden if frozen else 4.0 * hidden
+    norms = 4.0 * hidden
+    # RMSNorm written out in a framework without fusion computes, and keeps, its input in 32 bit.
+    upcast = 8.0 * hidden if eager and model.gated_mlp else 0.0
+    masks = 2.0 * hidden if dropout else 0.0
+    attention = 4.0 * sizes["attn_width"] + 4.0 * sizes["kv_width"]
+    kept = (4.0 if frozen else 6.0) + (2.0 if eager else 0.0) if model.gated_mlp else (2.0 if frozen else 4.0)
+    routed = sizes["routed"]
+    ffn = float(model.ffn or 4 * hidden)
+    if model.experts:
+        # Every token is copied to its experts and back; shared experts see each token once.
+        mlp = kept * float(model.moe_ffn or ffn) * (routed + model.shared_experts) + 4.0 * hidden * routed
+    else:
+        mlp = kept * ffn
+    # Softmax output, and with dropout its mask and result.
+    scores = (5.0 if dropout else 2.0) * sizes["heads"] * sizes["seq"] * (sizes["materialised"] > 0)
+    return {
+        "act_shared_bytes": scale * (inputs + norms + masks) + upcast,
+        "act_split_bytes": scale * (attention + mlp),
+        "score_bytes": scale * scores,
+        "input_bytes": scale * 2.0 * hidden,
+    }
