@@ -45,6 +45,9 @@ COMMANDS: dict[str, CommandSpec] = {
     "explain": CommandSpec(
         "planner.commands.explain", "explain", "Say why a plan was chosen, or a type was not."
     ),
+    "frontier": CommandSpec(
+        "planner.commands.frontier", "frontier", "Show the cheapest plan for every deadline."
+    ),
     "catalog": CommandSpec(
         "planner.commands.catalog", "catalog", "List, show and check prices and machines."
     ),

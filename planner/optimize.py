@@ -31,6 +31,7 @@ from planner.workload.tasks import expand_task
 
 if TYPE_CHECKING:
     from catalogs.model import Catalog
+    from catalogs.table import Table
     from planner.choose import Choice
     from planner.workload.load import LoadedWorkload
     from planner.workload.schema import Workload
@@ -144,7 +145,18 @@ def check_age(catalog: Catalog, options: Options) -> None:
         )
 
 
-def _plan_one(loaded: LoadedWorkload, workload: Workload, catalog: Catalog, options: Options) -> Answer:
+def prepare(loaded: LoadedWorkload, workload: Workload, catalog: Catalog, options: Options) -> Context:
+    """Gather what planning needs and check the workload against the catalog.
+
+    Args:
+        loaded: the file, for places in messages.
+        workload: the file's workload or a variant of it.
+        catalog: what can be bought.
+        options: flags.
+
+    Raises:
+        InputError: the workload names something unknown.
+    """
     try:
         context = build_context(loaded, workload, catalog, options.now)
     except InputError as error:
@@ -154,6 +166,11 @@ def _plan_one(loaded: LoadedWorkload, workload: Workload, catalog: Catalog, opti
         from planner.live_quota import with_live_quotas
 
         context = with_live_quotas(context)
+    return context
+
+
+def _plan_one(loaded: LoadedWorkload, workload: Workload, catalog: Catalog, options: Options) -> Answer:
+    context = prepare(loaded, workload, catalog, options)
     if workload.kind == "fleet":
         return Answer(_verified(_plan_fleet(loaded, context, options), context), context, None)
     begin = time.perf_counter()
@@ -206,10 +223,16 @@ def _search(context: Context, max_nodes: int | None = None) -> tuple[Context, Fo
     """Estimate shapes, size the checkpoint from the model where the workload does not give it, then search."""
     counts = coarse_node_counts(max_nodes or context.workload.constraints.max_nodes)
     shapes = estimate_all(context, counts)
-    if not context.job.checkpoint_gib:
-        size = float(shapes["checkpoint_gib"][0])
-        context = replace(context, job=replace(context.job, checkpoint_gib=size))
+    context = with_checkpoint(context, shapes)
     return context, search_job(context, shapes, counts)
+
+
+def with_checkpoint(context: Context, shapes: Table) -> Context:
+    """The run with the checkpoint sized from the model, where the workload does not give its size."""
+    if context.job.checkpoint_gib:
+        return context
+    size = float(shapes["checkpoint_gib"][0])
+    return replace(context, job=replace(context.job, checkpoint_gib=size))
 
 
 def _explain_empty(context: Context, found: Found, begin: float) -> Answer:
@@ -254,4 +277,4 @@ def utc_now() -> datetime:
     return datetime.now(UTC).replace(second=0, microsecond=0)
 
 
-__all__ = ["Answer", "Options", "build_context", "optimize", "utc_now"]
+__all__ = ["Answer", "Options", "build_context", "optimize", "prepare", "utc_now", "with_checkpoint"]

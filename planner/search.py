@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.candidates import Candidates, build_candidates, concat_candidates
+from planner.factored import least_by_group
 from planner.offers import mark_offers
 from planner.performance.search import estimate_shapes
 from planner.records import record
@@ -111,16 +112,15 @@ def _hopeful(context: Context, candidates: Candidates, offer_bits: IntArray) -> 
     row, nodes = shapes["hardware_row"].astype(np.int64), shapes["nodes"].astype(np.float64)
     hours = shapes["step_time_s"] * context.job.total_steps / 3600.0
     by_cost = context.workload.preferences.objective == "cost"
-    least = np.full(offer_set.hardware.n_rows, np.inf)
-    np.minimum.at(least, row[fits], (hours * nodes if by_cost else hours)[fits])
+    n_hardware = offer_set.hardware.n_rows
+    least = least_by_group((hours * nodes if by_cost else hours)[fits], row[fits], n_hardware)
     undivided = np.zeros(len(least), dtype=np.bool_)
     undivided[row[shapes.is_in("reason", ("batch_not_divisible", "layout_not_possible"))]] = True
     least[undivided & np.isinf(least)] = 0.0
     admitted = np.flatnonzero(offer_bits == 0)
-    price = np.full(len(least), np.inf)
     owned = ~np.isnan(offer_set.owned_share[admitted])
     hourly = np.where(owned, 0.0, offer_set.usd_per_hour[admitted]) if by_cost else np.ones(len(admitted))
-    np.minimum.at(price, _hardware_of_offer(context)[admitted], hourly)
+    price = least_by_group(hourly, _hardware_of_offer(context)[admitted], n_hardware)
     feasible = np.flatnonzero(candidates.bits == 0)
     value = candidates.cost_usd if by_cost else candidates.hours
     best = float(value[feasible].min()) if len(feasible) else np.inf

@@ -1,0 +1,57 @@
+"""One job over 200,000 offers x 64 node counts: the factored optimum and the whole cost/time front."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from benchmarks.solver_families.base import Clock, Figure, in_child
+from planner.factored import Floats, Ints, cheapest, cost_time_front
+
+NAME = "kernel"
+GOALS = ("optimum <= 10 ms", "exact front <= 60 ms")
+N_OFFERS, N_HARDWARE, N_COUNTS = 202_543, 888, 64
+REPEATS = 10
+
+
+def optimum(n_offers: int, seed: int) -> Figure:
+    """Time the optimum and hold it against the whole grid, a few thousand offers at a time."""
+    price, hardware, hours, nodes = _instance(n_offers, seed)
+    node_hours = hours * nodes
+    with Clock() as clock:
+        for _ in range(REPEATS):
+            _, _, cost = cheapest(price, hardware, node_hours)
+    blocks = [slice(start, start + 4096) for start in range(0, n_offers, 4096)]
+    least = min(float((price[b, None] * node_hours[hardware[b]]).min()) for b in blocks)
+    note = "equals the whole grid" if least == cost else "MISSED: differs from the whole grid"
+    return _figure(f"{n_offers:,} x {N_COUNTS} optimum", seed, clock, cost, note)
+
+
+def front(n_offers: int, seed: int) -> Figure:
+    """Time the whole cost/time front."""
+    price, hardware, hours, nodes = _instance(n_offers, seed)
+    with Clock() as clock:
+        for _ in range(REPEATS):
+            *_, times, costs = cost_time_front(price, hardware, hours, nodes)
+    return _figure(f"{n_offers:,} x {N_COUNTS} front", seed, clock, float(costs[-1]), f"{len(times)} points")
+
+
+def _instance(n_offers: int, seed: int) -> tuple[Floats, Ints, Floats, Ints]:
+    """Prices in micro-dollars per hour, the hardware of each offer, hours per hardware and node count, node counts."""
+    draw = np.random.default_rng(seed)
+    hardware = draw.integers(0, N_HARDWARE, n_offers)
+    price = draw.integers(500_000, 60_000_000, n_offers).astype(np.float64)
+    nodes = np.arange(1, N_COUNTS + 1)
+    hours = draw.uniform(20, 2_000, (N_HARDWARE, 1)) / nodes ** draw.uniform(0.6, 0.99, (N_HARDWARE, 1))
+    hours[draw.random(hours.shape) < 0.3] = np.inf
+    return price, hardware, hours, nodes
+
+
+def _figure(size: str, seed: int, clock: Clock, objective: float, note: str) -> Figure:
+    cpu, wall = clock.cpu_s / REPEATS, clock.wall_s / REPEATS
+    return Figure(NAME, size, seed, "optimal", cpu, wall, objective, objective, 0.0, 0.0, note=note)
+
+
+def run(seed: int, *, quick: bool = False) -> list[Figure]:
+    """Measure the stated size."""
+    n_offers = N_OFFERS // (10 if quick else 1)
+    return [in_child(optimum, n_offers, seed), in_child(front, n_offers, seed)]

@@ -1,0 +1,65 @@
+"""`planner frontier`: the cheapest plan for every deadline."""
+
+from __future__ import annotations
+
+import sys
+from datetime import datetime
+from pathlib import Path
+
+import click
+
+from planner.commands.options import DayOption
+from planner.render.report import REPORT_FORMATS
+
+
+@click.command()
+@click.argument("workload", type=click.Path(path_type=Path))
+@click.option(
+    "-o", "--output", type=click.Choice(REPORT_FORMATS), default="table", show_default=True, help="Format."
+)
+@click.option("--points", type=click.IntRange(min=2), default=12, show_default=True,
+              help="Most points a table shows; data formats hold all.")  # fmt: skip
+@click.option(
+    "--as-of",
+    type=DayOption(),
+    default=None,
+    metavar="DATE",
+    help="Plan as on this day, with the prices known then (default: now).",
+)
+@click.option("--allow-flagged", is_flag=True, help="Admit offers with a refusing flag (see `catalog show`).")
+@click.option("--allow-derived", is_flag=True, help="Add commitment prices derived from median ratios.")
+@click.option(
+    "--out", type=click.Path(path_type=Path, dir_okay=False), default=None, help="Write there, not to stdout."
+)
+def frontier(
+    workload: Path, output: str, points: int, as_of: datetime | None, allow_flagged: bool, allow_derived: bool,
+    out: Path | None,
+) -> None:  # fmt: skip
+    """Show what WORKLOAD costs for every deadline: the exact frontier of cost and time, with its proof.
+
+    The file's own deadline and budget are set aside and marked in the table; all other limits hold.
+    Exit code 0: at least one point; 3: no candidate passes the other limits; 2: bad input.
+    """
+    from planner.frontier import frontier as find
+    from planner.frontier import thin
+    from planner.optimize import Options, utc_now
+    from planner.overrides import override
+    from planner.render.frontier import frontier_report
+    from planner.render.report import render_report
+    from planner.render.terminal import terminal_width, wants_color
+    from planner.workload.load import load_workload
+
+    loaded = override(load_workload(workload), allow_flagged=allow_flagged, allow_derived=allow_derived)
+    found = find(loaded, Options(as_of or utc_now(), as_of=as_of and as_of.date()))
+    report = frontier_report(found, thin(found.points, points))
+    text = render_report(
+        report, output, width=terminal_width(sys.stdout), color=out is None and wants_color(sys.stdout)
+    )
+    if out is None:
+        click.echo(text, nl=False)
+    else:
+        from planner.files import write_atomically
+
+        write_atomically(out, text)
+    if not found.points:
+        click.get_current_context().exit(3)

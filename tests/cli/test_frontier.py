@@ -1,0 +1,37 @@
+"""`planner frontier` on the bundled catalog, as a user types it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT, CliResult
+
+Run = Callable[..., CliResult]
+DAY = ("--as-of", "2026-11-20")
+IMAGES = str(ROOT / "examples" / "images-100gb.yaml")
+
+
+def test_the_table_thins_and_the_data_formats_hold_all(run_cli: Run) -> None:
+    table = run_cli("frontier", IMAGES, "--points", "4", *DAY)
+    assert table.code == 0 and "points between not shown" in table.stdout
+    found = json.loads(run_cli("frontier", IMAGES, "-o", "json", *DAY).stdout)
+    assert found["points"] and found["deadline_confidence"] == 0.9
+    assert len(run_cli("frontier", IMAGES, "-o", "csv", *DAY).stdout.splitlines()) == 1 + len(found["points"])
+
+
+@pytest.mark.parametrize("fmt", ["table", "md"])
+def test_nothing_possible_is_exit_3(tmp_path: Path, fmt: str, run_cli: Run) -> None:
+    text = (ROOT / "examples" / "llama-3-8b.yaml").read_text(encoding="utf-8")
+    path = tmp_path / "w.yaml"
+    path.write_text(text.replace("constraints:", "constraints:\n  min_total_memory_gib: 900000"), encoding="utf-8")
+    result = run_cli("frontier", str(path), "-o", fmt, *DAY)
+    assert result.code == 3 and "No point" in result.stdout
+
+
+def test_a_fleet_has_no_frontier(run_cli: Run) -> None:
+    result = run_cli("frontier", str(ROOT / "examples" / "hpo-fleet.yaml"), *DAY)
+    assert result.code == 2 and "one synchronous job" in result.stderr and not result.stdout
