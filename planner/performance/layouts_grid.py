@@ -1,0 +1,229 @@
+"""Enumeration of parallel layouts within stated bounds, for all cluster sizes of one node size at once.
+
+Bounds (transformers; other models vary data parallelism, micro-batch and ZeRO only):
+
+- tp: divisors of the heads that are compatible with the key-value heads, inside a node a divisor of its accelerators,
+  across nodes a multiple of them up to `MAX_TENSOR_ACROSS`; powers of 2 where the heads are not stated;
+- pp: every depth whose longest stage is at most `MAX_STAGE_WASTE` of the mean one;
+- cp: powers of 2 up to `MAX_CONTEXT` that leave `MIN_CONTEXT_TOKENS` tokens per accelerator;
+- dp: the rest; it divides the global batch; ep: divisors of the experts that divide dp x cp;
+- micro-batch: divisors of a replica's batch up to 8, powers of 2 beyond, and that batch itself, up to a token cap;
+- interleaving: 1 to `MAX_INTERLEAVE` virtual stages of at least two layers where the stack has it (tuned);
+- ZeRO: 0 (one replica), 1, and without a pipeline 2 and 3.
+
+Left out because they are never better: ZeRO-0 with several replicas (ZeRO-1 moves the same bytes, holds less), ZeRO-2
+and 3 under a pipeline (the stage stays gathered), tensor without sequence parallelism (same bytes, more activations).
+Pinned parts replace the bounds of their axis.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from planner.performance.layouts import MAX_INTERLEAVE, Layouts
+from planner.performance.spec import LayoutPin, ModelSpec, TrainingSpec
+from planner.records import record
+
+Ints = npt.NDArray[np.int64]
+MAX_TOKENS = 65536
+MAX_SAMPLES = 4096
+MAX_TENSOR = 128
+MAX_TENSOR_ACROSS = 16
+MAX_CONTEXT = 32
+MIN_CONTEXT_TOKENS = 2048
+MAX_STAGE_WASTE = 1.15
+SMALL_BATCH = 8
+
+
+@record(frozen=True)
+class Bounds:
+    """What the enumeration may vary for one job; 0 heads: not stated."""
+
+    global_batch: int
+    sequence: int
+    layers: int
+    heads: int
+    kv_heads: int
+    experts: int
+    sampled: bool
+    interleaves: bool
+    pin: LayoutPin
+
+
+@record(frozen=True, eq=False)
+class Grid:
+    """Layouts of all node counts, sorted by node count.
+
+    Attributes:
+        layout: the layouts, without device rows and recompute levels.
+        at: each layout's position in the list of node counts; `heads`: first layout of each that has any.
+        shards: whether some (tp, pp, cp) divides the cluster, per node count; `listed`: and the batch.
+        kind: each layout's position among the distinct (tp, cp, ep, micro-batch); `first`: a layout of each kind.
+    """
+
+    layout: Layouts
+    at: Ints
+    heads: Ints
+    shards: npt.NDArray[np.bool_]
+    listed: npt.NDArray[np.bool_]
+    kind: Ints
+    first: Ints
+
+
+def build_bounds(model: ModelSpec, training: TrainingSpec, sampled: bool) -> Bounds:
+    """Bounds of one job."""
+    heads = model.heads or 0
+    return Bounds(
+        training.global_batch, training.sequence_length, int(model.layers or 1), heads, model.kv_heads or heads,
+        int(model.experts or 1), sampled, training.stack == "tuned", training.layout,
+    )  # fmt: skip
+
+
+def divisors(number: int) -> list[int]:
+    """All divisors, ascending."""
+    return [d for d in range(1, number + 1) if number % d == 0]
+
+
+def powers(limit: int) -> list[int]:
+    """Powers of 2 up to `limit`, at least 1."""
+    return [1 << k for k in range(max(limit, 1).bit_length())]
+
+
+def stages(layers: int) -> list[int]:
+    """Pipeline depths whose longest stage has at most `MAX_STAGE_WASTE` times the mean number of layers."""
+    return [p for p in range(1, layers + 1) if -(-layers // p) * p <= MAX_STAGE_WASTE * layers]
+
+
+def tensor_degrees(bounds: Bounds) -> list[int]:
+    """Tensor-parallel degrees that the heads allow; the node size is checked by the grid."""
+    if bounds.pin.tensor_parallel:
+        return [bounds.pin.tensor_parallel]
+    if bounds.sampled:
+        return [1]
+    if not bounds.heads:
+        return powers(MAX_TENSOR)
+    kv = bounds.kv_heads
+    return [
+        t
+        for t in range(1, min(bounds.heads, MAX_TENSOR) + 1)
+        if bounds.heads % t == 0 and (kv % t == 0 or t % kv == 0)
+    ]
+
+
+def pipeline_degrees(bounds: Bounds) -> list[int]:
+    """Pipeline depths within bounds."""
+    if bounds.pin.pipeline_parallel:
+        return [bounds.pin.pipeline_parallel]
+    return [1] if bounds.sampled else stages(bounds.layers)
+
+
+def context_degrees(bounds: Bounds) -> list[int]:
+    """Context-parallel degrees within bounds."""
+    if bounds.pin.context_parallel:
+        return [bounds.pin.context_parallel]
+    return [1] if bounds.sampled else powers(min(MAX_CONTEXT, bounds.sequence // MIN_CONTEXT_TOKENS))
+
+
+def _micro_batches(bounds: Bounds) -> Ints:
+    """Micro-batches to try; 0 stands for the replica's whole batch."""
+    if bounds.pin.micro_batch:
+        return np.asarray([bounds.pin.micro_batch])
+    cap = _batch_cap(bounds)
+    return np.asarray([*sorted({*range(1, min(SMALL_BATCH, cap) + 1), *powers(cap)}), 0])
+
+
+def _batch_cap(bounds: Bounds) -> int:
+    return MAX_SAMPLES if bounds.sampled else max(1, MAX_TOKENS // max(1, bounds.sequence))
+
+
+def shard_axes(bounds: Bounds) -> Ints:
+    """All (tp, pp, cp) within bounds, shape `(n_shards, 3)`, whatever the cluster."""
+    axes = np.meshgrid(
+        tensor_degrees(bounds), pipeline_degrees(bounds), context_degrees(bounds), indexing="ij"
+    )
+    return np.stack([np.asarray(axis, dtype=np.int64).ravel() for axis in axes], axis=1)
+
+
+def fits_node(tp: Ints, count: int, pinned: bool) -> npt.NDArray[np.bool_]:
+    """Tensor groups that fill nodes evenly; a pinned degree may span any number of them."""
+    inside, across = count % tp == 0, (tp % count == 0) & (pinned | (tp <= MAX_TENSOR_ACROSS))
+    return np.asarray(inside | across, dtype=np.bool_)
+
+
+@lru_cache(maxsize=64)
+def grid(count: int, nodes: tuple[int, ...], bounds: Bounds) -> Grid:
+    """All valid layouts of clusters of `nodes` machines with `count` accelerators each."""
+    shards = shard_axes(bounds)
+    shards = shards[fits_node(shards[:, 0], count, bounds.pin.tensor_parallel is not None)]
+    devices = np.asarray(nodes, dtype=np.int64) * count
+    size = shards.prod(axis=1)
+    fits = devices[:, None] % size[None, :] == 0
+    at, shard = np.nonzero(fits)
+    dp = devices[at] // size[shard]
+    divides = bounds.global_batch % dp == 0
+    at, shard, dp = at[divides], shard[divides], dp[divides]
+    at, shard, dp, micro, number = _with_batches(bounds, at, shard, dp)
+    tp, pp, cp = shards[shard].T
+    columns = _with_options(bounds, at, tp, pp, cp, dp, micro, number)
+    at, tp, pp, cp, ep, dp, zero, micro, number, virtual = columns
+    on = bounds.pin.sequence_parallel
+    sequence = (tp > 1) & (True if on is None else on)
+    zeros = np.zeros(len(at), dtype=np.int64)
+    own = np.asarray(nodes, dtype=np.int64)[at]
+    named = (own, tp, pp, cp, ep, dp, zero, micro, number, virtual, sequence, zeros)
+    made = Layouts(zeros, *(column.astype(np.float64) for column in named))
+    sizes = np.bincount(at, minlength=len(nodes))
+    heads = (np.cumsum(sizes) - sizes)[sizes > 0]
+    kind, first = _kinds(tp, cp, ep, micro)
+    return Grid(made, at, heads, fits.any(axis=1), sizes > 0, kind, first)
+
+
+def _kinds(*columns: Ints) -> tuple[Ints, Ints]:
+    """Number the distinct rows of some columns: each row's number, and the first row of each number."""
+    code = np.zeros(len(columns[0]), dtype=np.int64)
+    for column in columns:
+        code = code * (int(column.max(initial=0)) + 1) + column
+    _, first, kind = np.unique(code, return_index=True, return_inverse=True)
+    return kind.astype(np.int64), first.astype(np.int64)
+
+
+def _with_batches(bounds: Bounds, at: Ints, shard: Ints, dp: Ints) -> tuple[Ints, Ints, Ints, Ints, Ints]:
+    """Pair every layout with the micro-batches that divide its replica's batch."""
+    batches, cap = _micro_batches(bounds), _batch_cap(bounds)
+    replica = bounds.global_batch // dp
+    # The whole batch counts once, and only where it is not listed already.
+    rest = (
+        (replica <= cap) & ~np.isin(replica, batches) if batches[-1] == 0 else np.zeros(len(dp), dtype=bool)
+    )
+    divides = np.where(batches == 0, rest[:, None], replica[:, None] % np.maximum(batches, 1)[None, :] == 0)
+    row, which = np.nonzero(divides)
+    micro = np.where(batches[which] == 0, replica[row], batches[which])
+    return at[row], shard[row], dp[row], micro, replica[row] // micro
+
+
+def _with_options(
+    bounds: Bounds, at: Ints, tp: Ints, pp: Ints, cp: Ints, dp: Ints, micro: Ints, number: Ints
+) -> list[Ints]:
+    """Add expert parallelism, ZeRO stage and interleaving to every layout."""
+    pin, ranks = bounds.pin, dp * cp
+    eps = [pin.expert_parallel] if pin.expert_parallel else divisors(bounds.experts)
+    zeros = [0, 1, 2, 3] if pin.zero_stage is None else [pin.zero_stage]
+    deepest = int(MAX_INTERLEAVE) if bounds.interleaves else 1
+    virtuals = [pin.interleave] if pin.interleave else list(range(1, deepest + 1))
+    axes = np.meshgrid(eps, zeros, virtuals, indexing="ij")
+    ep, zero, virtual = (np.asarray(axis, dtype=np.int64).ravel() for axis in axes)
+    ok = ranks[:, None] % ep == 0
+    if pin.zero_stage is None:
+        alone, flat = (ranks == 1)[:, None], (pp == 1)[:, None]
+        ok &= np.where(alone, zero == 0, (zero == 1) | (flat & (zero >= 2)))
+    # Interleaved stages take turns in groups of pp micro-batches (Megatron-LM SC'21).
+    deep = (2 * virtual * pp[:, None] <= bounds.layers) & (number % pp == 0)[:, None] & (pp > 1)[:, None]
+    ok &= (virtual == 1) | deep
+    row, option = np.nonzero(ok)
+    return [
+        at[row], tp[row], pp[row], cp[row], ep[option], dp[row], zero[option], micro[row], number[row],
+        virtual[option],
+    ]  # fmt: skip

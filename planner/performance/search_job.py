@@ -1,0 +1,87 @@
+"""What stays the same while layouts vary: one model and training, the devices, the constants."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import numpy as np
+import numpy.typing as npt
+
+from catalogs.table import Table
+from planner.performance.constants import Constants, load_constants
+from planner.performance.core import evaluate, needed_gib
+from planner.performance.device import Devices, build_devices
+from planner.performance.layouts import Layouts
+from planner.performance.spec import ModelSpec, TrainingSpec
+from planner.performance.step import Step
+from planner.performance.work import Floats, Work, build_work, is_sampled
+from planner.records import record
+
+Ints = npt.NDArray[np.int64]
+
+
+@record(frozen=True, eq=False)
+class Job:
+    """Everything that stays the same while layouts vary."""
+
+    model: ModelSpec
+    training: TrainingSpec
+    work: Work
+    devices: Devices
+    constants: Constants
+    sampled: bool
+
+    @property
+    def kind(self) -> str:
+        """Model family, by which constants are named."""
+        return self.model.family.value
+
+    @property
+    def available_gib(self) -> Floats:
+        """Memory a framework can allocate per accelerator of each device row, GiB."""
+        return self.devices.memory_gib * self.constants["memory.usable_ratio"]
+
+
+def build_job(
+    model: ModelSpec, training: TrainingSpec, hardware: Table, constants: Constants | None = None
+) -> Job:
+    """Prepare one job on some hardware rows.
+
+    Raises:
+        ValueError: when the model lacks a size that its family needs.
+    """
+    constants = constants or load_constants()
+    devices = build_devices(hardware, training, model.family.value, constants)
+    return Job(model, training, build_work(model, training), devices, constants, is_sampled(model))
+
+
+def distinct_devices(devices: Devices, decodes: bool) -> tuple[Ints, Ints]:
+    """Device rows that stand for all equal ones, and for each row the position of its representative.
+
+    Args:
+        devices: one row per instance type.
+        decodes: whether CPU cores matter (the loader decodes samples).
+    """
+    ignored = {"reason", "host_gib", *(() if decodes else ("vcpus",))}
+    numbers = [getattr(devices, field.name) for field in fields(Devices) if field.name not in ignored]
+    table = np.stack([np.where(np.isnan(column), -1.0, column) for column in numbers], axis=1)
+    seen: dict[tuple[bytes, str], int] = {}
+    first: list[int] = []
+    inverse = np.empty(len(table), dtype=np.int64)
+    for position, key in enumerate(zip(map(bytes, table), devices.reason.tolist(), strict=True)):
+        if key not in seen:
+            seen[key] = len(first)
+            first.append(position)
+        inverse[position] = seen[key]
+    return np.asarray(first, dtype=np.int64), inverse
+
+
+def step_of(job: Job, layout: Layouts) -> Step:
+    """Step time of layouts whose `hardware` points into the job's devices."""
+    devices = job.devices.take(layout.hardware)
+    return evaluate(job.work, devices, layout, job.kind, job.training.stack, job.constants)
+
+
+def need_of(job: Job, layout: Layouts) -> Floats:
+    """Needed memory at each row's own recompute level, GiB."""
+    return needed_gib(job.work, layout, job.kind, job.constants)

@@ -1,0 +1,95 @@
+"""Evaluated layouts as the columns of the `estimate_shapes` contract."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from catalogs.table import Coded, Table
+from planner.performance.interval import log_spread
+from planner.performance.layouts import Layouts
+from planner.performance.search_job import Ints, Job, step_of
+from planner.performance.step import COMPONENTS, Step
+from planner.performance.work import Floats
+
+RECOMPUTE_WORDS = ("none", "selective", "full")
+_LIMITS = (*(name.removesuffix("_s") for name in COMPONENTS), "")
+
+
+def shape_table(
+    job: Job, device: Ints, nodes: Ints, reason: Coded, found: Ints, layout: Layouts, need: Floats
+) -> Table:
+    """One row per (device row, node count); whatever has no layout has its reason, zeros and NaN.
+
+    Args:
+        job: the job.
+        device: device row per row, shape `(n_rows,)`.
+        nodes: node count per row, shape `(n_rows,)`.
+        reason: why a row cannot run, `""` where it can.
+        found: rows that can, ascending, shape `(n_found,)`.
+        layout: their layouts, shape `(n_found,)`.
+        need: memory needed per accelerator, GiB, shape `(n_rows,)`.
+    """
+    size = len(device)
+    step = step_of(job, layout)
+
+    def numbers(values: Floats) -> Floats:
+        column = np.full(size, np.nan)
+        column[found] = values
+        return column
+
+    fits = np.zeros(size, dtype=np.bool_)
+    fits[found] = True
+    total = numbers(step.total)
+    spread = np.exp(log_spread(job.kind, job.devices.spread[device], job.constants))
+    peak = nodes * job.devices.count[device] * job.devices.gemm_peak[device]
+    flops = job.work.flops_per_sample * job.training.global_batch
+    columns: dict[str, Any] = {"hardware_row": device, "nodes": nodes, "fits": fits, "reason": reason}
+    columns |= _layout_columns(size, found, layout)
+    columns |= {
+        "step_time_s": total,
+        "step_time_low_s": np.minimum(np.maximum(total / spread, flops / peak), total),
+        "step_time_high_s": total * spread,
+        "samples_per_s": job.training.global_batch / total,
+        "mfu": flops / (total * peak),
+        "memory_needed_gib": need,
+        "memory_available_gib": job.available_gib[device],
+        "limited_by": _limits(step, size, found),
+    }
+    columns |= {name: numbers(step.parts[name]) for name in COMPONENTS}
+    checkpoint = (job.work.weight_bytes[0] + job.work.opt_bytes[0]) * job.work.trainable_params[0] / 1024.0**3
+    columns["checkpoint_gib"] = np.full(size, checkpoint)
+    return Table(columns, length=size)
+
+
+def _layout_columns(size: int, found: Ints, layout: Layouts) -> dict[str, Any]:
+    named = {
+        "tp": layout.tp, "pp": layout.pp, "cp": layout.cp, "ep": layout.ep, "dp": layout.dp, "zero_stage": layout.zero,
+        "micro_batch": layout.micro_batch, "grad_accum": layout.micro_batches, "interleave": layout.interleave,
+        "sequence_parallel": layout.sequence_parallel, "recompute": layout.recompute,
+    }  # fmt: skip
+    columns: dict[str, Any] = {}
+    for name, values in named.items():
+        columns[name] = np.zeros(size, dtype=np.int64)
+        columns[name][found] = values
+    columns["sequence_parallel"] = columns["sequence_parallel"] > 0
+    columns["recompute"] = Coded(columns["recompute"].astype(np.int32), RECOMPUTE_WORDS)
+    return columns
+
+
+def _limits(step: Step, size: int, found: Ints) -> Coded:
+    """The largest part of the step in one word, `""` where there is none."""
+    codes = np.full(size, len(COMPONENTS), dtype=np.int32)
+    stacked = np.stack([np.broadcast_to(step.parts[name], found.shape) for name in COMPONENTS])
+    codes[found] = np.argmax(stacked, axis=0)
+    return Coded(codes, _LIMITS)
+
+
+def coded(
+    words: npt.NDArray[np.object_], more: tuple[str, ...]
+) -> tuple[npt.NDArray[np.int32], tuple[str, ...]]:
+    """Codes of `words` and the list of words behind them, `more` appended where missing."""
+    made = Coded.encode(words.tolist())
+    return made.codes, tuple(dict.fromkeys((*made.values, *more)))
