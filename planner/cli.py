@@ -41,6 +41,9 @@ class CommandSpec:
 
 COMMANDS: dict[str, CommandSpec] = {
     "optimize": CommandSpec("planner.commands.optimize", "optimize", "Find the cheapest feasible plan."),
+    "estimate": CommandSpec(
+        "planner.commands.estimate", "estimate", "Predict speed and memory of a cluster you name."
+    ),
     "verify": CommandSpec("planner.commands.verify", "verify", "Re-check a saved plan in exact arithmetic."),
     "explain": CommandSpec(
         "planner.commands.explain", "explain", "Say why a plan was chosen, or a type was not."

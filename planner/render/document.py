@@ -42,7 +42,17 @@ class Notes:
     detail: bool = False
 
 
-Block = Facts | Grid | Notes
+@record(frozen=True)
+class Bars:
+    """Parts of a whole: label, amount and share (0..1) of each, drawn as bars where there is room."""
+
+    title: str
+    rows: tuple[tuple[str, str, float], ...]
+    notes: tuple[str, ...] = ()
+    detail: bool = False
+
+
+Block = Facts | Grid | Notes | Bars
 
 
 @record(frozen=True)

@@ -6,7 +6,8 @@ import re
 
 from planner.plan import Plan
 from planner.render.build import build_document
-from planner.render.document import Block, Document, Facts, Grid
+from planner.render.document import Bars, Block, Document, Facts, Grid
+from planner.render.numbers import percent
 from planner.render.text import clean
 
 _SPECIAL = re.compile(r"([\\`*\[\]|~]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9]))")
@@ -53,4 +54,16 @@ def _body(block: Block) -> list[str]:
         table = [[escape(name) for name in block.header], marks, *rows]
         lines = [f"| {' | '.join(row)} |" for row in table]
         return [*lines, *([""] if block.notes else []), *(f"- {escape(note)}" for note in block.notes)]
+    if isinstance(block, Bars):
+        shown = [
+            f"| {escape(label)} | {escape(value)} | {percent(ratio)} |" for label, value, ratio in block.rows
+        ]
+        notes = [f"- {escape(note)}" for note in block.notes]
+        return [
+            "| part | amount | share |",
+            "| --- | ---: | ---: |",
+            *shown,
+            *([""] if notes else []),
+            *notes,
+        ]
     return [f"- {escape(item)}" for item in block.items]

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from planner.plan import Plan
 from planner.render.build import build_document
-from planner.render.document import Block, Document, Facts, Grid, Notes
+from planner.render.document import Bars, Block, Document, Facts, Grid, Notes
+from planner.render.numbers import percent
 from planner.render.text import GAP, clean, columns, display_width, pad, wrap
 
 _MIN_WIDTH = 40
 _MAX_LABEL = 20
+_MIN_BAR, _MAX_BAR = 8, 40
+BAR_FULL = "\N{FULL BLOCK}"
+BAR_PARTS = "\u258f\u258e\u258d\u258c\u258b\u258a\u2589"  # one to seven eighths
 _BOLD, _DIM, _RED, _GREEN, _YELLOW, _RESET = (
     "\x1b[1m",
     "\x1b[2m",
@@ -55,6 +59,9 @@ def _block(block: Block, width: int, paint: _Paint) -> list[str]:
     inner = width - len(GAP)
     if isinstance(block, Facts):
         return [*title, *_indented(_facts(block, inner))]
+    if isinstance(block, Bars):
+        notes = [line for note in block.notes for line in wrap(clean(note), inner, indent=GAP)]
+        return [*title, *_indented(_bars(block, inner)), *paint(_indented(notes), _DIM)]
     if isinstance(block, Notes):
         lines = _indented([line for item in block.items for line in wrap(clean(item), inner, indent=GAP)])
         return [*title, *(paint(lines, _YELLOW) if block.level == "warning" else lines)]
@@ -76,6 +83,26 @@ def _facts(block: Facts, width: int) -> list[str]:
         text = f"{pad(label, column, 'l')}{GAP}{clean(value)}"
         lines += wrap(text, width, indent=" " * (column + len(GAP)))
     return lines
+
+
+def _bars(block: Bars, width: int) -> list[str]:
+    """One line per part: label, amount, share and a bar in eighths of a column; no bar where there is no room."""
+    shown = [(clean(label), clean(value), percent(ratio), ratio) for label, value, ratio in block.rows]
+    wide = max(display_width(row[0]) for row in shown), max(display_width(row[1]) for row in shown)
+    share = max(display_width(row[2]) for row in shown)
+    room = min(width - sum(wide) - share - 3 * len(GAP), _MAX_BAR)
+    lines = []
+    for label, value, percentage, ratio in shown:
+        text = f"{pad(label, wide[0], 'l')}{GAP}{pad(value, wide[1], 'r')}{GAP}{pad(percentage, share, 'r')}"
+        lines.append(f"{text}{GAP}{_bar(ratio, room)}".rstrip() if room >= _MIN_BAR else text)
+    return [piece for line in lines for piece in wrap(line, width)] if room < _MIN_BAR else lines
+
+
+def _bar(ratio: float, room: int) -> str:
+    """A bar of `ratio` of `room` columns; what is above nothing shows at least an eighth of a column."""
+    eighths = round(min(max(ratio, 0.0), 1.0) * room * 8)
+    eighths = max(eighths, 1) if ratio > 0 else 0
+    return BAR_FULL * (eighths // 8) + (BAR_PARTS[eighths % 8 - 1] if eighths % 8 else "")
 
 
 def _indented(lines: list[str]) -> list[str]:

@@ -25,3 +25,15 @@ def wants_color(stream: TextIO) -> bool:
         return stream.isatty()
     except ValueError:  # closed
         return False
+
+
+def in_encoding(text: str, stream: TextIO) -> str:
+    """Return `text` with the blocks of bars drawn in ASCII where `stream` cannot show them."""
+    from planner.render.table import BAR_FULL, BAR_PARTS
+
+    try:
+        (BAR_FULL + BAR_PARTS).encode(stream.encoding or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        narrow = {ord(part): "" if number < 4 else "#" for number, part in enumerate(BAR_PARTS, 1)}
+        return text.translate({ord(BAR_FULL): "#", **narrow})
+    return text

@@ -1,0 +1,64 @@
+"""`planner estimate`: predicted speed, memory and limits of one cluster, or of several side by side."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from planner.render.formats import FORMATS
+
+
+@click.command()
+@click.argument("workload", type=click.Path(path_type=Path))
+@click.option(
+    "--instance-type", "machines", multiple=True, required=True, metavar="TYPE",
+    help="Instance type; several are compared.",
+)  # fmt: skip
+@click.option(
+    "--nodes", multiple=True, type=click.IntRange(min=1), metavar="N",
+    help="Instances (default 1); several are compared.",
+)  # fmt: skip
+@click.option(
+    "--layout", default=None, metavar="PARTS",
+    help="Parts of the layout to fix, like tp=8,pp=2,zero=1,micro_batch=1,recompute=full.",
+)  # fmt: skip
+@click.option("--provider", default=None, metavar="NAME", help="Whose instance type, where several have one.")
+@click.option(
+    "-o", "--output", type=click.Choice(list(FORMATS)), default="table", show_default=True, help="Format."
+)
+@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), default=None,
+              help="Write there, not to stdout.")  # fmt: skip
+def estimate(
+    workload: Path, machines: tuple[str, ...], nodes: tuple[int, ...], layout: str | None, provider: str | None,
+    output: str, out: Path | None,
+) -> None:  # fmt: skip
+    """Predict how WORKLOAD runs on a cluster: throughput with its 80 % interval, memory, and what limits it.
+
+    Nothing is priced. Exit code 0: it runs; 3: it does not fit (the answer says what would); 2: bad input.
+    """
+    from planner.startup import quick_imports
+
+    with quick_imports():
+        from planner.estimate import estimate_workload
+        from planner.estimate_layout import parse_layout
+        from planner.render.estimate import build_report
+        from planner.render.report import render_report
+        from planner.render.terminal import in_encoding, terminal_width, wants_color
+        from planner.workload.load import load_workload
+
+    pin = None if layout is None else parse_layout(layout)
+    found = estimate_workload(load_workload(workload), machines, nodes or (1,), pin, provider)
+    report = build_report(found.name, found.estimates, found.warnings)
+    on_screen = out is None and output == "table"
+    width = terminal_width(sys.stdout) if out is None else 100
+    text = render_report(report, output, width=width, color=on_screen and wants_color(sys.stdout))
+    if out is not None:
+        from planner.files import write_atomically
+
+        write_atomically(out, text)
+    else:
+        click.echo(in_encoding(text, sys.stdout), nl=False)
+    if all(item.reason for item in found.estimates):
+        click.get_current_context().exit(3)

@@ -1,0 +1,318 @@
+"""`planner estimate`: what one cluster would do for a workload, with its parts; nothing is priced or chosen."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from catalogs.store import load_catalog
+from planner.candidates import SHAPE_FILTERS
+from planner.errors import InputError
+from planner.estimate_layout import check_divides, merge_pins, pinned
+from planner.estimate_parts import Host, Loading, Memory, host_of, learned_factor, loading_of, memory_of
+from planner.filters import FILTERS
+from planner.names import placed
+from planner.optimize import build_context, utc_now
+from planner.performance.search import estimate_shapes
+from planner.performance.spec import LayoutPin
+from planner.plan import Layout
+from planner.records import record
+from planner.timeline import BREAKDOWN
+from planner.workload.tasks import expand_task
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from planner.context import Context
+    from planner.performance.spec import TrainingSpec
+    from planner.workload.load import LoadedWorkload
+
+MAX_NODES = 128
+_DIVIDES_NOT = ("layout_not_possible", "batch_not_divisible")
+
+
+@record(frozen=True)
+class Machine:
+    """An instance type of the catalog: rows of the type and hardware tables."""
+
+    provider: str
+    instance_type: str
+    accelerator: str
+    accelerators: float
+    row: int
+    hardware: int
+
+
+@record(frozen=True)
+class Interval:
+    """A prediction with its 80 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+    def inverse(self, amount: float) -> Interval:
+        """Return amount / self, the ends exchanged."""
+        return Interval(amount / self.value, amount / self.high, amount / self.low)
+
+
+@record(frozen=True)
+class Remedy:
+    """What would fit: a layout on this cluster (`dropped` pins released), or more nodes."""
+
+    layout: Layout
+    nodes: int
+    dropped: tuple[str, ...]
+    throughput_per_s: float
+
+
+@record(frozen=True)
+class Estimate:
+    """The prediction for one machine and node count.
+
+    Where it does not fit (`reason` not empty), `layout`, `step_s` and what follows from them are None, and `remedy` is
+    the nearest layout that fits. `learned_factor` is the model's learned correction of the step time, `calibration` the
+    sentence about the user's own measurements in force, empty without any.
+    """
+
+    machine: Machine
+    nodes: int
+    unit: str
+    units_per_step: float
+    precision: str
+    stack: str
+    reason: str
+    layout: Layout | None
+    step_s: Interval | None
+    mfu: float | None
+    hfu: float | None
+    breakdown_s: Mapping[str, float]
+    limited_by: str
+    memory: Memory
+    loading: Loading | None
+    host: Host
+    learned_factor: float
+    calibration: str
+    remedy: Remedy | None
+
+    @property
+    def accelerators(self) -> int:
+        """Accelerators of the cluster, fractions of one counted as one."""
+        return self.nodes * max(1, int(self.machine.accelerators))
+
+    @property
+    def throughput_per_s(self) -> Interval | None:
+        """Tokens or samples per second of the whole cluster."""
+        return None if self.step_s is None else self.step_s.inverse(self.units_per_step)
+
+
+@record(frozen=True)
+class Estimates:
+    """Estimates of one workload, in the order asked: by machine, then by nodes."""
+
+    name: str
+    estimates: tuple[Estimate, ...]
+    warnings: tuple[str, ...]
+
+
+def estimate_workload(
+    loaded: LoadedWorkload,
+    machines: Sequence[str],
+    nodes: Sequence[int],
+    pin: LayoutPin | None = None,
+    provider: str | None = None,
+    *,
+    catalog_dir: Path | None = None,
+) -> Estimates:
+    """Estimate a workload on every machine at every node count.
+
+    Args:
+        loaded: the workload file.
+        machines: instance types.
+        nodes: node counts.
+        pin: parts of the layout to fix.
+        provider: whose instance types, None = any.
+        catalog_dir: snapshot directory, default the bundled one.
+
+    Raises:
+        InputError: an unknown name, or a layout that cannot divide (of a single cluster).
+    """
+    workload = loaded.workload
+    variants = expand_task(workload)
+    if variants:
+        workload = next(variant.workload for variant in variants if variant.chosen)
+    try:
+        context = build_context(loaded, workload, load_catalog(catalog_dir), utc_now())
+    except InputError as error:
+        raise placed(loaded, error) from None
+    wanted = [find_machine(context, name, provider) for name in dict.fromkeys(machines)]
+    made = [
+        estimate_cluster(context, machine, count, pin) for machine in wanted for count in dict.fromkeys(nodes)
+    ]
+    return Estimates(workload.name, tuple(made), ())
+
+
+def find_machine(context: Context, name: str, provider: str | None) -> Machine:
+    """Find an instance type by its exact name.
+
+    Args:
+        context: the planning run.
+        name: instance type, in the provider's spelling.
+        provider: provider id, needed where several have a type of that name.
+
+    Raises:
+        InputError: there is none, or several; says what was probably meant.
+    """
+    types = context.offer_set.types
+    hit = types.equals("instance_type", name)
+    if provider is not None:
+        if not types.equals("provider", provider).any():
+            raise InputError(_unknown("--provider", "provider", provider, types.coded("provider").values))
+        hit &= types.equals("provider", provider)
+    rows = np.flatnonzero(hit)
+    if not len(rows):
+        known = types if provider is None else types.take(types.equals("provider", provider))
+        raise InputError(_unknown("--instance-type", "instance type", name, set(known["instance_type"])))
+    if len(rows) > 1:
+        names = ", ".join(sorted({str(types["provider"][row]) for row in rows}))
+        raise InputError(
+            f"--instance-type {name}: more than one provider has it; add --provider, one of {names}"
+        )
+    row = int(rows[0])
+    return Machine(
+        str(types["provider"][row]), name, str(types["accelerator"][row]), float(types["accelerator_count"][row]), row,
+        int(context.offer_set.hardware_of_type[row]),
+    )  # fmt: skip
+
+
+def _unknown(option: str, what: str, name: str, known: Sequence[str] | set[str]) -> str:
+    import difflib
+
+    lower = {word.lower(): word for word in sorted(known) if word}
+    close = difflib.get_close_matches(name.lower(), lower, n=1)
+    hint = f" (did you mean {lower[close[0]]}?)" if close else "; `planner catalog list` shows them"
+    return f"{option}: no {what} called {name!r} in the catalog{hint}"
+
+
+def estimate_cluster(context: Context, machine: Machine, nodes: int, pin: LayoutPin | None) -> Estimate:
+    """Predict one cluster with the best layout, or with the parts of it that `pin` (or the workload) fixes.
+
+    Args:
+        context: the planning run: job, hardware, calibration.
+        machine: instance type.
+        nodes: instances.
+        pin: parts of the layout fixed on the command line; they go before the workload's.
+
+    Raises:
+        InputError: the layout cannot divide the cluster or the batch.
+    """
+    training = replace(context.job.training, layout=merge_pins(context.job.training.layout, pin))
+    row = _shape(context, machine, training, [nodes])[0]
+    if row["reason"] in _DIVIDES_NOT:
+        where = f"{nodes} x {machine.instance_type}"
+        count = nodes * max(1, int(machine.accelerators))
+        check_divides(training.layout, context.job.model, training, count, where)
+        raise InputError(
+            f"no parallel layout divides the global batch of {training.global_batch:,} over the {count:,} accelerators"
+            f" of {where}; choose another number of nodes, or another training.global_batch"
+        )
+    return _describe(context, machine, nodes, training, row)
+
+
+def _shape(
+    context: Context, machine: Machine, training: TrainingSpec, counts: Sequence[int]
+) -> list[dict[str, Any]]:
+    hardware = context.offer_set.hardware.take([machine.hardware])
+    shapes = estimate_shapes(context.job.model, training, hardware, counts)
+    return [shapes.row(position) for position in range(shapes.n_rows)]
+
+
+def _describe(
+    context: Context, machine: Machine, nodes: int, training: TrainingSpec, row: dict[str, Any]
+) -> Estimate:
+    fits = not row["reason"]
+    hardware = context.offer_set.hardware.take([machine.hardware])
+    layout = layout_of(row) if fits else None
+    return Estimate(
+        machine=machine,
+        nodes=nodes,
+        unit=context.job.unit,
+        units_per_step=context.job.units_per_step,
+        precision=training.precision,
+        stack=training.stack,
+        reason=_reason(row["reason"], training),
+        layout=layout,
+        step_s=Interval(row["step_time_s"], row["step_time_low_s"], row["step_time_high_s"])
+        if fits
+        else None,
+        mfu=row["mfu"] if fits else None,
+        hfu=row["mfu"] * recompute_factor(row["recompute"], training) if fits else None,
+        breakdown_s={name.removesuffix("_s"): row[name] for name in BREAKDOWN} if fits else {},
+        limited_by=row["limited_by"],
+        memory=memory_of(context, training, hardware, row),
+        loading=loading_of(context, training, hardware, row) if fits else None,
+        host=host_of(context, hardware, nodes, row),
+        learned_factor=learned_factor(context, training, hardware),
+        calibration="",
+        remedy=None if fits else nearest_fit(context, machine, nodes, training),
+    )
+
+
+def _reason(word: str, training: TrainingSpec) -> str:
+    """Say why a cluster cannot run the job; empty where it can."""
+    if not word:
+        return ""
+    if word == "out_of_memory" and pinned(training.layout):
+        return "no layout with the parts that are fixed fits in accelerator memory"
+    return FILTERS[SHAPE_FILTERS[word]]
+
+
+def layout_of(row: Mapping[str, Any]) -> Layout:
+    """The layout of a row of `estimate_shapes`."""
+    return Layout(
+        tensor_parallel=row["tp"], pipeline_parallel=row["pp"], context_parallel=row["cp"], data_parallel=row["dp"],
+        zero_stage=row["zero_stage"], micro_batch=row["micro_batch"], grad_accumulation=row["grad_accum"],
+        recompute=row["recompute"],
+    )  # fmt: skip
+
+
+def recompute_factor(recompute: str, training: TrainingSpec) -> float:
+    """Hardware FLOPs over model FLOPs: full recompute does one more forward pass (Korthikanti, arXiv 2205.05198).
+
+    Forward and backward are one and two parts of a step, one and one with LoRA. Selective recompute repeats a fifth of
+    the forward pass, as in the performance model.
+    """
+    from planner.performance.constants import load_constants
+
+    forward = 1.0 / (2.0 if training.lora_rank else 3.0)
+    again = {"none": 0.0, "selective": load_constants().get("recompute.selective_ratio", 0.2), "full": 1.0}
+    return 1.0 + forward * again[recompute]
+
+
+def nearest_fit(context: Context, machine: Machine, nodes: int, training: TrainingSpec) -> Remedy | None:
+    """The layout nearest to the pins that fits this cluster; else the fewest nodes on which any does; else None."""
+    fixed = pinned(training.layout)
+    for size in range(1, len(fixed) + 1):
+        found: list[tuple[float, tuple[str, ...], dict[str, Any]]] = []
+        for dropped in combinations(sorted(fixed), size):
+            free = replace(training, layout=replace(training.layout, **dict.fromkeys(dropped)))
+            row = _shape(context, machine, free, [nodes])[0]
+            if not row["reason"]:
+                found.append((row["step_time_s"], dropped, row))
+        if found:
+            _, dropped, row = min(found, key=lambda item: item[:2])
+            return _remedy(context, nodes, dropped, row)
+    counts = range(nodes + 1, max(MAX_NODES, context.workload.constraints.max_nodes) + 1)
+    free = replace(training, layout=LayoutPin())
+    for row in _shape(context, machine, free, list(counts)) if len(counts) else []:
+        if not row["reason"]:
+            return _remedy(context, row["nodes"], tuple(sorted(fixed)), row)
+    return None
+
+
+def _remedy(context: Context, nodes: int, dropped: tuple[str, ...], row: dict[str, Any]) -> Remedy:
+    return Remedy(layout_of(row), nodes, dropped, context.job.units_per_step / row["step_time_s"])
