@@ -7,7 +7,7 @@ import numpy as np
 from planner.performance.constants import Constants
 from planner.performance.device import Devices
 from planner.performance.layouts import Layouts
-from planner.performance.links import build_links
+from planner.performance.links import build_links, layer_comm_s
 from planner.performance.memory import FULL, NONE, SELECTIVE, memory_gib
 from planner.performance.micro import transformer_micro
 from planner.performance.step import Step, step_time
@@ -28,11 +28,14 @@ def evaluate(work: Work, devices: Devices, layout: Layouts, kind: str, stack: st
         stack: software stack class.
         c: constants.
     """
+    links = build_links(devices, c)
     if kind in SAMPLED_KINDS:
+        comm = np.zeros(layout.tp.shape)
         micro = sampled_micro(work, devices, layout.micro_batch, kind, stack, c)
     else:
-        micro = transformer_micro(work, devices, layout.tp, layout.cp, layout.micro_batch, stack, c)
-    return step_time(work, devices, build_links(devices, c), layout, micro, stack, c)
+        comm = layer_comm_s(work, devices, layout, links, stack, c)
+        micro = transformer_micro(work, devices, layout, comm, stack, c)
+    return step_time(work, devices, links, layout, micro, comm, stack, c)
 
 
 def needed_gib(work: Work, layout: Layouts, kind: str, c: Constants) -> Floats:

@@ -140,8 +140,8 @@ def _achievable(hardware: Table, training: TrainingSpec, constants: Constants) -
     typical = _by_generation(
         constants, generation, "gemm.achievable.{}", constants["gemm.achievable_default"]
     )
-    if PRECISION_GROUP[training.precision] in ("fp32", "tf32"):
-        return np.full(hardware.n_rows, constants["gemm.achievable_fp32"], dtype=np.float64)
+    if training.precision in ("fp32", "tf32"):
+        return np.full(hardware.n_rows, constants[f"gemm.achievable_{training.precision}"], dtype=np.float64)
     measured = hardware.number("achievable_bf16_tflops") / hardware.number("bf16_tflops")
     share = np.where(np.isnan(measured), typical, measured)
     return share * (constants["gemm.fp8_ratio"] if training.precision == "fp8" else 1.0)

@@ -12,7 +12,8 @@ import numpy as np
 
 from planner.performance.constants import Constants
 from planner.performance.device import Devices
-from planner.performance.work import Floats
+from planner.performance.layouts import Layouts
+from planner.performance.work import Floats, Work
 
 
 @dataclass(frozen=True)
@@ -72,3 +73,23 @@ def send_s(volume: Floats, crosses_node: Floats, sharing: Floats, links: Links) 
     inside = volume / links.intra + links.intra_latency
     across = volume * sharing / links.inter_node + links.inter_latency
     return np.where(crosses_node > 0, across, inside)
+
+
+def layer_comm_s(
+    work: Work, devices: Devices, layout: Layouts, links: Links, stack: str, c: Constants
+) -> Floats:
+    """Exposed time of tensor, context and expert parallel traffic of one layer's forward pass, s."""
+    tokens = layout.micro_batch * work.seq / layout.cp
+    volume = tokens * work.hidden * np.minimum(work.element_bytes, 4.0)
+    count = devices.count
+    tensor = 2.0 * all_reduce_s(volume, layout.tp, np.minimum(layout.tp, count), count, links)
+    tensor = np.where(layout.tp > 1, tensor, 0.0)
+    ring = 2.0 * work.kv_width * tokens * work.element_bytes * (layout.cp - 1.0)
+    crosses = layout.cp > np.maximum(count / layout.tp, 1.0)
+    context = np.where(layout.cp > 1, send_s(ring, crosses.astype(np.float64), count, links), 0.0)
+    routed = 2.0 * work.routed * volume * (layout.ep - 1.0) / layout.ep / layout.tp
+    experts = np.where(layout.ep > 1, routed / links.intra + 2.0 * links.intra_latency, 0.0)
+    # The ring of keys and values goes round once more for their gradients.
+    exposed = c[f"tp.exposed.{stack}"] * tensor + 1.5 * c["cp.exposed_ratio"] * context
+    result: Floats = exposed + c["ep.exposed_ratio"] * experts
+    return result

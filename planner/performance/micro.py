@@ -1,8 +1,9 @@
 """Time of one micro-batch through one layer on one device: the roofline part of the model.
 
-A layer's forward pass is matmul (roofline with a shape efficiency), attention and memory-bound element-wise work, never
-faster than a launch floor. The backward pass does twice the matmul work (Megatron-LM SC'21, arXiv 2104.04473) and 2.5 x
-the attention work of a fused kernel (FlashAttention, arXiv 2205.14135).
+A layer's forward pass is matmul (roofline with a shape efficiency), attention, memory-bound element-wise work and the
+tensor-parallel traffic that does not overlap, never faster than a launch floor: the host queues kernels and transfers
+alike, so whichever of host and device is slower sets the pace. The backward pass does twice the matmul work
+(Megatron-LM SC'21, arXiv 2104.04473) and 2.5 x the attention work of a fused kernel (FlashAttention, arXiv 2205.14135).
 """
 
 from __future__ import annotations
@@ -15,10 +16,12 @@ import numpy.typing as npt
 
 from planner.performance.constants import Constants
 from planner.performance.device import Devices
+from planner.performance.layouts import Layouts
 from planner.performance.work import Floats, Work
 
 # Reached FLOP per byte of an A100-80 in 16 bit, for which the half sizes of matrices are given.
 REFERENCE_INTENSITY = 121.0
+REFERENCE_RATE = 250e12
 
 
 @dataclass(frozen=True)
@@ -26,15 +29,16 @@ class Micro:
     """Seconds per layer and micro-batch on one device (sampled models: the whole model is one layer).
 
     Attributes:
-        gemm: forward matmul time; `attention` forward; `memory` forward element-wise time.
+        gemm: forward matmul time; `gemm_backward` that of the backward pass; `attention` forward; `memory` forward
+            element-wise time.
         floor: least forward time of a layer (kernel launches).
-        forward, backward: totals, floor applied.
+        forward, backward: totals, floor and exposed traffic included.
         head: forward and backward of the output projection and loss, per micro-batch.
-        flops: forward FLOPs of a layer per device (for the roofline and MFU).
         tokens: tokens per device and micro-batch.
     """
 
     gemm: Floats
+    gemm_backward: Floats
     attention: Floats
     memory: Floats
     floor: Floats
@@ -56,50 +60,163 @@ def at_least(value: Floats, floor: Floats) -> Floats:
     return total
 
 
-def transformer_micro(
-    work: Work, devices: Devices, tp: Floats, cp: Floats, micro_batch: Floats, stack: str, c: Constants
-) -> Micro:
-    """Cost of one transformer layer; all arguments broadcast to one shape."""
-    tokens = micro_batch * work.seq / cp
-    rate = devices.gemm_peak * devices.achievable * c["gemm.max_ratio"]
-    width = np.minimum(work.hidden, work.moe_width)
-    tokens_per_matrix = tokens / np.maximum(work.expert_ratio, 1.0)
-    # Faster matmul units (relative to memory) need larger matrices to fill; slow ones lose little.
-    hunger = rate / devices.memory_rate / REFERENCE_INTENSITY
-    narrow = c["gemm.half_width"] * tp / width + c["gemm.half_tokens"] / tokens_per_matrix
-    shape = 1.0 / (1.0 + hunger * narrow)
-    gemm_flops = 2.0 * work.layer_active_params * tokens / tp
-    weight_read_s = work.element_bytes * work.layer_params / tp / devices.memory_rate
-    gemm = np.maximum(gemm_flops / (rate * shape), weight_read_s)
-    score_flops = 4.0 * work.causal * work.score_ratio * work.seq * work.attn_width * tokens / tp
-    full_score_flops = 4.0 * work.score_ratio * work.seq * work.attn_width * tokens / tp
-    attn_rate = devices.attn_peak * devices.achievable
-    fused_s = score_flops / (attn_rate * c["attention.fused_ratio"])
-    score_bytes = (
-        c[f"attention.score_passes.{stack}"]
-        * work.score_ratio
-        * work.heads
-        * work.seq
-        * tokens
-        / tp
-        * work.element_bytes
+@dataclass(frozen=True)
+class Matmul:
+    """How fast a device multiplies matrices.
+
+    The product of (m, k) and (k, n) takes 2 m n k / rate x (1 + hunger x (outer (1/m + 1/n) + inner / k) + block / (m n)):
+    operand and result traffic that arithmetic does not hide, and the partly filled last round of tiles.
+
+    Attributes:
+        rate: FLOP/s of a large matmul.
+        hunger: rate over memory rate, relative to the reference device.
+        block: output elements that one round of tiles covers.
+        outer, inner: half sizes of an output and of the reduced dimension at the reference, in elements.
+    """
+
+    rate: Floats
+    hunger: Floats
+    block: Floats
+    outer: float
+    inner: float
+
+    def both_s(
+        self,
+        weights: Floats,
+        rows: Floats,
+        inputs: Floats,
+        outputs: Floats,
+        copies: Floats | float,
+        number: Floats | float,
+    ) -> tuple[Floats, Floats]:
+        """Forward and backward time of a set of weight matrices, summed in closed form.
+
+        Args:
+            weights: elements of all matrices of the set (with copies).
+            rows: tokens that pass each of them, summed over copies.
+            inputs, outputs: sum of the input and of the output widths, in elements, of one copy.
+            copies: how many equal sets there are (experts on the device).
+            number: matrices in one copy.
+        """
+        flops = weights * rows / copies
+        into, out = rows * inputs, rows * outputs
+        forward = (
+            flops
+            + self.hunger * (self.outer * (weights + into) + self.inner * out)
+            + self.block * copies * inputs
+        )
+        data = (
+            flops
+            + self.hunger * (self.outer * (weights + out) + self.inner * into)
+            + self.block * copies * outputs
+        )
+        weight = (
+            flops
+            + self.hunger * (self.outer * (into + out) + self.inner * weights)
+            + self.block * rows * number
+        )
+        scale = 2.0 / self.rate
+        return forward * scale, (data + weight) * scale
+
+
+def matmul_of(work: Work, devices: Devices, peak: Floats, c: Constants) -> Matmul:
+    """The device's matmul at one peak."""
+    rate = peak * devices.achievable * c["gemm.max_ratio"]
+    hunger = rate / devices.memory_rate / REFERENCE_INTENSITY * work.element_bytes / 2.0
+    block = c["gemm.round_elements"] * rate / REFERENCE_RATE
+    return Matmul(rate, hunger, block, c["gemm.half_outer"], c["gemm.half_inner"])
+
+
+def layer_matmul_s(
+    work: Work, tokens: Floats, tp: Floats, ep: Floats, matmul: Matmul
+) -> tuple[Floats, Floats]:
+    """Forward and backward time of a layer's matrices: qkv, output, feed-forward in and out, of all experts.
+
+    Tensor parallelism splits the outputs of the first of each pair and the inputs of the second.
+    """
+    routed = work.routed > 0
+    ffns = np.where(routed, work.shared_experts, 1.0)
+    split_out = (work.attn_width + 2.0 * work.kv_width + ffns * work.mlp_inputs * work.ffn) / tp
+    split_in = (work.attn_width + ffns * work.ffn) / tp
+    whole = work.hidden * (1.0 + ffns)
+    weights = work.hidden * (split_out + split_in)
+    forward, backward = matmul.both_s(
+        weights, tokens, whole + split_in, split_out + whole, 1.0, 2.0 + 2.0 * ffns
     )
-    plain_s = full_score_flops / (attn_rate * c["attention.plain_ratio"]) + score_bytes / devices.memory_rate
-    attention = np.where(work.materialised > 0, plain_s, fused_s)
+    if routed.any():
+        copies = np.maximum(work.experts / ep, 1.0)
+        out, into = work.mlp_inputs * work.ffn / tp, work.ffn / tp
+        more = matmul.both_s(
+            copies * work.hidden * (out + into),
+            tokens * work.routed,
+            work.hidden + into,
+            out + work.hidden,
+            copies,
+            2.0,
+        )
+        forward, backward = (
+            total + np.where(routed, extra, 0.0)
+            for total, extra in zip((forward, backward), more, strict=True)
+        )
+    return forward * work.shape_ratio, backward * work.shape_ratio
+
+
+def attention_s(work: Work, devices: Devices, tokens: Floats, tp: Floats, stack: str, c: Constants) -> Floats:
+    """Forward time of the attention core: fused kernels, or scores that pass through memory."""
+    rate = devices.attn_peak * devices.achievable
+    scores = 4.0 * work.score_ratio * work.seq * work.attn_width * tokens / tp
+    # Narrow heads leave part of a tile's reduction idle; normalised to heads of 128.
+    width = (1.0 + c["attention.half_head"] / 128.0) / (
+        1.0 + c["attention.half_head"] / np.maximum(work.head_dim, 1.0)
+    )
+    fused = work.causal * scores / (rate * c[f"attention.fused_ratio.{stack}"] * width)
+    elements = work.score_ratio * work.heads * work.seq * tokens / tp
+    moved = c[f"attention.score_passes.{stack}"] * elements * work.element_bytes / devices.memory_rate
+    plain = scores / (rate * c["attention.plain_ratio"]) + moved
+    return np.where(work.materialised > 0, plain, fused)
+
+
+def head_s(work: Work, devices: Devices, tokens: Floats, tp: Floats, stack: str, c: Constants) -> Floats:
+    """Forward and backward of the output projection, softmax and loss for one micro-batch."""
+    predicted = work.head_share * tokens
+    matmul = matmul_of(work, devices, devices.attn_peak, c)
+    wide = np.maximum(work.vocab / tp, 1.0)
+    forward, backward = matmul.both_s(work.head_params / tp, predicted, work.hidden, wide, 1.0, 1.0)
+    moved = c[f"head.passes.{stack}"] * predicted * work.vocab / tp * work.element_bytes
+    result: Floats = np.where(work.head_params > 0, forward + backward, 0.0) + moved / devices.memory_rate
+    return result
+
+
+def transformer_micro(
+    work: Work, devices: Devices, layout: Layouts, comm: Floats, stack: str, c: Constants
+) -> Micro:
+    """Cost of one transformer layer; all arguments broadcast to one shape.
+
+    Args:
+        work: sizes.
+        devices: rates, one row per layout.
+        layout: parallel degrees and micro-batch.
+        comm: exposed time of one forward pass's collectives of a layer, s.
+        stack: software stack class.
+        c: constants.
+    """
+    tp = layout.tp
+    tokens = layout.micro_batch * work.seq / layout.cp
+    gemm, gemm_backward = layer_matmul_s(
+        work, tokens, tp, layout.ep, matmul_of(work, devices, devices.gemm_peak, c)
+    )
+    gemm_backward = np.where(work.lora > 0, 0.5 * gemm_backward + c["lora.extra_ratio"] * gemm, gemm_backward)
+    attention = attention_s(work, devices, tokens, tp, stack, c)
     moved = tokens * (
         work.act_replicated_bytes / np.where(tp > 1, tp ** c["memory.tp_split"], 1.0)
         + work.act_split_bytes / tp
     )
     memory = c[f"memory.passes.{stack}"] * moved / (devices.memory_rate * c["memory.bandwidth_ratio"])
     floor = np.broadcast_to(c[f"floor.layer_s.{stack}"], gemm.shape)
-    gemm_factor = np.where(work.lora > 0, 1.0 + c["lora.extra_ratio"], 2.0)
     attn_factor = np.where(work.materialised > 0, 2.0, 2.5)
-    forward = at_least(gemm + attention + memory, floor)
+    forward = at_least(gemm + attention + memory + comm, floor)
     backward = at_least(
-        gemm_factor * gemm + attn_factor * attention + 2.0 * memory, floor * c["floor.backward"]
+        gemm_backward + attn_factor * attention + 2.0 * memory + comm, floor * c["floor.backward"]
     )
-    predicted = work.head_share * tokens / tp
-    head_rate = devices.attn_peak * devices.achievable * c["gemm.max_ratio"]
-    head_bytes = c["head.passes"] * predicted * work.vocab * work.element_bytes
-    head = 6.0 * work.head_params * predicted / head_rate + head_bytes / devices.memory_rate
-    return Micro(gemm, attention, memory, floor, forward, backward, head, tokens)
+    head = head_s(work, devices, tokens, tp, stack, c)
+    return Micro(gemm, gemm_backward, attention, memory, floor, forward, backward, head, tokens)

@@ -30,7 +30,9 @@ class ModelSpec:
     Transformers (decoder, encoder or both) give dimensions; CNN, ViT and diffusion models give
     `forward_flops_per_sample` (2 x multiply-accumulates) and `activations_per_sample` (elements kept for backward).
     A ViT may give both. `attention_ratio` is the score work relative to plain attention (relative positions, recurrent
-    memory: above 1; sliding windows: below 1). `None` means not applicable or unknown, never zero.
+    memory: above 1; sliding windows: below 1). `predicted_share` of the tokens reach the output layer over the vocabulary
+    (0 for classifiers and span heads; by default all, or the masked ones of an encoder). `None` means not applicable or
+    unknown, never zero.
     """
 
     name: str
@@ -56,6 +58,7 @@ class ModelSpec:
     forward_flops_per_sample: float | None = None
     activations_per_sample: float | None = None
     attention_ratio: float = 1.0
+    predicted_share: float | None = None
 
 
 @record(frozen=True)

@@ -81,7 +81,14 @@ def loading_s(work: Work, devices: Devices, layout: Layouts, c: Constants) -> Fl
 
 
 def step_time(
-    work: Work, devices: Devices, links: Links, layout: Layouts, micro: Micro, comm: Floats, stack: str, c: Constants
+    work: Work,
+    devices: Devices,
+    links: Links,
+    layout: Layouts,
+    micro: Micro,
+    comm: Floats,
+    stack: str,
+    c: Constants,
 ) -> Step:
     """Time of one optimizer step; all arguments have (or broadcast to) the shape of `layout`."""
     m, pp = layout.micro_batches, layout.pp
@@ -98,7 +105,9 @@ def step_time(
     send = send * layout.interleave * c["pp.exposed_ratio"]
     exposed = _sync_s(work, devices, layout, micro, links, stack, c)
     stage_comm = stage_layers * np.where(full, 3.0, 2.0) * comm
-    bound = np.clip(stage - stage_comm - _busy(work, micro, stage_layers, full, again), 0.0, stage - stage_comm)
+    bound = np.clip(
+        stage - stage_comm - _busy(work, micro, stage_layers, full, again), 0.0, stage - stage_comm
+    )
     waiting = c["straggler.per_doubling"] * np.log2(layout.nodes) * m * stage
     parts = {
         "compute_s": m * (stage - stage_comm - bound),

@@ -39,4 +39,6 @@ def sampled_micro(
     zero = np.zeros(gemm.shape)
     forward = at_least(gemm + memory, floor)
     backward = at_least(2.0 * gemm + 2.0 * memory, floor * c["floor.backward"])
-    return Micro(gemm, zero, memory, floor, forward, backward, zero, micro_batch * np.ones(gemm.shape))
+    return Micro(
+        gemm, 2.0 * gemm, zero, memory, floor, forward, backward, zero, micro_batch * np.ones(gemm.shape)
+    )

@@ -39,7 +39,9 @@ class Work:
         head_share: share of the tokens that reach the output projection (masked language models: the masked ones).
         head_params: parameters of the output projection (FLOPs); `embed_params` of all embedding copies (memory).
         act_replicated_bytes, act_split_bytes: saved activation bytes per token and layer, not split / split by tp.
-        routed: experts each token is sent to, 0 for dense models.
+        experts: routed experts of a layer, 1 for dense models; `routed` of them see each token, 0 for dense models.
+        ffn: width of the feed-forward network (of one expert); `mlp_inputs` matrices lead into it (2 when gated).
+        shape_ratio: `layer_active_params` over what the widths alone give.
         flops_per_sample: model FLOPs of forward and backward, without recompute.
         causal: share of the score matrix that is computed (0.5 causal, 1 full).
         score_ratio: score work relative to plain attention.
@@ -60,9 +62,13 @@ class Work:
     layer_params: Floats
     layer_active_params: Floats
     expert_params: Floats
-    expert_ratio: Floats
-    moe_width: Floats
+    experts: Floats
+    ffn: Floats
+    mlp_inputs: Floats
+    shared_experts: Floats
     routed: Floats
+    head_dim: Floats
+    shape_ratio: Floats
     flops_per_sample: Floats
     head_params: Floats
     embed_params: Floats
@@ -186,8 +192,8 @@ def _sampled_sizes(model: ModelSpec) -> dict[str, float]:
         "causal": 1.0,
         "score_ratio": 1.0,
         "layer_params": model.params,
-        "expert_ratio": 1.0,
-        "moe_width": 1024.0,
+        "experts": 1.0,
+        "shape_ratio": 1.0,
         "flops_per_sample": 3.0 * flops,
         "forward_flops": flops,
         "activations": activations,
@@ -227,6 +233,8 @@ def _transformer_sizes(model: ModelSpec, training: TrainingSpec) -> dict[str, fl
     layer, embed = _split_params(model, vocab * hidden, projections + matrices * hidden * ffn)
     active_total = model.active_params or model.params
     layer_active = (active_total - embed) / layers if model.experts else layer
+    used = (per_token + model.shared_experts) if model.experts else 1.0
+    by_dimensions = projections + matrices * hidden * ffn * used
     expert_params = min(layer * 0.98, matrices * hidden * ffn * experts) if model.experts else 0.0
     # Tokens are copied to and from their experts.
     routed_acts = 8.0 * hidden * per_token if model.experts else 0.0
@@ -237,7 +245,8 @@ def _transformer_sizes(model: ModelSpec, training: TrainingSpec) -> dict[str, fl
     causal = 0.5 if model.architecture == "decoder" else 1.0
     passes = 4.0 if training.lora_rank else 6.0
     seq = float(training.sequence_length)
-    head_share = MASKED_SHARE if model.architecture == "encoder" else 1.0
+    usual = MASKED_SHARE if model.architecture == "encoder" else 1.0
+    head_share = usual if model.predicted_share is None else model.predicted_share
     matmuls = layers * max(layer_active, 1.0) + head_share * min(vocab * hidden, embed)
     flops = seq * (passes * matmuls + 12.0 * causal * model.attention_ratio * layers * q_width * seq)
     return {
@@ -251,9 +260,13 @@ def _transformer_sizes(model: ModelSpec, training: TrainingSpec) -> dict[str, fl
         "layer_params": layer,
         "layer_active_params": max(layer_active, 1.0),
         "expert_params": expert_params,
-        "expert_ratio": experts / per_token,
-        "moe_width": ffn if model.experts else hidden,
+        "experts": experts,
+        "ffn": ffn,
+        "mlp_inputs": matrices - 1.0,
+        "shared_experts": float(model.shared_experts) if model.experts else 0.0,
         "routed": per_token if model.experts else 0.0,
+        "head_dim": q_width / float(model.heads or max(1, model.hidden // 64)),
+        "shape_ratio": max(layer_active, 1.0) / by_dimensions,
         "flops_per_sample": flops,
         "head_params": min(vocab * hidden, embed) if embed else 0.0,
         "embed_params": embed,
