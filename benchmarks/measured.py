@@ -6,13 +6,15 @@ source and framework, never by row. `metric` and `value` go to `Measured` and ar
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from benchmarks.measured_vision import sampled_model
+from benchmarks.memory_rows import MemoryRule, memory_rule
 from benchmarks.rows import Skip, number, read_csv, whole
 from planner.performance.spec import ModelFamily, ModelSpec, TrainingSpec
 
@@ -59,12 +61,15 @@ class Case:
     layout: dict[str, Any] | None
     ep: int
     measured: Measured
+    memory: MemoryRule = field(default_factory=MemoryRule)
 
 
 def load_cases(
-    rows: list[dict[str, str]], accelerators: dict[str, dict[str, Any]]
+    rows: list[dict[str, str]],
+    accelerators: dict[str, dict[str, Any]],
+    metrics: frozenset[str] = THROUGHPUT,
 ) -> tuple[list[Case], Counter[str]]:
-    """Turn rows into cases; the counter tells how many were left out and why."""
+    """Turn rows of some metrics into cases; the counter tells how many were left out and why."""
     rules = read_csv(DATA / "source_rules.csv")
     vision_rules = read_csv(DATA / "vision_source_rules.csv")
     models = read_csv(DATA / "models.csv")
@@ -74,6 +79,8 @@ def load_cases(
     for row in rows:
         try:
             own = rules if _FAMILIES.get(row["family"]) is ModelFamily.TRANSFORMER else vision_rules
+            if row["metric"] not in metrics:
+                raise Skip(f"metric: {row['metric'] or 'none'}")
             cases.append(_case(row, own, models, networks, accelerators))
         except Skip as reason:
             skipped[str(reason)] += 1
@@ -90,8 +97,8 @@ def _case(
     value = number(row, "value")
     if row["quality"].startswith("suspect"):
         raise Skip("quality: suspect")
-    if row["metric"] not in THROUGHPUT or value is None:
-        raise Skip(f"metric: {row['metric'] or 'none'}")
+    if value is None:
+        raise Skip("no value")
     if row["family"] not in _FAMILIES:
         raise Skip(f"family: {row['family']}")
     device = accelerators.get(row["gpu"])
@@ -105,8 +112,9 @@ def _case(
         raise Skip("accelerator count not stated")
     gpus = gpus or int(number(row, "gpus_per_node") or 8)
     per_node = _per_node(row, gpus)
-    model = _model(row, models, kind)
+    model = replace(_model(row, models, kind), predicted_share=number(rule, "predicted_share"))
     layout, batch = _layout(row, rule, kind, gpus)
+    memory = memory_rule(row, layout["zero"] if layout else 0)
     sequence = int((number(row, "seq_len") or 1) * float(rule["sequence_ratio"] or 1))
     if kind is ModelFamily.TRANSFORMER and sequence < 2:
         raise Skip("sequence length not stated")
@@ -114,12 +122,13 @@ def _case(
         global_batch=batch, sequence_length=max(sequence, 1), precision=precision,  # type: ignore[arg-type]
         lora_rank=16 if row["family"] == "transformer-lora" else None, stack=rule["stack"],  # type: ignore[arg-type]
         optimizer="sgd" if kind is ModelFamily.CNN else "adamw", attention=rule["attention"],  # type: ignore[arg-type]
+        memory=memory.options,
     )  # fmt: skip
     hardware, per_node = _hardware(row, device, per_node, gpus, layout, networks)
     return Case(
         row["row_id"], row["source"], rule["group"], row.get("split_group", ""), str(device["generation"]), kind.value,
         model, training, hardware, -(-gpus // per_node), gpus, layout, int(number(row, "ep") or 1),
-        Measured(row["metric"], value, number(row, "mem_gib_per_gpu") or NAN),
+        Measured(row["metric"], value, number(row, "mem_gib_per_gpu") or NAN), memory,
     )  # fmt: skip
 
 
@@ -130,7 +139,8 @@ def _rule(row: dict[str, str], rules: list[dict[str, str]]) -> dict[str, str]:
             and row["framework"].startswith(rule["framework_prefix"])
             and row["family"].startswith(rule["family_prefix"])
             and row["model_name"].startswith(rule["model_prefix"])
-            and (number(row, "seq_len") or 0.0) >= float(rule["min_sequence"] or 0)
+            and float(rule["min_sequence"] or 0) <= (number(row, "seq_len") or 0.0)
+            and (number(row, "seq_len") or 0.0) <= (number(rule, "max_sequence") or math.inf)
         ):
             return rule
     raise Skip("no source rule")

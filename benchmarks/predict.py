@@ -17,10 +17,12 @@ import numpy.typing as npt
 from benchmarks.measured import Case
 from catalogs.table import Table
 from planner.performance.constants import Constants
-from planner.performance.core import evaluate, needed_gib
+from planner.performance.core import evaluate
 from planner.performance.device import build_devices
 from planner.performance.interval import log_spread
 from planner.performance.layouts import Layouts, expert_parallel, interleave
+from planner.performance.memory import needed_gib
+from planner.performance.memory_work import Footprint, build_footprint, stack_footprints
 from planner.performance.search import estimate_shapes
 from planner.performance.spec import TrainingSpec
 from planner.performance.work import Work, stack_work
@@ -38,6 +40,7 @@ class Group:
     kind: str
     training: TrainingSpec
     work: Work
+    footprint: Footprint
     hardware: Table
     device_row: npt.NDArray[np.int64]
     layout: Layouts
@@ -93,10 +96,10 @@ def _with_batch(case: Case, constants: Constants) -> Case | str:
         else max(1, TOKEN_CAP // case.training.sequence_length)
     )
     chosen = 1.0
-    work = stack_work([(case.model, case.training)])
+    work = build_footprint(case.model, case.training)
     while chosen * 2 <= cap:
         trial = replace(case, layout={**layout, "micro_batch": chosen * 2, "accumulation": 1.0})
-        need = needed_gib(work, _layouts([trial]), case.kind, constants)[0]
+        need = needed_gib(work, layouts_of([trial]), constants)[0]
         if need > 0.9 * case.hardware["accelerator_memory_gib"]:
             break
         chosen *= 2
@@ -108,7 +111,7 @@ def _with_batch(case: Case, constants: Constants) -> Case | str:
     )
 
 
-def _layouts(cases: Sequence[Case]) -> Layouts:
+def layouts_of(cases: Sequence[Case]) -> Layouts:
     rows = [case.layout for case in cases]
 
     def column(name: str) -> Floats:
@@ -155,9 +158,10 @@ def build_groups(cases: Sequence[Case]) -> list[Group]:
                 kind,
                 chosen[0].training,
                 work,
+                stack_footprints([(case.model, case.training) for case in chosen], work),
                 hardware,
                 np.asarray(device_row),
-                _layouts(chosen),
+                layouts_of(chosen),
                 factor,
             )
         )
@@ -176,6 +180,16 @@ def _to_metric(case: Case, flops: float) -> float:
     return flops / case.accelerators / 1e12
 
 
+def throughput(groups: Sequence[Group], size: int, constants: Constants) -> Floats:
+    """Predicted metric of each case, shape `(size,)`: what the fit asks for thousands of times."""
+    value = np.full(size, np.nan)
+    for group in groups:
+        devices = build_devices(group.hardware, group.training, group.kind, constants).take(group.device_row)
+        step = evaluate(group.work, devices, group.layout, group.kind, group.training.stack, constants)
+        value[group.index] = group.work.global_batch / step.total * group.to_metric
+    return value
+
+
 def predict(groups: Sequence[Group], size: int, constants: Constants) -> dict[str, Any]:
     """Predicted metric, memory and interval half-width per case, each of shape `(size,)`."""
     value, memory, spread = np.full(size, np.nan), np.full(size, np.nan), np.full(size, np.nan)
@@ -185,7 +199,7 @@ def predict(groups: Sequence[Group], size: int, constants: Constants) -> dict[st
         step = evaluate(group.work, devices, group.layout, group.kind, group.training.stack, constants)
         samples = group.work.global_batch / step.total
         value[group.index] = samples * group.to_metric
-        memory[group.index] = needed_gib(group.work, group.layout, group.kind, constants)
+        memory[group.index] = needed_gib(group.footprint, group.layout, constants)
         spread[group.index] = log_spread(group.kind, devices.spread, constants)
         mfu[group.index] = (
             samples * group.work.flops_per_sample / (group.layout.nodes * devices.count * devices.gemm_peak)

@@ -8,11 +8,10 @@ from planner.performance.constants import Constants
 from planner.performance.device import Devices
 from planner.performance.layouts import Layouts
 from planner.performance.links import build_links, layer_comm_s
-from planner.performance.memory import FULL, NONE, SELECTIVE, memory_gib
 from planner.performance.micro import transformer_micro
 from planner.performance.step import Step, step_time
 from planner.performance.vision import sampled_micro
-from planner.performance.work import Floats, Work
+from planner.performance.work import Work
 
 SAMPLED_KINDS = frozenset({"cnn", "vit", "diffusion"})
 
@@ -36,11 +35,3 @@ def evaluate(work: Work, devices: Devices, layout: Layouts, kind: str, stack: st
         comm = layer_comm_s(work, devices, layout, links, stack, c)
         micro = transformer_micro(work, devices, layout, comm, stack, c)
     return step_time(work, devices, links, layout, micro, comm, stack, c)
-
-
-def needed_gib(work: Work, layout: Layouts, kind: str, c: Constants) -> Floats:
-    """Memory per device at each row's own recompute level, GiB."""
-    sampled = kind in SAMPLED_KINDS
-    levels = [memory_gib(work, layout, level, sampled, c) for level in (NONE, SELECTIVE, FULL)]
-    result: Floats = np.choose(layout.recompute.astype(np.int64), levels)
-    return result

@@ -16,6 +16,8 @@ from planner.performance.memory_work import LOGITS, SAMPLED_FAMILIES, Footprint
 from planner.performance.work import Floats
 
 NONE, SELECTIVE, FULL = 0, 1, 2
+# Multiply-accumulates per output below which a network is built of depthwise convolutions.
+LIGHT_MACS = 150.0
 
 
 @dataclass(frozen=True)
@@ -27,32 +29,25 @@ class Passing:
 
 
 def passing(job: Footprint, layout: Layouts, level: int, c: Constants) -> Passing:
-    """Saved activations plus what one layer or the loss needs on top, at one recompute level.
+    """Saved activations, what the layer at work needs on top, and the logits, at one recompute level.
 
-    The first stage holds most micro-batches and works on a layer; the last holds one (with interleaving more) and the
-    logits, which are gone when the backward pass reaches the layers.
+    The first stage holds most micro-batches; the last holds one (with interleaving more) and the logits. A layer's
+    passing tensors and the logits do not live at once, yet the blocks that the allocator cached for the first are too
+    small for the second, so both count.
     """
-    if bool(np.all(job.family >= 0)):
+    if job.sampled:
         return _sampled(job, layout, level, c)
-    tokens = layout.micro_batch * job.work.seq / layout.cp
-    layer, live, kept = _layer(job, layout, level, c)
+    tokens = layout.micro_batch * job.work.seq / layout.cp * c["memory.activation_ratio"]
+    live, kept = _layer(job, layout, level, c)
     first, last = layers_in_flight(job, layout)
-    ratio = c["memory.activation_ratio"]
-    offloaded = (job.offload_activations > 0) & (level == FULL)
-    saved = ratio * tokens * np.where(offloaded, 0.0, kept)
-    extra = ratio * tokens * np.maximum(live - kept, 0.0)
+    saved = tokens * (kept * (1.0 - job.offload_activations) if level == FULL else kept)
+    extra = tokens * np.maximum(live - kept, 0.0)
     logits = logit_bytes(job, layout, c)
+    piped = layout.pp > 1
     at_first = saved * first + extra
-    at_last_loss = saved * last + logits
-    at_last_layer = saved * last + extra
-    return Passing(
-        np.where(
-            at_last_loss > np.maximum(at_first, at_last_layer),
-            saved * last,
-            np.maximum(at_first, at_last_layer),
-        ),
-        np.where(at_last_loss > np.maximum(at_first, at_last_layer), logits, 0.0),
-    )
+    at_last = saved * last + extra
+    ends = piped & (at_first >= at_last + logits)
+    return Passing(np.where(ends, at_first, at_last), np.where(ends, 0.0, logits))
 
 
 def layers_in_flight(job: Footprint, layout: Layouts) -> tuple[Floats, Floats]:
@@ -68,8 +63,8 @@ def layers_in_flight(job: Footprint, layout: Layouts) -> tuple[Floats, Floats]:
     return np.where(interleaved, chunk * first, plain), np.where(interleaved, chunk * last, own)
 
 
-def _layer(job: Footprint, layout: Layouts, level: int, c: Constants) -> tuple[Floats, Floats, Floats]:
-    """Bytes per token of one layer: (all saved, saved and working at once, kept at this level)."""
+def _layer(job: Footprint, layout: Layouts, level: int, c: Constants) -> tuple[Floats, Floats]:
+    """Bytes per token of one layer: (at work, kept until its backward pass at this level)."""
     tp = layout.tp
     shards = np.where(layout.sequence_parallel > 0, tp, 1.0)
     scores = job.score_bytes / tp
@@ -84,27 +79,32 @@ def _layer(job: Footprint, layout: Layouts, level: int, c: Constants) -> tuple[F
     # Sequence parallelism gathers a block's whole input and its gradient.
     whole = np.where((layout.sequence_parallel > 0) & (tp > 1), 2.0 * job.input_bytes * (1.0 - 1.0 / tp), 0.0)
     live = c["memory.live_ratio"] * layer + scores + whole
-    return layer, live, kept
+    return live, kept
 
 
 def logit_bytes(job: Footprint, layout: Layouts, c: Constants) -> Floats:
-    """Logits, softmax and their gradients on the last stage (vocabulary split by tp)."""
+    """Logits, softmax and their gradients on the last stage (vocabulary split by tp).
+
+    An adaptive softmax makes as many logits per token as its tables have rows of full width.
+    """
     work = job.work
     tokens = layout.micro_batch * work.seq / layout.cp
-    per_logit = np.asarray([c[f"memory.logit_bytes.{word}"] for word in LOGITS])
-    kind = per_logit[job.loss.astype(np.int64)]
-    result: Floats = kind * work.head_share * tokens * work.vocab / layout.tp
+    per_logit = np.asarray([c[f"memory.logit_bytes.{word}"] for word in LOGITS])[job.loss.astype(np.int64)]
+    rows = np.minimum(work.vocab, work.head_params / work.hidden)
+    result: Floats = per_logit * work.head_share * tokens * rows / layout.tp
     return result
 
 
 def _sampled(job: Footprint, layout: Layouts, level: int, c: Constants) -> Passing:
-    """Models counted per sample: each convolution's output is kept, and again after normalisation."""
+    """Models counted per sample: each convolution's output is kept, and again after normalisation.
+
+    Networks of depthwise convolutions (few multiplications per output) keep a third copy for their smooth activation.
+    """
+    work = job.work
     ratios = np.asarray([c[f"memory.sampled_ratio.{word}"] for word in SAMPLED_FAMILIES])
-    kept = (
-        layout.micro_batch
-        * job.work.activations
-        * job.work.element_bytes
-        * ratios[job.family.astype(np.int64)]
-    )
+    ratio = ratios[job.family.astype(np.int64)]
+    light = (job.family == 0) & (work.forward_flops < 2.0 * LIGHT_MACS * work.activations)
+    ratio = np.where(light, c["memory.sampled_ratio.light"], ratio)
     share = (1.0, c["memory.sampled_selective_ratio"], c["memory.sampled_recompute_ratio"])[level]
-    return Passing(kept * share, np.zeros(1))
+    kept = layout.micro_batch * work.activations * work.element_bytes * ratio * share
+    return Passing(kept, np.zeros(1))

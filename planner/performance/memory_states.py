@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from planner.performance.constants import Constants
 from planner.performance.layouts import Layouts
@@ -54,7 +55,7 @@ def states(job: Footprint, layout: Layouts, c: Constants) -> States:
     grads_split = np.where(layout.pp > 1, zero3, layout.zero >= 2)
     opt_split = layout.zero >= 1
 
-    def spread(split: Floats, a: Floats, b: Floats) -> Floats:
+    def spread(split: npt.NDArray[np.bool_], a: Floats, b: Floats) -> Floats:
         total: Floats = np.where(split, a / ranks + b / over_experts, a + b)
         return total
 
@@ -64,7 +65,10 @@ def states(job: Footprint, layout: Layouts, c: Constants) -> States:
     # With states on the host the 32-bit weights live there as well; 16-bit ones stay.
     resident = np.where(offload_states, np.minimum(resident, job.weight_bytes), resident)
     weights = np.where(offload_weights, 0.0, resident * spread(zero3, dense, experts))
-    gradients = job.grad_bytes * spread(grads_split, trained, trained_experts)
+    # Sharded gradients go to the host as they are made (ZeRO-Offload, arXiv 2101.06840).
+    gradients = np.where(
+        offload_states & grads_split, 0.0, job.grad_bytes * spread(grads_split, trained, trained_experts)
+    )
     optimizer = np.where(zero3, job.shard_opt_bytes, job.opt_bytes) * spread(
         opt_split, trained, trained_experts
     )

@@ -63,6 +63,11 @@ class Footprint:
     offload_weights: Floats
     offload_activations: Floats
 
+    @property
+    def sampled(self) -> bool:
+        """True when the jobs are counted per sample (all of them are, or none)."""
+        return bool(self.family[0] >= 0)
+
     def take(self, index: npt.NDArray[np.int64]) -> Footprint:
         """Rows `index` of arrays with more than one row; single values stay as they are."""
         picked: dict[str, Any] = {"work": self.work.take(index)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -51,7 +52,7 @@ def estimate_shapes(
     """
     whole = build_job(model, training, hardware, constants)
     first, inverse = distinct_devices(whole.devices, bool(training.decode_samples_per_s_per_core))
-    job = Job(model, training, whole.work, whole.devices.take(first), whole.constants, whole.sampled)
+    job = replace(whole, devices=whole.devices.take(first))
     nodes = np.asarray(list(node_counts), dtype=np.int64)
     table = _search(job, nodes, max_accelerators, prune)
     pair = (inverse[:, None] * len(nodes) + np.arange(len(nodes))[None, :]).ravel()
@@ -78,7 +79,7 @@ def estimate_layouts(
     codes, words = coded(job.devices.reason, _OWN_REASONS)
     codes = codes[device]
     _mark(codes, words, "unknown_link", (layout.nodes > 1) & ~(job.devices.node_rate[device] > 0))
-    _mark(codes, words, "out_of_memory", need > job.available_gib[device])
+    _mark(codes, words, "out_of_memory", need > job.budget_gib[device])
     found = np.flatnonzero(codes == words.index(""))
     nodes = layout.nodes.astype(np.int64)
     return shape_table(job, device, nodes, Coded(codes, words), found, layout.take(found), need)

@@ -21,13 +21,11 @@ import numpy.typing as npt
 
 from planner.performance.layouts import Layouts
 from planner.performance.layouts_grid import Bounds, Grid, grid
-from planner.performance.memory import FULL, NONE, SELECTIVE, memory_gib
-from planner.performance.search_job import Ints, Job, step_of
+from planner.performance.search_job import LEVELS, Ints, Job, memory_levels, step_of
 from planner.performance.work import Floats
 from planner.records import record
 
 Bools = npt.NDArray[np.bool_]
-LEVELS = {"none": NONE, "selective": SELECTIVE, "full": FULL}
 _CHUNK = 8192
 # Bounds are compared with this much to spare, for rounding only.
 _ROUNDING = 1.0 - 1e-9
@@ -87,14 +85,6 @@ def find_best(job: Job, nodes: Ints, open_cells: Bools, bounds: Bounds, *, prune
     return Winners(found, joined, least.ravel(), listed.ravel(), shards.ravel())
 
 
-def memory_levels(job: Job, layout: Layouts) -> tuple[Floats, Floats, Floats]:
-    """Memory at the three recompute levels, GiB; a pinned level stands in for the others."""
-    pinned = job.training.layout.recompute
-    wanted = (NONE, SELECTIVE, FULL) if pinned is None else (LEVELS[pinned],)
-    made = [memory_gib(job.work, layout, level, job.sampled, job.constants) for level in wanted]
-    return made[0], made[len(made) // 2], made[-1]
-
-
 @record(frozen=True, eq=False)
 class Pairs:
     """Layouts that fit on devices: device row, row of the grid, recompute level; by device, then by row."""
@@ -123,7 +113,7 @@ def _fitting(
 ) -> Pairs:
     """All pairs of device and layout that fit, at the least recompute that does."""
     pinned = job.training.layout.recompute
-    budgets = job.available_gib[members]
+    budgets = job.budget_gib[members]
     by_budget: dict[float, tuple[Ints, Ints]] = {}
     parts: list[Pairs] = []
     for device, budget in zip(members.tolist(), budgets.tolist(), strict=True):

@@ -9,15 +9,19 @@ import numpy.typing as npt
 
 from catalogs.table import Table
 from planner.performance.constants import Constants, load_constants
-from planner.performance.core import evaluate, needed_gib
+from planner.performance.core import evaluate
 from planner.performance.device import Devices, build_devices
 from planner.performance.layouts import Layouts
+from planner.performance.memory import FULL, NONE, SELECTIVE, levels_gib, needed_gib
+from planner.performance.memory_risk import budget_gib, usable_gib
+from planner.performance.memory_work import Footprint, build_footprint
 from planner.performance.spec import ModelSpec, TrainingSpec
 from planner.performance.step import Step
 from planner.performance.work import Floats, Work, build_work, is_sampled
 from planner.records import record
 
 Ints = npt.NDArray[np.int64]
+LEVELS = {"none": NONE, "selective": SELECTIVE, "full": FULL}
 
 
 @record(frozen=True, eq=False)
@@ -27,6 +31,7 @@ class Job:
     model: ModelSpec
     training: TrainingSpec
     work: Work
+    footprint: Footprint
     devices: Devices
     constants: Constants
     sampled: bool
@@ -39,7 +44,12 @@ class Job:
     @property
     def available_gib(self) -> Floats:
         """Memory a framework can allocate per accelerator of each device row, GiB."""
-        return self.devices.memory_gib * self.constants["memory.usable_ratio"]
+        return usable_gib(self.devices.memory_gib, self.devices.memory_rate, self.constants)
+
+    @property
+    def budget_gib(self) -> Floats:
+        """The greatest predicted need a layout may have on each device row, GiB."""
+        return budget_gib(self.available_gib, self.constants)
 
 
 def build_job(
@@ -52,7 +62,9 @@ def build_job(
     """
     constants = constants or load_constants()
     devices = build_devices(hardware, training, model.family.value, constants)
-    return Job(model, training, build_work(model, training), devices, constants, is_sampled(model))
+    work = build_work(model, training)
+    footprint = build_footprint(model, training, work)
+    return Job(model, training, work, footprint, devices, constants, is_sampled(model))
 
 
 def distinct_devices(devices: Devices, decodes: bool) -> tuple[Ints, Ints]:
@@ -82,6 +94,14 @@ def step_of(job: Job, layout: Layouts) -> Step:
     return evaluate(job.work, devices, layout, job.kind, job.training.stack, job.constants)
 
 
+def memory_levels(job: Job, layout: Layouts) -> tuple[Floats, Floats, Floats]:
+    """Needed memory at the three recompute levels, GiB; a pinned level stands in for the others."""
+    pinned = job.training.layout.recompute
+    wanted = (NONE, SELECTIVE, FULL) if pinned is None else (LEVELS[pinned],)
+    made = levels_gib(job.footprint, layout, wanted, job.constants)
+    return made[0], made[len(made) // 2], made[-1]
+
+
 def need_of(job: Job, layout: Layouts) -> Floats:
     """Needed memory at each row's own recompute level, GiB."""
-    return needed_gib(job.work, layout, job.kind, job.constants)
+    return needed_gib(job.footprint, layout, job.constants)

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from catalogs.table import Coded, Table
 from planner.performance.interval import log_spread
 from planner.performance.layouts import Layouts
+from planner.performance.memory_risk import oom_probability
 from planner.performance.search_job import Ints, Job, step_of
 from planner.performance.step import COMPONENTS, Step
 from planner.performance.work import Floats
@@ -56,6 +57,7 @@ def shape_table(
         "mfu": flops / (total * peak),
         "memory_needed_gib": need,
         "memory_available_gib": job.available_gib[device],
+        "oom_probability": oom_probability(need, job.available_gib[device], job.constants),
         "limited_by": _limits(step, size, found),
     }
     columns |= {name: numbers(step.parts[name]) for name in COMPONENTS}

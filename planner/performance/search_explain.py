@@ -1,0 +1,250 @@
+"""Why one layout wins on a machine and node count, and what every other one lost by."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from catalogs.table import Table
+from planner.performance.constants import Constants
+from planner.performance.layouts import Layouts
+from planner.performance.layouts_grid import Grid, build_bounds, fits_node, grid, shard_axes
+from planner.performance.memory import NONE, SELECTIVE
+from planner.performance.search_job import LEVELS, Job, build_job, memory_levels, step_of
+from planner.performance.spec import ModelSpec, TrainingSpec
+from planner.performance.step import COMPONENTS
+from planner.performance.work import Floats
+from planner.records import record
+
+_RECOMPUTE = ("no recompute", "selective recompute", "full recompute")
+_PARTS = {
+    "compute_s": "compute", "memory_bound_s": "memory traffic", "tp_comm_s": "tensor, context and expert traffic",
+    "pp_comm_s": "pipeline traffic", "bubble_s": "pipeline bubble", "dp_comm_s": "gradient traffic and stragglers",
+    "optimizer_s": "optimizer", "data_loading_s": "data loading", "fixed_s": "fixed cost",
+}  # fmt: skip
+# Differences of a step below this share of it are not worth a word.
+_WORTH_TELLING = 0.002
+# Nor is memory for a gain below this share.
+_WORTH_MEMORY = 0.01
+
+
+@record(frozen=True)
+class RankedLayout:
+    """One layout beside the best.
+
+    Attributes:
+        words: the layout as text.
+        step_time_s: seconds per optimizer step; `over_best_ratio`: relative to the best layout that fits, less 1.
+        memory_gib: needed per accelerator, GiB.
+        loses: parts of the step that take longer than the best layout's, largest first, with the seconds more.
+    """
+
+    words: str
+    step_time_s: float
+    over_best_ratio: float
+    memory_gib: float
+    loses: tuple[tuple[str, float], ...]
+
+
+@record(frozen=True)
+class LayoutReport:
+    """What the search saw on one machine at one node count.
+
+    Attributes:
+        accelerators: of the whole cluster; `available_gib`: memory of each that a framework can use.
+        shards: combinations of tensor, pipeline and context parallelism within the bounds.
+        off_node: of these, tensor groups that do not fill nodes evenly; `off_cluster`: combinations that do not divide
+            the accelerators; `off_batch`: those whose data-parallel degree does not divide the batch.
+        layouts: layouts of the rest, with micro-batch, ZeRO stage, expert parallelism and interleaving.
+        too_big: of these, out of memory at every recompute level allowed; `slower`: fit, but take longer.
+        best: the fastest that fits, None where nothing does.
+        others: the best layout of each other combination of degrees, fastest first.
+        blocked: of the layouts that would be faster but do not fit, the one that needs least memory, None without any.
+        least: the layout that needs least memory, where nothing fits.
+        offload_gib: what the most frugal layout would need with its optimizer states in host memory, None where
+            something fits; `host_gib`: what the states then take of each node's memory. No time is claimed for it.
+    """
+
+    accelerators: int
+    available_gib: float
+    shards: int
+    off_node: int
+    off_cluster: int
+    off_batch: int
+    layouts: int
+    too_big: int
+    slower: int
+    best: RankedLayout | None
+    others: tuple[RankedLayout, ...]
+    blocked: RankedLayout | None
+    least: RankedLayout | None
+    offload_gib: float | None
+    host_gib: float | None
+
+
+def explain_layouts(
+    model: ModelSpec,
+    training: TrainingSpec,
+    hardware: Table,
+    nodes: int,
+    *,
+    row: int = 0,
+    top: int = 3,
+    constants: Constants | None = None,
+) -> LayoutReport:
+    """Evaluate every layout of one machine at one node count and say what each lost by.
+
+    Args:
+        model: sizes of the model.
+        training: batch, sequence length, precision, stack class and pinned parts of the layout.
+        hardware: machines; `row` picks one that can run the job.
+        nodes: node count.
+        row: row of `hardware`.
+        top: how many other layouts to return.
+        constants: the model's constants, the bundled ones by default.
+
+    Raises:
+        ValueError: when the model lacks a size, or the machine has no peak, memory or network to judge by.
+    """
+    job = build_job(model, training, hardware.take(np.asarray([row])), constants)
+    reason = str(job.devices.reason[0]) or (
+        "unknown_link" if nodes > 1 and not job.devices.node_rate[0] > 0 else ""
+    )
+    if reason:
+        raise ValueError(f"layouts cannot be compared on this machine: {reason}")
+    bounds = build_bounds(model, training, job.sampled)
+    count = int(job.devices.count[0])
+    made = grid(count, (nodes,), bounds)
+    shards = shard_axes(bounds)
+    even = fits_node(shards[:, 0], count, bounds.pin.tensor_parallel is not None)
+    divides = even & (nodes * count % shards.prod(axis=1) == 0)
+    replicas = nodes * count // shards[divides].prod(axis=1)
+    counted = (
+        nodes * count, float(job.available_gib[0]), len(shards), int((~even).sum()), int((even & ~divides).sum()),
+        int((bounds.global_batch % replicas != 0).sum()),
+    )  # fmt: skip
+    return _report(job, made, counted, top)
+
+
+def _report(job: Job, made: Grid, counted: tuple[int, float, int, int, int, int], top: int) -> LayoutReport:
+    """Rank all layouts of the grid at the least recompute that fits (the fullest where none does)."""
+    if not made.layout.n_rows:
+        return LayoutReport(*counted, 0, 0, 0, None, (), None, None, None, None)
+    needs = np.stack(memory_levels(job, made.layout))
+    pinned, budget = job.training.layout.recompute, counted[1]
+    level = (needs[:2] > budget).sum(axis=0) if pinned is None else np.full(needs.shape[1], LEVELS[pinned])
+    fits = needs[2] <= budget
+    layout = replace(made.layout, recompute=level.astype(np.float64))
+    need = needs[level, np.arange(needs.shape[1])] if pinned is None else needs[0]
+    table = _Ranking(job, layout, need)
+    if not fits.any():
+        least = int(np.argmin(needs[2]))
+        offload, host = _offload(job, made.layout)
+        told = table.ranked(least, None)
+        return LayoutReport(*counted, len(fits), len(fits), 0, None, (), None, told, offload, host)
+    best = int(np.argmin(np.where(fits, table.total, np.inf)))
+    order = [k for k in np.argsort(table.total, kind="stable").tolist() if fits[k]]
+    return LayoutReport(
+        *counted, len(fits), int((~fits).sum()), int(fits.sum()) - 1, table.ranked(best, best),
+        tuple(table.ranked(k, best) for k in _distinct(layout, order)[1 : 1 + top]),
+        _blocked(job, made, needs, budget, table, best), None, None, None,
+    )  # fmt: skip
+
+
+def _distinct(layout: Layouts, order: list[int]) -> list[int]:
+    """The first of each combination of degrees."""
+    keys = np.stack([layout.tp, layout.pp, layout.cp, layout.ep, layout.zero], axis=1)
+    first: dict[bytes, int] = {}
+    for position in order:
+        first.setdefault(keys[position].tobytes(), position)
+    return list(first.values())
+
+
+class _Ranking:
+    """Times of all layouts of one machine and node count."""
+
+    def __init__(self, job: Job, layout: Layouts, need: Floats) -> None:
+        step = step_of(job, layout)
+        self.layout, self.need, self.total = layout, need, step.total
+        self.parts = np.stack([np.broadcast_to(step.parts[name], step.total.shape) for name in COMPONENTS])
+
+    def ranked(self, at: int, best: int | None) -> RankedLayout:
+        """Layout `at` beside layout `best`."""
+        time = float(self.total[at])
+        reference = at if best is None else best
+        more = self.parts[:, at] - self.parts[:, reference]
+        loses = [
+            (_PARTS[COMPONENTS[k]], float(more[k]))
+            for k in np.argsort(-more).tolist()
+            if more[k] > _WORTH_TELLING * self.total[reference]
+        ]
+        over = time / float(self.total[reference]) - 1.0
+        return RankedLayout(describe_layout(self.layout, at), time, over, float(self.need[at]), tuple(loses))
+
+
+def _blocked(
+    job: Job, made: Grid, needs: Floats, budget: float, table: _Ranking, best: int
+) -> RankedLayout | None:
+    """Of the layouts that memory rules out and that would be faster than the best, the one that needs least."""
+    if job.training.layout.recompute is not None:
+        return None
+    found: list[RankedLayout] = []
+    for level in (NONE, SELECTIVE):
+        full = np.full(made.layout.n_rows, float(level))
+        ranking = _Ranking(job, replace(made.layout, recompute=full), needs[level])
+        faster = (needs[level] > budget) & (ranking.total < (1.0 - _WORTH_MEMORY) * table.total[best])
+        if faster.any():
+            told = ranking.ranked(int(np.argmin(np.where(faster, needs[level], np.inf))), None)
+            found.append(replace(told, over_best_ratio=told.step_time_s / float(table.total[best]) - 1.0))
+    return min(found, key=lambda told: told.memory_gib, default=None)
+
+
+def _offload(job: Job, layout: Layouts) -> tuple[float, float]:
+    """Least memory per accelerator with the optimizer states in host memory, and what they take per node, GiB."""
+    without = replace(job, footprint=replace(job.footprint, offload_optimizer=np.ones(1)))
+    states = float(job.work.opt_bytes[0] * job.work.trainable_params[0]) / 1024.0**3
+    return float(memory_levels(without, layout)[2].min()), states / float(layout.nodes[0])
+
+
+def describe_layout(layout: Layouts, at: int) -> str:
+    """One layout in words; degrees of 1 are left out."""
+    degrees = {
+        "tensor": layout.tp, "pipeline": layout.pp, "context": layout.cp, "expert": layout.ep, "data": layout.dp,
+    }  # fmt: skip
+    words = [f"{name} {int(value[at])}" for name, value in degrees.items() if value[at] > 1 or name == "data"]
+    if layout.interleave[at] > 1:
+        words.append(f"{int(layout.interleave[at])} virtual stages")
+    words.append(f"micro-batch {int(layout.micro_batch[at])} x {int(layout.micro_batches[at])}")
+    words.append(f"ZeRO {int(layout.zero[at])}")
+    return ", ".join([*words, _RECOMPUTE[int(layout.recompute[at])]])
+
+
+def report_lines(report: LayoutReport) -> list[str]:
+    """The report as plain lines."""
+    lines = [
+        f"{report.accelerators} accelerators: {report.shards:,} ways to split tensor x pipeline x context; "
+        f"{report.off_node:,} do not fill nodes evenly, {report.off_cluster:,} do not divide the cluster, "
+        f"{report.off_batch:,} do not divide the batch; of {report.layouts:,} layouts of the rest "
+        f"{report.too_big:,} are out of memory, {report.slower:,} slower"
+    ]
+    if report.best is not None:
+        best = report.best
+        lines.append(f"best: {best.words}: {best.step_time_s:,.3g} s a step, "
+                     f"{best.memory_gib:,.1f} of {report.available_gib:,.1f} GiB")  # fmt: skip
+    for other in report.others:
+        why = ", ".join(f"{name} +{seconds:,.2g} s" for name, seconds in other.loses[:3])
+        lines.append(f"next: {other.words}: {other.over_best_ratio:+.1%}{f' ({why})' if why else ''}")
+    if report.blocked is not None:
+        lines.append(f"out of memory: {report.blocked.words}: {report.blocked.over_best_ratio:+.1%}, "
+                     f"but needs {report.blocked.memory_gib:,.1f} GiB")  # fmt: skip
+    if report.least is not None:
+        lines.append(f"least memory: {report.least.words}: {report.least.memory_gib:,.1f} of "
+                     f"{report.available_gib:,.1f} GiB")  # fmt: skip
+    if report.offload_gib is not None and report.host_gib is not None:
+        fit = "fits" if report.offload_gib <= report.available_gib else "does not fit either"
+        lines.append(
+            f"with optimizer states in host memory: {report.offload_gib:,.1f} GiB per accelerator ({fit}), "
+            f"{report.host_gib:,.0f} GiB of each node's memory; not searched, its speed is not modelled"
+        )
+    return lines
