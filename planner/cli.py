@@ -44,6 +44,9 @@ COMMANDS: dict[str, CommandSpec] = {
     "estimate": CommandSpec(
         "planner.commands.estimate", "estimate", "Predict speed and memory of a cluster you name."
     ),
+    "portfolio": CommandSpec(
+        "planner.commands.portfolio", "portfolio", "Plan many jobs under shared quotas and one budget."
+    ),
     "verify": CommandSpec("planner.commands.verify", "verify", "Re-check a saved plan in exact arithmetic."),
     "explain": CommandSpec(
         "planner.commands.explain", "explain", "Say why a plan was chosen, or a type was not."

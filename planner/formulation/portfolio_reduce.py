@@ -49,18 +49,24 @@ class Reduced:
         return np.setdiff1d(np.arange(self.source.n_jobs), self.job)
 
 
-def reduce_portfolio(question: PortfolioInput, *, drop_dominated: bool = True) -> Reduced:
+def reduce_portfolio(
+    question: PortfolioInput, *, drop_dominated: bool = True, within_limits: bool = True
+) -> Reduced:
     """Drop what no optimal plan needs.
 
     Args:
         question: the portfolio.
         drop_dominated: also drop candidates that another one replaces without loss.
+        within_limits: limits hold; off where they may give way.
     """
-    alive = fits_limits(question)
-    dropped = {"too_large": int((~alive).sum())}
-    affordable = _affordable(question, alive)
-    dropped["too_dear"] = int((alive & ~affordable).sum())
-    alive &= affordable
+    alive = np.ones(question.n_candidates, dtype=np.bool_)
+    dropped: dict[str, int] = {}
+    if within_limits:
+        alive = fits_limits(question)
+        dropped["too_large"] = int((~alive).sum())
+        affordable = _affordable(question, alive)
+        dropped["too_dear"] = int((alive & ~affordable).sum())
+        alive &= affordable
     live = _binding(question, alive)
     dominator = np.full(question.n_candidates, -1, dtype=np.int64)
     if drop_dominated:

@@ -109,7 +109,8 @@ def knapsack(job: Ints, gain: Ints, units: Ints, limit: int) -> int:
     starts = np.flatnonzero(np.r_[True, np.diff(job) != 0])
     ends = np.r_[starts[1:], len(job)]
     if int(np.maximum.reduceat(units, starts).sum()) <= limit:
-        return int(np.sum(np.maximum.reduceat(gain, starts)))
+        best: list[int] = np.maximum.reduceat(gain, starts).tolist()
+        return sum(best)
     step = int(np.gcd.reduce(units))
     size = limit // step
     reach = 0  # nothing above this many steps can be filled yet

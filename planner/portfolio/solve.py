@@ -128,13 +128,18 @@ Progress = Callable[[str, PortfolioResult], None]
 
 
 def solve_portfolio(
-    question: PortfolioInput, options: PortfolioOptions | None = None, *, progress: Progress | None = None
+    question: PortfolioInput,
+    options: PortfolioOptions | None = None,
+    *,
+    start: Ints | None = None,
+    progress: Progress | None = None,
 ) -> PortfolioResult:
     """Find the cheapest plan, within the time limit + 10 %.
 
     Args:
         question: the portfolio.
         options: how to solve.
+        start: a plan that is known (a candidate per job).
         progress: called after each stage.
 
     Raises:
@@ -144,6 +149,8 @@ def solve_portfolio(
     options = options or PortfolioOptions()
     run = _Run(question, options, progress)
     try:
+        if start is not None and run.result.offer(start):
+            run.told("start")
         run.all_stages()
     except KeyboardInterrupt:
         run.result.interrupted = True

@@ -18,7 +18,9 @@ from tests.conftest import ROOT, CliResult
 
 Run = Callable[..., CliResult]
 DAY = ("--as-of", "2026-11-20")
-EXAMPLES = sorted(path.stem for path in (ROOT / "examples").glob("*.yaml") if "machines" not in path.stem)
+EXAMPLES = sorted(
+    path.stem for path in (ROOT / "examples").glob("*.yaml") if "workload.v1.json" in path.read_text("utf-8")
+)
 BERT = ROOT / "examples" / "bert-large.yaml"
 # Units that a number's key must name; shares of one and counts need none.
 UNITS = ("_usd", "_hours", "_ratio", "_gib", "_per_s", "_s", "_per_hour", "_per_currency")

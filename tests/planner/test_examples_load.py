@@ -16,7 +16,8 @@ WORKLOADS = sorted(path for path in FOLDER.glob("*.yaml") if path.read_text().st
 
 def test_there_are_enough_examples_and_each_file_is_one() -> None:
     assert len(WORKLOADS) >= 8
-    others = {path.name for path in FOLDER.glob("*.yaml")} - {path.name for path in WORKLOADS}
+    # files of other kinds (portfolios, pipelines, ...) name their own schema and have their own tests
+    others = {path.name for path in FOLDER.glob("*.yaml") if "$schema=" not in path.read_text()}
     named = {name for path in WORKLOADS for name in load_workload(path).workload.prices.offers}
     assert others == named
 

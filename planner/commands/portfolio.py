@@ -1,0 +1,104 @@
+"""`planner portfolio`: many jobs, shared quotas, one budget."""
+
+from __future__ import annotations
+
+import sys
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from planner.commands.options import DayOption, RatioOption, Seconds
+
+if TYPE_CHECKING:
+    from planner.portfolio.answer import PortfolioAnswer
+
+OUTPUTS = ("table", "json", "csv", "yaml", "md")
+
+
+@click.command()
+@click.argument("jobs", type=click.Path(path_type=Path))
+@click.option(
+    "-o", "--output", type=click.Choice(OUTPUTS), default="table", show_default=True, help="Format."
+)
+@click.option(
+    "--as-of", type=DayOption(), default=None, metavar="DATE", help="Plan as on this day (default: now)."
+)
+@click.option(
+    "--mode",
+    type=click.Choice(["auto", "fast", "full"]),
+    default="auto",
+    show_default=True,
+    help="fast: plan with an exact bound; full: the whole model; auto: full only where fast misses the gap.",
+)
+@click.option("--backend", default="auto", show_default=True, help="Solver: auto, highspy or scipy.")
+@click.option("--time-limit", type=Seconds(), default="60s", show_default=True, help="Longest solving.")
+@click.option("--gap", type=RatioOption(), default="0.1%", show_default=True, help="Gap at which to stop.")
+@click.option(
+    "--certificate",
+    type=click.Path(path_type=Path, dir_okay=False),
+    default=None,
+    help="Also write what was proven, for `planner verify`.",
+)
+@click.option(
+    "--out", type=click.Path(path_type=Path, dir_okay=False), default=None, help="Write there, not to stdout."
+)
+@click.option("-v", "--verbose", "details", is_flag=True, help="Show every job, limit and filter.")
+def portfolio(
+    jobs: Path, output: str, as_of: datetime | None, mode: str, backend: str, time_limit: float, gap: float,
+    certificate: Path | None, out: Path | None, details: bool,
+) -> None:  # fmt: skip
+    """Plan all jobs of JOBS (a YAML file, `planner schema portfolio`) together: the cheapest within shared limits.
+
+    Exit code 0: a plan; 3: not everything fits (the answer names what must give way, and plans with that);
+    2: bad input; 6: no plan within the time limit. Ctrl-C gives the best plan so far with its bound.
+    """
+    from planner.errors import InputError
+    from planner.files import write_atomically
+    from planner.optimize import Options, utc_now
+    from planner.portfolio.answer import plan_portfolio
+    from planner.portfolio.report import portfolio_report
+    from planner.portfolio.solve import PortfolioOptions
+    from planner.render.report import render_report
+    from planner.workload.portfolio_load import load_portfolio
+    from solvers.errors import BackendError, ModelError
+
+    loaded = load_portfolio(jobs)
+    planning = Options(as_of or utc_now(), as_of=as_of and as_of.date())
+    options = PortfolioOptions(gap=gap, time_limit_s=time_limit, backend=backend, mode=mode)
+
+    def catalog():  # type: ignore[no-untyped-def]
+        from catalogs.store import load_catalog
+
+        return load_catalog(None, as_of=planning.as_of)
+
+    try:
+        answer = plan_portfolio(loaded, planning, options, catalog=catalog)
+    except BackendError as error:
+        raise InputError(f"--backend: {error}") from error
+    except ModelError as error:
+        raise InputError(f"{jobs}: {error}") from error
+    if certificate is not None:
+        from planner.portfolio.certificate import certificate_text
+
+        write_atomically(certificate, certificate_text(answer))
+    color = out is None and output == "table" and sys.stdout.isatty()
+    text = render_report(portfolio_report(answer, verbose=details), output, color=color)
+    if out is None:
+        click.echo(text, nl=False)
+    else:
+        write_atomically(out, text)
+    code = _exit_code(answer)
+    if code:
+        click.get_current_context().exit(code)
+
+
+def _exit_code(answer: PortfolioAnswer) -> int:
+    from solvers.solution import Status
+
+    if answer.solver_fault:
+        return 1
+    if answer.result.picks is not None:
+        return 0
+    return 3 if answer.result.status is Status.INFEASIBLE else 6
