@@ -6,21 +6,21 @@ import click
 
 
 @click.command()
-@click.argument("what", type=click.Choice(["workload", "presets"]), default="workload")
+@click.argument("what", type=click.Choice(["workload", "portfolio", "presets"]), default="workload")
 def schema(what: str) -> None:
-    """Print the JSON Schema of a workload file, or the known models.
+    """Print the JSON Schema of a workload file or of another input, or the known models.
 
     Point your editor at it with a first line like
     `# yaml-language-server: $schema=workload.v1.json`.
     """
-    click.echo(_presets() if what == "presets" else _workload_schema(), nl=False)
+    click.echo(_presets() if what == "presets" else _schema_of(what), nl=False)
 
 
-def _workload_schema() -> str:
+def _schema_of(kind: str) -> str:
     """Return the committed schema; a test holds it equal to the models, so pydantic need not be imported."""
     from pathlib import Path
 
-    path = Path(__file__).parent.parent / "data" / "schemas" / "workload.v1.json"
+    path = Path(__file__).parent.parent / "data" / "schemas" / f"{kind}.v1.json"
     return path.read_text(encoding="utf-8")
 
 

@@ -1,22 +1,29 @@
-"""The JSON Schema of the workload, for editors; committed as `planner/data/schemas/workload.v1.json`."""
+"""The JSON Schemas of the input files, for editors; committed as `planner/data/schemas/KIND.v1.json`."""
 
 from __future__ import annotations
 
+import importlib
 import json
 from pathlib import Path
 from typing import Any
 
-SCHEMA_PATH = Path(__file__).parent.parent / "data" / "schemas" / "workload.v1.json"
+FOLDER = Path(__file__).parent.parent / "data" / "schemas"
+SCHEMA_PATH = FOLDER / "workload.v1.json"
+# kind of file -> "module:model"
+KINDS = {
+    "workload": "planner.workload.schema:Workload",
+    "portfolio": "planner.workload.portfolio_schema:Portfolio",
+}
 
 
-def build_json_schema() -> dict[str, Any]:
-    """Build the schema from the models."""
-    from planner.workload.schema import Workload
-
-    schema = _without_noise(Workload.model_json_schema(mode="validation"))
+def build_json_schema(kind: str = "workload") -> dict[str, Any]:
+    """Build the schema of one kind of file from its models."""
+    module, _, name = KINDS[kind].partition(":")
+    model = getattr(importlib.import_module(module), name)
+    schema = _without_noise(model.model_json_schema(mode="validation"))
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "$id": "workload.v1.json",
+        "$id": f"{kind}.v1.json",
         **schema,
     }
 
@@ -36,14 +43,15 @@ def _without_noise(node: Any, *, names: bool = False) -> Any:
     }
 
 
-def render_json_schema() -> str:
+def render_json_schema(kind: str = "workload") -> str:
     """Return the schema as the text of the committed file."""
-    return json.dumps(build_json_schema(), indent=2, ensure_ascii=False) + "\n"
+    return json.dumps(build_json_schema(kind), indent=2, ensure_ascii=False) + "\n"
 
 
 def main() -> None:
-    """Write the committed file anew: `python -m planner.workload.json_schema`."""
-    SCHEMA_PATH.write_text(render_json_schema(), encoding="utf-8")
+    """Write the committed files anew: `python -m planner.workload.json_schema`."""
+    for kind in KINDS:
+        (FOLDER / f"{kind}.v1.json").write_text(render_json_schema(kind), encoding="utf-8")
 
 
 if __name__ == "__main__":
