@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.accelerators import load_devices
+from benchmarks.layout_regret import layout_regret, regret_lines
 from benchmarks.measured import Case, load_cases
 from benchmarks.one_measurement import after_one_measurement
 from benchmarks.one_measurement import render as one_measurement_lines
@@ -109,6 +110,7 @@ def summarise(scored: Scored) -> dict[str, Any]:
             "CNN/ViT": float(inside[~transformer].mean()) if (~transformer).any() else None,
         },
         "GPU order": pair_order(scored),
+        "layout regret": layout_regret(scored),
         "memory": memory_errors(scored),
         "one measurement": after_one_measurement(scored),
     }
@@ -182,6 +184,7 @@ def render(report: dict[str, Any], skipped: Counter[str]) -> str:
     order = report["GPU order"]
     lines.append(f"GPU order right: {order['right']:.1%} of {order['pairs']} pairs that differ by over 15 %")
     lines += one_measurement_lines(report["one measurement"])
+    lines += regret_lines(report["layout regret"])
     lines.append(f"rows left out: {sum(skipped.values())}")
     lines += [f"  {count:5d}  {reason}" for reason, count in skipped.most_common()]
     return "\n".join(lines)

@@ -149,6 +149,21 @@ def explain_choice(plan: Plan) -> list[str]:
     ]
 
 
+def explain_layout(context: Context, plan: Plan) -> list[str]:
+    """Say which layouts the chosen machines could run, the best ones, and what the others lost by."""
+    from planner.performance.search_explain import explain_layouts, report_lines
+
+    if len(plan.lines) != 1 or plan.lines[0].layout is None:
+        return []
+    line, offers = plan.lines[0], context.offer_set
+    same = np.flatnonzero(offers.offers.equals("instance_type", line.instance_type))
+    offer = next(at for at in same.tolist() if offers.offer_id(at) == line.offer_id)
+    row = int(offers.hardware_of_type[offers.type_of_offer[offer]])
+    report = explain_layouts(context.job.model, context.job.training, offers.hardware, line.nodes, row=row)
+    first, *rest = report_lines(report)
+    return [f"layouts of {line.nodes} x {line.instance_type}, {first}", *(f"layout {text}" for text in rest)]
+
+
 def _values(context: Context, found: Found, name: str, at: int) -> tuple[str, str]:
     """Current and needed value of limit `name` for candidate `at`, as text."""
     limits, made = context.workload.constraints, found.candidates

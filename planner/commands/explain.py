@@ -22,7 +22,7 @@ from planner.commands.options import DayOption
 )
 def explain(workload: Path, why_not: tuple[str, ...], as_of: datetime | None) -> None:
     """Say what removed candidates of WORKLOAD, and why an instance type is not the plan."""
-    from planner.explain import explain_choice
+    from planner.explain import explain_choice, explain_layout
     from planner.explain import why_not as explain_type
     from planner.optimize import Options, optimize, utc_now
     from planner.workload.load import load_workload
@@ -30,6 +30,9 @@ def explain(workload: Path, why_not: tuple[str, ...], as_of: datetime | None) ->
     answer = optimize(load_workload(workload), Options(as_of or utc_now(), as_of=as_of and as_of.date()))
     for line in explain_choice(answer.plan):
         click.echo(line)
+    if answer.found is not None:
+        for line in explain_layout(answer.context, answer.plan):
+            click.echo(line)
     for name in why_not:
         for line in explain_type(answer.context, answer.found, name):
             click.echo(line)

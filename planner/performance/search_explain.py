@@ -52,7 +52,7 @@ class LayoutReport:
     """What the search saw on one machine at one node count.
 
     Attributes:
-        accelerators: of the whole cluster; `available_gib`: memory of each that a framework can use.
+        accelerators: of the whole cluster; `available_gib`: what a layout may need of each one's memory.
         shards: combinations of tensor, pipeline and context parallelism within the bounds.
         off_node: of these, tensor groups that do not fill nodes evenly; `off_cluster`: combinations that do not divide
             the accelerators; `off_batch`: those whose data-parallel degree does not divide the batch.
@@ -121,7 +121,7 @@ def explain_layouts(
     divides = even & (nodes * count % shards.prod(axis=1) == 0)
     replicas = nodes * count // shards[divides].prod(axis=1)
     counted = (
-        nodes * count, float(job.available_gib[0]), len(shards), int((~even).sum()), int((even & ~divides).sum()),
+        nodes * count, float(job.budget_gib[0]), len(shards), int((~even).sum()), int((even & ~divides).sum()),
         int((bounds.global_batch % replicas != 0).sum()),
     )  # fmt: skip
     return _report(job, made, counted, top)
@@ -222,11 +222,15 @@ def describe_layout(layout: Layouts, at: int) -> str:
 
 def report_lines(report: LayoutReport) -> list[str]:
     """The report as plain lines."""
+    lost = {
+        "do not fill nodes evenly": report.off_node, "do not divide the cluster": report.off_cluster,
+        "do not divide the batch": report.off_batch,
+    }  # fmt: skip
+    ways = [f"{report.shards:,} ways to split tensor x pipeline x context"]
+    ways += [f"{count:,} {why}" for why, count in lost.items() if count]
     lines = [
-        f"{report.accelerators} accelerators: {report.shards:,} ways to split tensor x pipeline x context; "
-        f"{report.off_node:,} do not fill nodes evenly, {report.off_cluster:,} do not divide the cluster, "
-        f"{report.off_batch:,} do not divide the batch; of {report.layouts:,} layouts of the rest "
-        f"{report.too_big:,} are out of memory, {report.slower:,} slower"
+        f"{report.accelerators} accelerators: {', '.join(ways)}; {report.layouts:,} layouts of the rest: "
+        f"{report.too_big:,} out of memory, {report.slower:,} slower"
     ]
     if report.best is not None:
         best = report.best

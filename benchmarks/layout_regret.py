@@ -1,0 +1,142 @@
+"""What it costs to trust the model's choice of layout: `python -m benchmarks.layout_regret --data FILE`.
+
+A grid is a set of measured rows of one source, model, accelerator, cluster and global batch that differ in their
+layout. Regret is the measured throughput of its best row over that of the row with the best prediction, less 1. "All
+that should fit" leaves out rows that the memory model calls too big, as the search does; every row of a grid did run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from planner.performance.constants import load_constants
+from planner.performance.memory_risk import budget_gib, usable_gib
+
+if TYPE_CHECKING:
+    from benchmarks.measured import Case
+    from benchmarks.throughput import Scored
+
+Floats = npt.NDArray[np.float64]
+_HARDWARE = (
+    "generation",
+    "memory_gb_per_s",
+    "accelerator_memory_gib",
+    "accelerator_count",
+    "internode_gbps",
+    "rdma",
+)
+_LAYOUT = ("tp", "pp", "cp", "dp", "zero", "micro_batch", "recompute", "sequence_parallel")
+
+
+def grids(scored: Scored) -> list[list[list[int]]]:
+    """Grids of at least two layouts; a layout is the positions of the rows that measured it."""
+    found: dict[tuple[Any, ...], dict[tuple[Any, ...], list[int]]] = {}
+    for position, case in enumerate(scored.cases):
+        if case.layout is not None and case.accelerators > 1:
+            layout = (*(case.layout.get(name) for name in _LAYOUT), case.ep)
+            found.setdefault(_key(case), {}).setdefault(layout, []).append(position)
+    return [list(layouts.values()) for layouts in found.values() if len(layouts) > 1]
+
+
+def _key(case: Case) -> tuple[Any, ...]:
+    training = case.training
+    return (
+        case.source, case.model.name, case.model.params, case.accelerators, training.global_batch,
+        training.sequence_length, training.precision, training.stack, training.attention, training.lora_rank,
+        case.measured.metric, *(str(case.hardware.get(name)) for name in _HARDWARE),
+    )  # fmt: skip
+
+
+def fitting(scored: Scored) -> npt.NDArray[np.bool_]:
+    """Rows that the memory model lets the search use."""
+    constants = load_constants()
+    size = np.asarray([case.hardware["accelerator_memory_gib"] for case in scored.cases], dtype=np.float64)
+    rate = np.asarray([case.hardware["memory_gb_per_s"] for case in scored.cases], dtype=np.float64) * 1e9
+    allowed = budget_gib(usable_gib(size, rate, constants), constants)
+    return np.asarray(~(scored.memory_gib > allowed), dtype=np.bool_)
+
+
+def regrets(
+    scored: Scored, usable: npt.NDArray[np.bool_], which: Sequence[list[list[int]]]
+) -> dict[str, float]:
+    """Regret over grids in %, with the regret of a pick at random beside it."""
+    measured, predicted = scored.measured, scored.predicted
+    chosen, random, right, empty = [], [], 0, 0
+    for layouts in which:
+        speed = np.asarray([float(np.median(measured[rows])) for rows in layouts])
+        hope = np.asarray([predicted[rows[0]] for rows in layouts])
+        open_ = np.asarray([bool(usable[rows[0]]) for rows in layouts])
+        if not open_.any():
+            empty += 1
+            continue
+        picked = int(np.argmax(np.where(open_, hope, -np.inf)))
+        chosen.append(float(speed.max() / speed[picked] - 1.0) * 100.0)
+        random.append(float((speed.max() / speed - 1.0).mean()) * 100.0)
+        right += picked == int(np.argmax(speed))
+    if not chosen:
+        return {"grids": 0, "nothing fits": empty}
+    return {
+        "grids": len(chosen), "rows": sum(len(layouts) for layouts in which), "mean": float(np.mean(chosen)),
+        "p90": float(np.quantile(chosen, 0.9)), "worst": max(chosen), "best picked": right / len(chosen),
+        "at random": float(np.mean(random)), "nothing fits": empty,
+    }  # fmt: skip
+
+
+def layout_regret(scored: Scored) -> dict[str, dict[str, float]]:
+    """Regret of the picked layouts: of all rows, of those that should fit, of larger grids, and by source."""
+    made = grids(scored)
+    everything, fits = np.ones(len(scored.cases), dtype=np.bool_), fitting(scored)
+    large = [layouts for layouts in made if len(layouts) >= 5]
+    report = {
+        "all grids": regrets(scored, everything, made),
+        "all that should fit": regrets(scored, fits, made),
+        "grids of 5 layouts and more": regrets(scored, everything, large),
+    }
+    sources = sorted({scored.cases[layouts[0][0]].source for layouts in made})
+    for source in sources:
+        own = [layouts for layouts in made if scored.cases[layouts[0][0]].source == source]
+        report[f"source: {source}"] = regrets(scored, everything, own)
+    return report
+
+
+def regret_lines(report: dict[str, dict[str, float]]) -> list[str]:
+    """The report as text."""
+    lines = [
+        f"{'layout regret in %':46} {'grids':>6} {'mean':>7} {'p90':>7} {'worst':>7} {'random':>7} {'best':>6}"
+    ]
+    for name, value in report.items():
+        if value["grids"]:
+            lines.append(
+                f"{name[:46]:46} {value['grids']:6.0f} {value['mean']:7.2f} {value['p90']:7.2f} {value['worst']:7.1f}"
+                f" {value['at random']:7.1f} {value['best picked']:6.0%}"
+            )
+    unfit = report["all that should fit"]["nothing fits"]
+    return [*lines, f"grids where the memory model lets no layout run: {unfit:.0f}"] if unfit else lines
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the benchmark."""
+    from benchmarks.throughput import score_file
+
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, required=True, help="CSV with the columns of dev.csv")
+    parser.add_argument("--json", type=Path, help="also write the figures here")
+    parser.add_argument("--leave-source-out", action="store_true", help="refit without each group of sources")
+    chosen = parser.parse_args(arguments)
+    scored, _ = score_file(chosen.data, chosen.leave_source_out)
+    report = layout_regret(scored)
+    print("\n".join(regret_lines(report)))
+    if chosen.json:
+        chosen.json.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
