@@ -9,6 +9,8 @@ import numpy.typing as npt
 
 from solvers.problem import Block, Bools, Floats, Ints, Milp
 
+ROUNDING = 1e-9  # given away before a limit is rounded down to a whole number
+
 
 def restrict(problem: Milp, columns: Ints) -> Milp:
     """Return `problem` with only `columns`; the others stay at their lower bound.
@@ -86,3 +88,32 @@ def _beaten(figures: Floats, members: Ints, rival_figures: Floats, rivals: Ints)
     better = (rival_figures[None, :, :] < figures[:, None, :]).any(axis=2)
     earlier = rivals[None, :] < members[:, None]
     return np.asarray((no_worse & (better | earlier)).any(axis=1), dtype=np.bool_)
+
+
+def whole_limits(problem: Milp) -> tuple[Floats, Ints]:
+    """Return the most of each integer column that some row alone allows (its exact upper limit), and that row.
+
+    From `sum_k a_k x_k <= side` follows x_j <= floor((side - least of the other terms) / a_j). An offer larger than its
+    quota gets 0 here, which the relaxation would use in part.
+
+    Returns:
+        limits, shape `(n_columns,)`, never above `problem.ub`; the row that gave each, -1 where it is the bound itself.
+    """
+    upper, by_row = problem.ub.copy(), np.full(problem.n_columns, -1)
+    columns, rows = problem.column_of_entry(), problem.indices
+    for values, sides in ((problem.data, problem.row_hi), (-problem.data, -problem.row_lo)):
+        rest = values * np.where(values > 0, problem.lb[columns], problem.ub[columns])
+        finite = np.isfinite(rest)
+        least = np.bincount(rows[finite], weights=rest[finite], minlength=problem.n_rows)
+        endless = np.bincount(rows[~finite], minlength=problem.n_rows)
+        usable = (values > 0) & np.isfinite(sides[rows]) & (endless[rows] == 0) & problem.integrality[columns]
+        at, row = columns[usable], rows[usable]
+        room = sides[row] - (least[row] - rest[usable])
+        limit = np.floor(room / values[usable] * (1 + ROUNDING) + ROUNDING)
+        order = np.lexsort((limit, at))
+        first = order[np.r_[True, np.diff(at[order]) != 0]] if len(order) else order
+        tighter = limit[first] < upper[at[first]]
+        chosen = first[tighter]
+        upper[at[chosen]] = np.maximum(limit[chosen], problem.lb[at[chosen]])
+        by_row[at[chosen]] = row[chosen]
+    return upper, by_row

@@ -71,10 +71,11 @@ def _cost_factor(problem: Milp) -> float:
 
 def _row_factors(problem: Milp) -> Floats:
     sizes = np.abs(problem.data)
+    sizes = np.where(sizes > 0, sizes, np.nan)  # an explicit zero is no coefficient
     high = np.zeros(problem.n_rows)
-    np.maximum.at(high, problem.indices, sizes)
+    np.fmax.at(high, problem.indices, sizes)
     low = np.full(problem.n_rows, math.inf)
-    np.minimum.at(low, problem.indices, sizes)
+    np.fmin.at(low, problem.indices, sizes)
     used = high > 0
     spread = np.divide(high, low, out=np.ones_like(high), where=used)
     if (spread > MAX_SPREAD).any():

@@ -32,7 +32,7 @@ from solvers.staged import Progress, run_stages
 if TYPE_CHECKING:
     from solvers.worker import Child
 
-GRACE = 0.05  # how far beyond its limit a solver may go before it is ended; the promise is 10 %
+GRACE = 0.07  # how far beyond its limit a solver may go before it is ended; the promise is 10 %
 Inbox = queue.SimpleQueue[tuple[str, Checked | BaseException | None]]
 
 
