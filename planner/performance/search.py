@@ -12,7 +12,7 @@ from catalogs.table import Coded, Table
 from planner.performance.constants import Constants
 from planner.performance.layouts import Layouts
 from planner.performance.layouts_grid import build_bounds
-from planner.performance.search_best import find_best
+from planner.performance.search_best import Winners, find_best
 from planner.performance.search_job import Ints, Job, build_job, distinct_devices, need_of
 from planner.performance.search_table import coded, shape_table
 from planner.performance.spec import ModelSpec, TrainingSpec
@@ -54,7 +54,7 @@ def estimate_shapes(
     first, inverse = distinct_devices(whole.devices, bool(training.decode_samples_per_s_per_core))
     job = replace(whole, devices=whole.devices.take(first))
     nodes = np.asarray(list(node_counts), dtype=np.int64)
-    table = _search(job, nodes, max_accelerators, prune)
+    table = search_job(job, nodes, max_accelerators, prune=prune)[0]
     pair = (inverse[:, None] * len(nodes) + np.arange(len(nodes))[None, :]).ravel()
     rows = np.repeat(np.arange(hardware.n_rows, dtype=np.int64), len(nodes))
     return table.take(pair).with_columns(hardware_row=rows)
@@ -92,8 +92,10 @@ def _mark(
     codes[where & (codes == words.index(""))] = words.index(reason)
 
 
-def _search(job: Job, nodes: Ints, max_accelerators: int | None, prune: bool) -> Table:
-    """Best layout per (device row, node count), device-major."""
+def search_job(
+    job: Job, nodes: Ints, max_accelerators: int | None = None, *, prune: bool = True
+) -> tuple[Table, Winners]:
+    """Best layout per (device row, node count), device-major, and how it was found."""
     size = (len(job.devices.count), len(nodes))
     device = np.repeat(np.arange(size[0], dtype=np.int64), size[1])
     number = np.tile(nodes, size[0])
@@ -112,4 +114,4 @@ def _search(job: Job, nodes: Ints, max_accelerators: int | None, prune: bool) ->
     unfit[best.cells] = False
     codes[unfit] = words.index("out_of_memory")
     need[best.cells] = need_of(job, best.layout)
-    return shape_table(job, device, number, Coded(codes, words), best.cells, best.layout, need)
+    return shape_table(job, device, number, Coded(codes, words), best.cells, best.layout, need), best

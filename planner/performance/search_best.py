@@ -40,6 +40,7 @@ class Winners:
         layout: their best layouts, shape `(n_found,)`.
         least_need: least memory of any layout at the fullest recompute allowed, GiB, NaN without any, per cell.
         listed: whether any layout divides cluster and batch, per cell; `shards`: cluster alone.
+        fitting: layouts that fit, over all cells; `evaluated`: of these, whose time was worked out.
     """
 
     cells: Ints
@@ -47,6 +48,8 @@ class Winners:
     least_need: Floats
     listed: Bools
     shards: Bools
+    fitting: int
+    evaluated: int
 
 
 def find_best(job: Job, nodes: Ints, open_cells: Bools, bounds: Bounds, *, prune: bool = True) -> Winners:
@@ -64,6 +67,7 @@ def find_best(job: Job, nodes: Ints, open_cells: Bools, bounds: Bounds, *, prune
     listed, shards = np.zeros(shape, dtype=np.bool_), np.zeros(shape, dtype=np.bool_)
     cells: list[Ints] = []
     layouts: list[Layouts] = []
+    fitting = evaluated = 0
     counts = job.devices.count.astype(np.int64)
     for count in sorted(set(counts[open_cells.any(axis=1)].tolist())):
         members = np.flatnonzero((counts == count) & open_cells.any(axis=1))
@@ -76,13 +80,14 @@ def find_best(job: Job, nodes: Ints, open_cells: Bools, bounds: Bounds, *, prune
         pairs = _fitting(job, made, members, open_cells, needs)
         if not len(pairs.row):
             continue
-        best = _best_rows(job, made, pairs, len(nodes), prune)
+        best, timed = _best_rows(job, made, pairs, len(nodes), prune)
+        fitting, evaluated = fitting + len(pairs.row), evaluated + timed
         cells.append(pairs.cell(made, len(nodes))[best])
         layouts.append(pairs.take(best).layout(made))
     order = np.argsort(np.concatenate(cells)) if cells else np.zeros(0, dtype=np.int64)
     found = np.concatenate(cells)[order] if cells else order
     joined = Layouts.concat(layouts).take(order) if cells else Layouts.empty()
-    return Winners(found, joined, least.ravel(), listed.ravel(), shards.ravel())
+    return Winners(found, joined, least.ravel(), listed.ravel(), shards.ravel(), fitting, evaluated)
 
 
 @record(frozen=True, eq=False)
@@ -132,18 +137,22 @@ def _fitting(
     )  # fmt: skip
 
 
-def _best_rows(job: Job, made: Grid, pairs: Pairs, n_nodes: int, prune: bool) -> Ints:
-    """Position of the fastest pair of each cell; ties go to the earlier layout (smaller tp, pp, micro-batch)."""
+def _best_rows(job: Job, made: Grid, pairs: Pairs, n_nodes: int, prune: bool) -> tuple[Ints, int]:
+    """Position of the fastest pair of each cell, and the number of pairs that were timed.
+
+    Ties go to the earlier layout (smaller tp, pp, micro-batch).
+    """
     cell = pairs.cell(made, n_nodes)
     if not prune:
-        return _first_least(_times(job, made, pairs), cell)
+        return _first_least(_times(job, made, pairs), cell), len(cell)
     bound = lower_bounds(job, made, pairs) * _ROUNDING
     # One layout per cell and tensor degree: the limit is then near the optimum, whichever degree wins.
     promising = _first_least(bound, cell * 1024 + made.layout.tp[pairs.row].astype(np.int64))
     limit = np.full(int(cell[-1]) + 1, np.inf)
     np.fmin.at(limit, cell[promising], _times(job, made, pairs.take(promising)))
     left = np.flatnonzero(~(bound > limit[cell]))
-    return left[_first_least(_times(job, made, pairs.take(left)), cell[left])]
+    best = left[_first_least(_times(job, made, pairs.take(left)), cell[left])]
+    return best, len(promising) + len(left)
 
 
 def _first_least(value: Floats, cell: Ints) -> Ints:
