@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 VERSION = 1
+_UNITS = {"micro_usd": ("USD", 1e-6), "usd": ("USD", 1.0)}
 
 
 def kinds() -> tuple[str, ...]:
@@ -49,3 +50,21 @@ def check_certificate(certificate: Mapping[str, Any]) -> list[str]:
     ) as error:
         return [f"not a {kind} certificate this version can read: {type(error).__name__}: {error}"]
     return faults
+
+
+def summary(certificate: Mapping[str, Any]) -> str:
+    """Return in one line what a certificate that holds has proven."""
+    unit = _UNITS.get(str(certificate.get("unit", "")))
+
+    def shown(value: float) -> str:
+        return f"{value:,.6f}".rstrip("0").rstrip(".") if unit is None else f"{unit[0]} {value * unit[1]:,.2f}"
+
+    objective, bound, gap = (certificate.get(name) for name in ("objective", "bound", "gap_ratio"))
+    parts = [f"{certificate['kind']} certificate, whole numbers, no solver"]
+    if objective is not None:
+        parts.append(f"the plan costs {shown(objective)}")
+    if bound is not None:
+        parts.append(f"no plan costs less than {shown(bound)}")
+    if gap is not None:
+        parts.append(f"proven gap {gap:.3%}")
+    return "; ".join(parts)

@@ -1,4 +1,4 @@
-"""`planner verify`: re-check a saved plan in exact arithmetic."""
+"""`planner verify`: re-check a saved plan or certificate in exact arithmetic."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from catalogs.table import Table
     from planner.workload.load import LoadedWorkload
 
+_MOST_FAULTS = 20
+
 
 @click.command()
 @click.argument("plan", type=click.Path(path_type=Path))
@@ -24,13 +26,21 @@ if TYPE_CHECKING:
 def verify(plan: Path, workload: Path | None, prices: bool) -> None:
     """Re-check PLAN (JSON of `planner optimize -o json`): sums, limits, prices, without the code that made it.
 
-    Exit code 0: the plan holds; 5: it does not.
+    Given a certificate instead (`planner optimize --certificate FILE`), re-check the point, its cost, and the bound
+    that no point is below, in whole numbers and without any solver.
+
+    Exit code 0: it holds; 5: it does not.
     """
+    from planner.certificates import is_certificate
     from planner.errors import GateError
-    from planner.plan_file import load_plan
+    from planner.plan_file import as_plan, load_saved
     from planner.verify import verify_plan
 
-    made = load_plan(plan)
+    saved = load_saved(plan)
+    if is_certificate(saved):
+        _verify_certificate(plan, saved)
+        return
+    made = as_plan(plan, saved)
     given, loaded = None, None
     if workload is not None:
         from planner.workload.load import load_workload
@@ -50,6 +60,19 @@ def verify(plan: Path, workload: Path | None, prices: bool) -> None:
     click.echo(
         f"{plan}: holds ({', '.join(checked)}); total {made['currency']} {float(made['total_usd']):,.2f}"
     )
+
+
+def _verify_certificate(path: Path, certificate: dict[str, Any]) -> None:
+    from planner.certificates import check_certificate, summary
+    from planner.errors import GateError
+
+    faults = check_certificate(certificate)
+    if faults:
+        shown = [f"  {fault}" for fault in faults[:_MOST_FAULTS]]
+        if len(faults) > len(shown):
+            shown.append(f"  ... and {len(faults) - len(shown)} more")
+        raise GateError(f"{path}: the certificate does not hold:\n" + "\n".join(shown))
+    click.echo(f"{path}: holds; {summary(certificate)}")
 
 
 def _offers(made: dict[str, Any], loaded: LoadedWorkload | None) -> Table:
