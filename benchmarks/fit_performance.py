@@ -22,7 +22,7 @@ from scipy.optimize import least_squares
 
 from benchmarks.accelerators import load_devices
 from benchmarks.measured import Case, load_cases
-from benchmarks.predict import build_groups, predict, settle
+from benchmarks.predict import build_groups, settle, throughput
 from benchmarks.rows import read_csv
 from planner.performance.constants import DIRECTORY, Constants, load_constants
 from planner.performance.work import PRECISION_GROUP
@@ -31,11 +31,11 @@ Floats = npt.NDArray[np.float64]
 FAMILIES = {"transformer": ("transformer",), "vision": ("cnn", "vit", "diffusion")}
 KINDS = tuple(kind for kinds in FAMILIES.values() for kind in kinds)
 STACKS = ("eager", "compiled", "tuned")
-SAMPLED = ("cnn.", "vit.", "diffusion.")
+SAMPLED = ("vision.",)
 # Evidence (distinct sources and workload groups) at which half of a median residual is believed.
 HALF_EVIDENCE = 4.0
 LOSS_SCALE = 0.12
-PRIOR_WEIGHT = 16.0
+PRIOR_WEIGHT = 6.0
 TINY = 1e-5
 
 
@@ -77,31 +77,19 @@ def fit(cases: Sequence[Case], start: Constants, path: Path = DIRECTORY) -> Cons
         {k: v for k, v in start.values.items() if not k.startswith(("multiplier.", "thin."))}
     )
     constants = load_priors(constants.replace({"thin.default": start["thin.default"]}))
-    for kind in KINDS:
-        chosen = [case for case in cases if case.kind == kind]
+    for family, kinds in FAMILIES.items():
+        chosen = [case for case in cases if case.kind in kinds]
         if not chosen:
-            constants = _like_cnn(constants, kind)
             continue
-        if kind == "transformer":
-            free = [replace(f, value=constants[f.name]) for f in free_constants(path, SAMPLED, True)]
-        else:
-            constants = _like_cnn(constants, kind)
-            free = [replace(f, value=constants[f.name]) for f in free_constants(path, (kind + ".",), False)]
+        free = [
+            replace(f, value=constants[f.name])
+            for f in free_constants(path, SAMPLED, family == "transformer")
+        ]
         constants = _fit_physical(chosen, free, constants)
-        constants = constants.replace(_multipliers(chosen, constants, kind))
+        for kind in kinds:
+            own = [case for case in chosen if case.kind == kind]
+            constants = constants.replace(_multipliers(own, constants, kind) if own else {})
     return constants
-
-
-def _like_cnn(constants: Constants, kind: str) -> Constants:
-    """A sampled family starts from (and without rows keeps) the constants fitted for CNNs."""
-    if kind in ("transformer", "cnn"):
-        return constants
-    own = {
-        name: constants["cnn." + name.split(".", 1)[1]]
-        for name in constants.values
-        if name.startswith(kind + ".")
-    }
-    return constants.replace(own)
 
 
 def row_weights(cases: Sequence[Case]) -> Floats:
@@ -128,7 +116,7 @@ def _fit_physical(cases: Sequence[Case], free: list[Free], constants: Constants)
 
     def residuals(x: Floats) -> Floats:
         trial = constants.replace(dict(zip((f.name for f in free), np.exp(x).tolist(), strict=True)))
-        value = predict(groups, len(cases), trial)["value"]
+        value = throughput(groups, len(cases), trial)
         gap = np.log(np.maximum(value, 1e-30)) - measured
         gap = np.where(np.isfinite(gap), gap, 0.0)
         # Soft L1 as in scipy, applied to the rows only: the prior stays quadratic.
@@ -145,7 +133,7 @@ def _fit_physical(cases: Sequence[Case], free: list[Free], constants: Constants)
 
 def _multipliers(cases: Sequence[Case], constants: Constants, kind: str) -> dict[str, float]:
     """Learned time factors: generation, then (generation, precision, stack), each shrunk by its evidence."""
-    predicted = predict(build_groups(cases), len(cases), constants)["value"]
+    predicted = throughput(build_groups(cases), len(cases), constants)
     gap = np.log(predicted) - np.log([case.measured.value for case in cases])
     levels: list[list[tuple[str, ...]]] = [
         [(c.generation,) for c in cases],
@@ -223,7 +211,7 @@ def leave_sources_out(cases: Sequence[Case], start: Constants, path: Path = DIRE
         rest = [case for case in cases if case.group != name and case.kind in kinds | {"transformer"}]
         fitted = fit(rest, start, path)
         held = [cases[p] for p in out]
-        value[out] = predict(build_groups(held), len(held), fitted)["value"]
+        value[out] = throughput(build_groups(held), len(held), fitted)
     return value
 
 

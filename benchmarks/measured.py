@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from benchmarks.measured_vision import sampled_model
+from benchmarks.measured_vision import channels_last, sampled_model
 from benchmarks.memory_rows import MemoryRule, memory_rule
 from benchmarks.rows import Skip, number, read_csv, whole
 from planner.performance.spec import ModelFamily, ModelSpec, TrainingSpec
@@ -81,6 +81,8 @@ def load_cases(
             own = rules if _FAMILIES.get(row["family"]) is ModelFamily.TRANSFORMER else vision_rules
             if row["metric"] not in metrics:
                 raise Skip(f"metric: {row['metric'] or 'none'}")
+            if metrics == THROUGHPUT and "offload" in row["quality"]:
+                raise Skip("offload to the host: time not modelled")
             cases.append(_case(row, own, models, networks, accelerators))
         except Skip as reason:
             skipped[str(reason)] += 1
@@ -122,7 +124,7 @@ def _case(
         global_batch=batch, sequence_length=max(sequence, 1), precision=precision,  # type: ignore[arg-type]
         lora_rank=16 if row["family"] == "transformer-lora" else None, stack=rule["stack"],  # type: ignore[arg-type]
         optimizer="sgd" if kind is ModelFamily.CNN else "adamw", attention=rule["attention"],  # type: ignore[arg-type]
-        memory=memory.options,
+        memory=memory.options, channels_last=channels_last(row),
     )  # fmt: skip
     hardware, per_node = _hardware(row, device, per_node, gpus, layout, networks)
     return Case(

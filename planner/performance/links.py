@@ -75,6 +75,16 @@ def send_s(volume: Floats, crosses_node: Floats, sharing: Floats, links: Links) 
     return np.where(crosses_node > 0, across, inside)
 
 
+def _all_to_all_s(volume: Floats, ep: Floats, tp: Floats, count: Floats, links: Links) -> Floats:
+    """Time to hand each of `ep` ranks its share of `volume` bytes: inside the node and across nodes at once, s."""
+    inside = np.minimum(np.maximum(np.floor(count / tp), 1.0), ep)
+    near = volume * (inside - 1.0) / ep / links.intra
+    far = np.where(ep > inside, volume * (ep - inside) / ep * count / links.inter_node, 0.0)
+    latency = links.intra_latency + np.where(ep > inside, links.inter_latency, 0.0)
+    result: Floats = np.maximum(near, far) + latency
+    return result
+
+
 def layer_comm_s(
     work: Work, devices: Devices, layout: Layouts, links: Links, stack: str, c: Constants
 ) -> Floats:
@@ -87,8 +97,8 @@ def layer_comm_s(
     ring = 2.0 * work.kv_width * tokens * work.element_bytes * (layout.cp - 1.0)
     crosses = layout.cp > np.maximum(count / layout.tp, 1.0)
     context = np.where(layout.cp > 1, send_s(ring, crosses.astype(np.float64), count, links), 0.0)
-    routed = 2.0 * work.routed * volume * (layout.ep - 1.0) / layout.ep / layout.tp
-    experts = np.where(layout.ep > 1, routed / links.intra + 2.0 * links.intra_latency, 0.0)
+    exchange = _all_to_all_s(work.routed * volume / layout.tp, layout.ep, layout.tp, count, links)
+    experts = 2.0 * np.where((layout.ep > 1) & (work.routed > 0), exchange, 0.0)
     # The ring of keys and values goes round once more for their gradients.
     exposed = c[f"tp.exposed.{stack}"] * tensor + 1.5 * c["cp.exposed_ratio"] * context
     result: Floats = exposed + c["ep.exposed_ratio"] * experts

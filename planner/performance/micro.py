@@ -22,6 +22,7 @@ from planner.performance.work import Floats, Work
 # Reached FLOP per byte of an A100-80 in 16 bit, for which the half sizes of matrices are given.
 REFERENCE_INTENSITY = 121.0
 REFERENCE_RATE = 250e12
+REFERENCE_PEAK = 312e12
 
 
 @dataclass(frozen=True)
@@ -64,12 +65,13 @@ def at_least(value: Floats, floor: Floats) -> Floats:
 class Matmul:
     """How fast a device multiplies matrices.
 
-    The product of (m, k) and (k, n) takes 2 m n k / rate x (1 + hunger x (outer (1/m + 1/n) + inner / k) + block / (m n)):
+    The product of (m, k) and (k, n) takes 2 m n k / rate times
+    1 + hunger x (outer x (1 / m + 1 / n) + inner / k) + block / (m n):
     operand and result traffic that arithmetic does not hide, and the partly filled last round of tiles.
 
     Attributes:
         rate: FLOP/s of a large matmul.
-        hunger: rate over memory rate, relative to the reference device.
+        hunger: rate over memory rate relative to the reference device, to a power below 1 (larger caches).
         block: output elements that one round of tiles covers.
         outer, inner: half sizes of an output and of the reduced dimension at the reference, in elements.
     """
@@ -94,7 +96,8 @@ class Matmul:
         Args:
             weights: elements of all matrices of the set (with copies).
             rows: tokens that pass each of them, summed over copies.
-            inputs, outputs: sum of the input and of the output widths, in elements, of one copy.
+            inputs: sum of the input widths of one copy, in elements.
+            outputs: sum of the output widths of one copy, in elements.
             copies: how many equal sets there are (experts on the device).
             number: matrices in one copy.
         """
@@ -122,7 +125,11 @@ class Matmul:
 def matmul_of(work: Work, devices: Devices, peak: Floats, c: Constants) -> Matmul:
     """The device's matmul at one peak."""
     rate = peak * devices.achievable * c["gemm.max_ratio"]
-    hunger = rate / devices.memory_rate / REFERENCE_INTENSITY * work.element_bytes / 2.0
+    hunger = (
+        (rate / devices.memory_rate / REFERENCE_INTENSITY) ** c["gemm.hunger_power"]
+        * work.element_bytes
+        / 2.0
+    )
     block = c["gemm.round_elements"] * rate / REFERENCE_RATE
     return Matmul(rate, hunger, block, c["gemm.half_outer"], c["gemm.half_inner"])
 
@@ -163,7 +170,9 @@ def layer_matmul_s(
 
 def attention_s(work: Work, devices: Devices, tokens: Floats, tp: Floats, stack: str, c: Constants) -> Floats:
     """Forward time of the attention core: fused kernels, or scores that pass through memory."""
-    rate = devices.attn_peak * devices.achievable
+    # Kernels written for an older generation leave more of a faster one idle.
+    newer = np.maximum(devices.attn_peak / REFERENCE_PEAK, 1.0)
+    rate = devices.attn_peak * devices.achievable * newer ** -c[f"attention.lag.{stack}"]
     scores = 4.0 * work.score_ratio * work.seq * work.attn_width * tokens / tp
     # Narrow heads leave part of a tile's reduction idle; normalised to heads of 128.
     width = (1.0 + c["attention.half_head"] / 128.0) / (

@@ -47,12 +47,14 @@ def _sync_s(
     # FSDP gathers the weights twice and scatters the gradients once per micro-batch; a frozen model is only gathered.
     passes = np.where(work.lora > 0, 2.0, 3.0)
     gather = all_reduce_s(layer_params * work.element_bytes, ranks, inside, devices.count, links, 1.0)
-    sharded = layout.micro_batches * passes * (stage_layers + ends / np.maximum(layer_params, 1.0)) * gather
+    # Under a pipeline the stage stays gathered for the whole step.
+    rounds = np.where(layout.pp > 1, 1.0, layout.micro_batches)
+    sharded = rounds * passes * (stage_layers + ends / np.maximum(layer_params, 1.0)) * gather
     stage_forward = stage_layers * micro.forward
     stage_backward = stage_layers * micro.backward
     full = layout.zero >= 3
     time = np.where(ranks > 1, np.where(full, sharded, once), 0.0)
-    window = np.where(full, layout.micro_batches * (stage_forward + stage_backward), stage_backward)
+    window = np.where(full, rounds * (stage_forward + stage_backward), stage_backward)
     hidden = c[f"dp.overlap_ratio.{stack}"] * window
     exposed: Floats = np.maximum(time - hidden, c["dp.exposed_ratio"] * time)
     return exposed
