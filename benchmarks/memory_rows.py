@@ -14,15 +14,25 @@ from benchmarks.rows import number, read_csv
 from planner.performance.memory_options import MemoryOptions
 
 RULES = Path(__file__).resolve().parent / "data" / "memory_rules.csv"
+_RECOMPUTE = ("none", "selective", "full")
 
 
 @dataclass(frozen=True)
 class MemoryRule:
-    """One source's habits: how it counts memory, options of its runs, and whether a row states its layout in full."""
+    """What a row tells of its memory.
+
+    Attributes:
+        convention: how its source counts memory.
+        options: what its run keeps.
+        stages_of_batch: without a stated micro-batch, a replica's batch comes in as many pieces as there are stages.
+        recompute_stated, batch_stated: whether the row gives its recompute level and its micro-batch.
+    """
 
     convention: str = "device"
     options: MemoryOptions = field(default_factory=MemoryOptions)
-    micro_batches: str = ""
+    stages_of_batch: bool = False
+    recompute_stated: bool = True
+    batch_stated: bool = True
 
 
 @lru_cache(maxsize=1)
@@ -46,4 +56,12 @@ def memory_rule(row: dict[str, str], zero: int) -> MemoryRule:
         offload_optimizer=rule["offload_optimizer"] == "1",
         offload_activations=rule["offload_activations"] == "1",
     )
-    return MemoryRule(rule["convention"], options, rule["micro_batches"])
+    word = row["activation_ckpt"]
+    whole_word = word.split("+")[0].strip() in _RECOMPUTE
+    return MemoryRule(
+        rule["convention"],
+        options,
+        rule["micro_batches"] == "pp",
+        whole_word,
+        bool(number(row, "micro_batch")),
+    )

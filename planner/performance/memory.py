@@ -25,7 +25,7 @@ __all__ = [
 def levels_gib(job: Footprint, layout: Layouts, levels: Sequence[int], c: Constants) -> list[Floats]:
     """Needed memory per device at several recompute levels, GiB, each of the layouts' shape."""
     state = states(job, layout, c)
-    waste, runtime = _overheads(job, c)
+    waste, runtime = _overheads(job, layout, c)
     factor = (1.0 + waste) / GIB
     lasting = state.weights + state.gradients + state.optimizer + state.gathered
     made = []
@@ -65,7 +65,7 @@ def needed_parts(job: Footprint, layout: Layouts, c: Constants) -> dict[str, Flo
 
 
 def _parts(job: Footprint, state: States, work: Passing, layout: Layouts, c: Constants) -> dict[str, Floats]:
-    waste, runtime = _overheads(job, c)
+    waste, runtime = _overheads(job, layout, c)
     used = state.weights + state.gradients + state.optimizer + state.gathered + work.activations + work.logits
     values = (state.weights, state.gradients, state.optimizer, work.activations, work.logits,
               state.gathered + waste * used, runtime * GIB)  # fmt: skip
@@ -73,9 +73,14 @@ def _parts(job: Footprint, state: States, work: Passing, layout: Layouts, c: Con
     return {name: np.broadcast_to(value / GIB, shape) for name, value in zip(PARTS, values, strict=True)}
 
 
-def _overheads(job: Footprint, c: Constants) -> tuple[Floats, Floats]:
-    """Share the allocator wastes, and GiB outside the framework's own memory, by software stack."""
+def _overheads(job: Footprint, layout: Layouts, c: Constants) -> tuple[Floats, Floats]:
+    """Share the allocator wastes, and GiB outside the framework's own memory, by software stack.
+
+    A framework for tensor and pipeline parallelism sets up channels and workspaces for each of its groups of devices;
+    sharded data parallelism (ZeRO-3) and models counted per sample have one group.
+    """
     stack = job.stack.astype(np.int64)
     waste = np.asarray([c[f"memory.fragmentation_ratio.{word}"] for word in STACKS])[stack]
     runtime = np.asarray([c[f"memory.runtime_gib.{word}"] for word in STACKS])[stack]
-    return waste, runtime
+    alone = np.minimum(runtime, c["memory.runtime_gib.one_group"])
+    return waste, np.where((layout.zero >= 3) | job.sampled, alone, runtime)
