@@ -70,7 +70,7 @@ def exact_bound(reduced: Reduced, prices: Prices, homes: Homes) -> int:
     source = reduced.source
     gain = prices.mu[reduced.job] - source.objective[reduced.keep]
     np.subtract.at(gain, reduced.entry_at, prices.lam[reduced.entry_row] * reduced.entry_units)
-    total = int(prices.mu.sum()) - sum(
+    total: int = int(prices.mu.sum()) - sum(
         price * limit
         for price, limit in zip(prices.lam.tolist(), source.limit[reduced.live].tolist(), strict=True)
     )
