@@ -24,6 +24,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
+from catalogs.table import distinct
 from planner.performance.layouts import MAX_INTERLEAVE, Layouts
 from planner.performance.spec import LayoutPin, ModelSpec, TrainingSpec
 from planner.records import record
@@ -187,8 +188,8 @@ def _kinds(*columns: Ints) -> tuple[Ints, Ints]:
     code = np.zeros(len(columns[0]), dtype=np.int64)
     for column in columns:
         code = code * (int(column.max(initial=0)) + 1) + column
-    _, first, kind = np.unique(code, return_index=True, return_inverse=True)
-    return kind.astype(np.int64), first.astype(np.int64)
+    _, first, kind = distinct(code)
+    return kind, first
 
 
 def _with_batches(bounds: Bounds, at: Ints, shard: Ints, dp: Ints) -> tuple[Ints, Ints, Ints, Ints, Ints]:
@@ -196,9 +197,8 @@ def _with_batches(bounds: Bounds, at: Ints, shard: Ints, dp: Ints) -> tuple[Ints
     batches, cap = _micro_batches(bounds), _batch_cap(bounds)
     replica = bounds.global_batch // dp
     # The whole batch counts once, and only where it is not listed already.
-    rest = (
-        (replica <= cap) & ~np.isin(replica, batches) if batches[-1] == 0 else np.zeros(len(dp), dtype=bool)
-    )
+    listed = (replica <= SMALL_BATCH) | (replica & (replica - 1) == 0)
+    rest = (replica <= cap) & ~listed
     divides = np.where(batches == 0, rest[:, None], replica[:, None] % np.maximum(batches, 1)[None, :] == 0)
     row, which = np.nonzero(divides)
     micro = np.where(batches[which] == 0, replica[row], batches[which])
