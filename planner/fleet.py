@@ -41,8 +41,15 @@ _NEARBY = 200  # offers asked about again, beside those used
 _ROUNDS = 4  # times a mix is held against its bill, which rounds hours up
 
 
-def plan_fleet(context: Context, options: Options) -> Plan:
+def plan_fleet(
+    context: Context, options: Options, proven: list[tuple[FleetInput, FleetResult]] | None = None
+) -> Plan:
     """Find the cheapest mix of workers.
+
+    Args:
+        context: the workload, offers and assumptions.
+        options: gap, time limit, backend.
+        proven: takes the question and answer that the plan's proof is about, where wanted.
 
     Raises:
         TimeLimitError: no mix was found within the time limit, and none was proven impossible.
@@ -56,6 +63,8 @@ def plan_fleet(context: Context, options: Options) -> Plan:
     question = _question(context, workers, work)
     result = _solve(question, options, options.time_limit_s)
     first, plans, charged, spared = result, [], False, 0.0
+    if proven is not None and result.has_plan:
+        proven.append((question, result))
     for _ in range(_ROUNDS):
         if not result.has_plan:
             break

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from catalogs.model import Catalog
     from catalogs.table import Table
     from planner.choose import Choice
+    from planner.formulation.fleet import FleetInput, FleetResult
     from planner.workload.load import LoadedWorkload
     from planner.workload.schema import Workload
 
@@ -64,11 +65,15 @@ class Options:
 
 @record(frozen=True, eq=False)
 class Answer:
-    """A plan with the run behind it, for `--why-not` and notebooks."""
+    """A plan with the run behind it, for `--why-not`, `--certificate` and notebooks.
+
+    `proven`: of a fleet with a plan, the question that the proof is about, and its answer.
+    """
 
     plan: Plan
     context: Context
     found: Found | None
+    proven: tuple[FleetInput, FleetResult] | None = None
 
 
 def build_context(loaded: LoadedWorkload, workload: Workload, catalog: Catalog, now: datetime) -> Context:
@@ -172,7 +177,9 @@ def prepare(loaded: LoadedWorkload, workload: Workload, catalog: Catalog, option
 def _plan_one(loaded: LoadedWorkload, workload: Workload, catalog: Catalog, options: Options) -> Answer:
     context = prepare(loaded, workload, catalog, options)
     if workload.kind == "fleet":
-        return Answer(_verified(_plan_fleet(loaded, context, options), context), context, None)
+        proven: list[tuple[FleetInput, FleetResult]] = []
+        plan = _verified(_plan_fleet(loaded, context, options, proven), context)
+        return Answer(plan, context, None, proven[0] if proven else None)
     begin = time.perf_counter()
     context, found = _search(context)
     choice = choose(context, found.candidates, workload.preferences.objective)
@@ -187,7 +194,12 @@ def _plan_one(loaded: LoadedWorkload, workload: Workload, catalog: Catalog, opti
     return Answer(_verified(assemble_plan(context, found, choice, proof), context), context, found)
 
 
-def _plan_fleet(loaded: LoadedWorkload, context: Context, options: Options) -> Plan:
+def _plan_fleet(
+    loaded: LoadedWorkload,
+    context: Context,
+    options: Options,
+    proven: list[tuple[FleetInput, FleetResult]],
+) -> Plan:
     from planner.fleet import plan_fleet
     from planner.workload.faults import Fault
     from solvers.errors import BackendError
@@ -204,7 +216,7 @@ def _plan_fleet(loaded: LoadedWorkload, context: Context, options: Options) -> P
     if faults:
         raise loaded.error(faults)
     try:
-        return plan_fleet(context, options)
+        return plan_fleet(context, options, proven)
     except BackendError as error:
         raise InputError(f"--backend: {error}") from error
 

@@ -22,13 +22,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from solvers.backends.base import rounded
 from solvers.implied import Implied, implied_bounds
 from solvers.problem import Floats, Milp
 
 VERSION = 1
 DUAL_BITS = 40  # significant binary digits kept of the smallest dual that matters
 NOISE = 1e-13  # of the largest cost; a dual whose row moves costs by less is taken as 0
-OBJECTIVE_ROW = -1
+MICRO = "micro_"
 Whole = npt.NDArray[Any]  # of Python integers
 
 
@@ -158,13 +159,21 @@ def build_dual_certificate(
         problem: the model.
         duals: dual per row, shape `(n_rows,)`.
         x: the best point known, shape `(n_columns,)`; None where there is none.
-        unit: what the objective counts, for messages (`micro_usd` with `in_millionths`).
+        unit: what the objective counts, for messages; of `micro_...` (see `in_millionths`) the cost is given rounded up
+            and the bound rounded down to whole numbers.
         tolerance: by how much of its own size a row may be broken by `x` (rounding of floating-point parts).
     """
+    x = None if x is None else rounded(problem, x)
+    micro = unit.startswith(MICRO)
     objective = None if x is None else _objective(problem, x)
+    if objective is not None and micro:
+        objective = Fraction(math.ceil(objective))
     proven = exact_bound(problem, duals, cutoff=math.inf if objective is None else float_above(objective))
     model = _model(problem)
-    bound = None if proven.value is None else _number(proven.value, down=True)
+    value = proven.value
+    if value is not None and micro:
+        value = Fraction(math.floor(value))
+    bound = None if value is None else _number(value, down=True)
     stated = None if objective is None else _number(objective, down=False)
     names = problem.column_names()
     used = [] if x is None else np.flatnonzero(x).tolist()

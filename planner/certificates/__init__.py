@@ -8,8 +8,10 @@ Nothing here imports a solver, numpy, or the code that made the answer.
 from __future__ import annotations
 
 import importlib
+import json
 import pkgutil
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 VERSION = 1
@@ -52,12 +54,21 @@ def check_certificate(certificate: Mapping[str, Any]) -> list[str]:
     return faults
 
 
+def write_certificate(path: Path, certificate: Mapping[str, Any]) -> None:
+    """Write a certificate as compact JSON, whole or not at all."""
+    from planner.files import write_atomically
+
+    write_atomically(path, json.dumps(certificate, separators=(",", ":")) + "\n")
+
+
 def summary(certificate: Mapping[str, Any]) -> str:
     """Return in one line what a certificate that holds has proven."""
     unit = _UNITS.get(str(certificate.get("unit", "")))
 
     def shown(value: float) -> str:
-        return f"{value:,.6f}".rstrip("0").rstrip(".") if unit is None else f"{unit[0]} {value * unit[1]:,.2f}"
+        return (
+            f"{value:,.6f}".rstrip("0").rstrip(".") if unit is None else f"{unit[0]} {value * unit[1]:,.2f}"
+        )
 
     objective, bound, gap = (certificate.get(name) for name in ("objective", "bound", "gap_ratio"))
     parts = [f"{certificate['kind']} certificate, whole numbers, no solver"]

@@ -120,7 +120,8 @@ def _check_point(model: Model, certificate: Mapping[str, Any]) -> tuple[Fraction
             faults.append(f"column {column} is {value}, not a whole number")
     cost = sum((Fraction(model.cost[at]) * Fraction(value) for at, value in point.items()), Fraction(0))
     stated = Fraction(_finite(certificate["objective"]))
-    if not cost <= stated <= cost + abs(cost) * Fraction(1, 10**15):
+    unit = 1 if str(certificate.get("unit")).startswith("micro_") else abs(cost) * Fraction(1, 10**15)
+    if not cost <= stated <= cost + unit:
         faults.append(f"the point costs {float(cost)!r}, the certificate says {certificate['objective']!r}")
     return stated, faults + _check_rows(model, point, _finite(certificate["row_tolerance_ratio"]))
 

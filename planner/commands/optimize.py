@@ -62,11 +62,16 @@ from planner.render.formats import FORMATS
 @click.option(
     "--out", type=click.Path(path_type=Path, dir_okay=False), default=None, help="Write there, not to stdout."
 )
+@click.option(
+    "--certificate", type=click.Path(path_type=Path, dir_okay=False), default=None,
+    help="Also write what was proven, for `planner verify`.",
+)  # fmt: skip
 @click.option("-v", "--verbose", "details", is_flag=True, help="Show every assumption, cost line and filter.")
 def optimize(
     workload: Path, output: str, as_of: datetime | None, max_results: int | None, objective: str | None, solver: str,
     backend: str, time_limit: float, gap: float, allow_flagged: bool, allow_derived: bool, quota: str,
-    why_not: tuple[str, ...], max_age: int | None, out: Path | None, details: bool,
+    why_not: tuple[str, ...], max_age: int | None, out: Path | None, certificate: Path | None,
+    details: bool,
 ) -> None:  # fmt: skip
     """Find the cheapest feasible plan for WORKLOAD (a YAML file, see `planner schema`).
 
@@ -104,6 +109,11 @@ def optimize(
         from planner.files import write_atomically
 
         write_atomically(out, text)
+    if certificate is not None:
+        from planner.certificates import write_certificate
+        from planner.certify import certify
+
+        write_certificate(certificate, certify(answer))
     for name in why_not:
         from planner.explain import why_not as explain
 

@@ -289,6 +289,21 @@ def _prove(search: _Search, problem: Milp, cutoff: float) -> None:
     search.log("proof")
 
 
+def proof_of(fleet: FleetInput, result: FleetResult) -> tuple[Milp, Floats, Floats | None]:
+    """Return what an exact proof of `result` needs: the tightened model, its relaxation's duals, the fleet's point.
+
+    Every fleet that costs no more than `result` is a point of the model. Without duals (no time, no optimum) they are
+    0, which proves little but is never wrong.
+    """
+    search = _Search(fleet, SolveOptions())
+    search.offer((dict(result.counts), dict(result.busy)))
+    offers = prepare(fleet, cost_cap_usd=search.cost)
+    _, problem, relaxation = _tighten(search, offers, np.zeros(0, dtype=np.int64))
+    duals = np.zeros(problem.n_rows) if relaxation.duals is None else relaxation.duals
+    point = _point(search, problem) if search.counts else {}
+    return problem, duals, problem.vector(point) if point else None
+
+
 def _point(search: _Search, problem: Milp) -> dict[Hashable, float]:
     """The best fleet known as a point of the model, {} when the model has no longer room for it."""
     fleet, counts, known = search.fleet, search.counts, set(problem.column_keys)
