@@ -30,7 +30,7 @@ def evaluate(work: Work, devices: Devices, layout: Layouts, kind: str, stack: st
     links = build_links(devices, c)
     if kind in SAMPLED_KINDS:
         comm = np.zeros(layout.tp.shape)
-        micro = sampled_micro(work, devices, layout.micro_batch, kind, stack, c)
+        micro = sampled_micro(work, devices, layout.micro_batch, stack, c)
     else:
         comm = layer_comm_s(work, devices, layout, links, stack, c)
         micro = transformer_micro(work, devices, layout, comm, stack, c)

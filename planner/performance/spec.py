@@ -30,7 +30,7 @@ class ModelSpec:
     Transformers (decoder, encoder or both) give dimensions; CNN, ViT and diffusion models give
     `forward_flops_per_sample` (2 x multiply-accumulates) and `activations_per_sample` (elements kept for backward).
     A ViT may give both. `attention_ratio` is the score work relative to plain attention (relative positions, recurrent
-    memory: above 1; sliding windows: below 1). `predicted_share` of the tokens reach the output layer over the vocabulary
+    memory: above 1; sliding windows: below 1). `predicted_share` of the tokens reach the output layer of the vocabulary
     (0 for classifiers and span heads; by default all, or the masked ones of an encoder). `None` means not applicable or
     unknown, never zero.
     """
@@ -83,6 +83,7 @@ class TrainingSpec:
     `sequence_length` is in tokens (1 for models counted per sample); `bytes_per_sample` is what the data loader must
     deliver per sample, None when unknown. `attention` is `materialised` when the score matrix goes through memory
     (software before fused kernels). `allow_fp16_fallback` lets a bf16 job run in fp16 on devices without bf16.
+    `channels_last` is the memory layout of convolutions.
     """
 
     global_batch: int
@@ -96,4 +97,5 @@ class TrainingSpec:
     decode_samples_per_s_per_core: float | None = None
     attention: Literal["flash", "materialised"] = "flash"
     allow_fp16_fallback: bool = False
+    channels_last: bool = True
     memory: MemoryOptions = MemoryOptions()

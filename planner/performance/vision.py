@@ -1,4 +1,9 @@
-"""Time of one micro-batch of a CNN, ViT or diffusion model: FLOPs at a matmul share plus activation traffic."""
+"""Time of one micro-batch of a CNN, ViT or diffusion model: matmul units and memory traffic by kind of operator.
+
+Dense convolutions, linear layers and attention products run at a share of the matmul peak. Depthwise and split grouped
+convolutions have direct kernels without matmul units, bound by the caches, which grow with the memory rate. All others
+read and write their elements. The backward pass does twice the forward work (gradients of inputs and of weights).
+"""
 
 from __future__ import annotations
 
@@ -7,38 +12,79 @@ import numpy as np
 from planner.performance.constants import Constants
 from planner.performance.device import Devices
 from planner.performance.micro import Micro, at_least
+from planner.performance.operators import COLUMN, ELEMENT_FIELDS
 from planner.performance.work import Floats, Work
 
 REFERENCE_MEMORY_RATE = 0.9e12
+# A backward pass calls about twice the kernels of the forward pass: gradients of inputs and of weights.
+BACKWARD_KERNELS = 2.0
+# Operators that compilers and hand-written kernels fuse into their neighbours.
+FUSIBLE = frozenset({
+    "batch_norm_elements", "layer_norm_elements", "group_norm_elements", "pointwise_elements", "copied_elements",
+    "reduced_elements",
+})  # fmt: skip
 
 
-def sampled_micro(
-    work: Work, devices: Devices, micro_batch: Floats, kind: str, stack: str, c: Constants
-) -> Micro:
-    """Cost of a whole CNN, ViT or diffusion model for one micro-batch: FLOPs plus activation traffic.
+def _matmul_s(work: Work, devices: Devices, stack: str, c: Constants) -> Floats:
+    """Forward time per sample of dense convolutions, linear layers and attention products, s."""
+
+    def flops(name: str) -> Floats:
+        return work.operators[:, COLUMN[name + "_flops"]]
+
+    half = work.element_bytes < 4.0
+    # Only the matmul units of 16 bit and below need whole tiles.
+    padding = np.where(half, c["vision.padding_weight"] * flops("padding"), 0.0)
+    dense = (flops("convolution") + padding) / c[f"vision.convolution_ratio.{stack}"]
+    rest = flops("linear") / c["vision.linear_ratio"] + flops("attention") / c["vision.attention_ratio"]
+    result: Floats = (dense + rest) / (devices.gemm_peak * devices.achievable)
+    return result
+
+
+def _moved_bytes(work: Work, stack: str, c: Constants) -> Floats:
+    """Bytes per sample that the forward pass moves through memory, and what direct kernels move through caches."""
+
+    def column(name: str) -> Floats:
+        return work.operators[:, COLUMN[name]]
+
+    fused = c[f"vision.fused_ratio.{stack}"]
+    elements = np.zeros(work.operators.shape[0])
+    for name in ELEMENT_FIELDS:
+        passes = c[f"vision.passes.{name.removesuffix('_elements')}"] * (fused if name in FUSIBLE else 1.0)
+        applies = work.element_bytes < 4.0 if name == "unaligned_elements" else True
+        elements = elements + np.where(applies, passes, 0.0) * column(name)
+    last = work.channels_last > 0
+    # Direct kernels re-read their inputs; with channels outermost the depthwise ones have no contiguous channel.
+    depthwise = np.where(last, c["vision.reread.depthwise"], c["vision.reread.depthwise_contiguous"])
+    split = np.where(last, c["vision.reread.split"], c["vision.reread.grouped"])
+    reread = (
+        c["vision.reread.grouped"] * column("grouped_flops")
+        + split * column("split_flops")
+        + depthwise * column("depthwise_flops")
+    )
+    layout = np.where(last, 1.0, c["vision.contiguous_ratio"])
+    elements = elements + (layout - 1.0) * column("convolution_elements")
+    result: Floats = work.element_bytes * (elements + 0.5 * reread)
+    return result
+
+
+def sampled_micro(work: Work, devices: Devices, micro_batch: Floats, stack: str, c: Constants) -> Micro:
+    """Cost of a whole CNN, ViT or diffusion model for one micro-batch.
 
     Args:
-        work: `forward_flops` and `activations` per sample.
+        work: `operators` per sample, columns as in `planner.performance.operators.FIELDS`.
         devices: device rows.
         micro_batch: samples per device.
-        kind: `cnn`, `vit` or `diffusion`: which efficiencies apply.
         stack: software stack class.
         c: constants.
     """
-    rate = devices.gemm_peak * devices.achievable * c[f"{kind}.gemm_ratio"]
-    shape = 1.0 / (1.0 + c[f"{kind}.half_batch"] / micro_batch)
-    gemm = work.forward_flops * micro_batch / (rate * shape)
-    # Inputs per output of the mean layer: few (depthwise, narrow) come with more element-wise work per activation.
-    width = work.forward_flops / (2.0 * work.activations)
-    passes = c[f"{kind}.passes.{stack}"] * (1.0 + c[f"{kind}.narrow_width"] / width)
+    gemm = micro_batch * _matmul_s(work, devices, stack, c) * (1.0 + c["vision.half_batch"] / micro_batch)
     # Above the reference memory (V100 class) unfused kernels gain less than the memory does.
     faster = np.maximum(devices.memory_rate / REFERENCE_MEMORY_RATE, 1.0)
-    reached = devices.memory_rate * faster ** (c[f"{kind}.memory_scaling.{stack}"] - 1.0)
-    memory = work.activations * micro_batch * work.element_bytes * passes / reached
-    floor = np.broadcast_to(c[f"{kind}.floor_s.{stack}"], gemm.shape)
+    reached = devices.memory_rate * faster ** (c[f"vision.memory_scaling.{stack}"] - 1.0)
+    memory = micro_batch * _moved_bytes(work, stack, c) / reached
+    floor = work.operators[:, COLUMN["kernels"]] * c[f"vision.launch_s.{stack}"] * np.ones(gemm.shape)
     zero = np.zeros(gemm.shape)
     forward = at_least(gemm + memory, floor)
-    backward = at_least(2.0 * gemm + 2.0 * memory, floor * c["floor.backward"])
-    return Micro(
-        gemm, 2.0 * gemm, zero, memory, floor, forward, backward, zero, micro_batch * np.ones(gemm.shape)
-    )
+    backward = at_least(2.0 * gemm + 2.0 * memory, floor * BACKWARD_KERNELS)
+    samples = micro_batch * np.ones(gemm.shape)
+    return Micro(gemm, 2.0 * gemm, zero, memory, floor, forward, backward, zero, samples)

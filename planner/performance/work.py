@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from planner.performance.operators import operators_of
 from planner.performance.spec import ModelFamily, ModelSpec, TrainingSpec
 
 Floats = npt.NDArray[np.float64]
@@ -45,6 +46,8 @@ class Work:
         flops_per_sample: model FLOPs of forward and backward, without recompute.
         causal: share of the score matrix that is computed (0.5 causal, 1 full).
         score_ratio: score work relative to plain attention.
+        operators: counts per sample by kind of operator, shape `(n, len(operators.FIELDS))`, no columns otherwise.
+        channels_last: 1 when convolutions keep the channel innermost in memory.
         materialised: 1 when attention scores go through memory, 0 for fused (flash) attention.
         weight_bytes, grad_bytes, opt_bytes: memory per parameter; `opt_bytes` is what ZeRO-1 shards.
     """
@@ -85,6 +88,8 @@ class Work:
     sync_bytes: Floats
     forward_flops: Floats
     activations: Floats
+    operators: Floats
+    channels_last: Floats
     is_vit: Floats
     global_batch: Floats
     bytes_per_sample: Floats
@@ -115,7 +120,10 @@ def build_work(model: ModelSpec, training: TrainingSpec) -> Work:
 
 def stack_work(jobs: Sequence[tuple[ModelSpec, TrainingSpec]]) -> Work:
     """Stack many jobs, shape `(n_jobs,)` per field."""
-    rows = [{**_state(model, training), **_sizes(model, training)} for model, training in jobs]
+    rows: list[dict[str, Any]] = [
+        {**_state(model, training), **_sizes(model, training), "operators": _operators(model)}
+        for model, training in jobs
+    ]
     return Work(**{f.name: np.asarray([row[f.name] for row in rows], dtype=np.float64) for f in fields(Work)})
 
 
@@ -155,6 +163,7 @@ def _state(model: ModelSpec, training: TrainingSpec) -> dict[str, float]:
         "bytes_per_sample": training.bytes_per_sample or 0.0,
         "decode_rate": training.decode_samples_per_s_per_core or 0.0,
         "is_vit": 1.0 if model.family is ModelFamily.VIT else 0.0,
+        "channels_last": float(training.channels_last),
         "materialised": 1.0 if training.attention == "materialised" else 0.0,
     }
 
@@ -174,14 +183,27 @@ def _attention_widths(model: ModelSpec) -> tuple[float, float]:
     return float(heads * head_dim), float((model.kv_heads or heads) * head_dim)
 
 
+def _sampled_activations(model: ModelSpec, flops: float) -> float:
+    """Activation elements; per forward FLOP those of ResNet-50 stand in when a model gives none."""
+    return model.activations_per_sample or flops * 1.4e-3
+
+
+def _operators(model: ModelSpec) -> tuple[float, ...]:
+    """Counts by kind of operator of a sampled model, columns of `operators.FIELDS`; none for transformers."""
+    flops = model.forward_flops_per_sample
+    if not is_sampled(model) or not flops:
+        return ()
+    size = float(model.image_size) if model.image_size else None
+    activations = _sampled_activations(model, flops)
+    return operators_of(model.name, model.family.value, size, flops, activations).values
+
+
 def _sampled_sizes(model: ModelSpec) -> dict[str, float]:
     flops = model.forward_flops_per_sample
     _require(model, params=model.params, forward_flops_per_sample=flops)
     assert flops is not None
-    # Activation elements per forward FLOP of ResNet-50 stand in when a model gives none.
-    activations = model.activations_per_sample or flops * 1.4e-3
     zero = dict.fromkeys(
-        (f.name for f in fields(Work) if f.name not in _STATE_FIELDS),
+        (f.name for f in fields(Work) if f.name not in _STATE_FIELDS and f.name != "operators"),
         0.0,
     )
     return {
@@ -196,7 +218,7 @@ def _sampled_sizes(model: ModelSpec) -> dict[str, float]:
         "shape_ratio": 1.0,
         "flops_per_sample": 3.0 * flops,
         "forward_flops": flops,
-        "activations": activations,
+        "activations": _sampled_activations(model, flops),
     }
 
 
@@ -283,5 +305,6 @@ _STATE_FIELDS = frozenset(
     {
         "params", "trainable_params", "lora", "element_bytes", "weight_bytes", "grad_bytes", "opt_bytes", "sync_bytes",
         "global_batch", "seq", "bytes_per_sample", "decode_rate", "is_vit", "materialised",
+        "channels_last",
     }
 )  # fmt: skip

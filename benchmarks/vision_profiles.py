@@ -1,0 +1,232 @@
+"""Count the operators of published vision models: `python -m benchmarks.vision_profiles [--names FILE]`.
+
+Builds each model of timm (0.6.13, the release of the measured tables) without weights on PyTorch's meta device, runs
+one forward pass and adds up FLOPs and elements by kind of operator; needs `torch` and `timm`, which the project itself
+does not. Writes `planner/data/vision_operators.csv` and from it the typical shares of
+`planner/data/vision_classes.csv`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import math
+import statistics
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.rows import read_csv
+from planner.files import write_atomically
+from planner.performance.operators import COUNT_FIELDS, DIRECTORY, FIELDS, FLOP_FIELDS, HEAD
+
+BATCH = 2
+TILE = 64
+# Channels per group that cuDNN's direct kernels take, and the multiple of groups they come in.
+DIRECT_WIDTHS = (4, 8, 16, 32)
+DIRECT_GROUPS = 32
+# Rate of other grouped convolutions grows about so with the channels per group; counted as at `SPLIT_WIDTH`.
+SPLIT_WIDTH, SPLIT_POWER = 64.0, 0.6
+BOUNDS = {
+    "cnn": (100.0, 160.0, 400.0, 700.0, 1000.0, 1800.0, math.inf),
+    "vit": (400.0, 700.0, 1200.0, math.inf),
+}
+_VIEWS = frozenset({
+    "view", "_unsafe_view", "permute", "transpose", "t", "expand", "unsqueeze", "squeeze", "slice",
+    "select", "split", "split_with_sizes", "unbind", "detach", "alias", "as_strided", "unfold",
+    "_reshape_alias", "chunk", "reshape", "empty", "empty_like", "lift_fresh", "diagonal", "narrow",
+})  # fmt: skip
+_COPIES = frozenset({
+    "clone", "cat", "roll", "index", "constant_pad_nd", "_to_copy", "copy_", "stack", "reflection_pad2d",
+    "im2col", "col2im", "repeat", "upsample_bicubic2d", "upsample_nearest2d", "upsample_bilinear2d",
+})  # fmt: skip
+_REDUCTIONS = frozenset({
+    "mean", "sum", "var_mean", "std", "var", "norm", "linalg_vector_norm", "adaptive_max_pool2d",
+    "_adaptive_avg_pool2d", "max_pool2d_with_indices", "max_pool3d_with_indices", "avg_pool2d",
+})  # fmt: skip
+Shape = tuple[int, ...]
+Counts = dict[str, float]
+
+
+def convolution(counts: Counts, data: Shape, weight: Shape, out: Shape, groups: int) -> None:
+    """Add one convolution; shapes are (batch, channels, ...) and (outputs, inputs per group, ...)."""
+    inputs, outputs, taps = data[1], out[1], math.prod(weight[2:])
+    flops = 2.0 * math.prod(out) / BATCH * math.prod(weight[1:])
+    elements = (math.prod(data) + math.prod(out)) / BATCH
+    counts["forward_flops"] += flops
+    counts["activations"] += math.prod(out) / BATCH
+    if groups > 1 and weight[1] == 1 and groups >= inputs:
+        counts["depthwise_flops"] += flops
+        counts["depthwise_elements"] += elements
+    elif groups > 1:
+        narrow = min(weight[1], outputs // groups)
+        direct = weight[1] * groups == outputs and narrow in DIRECT_WIDTHS and groups % DIRECT_GROUPS == 0
+        counts["convolution_elements"] += elements
+        counts["grouped_flops"] += flops if direct else 0.0
+        counts["split_flops"] += 0.0 if direct else flops * (SPLIT_WIDTH / narrow) ** SPLIT_POWER
+    else:
+        counts["convolution_flops"] += flops
+        counts["convolution_elements"] += elements
+        if inputs > 4:
+            tiled = _up(outputs, TILE) / outputs * _up(inputs * taps, TILE) / (inputs * taps)
+            counts["padding_flops"] += flops * (tiled - 1.0)
+    if inputs > 4 and (inputs % 8 or outputs % 8):
+        counts["unaligned_elements"] += elements
+
+
+def _up(value: int, step: int) -> int:
+    return -(-value // step) * step
+
+
+def operator(counts: Counts, name: str, ins: list[Shape], outs: list[Shape], groups: int) -> None:
+    """Add one operator call with the shapes of its inputs and outputs."""
+    made = sum(math.prod(shape) for shape in outs)
+    if made <= 2 * BATCH:
+        return
+    read, made_each = sum(math.prod(shape) for shape in ins) / BATCH, made / BATCH
+    counts["kernels"] += 1.0
+    if name == "convolution":
+        convolution(counts, ins[0], ins[1], outs[0], groups)
+    elif name in ("addmm", "mm"):
+        rows, width = ins[-2]
+        flops = 2.0 * rows * width * ins[-1][1] / BATCH
+        counts["forward_flops"] += flops
+        counts["activations"] += made_each
+        counts["linear_flops"] += flops
+        counts["linear_elements"] += rows * width / BATCH + made_each
+    elif name in ("bmm", "baddbmm"):
+        flops = 2.0 * math.prod(ins[-2]) * ins[-1][2] / BATCH
+        counts["forward_flops"] += flops
+        counts["activations"] += made_each
+        counts["attention_flops"] += flops
+        counts["attention_elements"] += (math.prod(ins[-2]) + math.prod(ins[-1])) / BATCH + made_each
+    elif name in ("native_batch_norm", "native_layer_norm", "native_group_norm"):
+        counts[f"{name.split('_')[1]}_norm_elements"] += math.prod(outs[0]) / BATCH
+    elif name in ("_softmax", "_log_softmax"):
+        counts["attention_elements"] += made_each
+    elif name in _COPIES:
+        counts["copied_elements"] += made_each
+    elif name in _REDUCTIONS:
+        counts["reduced_elements"] += read
+    else:
+        counts["pointwise_elements"] += made_each
+
+
+def count(model: Any, size: Shape) -> Counts:
+    """Counts of one forward pass of a PyTorch model in training mode, per sample of shape `size`."""
+    torch = importlib.import_module("torch")
+    dispatch = importlib.import_module("torch.utils._python_dispatch")
+    counts: Counts = dict.fromkeys((*HEAD[2:],), 0.0)
+
+    def tensors(value: Any) -> list[Shape]:
+        items = value if isinstance(value, tuple | list) else [value]
+        return [tuple(item.shape) for item in items if isinstance(item, torch.Tensor)]
+
+    class Recorder(dispatch.TorchDispatchMode):  # type: ignore[misc,name-defined]
+        def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            result = function(*args, **(kwargs or {}))
+            name = function._schema.name.split("::")[1]
+            outs = tensors(result)
+            if name not in _VIEWS and outs:
+                ins = [shape for value in args for shape in tensors(value)]
+                operator(counts, name, ins, outs, args[8] if name == "convolution" else 1)
+            return result
+
+    model = model.train().to("meta")
+    with Recorder():
+        model(torch.empty((BATCH, *size), device="meta"))
+    trained = list(model.parameters())
+    return {**counts, "params": float(sum(p.numel() for p in trained)), "tensors": float(len(trained))}
+
+
+def no_initialisation() -> None:
+    """Weights are never read: skip filling them."""
+    init = importlib.import_module("torch.nn.init")
+    for name in dir(init):
+        if name.endswith("_") and not name.startswith("_"):
+            setattr(init, name, lambda tensor, *_, **__: tensor)
+
+
+def rows_of(wanted: Sequence[str]) -> list[dict[str, str]]:
+    """One row of the table per name of timm, or `name,image size`; models that do not build are told on stderr."""
+    timm = importlib.import_module("timm")
+    no_initialisation()
+    rows = []
+    for entry in wanted:
+        name, _, size = entry.partition(",")
+        try:
+            model = timm.create_model(name, pretrained=False)
+            shape = (
+                (3, int(float(size)), int(float(size))) if size else tuple(model.default_cfg["input_size"])
+            )
+            rows.append(spell(name, shape[1], count(model, shape)))
+        except Exception as error:  # noqa: BLE001 - a table of many models goes on without the few that need other packages
+            print(f"{entry}: {type(error).__name__}: {error}", file=sys.stderr)
+    return rows
+
+
+def spell(name: str, size: int, counts: Counts) -> dict[str, str]:
+    """A row of the table: five significant digits."""
+    return {"model": name, "image_size": str(size), **{key: f"{counts[key]:.5g}" for key in HEAD[2:]}}
+
+
+def classes(rows: Sequence[dict[str, str]], families: dict[str, str]) -> list[dict[str, str]]:
+    """Mean shares by family and FLOPs per activation: FLOP fields per FLOP, elements per activation, median counts."""
+    out = []
+    for family, bounds in BOUNDS.items():
+        lower = 0.0
+        for upper in bounds:
+            inside = [
+                row for row in rows
+                if families[row["model"]] == family
+                and lower < float(row["forward_flops"]) / float(row["activations"]) <= upper
+            ]  # fmt: skip
+            lower = upper
+            if not inside:
+                continue
+            made = {"family": family, "max_flops_per_activation": str(upper), "models": str(len(inside))}
+            for field in FIELDS:
+                base = "forward_flops" if field in FLOP_FIELDS else "activations"
+                per = [float(r[field]) / (1.0 if field in COUNT_FIELDS else float(r[base])) for r in inside]
+                typical = statistics.median(per) if field in COUNT_FIELDS else statistics.fmean(per)
+                made[field] = f"{typical:.4g}"
+            out.append(made)
+    return out
+
+
+def family_of(row: dict[str, str]) -> str:
+    """`vit` where linear layers and attention do most of the work, else `cnn`."""
+    token = float(row["linear_flops"]) + float(row["attention_flops"])
+    return "vit" if token > 0.5 * float(row["forward_flops"]) else "cnn"
+
+
+def save(path: Path, names: Sequence[str], rows: Sequence[dict[str, str]]) -> None:
+    """Write rows as CSV."""
+    lines = [",".join(names), *(",".join(row[name] for name in names) for row in rows)]
+    write_atomically(path, "\n".join(lines) + "\n")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Add models to the table and write the classes anew."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument(
+        "--names", type=Path, help="file with one timm model per line, optionally `,image size`"
+    )
+    chosen = parser.parse_args(arguments)
+    path = DIRECTORY / "vision_operators.csv"
+    table = {row["model"]: row for row in (read_csv(path) if path.exists() else [])}
+    if chosen.names:
+        wanted = [
+            line.strip() for line in chosen.names.read_text(encoding="utf-8").splitlines() if line.strip()
+        ]
+        table |= {row["model"]: row for row in rows_of(wanted)}
+    rows = [table[name] for name in sorted(table)]
+    save(path, HEAD, rows)
+    made = classes(rows, {row["model"]: family_of(row) for row in rows})
+    save(DIRECTORY / "vision_classes.csv", ("family", "max_flops_per_activation", "models", *FIELDS), made)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

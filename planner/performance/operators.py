@@ -1,0 +1,140 @@
+"""What a vision model asks of a device by kind of operator, instead of one count of FLOPs.
+
+A depthwise convolution does little arithmetic per byte, a grouped one often misses the matmul units, a normalisation
+none at all: two models of equal FLOPs differ several times in speed. The counts come from the model's published code
+(`data/vision_operators.csv`, made by `benchmarks/vision_profiles.py`) where its name, size and FLOPs match; for any
+other model they are inferred from FLOPs per activation by the typical shares of models alike
+(`data/vision_classes.csv`).
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from functools import cache
+from pathlib import Path
+
+from planner.records import record
+
+DIRECTORY = Path(__file__).resolve().parent.parent / "data"
+# Counts that grow with the image (FLOPs, then elements), then those that do not.
+FLOP_FIELDS = (
+    "convolution_flops", "linear_flops", "attention_flops", "padding_flops", "grouped_flops", "split_flops",
+    "depthwise_flops",
+)  # fmt: skip
+ELEMENT_FIELDS = (
+    "convolution_elements", "linear_elements", "attention_elements", "depthwise_elements", "unaligned_elements",
+    "batch_norm_elements", "layer_norm_elements", "group_norm_elements", "pointwise_elements", "copied_elements",
+    "reduced_elements",
+)  # fmt: skip
+COUNT_FIELDS = ("kernels", "tensors")
+FIELDS = (*FLOP_FIELDS, *ELEMENT_FIELDS, *COUNT_FIELDS)
+COLUMN = {name: position for position, name in enumerate(FIELDS)}
+# Stated and published FLOPs may differ by what is counted (attention products, biases, recurrent cells).
+FLOPS_AGREE = 1.35
+MIN_NAME = 5
+HEAD = ("model", "image_size", "params", "forward_flops", "activations", *FIELDS)
+
+
+@record(frozen=True)
+class Operators:
+    """Forward pass of one sample, values in the order of `FIELDS`; `published` when read from the model's own code.
+
+    FLOPs are 2 x multiply-accumulates: dense convolutions (1 x 1 too), linear layers, attention products, what dense
+    matrices add when rounded up to tiles of 64, grouped convolutions with a direct kernel (groups of 4 to 32 channels,
+    in multiples of 32 groups), other grouped convolutions (as at groups of 64 channels), depthwise convolutions.
+    Elements are inputs + outputs of matrix operators, outputs of the others; `unaligned` ones belong to matrices whose
+    channels are no multiple of 8. `kernels` counts operator calls, `tensors` trainable tensors.
+    """
+
+    values: tuple[float, ...]
+    published: bool
+
+
+@record(frozen=True)
+class Published:
+    """A row of the table: counts at `image_size` pixels, `flops` and `activations` in all."""
+
+    image_size: float
+    flops: float
+    activations: float
+    params: float
+    values: tuple[float, ...]
+
+    def at(self, image_size: float | None) -> Published:
+        """The counts at another image size: all but the number of calls grow with the area."""
+        grown = (image_size / self.image_size) ** 2 if image_size and self.image_size else 1.0
+        per_area = len(FIELDS) - len(COUNT_FIELDS)
+        values = (*(value * grown for value in self.values[:per_area]), *self.values[per_area:])
+        return Published(
+            image_size or self.image_size, self.flops * grown, self.activations * grown, self.params, values
+        )
+
+
+def operators_of(
+    name: str, family: str, image_size: float | None, flops: float, activations: float
+) -> Operators:
+    """Counts of a model: published where name and FLOPs agree, else inferred.
+
+    Args:
+        name: the model's name in any spelling.
+        family: `cnn`, `vit` or `diffusion`.
+        image_size: pixels along one side, None when unknown.
+        flops: forward FLOPs of one sample.
+        activations: stored activation elements of one sample.
+    """
+    known = find_published(name)
+    if known is not None:
+        known = known.at(image_size)
+        if 1.0 / FLOPS_AGREE < flops / known.flops < FLOPS_AGREE:
+            return Operators(known.values, True)
+    return infer_operators(family, flops, activations)
+
+
+def infer_operators(family: str, flops: float, activations: float) -> Operators:
+    """Counts of an unknown model: the typical shares of published models with as many FLOPs per activation."""
+    density = flops / activations
+    rows = [row for row in _classes() if row["family"] == ("vit" if family == "vit" else "cnn")]
+    row = next((row for row in rows if density <= float(row["max_flops_per_activation"])), rows[-1])
+    scale = dict.fromkeys(FLOP_FIELDS, flops) | dict.fromkeys(ELEMENT_FIELDS, activations)
+    return Operators(tuple(float(row[name]) * scale.get(name, 1.0) for name in FIELDS), False)
+
+
+def find_published(name: str) -> Published | None:
+    """The table's row for a name: the same letters and digits, or the longest name in the table that it begins with."""
+    table, wanted = _lines(), _plain(name)
+    while len(wanted) > MIN_NAME and wanted not in table:
+        wanted = wanted[:-1]
+    line = table.get(wanted)
+    if line is None:
+        return None
+    numbers = [float(cell) for cell in line[1 : 5 + len(FIELDS)]]
+    return Published(numbers[0], numbers[2], numbers[3], numbers[1], tuple(numbers[4:]))
+
+
+def _plain(name: str) -> str:
+    word = re.sub(
+        r"[^a-z0-9]", "", name.lower().rsplit("/", 1)[-1] if not name[-1:].isdigit() else name.lower()
+    )
+    return word.removeprefix("tf")
+
+
+@cache
+def _lines() -> dict[str, list[str]]:
+    """Rows of `vision_operators.csv` as cells by plain name; numbers are read only for the row that is wanted."""
+    with (DIRECTORY / "vision_operators.csv").open(encoding="utf-8", newline="") as file:
+        rows = csv.reader(file)
+        if next(rows)[: len(HEAD)] != list(HEAD):
+            raise ValueError(
+                "vision_operators.csv does not have the columns of planner.performance.operators"
+            )
+        table: dict[str, list[str]] = {}
+        for row in rows:
+            table.setdefault(_plain(row[0]), row)
+        return table
+
+
+@cache
+def _classes() -> list[dict[str, str]]:
+    with (DIRECTORY / "vision_classes.csv").open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
