@@ -218,7 +218,7 @@ def _with_options(
     ep, zero, virtual = (np.asarray(axis, dtype=np.int64).ravel() for axis in axes)
     ok = ranks[:, None] % ep == 0
     if pin.expert_parallel is None:
-        ok &= tp[:, None] * ep <= count
+        ok &= (ep == 1) | (tp[:, None] * ep <= count)
     if pin.zero_stage is None:
         alone, flat, once = (ranks == 1)[:, None], (pp == 1)[:, None], (number == 1)[:, None]
         ok &= np.where(alone, zero == 0, (zero == 1) | (flat & ((zero == 3) | (once & (zero == 2)))))

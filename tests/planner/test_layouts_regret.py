@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -24,14 +23,8 @@ def scored(rows: list[tuple[dict[str, str], float, float]], memory_gib: float = 
         assert not skipped
         cases += made
     predicted = np.asarray([value for _, _, value in rows])
-    # `Scored` grows fields; whatever is not of interest here is empty.
-    given: dict[str, Any] = {
-        "cases": cases,
-        "predicted": predicted,
-        "memory_gib": np.full(len(rows), memory_gib),
-    }
-    rest = {name: np.zeros(len(rows)) for name in Scored.__dataclass_fields__ if name not in given}
-    return Scored(**given, **rest)
+    size = len(rows)
+    return Scored(cases, predicted, np.full(size, memory_gib), np.zeros(size))
 
 
 def layout(tp: int, dp: int) -> dict[str, str]:

@@ -161,7 +161,7 @@ def test_tensor_parallelism_is_not_only_a_power_of_two(count: float, heads: int,
 
 def test_a_model_that_needs_it_runs_tensor_parallel_across_single_accelerator_machines() -> None:
     pin = LayoutPin(pipeline_parallel=1, zero_stage=1, context_parallel=1)
-    one = {**A100, "accelerator_count": 1.0, "intra_node": "single", "accelerator_memory_gib": 40.0}
+    one = {**A100, "accelerator_count": 1.0, "intra_node": "single", "accelerator_memory_gib": 24.0}
     row = best(replace(SMALL, params=6.7e9, layers=32, hidden=4096, heads=32, ffn=16384),
                TrainingSpec(64, 2048, "bf16", layout=pin), one, 8)  # fmt: skip
     assert row["fits"] and row["tp"] > 1
