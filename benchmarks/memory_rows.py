@@ -41,16 +41,18 @@ def _rules() -> list[dict[str, str]]:
 
 
 def memory_rule(row: dict[str, str], zero: int) -> MemoryRule:
-    """The first rule that matches a row's source, document, family and ZeRO stage."""
+    """The first rule that matches a row's source, document, family, precision and ZeRO stage."""
     for rule in _rules():
         if (
             row["source"].startswith(rule["source_prefix"])
             and rule["url_contains"] in row.get("url_or_repo_path", "")
             and row["family"].startswith(rule["family_prefix"])
+            and row["precision"].startswith(rule["precision_prefix"])
             and zero >= (number(rule, "min_zero") or 0)
         ):
             break
     options = MemoryOptions(
+        gradients=rule["gradients"] or "auto",  # type: ignore[arg-type]
         loss=rule["loss"] or "auto",  # type: ignore[arg-type]
         dropout=None if rule["dropout"] == "" else rule["dropout"] == "1",
         offload_optimizer=rule["offload_optimizer"] == "1",

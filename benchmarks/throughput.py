@@ -21,6 +21,8 @@ import numpy.typing as npt
 from benchmarks.accelerators import load_devices
 from benchmarks.layout_regret import layout_regret, regret_lines
 from benchmarks.measured import Case, load_cases
+from benchmarks.memory_score import lines as memory_lines
+from benchmarks.memory_score import memory_score
 from benchmarks.one_measurement import after_one_measurement
 from benchmarks.one_measurement import render as one_measurement_lines
 from benchmarks.predict import build_groups, predict, settle
@@ -111,16 +113,8 @@ def summarise(scored: Scored) -> dict[str, Any]:
         },
         "GPU order": pair_order(scored),
         "layout regret": layout_regret(scored),
-        "memory": memory_errors(scored),
         "one measurement": after_one_measurement(scored),
     }
-
-
-def memory_errors(scored: Scored) -> dict[str, float]:
-    """Error of the memory estimate on rows that state the peak memory per accelerator."""
-    stated = np.asarray([case.measured.memory_gib for case in scored.cases])
-    known = np.isfinite(stated) & (stated > 0)
-    return errors(scored.memory_gib[known], stated[known])
 
 
 def pair_order(scored: Scored) -> dict[str, float]:
@@ -170,7 +164,7 @@ def render(report: dict[str, Any], skipped: Counter[str]) -> str:
     lines = [f"{'rows':46} {'n':>6} {'MAPE':>7} {'median':>7} {'p90':>7} {'bias':>6}"]
     lines += [_line(name, report[name]) for name in MAIN_PARTS]
     lines += [_line("  " + name, value) for name, value in report["sources"].items()]
-    lines.append(_line("memory per accelerator", report["memory"]))
+    lines += memory_lines(report["memory"])
     for tool, both in report.get("peers", {}).items():
         lines += [
             _line(f"{tool} on its rows", both["theirs"]),
@@ -211,6 +205,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = parser.parse_args(arguments)
     scored, skipped = score_file(chosen.data, chosen.leave_source_out)
     report = summarise(scored)
+    report["memory"] = memory_score(read_csv(chosen.data), load_constants(), chosen.leave_source_out)
     if chosen.peers:
         report["peers"] = peers(scored, chosen.peers)
     print(render(report, skipped))

@@ -6,7 +6,7 @@ from typing import Literal
 
 from planner.records import record
 
-Gradients = Literal["auto", "fp32", "half"]
+Gradients = Literal["auto", "fp32", "half", "both"]
 Loss = Literal["auto", "materialised", "fused", "tiled"]
 Master = Literal["auto", "none"]
 
@@ -16,7 +16,8 @@ class MemoryOptions:
     """How states, logits and activations are kept.
 
     Attributes:
-        gradients: precision of accumulated gradients of 16-bit training; `auto`: 32 bit for bf16 and fp8, 16 for fp16.
+        gradients: precision of accumulated gradients of 16-bit training; `auto`: 32 bit for bf16 and fp8, 16 for fp16;
+            `both`: 16-bit gradients stay beside 32-bit sums (DeepSpeed's optimizer for bf16).
         master: `none` when 16-bit weights are updated in place, with 16-bit moments and no 32-bit copy.
         loss: `materialised` keeps 16- and 32-bit logits and their gradients, `fused` one copy and its gradient,
             `tiled` a small piece at a time; `auto`: fused on a tuned stack, else materialised.

@@ -80,17 +80,16 @@ def states(job: Footprint, layout: Layouts, c: Constants) -> States:
 def _gathered(
     job: Footprint, layout: Layouts, c: Constants, held: Floats, ends: Floats, ranks: Floats
 ) -> Floats:
-    """Passing copies of ZeRO-3: running and prefetched layers, the end tables, one layer's gradients.
+    """Passing copies of ZeRO-3: running and prefetched layers, the end tables, gradients on their way.
 
     Never more than the whole stage less the shard that is held anyway.
     """
     work = job.work
     layer = (held - ends) / np.ceil(work.layers / layout.pp)
     trains = work.lora <= 0
-    passing = work.element_bytes * (c["memory.gathered_layers"] * layer + ends) + np.where(
-        trains, work.element_bytes * np.maximum(layer, ends), 0.0
-    )
-    missing = 1.0 - 1.0 / ranks
-    stage = held * missing * work.element_bytes
-    piped = stage + np.where(trains, held * missing * job.grad_bytes, 0.0)
-    return np.where(layout.zero >= 3, np.where(layout.pp > 1, piped, np.minimum(passing, stage)), 0.0)
+    params = c["memory.gathered_layers"] * layer + ends + np.where(trains, np.maximum(layer, ends), 0.0)
+    missing = held * (1.0 - 1.0 / ranks)
+    stage = missing * work.element_bytes
+    piped = stage + np.where(trains, missing * job.grad_bytes, 0.0)
+    flat = np.minimum(params * work.element_bytes, stage)
+    return np.where(layout.zero >= 3, np.where(layout.pp > 1, piped, flat), 0.0)

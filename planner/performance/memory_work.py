@@ -136,6 +136,8 @@ def state_bytes_per_param(training: TrainingSpec) -> dict[str, float]:
     )
     weight = (1.0 if options.fp8_weights else 2.0) if half else 4.0
     grad = 2.0 if half and small_grads else 4.0
+    if half and options.gradients == "both":
+        grad = 6.0
     if half and options.master == "none":
         opt, shard, shard_opt = states / 2.0, weight, states / 2.0
     elif half:
