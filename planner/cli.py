@@ -47,12 +47,18 @@ COMMANDS: dict[str, CommandSpec] = {
     "portfolio": CommandSpec(
         "planner.commands.portfolio", "portfolio", "Plan many jobs under shared quotas and one budget."
     ),
+    "calibrate": CommandSpec(
+        "planner.commands.calibrate", "calibrate", "Tighten predictions with your own measurements."
+    ),
     "verify": CommandSpec("planner.commands.verify", "verify", "Re-check a saved plan in exact arithmetic."),
     "explain": CommandSpec(
         "planner.commands.explain", "explain", "Say why a plan was chosen, or a type was not."
     ),
     "frontier": CommandSpec(
         "planner.commands.frontier", "frontier", "Show the cheapest plan for every deadline."
+    ),
+    "commit": CommandSpec(
+        "planner.commands.commit", "commit", "Find which reservations and savings plans to buy."
     ),
     "catalog": CommandSpec(
         "planner.commands.catalog", "catalog", "List, show and check prices and machines."

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from catalogs.model import Catalog
     from catalogs.tariffs import InterruptionPrior, Tariffs
     from planner.assumptions import Assumptions
+    from planner.calibration.correction import Correction
     from planner.offers import OfferSet
     from planner.resolve import Job
     from planner.workload.schema import Workload
@@ -53,6 +54,7 @@ class Context:
     now: datetime
     start: datetime
     deadline: datetime | None
+    calibration: Correction | None = None
 
     @property
     def deadline_hours(self) -> float | None:

@@ -6,14 +6,13 @@ from dataclasses import replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from catalogs.store import load_catalog
 from planner.candidates import SHAPE_FILTERS
 from planner.errors import InputError
 from planner.estimate_layout import check_divides, merge_pins, pinned
 from planner.estimate_parts import Host, Loading, Memory, host_of, learned_factor, loading_of, memory_of
 from planner.filters import FILTERS
+from planner.machines import Machine, find_machine
 from planner.names import placed
 from planner.optimize import build_context, utc_now
 from planner.performance.search import estimate_shapes
@@ -27,24 +26,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from catalogs.table import Table
     from planner.context import Context
     from planner.performance.spec import TrainingSpec
     from planner.workload.load import LoadedWorkload
 
 MAX_NODES = 128
 _DIVIDES_NOT = ("layout_not_possible", "batch_not_divisible")
-
-
-@record(frozen=True)
-class Machine:
-    """An instance type of the catalog: rows of the type and hardware tables."""
-
-    provider: str
-    instance_type: str
-    accelerator: str
-    accelerators: float
-    row: int
-    hardware: int
 
 
 @record(frozen=True)
@@ -126,6 +114,7 @@ def estimate_workload(
     pin: LayoutPin | None = None,
     provider: str | None = None,
     *,
+    calibrated: bool = True,
     catalog_dir: Path | None = None,
 ) -> Estimates:
     """Estimate a workload on every machine at every node count.
@@ -136,6 +125,7 @@ def estimate_workload(
         nodes: node counts.
         pin: parts of the layout to fix.
         provider: whose instance types, None = any.
+        calibrated: correct with the user's own measurements.
         catalog_dir: snapshot directory, default the bundled one.
 
     Raises:
@@ -146,56 +136,14 @@ def estimate_workload(
     if variants:
         workload = next(variant.workload for variant in variants if variant.chosen)
     try:
-        context = build_context(loaded, workload, load_catalog(catalog_dir), utc_now())
+        context = build_context(loaded, workload, load_catalog(catalog_dir), utc_now(), calibrate=calibrated)
     except InputError as error:
         raise placed(loaded, error) from None
-    wanted = [find_machine(context, name, provider) for name in dict.fromkeys(machines)]
+    wanted = [find_machine(context.offer_set, name, provider) for name in dict.fromkeys(machines)]
     made = [
         estimate_cluster(context, machine, count, pin) for machine in wanted for count in dict.fromkeys(nodes)
     ]
-    return Estimates(workload.name, tuple(made), ())
-
-
-def find_machine(context: Context, name: str, provider: str | None) -> Machine:
-    """Find an instance type by its exact name.
-
-    Args:
-        context: the planning run.
-        name: instance type, in the provider's spelling.
-        provider: provider id, needed where several have a type of that name.
-
-    Raises:
-        InputError: there is none, or several; says what was probably meant.
-    """
-    types = context.offer_set.types
-    hit = types.equals("instance_type", name)
-    if provider is not None:
-        if not types.equals("provider", provider).any():
-            raise InputError(_unknown("--provider", "provider", provider, types.coded("provider").values))
-        hit &= types.equals("provider", provider)
-    rows = np.flatnonzero(hit)
-    if not len(rows):
-        known = types if provider is None else types.take(types.equals("provider", provider))
-        raise InputError(_unknown("--instance-type", "instance type", name, set(known["instance_type"])))
-    if len(rows) > 1:
-        names = ", ".join(sorted({str(types["provider"][row]) for row in rows}))
-        raise InputError(
-            f"--instance-type {name}: more than one provider has it; add --provider, one of {names}"
-        )
-    row = int(rows[0])
-    return Machine(
-        str(types["provider"][row]), name, str(types["accelerator"][row]), float(types["accelerator_count"][row]), row,
-        int(context.offer_set.hardware_of_type[row]),
-    )  # fmt: skip
-
-
-def _unknown(option: str, what: str, name: str, known: Sequence[str] | set[str]) -> str:
-    import difflib
-
-    lower = {word.lower(): word for word in sorted(known) if word}
-    close = difflib.get_close_matches(name.lower(), lower, n=1)
-    hint = f" (did you mean {lower[close[0]]}?)" if close else "; `planner catalog list` shows them"
-    return f"{option}: no {what} called {name!r} in the catalog{hint}"
+    return Estimates(workload.name, tuple(made), context.calibration.warnings if context.calibration else ())
 
 
 def estimate_cluster(context: Context, machine: Machine, nodes: int, pin: LayoutPin | None) -> Estimate:
@@ -228,6 +176,8 @@ def _shape(
 ) -> list[dict[str, Any]]:
     hardware = context.offer_set.hardware.take([machine.hardware])
     shapes = estimate_shapes(context.job.model, training, hardware, counts)
+    if context.calibration is not None:
+        shapes = context.calibration.apply(shapes, hardware)
     return [shapes.row(position) for position in range(shapes.n_rows)]
 
 
@@ -257,9 +207,15 @@ def _describe(
         loading=loading_of(context, training, hardware, row) if fits else None,
         host=host_of(context, hardware, nodes, row),
         learned_factor=learned_factor(context, training, hardware),
-        calibration="",
+        calibration=_calibration(context, hardware),
         remedy=None if fits else nearest_fit(context, machine, nodes, training),
     )
+
+
+def _calibration(context: Context, hardware: Table) -> str:
+    if context.calibration is None:
+        return ""
+    return context.calibration.describe(str(hardware["generation"][0]))
 
 
 def _reason(word: str, training: TrainingSpec) -> str:

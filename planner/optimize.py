@@ -12,6 +12,7 @@ from catalogs.store import load_catalog
 from catalogs.tariffs import load_tariffs
 from planner.assemble import assemble_plan, infeasible_plan
 from planner.assumptions import load_assumptions
+from planner.calibrate import calibration_notes, find_correction
 from planner.choose import choose
 from planner.context import Context
 from planner.errors import CatalogError, InputError
@@ -51,6 +52,7 @@ class Options:
         time_limit_s: most seconds of solving.
         live_quota: read the account's quotas and plan within them.
         max_age_days: refuse prices of a provider whose newest is older; None = never.
+        calibrated: correct predictions with the user's own measurements.
     """
 
     now: datetime
@@ -61,6 +63,7 @@ class Options:
     time_limit_s: float = 30.0
     live_quota: bool = False
     max_age_days: int | None = None
+    calibrated: bool = True
 
 
 @record(frozen=True, eq=False)
@@ -76,7 +79,9 @@ class Answer:
     proven: tuple[FleetInput, FleetResult] | None = None
 
 
-def build_context(loaded: LoadedWorkload, workload: Workload, catalog: Catalog, now: datetime) -> Context:
+def build_context(
+    loaded: LoadedWorkload, workload: Workload, catalog: Catalog, now: datetime, *, calibrate: bool = True
+) -> Context:
     """Gather job, offers, tariffs, assumptions and dates of one workload.
 
     Raises:
@@ -86,6 +91,9 @@ def build_context(loaded: LoadedWorkload, workload: Workload, catalog: Catalog, 
     tariffs = load_tariffs()
     job = resolve_job(workload, now.date())
     offer_set = gather_offers(catalog, workload, tariffs, str(loaded.path.parent), now.date())
+    calibration = find_correction(workload, job, offer_set, now) if calibrate else None
+    if calibration is not None:
+        job = replace(job, assumptions=(*job.assumptions, *calibration_notes(calibration)))
     return Context(
         workload=workload,
         sha256=loaded.sha256,
@@ -97,6 +105,7 @@ def build_context(loaded: LoadedWorkload, workload: Workload, catalog: Catalog, 
         now=now,
         start=times.start,
         deadline=times.deadline,
+        calibration=calibration,
     )
 
 
@@ -163,7 +172,7 @@ def prepare(loaded: LoadedWorkload, workload: Workload, catalog: Catalog, option
         InputError: the workload names something unknown.
     """
     try:
-        context = build_context(loaded, workload, catalog, options.now)
+        context = build_context(loaded, workload, catalog, options.now, calibrate=options.calibrated)
     except InputError as error:
         raise placed(loaded, error) from None
     check_names(loaded, context.offer_set, context.tariffs)

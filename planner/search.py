@@ -86,6 +86,8 @@ def _shapes(context: Context, hardware: IntArray, counts: Sequence[int]) -> Tabl
     job = context.job
     rows = context.offer_set.hardware.take(hardware)
     shapes = estimate_shapes(job.model, job.training, rows, counts)
+    if context.calibration is not None:
+        shapes = context.calibration.apply(shapes, rows)
     return shapes.with_columns(hardware_row=hardware[shapes["hardware_row"]])
 
 

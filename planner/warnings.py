@@ -22,6 +22,7 @@ _WARNING = "warning: "  # how catalogs.overlays marks a note that something is p
 def plan_warnings(context: Context, lines: Sequence[PlanLine], risk: Risk | None) -> tuple[str, ...]:
     """Collect warnings about prices, risk and budget of the chosen lines."""
     out = [note.removeprefix(_WARNING) for note in context.offer_set.notes if note.startswith(_WARNING)]
+    out += context.calibration.warnings if context.calibration is not None else ()
     family = context.job.model.family
     for vendor in dict.fromkeys(context.vendor_of(line.accelerator) for line in lines):
         evidence = load_evidence().get((vendor, family))

@@ -25,6 +25,8 @@ from planner.render.formats import FORMATS
     help="Parts of the layout to fix, like tp=8,pp=2,zero=1,micro_batch=1,recompute=full.",
 )  # fmt: skip
 @click.option("--provider", default=None, metavar="NAME", help="Whose instance type, where several have one.")
+@click.option("--calibration/--no-calibration", "calibrated", default=True,
+              help="Correct with your own runs (planner calibrate).")  # fmt: skip
 @click.option(
     "-o", "--output", type=click.Choice(list(FORMATS)), default="table", show_default=True, help="Format."
 )
@@ -32,7 +34,7 @@ from planner.render.formats import FORMATS
               help="Write there, not to stdout.")  # fmt: skip
 def estimate(
     workload: Path, machines: tuple[str, ...], nodes: tuple[int, ...], layout: str | None, provider: str | None,
-    output: str, out: Path | None,
+    calibrated: bool, output: str, out: Path | None,
 ) -> None:  # fmt: skip
     """Predict how WORKLOAD runs on a cluster: throughput with its 80 % interval, memory, and what limits it.
 
@@ -49,7 +51,9 @@ def estimate(
         from planner.workload.load import load_workload
 
     pin = None if layout is None else parse_layout(layout)
-    found = estimate_workload(load_workload(workload), machines, nodes or (1,), pin, provider)
+    found = estimate_workload(
+        load_workload(workload), machines, nodes or (1,), pin, provider, calibrated=calibrated
+    )
     report = build_report(found.name, found.estimates, found.warnings)
     on_screen = out is None and output == "table"
     width = terminal_width(sys.stdout) if out is None else 100

@@ -50,6 +50,10 @@ from planner.render.formats import FORMATS
     help="Plan within the workload's quotas, or also within your account's (asks the clouds).",
 )
 @click.option(
+    "--calibration/--no-calibration", "calibrated", default=True,
+    help="Correct predictions with your own runs (planner calibrate).",
+)  # fmt: skip
+@click.option(
     "--why-not", multiple=True, metavar="TYPE", help="Also say why this instance type is not the plan."
 )
 @click.option(
@@ -70,6 +74,7 @@ from planner.render.formats import FORMATS
 def optimize(
     workload: Path, output: str, as_of: datetime | None, max_results: int | None, objective: str | None, solver: str,
     backend: str, time_limit: float, gap: float, allow_flagged: bool, allow_derived: bool, quota: str,
+    calibrated: bool,
     why_not: tuple[str, ...], max_age: int | None, out: Path | None, certificate: Path | None,
     details: bool,
 ) -> None:  # fmt: skip
@@ -99,6 +104,7 @@ def optimize(
         gap=gap,
         time_limit_s=time_limit,
         max_age_days=max_age,
+        calibrated=calibrated,
     )
     answer = find_plan(loaded, options)
     color = out is None and output == "table" and sys.stdout.isatty()

@@ -293,6 +293,13 @@ def _throughput_floor(w: Workload) -> Iterator[Fault]:
         )
 
 
+@_rule("measured", "model")
+def _measured_unit(w: Workload) -> Iterator[Fault]:
+    if w.measured is not None and "tokens/s" in w.measured and _family(w) not in ("transformer", None):
+        text = f"family '{_family(w)}' has no tokens: write samples/s"
+        yield Fault(("measured",), text)
+
+
 @_rule("kind", "fleet")
 def _fleet_and_kind(w: Workload) -> Iterator[Fault]:
     if w.kind == "fleet" and w.fleet is None:

@@ -30,7 +30,7 @@ _RULES = (
     *("data/schemas/workload.v1.json", "data/presets.csv", "units.py"),
     *(
         f"workload/{name}.py"
-        for name in ("schema", "fields", "checks", "models", "presets", "yaml12", "load")
+        for name in ("schema", "fields", "checks", "measured", "models", "presets", "yaml12", "load")
     ),
     *("workload/compiled.py", "workload/view.py"),
 )

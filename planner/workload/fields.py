@@ -25,6 +25,7 @@ from planner.units import (
     parse_money,
     parse_size,
 )
+from planner.workload.measured import EXAMPLE, MEASURED_PATTERN, parse_measured
 
 PurchaseOption = Literal[
     "on_demand",
@@ -130,6 +131,14 @@ def parse_share(value: object) -> float:
     return parse_ratio(value)
 
 
+def check_measured(value: object) -> str:
+    """Accept a line such as `12500 tokens/s on 8 x h100-80gb-sxm`; it stays text."""
+    if not isinstance(value, str):
+        raise ValueError(f"must be a line like {EXAMPLE}, got '{value}'")
+    parse_measured(value)
+    return value.strip()
+
+
 def _text_or_number(
     pattern: str, minimum: float | None, examples: list[Any], kind: str = "number"
 ) -> dict[str, Any]:
@@ -160,6 +169,11 @@ Money = Annotated[
     _validator(parse_money),
     PlainSerializer(lambda value: format(value, "f"), return_type=str),
     WithJsonSchema(_text_or_number(MONEY_PATTERN, 0, [5000, "$5,000"])),
+]
+MeasuredLine = Annotated[
+    str,
+    _validator(check_measured),
+    WithJsonSchema({"type": "string", "pattern": MEASURED_PATTERN, "examples": [EXAMPLE]}),
 ]
 Moment = Annotated[
     date | datetime,

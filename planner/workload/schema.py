@@ -18,6 +18,7 @@ from planner.workload.fields import (
     Day,
     Deadline,
     Duration,
+    MeasuredLine,
     Moment,
     Money,
     NonNegativeFloat,
@@ -347,6 +348,9 @@ class Workload(Section):
     baseline: Baseline | None = Field(None, description="Present cluster to compare with.")
     fleet: Fleet | None = Field(None, description="How the work divides (kind fleet).")
     commitments: tuple[OwnedCommitment, ...] = Field((), description="Commitments already paid.")
+    measured: MeasuredLine | None = Field(
+        None, description="Your own throughput with this training, on instances or accelerators."
+    )
     assumptions: dict[str, AnyFloat] = Field({}, description="Overrides of the planner's assumptions by key.")
 
     @model_validator(mode="after")

@@ -1,0 +1,246 @@
+"""The user's measurements in force for one job: which apply, and the step times they correct."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from catalogs.table import Table
+from planner.calibration.kernel import Z80, Points, load_prior, posterior
+from planner.performance.search import estimate_shapes
+from planner.records import record
+
+if TYPE_CHECKING:
+    from planner.calibration.store import Calibration
+    from planner.performance.spec import ModelSpec, TrainingSpec
+
+Floats = npt.NDArray[np.float64]
+_TIMES = ("step_time_s", "step_time_low_s", "step_time_high_s")
+_PARTS = (
+    "compute_s", "memory_bound_s", "tp_comm_s", "pp_comm_s", "bubble_s", "dp_comm_s", "optimizer_s",
+    "data_loading_s", "fixed_s",
+)  # fmt: skip
+# A residual this many standard deviations out is more likely a wrong input than a slow run.
+SUSPECT_DEVIATIONS = 3.0
+
+
+@record(frozen=True)
+class Predicted:
+    """What the model predicts at a measured point, uncalibrated.
+
+    Attributes:
+        step_time_s: prediction; `spread` is the half-width of its 80 % interval in the logarithm.
+        mfu: model FLOPs utilisation at that prediction.
+        reason: why there is none; empty where there is one.
+    """
+
+    step_time_s: float
+    spread: float
+    mfu: float
+    reason: str
+    layout: dict[str, Any]
+
+
+def predict(calibration: Calibration) -> Predicted:
+    """Predict a measured point with the model as it is now; the layout's unknown parts are searched."""
+    hardware = hardware_table(calibration.hardware)
+    nodes = int(calibration.cluster["nodes"])
+    row = estimate_shapes(calibration.model, calibration.training, hardware, [nodes]).row(0)
+    step = float(row["step_time_s"])
+    spread = float(np.log(row["step_time_high_s"] / step)) if not row["reason"] else float("nan")
+    return Predicted(step, spread, float(row["mfu"]), str(row["reason"]), row)
+
+
+def hardware_row(hardware: Table, row: int) -> dict[str, Any]:
+    """One row of a hardware table as plain values; unknown numbers become None."""
+    values = {}
+    for name, value in hardware.row(row).items():
+        plain = value.item() if hasattr(value, "item") else value
+        values[name] = None if isinstance(plain, float) and not np.isfinite(plain) else plain
+    return values
+
+
+def hardware_table(values: dict[str, Any]) -> Table:
+    """The inverse of `hardware_row`."""
+    columns: dict[str, Any] = {}
+    for name, value in values.items():
+        if isinstance(value, str | bool):
+            columns[name] = np.asarray([value], dtype=object if isinstance(value, str) else np.bool_)
+        else:
+            columns[name] = np.asarray([np.nan if value is None else float(value)])
+    return Table(columns)
+
+
+def model_key(model: ModelSpec, training: TrainingSpec) -> str:
+    """Text that is equal for models of the same sizes, trained the same way; names do not count."""
+    sizes = (
+        model.family.value, f"{model.params:.4g}", model.layers, model.hidden, model.heads, model.kv_heads, model.ffn,
+        model.vocab, model.experts, model.forward_flops_per_sample, training.lora_rank,
+    )  # fmt: skip
+    return "|".join(str(size) for size in sizes)
+
+
+@record(frozen=True)
+class _Generation:
+    """Measurements on one accelerator generation, arrays of shape `(n,)`."""
+
+    points: Points
+    log_ratio: Floats
+    error: Floats
+    sigma: float
+    used: tuple[Calibration, ...]
+
+
+@record(frozen=True, eq=False)
+class Correction:
+    """Corrects the step times of one job on the generations that were measured.
+
+    Attributes:
+        generations: measurements by accelerator generation.
+        model, precision: of the job.
+        global_units: tokens or samples per optimizer step; `sequence` tokens per sample.
+        warnings: measurements that could not be used, and corrections that were clipped.
+    """
+
+    generations: dict[str, _Generation]
+    model: str
+    precision: str
+    global_units: float
+    sequence: float
+    warnings: tuple[str, ...]
+
+    def apply(self, shapes: Table, hardware: Table) -> Table:
+        """Return `shapes` with step times, intervals, speeds and parts corrected.
+
+        A step never becomes faster than the roofline: the correction stops at an MFU of 1.
+
+        Args:
+            shapes: output of `estimate_shapes`; its `hardware_row` points into `hardware`.
+            hardware: machines.
+        """
+        at = shapes["hardware_row"].astype(np.int64)
+        generation = np.asarray(hardware["generation"])[at]
+        factor, narrow = np.ones(len(at)), np.ones(len(at))
+        for name, known in self.generations.items():
+            rows = np.flatnonzero(generation == name)
+            if len(rows):
+                factor[rows], narrow[rows] = self._factors(known, shapes, hardware, rows, at[rows])
+        return _corrected(shapes, np.maximum(factor, np.nan_to_num(shapes["mfu"], nan=0.0)), narrow)
+
+    def _factors(
+        self, known: _Generation, shapes: Table, hardware: Table, rows: npt.NDArray[np.int64],
+        machine: npt.NDArray[np.int64],
+    ) -> tuple[Floats, Floats]:  # fmt: skip
+        count = np.maximum(np.floor(hardware.number("accelerator_count")[machine] + 1e-9), 1.0)
+        accelerators = shapes["nodes"][rows].astype(np.float64) * count
+        rate = np.nan_to_num(hardware.number("memory_gb_per_s")[machine], nan=0.0)
+        text = (np.full(len(rows), word, dtype=object) for word in (self.model, self.precision))
+        targets = Points(
+            accelerators, self.global_units / accelerators, np.full(len(rows), self.sequence), rate, *text
+        )
+        found = posterior(known.points, known.log_ratio, known.error, known.sigma, targets, load_prior())
+        return np.exp(found.log_ratio), found.spread_ratio
+
+    def describe(self, generation: str) -> str:
+        """Say in one sentence which measurements correct this generation; empty without any."""
+        known = self.generations.get(generation)
+        if known is None:
+            return ""
+        same = [
+            item
+            for item, model in zip(known.used, known.points.model.tolist(), strict=True)
+            if model == self.model
+        ]
+        ratios = np.exp(known.log_ratio)
+        spread = f"{ratios.min():.2f}" if len(ratios) == 1 else f"{ratios.min():.2f} to {ratios.max():.2f}"
+        what = "of this model" if len(same) == len(known.used) else f"({len(same)} of this model)"
+        if not same:
+            what = "of another model, which says little about this one"
+        plural = "measurement" if len(known.used) == 1 else "measurements"
+        return f"{len(known.used)} {plural} {what} on {generation}: measured / predicted step time {spread}"
+
+
+def _corrected(shapes: Table, factor: Floats, narrow: Floats) -> Table:
+    """Scale times by `factor` and the interval's width in the logarithm by `narrow`."""
+    step = shapes["step_time_s"]
+    ideal = step * shapes["mfu"]
+    made = step * factor
+    half = np.log(shapes["step_time_high_s"] / step) * narrow
+    columns: dict[str, Any] = {
+        "step_time_s": made,
+        "step_time_low_s": np.minimum(np.maximum(made * np.exp(-half), ideal), made),
+        "step_time_high_s": made * np.exp(half),
+        "samples_per_s": shapes["samples_per_s"] / factor,
+        "mfu": shapes["mfu"] / factor,
+    }
+    columns |= {name: shapes[name] * factor for name in _PARTS if name in shapes}
+    return shapes.with_columns(**columns)
+
+
+def build_correction(
+    model: ModelSpec,
+    training: TrainingSpec,
+    calibrations: Sequence[Calibration],
+    problems: Sequence[str] = (),
+) -> Correction | None:
+    """Choose the measurements that say something about a job; None where there is none and nothing to warn of.
+
+    Measurements count when family of model and software stack are the job's; other models and precisions count little
+    (see `kernel`).
+
+    Args:
+        model: sizes of the job's model.
+        training: how it is trained.
+        calibrations: all that are known.
+        problems: files that could not be read.
+    """
+    by_generation: dict[str, list[tuple[Calibration, Predicted]]] = {}
+    warnings = list(problems)
+    for item in calibrations:
+        if item.model.family != model.family or item.training.stack != training.stack:
+            continue
+        found = predict(item)
+        name = item.path.name if item.path else "measured"
+        if found.reason:
+            warnings.append(
+                f"calibration {name} left out: the model cannot predict what was measured ({found.reason})"
+            )
+            continue
+        by_generation.setdefault(str(item.hardware["generation"]), []).append((item, found))
+    if not by_generation and not warnings:
+        return None
+    generations = {name: _generation(found) for name, found in by_generation.items()}
+    sequence = float(training.sequence_length)
+    return Correction(
+        generations, model_key(model, training), training.precision, training.global_batch * sequence, sequence,
+        tuple(warnings),
+    )  # fmt: skip
+
+
+def _generation(found: Sequence[tuple[Calibration, Predicted]]) -> _Generation:
+    rows = []
+    for item, _ in found:
+        count = max(1.0, float(np.floor(item.hardware["accelerator_count"] + 1e-9)))
+        devices = count * int(item.cluster["nodes"])
+        length = float(item.training.sequence_length)
+        per_device = item.training.global_batch * length / devices
+        rows.append((devices, per_device, length, float(item.hardware["memory_gb_per_s"] or 0.0)))
+    accelerators, units, sequence, rate = np.asarray(rows, dtype=np.float64).T
+    points = Points(
+        accelerators,
+        units,
+        sequence,
+        rate,
+        np.asarray([model_key(item.model, item.training) for item, _ in found], dtype=object),
+        np.asarray([item.training.precision for item, _ in found], dtype=object),
+    )
+    return _Generation(
+        points,
+        np.log([item.step_time_s / predicted.step_time_s for item, predicted in found]),
+        np.asarray([item.error for item, _ in found], dtype=np.float64),
+        float(np.mean([predicted.spread for _, predicted in found])) / Z80,
+        tuple(item for item, _ in found),
+    )

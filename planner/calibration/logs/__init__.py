@@ -1,0 +1,151 @@
+"""Readers of training logs: one module per format, found by name or by the look of the file.
+
+A new format is a module with `read`, an entry in `READERS` and a fixture; the completeness test wants all three.
+"""
+
+from __future__ import annotations
+
+import gzip
+import importlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal, cast
+
+from planner.errors import InputError
+from planner.records import record
+
+MAX_BYTES = 1 << 30
+_HEAD_BYTES = 1 << 16
+
+
+@record(frozen=True)
+class Log:
+    """What a log says.
+
+    Attributes:
+        kind: name of the format.
+        values: per step, or one figure for the run: seconds per step, or units per second (`unit`).
+        unit: what `values` count: `seconds`, or `tokens`, `samples` or `steps` per second.
+        steps: steps behind each value (a logging interval, or the whole run).
+        global_batch: samples per step as the log states them, None where it does not.
+        accelerators: in the run, None where the log does not tell.
+        note: what the reader should know of this kind of figure; empty where there is nothing.
+    """
+
+    kind: str
+    values: tuple[float, ...]
+    unit: Literal["seconds", "tokens", "samples", "steps"] = "seconds"
+    steps: int = 1
+    global_batch: int | None = None
+    accelerators: int | None = None
+    note: str = ""
+
+
+@record(frozen=True)
+class ReadOptions:
+    """Options a reader may need: `step_name` is a regular expression over the names of profiler ranges."""
+
+    step_name: str | None = None
+
+
+@record(frozen=True)
+class Reader:
+    """One format; `module` must hold `read(path, options) -> Log`."""
+
+    module: str
+    help: str
+
+    def read(self, path: Path, options: ReadOptions) -> Log:
+        """Read a log of this format."""
+        found = cast("Callable[[Path, ReadOptions], Log]", importlib.import_module(self.module).read)
+        return found(path, options)
+
+
+READERS: dict[str, Reader] = {
+    "csv": Reader("planner.calibration.logs.steps_csv", "step times or throughputs, one row per step"),
+    "megatron": Reader("planner.calibration.logs.megatron", "log lines of Megatron-LM and its descendants"),
+    "hf": Reader(
+        "planner.calibration.logs.hf", "trainer_state.json, all_results.json or output of the HF Trainer"
+    ),
+    "torch": Reader("planner.calibration.logs.torch_trace", "trace of torch.profiler (ProfilerStep ranges)"),
+    "nsys": Reader(
+        "planner.calibration.logs.nsys", "Nsight Systems: SQLite export or nvtx_pushpop_trace CSV"
+    ),
+}
+
+
+def read_log(path: Path, kind: str = "auto", options: ReadOptions | None = None) -> Log:
+    """Read a training log.
+
+    Args:
+        path: the file.
+        kind: a name in `READERS`, or `auto` to tell by the file's look.
+        options: see `ReadOptions`.
+
+    Raises:
+        InputError: the file cannot be read or holds no step; names file, line and remedy.
+    """
+    head = _head(path)
+    chosen = detect(head) if kind == "auto" else kind
+    log = READERS[chosen].read(path, options or ReadOptions())
+    if not log.values:
+        raise InputError(f"{path}: no training step found in this {chosen} log; is --format right?")
+    return log
+
+
+def detect(head: bytes) -> str:
+    """Name the format of a file that begins with `head`."""
+    if head.startswith(b"SQLite format 3\x00"):
+        return "nsys"
+    text = head.decode("utf-8", "replace")
+    if b'"traceEvents"' in head or b'"schemaVersion"' in head:
+        return "torch"
+    if '"log_history"' in text or "train_runtime" in text:
+        return "hf"
+    if "elapsed time per iteration (ms)" in text:
+        return "megatron"
+    first = text.lstrip("\ufeff\n\r ").split("\n", 1)[0]
+    if "Duration (ns)" in first:
+        return "nsys"
+    if text.lstrip().startswith(("{", "[")):
+        return "hf" if '"train_loss"' in text else "torch"
+    return "csv"
+
+
+def _head(path: Path) -> bytes:
+    try:
+        size = path.stat().st_size
+        with path.open("rb") as file:
+            head = file.read(_HEAD_BYTES)
+            tail = b""
+            if size > 2 * _HEAD_BYTES:  # the summary of a run stands at the end of its output
+                file.seek(size - _HEAD_BYTES)
+                tail = file.read(_HEAD_BYTES)
+        if head.startswith(b"\x1f\x8b"):
+            with gzip.open(path, "rb") as packed:
+                return packed.read(_HEAD_BYTES)
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file") from None
+    except (OSError, EOFError) as error:
+        raise InputError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    if size > MAX_BYTES:
+        raise InputError(f"{path}: larger than {MAX_BYTES >> 20:,} MiB; cut it to some tens of steps")
+    if not head.strip():
+        raise InputError(f"{path}: is empty")
+    return head + tail
+
+
+def read_text(path: Path) -> str:
+    """Read a text log, gzip or plain; bytes that are no UTF-8 (progress bars of other encodings) are replaced."""
+    try:
+        data = path.read_bytes()
+        if data.startswith(b"\x1f\x8b"):
+            with gzip.open(path, "rb") as packed:
+                data = packed.read(MAX_BYTES + 1)
+    except (OSError, EOFError) as error:
+        raise InputError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    if len(data) > MAX_BYTES:
+        raise InputError(
+            f"{path}: larger than {MAX_BYTES >> 20:,} MiB unpacked; cut it to some tens of steps"
+        )
+    return data.decode("utf-8-sig", "replace")

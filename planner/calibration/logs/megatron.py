@@ -1,0 +1,54 @@
+"""Log lines of Megatron-LM: `iteration 10/ 100 | ... | elapsed time per iteration (ms): 5444.9 | ...`."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from planner.calibration.logs import Log, ReadOptions, read_text
+from planner.errors import InputError
+
+_LINE = re.compile(
+    r"iteration\s+(?P<at>\d+)\s*/\s*\d+.*?elapsed time per iteration \(ms\):\s*(?P<ms>[^\s|/]+)",
+    re.IGNORECASE,
+)
+# One of Megatron's descendants has misspelt `global` for years.
+_BATCH = re.compile(r"glo?ba?l batch size:\s*(\d+)|gloabl batch size:\s*(\d+)")
+
+
+def read(path: Path, options: ReadOptions) -> Log:
+    """Read the time of each logged iteration (the mean over a logging interval) and the global batch.
+
+    Iterations whose batch differs from the last one's (a batch ramp) are left out.
+    """
+    del options
+    found: list[tuple[int, float, int | None]] = []
+    for number, line in enumerate(read_text(path).splitlines(), start=1):
+        hit = _LINE.search(line)
+        if hit is None:
+            continue
+        try:
+            took = float(hit["ms"]) / 1e3
+        except ValueError:
+            took = 0.0
+        if not 0.0 < took < float("inf"):
+            raise InputError(
+                f"{path}:{number}: the time of iteration {hit['at']} is no number above 0: {hit['ms']!r}; "
+                "remove the line if it was cut short"
+            )
+        batch = _BATCH.search(line)
+        found.append((int(hit["at"]), took, int(batch[1] or batch[2]) if batch else None))
+    if not found:
+        raise InputError(
+            f"{path}: no line 'iteration ... | elapsed time per iteration (ms): ...'; run with --log-interval 1 and "
+            "keep the output of the last rank"
+        )
+    last = found[-1][2]
+    kept = [item for item in found if item[2] == last]
+    gap = kept[1][0] - kept[0][0] if len(kept) > 1 else 1
+    note = (
+        ""
+        if len(kept) == len(found)
+        else f"{len(found) - len(kept)} iterations with another batch are left out"
+    )
+    return Log("megatron", tuple(item[1] for item in kept), steps=max(1, gap), global_batch=last, note=note)

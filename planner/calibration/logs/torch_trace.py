@@ -1,0 +1,67 @@
+"""Trace of torch.profiler (Chrome trace events): the ranges `ProfilerStep#N` that `prof.step()` marks."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from planner.calibration.logs import Log, ReadOptions, read_text
+from planner.errors import InputError
+
+_STEP = re.compile(r"ProfilerStep\s?#(\d+)")
+_NOTE = (
+    "profiling itself slows the steps, most with stacks or shapes recorded; a plain log is better evidence"
+)
+
+
+def read(path: Path, options: ReadOptions) -> Log:
+    """Read one duration per step: from its start to the next one's, the last by its own length."""
+    del options
+    try:
+        trace = json.loads(read_text(path))
+    except json.JSONDecodeError as error:
+        raise InputError(
+            f"{path}:{error.lineno}: not whole JSON ({error.msg}); is the trace cut short?"
+        ) from None
+    except RecursionError:
+        raise InputError(f"{path}: not a trace: nested too deeply") from None
+    events = trace.get("traceEvents") if isinstance(trace, dict) else trace
+    if not isinstance(events, list):
+        raise InputError(
+            f"{path}: no 'traceEvents' in it; write the trace with prof.export_chrome_trace(...)"
+        )
+    spans = _spans(events)
+    if not spans:
+        raise InputError(f"{path}: no range 'ProfilerStep#N'; call prof.step() after each training step")
+    numbers = sorted(spans)
+    seconds = []
+    for at, number in enumerate(numbers):
+        start, length = spans[number]
+        follows = at + 1 < len(numbers) and numbers[at + 1] == number + 1
+        took = spans[number + 1][0] - start if follows else length
+        if took > 0:
+            seconds.append(took * 1e-6)
+    world = trace.get("distributedInfo", {}) if isinstance(trace, dict) else {}
+    size = world.get("world_size") if isinstance(world, dict) else None
+    return Log("torch", tuple(seconds), accelerators=size if isinstance(size, int) else None, note=_NOTE)
+
+
+def _spans(events: list[Any]) -> dict[int, tuple[float, float]]:
+    """Start and length in microseconds of each step; of several tracks (host, device) the host's."""
+    found: dict[int, tuple[float, float]] = {}
+    for event in events:
+        if (
+            not isinstance(event, dict)
+            or event.get("ph") != "X"
+            or str(event.get("cat", "")).startswith("gpu")
+        ):
+            continue
+        hit = _STEP.match(str(event.get("name", "")))
+        start, length = event.get("ts"), event.get("dur")
+        if hit and isinstance(start, int | float) and isinstance(length, int | float):
+            number = int(hit[1])
+            if number not in found or length > found[number][1]:
+                found[number] = (float(start), float(length))
+    return found

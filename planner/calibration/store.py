@@ -1,0 +1,206 @@
+"""Calibrations on disk: one small JSON file per measured point, in the user's data directory.
+
+JSON, not YAML, although people may read it: `planner optimize` looks here on every run and must not import a YAML
+parser for it. A file keeps the evidence (what was run, where, and the step time measured), so that another version of
+the performance model compares it with its own prediction.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+from dataclasses import asdict, fields, is_dataclass
+from pathlib import Path
+from typing import Any
+
+from planner.errors import InputError
+from planner.performance.spec import ModelFamily, ModelSpec, TrainingSpec
+from planner.records import record
+
+SCHEMA_VERSION = 1
+SCHEMA_PATH = Path(__file__).resolve().parent.parent / "data" / "schemas" / "calibration.v1.json"
+MAX_BYTES = 1 << 18
+
+
+@record(frozen=True)
+class Calibration:
+    """One measured point.
+
+    Attributes:
+        model, training: what was run; `training.layout` holds the parts of the layout that are known.
+        hardware: the machine's row of the hardware table, by column; None unknown.
+        cluster: provider, instance type, accelerator and nodes.
+        step_time_s: measured.
+        error: standard deviation of its logarithm, run-to-run spread included.
+        evidence: what the measurement rests on, for people: kind and name of the log, steps used and dropped, spread.
+        created_at: moment in UTC.
+        path: the file, None before it is saved.
+    """
+
+    model: ModelSpec
+    training: TrainingSpec
+    hardware: dict[str, Any]
+    cluster: dict[str, Any]
+    step_time_s: float
+    error: float
+    evidence: dict[str, Any]
+    created_at: str
+    path: Path | None = None
+
+
+def directory() -> Path:
+    """Where calibrations live: `calibrations` beside the refreshed catalog, in the user's data directory."""
+    from catalogs.store import history_directory
+
+    return history_directory().parent / "calibrations"
+
+
+def file_name(calibration: Calibration) -> str:
+    """Name of the file: readable, and the same for the same point, so that a new measurement replaces the old one."""
+    point = json.dumps(
+        [_known(asdict(calibration.model)), _known(asdict(calibration.training)), calibration.cluster]
+    )
+    words = (
+        calibration.model.name, f"{calibration.cluster['nodes']}x{calibration.cluster['instance_type']}",
+        calibration.training.precision, calibration.training.stack,
+    )  # fmt: skip
+    slug = re.sub(r"[^a-z0-9.]+", "-", "-".join(words).lower()).strip("-.")
+    return f"{slug[:80]}-{hashlib.sha256(point.encode()).hexdigest()[:8]}.json"
+
+
+def to_text(calibration: Calibration, predicted_s: float, spread: float) -> str:
+    """Return the file's text.
+
+    Args:
+        calibration: the measured point.
+        predicted_s: step time that the model predicts there, uncalibrated.
+        spread: half-width of that prediction's 80 % interval in the logarithm.
+    """
+    import planner
+
+    ratio = calibration.step_time_s / predicted_s
+    values = {
+        "schema_version": SCHEMA_VERSION,
+        "planner_version": planner.__version__,
+        "created_at": calibration.created_at,
+        "cluster": calibration.cluster,
+        "model": _known(asdict(calibration.model)),
+        "training": _known(asdict(calibration.training)),
+        "measured": {
+            "step_time_s": calibration.step_time_s, "error_log": round(calibration.error, 5), **calibration.evidence,
+        },
+        "predicted": {
+            "step_time_s": predicted_s, "step_time_low_s": predicted_s * math.exp(-spread),
+            "step_time_high_s": predicted_s * math.exp(spread),
+        },
+        "measured_over_predicted_ratio": ratio,
+        "hardware": calibration.hardware,
+    }  # fmt: skip
+    return json.dumps(values, indent=2, allow_nan=False) + "\n"
+
+
+def _known(values: dict[str, Any]) -> dict[str, Any]:
+    """Drop what is unknown or absent; enums become their text."""
+    out: dict[str, Any] = {}
+    for name, value in values.items():
+        if isinstance(value, dict):
+            out[name] = _known(value)
+        elif value is not None:
+            out[name] = value.value if isinstance(value, ModelFamily) else value
+    return out
+
+
+def save(calibration: Calibration, text: str, out: Path | None = None) -> tuple[Path, bool]:
+    """Write a calibration atomically; return its path and whether it replaced one.
+
+    Args:
+        calibration: names the file.
+        text: see `to_text`.
+        out: where to write instead of the user's data directory.
+
+    Raises:
+        InputError: the place cannot be written.
+    """
+    from planner.files import write_atomically
+
+    path = out or directory() / file_name(calibration)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(
+            f"{path.parent}: cannot be made: {error.strerror}; set PLANNER_DATA_DIR or --out"
+        ) from None
+    existed = path.exists()
+    write_atomically(path, text)
+    return path, existed
+
+
+def load(path: Path) -> Calibration:
+    """Read one calibration.
+
+    Raises:
+        InputError: not a whole calibration of this schema; says what to do.
+    """
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+        values = json.loads(data[:MAX_BYTES])
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+    except ValueError as error:
+        raise InputError(f"{path}: not JSON ({error}); delete it or run `planner calibrate` again") from None
+    try:
+        return _parse(values, path)
+    except (KeyError, TypeError, ValueError) as error:
+        reason = f"{type(error).__name__}: {error}"
+        raise InputError(
+            f"{path}: no calibration of schema {SCHEMA_VERSION} ({reason}); delete it or run `planner calibrate` again"
+        ) from None
+
+
+def _parse(values: dict[str, Any], path: Path) -> Calibration:
+    if values["schema_version"] != SCHEMA_VERSION:
+        raise ValueError(f"schema_version is {values['schema_version']!r}")
+    measured = values["measured"]
+    step, error = float(measured["step_time_s"]), float(measured["error_log"])
+    if not (0.0 < step < math.inf and 0.0 < error < math.inf):
+        raise ValueError("measured.step_time_s and measured.error_log must be above 0")
+    model, training = dict(values["model"]), dict(values["training"])
+    model["family"] = ModelFamily(model["family"])
+    if int(values["cluster"]["nodes"]) < 1:
+        raise ValueError("cluster.nodes must be at least 1")
+    return Calibration(
+        model=ModelSpec(**model), training=_training(training), hardware=dict(values["hardware"]),
+        cluster=dict(values["cluster"]), step_time_s=step, error=error,
+        evidence={key: item for key, item in measured.items() if key not in ("step_time_s", "error_log")},
+        created_at=str(values["created_at"]), path=path,
+    )  # fmt: skip
+
+
+def _training(values: dict[str, Any]) -> TrainingSpec:
+    """Rebuild the training; parts that are records of their own (layout, memory) are told by their defaults."""
+    parts: dict[str, Any] = {
+        field.name: type(field.default) for field in fields(TrainingSpec) if is_dataclass(field.default)
+    }
+    made: dict[str, Any] = {
+        name: parts[name](**item) if name in parts else item for name, item in values.items()
+    }
+    return TrainingSpec(**made)
+
+
+def load_all(folder: Path | None = None) -> tuple[list[Calibration], list[str]]:
+    """Read all calibrations; a file that cannot be read is reported in the second list, never a reason to stop."""
+    found: list[Calibration] = []
+    problems: list[str] = []
+    try:
+        paths = sorted((folder or directory()).glob("*.json"))
+    except OSError as error:
+        return [], [f"calibrations are not read: {error.strerror}"]
+    for path in paths:
+        try:
+            found.append(load(path))
+        except InputError as error:
+            problems.append(f"calibration left out: {error}")
+    return found, problems

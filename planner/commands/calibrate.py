@@ -1,0 +1,61 @@
+"""`planner calibrate`: your own measurements tighten the predictions."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from planner.render.formats import FORMATS
+
+# The names of planner.calibration.logs.READERS, which is imported only when a log is read; a test compares them.
+LOG_FORMATS = ("auto", "csv", "megatron", "hf", "torch", "nsys")
+
+
+@click.command()
+@click.argument("workload", type=click.Path(path_type=Path))
+@click.argument("log", type=click.Path(path_type=Path), required=False)
+@click.option("--measured", default=None, metavar="LINE",
+              help="Instead of a log: '12500 tokens/s', also samples/s, steps/s.")  # fmt: skip
+@click.option("--instance-type", "machine", default=None, metavar="TYPE", help="Where it ran.")
+@click.option(
+    "--nodes", type=click.IntRange(min=1), default=1, show_default=True, help="Instances it ran on."
+)
+@click.option("--provider", default=None, metavar="NAME", help="Whose instance type, where several have one.")
+@click.option("--layout", default=None, metavar="PARTS",
+              help="The layout it ran with, like tp=8,pp=2,micro_batch=1 (default: the planner's choice).")  # fmt: skip
+@click.option("--format", "kind", type=click.Choice(LOG_FORMATS), default="auto", show_default=True,
+              help="Format of the log.")  # fmt: skip
+@click.option("--skip", type=click.IntRange(min=0), default=None, metavar="N",
+              help="Leading steps to leave out (default: found by their times).")  # fmt: skip
+@click.option(
+    "--step-name", default=None, metavar="REGEX", help="Names of the profiler ranges that are steps (nsys)."
+)
+@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), default=None,
+              help="Write the calibration there instead of where it is used automatically.")  # fmt: skip
+@click.option("--dry-run", is_flag=True, help="Compare only; write nothing.")
+@click.option(
+    "-o", "--output", type=click.Choice(list(FORMATS)), default="table", show_default=True, help="Format."
+)
+def calibrate(
+    workload: Path, log: Path | None, measured: str | None, machine: str | None, nodes: int, provider: str | None,
+    layout: str | None, kind: str, skip: int | None, step_name: str | None, out: Path | None, dry_run: bool,
+    output: str,
+) -> None:  # fmt: skip
+    """Compare a run of WORKLOAD, told by LOG, with its prediction, and use it from now on.
+
+    LOG is a CSV of steps, a Megatron-LM log, an HF Trainer state or output, a torch profiler trace or an Nsight Systems
+    export. Without one, --measured or the workload's line `measured:` is taken.
+    """
+    from planner.calibrate_run import Run, run_calibration
+    from planner.render.calibrate import build_report
+    from planner.render.report import render_report
+    from planner.render.terminal import terminal_width, wants_color
+    from planner.workload.load import load_workload
+
+    run = Run(log, measured, machine, nodes, provider, layout, kind, skip, step_name, out, dry_run)
+    made = run_calibration(load_workload(workload), run)
+    report = build_report(made.name, made.calibrated, made.after, made.file, made.replaced)
+    color = output == "table" and wants_color(sys.stdout)
+    click.echo(render_report(report, output, width=terminal_width(sys.stdout), color=color), nl=False)
