@@ -10,7 +10,16 @@ from catalogs.store import load_catalog
 from planner.candidates import SHAPE_FILTERS
 from planner.errors import InputError
 from planner.estimate_layout import check_divides, merge_pins, pinned
-from planner.estimate_parts import Host, Loading, Memory, host_of, learned_factor, loading_of, memory_of
+from planner.estimate_parts import (
+    Host,
+    Loading,
+    Memory,
+    host_of,
+    learned_factor,
+    loading_of,
+    memory_of,
+    others_of,
+)
 from planner.filters import FILTERS
 from planner.machines import Machine, find_machine
 from planner.names import placed
@@ -28,6 +37,7 @@ if TYPE_CHECKING:
 
     from catalogs.table import Table
     from planner.context import Context
+    from planner.performance.search_explain import LayoutReport
     from planner.performance.spec import TrainingSpec
     from planner.workload.load import LoadedWorkload
 
@@ -63,8 +73,8 @@ class Estimate:
     """The prediction for one machine and node count.
 
     Where it does not fit (`reason` not empty), `layout`, `step_s` and what follows from them are None, and `remedy` is
-    the nearest layout that fits. `learned_factor` is the model's learned correction of the step time, `calibration` the
-    sentence about the user's own measurements in force, empty without any.
+    the nearest layout that fits; `others` tells what the other layouts lost by. `learned_factor` is the model's learned
+    correction of the step time, `calibration` the sentence about the user's own measurements, empty without any.
     """
 
     machine: Machine
@@ -86,6 +96,7 @@ class Estimate:
     learned_factor: float
     calibration: str
     remedy: Remedy | None
+    others: LayoutReport | None
 
     @property
     def accelerators(self) -> int:
@@ -209,6 +220,7 @@ def _describe(
         learned_factor=learned_factor(context, training, hardware),
         calibration=_calibration(context, hardware),
         remedy=None if fits else nearest_fit(context, machine, nodes, training),
+        others=others_of(context, training, hardware, nodes),
     )
 
 

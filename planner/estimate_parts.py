@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from planner.performance.layouts import explicit
-from planner.performance.search import build_job
+from planner.performance.memory import needed_parts
+from planner.performance.search_explain import LayoutReport, explain_layouts
+from planner.performance.search_job import build_job
 from planner.performance.step import loading_s
 from planner.records import record
 
@@ -43,10 +45,19 @@ class Loading:
 
 @record(frozen=True)
 class Memory:
-    """Memory per accelerator in GiB; `parts` by name, empty where unknown."""
+    """Memory of the fullest accelerator in GiB.
+
+    Attributes:
+        needed_gib: by the layout, or by the most frugal one where none fits.
+        usable_gib: what a framework can allocate.
+        allowed_gib: the greatest predicted need that a plan may have: the prediction is uncertain, so it is less.
+        parts: by name; empty where nothing fits.
+        oom_ratio: probability of running out of memory; None unknown.
+    """
 
     needed_gib: float
     usable_gib: float
+    allowed_gib: float
     parts: Mapping[str, float]
     oom_ratio: float | None
 
@@ -72,7 +83,8 @@ def _layout(context: Context, training: TrainingSpec, hardware: Table, row: dict
     count = max(1.0, float(np.floor(hardware["accelerator_count"][0])))
     chosen = {
         "nodes": row["nodes"], "tp": row["tp"], "pp": row["pp"], "cp": row["cp"], "zero": row["zero_stage"],
-        "micro_batch": row["micro_batch"], "recompute": _LEVELS[row["recompute"]],
+        "micro_batch": row["micro_batch"], "recompute": _LEVELS[row["recompute"]], "ep": row["ep"],
+        "interleave": row["interleave"], "sequence_parallel": int(row["sequence_parallel"]),
     }  # fmt: skip
     return explicit(count, training, int(model.layers or 1), int(model.experts or 1), [chosen])
 
@@ -92,8 +104,23 @@ def loading_of(context: Context, training: TrainingSpec, hardware: Table, row: d
 
 def memory_of(context: Context, training: TrainingSpec, hardware: Table, row: dict[str, Any]) -> Memory:
     """Needed and usable memory per accelerator, by kind where the model tells."""
-    del context, training, hardware
-    return Memory(row["memory_needed_gib"], row["memory_available_gib"], {}, None)
+    job = build_job(context.job.model, training, hardware)
+    parts: dict[str, float] = {}
+    if not row["reason"]:
+        found = needed_parts(job.footprint, _layout(context, training, hardware, row), job.constants)
+        parts = {name.removesuffix("_gib"): float(value[0]) for name, value in found.items()}
+    risk = _known(row["oom_probability"])
+    return Memory(
+        row["memory_needed_gib"], row["memory_available_gib"], float(job.budget_gib[0]), parts, risk
+    )
+
+
+def others_of(context: Context, training: TrainingSpec, hardware: Table, nodes: int) -> LayoutReport | None:
+    """What the other layouts lost by; None where nothing can be compared on this machine."""
+    try:
+        return explain_layouts(context.job.model, training, hardware, nodes)
+    except ValueError:  # no peak, memory or network to judge by: the estimate's own reason says so
+        return None
 
 
 def host_of(context: Context, hardware: Table, nodes: int, row: dict[str, Any]) -> Host:

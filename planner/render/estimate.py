@@ -89,7 +89,12 @@ def _single(name: str, item: Estimate, warnings: Sequence[str]) -> Document:
     notes: list[Block] = [Notes("Warnings", tuple(warnings), level="warning")] if warnings else []
     if speed is None or item.layout is None or item.step_s is None:
         headline = f"{name} does not run on {_machines(item)}: {item.reason}"
-        return Document(headline, (), (*notes, *_memory(item), *_remedy(item), *_basis(item)), success=False)
+        return Document(
+            headline,
+            (),
+            (*notes, *_memory(item), *_remedy(item), *_others(item), *_basis(item)),
+            success=False,
+        )
     headline = f"{name} on {_machines(item)}: {rate(speed, item.unit)}"
     each = speed.value / item.accelerators
     facts = (
@@ -102,7 +107,15 @@ def _single(name: str, item: Estimate, warnings: Sequence[str]) -> Document:
         ("layout", layout_text(item.layout)),
         ("limited by", LIMITS.get(item.limited_by, item.limited_by)),
     )
-    blocks = (*notes, Facts("Speed", facts), *_breakdown(item), *_memory(item), *_loading(item), *_host(item))
+    blocks = (
+        *notes,
+        Facts("Speed", facts),
+        *_breakdown(item),
+        *_memory(item),
+        *_others(item),
+        *_loading(item),
+        *_host(item),
+    )
     return Document(headline, (), (*blocks, *_basis(item)), success=True)
 
 
@@ -122,7 +135,7 @@ def _breakdown(item: Estimate) -> list[Block]:
     rows = [
         (PARTS.get(name, name), seconds(value), value / total)
         for name, value in parts
-        if value > 1e-4 * total
+        if value > 5e-4 * total
     ]
     return [Bars("Where the step goes", tuple(rows))]
 
@@ -131,22 +144,47 @@ def _memory(item: Estimate) -> list[Block]:
     memory = item.memory
     if not memory.usable_gib > 0 or memory.needed_gib != memory.needed_gib:
         return []
-    usable = f"{number(memory.usable_gib)} GiB usable per accelerator"
-    notes = []
-    if memory.free_gib < 0:
-        notes.append(
-            f"{number(-memory.free_gib)} GiB too much: {number(memory.needed_gib)} GiB needed, {usable}"
-        )
-    else:
-        notes.append(f"{number(memory.needed_gib)} GiB needed, {usable}")
-    if memory.oom_ratio is not None:
-        notes.append(f"probability of running out of memory: {percent(memory.oom_ratio)}")
+    need = f"{three(memory.needed_gib)} GiB needed of {three(memory.usable_gib)} GiB usable"
+    if item.layout is None:
+        missing = memory.needed_gib - memory.allowed_gib
+        need += f" by the most frugal layout: {three(missing)} GiB too much ({three(memory.allowed_gib)} GiB allowed)"
+    risk = (
+        ""
+        if memory.oom_ratio is None
+        else f"; probability of running out of memory {percent(memory.oom_ratio)}"
+    )
     parts = dict(memory.parts) or {"needed": memory.needed_gib}
     if memory.free_gib > 0:
         parts["free"] = memory.free_gib
     whole = max(memory.usable_gib, sum(parts.values()))
-    rows = tuple((name, f"{number(value)} GiB", value / whole) for name, value in parts.items() if value > 0)
-    return [Bars("Memory of the fullest accelerator", rows, tuple(notes))]
+    rows = tuple((name, f"{three(value)} GiB", value / whole) for name, value in parts.items() if value > 0)
+    return [Bars("Memory of the fullest accelerator", rows, (need + risk,))]
+
+
+def _others(item: Estimate) -> list[Block]:
+    """What the best other layouts lose by, and what was out of reach."""
+    report = item.others
+    if report is None:
+        return []
+    if report.offload_gib is not None and report.host_gib is not None:
+        fits = "would fit" if report.offload_gib <= report.available_gib else "would still not fit"
+        text = f"optimizer states in host memory: {three(report.offload_gib)} GiB, {fits}; {three(report.host_gib)} GiB"
+        return [Notes("Offload", (f"{text} of each node's memory; its time is not predicted",))]
+    rows = tuple(
+        (
+            other.words, f"+{percent(other.over_best_ratio)}", f"{three(other.memory_gib)} GiB",
+            ", ".join(f"{name} +{seconds(more)}" for name, more in other.loses[:2]),
+        )
+        for other in report.others
+    )  # fmt: skip
+    notes = [
+        f"{report.layouts:,} layouts searched, {report.too_big:,} out of memory, {report.slower:,} slower"
+    ]
+    if report.blocked is not None:
+        gain, blocked = percent(-report.blocked.over_best_ratio), report.blocked
+        notes.append(f"with {three(blocked.memory_gib)} GiB allowed, {blocked.words} would be {gain} faster")
+    header = ("other layout", "step", "memory", "loses by")
+    return [Grid("Next best layouts", header, rows, "lrrl", tuple(notes))] if rows else []
 
 
 def _loading(item: Estimate) -> list[Block]:
@@ -296,6 +334,7 @@ def _values(item: Estimate) -> dict[str, Any]:
         "memory": {
             "needed_gib": item.memory.needed_gib,
             "usable_gib": item.memory.usable_gib,
+            "allowed_gib": item.memory.allowed_gib,
             "free_gib": item.memory.free_gib,
             "parts_gib": dict(item.memory.parts) or None,
             "oom_ratio": item.memory.oom_ratio,
@@ -316,6 +355,15 @@ def _values(item: Estimate) -> dict[str, Any]:
         "stack": item.stack,
         "learned_factor": item.learned_factor,
         "calibration": item.calibration or None,
+        "other_layouts": [] if item.others is None else [
+            {
+                "layout": other.words,
+                "step_time_over_best_ratio": other.over_best_ratio,
+                "memory_gib": other.memory_gib,
+                "loses_s": dict(other.loses),
+            }
+            for other in item.others.others
+        ],
         "nearest_fit": None if item.remedy is None else {
             "nodes": item.remedy.nodes,
             "released": list(item.remedy.dropped),
