@@ -6,14 +6,14 @@ Bounds (transformers; other models vary data parallelism, micro-batch and ZeRO o
   across nodes a multiple of them up to `MAX_TENSOR_ACROSS`; powers of 2 where the heads are not stated;
 - pp: every depth whose longest stage is at most `MAX_STAGE_WASTE` of the mean one;
 - cp: powers of 2 up to `MAX_CONTEXT` that leave `MIN_CONTEXT_TOKENS` tokens per accelerator;
-- dp: the rest; it divides the global batch; ep: divisors of the experts that divide dp x cp, with tp inside a node;
+- dp: the rest; it divides the global batch; ep: divisors of the experts that divide dp x cp, also across nodes;
 - micro-batch: divisors of a replica's batch up to 8, powers of 2 beyond, and that batch itself, up to a token cap;
 - interleaving: 1 to `MAX_INTERLEAVE` virtual stages of at least two layers where the stack has it (tuned);
-- ZeRO: 0 (one replica), 1, and without a pipeline 3 and, without accumulation (which would reduce gradients once per
-  micro-batch), 2.
+- ZeRO: 0 (one replica), 1, 2 (without a pipeline) and 3.
 
 Left out because they are never better: ZeRO-0 with several replicas (ZeRO-1 moves the same bytes, holds less), ZeRO-2
-and 3 under a pipeline (the stage stays gathered), tensor without sequence parallelism (same bytes, more activations).
+under a pipeline (gradients stay whole between micro-batches: the same as ZeRO-1), tensor without sequence parallelism
+(same bytes, more activations). Offload is not searched: its speed is not modelled.
 Pinned parts replace the bounds of their axis.
 """
 
@@ -169,7 +169,7 @@ def grid(count: int, nodes: tuple[int, ...], bounds: Bounds) -> Grid:
     at, shard, dp = at[divides], shard[divides], dp[divides]
     at, shard, dp, micro, number = _with_batches(bounds, at, shard, dp)
     tp, pp, cp = shards[shard].T
-    columns = _with_options(bounds, count, at, tp, pp, cp, dp, micro, number)
+    columns = _with_options(bounds, at, tp, pp, cp, dp, micro, number)
     at, tp, pp, cp, ep, dp, zero, micro, number, virtual = columns
     on = bounds.pin.sequence_parallel
     sequence = (tp > 1) & (True if on is None else on)
@@ -206,7 +206,7 @@ def _with_batches(bounds: Bounds, at: Ints, shard: Ints, dp: Ints) -> tuple[Ints
 
 
 def _with_options(
-    bounds: Bounds, count: int, at: Ints, tp: Ints, pp: Ints, cp: Ints, dp: Ints, micro: Ints, number: Ints
+    bounds: Bounds, at: Ints, tp: Ints, pp: Ints, cp: Ints, dp: Ints, micro: Ints, number: Ints
 ) -> list[Ints]:
     """Add expert parallelism, ZeRO stage and interleaving to every layout."""
     pin, ranks = bounds.pin, dp * cp
@@ -217,11 +217,9 @@ def _with_options(
     axes = np.meshgrid(eps, zeros, virtuals, indexing="ij")
     ep, zero, virtual = (np.asarray(axis, dtype=np.int64).ravel() for axis in axes)
     ok = ranks[:, None] % ep == 0
-    if pin.expert_parallel is None:
-        ok &= (ep == 1) | (tp[:, None] * ep <= count)
     if pin.zero_stage is None:
-        alone, flat, once = (ranks == 1)[:, None], (pp == 1)[:, None], (number == 1)[:, None]
-        ok &= np.where(alone, zero == 0, (zero == 1) | (flat & ((zero == 3) | (once & (zero == 2)))))
+        alone, flat = (ranks == 1)[:, None], (pp == 1)[:, None]
+        ok &= np.where(alone, zero == 0, (zero == 1) | (zero == 3) | (flat & (zero == 2)))
     # Interleaved stages take turns in groups of pp micro-batches (Megatron-LM SC'21).
     deep = (2 * virtual * pp[:, None] <= bounds.layers) & (number % pp == 0)[:, None] & (pp > 1)[:, None]
     ok &= (virtual == 1) | deep

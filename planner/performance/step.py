@@ -52,9 +52,12 @@ def _sync_s(
     sharded = rounds * passes * (stage_layers + ends / np.maximum(layer_params, 1.0)) * gather
     stage_forward = stage_layers * micro.forward
     stage_backward = stage_layers * micro.backward
+    # ZeRO-2 keeps only its share of the gradients: it scatters them per micro-batch and gathers the weights once.
+    scatters = np.where((layout.zero == 2) & (layout.pp == 1), layout.micro_batches, 1.0)
+    once = once * (scatters + 1.0) / 2.0
     full = layout.zero >= 3
     time = np.where(ranks > 1, np.where(full, sharded, once), 0.0)
-    window = np.where(full, rounds * (stage_forward + stage_backward), stage_backward)
+    window = np.where(full, rounds * (stage_forward + stage_backward), scatters * stage_backward)
     hidden = c[f"dp.overlap_ratio.{stack}"] * window
     exposed: Floats = np.maximum(time - hidden, c["dp.exposed_ratio"] * time)
     return exposed
