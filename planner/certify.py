@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from planner.errors import InputError
+from planner.errors import InfeasibleError
 
 if TYPE_CHECKING:
     from planner.formulation.fleet import FleetInput, FleetResult
@@ -26,11 +26,11 @@ def certify(answer: Answer) -> dict[str, Any]:
     """Return the certificate of an answer, JSON-able.
 
     Raises:
-        InputError: the answer has no plan, so there is nothing to certify.
+        InfeasibleError: the answer has no plan, so there is nothing to certify.
     """
     plan = answer.plan
     if plan.status != "planned" or plan.proof is None:
-        raise InputError("--certificate: there is no plan to certify; the answer itself names what to relax")
+        raise InfeasibleError("--certificate: there is no plan to certify; the answer itself names what to relax")
     proven = answer.proven
     content = _enumeration(answer) if proven is None else _fleet(plan, *proven)
     return {**content, "workload_sha256": plan.workload_sha256, "plan_total_usd": str(plan.total_usd)}
