@@ -26,7 +26,7 @@ from planner.pricing import exact, total_usd
 from planner.quota import needed_quota
 from planner.summary import find_savings, lines_of, summarize
 from planner.timeline import performance_of, risk_of, timeline_of
-from planner.warnings import plan_warnings
+from planner.warnings import memory_warnings, plan_warnings
 
 if TYPE_CHECKING:
     from planner.candidates import Candidates
@@ -78,7 +78,7 @@ def assemble_plan(context: Context, found: Found, choice: Choice, proof: Proof) 
         relaxations=(),
         unknown_options=unknown_options(context, [line]),
         proof=proof,
-        warnings=plan_warnings(context, [line], risk),
+        warnings=(*plan_warnings(context, [line], risk), *memory_warnings(context, candidates, at)),
         n_results=len(others) + 1,
         n_feasible=choice.n_feasible,
     )

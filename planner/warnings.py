@@ -12,10 +12,12 @@ from planner.offers import places_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from planner.candidates import Candidates
     from planner.context import Context
     from planner.plan import PlanLine, Risk
 
 OLD_PRICE_DAYS = 90
+OOM_WARNING = 0.15
 _WARNING = "warning: "  # how catalogs.overlays marks a note that something is probably wrong
 
 
@@ -54,6 +56,26 @@ def plan_warnings(context: Context, lines: Sequence[PlanLine], risk: Risk | None
             f"in the worst case the cost exceeds the budget: ${risk.worst_cost_usd:,.2f} > ${budget:,.2f}"
         )
     return tuple(dict.fromkeys(out))
+
+
+def memory_warnings(context: Context, candidates: Candidates, at: int) -> tuple[str, ...]:
+    """What candidate `at` risks in memory: too little on the accelerator, or on the host."""
+    row = candidates.shapes.row(int(candidates.shape[at]))
+    out = []
+    if row["oom_probability"] > OOM_WARNING:
+        out.append(
+            "the layout leaves little accelerator memory: "
+            f"it runs out with a probability of {row['oom_probability']:.0%}"
+        )
+    types = context.offer_set.types
+    host = float(types["memory_gib"][context.offer_set.type_of_offer[candidates.offer[at]]])
+    need = row["host_memory_needed_gib"]
+    if host < need:
+        out.append(
+            f"each node needs about {need:,.0f} GiB of host memory for processes, loaders and checkpoints; "
+            f"it has {host:,.0f} GiB"
+        )
+    return tuple(out)
 
 
 def price_age_days(as_of: str, today: date) -> int | None:

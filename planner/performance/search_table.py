@@ -10,6 +10,7 @@ import numpy.typing as npt
 from catalogs.table import Coded, Table
 from planner.performance.interval import log_spread
 from planner.performance.layouts import Layouts
+from planner.performance.memory_host import HOST_PARTS, host_needs
 from planner.performance.memory_risk import oom_probability
 from planner.performance.search_job import Ints, Job, step_of
 from planner.performance.step import COMPONENTS, Step
@@ -47,6 +48,7 @@ def shape_table(
     spread = np.exp(log_spread(job.kind, job.devices.spread[device], job.constants))
     peak = nodes * job.devices.count[device] * job.devices.gemm_peak[device]
     flops = job.work.flops_per_sample * job.training.global_batch
+    host = host_needs(job.footprint, layout, job.devices.count[layout.hardware], job.constants)
     columns: dict[str, Any] = {"hardware_row": device, "nodes": nodes, "fits": fits, "reason": reason}
     columns |= _layout_columns(size, found, layout)
     columns |= {
@@ -58,6 +60,7 @@ def shape_table(
         "memory_needed_gib": need,
         "memory_available_gib": job.available_gib[device],
         "oom_probability": oom_probability(need, job.available_gib[device], job.constants),
+        "host_memory_needed_gib": numbers(sum((host[name] for name in HOST_PARTS), np.zeros(len(found)))),
         "limited_by": _limits(step, size, found),
     }
     columns |= {name: numbers(step.parts[name]) for name in COMPONENTS}
