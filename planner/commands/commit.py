@@ -1,0 +1,75 @@
+"""`planner commit`: which commitments to buy for a demand that is not known."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from planner.commands.options import RatioOption, Seconds
+
+if TYPE_CHECKING:
+    from solvers.decompose import Round
+
+
+@click.command()
+@click.argument("question", type=click.Path(path_type=Path))
+@click.option("-o", "--output", type=click.Choice(["table", "json", "csv", "yaml", "md"]), default="table",
+              show_default=True, help="Format.")  # fmt: skip
+@click.option("--gap", type=RatioOption(), default="0.1%", show_default=True, help="Gap at which to stop.")
+@click.option("--time-limit", type=Seconds(), default="60s", show_default=True, help="Longest search.")
+@click.option("--regret/--no-regret", default=True, show_default=True, help="Solve each scenario alone too.")
+@click.option(
+    "--certificate", type=click.Path(path_type=Path, dir_okay=False), default=None,
+    help="Write the proof of the bound there, for `planner verify`.",
+)  # fmt: skip
+@click.option(
+    "--out", type=click.Path(path_type=Path, dir_okay=False), default=None, help="Write there, not to stdout."
+)
+@click.option("-v", "--verbose", "details", is_flag=True, help="Show every round and every break-even.")
+def commit(
+    question: Path, output: str, gap: float, time_limit: float, regret: bool, certificate: Path | None,
+    out: Path | None, details: bool,
+) -> None:  # fmt: skip
+    """Find which reservations and savings plans to buy for QUESTION (a YAML file, see examples/commit.yaml).
+
+    Demand is drawn from a usage history (CSV or FOCUS) and from plans; the answer weighs expected cost and the worst
+    outcomes, and carries a bound. Exit code 0: an answer; 2: bad input.
+    """
+    from planner.commitments.advise import advise, needs_catalog
+    from planner.render.commit import commit_text
+    from planner.workload.commit_load import load_commit
+
+    loaded = load_commit(question)
+    catalog = None
+    if needs_catalog(loaded):
+        from catalogs.store import load_catalog
+
+        catalog = load_catalog()
+    work = advise(
+        loaded,
+        catalog,
+        gap=gap,
+        time_limit_s=time_limit,
+        with_regret=regret,
+        progress=_show if details else None,
+    )
+    if certificate is not None:
+        from planner.commitments.certificate import write_certificate
+
+        write_certificate(certificate, work.built.model, work.solved)
+    color = out is None and output == "table" and sys.stdout.isatty()
+    text = commit_text(work.answer, output, color=color, verbose=details)
+    if out is None:
+        click.echo(text, nl=False)
+    else:
+        from planner.files import write_atomically
+
+        write_atomically(out, text)
+
+
+def _show(done: Round) -> None:
+    """One round, on standard error."""
+    click.echo(f"{done.elapsed_s:7.2f} s  best {done.objective:,.0f}  bound {done.bound:,.0f}", err=True)

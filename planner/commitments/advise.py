@@ -1,0 +1,240 @@
+"""From a commitment question to its answer: prices, futures, model, solution, figures."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from datetime import date, timedelta
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from planner.commitments.answer import CommitAnswer, Expiring, Line, Source
+from planner.commitments.build import Built, build_model, horizon_years
+from planner.commitments.figures import (
+    break_evens,
+    level_of,
+    level_sweep,
+    regret_of,
+    utilisation_by_column,
+)
+from planner.commitments.history import read_history
+from planner.commitments.prices import WANTED, pool_prices
+from planner.commitments.scenarios import draw_futures, read_futures
+from planner.commitments.solve import Solved, solve_commit
+from planner.formulation.commit_use import use_of
+from planner.records import record
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from catalogs.model import Catalog
+    from planner.commitments.answer import Regret
+    from planner.workload.commit_load import LoadedCommit
+    from planner.workload.commit_schema import Pool
+    from solvers.decompose import Round
+
+Floats = npt.NDArray[np.float64]
+FALLS = (0.8, 0.5)  # demand that remains
+CENT = Decimal("0.01")
+
+
+@record(frozen=True, eq=False)
+class Work:
+    """An answer with the model and the solution behind it, for certificates and notebooks."""
+
+    answer: CommitAnswer
+    built: Built
+    solved: Solved
+
+
+def advise(
+    loaded: LoadedCommit,
+    catalog: Catalog | None,
+    *,
+    gap: float = 1e-3,
+    time_limit_s: float = 60.0,
+    with_regret: bool = True,
+    progress: Callable[[Round], None] | None = None,
+) -> Work:
+    """Answer a commitment question.
+
+    Args:
+        loaded: the question.
+        catalog: prices; None where every pool gives its own.
+        gap: relative gap at which the answer counts as optimal.
+        time_limit_s: wall-clock limit of the search; figures take what is left of it.
+        with_regret: whether to solve each scenario alone too.
+        progress: called after each round of the search.
+
+    Raises:
+        InputError: a file, a price or an option is wrong or missing.
+    """
+    begun = time.perf_counter()
+    question = loaded.question
+    prices = pool_prices(catalog, question.pools, loaded.path.name)
+    years = horizon_years(question, prices)
+    notes: list[str] = []
+    if question.scenarios.file is not None:
+        futures = read_futures(loaded.file(question.scenarios.file), question.pools, question.start, years)
+    else:
+        demand = question.demand
+        history = None
+        if demand.file is not None:
+            history = read_history(loaded.file(demand.file), question.pools, demand.format)
+            notes += history.notes
+        futures = draw_futures(question, history, years)
+    built = build_model(question, prices, futures, years)
+    solved = solve_commit(
+        built.model, gap=gap, time_limit_s=time_limit_s - (time.perf_counter() - begun), progress=progress
+    )
+    left = max(time_limit_s - (time.perf_counter() - begun), 0.0)
+    regret = regret_of(built.model, solved.x, solved.recourse, left) if with_regret else None
+    if with_regret and (regret is None or regret.scenarios < len(futures.names)):
+        notes.append("the time limit left no room for the regret of every scenario")
+    answer = _assemble(loaded, built, solved, regret, (*notes, *futures.notes, *built.notes), catalog)
+    return Work(answer, built, solved)
+
+
+def _assemble(
+    loaded: LoadedCommit,
+    built: Built,
+    solved: Solved,
+    regret: Regret | None,
+    notes: tuple[str, ...],
+    catalog: Catalog | None,
+) -> CommitAnswer:
+    question, x = loaded.question, solved.x
+    falls = []
+    for share in FALLS:
+        less = build_model(question, built.prices, built.futures, built.years, demand_factor=share)
+        falls.append(level_of(_aligned(built, less), x, share))
+    levels = level_sweep(built, x)
+    return CommitAnswer(
+        name=question.name,
+        status=solved.status,
+        reason=solved.reason,
+        start=question.start,
+        years=built.years,
+        scenarios=len(built.futures.names),
+        rows=sum(len(block.weight) for block in built.model.hours),
+        risk_weight=question.risk.weight,
+        risk_level=question.risk.level,
+        lines=_lines(built, x),
+        objective_usd=solved.objective_usd,
+        bound_usd=solved.bound_usd,
+        gap_ratio=solved.gap_ratio,
+        plan=next(level for level in levels if level.share == 1),
+        nothing=next(level for level in levels if level.share == 0),
+        levels=levels,
+        falls=tuple(falls),
+        regret=regret,
+        break_evens=break_evens(built),
+        expiring=_expiring(loaded, built, x),
+        method=solved.method,
+        rounds=len(solved.rounds),
+        seconds=solved.seconds,
+        catalog=_sources(catalog, built),
+        notes=notes,
+    )
+
+
+def _aligned(built: Built, less: Built) -> Built:
+    """Return `less` with the columns of `built`: lower demand lowers upper bounds and may drop columns."""
+    model = replace(less.model, columns=built.model.columns)
+    return replace(less, model=model, buyable=built.buyable)
+
+
+def _lines(built: Built, x: Floats) -> tuple[Line, ...]:
+    used, paid = utilisation_by_column(built, x, use_of(built.model, x)) if x.any() else (x, x)
+    out = []
+    for number in np.flatnonzero(x):
+        item = built.buyable[number]
+        units = Decimal(repr(round(float(x[number]), 3))).normalize()
+        hourly = units * Decimal(repr(item.usd_per_hour))
+        upfront = units * Decimal(repr(item.upfront_usd))
+        hours = ((item.expires - item.begins).days + 1) * 24
+        total = (hourly * hours + upfront).quantize(CENT)
+        share = float(used[number] / paid[number]) if paid[number] else None
+        out.append(
+            Line(
+                item.option,
+                item.variant,
+                item.provider,
+                item.serves,
+                units,
+                item.unit,
+                hourly,
+                upfront.quantize(CENT),
+                total,
+                item.begins,
+                item.expires,
+                item.begins == _start(built),
+                share,
+                item.source,
+                item.as_of,
+            )
+        )
+    return tuple(sorted(out, key=lambda line: (line.begins, -line.total_usd)))
+
+
+def _start(built: Built) -> date:
+    """First day of the horizon."""
+    return min(item.begins for item in built.buyable)
+
+
+def _expiring(loaded: LoadedCommit, built: Built, x: Floats) -> tuple[Expiring, ...]:
+    question = loaded.question
+    end = question.start + timedelta(days=built.years * 365)
+    out = []
+    for own in question.commitments:
+        if own.expires >= end:
+            continue
+        mine = own.pool or f"{own.provider} plan"
+        bought = sum(
+            float(x[number])
+            for number, item in enumerate(built.buyable)
+            if (
+                own.pool in item.serves
+                if own.pool
+                else item.provider == own.provider and item.unit == "USD/h"
+            )
+        )
+        units = float(own.instances or own.usd_per_hour or 0.0)
+        unit = "USD/h" if own.pool is None else next(p.unit for p in question.pools if p.name == own.pool)
+        days = (own.expires - question.start).days + 1
+        used = _owned_use(built, question.pools, own.pool) if own.pool is not None else None
+        out.append(Expiring(own.purchase_option, mine, units, unit, own.expires, days, used, bought))
+    return tuple(sorted(out, key=lambda item: item.expires))
+
+
+def _owned_use(built: Built, pools: Sequence[Pool], name: str) -> float | None:
+    """Share of the owned units of a pool that is used while they last."""
+    number = [pool.name for pool in pools].index(name)
+    used = total = 0.0
+    for block, gross, owned in zip(built.model.hours, built.gross, built.owned_units, strict=True):
+        chance = built.model.probability[block.scenario]
+        used += chance * float(block.weight @ np.minimum(gross[:, number], owned[:, number]))
+        total += chance * float(block.weight @ owned[:, number])
+    return used / total if total else None
+
+
+def _sources(catalog: Catalog | None, built: Built) -> tuple[Source, ...]:
+    if catalog is None:
+        return ()
+    wanted = {item.provider for item in built.buyable}
+    return tuple(
+        Source(manifest.provider, manifest.sha256, manifest.oldest_as_of, manifest.newest_as_of)
+        for manifest in catalog.manifests
+        if manifest.provider in wanted
+    )
+
+
+def needs_catalog(loaded: LoadedCommit) -> bool:
+    """Whether a pool names a machine whose prices are not all given."""
+    return any(
+        pool.instance_type is not None and not set(WANTED) <= set(pool.prices)
+        for pool in loaded.question.pools
+    )

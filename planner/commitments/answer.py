@@ -1,0 +1,191 @@
+"""The answer to a commitment question as values: what to buy, what it saves, what is at risk, and what is proven."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import fields, is_dataclass
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
+import planner
+from planner.records import record
+
+SCHEMA_VERSION = 1
+
+
+@record(frozen=True)
+class Level:
+    """One portfolio: a multiple of the recommended one, or the recommended one under other demand.
+
+    Attributes:
+        share: multiple of the recommended commitments, or of the demand.
+        committed_usd: what the commitments cost over the horizon.
+        expected_usd: expected cost, commitments included.
+        worst_usd: mean of the worst outcomes (CVaR at the question's level), commitments included.
+        without_usd: expected cost without new commitments.
+        coverage_ratio: demand covered by commitments, owned ones included, of all demand, at on-demand prices.
+        utilisation_ratio: new commitments used, of those paid for, at their own prices; None without any.
+    """
+
+    share: float
+    committed_usd: float
+    expected_usd: float
+    worst_usd: float
+    without_usd: float
+    coverage_ratio: float
+    utilisation_ratio: float | None
+
+    @property
+    def savings_usd(self) -> float:
+        """What the commitments save against none; negative where they lose."""
+        return self.without_usd - self.expected_usd
+
+
+@record(frozen=True)
+class Regret:
+    """Cost beyond what perfect foresight would have cost, over the scenarios."""
+
+    mean_usd: float
+    p90_usd: float
+    worst_usd: float
+    mean_ratio: float
+    scenarios: int
+
+
+@record(frozen=True)
+class BreakEven:
+    """From how much use on a commitment pays, against on-demand and against spot.
+
+    Attributes:
+        option: purchase option; `variant` its variant.
+        pool: the pool.
+        on_demand_usd_per_hour: the alternative.
+        all_in_usd_per_hour: the commitment, upfront spread over the term.
+        hours_per_year: hours of use per year from which it pays; above 8,760: never.
+        spot_hours_per_year: the same against spot; None where there is no spot price.
+    """
+
+    option: str
+    variant: str
+    pool: str
+    on_demand_usd_per_hour: float
+    all_in_usd_per_hour: float
+    hours_per_year: float
+    spot_hours_per_year: float | None
+
+
+@record(frozen=True)
+class Line:
+    """One commitment to buy.
+
+    Attributes:
+        option: purchase option; `variant` its variant.
+        provider: who sells it.
+        serves: pools it covers.
+        units: how many, in `unit` (`instance`, `USD/h`).
+        usd_per_hour: due per hour for all units.
+        upfront_usd: due at once for all units.
+        total_usd: over the whole term.
+        begins, expires: first and last day.
+        now: whether it is bought at the start; else a renewal planned for later.
+        utilisation_ratio: expected use of what is paid, within the horizon.
+        source: of the price; `as_of` its date.
+    """
+
+    option: str
+    variant: str
+    provider: str
+    serves: tuple[str, ...]
+    units: Decimal
+    unit: str
+    usd_per_hour: Decimal
+    upfront_usd: Decimal
+    total_usd: Decimal
+    begins: date
+    expires: date
+    now: bool
+    utilisation_ratio: float | None
+    source: str
+    as_of: str
+
+
+@record(frozen=True)
+class Expiring:
+    """A commitment owned today that ends within the horizon.
+
+    Attributes:
+        used_ratio: how much of it is used until it ends, in expectation; None where not known (plans).
+        renewed_units: new units the plan buys for the same pool or plan.
+    """
+
+    option: str
+    serves: str
+    units: float
+    unit: str
+    expires: date
+    days_left: int
+    used_ratio: float | None
+    renewed_units: float
+
+
+@record(frozen=True)
+class Source:
+    """A catalog in use."""
+
+    provider: str
+    sha256: str
+    oldest_as_of: str
+    newest_as_of: str
+
+
+@record(frozen=True)
+class CommitAnswer:
+    """Everything a reader needs; see `to_dict` for JSON."""
+
+    name: str
+    status: str
+    reason: str
+    start: date
+    years: int
+    scenarios: int
+    rows: int
+    risk_weight: float
+    risk_level: float
+    lines: tuple[Line, ...]
+    objective_usd: float
+    bound_usd: float
+    gap_ratio: float
+    plan: Level
+    nothing: Level
+    levels: tuple[Level, ...]
+    falls: tuple[Level, ...]
+    regret: Regret | None
+    break_evens: tuple[BreakEven, ...]
+    expiring: tuple[Expiring, ...]
+    method: str
+    rounds: int
+    seconds: float
+    catalog: tuple[Source, ...]
+    notes: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the answer as values of JSON."""
+        head = {"schema_version": SCHEMA_VERSION, "planner_version": planner.__version__, "currency": "USD"}
+        values: dict[str, Any] = _plain(self)
+        return head | values
+
+
+def _plain(value: Any) -> Any:
+    if is_dataclass(value) and not isinstance(value, type):
+        out = {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+        return out | {"savings_usd": round(value.savings_usd, 2)} if isinstance(value, Level) else out
+    if isinstance(value, tuple | list):
+        return [_plain(item) for item in value]
+    if isinstance(value, Decimal):
+        return float(value)
+    if isinstance(value, date):
+        return value.isoformat()
+    if isinstance(value, float):
+        return round(value, 6) if math.isfinite(value) else None
+    return value

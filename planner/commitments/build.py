@@ -1,0 +1,339 @@
+"""From question, prices and futures to the commitment model, and back from its columns to things that are bought."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import date, timedelta
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from planner.commitments.prices import COMMITTED, HOURS_PER_YEAR, MICRO, PoolPrices, Term
+from planner.commitments.scenarios import DECIMALS, Futures
+from planner.errors import InputError
+from planner.formulation.commit import CommitColumn, CommitModel, Hours
+from planner.records import record
+
+if TYPE_CHECKING:
+    from planner.workload.commit_schema import CommitQuestion, Owned
+
+Floats = npt.NDArray[np.float64]
+SAME_RATIO = 1e-9  # rates of two plans that differ by a constant factor, to rounding
+MOST_PLANS = 2
+
+
+@record(frozen=True)
+class Buyable:
+    """What one column of the model stands for.
+
+    Attributes:
+        option: purchase option; `variant` its variant.
+        provider: who sells it.
+        serves: names of the pools it covers.
+        unit: what one unit is: `instance`, `vCPU`, or `USD/h`.
+        usd_per_hour: due per unit and hour of the term.
+        upfront_usd: due at once per unit.
+        begins: first day.
+        expires: last day.
+        source: of the price; `as_of` its date.
+    """
+
+    option: str
+    variant: str
+    provider: str
+    serves: tuple[str, ...]
+    unit: str
+    usd_per_hour: float
+    upfront_usd: float
+    begins: date
+    expires: date
+    source: str
+    as_of: str
+
+    @property
+    def key(self) -> str:
+        """Id of the column."""
+        parts = (self.option, self.variant, "+".join(self.serves), f"{self.begins}")
+        return "/".join(part for part in parts if part)
+
+
+@record(frozen=True, eq=False)
+class _Plan:
+    """Plan dollars that are spent at rates per pool."""
+
+    provider: str
+    option: str
+    variant: str
+    rate: Floats  # (P,), inf where not covered
+    term: Term
+
+
+@record(frozen=True, eq=False)
+class Built:
+    """The model and what its numbers mean.
+
+    Attributes:
+        model: the model, net of owned commitments.
+        buyable: meaning of each column.
+        futures: the scenarios, owned commitments not yet taken off.
+        prices: per pool.
+        years: length of the horizon.
+        gross: demand of each block before owned commitments, `(n, P)`.
+        owned_units: owned reservations, used or not, per block, `(n, P)`.
+        notes: what was left out, and why.
+    """
+
+    model: CommitModel
+    buyable: tuple[Buyable, ...]
+    futures: Futures
+    prices: tuple[PoolPrices, ...]
+    years: int
+    gross: tuple[Floats, ...]
+    owned_units: tuple[Floats, ...]
+    notes: tuple[str, ...]
+
+
+def horizon_years(question: CommitQuestion, prices: Sequence[PoolPrices]) -> int:
+    """Return the years looked ahead: as asked, else the longest term on sale."""
+    if question.horizon_years is not None:
+        return question.horizon_years
+    terms = [
+        term.years for price in prices for term in price.committed if term.option in question.options.allow
+    ]
+    return max(terms, default=1)
+
+
+def build_model(
+    question: CommitQuestion,
+    prices: Sequence[PoolPrices],
+    futures: Futures,
+    years: int,
+    *,
+    demand_factor: float = 1.0,
+) -> Built:
+    """Build the model.
+
+    Args:
+        question: the question.
+        prices: per pool.
+        futures: the scenarios.
+        years: length of the horizon.
+        demand_factor: multiplies all demand, for "what if it falls".
+
+    Raises:
+        InputError: more than two savings plans of different rates cover the same pool.
+    """
+    notes: list[str] = []
+    plans = _plans(question, prices)
+    rates, shared = _share_capacity(plans)
+    hours, gross, owned_units = _hours(question, prices, futures, plans, shared, len(rates), demand_factor)
+    reserve, dollars = _needs(hours, rates)
+    columns: list[CommitColumn] = []
+    buyable: list[Buyable] = []
+    for number, price in enumerate(prices):
+        pool = question.pools[number]
+        upper = min(reserve[number], question.options.max_instances.get(pool.name, np.inf))
+        for term in price.committed:
+            if term.option not in question.options.allow or _is_plan(term.option, number, plans):
+                continue
+            bases = Buyable(
+                term.option, term.variant, pool.provider, (pool.name,), pool.unit, term.usd_per_hour,
+                term.upfront_usd, question.start, question.start, term.source, term.as_of,
+            )  # fmt: skip
+            _add(question, years, bases, term, notes, columns, buyable, upper=upper, pool=number)
+    for plan, (at, capacity) in zip(plans, shared, strict=True):
+        if plan.option not in question.options.allow:
+            continue
+        serves = tuple(question.pools[p].name for p in np.flatnonzero(np.isfinite(plan.rate)))
+        bases = Buyable(
+            plan.option, plan.variant, plan.provider, serves, "USD/h", 1.0, 0.0,
+            question.start, question.start, plan.term.source, plan.term.as_of,
+        )  # fmt: skip
+        upper = min(dollars[at] / capacity, question.options.max_usd_per_hour or np.inf)
+        _add(
+            question,
+            years,
+            bases,
+            plan.term,
+            notes,
+            columns,
+            buyable,
+            upper=upper,
+            plan=at,
+            capacity=capacity,
+        )
+    model = CommitModel(
+        on_demand_usd=np.array([price.on_demand.usd_per_hour for price in prices]),
+        plan_rate_usd=rates,
+        columns=tuple(columns),
+        hours=tuple(hours),
+        probability=futures.probability,
+        risk_weight=question.risk.weight,
+        risk_level=question.risk.level,
+        upfront_limit_usd=question.options.upfront_limit_usd or np.inf,
+        pools=tuple(pool.name for pool in question.pools),
+    )
+    return Built(
+        model, tuple(buyable), futures, tuple(prices), years, tuple(gross), tuple(owned_units), tuple(notes)
+    )
+
+
+def _add(
+    question: CommitQuestion, years: int, item: Buyable, term: Term, notes: list[str], columns: list[CommitColumn],
+    buyable: list[Buyable], *, upper: float, pool: int | None = None, plan: int | None = None, capacity: float = 1.0,
+) -> None:  # fmt: skip
+    """Add one column per year in which the option may begin."""
+    beyond = max(0, term.years - years)
+    if beyond and question.tail_value is None:
+        note = f"{term.option} is left out: its term ends after the {years} years looked at and 'tail_value' is absent"
+        notes += [note] if note not in notes else []
+        return
+    if upper <= 0:
+        return
+    hourly = item.usd_per_hour
+    last = max(0, years - term.years) if question.options.renewals else 0
+    for first in range(last + 1):
+        begins = _in_years(question.start, first)
+        bought = replace(item, begins=begins, expires=_in_years(begins, term.years) - timedelta(days=1))
+        covered = min(term.years, years - first)
+        total = hourly * HOURS_PER_YEAR * term.years + item.upfront_usd
+        wasted = (1 - (question.tail_value or 0.0)) * beyond  # years owed after the horizon, of no use
+        cost = total * (covered + wasted) / term.years
+        periods = tuple(range(first, first + covered))
+        whole = plan is None
+        columns.append(
+            CommitColumn(
+                bought.key,
+                cost,
+                float(np.floor(upper) if whole else upper),
+                pool,
+                plan,
+                capacity,
+                item.upfront_usd if first == 0 else 0.0,
+                periods,
+                whole,
+            )
+        )
+        buyable.append(bought)
+
+
+def _in_years(day: date, years: int) -> date:
+    """Return the same day some years later; 29 February becomes 28."""
+    try:
+        return day.replace(year=day.year + years)
+    except ValueError:
+        return day.replace(year=day.year + years, day=28)
+
+
+def _is_plan(option: str, pool: int, plans: Sequence[_Plan]) -> bool:
+    return any(plan.option == option and np.isfinite(plan.rate[pool]) for plan in plans)
+
+
+def _plans(question: CommitQuestion, prices: Sequence[PoolPrices]) -> list[_Plan]:
+    """Savings plans cover all pools of a provider; committed use the pools of one family and region.
+
+    Committed use of a single pool stays a reservation of that pool, in whole units.
+    """
+    owned = {own.purchase_option for own in question.commitments}
+    wanted = [option for option in COMMITTED if option in question.options.allow or option in owned]
+    groups: dict[tuple[str, ...], dict[int, Term]] = {}
+    for number, (pool, price) in enumerate(zip(question.pools, prices, strict=True)):
+        for term in price.committed:
+            if term.option not in wanted or term.option.startswith("reserved"):
+                continue
+            shared = term.option.startswith("savings_plan")
+            scope = [] if shared else [pool.region, price.family or f"pool {number}"]
+            groups.setdefault((term.option, term.variant, pool.provider, *scope), {})[number] = term
+    out = []
+    for (option, variant, provider, *scope), terms in groups.items():
+        if scope and len(terms) == 1:
+            continue
+        rate = np.full(len(prices), np.inf)
+        for number, term in terms.items():
+            rate[number] = round(term.all_in_usd_per_hour, MICRO)
+        out.append(_Plan(provider, option, variant, rate, next(iter(terms.values()))))
+    return out
+
+
+def _share_capacity(plans: Sequence[_Plan]) -> tuple[Floats, list[tuple[int, float]]]:
+    """Join plans whose rates differ by a constant factor: distinct rates `(K, P)`, and (row, capacity of a dollar).
+
+    Raises:
+        InputError: a pool is covered by more than two distinct rates.
+    """
+    rates: list[Floats] = []
+    shared = []
+    for plan in plans:
+        for at, rate in enumerate(rates):
+            if (np.isfinite(rate) == np.isfinite(plan.rate)).all():
+                ratio = rate[np.isfinite(rate)] / plan.rate[np.isfinite(rate)]
+                if np.ptp(ratio) <= SAME_RATIO * ratio.max():
+                    shared.append((at, float(ratio[0])))
+                    break
+        else:
+            shared.append((len(rates), 1.0))
+            rates.append(plan.rate)
+    stacked = np.stack(rates) if rates else np.zeros((0, 0))
+    if len(rates) > MOST_PLANS:
+        from planner.formulation.commit_recourse import components
+        from solvers.errors import ModelError
+
+        try:
+            components(stacked)
+        except ModelError as error:
+            names = ", ".join(f"{plan.provider} {plan.option} {plan.variant}".strip() for plan in plans)
+            raise InputError(f"{error}: {names}; take some out of 'options.allow'") from None
+    return stacked, shared
+
+
+def _hours(
+    question: CommitQuestion, prices: Sequence[PoolPrices], futures: Futures, plans: Sequence[_Plan],
+    shared: Sequence[tuple[int, float]], n_rates: int, demand_factor: float,
+) -> tuple[list[Hours], list[Floats], list[Floats]]:  # fmt: skip
+    """Take owned commitments off each block of hours."""
+    spot_share = np.array([pool.spot_share for pool in question.pools])
+    spot_usd = np.array([[np.inf if price.spot is None else price.spot.usd_per_hour for price in prices]])
+    has_spot = bool((spot_share > 0).any())
+    hours, totals, units = [], [], []
+    for block in futures.blocks:
+        gross = (block.demand * demand_factor).round(DECIMALS)
+        owned = np.zeros_like(gross)
+        capacity = np.zeros((len(gross), n_rates))
+        for own in question.commitments:
+            active = block.hour < ((own.expires - question.start).days + 1) * 24
+            if own.pool is not None and own.instances is not None:
+                number = [pool.name for pool in question.pools].index(own.pool)
+                owned[:, number] += active * own.instances
+            elif own.usd_per_hour is not None:
+                at, factor = _owned_plan(own, plans, shared)
+                capacity[:, at] += active * own.usd_per_hour * factor
+        net = np.maximum(gross - owned, 0.0).round(DECIMALS)
+        cap = (gross * spot_share).round(DECIMALS) if has_spot else None
+        usd = np.where(np.isfinite(spot_usd), spot_usd, 0.0) if has_spot else None
+        plan_usd = capacity if capacity.any() else None
+        hours.append(Hours(block.scenario, block.year, block.weight, net, cap, usd, plan_usd))
+        totals.append(gross)
+        units.append(owned)
+    return hours, totals, units
+
+
+def _owned_plan(own: Owned, plans: Sequence[_Plan], shared: Sequence[tuple[int, float]]) -> tuple[int, float]:
+    for plan, place in zip(plans, shared, strict=True):
+        if plan.option == own.purchase_option and plan.provider == own.provider:
+            return place
+    raise InputError(
+        f"commitments: no pool of {own.provider} has a price for {own.purchase_option}, so what the owned plan covers "
+        f"is unknown; give 'prices' with '{own.purchase_option}' at the pools it covers"
+    )
+
+
+def _needs(hours: Sequence[Hours], rates: Floats) -> tuple[Floats, Floats]:
+    """Return the most that could ever be of use: units per pool `(P,)` and plan dollars per hour `(K,)`."""
+    reserve = np.ceil(np.max([block.demand.max(axis=0) for block in hours], axis=0))
+    finite = np.where(np.isfinite(rates), rates, 0.0)
+    if not len(rates):
+        return reserve, np.zeros(0)
+    dollars = np.max([(block.demand @ finite.T).max(axis=0) for block in hours], axis=0)
+    return reserve, np.ceil(dollars)

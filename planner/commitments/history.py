@@ -1,0 +1,306 @@
+"""Usage by the hour, from a simple CSV or from a FOCUS CSV; every bad cell is named with its line.
+
+Simple: columns `hour` (a moment, or a number of hours from the first), `pool`, `instances`. FOCUS (1.0 to 1.4): rows
+with ChargeCategory Usage; units in use are ConsumedQuantity (else PricingQuantity) over the hours of the charge period.
+Unused commitments are not use and are left out; use covered by commitments is use like any other.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from planner.errors import InputError
+from planner.records import record
+from planner.workload.faults import near
+
+if TYPE_CHECKING:
+    from planner.workload.commit_schema import Pool
+
+Floats = npt.NDArray[np.float64]
+MAX_HOURS = 5 * 366 * 24
+HOUR = timedelta(hours=1)
+_DEMAND = ("hour", "pool", "instances")
+_FOCUS = ("ChargePeriodStart", "ChargePeriodEnd", "RegionId")
+_TYPE_COLUMNS = ("InstanceType", "x_InstanceType", "SkuId", "SkuPriceId")
+_HOUR_UNITS = ("hour", "hours", "hrs", "h", "instance-hours")
+
+
+@record(frozen=True, eq=False)
+class History:
+    """Use by the hour.
+
+    Attributes:
+        start: the first hour.
+        demand: units in use, shape `(n_hours, n_pools)`, pools in the order asked for.
+        notes: what a reader must know of the data.
+    """
+
+    start: datetime
+    demand: Floats
+    notes: tuple[str, ...] = ()
+
+
+@record(frozen=True, eq=False)
+class CsvCell:
+    """Where a value stands, for messages."""
+
+    file: str
+    line: int
+    column: str
+
+    def error(self, text: str) -> InputError:
+        """Return the error to raise for this cell."""
+        return InputError(f"{self.file}:{self.line}: {self.column}: {text}")
+
+
+def read_history(path: Path, pools: Sequence[Pool], kind: str = "auto") -> History:
+    """Read a history of use.
+
+    Args:
+        path: CSV, plain or gzip.
+        pools: the pools asked for; rows of others are counted, not used (simple CSV: refused).
+        kind: `demand`, `focus`, or `auto` (told by the header).
+
+    Raises:
+        InputError: unreadable file, missing column or bad cell, named with its line.
+    """
+    with open_text(path) as file:
+        reader = csv.DictReader(file)
+        header = [name.strip() for name in reader.fieldnames or ()]
+        if not header:
+            raise InputError(f"{path}: is empty; a header such as hour,pool,instances is needed")
+        reader.fieldnames = header
+        if kind == "auto":
+            kind = "focus" if "ChargePeriodStart" in header else "demand"
+        require(path, header, _FOCUS if kind == "focus" else _DEMAND)
+        try:
+            return _focus(reader, path, pools) if kind == "focus" else _simple(reader, path, pools)
+        except csv.Error as error:
+            raise InputError(f"{path}:{reader.line_num}: not CSV: {error}") from None
+
+
+def open_text(path: Path) -> IO[str]:
+    """Open a CSV, plain or gzip, as text.
+
+    Raises:
+        InputError: there is no such file, or it cannot be read.
+    """
+    try:
+        with path.open("rb") as probe:
+            packed = probe.read(2) == b"\x1f\x8b"
+        data = gzip.decompress(path.read_bytes()) if packed else path.read_bytes()
+        return io.StringIO(data.decode("utf-8-sig"), newline="")
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file") from None
+    except (OSError, EOFError) as error:
+        raise InputError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{path}: is not UTF-8 text: save it as UTF-8") from None
+
+
+def require(path: Path, header: Sequence[str], wanted: Sequence[str]) -> None:
+    """Refuse a header that lacks a column."""
+    missing = [name for name in wanted if name not in header]
+    if missing:
+        hints = [f"{name!r} (did you mean {close!r}?)" for name in missing if (close := near(name, header))]
+        plain = ", ".join(hints or [repr(name) for name in missing])
+        raise InputError(f"{path}:1: the header lacks {plain}; it has {', '.join(header[:12])}")
+
+
+def rows_of(reader: csv.DictReader[str], path: Path, width: int) -> Iterator[tuple[int, dict[str, str]]]:
+    """Yield line number and row; short, long and blank lines are named or skipped."""
+    for row in reader:
+        values = list(row.values())
+        if (
+            len(values) > width or None in values
+        ):  # DictReader puts spare cells together, and None where one lacks
+            raise InputError(f"{path}:{reader.line_num}: has not the {width} cells of the header")
+        if any(value.strip() for value in row.values()):
+            yield reader.line_num, row
+
+
+def parse_units(text: str, cell: CsvCell) -> float:
+    """Read a quantity of at least 0."""
+    try:
+        value = float(text)
+    except ValueError:
+        raise cell.error(f"must be a number, got {text!r}") from None
+    if not (math.isfinite(value) and value >= 0):
+        raise cell.error(f"must be a finite number of at least 0, got {text!r}")
+    return value
+
+
+def parse_hour(text: str, cell: CsvCell) -> datetime | int:
+    """Read a moment (UTC where no zone is given), or a whole number of hours."""
+    text = text.strip()
+    if text.isdigit():
+        return int(text)
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise cell.error(
+            f"must be a moment like 2026-01-31T15:00Z or a whole number of hours, got {text!r}"
+        ) from None
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+
+
+def _simple(reader: csv.DictReader[str], path: Path, pools: Sequence[Pool]) -> History:
+    index = {pool.name: number for number, pool in enumerate(pools)}
+    width = len(reader.fieldnames or ())
+    found: dict[tuple[int, int], float] = {}
+    first: datetime | int | None = None
+    for line, row in rows_of(reader, path, width):
+        cell = CsvCell(str(path), line, "pool")
+        pool = row["pool"].strip()
+        if pool not in index:
+            close = near(pool, index)
+            hint = f" (did you mean {close!r}?)" if close else ""
+            raise cell.error(f"no pool is called {pool!r}{hint}; the question has {', '.join(index)}")
+        hour = parse_hour(row["hour"], CsvCell(str(path), line, "hour"))
+        first = hour if first is None else first
+        at = _since(hour, first, CsvCell(str(path), line, "hour"))
+        key = (at, index[pool])
+        if key in found:
+            raise InputError(f"{path}:{line}: hour {row['hour']} of pool {pool} stands above already")
+        found[key] = parse_units(row["instances"], CsvCell(str(path), line, "instances"))
+    if first is None:
+        raise InputError(f"{path}: has a header but no rows")
+    return _fill(found, first, len(pools), path, ())
+
+
+def _since(hour: datetime | int, first: datetime | int, cell: CsvCell) -> int:
+    """Return whole hours since `first` (negative where earlier)."""
+    if isinstance(hour, datetime) and isinstance(first, datetime):
+        return math.floor((hour - first.replace(minute=0, second=0, microsecond=0)) / HOUR)
+    if isinstance(hour, int) and isinstance(first, int):
+        return hour - first
+    raise cell.error("moments and numbers of hours are mixed; use one of them")
+
+
+def _fill(
+    found: Mapping[tuple[int, int], float],
+    first: datetime | int,
+    pools: int,
+    path: Path,
+    notes: tuple[str, ...],
+) -> History:
+    """Make the table; hours without a row are hours without use."""
+    low, high = min(hour for hour, _ in found), max(hour for hour, _ in found)
+    if high - low >= MAX_HOURS:
+        raise InputError(
+            f"{path}: spans {high - low + 1:,} hours; at most {MAX_HOURS:,} (five years) are read"
+        )
+    demand = np.zeros((high - low + 1, pools))
+    for (hour, pool), units in found.items():
+        demand[hour - low, pool] = units
+    empty = int((~demand.any(axis=1)).sum())
+    if empty:
+        notes = (*notes, f"{empty:,} of {len(demand):,} hours of the history have no use")
+    if isinstance(first, int):
+        begin = datetime(2024, 1, 1, tzinfo=UTC)  # a Monday: numbers of hours know no calendar
+        notes = (*notes, "hours are numbers without a date: the first is taken as Monday 00:00")
+    else:
+        begin = first.replace(minute=0, second=0, microsecond=0) + low * HOUR
+    return History(begin, demand, notes)
+
+
+def _focus(reader: csv.DictReader[str], path: Path, pools: Sequence[Pool]) -> History:
+    header = list(reader.fieldnames or ())
+    quantity = next((name for name in ("ConsumedQuantity", "PricingQuantity") if name in header), None)
+    if quantity is None:
+        raise InputError(f"{path}:1: the header lacks ConsumedQuantity and PricingQuantity")
+    unit = quantity.replace("Quantity", "Unit")
+    found: dict[tuple[int, int], float] = {}
+    first: datetime | None = None
+    other = 0
+    longest = HOUR
+    for line, row in rows_of(reader, path, len(header)):
+        if (
+            row.get("ChargeCategory", "Usage") != "Usage"
+            or row.get("CommitmentDiscountStatus", "") == "Unused"
+        ):
+            continue
+        pool = _pool_of(row, pools)
+        if pool is None:
+            other += 1
+            continue
+        name = str(path)
+        begin = _moment(row["ChargePeriodStart"], CsvCell(name, line, "ChargePeriodStart"))
+        end = _moment(row["ChargePeriodEnd"], CsvCell(name, line, "ChargePeriodEnd"))
+        if end <= begin:
+            raise CsvCell(name, line, "ChargePeriodEnd").error("is not after ChargePeriodStart")
+        if (
+            row.get(unit, "")
+            and pools[pool].unit == "instance"
+            and row[unit].strip().lower() not in _HOUR_UNITS
+        ):
+            raise CsvCell(name, line, unit).error(f"must be hours for a pool of instances, got {row[unit]!r}")
+        amount = parse_units(row[quantity], CsvCell(name, line, quantity))
+        first = begin.replace(minute=0, second=0, microsecond=0) if first is None else first
+        longest = max(longest, end - begin)
+        for hour, share in _hours(begin, end, first):
+            found[hour, pool] = found.get((hour, pool), 0.0) + amount * share
+    if first is None:
+        raise InputError(
+            f"{path}: no usage row belongs to a pool; {other:,} belong to others (see 'usage' of a pool)"
+        )
+    notes = [f"{other:,} usage rows of the history belong to no pool and are left out"] if other else []
+    if longest > HOUR:
+        text = f"charge periods are up to {longest / HOUR:g} h long: hourly peaks are not seen"
+        notes.append(f"{text}, and commitments look better used than they are")
+    return _fill(found, first, len(pools), path, tuple(notes))
+
+
+def _moment(text: str, cell: CsvCell) -> datetime:
+    moment = parse_hour(text, cell)
+    if isinstance(moment, int):
+        raise cell.error(f"must be a moment like 2026-01-31T15:00Z, got {text!r}")
+    return moment
+
+
+def _hours(begin: datetime, end: datetime, first: datetime) -> Iterator[tuple[int, float]]:
+    """Yield each hour of a charge period with the units that one consumed unit means there."""
+    low = (begin - first) / HOUR
+    high = (end - first) / HOUR
+    for hour in range(math.floor(low), math.ceil(high)):
+        overlap = min(high, hour + 1) - max(low, hour)
+        yield hour, overlap / (high - low)
+
+
+def _pool_of(row: Mapping[str, str], pools: Sequence[Pool]) -> int | None:
+    """Return the first pool that a FOCUS row belongs to."""
+    for number, pool in enumerate(pools):
+        if pool.usage:
+            if all(row.get(column, "") == value for column, value in pool.usage.items()):
+                return number
+        elif (
+            pool.instance_type
+            and row.get("RegionId", "") == pool.region
+            and _type_of(row) == pool.instance_type
+        ):
+            return number
+    return None
+
+
+def _type_of(row: Mapping[str, str]) -> str:
+    details = row.get("SkuPriceDetails", "")
+    if details.startswith("{"):
+        try:
+            named = json.loads(details)
+        except ValueError:
+            named = {}
+        for key in ("InstanceType", "x_InstanceType"):
+            if isinstance(named.get(key), str):
+                return str(named[key])
+    return next((row[name] for name in _TYPE_COLUMNS if row.get(name)), "")

@@ -1,0 +1,226 @@
+"""Futures: demand by the hour, drawn from the history in whole days or weeks, grown, with planned use on top.
+
+A block bootstrap (Künsch 1989) keeps what a day or a week looks like and how pools move together; blocks of a week
+start on the weekday they replace, blocks of a day come from a weekday or a weekend as the day they replace. Every
+scenario has its own random stream, so more scenarios leave the earlier ones as they were.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from planner.commitments.history import CsvCell, History, open_text, parse_hour, parse_units, require, rows_of
+from planner.commitments.prices import HOURS_PER_YEAR
+from planner.errors import InputError
+from planner.records import record
+
+if TYPE_CHECKING:
+    from planner.workload.commit_schema import CommitQuestion, Pool
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+DECIMALS = 3  # of a unit, so that certificates can count in thousandths
+
+
+@record(frozen=True, eq=False)
+class Future:
+    """One year of one scenario.
+
+    Attributes:
+        scenario: number of the scenario.
+        year: 0, 1, ...
+        hour: hours since the start of the horizon, shape `(n,)`.
+        weight: hours each row stands for, shape `(n,)`.
+        demand: units wanted, owned commitments not yet taken off, shape `(n, P)`.
+    """
+
+    scenario: int
+    year: int
+    hour: Ints
+    weight: Floats
+    demand: Floats
+
+
+@record(frozen=True, eq=False)
+class Futures:
+    """All scenarios."""
+
+    names: tuple[str, ...]
+    probability: Floats
+    blocks: tuple[Future, ...]
+    notes: tuple[str, ...] = ()
+
+
+def draw_futures(question: CommitQuestion, history: History | None, years: int) -> Futures:
+    """Draw the scenarios of `question` from its history and plans.
+
+    Args:
+        question: gives scenarios, growth, plans.
+        history: use by the hour; None where there are plans only.
+        years: length of the horizon.
+
+    Raises:
+        InputError: the history is shorter than one block.
+    """
+    asked = question.scenarios
+    blocks = []
+    starts = None if history is None else _Starts(history, question.start, asked.block_hours)
+    for scenario in range(asked.count):
+        draw = np.random.default_rng([asked.seed, scenario])
+        growth = _growth(draw, question)
+        planned = [draw.random() < plan.probability for plan in question.demand.planned]
+        for year in range(years):
+            hours = (
+                np.sort(draw.choice(HOURS_PER_YEAR, asked.hours_per_year, replace=False))
+                + year * HOURS_PER_YEAR
+            )
+            demand = np.zeros((len(hours), len(question.pools)))
+            if starts is not None and history is not None:
+                demand = history.demand[starts.source(draw, hours)]
+                demand = demand * growth ** (hours / HOURS_PER_YEAR)[:, None]
+            _add_planned(demand, question, planned, hours)
+            weight = np.full(len(hours), HOURS_PER_YEAR / len(hours))
+            blocks.append(Future(scenario, year, hours, weight, demand.round(DECIMALS)))
+    names = tuple(f"s{number + 1}" for number in range(asked.count))
+    return Futures(names, np.full(asked.count, 1 / asked.count), tuple(blocks))
+
+
+def _growth(draw: np.random.Generator, question: CommitQuestion) -> float:
+    """Return a yearly factor; the same random number is used up where growth is certain."""
+    growth = question.scenarios.growth
+    at = draw.random()
+    low, likely, high = growth.low, growth.likely, growth.high
+    if high == low:
+        return low
+    edge = (likely - low) / (high - low)  # inverse of the triangular distribution
+    if at < edge:
+        return float(low + np.sqrt(at * (high - low) * (likely - low)))
+    return float(high - np.sqrt((1 - at) * (high - low) * (high - likely)))
+
+
+class _Starts:
+    """Which days of the history may stand for a block of the future."""
+
+    def __init__(self, history: History, start: date, block_hours: int) -> None:
+        self.block = block_hours
+        self.weekday = start.weekday()
+        skip = -history.start.hour % 24  # to the first midnight
+        days = (len(history.demand) - skip) // 24
+        if days * 24 < block_hours:
+            raise InputError(
+                f"the history holds {len(history.demand):,} hours ({max(days, 0)} whole days); drawing blocks of "
+                f"{block_hours} hours needs one block at least: give more history or 'block_hours: 24'"
+            )
+        first = (history.start + timedelta(hours=skip)).weekday()
+        weekdays = (first + np.arange(days)) % 7
+        at = skip + 24 * np.arange(days)
+        fits = np.arange(days) + block_hours // 24 <= days
+        if block_hours == 168:
+            same = fits & (weekdays == self.weekday)
+            self.lists = [at[same] if same.any() else at[fits]]
+        else:
+            weekend = weekdays >= 5
+            self.lists = [at[group] if group.any() else at for group in (~weekend, weekend)]
+
+    def source(self, draw: np.random.Generator, hours: Ints) -> Ints:
+        """Return the hour of the history that each hour of the future is taken from."""
+        block = hours // self.block
+        numbers = np.arange(block[0], block[-1] + 1)
+        picks = draw.random(len(numbers))
+        if len(self.lists) == 1:
+            chosen = self.lists[0][(picks * len(self.lists[0])).astype(np.int64)]
+        else:
+            weekend = (self.weekday + numbers) % 7 >= 5
+            each = [group[(picks * len(group)).astype(np.int64)] for group in self.lists]
+            chosen = np.where(weekend, each[1], each[0])
+        return np.asarray(chosen[block - block[0]] + hours % self.block, dtype=np.int64)
+
+
+def _add_planned(demand: Floats, question: CommitQuestion, happens: Sequence[bool], hours: Ints) -> None:
+    names = [pool.name for pool in question.pools]
+    for plan, real in zip(question.demand.planned, happens, strict=True):
+        if real:
+            low = (plan.start - question.start).days * 24
+            high = ((plan.end - question.start).days + 1) * 24
+            demand[(hours >= low) & (hours < high), names.index(plan.pool)] += plan.instances
+
+
+def read_futures(path: Path, pools: Sequence[Pool], start: date, years: int) -> Futures:
+    """Read scenarios given by the user: columns scenario, hour, pool, instances and, if wanted, probability.
+
+    Raises:
+        InputError: a bad cell, named with its line; probabilities that do not fit.
+    """
+    index = {pool.name: number for number, pool in enumerate(pools)}
+    tables: dict[str, dict[tuple[int, int], float]] = {}
+    chance: dict[str, float] = {}
+    name = str(path)
+    begin = datetime(start.year, start.month, start.day, tzinfo=UTC)
+    with open_text(path) as file:
+        reader = csv.DictReader(file)
+        require(path, list(reader.fieldnames or ()), ("scenario", "hour", "pool", "instances"))
+        for line, row in rows_of(reader, path, len(reader.fieldnames or ())):
+            if row["pool"] not in index:
+                raise CsvCell(name, line, "pool").error(
+                    f"no pool is called {row['pool']!r}; there are {', '.join(index)}"
+                )
+            hour = parse_hour(row["hour"], CsvCell(name, line, "hour"))
+            at = hour if isinstance(hour, int) else int((hour - begin) // timedelta(hours=1))
+            if not 0 <= at < years * HOURS_PER_YEAR:
+                raise CsvCell(name, line, "hour").error(
+                    f"lies outside the horizon of {years} years from {start}"
+                )
+            key = (at, index[row["pool"]])
+            table = tables.setdefault(row["scenario"], {})
+            if key in table:
+                raise CsvCell(name, line, "hour").error("stands above already for this scenario and pool")
+            table[key] = parse_units(row["instances"], CsvCell(name, line, "instances"))
+            if row.get("probability"):
+                value = parse_units(row["probability"], CsvCell(name, line, "probability"))
+                if chance.setdefault(row["scenario"], value) != value:
+                    raise CsvCell(name, line, "probability").error(
+                        "differs from an earlier row of the same scenario"
+                    )
+    if not tables:
+        raise InputError(f"{path}: has no scenarios")
+    return _given(path, tables, chance, len(pools), years)
+
+
+def _given(
+    path: Path,
+    tables: dict[str, dict[tuple[int, int], float]],
+    chance: dict[str, float],
+    pools: int,
+    years: int,
+) -> Futures:
+    if chance and set(chance) != set(tables):
+        raise InputError(
+            f"{path}: some scenarios have a probability, others ({len(tables) - len(chance)}) have none"
+        )
+    weights = np.array([chance.get(scenario, 1.0) for scenario in tables])
+    if not weights.sum() > 0:
+        raise InputError(f"{path}: the probabilities sum to 0")
+    blocks, repeated = [], False
+    for number, table in enumerate(tables.values()):
+        hours = np.array(sorted({hour for hour, _ in table}), dtype=np.int64)
+        demand = np.zeros((len(hours), pools))
+        row_of = {int(hour): row for row, hour in enumerate(hours)}
+        for (hour, pool), units in table.items():
+            demand[row_of[hour], pool] = units
+        for year in range(years):
+            rows = hours // HOURS_PER_YEAR == year
+            if not rows.any():  # the years that the file leaves out are like its last one
+                repeated = True
+                rows = hours // HOURS_PER_YEAR == hours[-1] // HOURS_PER_YEAR
+            at = hours[rows] % HOURS_PER_YEAR + year * HOURS_PER_YEAR
+            weight = np.full(len(at), HOURS_PER_YEAR / len(at))
+            blocks.append(Future(number, year, at, weight, demand[rows].round(DECIMALS)))
+    notes = ("years without given hours are taken to be like the last year given",) if repeated else ()
+    return Futures(tuple(tables), weights / weights.sum(), tuple(blocks), notes)

@@ -1,0 +1,99 @@
+"""Routes a commitment model to the closed form or to the decomposition, and makes its answer buyable."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from planner.commitments.closed_form import is_separable, solve_separable
+from planner.formulation.commit import CommitModel, first_stage
+from planner.formulation.commit_recourse import Recourse
+from planner.records import record
+from solvers.decompose import BendersResult, Round, solve_benders
+
+Floats = npt.NDArray[np.float64]
+CENT_TENTHS = 1000.0  # savings plans are sold in thousandths of a dollar per hour
+Method = Literal["auto", "benders", "closed_form"]
+
+
+@record(frozen=True, eq=False)
+class Solved:
+    """The best commitments known and what is proven of them.
+
+    Attributes:
+        status: `optimal` (at the gap asked for) or `feasible`.
+        reason: why the search ended, such as `gap_reached`, `time_limit`, `interrupted`.
+        x: units of each column, shape `(F,)`.
+        recourse: what use costs in each scenario beyond them, shape `(S,)`.
+        objective_usd: objective at x.
+        bound_usd: no choice costs less.
+        method: `benders` or `closed_form`.
+        rounds: history of the decomposition.
+        seconds: wall-clock seconds.
+        benders: the decomposition's own result; None for the closed form.
+    """
+
+    status: str
+    reason: str
+    x: Floats
+    recourse: Floats
+    objective_usd: float
+    bound_usd: float
+    method: str
+    rounds: tuple[Round, ...]
+    seconds: float
+    benders: BendersResult | None
+
+    @property
+    def gap_ratio(self) -> float:
+        """(objective - bound) / objective."""
+        return max(0.0, (self.objective_usd - self.bound_usd) / max(abs(self.objective_usd), 1e-12))
+
+
+def solve_commit(
+    model: CommitModel,
+    *,
+    gap: float = 1e-3,
+    time_limit_s: float = math.inf,
+    method: Method = "auto",
+    start: Floats | None = None,
+    progress: Callable[[Round], None] | None = None,
+) -> Solved:
+    """Return the commitments of least objective.
+
+    Args:
+        model: the question.
+        gap: relative gap at which the answer counts as optimal.
+        time_limit_s: wall-clock limit; the best answer so far comes with its bound.
+        start: a first point for the decomposition.
+        method: `auto` takes the closed form where the pools separate.
+        progress: called after each round.
+    """
+    begun = time.perf_counter()
+    stage, recourse = first_stage(model), Recourse(model)
+    if not model.columns or (method != "benders" and is_separable(model)):
+        x = solve_separable(model) if model.columns else np.zeros(0)
+        costs = recourse.evaluate(x).value
+        cost = stage.objective(x, costs)
+        spent = time.perf_counter() - begun
+        return Solved("optimal", "closed_form", x, costs, cost, cost, "closed_form", (), spent, None)
+    found = solve_benders(stage, recourse, gap=gap, time_limit_s=time_limit_s, start=start, progress=progress)
+    x, costs = found.x, found.recourse
+    if math.isfinite(found.objective):
+        sellable = np.where(stage.integer, x, np.floor(x * CENT_TENTHS + 1e-6) / CENT_TENTHS)
+        if (sellable != x).any():
+            x, costs = sellable, recourse.evaluate(sellable).value
+    else:  # interrupted before anything was evaluated: to buy nothing is always allowed
+        x = np.zeros_like(found.x)
+        costs = recourse.evaluate(x).value
+    objective = stage.objective(x, costs)
+    status = "optimal" if objective - found.bound <= gap * abs(objective) + 1e-9 else "feasible"
+    return Solved(
+        status, found.termination.value, x, costs, objective, max(found.bound, 0.0), "benders", found.rounds,
+        time.perf_counter() - begun, found,
+    )  # fmt: skip

@@ -1,0 +1,115 @@
+"""From a YAML file to a `CommitQuestion`, or to one error that lists every fault with its place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from planner.errors import InputError
+from planner.records import record
+from planner.workload.faults import Fault, Source, near
+from planner.workload.faults import Path as FaultPath
+from planner.workload.load import decode, read_limited
+
+if TYPE_CHECKING:
+    from planner.workload.commit_schema import CommitQuestion, Owned
+
+
+@record(frozen=True)
+class LoadedCommit:
+    """A valid question and its file."""
+
+    question: CommitQuestion
+    path: Path
+    source: Source
+
+    def error(self, faults: Iterable[Fault]) -> InputError:
+        """Return the error for faults found later, with their places in the file."""
+        return self.source.error(faults)
+
+    def file(self, name: str) -> Path:
+        """Return a file named in the question; relative paths start from the question's folder."""
+        return self.path.parent / name
+
+
+def load_commit(path: Path) -> LoadedCommit:
+    """Load and validate a commitment file.
+
+    Raises:
+        InputError: lists all faults in the order of their lines.
+    """
+    from pydantic import ValidationError
+
+    from planner.workload.commit_schema import CommitQuestion
+    from planner.workload.messages import pydantic_faults
+    from planner.workload.yaml12 import YamlError, parse_yaml
+
+    name = str(path)
+    text = decode(read_limited(path), name)
+    try:
+        document = parse_yaml(text, name)
+    except YamlError as error:
+        raise Source(name, text).error(error.faults) from None
+    if not isinstance(document.data, dict):
+        raise InputError(
+            f"{name}: must be a mapping that starts with 'version: 1' (see examples/commit.yaml)"
+        )
+    if document.faults:
+        raise document.source.error(document.faults)
+    try:
+        question = CommitQuestion.model_validate(document.data)
+    except ValidationError as error:
+        details = error.errors(include_url=False)
+        raise document.source.error(pydantic_faults(details, CommitQuestion)) from None
+    loaded = LoadedCommit(question, path, document.source)
+    faults = list(_faults(question))
+    if faults:
+        raise loaded.error(faults)
+    return loaded
+
+
+def _faults(question: CommitQuestion) -> Iterator[Fault]:
+    """The rules that join several fields."""
+    names = [pool.name for pool in question.pools]
+    for number, name in enumerate(names):
+        if name in names[:number]:
+            yield Fault(("pools", number, "name"), f"a pool '{name}' stands above already; names must differ")
+    for number, pool in enumerate(question.pools):
+        if pool.instance_type is None and "on_demand" not in pool.prices:
+            yield Fault(("pools", number), "give 'instance_type', or 'prices' with 'on_demand'")
+    growth = question.scenarios.growth
+    if not growth.low <= growth.likely <= growth.high:
+        yield Fault(("scenarios", "growth"), "low, likely and high must rise in this order")
+    named: list[tuple[FaultPath, str]] = [
+        (("demand", "planned", n, "pool"), plan.pool) for n, plan in enumerate(question.demand.planned)
+    ]
+    named += [(("options", "max_instances", name), name) for name in question.options.max_instances]
+    named += [
+        (("commitments", n, "pool"), own.pool) for n, own in enumerate(question.commitments) if own.pool
+    ]
+    for path, name in named:
+        if name not in names:
+            yield Fault(path, f"no pool is called '{name}'; there are {', '.join(names)}", near(name, names))
+    for number, plan in enumerate(question.demand.planned):
+        if plan.end < plan.start:
+            yield Fault(("demand", "planned", number, "end"), f"lies before the start, {plan.start}")
+    for number, own in enumerate(question.commitments):
+        yield from _owned_faults(question, number, own)
+    if question.demand.file is None and not question.demand.planned and question.scenarios.file is None:
+        yield Fault(
+            ("demand",), "give a history ('demand.file'), plans ('demand.planned') or 'scenarios.file'"
+        )
+
+
+def _owned_faults(question: CommitQuestion, number: int, own: Owned) -> Iterator[Fault]:
+    path = ("commitments", number)
+    providers = sorted({pool.provider for pool in question.pools})
+    if own.purchase_option.startswith("savings_plan"):
+        if own.usd_per_hour is None or own.provider is None:
+            yield Fault(path, "a savings plan needs 'provider' and 'usd_per_hour'")
+        elif own.provider not in providers:
+            text = f"no pool is of provider '{own.provider}'; there are {', '.join(providers)}"
+            yield Fault((*path, "provider"), text, near(own.provider, providers))
+    elif own.instances is None or own.pool is None:
+        yield Fault(path, "a reservation needs 'pool' and 'instances'")
