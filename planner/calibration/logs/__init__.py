@@ -104,8 +104,7 @@ def detect(head: bytes) -> str:
         return "hf"
     if "elapsed time per iteration (ms)" in text:
         return "megatron"
-    first = text.lstrip("\ufeff\n\r ").split("\n", 1)[0]
-    if "Duration (ns)" in first:
+    if "Duration (ns)" in text:
         return "nsys"
     if text.lstrip().startswith(("{", "[")):
         return "hf" if '"train_loss"' in text else "torch"
