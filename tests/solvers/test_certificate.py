@@ -176,7 +176,7 @@ TAMPERS = {
     "a worker too many": _set("point.0.1", lambda value: value + 5),
     "a column that is not there": _set("point.0.0", lambda value: 10**6),
     "a column twice": _set("point", lambda value: [*value, value[0]]),
-    "a lower price": _set("model.cost.3", lambda value: value - 1),
+    "a lower price": _set("model.cost.3", lambda value: value // 2),
     "a smaller requirement": _set("model.row_lower", lambda value: value - 1),
     "a higher limit": _set("model.upper", lambda value: value + 1),
     "another matrix": _set("model.values.0", lambda value: value * 2),
@@ -200,18 +200,14 @@ def test_tampering_is_found(covered: Certificate, what: str) -> None:
     assert check_certificate(changed), what
 
 
-@pytest.mark.parametrize(
-    "what", ["a lower price", "a higher limit", "another matrix", "a smaller requirement"]
-)
-def test_a_model_changed_with_its_fingerprint_proves_something_else(covered: Certificate, what: str) -> None:
-    """The fingerprint ties a certificate to its model: with another model it is another certificate."""
+@pytest.mark.parametrize("what", ["a lower price", "another matrix"])
+def test_a_model_changed_with_its_fingerprint_is_not_proven(covered: Certificate, what: str) -> None:
+    """A new fingerprint makes a consistent file, but the old duals and point do not fit the new model."""
     changed = copy.deepcopy(covered)
     TAMPERS[what](changed)
     changed["model_sha256"] = fingerprint(changed["model"])
-    assert changed["model_sha256"] != covered["model_sha256"]
     faults = check_certificate(changed)
-    # relaxing what does not bind changes nothing that is claimed; a price or a coefficient does
-    assert faults if what in ("a lower price", "another matrix") else True
+    assert faults and not any("sha256" in fault for fault in faults)
 
 
 def test_a_worse_dual_is_still_valid_for_its_own_lower_bound(covered: Certificate) -> None:
