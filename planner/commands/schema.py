@@ -6,9 +6,13 @@ import click
 
 
 @click.command()
-@click.argument("what", type=click.Choice(["workload", "portfolio", "presets"]), default="workload")
+@click.argument(
+    "what",
+    type=click.Choice(["workload", "portfolio", "calibration", "estimate", "presets"]),
+    default="workload",
+)
 def schema(what: str) -> None:
-    """Print the JSON Schema of a workload file or of another input, or the known models.
+    """Print the JSON Schema of a workload file or of another input or answer, or the known models.
 
     Point your editor at it with a first line like
     `# yaml-language-server: $schema=workload.v1.json`.
