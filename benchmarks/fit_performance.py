@@ -25,6 +25,7 @@ from benchmarks.measured import Case, load_cases
 from benchmarks.predict import build_groups, settle, throughput
 from benchmarks.rows import read_csv
 from planner.performance.constants import DIRECTORY, Constants, load_constants
+from planner.performance.device import accelerator_family
 from planner.performance.work import PRECISION_GROUP
 
 Floats = npt.NDArray[np.float64]
@@ -33,7 +34,7 @@ KINDS = tuple(kind for kinds in FAMILIES.values() for kind in kinds)
 STACKS = ("eager", "compiled", "tuned")
 SAMPLED = ("vision.",)
 # Evidence (distinct sources and workload groups) at which half of a median residual is believed.
-HALF_EVIDENCE = 4.0
+HALF_EVIDENCE = 12.0
 LOSS_SCALE = 0.12
 PRIOR_WEIGHT = 6.0
 TINY = 1e-5
@@ -132,12 +133,16 @@ def _fit_physical(cases: Sequence[Case], free: list[Free], constants: Constants)
 
 
 def _multipliers(cases: Sequence[Case], constants: Constants, kind: str) -> dict[str, float]:
-    """Learned time factors: generation, then (generation, precision, stack), each shrunk by its evidence."""
+    """Learned time factors: generation, family, then each with precision and stack; all shrunk by their evidence."""
     predicted = throughput(build_groups(cases), len(cases), constants)
     gap = np.log(predicted) - np.log([case.measured.value for case in cases])
+    use = [(PRECISION_GROUP[c.training.precision], c.training.stack) for c in cases]
+    family = [family_of(c) for c in cases]
     levels: list[list[tuple[str, ...]]] = [
-        [(c.generation,) for c in cases],
-        [(c.generation, PRECISION_GROUP[c.training.precision], c.training.stack) for c in cases],
+        [("generation", c.generation) for c in cases],
+        [("generation", c.generation, *u) for c, u in zip(cases, use, strict=True)],
+        [("family", f) for f in family],
+        [("family", f, *u) for f, u in zip(family, use, strict=True)],
     ]
     total: dict[tuple[str, ...], float] = {}
     evidence: dict[tuple[str, ...], float] = {}
@@ -146,26 +151,36 @@ def _multipliers(cases: Sequence[Case], constants: Constants, kind: str) -> dict
         gap = gap - np.asarray([shift[key] for key in keys])
         total |= shift
         evidence |= weight
-    return _spell(kind, total, evidence)
+    return _spell(kind, sorted({(f, c.generation) for f, c in zip(family, cases, strict=True)}), total, evidence)
+
+
+def family_of(case: Case) -> str:
+    """The accelerator family of a case."""
+    return accelerator_family(str(case.hardware["accelerator"]))
 
 
 def _spell(
-    kind: str, shift: dict[tuple[str, ...], float], evidence: dict[tuple[str, ...], float]
+    kind: str,
+    families: list[tuple[str, str]],
+    shift: dict[tuple[str, ...], float],
+    evidence: dict[tuple[str, ...], float],
 ) -> dict[str, float]:
-    """Constants by name; a combination that was not measured takes its generation's factor.
+    """Constants by name; a combination that was not measured takes its family's and its generation's factor.
 
     A leaner stack is never slower on one machine: factors are pooled where the medians say otherwise.
     """
     out: dict[str, float] = {}
-    for key, value in shift.items():
-        if len(key) != 1:
-            continue
+    lines = [(g, [("generation", g)]) for g in sorted({g for _, g in families})]
+    lines += [(f, [("generation", g), ("family", f)]) for f, g in families if f != g]
+    for name, chain in lines:
         for precision in sorted(set(PRECISION_GROUP.values())):
-            cells = [(key[0], precision, stack) for stack in STACKS]
-            raw = [value + shift.get(cell, 0.0) for cell in cells]
-            pooled = falling(raw, [evidence.get(cell, 0.1) for cell in cells])
-            for stack, whole in zip(STACKS, pooled, strict=True):
-                out[f"multiplier.{kind}.{key[0]}.{precision}.{stack}"] = round(math.exp(whole), 4)
+            raw, proof = [], []
+            for stack in STACKS:
+                cells = [(*start, precision, stack) for start in chain]
+                raw.append(sum(shift.get(key, 0.0) for key in (*chain, *cells)))
+                proof.append(evidence.get(cells[-1], 0.1))
+            for stack, whole in zip(STACKS, falling(raw, proof), strict=True):
+                out[f"multiplier.{kind}.{name}.{precision}.{stack}"] = round(math.exp(whole), 4)
     return out
 
 

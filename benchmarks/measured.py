@@ -124,7 +124,7 @@ def _case(
         global_batch=batch, sequence_length=max(sequence, 1), precision=precision,  # type: ignore[arg-type]
         lora_rank=16 if row["family"] == "transformer-lora" else None, stack=rule["stack"],  # type: ignore[arg-type]
         optimizer="sgd" if kind is ModelFamily.CNN else "adamw", attention=rule["attention"],  # type: ignore[arg-type]
-        memory=memory.options, channels_last=channels_last(row),
+        memory=memory.options, channels_last=channels_last(row, rule),
     )  # fmt: skip
     hardware, per_node = _hardware(row, device, per_node, gpus, layout, networks)
     return Case(
@@ -268,7 +268,7 @@ def _hardware(
                                                      "achievable_bf16_tflops")}  # fmt: skip
     intra = "single" if per_node * cores == 1 else ("nvswitch" if has_link and not bridged else "pcie")
     return {
-        **{name: device[name] for name in ("generation", "vendor", "pcie_gen", "link_gb_per_s")},
+        **{name: device[name] for name in ("accelerator", "generation", "vendor", "pcie_gen", "link_gb_per_s")},
         **share,
         "accelerator_count": float(per_node * cores), "accelerator_memory_gib": share["memory_gib"],
         "memory_gib": NAN, "vcpus": NAN, "intra_node": intra, "intra_node_gb_per_s": NAN,

@@ -5,6 +5,7 @@ Unknown is never zero: a missing peak, an inference-only chip or an unknown netw
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -25,6 +26,7 @@ _PEAKS = {
 }
 # PCI Express x16, one direction, by generation (PCI-SIG encoding rates); unknown generations count as 3.
 _PCIE_GB_PER_S = {3.0: 15.75, 4.0: 31.5, 5.0: 63.0, 6.0: 121.0}
+_MEMORY_SIZE = re.compile(r"-\d+gb")
 RDMA_KINDS = frozenset({"efa", "infiniband", "roce", "erdma", "gpudirect", "ici"})
 
 
@@ -37,7 +39,7 @@ class Devices:
         gemm_peak: dense peak for the precision of weights; `attn_peak` for attention (never fp8).
         achievable: share of the peak that a large matmul reaches (measured, else by generation).
         intra_rate: one-direction bytes/s per accelerator inside a node; `node_rate` bytes/s of the node's network.
-        multiplier: learned time factor per (generation, precision, stack), 1 where nothing is known.
+        multiplier: learned time factor per (accelerator family, precision, stack), 1 where nothing is known.
         spread: extra log-width of the interval where measurements are thin.
     """
 
@@ -95,14 +97,27 @@ def build_devices(hardware: Table, training: TrainingSpec, kind: str, constants:
         pcie=on_pcie,
         node_rate=network * 1e9 / 8.0,
         rdma=rdma,
-        multiplier=_by_generation(
-            constants, generation, f"multiplier.{kind}.{{}}.{group}.{training.stack}", 1.0
-        ),
+        multiplier=_multiplier(hardware, f"multiplier.{kind}.{{}}.{group}.{training.stack}", constants),
         spread=_spread(hardware, kind, constants),
         reason=np.full(hardware.n_rows, "", dtype=object),
     )
     devices.reason[:] = _reasons(hardware, devices)
     return devices
+
+
+def accelerator_family(accelerator: str) -> str:
+    """The id without its memory size: `a100-80gb-sxm` and `a100-40gb-sxm` are the family `a100-sxm`."""
+    return _MEMORY_SIZE.sub("", accelerator)
+
+
+def _multiplier(hardware: Table, pattern: str, constants: Constants) -> Floats:
+    """Learned time factor of each row: its accelerator family's, else its generation's, else 1."""
+    generation = _by_generation(constants, hardware["generation"], pattern, 1.0)
+    if "accelerator" not in hardware:
+        return generation
+    found = [constants.get(pattern.format(accelerator_family(str(a))), np.nan) for a in hardware["accelerator"]]
+    family = np.asarray(found, dtype=np.float64)
+    return np.where(np.isnan(family), generation, family)
 
 
 def _by_generation(
