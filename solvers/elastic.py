@@ -41,6 +41,11 @@ class LeastViolation:
     amounts: Mapping[Slack, float]
     weighted: float
 
+    @property
+    def solver_fault(self) -> bool:
+        """Whether nothing needs to give way: then an earlier "infeasible" was the solver's fault, never the truth."""
+        return self.solution.has_point and not self.amounts
+
 
 def soften(problem: Milp, rows: Mapping[str, float], columns: Mapping[Hashable, float] | None = None) -> Milp:
     """Return the model whose objective is the weighted violation.

@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from solvers.backends.base import Checked, to_solution, violation
+from solvers.backends.base import Checked, Relaxation, to_solution, violation
 from solvers.backends.registry import get_backend
 from solvers.errors import BackendError, ModelError
+from solvers.leftover import watch
 from solvers.options import ISOLATE_ABOVE, SolveOptions
 from solvers.problem import Milp
 from solvers.quiet import quiet_stdout
@@ -70,6 +71,39 @@ def solve(problem: Milp, options: SolveOptions | None = None) -> Solution:
     return to_solution(problem, best, report, gap=options.gap)
 
 
+def relax(problem: Milp, time_limit_s: float, backend: str = "scipy") -> Relaxation:
+    """Solve the linear relaxation in a thread that is left behind a little after the limit.
+
+    Returns:
+        The relaxation; TIME_LIMIT without a point where the solver did not keep its limit.
+
+    Raises:
+        ModelError: the model cannot be handed to a solver safely.
+        BackendError: the backend asked for is unknown or absent.
+    """
+    solver = get_backend(backend)
+    if math.isinf(time_limit_s):
+        return solver.relax(problem, time_limit_s)
+    answers: queue.SimpleQueue[Relaxation | Exception] = queue.SimpleQueue()
+
+    def work() -> None:
+        try:
+            answers.put(solver.relax(problem, time_limit_s))
+        except Exception as error:  # noqa: BLE001 - carried to the caller's thread and raised there
+            answers.put(error)
+
+    thread = threading.Thread(target=work, name="relaxation", daemon=True)
+    watch(thread)
+    thread.start()
+    try:
+        found = answers.get(timeout=time_limit_s * (1 + GRACE) + solver.start_up_s())
+    except queue.Empty:
+        return Relaxation(Termination.TIME_LIMIT, message="the solver overran its time limit")
+    if isinstance(found, Exception):
+        raise found
+    return found
+
+
 def _without_columns(problem: Milp, backend: str) -> Solution:
     """With nothing to decide the answer is 0, if the rows allow it."""
     empty = np.zeros(0)
@@ -90,7 +124,9 @@ def _start_thread(problem: Milp, options: SolveOptions, inbox: Inbox) -> None:
         except Exception as error:  # noqa: BLE001 - carried to the caller's thread and raised there
             inbox.put(("", error))
 
-    threading.Thread(target=work, name="solver", daemon=True).start()
+    thread = threading.Thread(target=work, name="solver", daemon=True)
+    watch(thread)
+    thread.start()
 
 
 def _start_child(problem: Milp, options: SolveOptions, inbox: Inbox) -> Child | None:

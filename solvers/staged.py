@@ -47,9 +47,12 @@ class Progress:
         better = found.x is not None and (best.x is None or found.objective < best.objective)
         x, objective = (found.x, found.objective) if better else (best.x, best.objective)
         bound = max(best.bound, found.bound) if not math.isnan(found.bound) else best.bound
+        message = found.message
         if x is not None:
             bound = min(bound, objective)
-        self.best = Checked(found.termination, x, objective, bound, found.nodes, found.message)
+            if found.termination in PROVEN_EMPTY:
+                message = f"solver fault: it says {found.termination.value}, but a feasible point is known; {message}"
+        self.best = Checked(found.termination, x, objective, bound, found.nodes, message)
         self.stages.append((stage, self.elapsed_s, objective, bound))
 
     def gap(self) -> float:

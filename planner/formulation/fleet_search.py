@@ -30,7 +30,7 @@ from solvers.options import SolveOptions
 from solvers.presolve import restrict
 from solvers.problem import Milp
 from solvers.solution import Solution, Status, Termination, relative_gap, status_of
-from solvers.solve import solve
+from solvers.solve import relax, solve
 from solvers.tighten import caps_from_reduced_costs, largest, safe_bound
 
 LINK_ROUNDS = 6  # rounds of added switch rows; later rounds move the bound by less than 0.1 %
@@ -187,7 +187,7 @@ def _tighten(search: _Search, offers: Prepared, links: Ints) -> tuple[Prepared, 
 def _relax(search: _Search, problem: Milp) -> tuple[Relaxation, float]:
     """Solve the relaxation, take its bound, and tell how long it took (seconds)."""
     began = time.perf_counter()
-    relaxation = get_backend(search.options.backend).relax(problem, max(search.left_s, 0.01))
+    relaxation = relax(problem, max(search.left_s, 0.01), search.options.backend)
     search.raise_bound(safe_bound(relaxation))
     return relaxation, time.perf_counter() - began
 
