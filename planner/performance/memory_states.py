@@ -65,31 +65,42 @@ def states(job: Footprint, layout: Layouts, c: Constants) -> States:
     # With states on the host the 32-bit weights live there as well; 16-bit ones stay.
     resident = np.where(offload_states, np.minimum(resident, job.weight_bytes), resident)
     weights = np.where(offload_weights, 0.0, resident * spread(zero3, dense, experts))
-    # Sharded gradients go to the host as they are made (ZeRO-Offload, arXiv 2101.06840).
-    gradients = np.where(
-        offload_states & grads_split, 0.0, job.grad_bytes * spread(grads_split, trained, trained_experts)
-    )
+    # Sharded gradients go to the host as they are made (ZeRO-Offload, arXiv 2101.06840), without a pipeline.
+    gone = offload_states & grads_split & (layout.pp <= 1)
+    gradients = np.where(gone, 0.0, job.grad_bytes * spread(grads_split, trained, trained_experts))
     optimizer = np.where(zero3, job.shard_opt_bytes, job.opt_bytes) * spread(
         opt_split, trained, trained_experts
     )
     optimizer = np.where(offload_states, 0.0, optimizer)
-    gathered = _gathered(job, layout, c, dense + experts, ends, np.minimum(ranks, over_experts))
+    missing = dense * (1.0 - 1.0 / ranks) + experts * (1.0 - 1.0 / over_experts)
+    absent = np.where(offload_weights, dense + experts, missing)
+    gathered = _gathered(job, layout, c, (dense + experts - ends, ends), missing, absent)
     return States(weights, gradients, optimizer, gathered)
 
 
 def _gathered(
-    job: Footprint, layout: Layouts, c: Constants, held: Floats, ends: Floats, ranks: Floats
+    job: Footprint,
+    layout: Layouts,
+    c: Constants,
+    held: tuple[Floats, Floats],
+    missing: Floats,
+    absent: Floats,
 ) -> Floats:
     """Passing copies of ZeRO-3: running and prefetched layers, the end tables, gradients on their way.
 
-    Never more than the whole stage less the shard that is held anyway.
+    Args:
+        job: what the job keeps.
+        layout: the layouts.
+        c: constants.
+        held: parameters of the stage's layers and of its end tables.
+        missing: parameters of the stage that other ranks hold.
+        absent: parameters of the stage whose weights are not on the device; no more than these are gathered.
     """
     work = job.work
-    layer = (held - ends) / np.ceil(work.layers / layout.pp)
+    layer, ends = held[0] / np.ceil(work.layers / layout.pp), held[1]
     trains = work.lora <= 0
     params = c["memory.gathered_layers"] * layer + ends + np.where(trains, np.maximum(layer, ends), 0.0)
-    missing = held * (1.0 - 1.0 / ranks)
-    stage = missing * work.element_bytes
+    stage = absent * job.weight_bytes
     piped = stage + np.where(trains, missing * job.grad_bytes, 0.0)
-    flat = np.minimum(params * work.element_bytes, stage)
+    flat = np.minimum(params * job.weight_bytes, stage)
     return np.where(layout.zero >= 3, np.where(layout.pp > 1, piped, flat), 0.0)

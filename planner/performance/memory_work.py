@@ -124,8 +124,9 @@ def _row(model: ModelSpec, training: TrainingSpec, sizes: dict[str, float]) -> d
 def state_bytes_per_param(training: TrainingSpec) -> dict[str, float]:
     """Bytes per trained parameter of weights, gradients and optimizer states.
 
-    Megatron-LM README: fp16 with fp16 gradients 20, bf16 with fp32 gradients 18, fp32 16 bytes. ZeRO-3 (FSDP) keeps
-    fp32 weights that are their own master copy: 16 bytes, all sharded; 16-bit copies are gathered layer by layer.
+    Megatron-LM README: fp16 with fp16 gradients 20, bf16 with fp32 gradients 18, fp32 16 bytes. ZeRO-3 shards all
+    16 bytes: FSDP keeps 32-bit weights that are their own master copy and 32-bit gradients, DeepSpeed 16-bit ones
+    beside the master copy; 16-bit weights are gathered layer by layer.
     """
     options: MemoryOptions = training.memory
     states = OPTIMIZER_STATE_BYTES.get(training.optimizer.lower(), 8.0)
@@ -143,7 +144,8 @@ def state_bytes_per_param(training: TrainingSpec) -> dict[str, float]:
     elif half:
         # fp16 keeps a 32-bit copy of the gradients as well, to undo the loss scale.
         scaled = 4.0 if training.precision == "fp16" and training.stack != "eager" else 0.0
-        opt, shard, shard_opt = 4.0 + states + scaled, 4.0, states
+        opt = 4.0 + states + scaled
+        shard, shard_opt = (weight, 4.0 + states) if grad < 4.0 else (4.0, states)
     else:
         opt, shard, shard_opt = states, 4.0, states
     return {
