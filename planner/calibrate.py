@@ -106,13 +106,17 @@ def _machines(device: str, count: int, offer_set: OfferSet) -> tuple[Machine, in
     Of an accelerator's machines the largest whose size divides the count is taken, with the fastest network.
     """
     from catalogs.accelerators import canonical
+    from catalogs.errors import CatalogError
 
     types = offer_set.types
     rows = np.flatnonzero(types.equals("instance_type", device))
     if len(rows):
         row, nodes = int(rows[0]), count
     else:
-        wanted = canonical(device)
+        try:
+            wanted = canonical(device)
+        except CatalogError:
+            raise InputError(_unknown_device(device, offer_set)) from None
         sizes = types["accelerator_count"]
         rows = np.flatnonzero(types.equals("accelerator", wanted) & (sizes >= 1))
         if not len(rows):
@@ -234,14 +238,17 @@ def compare(calibration: Calibration, machine: Machine, job: Job, notes: tuple[s
     """
     from planner.calibration.correction import SUSPECT_DEVIATIONS, predict
     from planner.calibration.kernel import Z80
-    from planner.estimate_layout import check_divides, pin_text
+    from planner.estimate_layout import division_fault, pin_text
 
-    found = predict(calibration)
+    training = calibration.training
     where = f"{calibration.cluster['nodes']} x {machine.instance_type}"
     count = int(calibration.cluster["nodes"]) * max(1, int(machine.accelerators))
+    fault = division_fault(training.layout, job.model, training, count, where)
+    if fault:
+        raise InputError(fault)
+    found = predict(calibration)
     if found.reason:
-        check_divides(calibration.training.layout, job.model, calibration.training, count, where)
-        layout = pin_text(calibration.training.layout)
+        layout = pin_text(training.layout)
         raise InputError(
             f"what was measured cannot be predicted on {where} ({found.reason.replace('_', ' ')}"
             + (f" with {layout}" if layout else "")

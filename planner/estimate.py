@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from catalogs.store import load_catalog
 from planner.candidates import SHAPE_FILTERS
 from planner.errors import InputError
-from planner.estimate_layout import check_divides, merge_pins, pinned
+from planner.estimate_layout import division_fault, merge_pins, pinned
 from planner.estimate_parts import (
     Host,
     Loading,
@@ -151,10 +151,19 @@ def estimate_workload(
     except InputError as error:
         raise placed(loaded, error) from None
     wanted = [find_machine(context.offer_set, name, provider) for name in dict.fromkeys(machines)]
-    made = [
-        estimate_cluster(context, machine, count, pin) for machine in wanted for count in dict.fromkeys(nodes)
-    ]
-    return Estimates(workload.name, tuple(made), context.calibration.warnings if context.calibration else ())
+    clusters = [(machine, count) for machine in wanted for count in dict.fromkeys(nodes)]
+    made, refused = [], []
+    for machine, count in clusters:
+        try:
+            made.append(estimate_cluster(context, machine, count, pin))
+        except InputError as error:
+            if len(clusters) == 1:
+                raise
+            refused.append(f"{count} x {machine.instance_type} left out: {error}")
+    if not made:
+        raise InputError("\n".join(refused))
+    warnings = context.calibration.warnings if context.calibration else ()
+    return Estimates(workload.name, tuple(made), (*refused, *warnings))
 
 
 def estimate_cluster(context: Context, machine: Machine, nodes: int, pin: LayoutPin | None) -> Estimate:
@@ -170,11 +179,12 @@ def estimate_cluster(context: Context, machine: Machine, nodes: int, pin: Layout
         InputError: the layout cannot divide the cluster or the batch.
     """
     training = replace(context.job.training, layout=merge_pins(context.job.training.layout, pin))
+    where, count = f"{nodes} x {machine.instance_type}", nodes * max(1, int(machine.accelerators))
+    fault = division_fault(training.layout, context.job.model, training, count, where)
+    if fault:
+        raise InputError(fault)
     row = _shape(context, machine, training, [nodes])[0]
     if row["reason"] in _DIVIDES_NOT:
-        where = f"{nodes} x {machine.instance_type}"
-        count = nodes * max(1, int(machine.accelerators))
-        check_divides(training.layout, context.job.model, training, count, where)
         raise InputError(
             f"no parallel layout divides the global batch of {training.global_batch:,} over the {count:,} accelerators"
             f" of {where}; choose another number of nodes, or another training.global_batch"

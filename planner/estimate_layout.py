@@ -87,10 +87,10 @@ def pin_text(pin: LayoutPin) -> str:
     return ",".join(f"{short.get(name, name)}={value}" for name, value in pinned(pin).items())
 
 
-def check_divides(
+def division_fault(
     pin: LayoutPin, model: ModelSpec, training: TrainingSpec, accelerators: int, where: str
-) -> None:
-    """Refuse a layout that cannot divide the model, the cluster or the batch.
+) -> str:
+    """Say why fixed parts of a layout cannot divide the model, the cluster or the batch; empty where they can.
 
     Args:
         pin: the fixed parts.
@@ -98,9 +98,6 @@ def check_divides(
         training: gives the global batch.
         accelerators: in the whole cluster.
         where: the cluster in words.
-
-    Raises:
-        InputError: says what does not divide what.
     """
     tp, pp, cp = pin.tensor_parallel or 1, pin.pipeline_parallel or 1, pin.context_parallel or 1
     faults = []
@@ -109,18 +106,14 @@ def check_divides(
     if model.layers and pp > model.layers:
         faults.append(f"pp={pp} is more than the {model.layers} layers")
     shard = tp * pp * cp
+    whole = None not in (pin.tensor_parallel, pin.pipeline_parallel, pin.context_parallel)
     if accelerators % shard:
         faults.append(f"tp x pp x cp = {shard} does not divide the {accelerators:,} accelerators of {where}")
-    elif (
-        None not in (pin.tensor_parallel, pin.pipeline_parallel, pin.context_parallel)
-        or shard == accelerators
-    ):
+    elif whole or shard == accelerators:
         replicas, batch = accelerators // shard, training.global_batch
         if batch % replicas:
             faults.append(f"{replicas} data-parallel replicas do not divide the global batch of {batch:,}")
         elif pin.micro_batch and (batch // replicas) % pin.micro_batch:
-            faults.append(
-                f"micro_batch={pin.micro_batch} does not divide the {batch // replicas:,} samples of a replica"
-            )
-    if faults:
-        raise InputError("layout: " + "; ".join(faults))
+            each = f"{batch // replicas:,} samples of a replica"
+            faults.append(f"micro_batch={pin.micro_batch} does not divide the {each}")
+    return "layout: " + "; ".join(faults) if faults else ""

@@ -1,0 +1,188 @@
+"""`planner estimate`: speed, memory and limits of clusters the user names."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from planner.render.estimate import COLUMNS, PARTS
+from tests.cli.test_optimize import example, write
+from tests.conftest import ROOT, CliResult
+from tests.schema_check import schema_faults
+
+Run = Callable[..., CliResult]
+LLAMA, RESNET, GPT3 = example("llama-3-8b"), example("resnet50-imagenet"), example("gpt3-175b")
+SCHEMA = json.loads((ROOT / "planner/data/schemas/estimate.v1.json").read_text())
+
+
+def ask(run_cli: Run, *args: str, code: int = 0) -> Any:
+    done = run_cli("estimate", *args, "-o", "json")
+    assert (done.code, done.stderr) == (code, "")
+    answer = json.loads(done.stdout)
+    assert schema_faults(answer, SCHEMA) == []
+    return answer
+
+
+def test_an_estimate_adds_up(run_cli: Run) -> None:
+    (one,) = ask(run_cli, LLAMA, "--instance-type", "p4d.24xlarge", "--nodes", "4")["estimates"]
+    assert one["throughput_low_per_s"] < one["throughput_per_s"] < one["throughput_high_per_s"]
+    assert one["throughput_per_s"] * one["step_time_s"] == pytest.approx(512 * 8192)
+    assert one["throughput_per_accelerator_per_s"] * 32 == pytest.approx(one["throughput_per_s"])
+    assert sum(one["breakdown_s"].values()) == pytest.approx(one["step_time_s"])
+    assert set(one["breakdown_s"]) == set(PARTS)
+    memory = one["memory"]
+    assert sum(memory["parts_gib"].values()) == pytest.approx(memory["needed_gib"])
+    assert memory["needed_gib"] + memory["free_gib"] == pytest.approx(memory["usable_gib"])
+    assert 0 <= memory["oom_ratio"] < 0.5
+    assert 0 < one["mfu_ratio"] <= one["hfu_ratio"] < 1
+    layout = one["layout"]
+    shard = layout["tensor_parallel"] * layout["pipeline_parallel"] * layout["context_parallel"]
+    assert shard * layout["data_parallel"] == 32
+    assert layout["data_parallel"] * layout["micro_batch"] * layout["grad_accumulation"] == 512
+    assert [item["step_time_over_best_ratio"] >= 0 for item in one["other_layouts"]] == [True] * 3
+
+
+def test_pinned_parts_are_kept_and_never_faster_than_the_free_choice(run_cli: Run) -> None:
+    (free,) = ask(run_cli, LLAMA, "--instance-type", "p4d.24xlarge", "--nodes", "4")["estimates"]
+    text = "tp=4,pp=2,micro_batch=1,zero=1,recompute=full"
+    (one,) = ask(run_cli, LLAMA, "--instance-type", "p4d.24xlarge", "--nodes", "4", "--layout", text)[
+        "estimates"
+    ]
+    layout = one["layout"]
+    kept = (
+        layout["tensor_parallel"],
+        layout["pipeline_parallel"],
+        layout["micro_batch"],
+        layout["zero_stage"],
+    )
+    assert (kept, layout["recompute"]) == ((4, 2, 1, 1), "full")
+    assert one["step_time_s"] >= free["step_time_s"]
+    assert one["hfu_ratio"] == pytest.approx(one["mfu_ratio"] * 4 / 3)
+
+
+def test_text_says_what_matters_within_the_width_and_in_ascii_where_asked(run_process: Run) -> None:
+    done = run_process("estimate", LLAMA, "--instance-type", "p4d.24xlarge", "--nodes", "4")
+    assert done.code == 0
+    for words in ("tokens/s (80 %:", "per accelerator", "MFU, HFU", "Where the step goes", "█", "Memory of the fullest",
+                  "probability of running out", "Next best layouts", "accelerators busy", "host memory",
+                  "software stack", "learned factor", "planner calibrate"):  # fmt: skip
+        assert words in done.stdout, words
+    assert all(len(line) <= 100 for line in done.stdout.splitlines())
+    assert "\x1b" not in done.stdout
+    plain = run_process(
+        "estimate",
+        LLAMA,
+        "--instance-type",
+        "p4d.24xlarge",
+        "--nodes",
+        "4",
+        env={"PYTHONIOENCODING": "ascii"},
+    )
+    assert plain.stdout.isascii() and "####" in plain.stdout and "\\u" not in plain.stdout
+
+
+def test_clusters_are_compared_in_the_order_asked(run_cli: Run) -> None:
+    args = (
+        RESNET,
+        "--instance-type",
+        "g5.12xlarge",
+        "--instance-type",
+        "p3.2xlarge",
+        "--nodes",
+        "1",
+        "--nodes",
+        "2",
+    )
+    found = ask(run_cli, *args)["estimates"]
+    asked = [(item["instance_type"], item["nodes"]) for item in found]
+    assert asked == [("g5.12xlarge", 1), ("g5.12xlarge", 2), ("p3.2xlarge", 1), ("p3.2xlarge", 2)]
+    text = run_cli("estimate", *args)
+    assert "fastest of 4 is" in text.stdout and "Clusters" in text.stdout and "Layouts" in text.stdout
+    rows = list(csv.DictReader(io.StringIO(run_cli("estimate", *args, "-o", "csv").stdout)))
+    assert [row["nodes"] for row in rows] == ["1", "2", "1", "2"]
+    assert tuple(rows[0]) == COLUMNS
+    assert float(rows[0]["throughput_per_s"]) == pytest.approx(found[0]["throughput_per_s"])
+    assert yaml.safe_load(run_cli("estimate", *args, "-o", "yaml").stdout)["estimates"] == found
+    assert "| 1 x g5.12xlarge |" in run_cli("estimate", *args, "-o", "md").stdout
+
+
+def test_slow_data_break_the_rule_and_unknown_data_are_not_checked(run_cli: Run, tmp_path: Path) -> None:
+    (slow,) = ask(run_cli, RESNET, "--instance-type", "p4d.24xlarge")["estimates"]
+    loading = slow["data_loading"]
+    assert loading["passes"] is (loading["share_ratio"] < 0.2 and loading["busy_ratio"] > 0.7)
+    assert slow["limited_by"] == "data_loading" and loading["passes"] is False
+    assert "BROKEN" in run_cli("estimate", RESNET, "--instance-type", "p4d.24xlarge").stdout
+    path = write(tmp_path, model={"preset": "resnet-50"}, training={"samples": 1e6, "global_batch": 256})
+    (unknown,) = ask(run_cli, path, "--instance-type", "p4d.24xlarge")["estimates"]
+    assert unknown["data_loading"]["passes"] is None
+    assert "not checked" in run_cli("estimate", path, "--instance-type", "p4d.24xlarge").stdout
+
+
+def test_what_does_not_fit_says_how_much_is_missing_and_what_would(run_cli: Run) -> None:
+    (one,) = ask(run_cli, GPT3, "--instance-type", "p4d.24xlarge", "--nodes", "8", code=3)["estimates"]
+    assert not one["fits"] and one["throughput_per_s"] is None and one["layout"] is None
+    assert one["memory"]["needed_gib"] > one["memory"]["allowed_gib"]
+    near = one["nearest_fit"]
+    assert near["nodes"] > 8
+    (there,) = ask(run_cli, GPT3, "--instance-type", "p4d.24xlarge", "--nodes", str(near["nodes"]), "--layout",
+                   f"tp={near['layout']['tensor_parallel']},pp={near['layout']['pipeline_parallel']},"
+                   f"micro_batch={near['layout']['micro_batch']}")["estimates"]  # fmt: skip
+    assert there["fits"]
+    text = run_cli("estimate", GPT3, "--instance-type", "p4d.24xlarge", "--nodes", "8")
+    assert (text.code, text.stderr) == (3, "")
+    assert "GiB too much" in text.stdout and "Nearest that fits" in text.stdout
+
+
+def test_the_fewest_pins_are_released(run_cli: Run) -> None:
+    pins = ("--layout", "zero=0,tp=1,pp=1,cp=1")
+    (one,) = ask(run_cli, LLAMA, "--instance-type", "p4d.24xlarge", *pins, code=3)["estimates"]
+    near = one["nearest_fit"]
+    assert near["nodes"] == 1 and len(near["released"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (("--instance-type", "p4d.24xlage"), "did you mean p4d.24xlarge?"),
+        (("--instance-type", "P4D.24XLARGE"), "did you mean p4d.24xlarge?"),
+        (("--instance-type", "p4d.24xlarge", "--provider", "asw"), "no provider called 'asw' in the catalog"),
+        (("--instance-type", "p4d.24xlarge", "--provider", "gcp"), "no instance type called 'p4d.24xlarge'"),
+        (("--instance-type", "p4d.24xlarge", "--layout", "tp=3"), "tp=3 does not divide the 32 attention heads"),
+        (("--instance-type", "p4d.24xlarge", "--layout", "tp=16"), "does not divide the 8 accelerators of 1 x p4d"),
+        (("--instance-type", "p4d.24xlarge", "--layout", "tp=8,pp=1,cp=1,mb=3"), "micro_batch=3 does not divide"),
+        (("--instance-type", "p4d.24xlarge", "--nodes", "7", "--layout", "tp=1,pp=1,cp=1"), "56 data-parallel"),
+        (("--instance-type", "p4d.24xlarge", "--layout", "tpp=2"), "no part is called 'tpp' (did you mean"),
+        (("--instance-type", "p4d.24xlarge", "--layout", "tp"), "'tp' needs a value, like tp=1"),
+        (("--instance-type", "p4d.24xlarge", "--layout", "tp=two"), "must be a whole number, not 'two'"),
+        (("--instance-type", "p4d.24xlarge", "--layout", "tp=0"), "must be at least 1"),
+        (("--instance-type", "p4d.24xlarge", "--layout", "tp=2,tensor_parallel=2"), "given twice"),
+        (("--instance-type", "p4d.24xlarge", "--layout", "zero=4"), "zero_stage is 0, 1, 2 or 3"),
+        (("--instance-type", "p4d.24xlarge", "--layout", "recompute=some"), "one of none, selective, full"),
+        (("--instance-type", "p4d.24xlarge", "--nodes", "0"), "0 is not in the range"),
+        ((), "Missing option '--instance-type'"),
+    ],
+)  # fmt: skip
+def test_bad_questions_are_refused_with_a_remedy(run_cli: Run, args: tuple[str, ...], words: str) -> None:
+    done = run_cli("estimate", LLAMA, *args)
+    assert (done.code, done.stdout) == (2, "")
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_task_is_estimated_at_its_chosen_rung(run_cli: Run) -> None:
+    answer = ask(run_cli, example("images-100gb"), "--instance-type", "g5.12xlarge")
+    assert answer["estimates"][0]["unit"] == "samples"
+
+
+def test_an_answer_can_go_to_a_file(run_cli: Run, tmp_path: Path) -> None:
+    out = tmp_path / "e.json"
+    done = run_cli("estimate", LLAMA, "--instance-type", "p4d.24xlarge", "-o", "json", "--out", str(out))
+    assert (done.code, done.stdout) == (0, "")
+    assert json.loads(out.read_text())["estimates"][0]["fits"] is True
