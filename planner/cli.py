@@ -60,6 +60,9 @@ COMMANDS: dict[str, CommandSpec] = {
     "commit": CommandSpec(
         "planner.commands.commit", "commit", "Find which reservations and savings plans to buy."
     ),
+    "pipeline": CommandSpec(
+        "planner.commands.pipeline", "pipeline", "Place and time tasks that feed each other data."
+    ),
     "catalog": CommandSpec(
         "planner.commands.catalog", "catalog", "List, show and check prices and machines."
     ),
@@ -297,6 +300,14 @@ def main(args: Sequence[str] | None = None) -> int:
     Args:
         args: arguments after the program's name; the process's own when None.
     """
+    code = _main(args)
+    leftover = sys.modules.get("solvers.leftover")
+    if leftover is not None and args is None:  # only where this process is the program
+        leftover.leave_with(code)
+    return code
+
+
+def _main(args: Sequence[str] | None) -> int:
     completed = _complete_shell()
     if completed is not None:
         return completed

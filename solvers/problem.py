@@ -210,6 +210,10 @@ class MilpBuilder:
         """Return the column block called `name`, None where there is none yet."""
         return next((block for block in self._column_blocks if block.name == name), None)
 
+    def row_block(self, name: str) -> Block | None:
+        """Return the row block called `name`, None where there is none yet."""
+        return next((block for block in self._row_blocks if block.name == name), None)
+
     def build(self) -> Milp:
         """Freeze the model.
 

@@ -26,10 +26,15 @@ def build_portfolio(question: PortfolioInput | Reduced) -> Milp:
         ModelError: numbers that no solver may see.
     """
     reduced = question if isinstance(question, Reduced) else reduce_portfolio(question)
-    builder = MilpBuilder("portfolio")
+    return start_model(reduced).builder.build()
+
+
+def start_model(reduced: Reduced, name: str = "portfolio") -> PortfolioModel:
+    """The columns and all families, ready for more of them."""
+    builder = MilpBuilder(name)
     cost = in_usd(reduced.source.objective[reduced.keep])
     block = builder.add_columns("x", reduced.keep.tolist(), cost=cost, upper=1.0, integer=True)
     model = PortfolioModel(builder, reduced, block)
     for family in PORTFOLIO_FAMILIES:
         family.add(model)
-    return builder.build()
+    return model

@@ -98,6 +98,14 @@ def _fill(ledger: Ledger, score: Floats, order: list[int]) -> tuple[Ints, list[i
     return picks, stuck
 
 
+def polished(reduced: Reduced, picks: Ints) -> Ints:
+    """A plan (kept candidate per job) after every job looked again."""
+    ledger = Ledger(reduced)
+    for pick in picks.tolist():
+        ledger.take(pick)
+    return _polish(reduced, ledger, picks.copy())
+
+
 def _polish(reduced: Reduced, ledger: Ledger, picks: Ints) -> Ints:
     """Let every job look again for a better candidate in what the others leave."""
     worth = reduced.source.objective[reduced.keep]

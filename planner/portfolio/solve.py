@@ -23,7 +23,7 @@ from planner.formulation.portfolio import build_portfolio
 from planner.formulation.portfolio_input import MICRO, Floats, Ints, PortfolioInput
 from planner.formulation.portfolio_reduce import Reduced, reduce_portfolio
 from planner.portfolio.bound import BETA_SCALE, Homes, Prices, choose_homes, exact_bound
-from planner.portfolio.greedy import greedy_plan
+from planner.portfolio.greedy import greedy_plan, polished
 from solvers.backends.base import Relaxation
 from solvers.options import SolveOptions
 from solvers.presolve import restrict
@@ -149,8 +149,8 @@ def solve_portfolio(
     options = options or PortfolioOptions()
     run = _Run(question, options, progress)
     try:
-        if start is not None and run.result.offer(start):
-            run.told("start")
+        if start is not None:
+            run.begin_with(start)
         run.all_stages()
     except KeyboardInterrupt:
         run.result.interrupted = True
@@ -180,6 +180,16 @@ class _Run:
         result.stages.append((stage, elapsed, result.objective, result.exact_bound))
         if self._progress is not None:
             self._progress(stage, result)
+
+    def begin_with(self, picks: Ints) -> None:
+        """Take a known plan, made better where the reductions still have all of it."""
+        if not self.result.offer(picks):
+            return
+        keep, by = self.reduced.keep, self.reduced.dominator
+        while (by[picks] >= 0).any():
+            picks = np.where(by[picks] >= 0, by[picks], picks)
+        self.result.offer(keep[polished(self.reduced, np.searchsorted(keep, picks))])
+        self.told("start")
 
     def all_stages(self) -> None:
         if len(self.reduced.empty_jobs()) or not self.reduced.source.n_jobs:
