@@ -81,7 +81,7 @@ def per_layout_us(hardware: Table, size: int = 100_000) -> float:
     model, training = JOBS["70B, batch 1920 x 4096"]
     job = build_job(model, training, hardware)
     runs = np.flatnonzero(job.devices.reason == "")
-    made = grid(8, tuple(range(1, 129)), build_bounds(model, training, False)).layout
+    made = grid((8,), tuple(range(1, 129)), build_bounds(model, training, False)).layout
     rows = np.arange(size) % made.n_rows
     layout = made.take(rows)
     device = runs[np.arange(size) % len(runs)]

@@ -57,22 +57,27 @@ class Bounds:
 
 @record(frozen=True, eq=False)
 class Grid:
-    """Layouts of all node counts, sorted by node count.
+    """Layouts of some node sizes and node counts, sorted by both, then by tp, pp, cp and the rest.
 
     Attributes:
-        layout: the layouts, without device rows and recompute levels.
-        at: each layout's position in the list of node counts; `heads`: first layout of each that has any.
-        shards: whether some (tp, pp, cp) divides the cluster, per node count; `listed`: and the batch.
+        layout: the layouts, without device rows and recompute levels; shape `(n_layouts,)`.
+        at: each layout's position in the list of node counts.
+        start: first layout of each node size, and the number of layouts, shape `(n_sizes + 1,)`.
+        heads: first layout of each (node size, node count) that has any.
+        shards: whether some (tp, pp, cp) divides the cluster, shape `(n_sizes, n_nodes)`; `listed`: and the batch.
         kind: each layout's position among the distinct (tp, cp, ep, micro-batch); `first`: a layout of each kind.
+        family: rises with every new (node size, node count, tp, pp).
     """
 
     layout: Layouts
     at: Ints
+    start: Ints
     heads: Ints
     shards: npt.NDArray[np.bool_]
     listed: npt.NDArray[np.bool_]
     kind: Ints
     first: Ints
+    family: Ints
 
 
 def build_bounds(model: ModelSpec, training: TrainingSpec, sampled: bool) -> Bounds:
@@ -156,8 +161,30 @@ def fits_node(tp: Ints, count: int, pinned: bool) -> npt.NDArray[np.bool_]:
 
 
 @lru_cache(maxsize=64)
-def grid(count: int, nodes: tuple[int, ...], bounds: Bounds) -> Grid:
-    """All valid layouts of clusters of `nodes` machines with `count` accelerators each."""
+def grid(counts: tuple[int, ...], nodes: tuple[int, ...], bounds: Bounds) -> Grid:
+    """All valid layouts of clusters of `nodes` machines with `counts` accelerators each."""
+    parts = [_columns(count, nodes, bounds) for count in counts]
+    columns = [np.concatenate(column) for column in zip(*(part[0] for part in parts), strict=True)]
+    at, tp, pp, cp, ep, dp, zero, micro, number, virtual = columns
+    on = bounds.pin.sequence_parallel
+    sequence = (tp > 1) & (True if on is None else on)
+    zeros = np.zeros(len(at), dtype=np.int64)
+    own = np.asarray(nodes, dtype=np.int64)[at]
+    named = (own, tp, pp, cp, ep, dp, zero, micro, number, virtual, sequence, zeros)
+    made = Layouts(zeros, *(column.astype(np.float64) for column in named))
+    sizes = np.stack([np.bincount(part[0][0], minlength=len(nodes)) for part in parts])
+    heads = (np.cumsum(sizes) - sizes.ravel())[sizes.ravel() > 0]
+    start = np.cumsum([0, *sizes.sum(axis=1).tolist()])
+    new = np.zeros(len(at), dtype=np.int64)
+    for column in (at, tp, pp):
+        new[1:] |= column[1:] != column[:-1]
+    new[start[1:-1][start[1:-1] < len(at)]] = 1
+    shards = np.stack([part[1] for part in parts])
+    return Grid(made, at, start, heads, shards, sizes > 0, *_kinds(tp, cp, ep, micro), np.cumsum(new))
+
+
+def _columns(count: int, nodes: tuple[int, ...], bounds: Bounds) -> tuple[list[Ints], npt.NDArray[np.bool_]]:
+    """Columns of the layouts of one node size, and for which node counts some (tp, pp, cp) divides the cluster."""
     shards = shard_axes(bounds)
     shards = shards[fits_node(shards[:, 0], count, bounds.pin.tensor_parallel is not None)]
     devices = np.asarray(nodes, dtype=np.int64) * count
@@ -169,18 +196,7 @@ def grid(count: int, nodes: tuple[int, ...], bounds: Bounds) -> Grid:
     at, shard, dp = at[divides], shard[divides], dp[divides]
     at, shard, dp, micro, number = _with_batches(bounds, at, shard, dp)
     tp, pp, cp = shards[shard].T
-    columns = _with_options(bounds, at, tp, pp, cp, dp, micro, number)
-    at, tp, pp, cp, ep, dp, zero, micro, number, virtual = columns
-    on = bounds.pin.sequence_parallel
-    sequence = (tp > 1) & (True if on is None else on)
-    zeros = np.zeros(len(at), dtype=np.int64)
-    own = np.asarray(nodes, dtype=np.int64)[at]
-    named = (own, tp, pp, cp, ep, dp, zero, micro, number, virtual, sequence, zeros)
-    made = Layouts(zeros, *(column.astype(np.float64) for column in named))
-    sizes = np.bincount(at, minlength=len(nodes))
-    heads = (np.cumsum(sizes) - sizes)[sizes > 0]
-    kind, first = _kinds(tp, cp, ep, micro)
-    return Grid(made, at, heads, fits.any(axis=1), sizes > 0, kind, first)
+    return _with_options(bounds, at, tp, pp, cp, dp, micro, number), fits.any(axis=1)
 
 
 def _kinds(*columns: Ints) -> tuple[Ints, Ints]:

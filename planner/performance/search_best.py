@@ -1,13 +1,13 @@
-"""The fastest layout that fits, per (device row, node count): every layout of the grid is evaluated or ruled out.
+"""The fastest layout that fits, per (device row, node count): every layout of the grid is timed or ruled out.
 
-Three steps, each for all machines with equally many accelerators at once:
+Three steps, each for all machines at once:
 
 1. memory of every layout at the three recompute levels; each layout takes the least recompute that fits;
 2. a lower bound of the step: a pipeline of p stages cannot take less than 1/p of the whole model's work per
-   micro-batch (work is conserved), nor fill and drain for free. The whole model is evaluated once per distinct
+   micro-batch (work is conserved), nor fill and drain for free. The whole model is timed once per distinct
    (tp, cp, ep, micro-batch, recompute), without a pipeline and without data parallelism;
-3. the layout with the least bound is evaluated per cell; whatever has a bound above that time is left out, the rest
-   is evaluated.
+3. per cell, tp and pp the layout with the least bound is timed; layouts whose bound is above the best of these times
+   are left out, the rest is timed.
 
 Step 3 never drops the best layout as long as step 2 is a lower bound; tests compare with the search without it.
 """
@@ -62,32 +62,33 @@ def find_best(job: Job, nodes: Ints, open_cells: Bools, bounds: Bounds, *, prune
         bounds: what may vary.
         prune: rule layouts out by their lower bound; without it all are evaluated, with the same result.
     """
-    shape = open_cells.shape
-    least = np.full(shape, np.nan)
-    listed, shards = np.zeros(shape, dtype=np.bool_), np.zeros(shape, dtype=np.bool_)
-    cells: list[Ints] = []
-    layouts: list[Layouts] = []
-    fitting = evaluated = 0
-    counts = job.devices.count.astype(np.int64)
-    for count in sorted(set(counts[open_cells.any(axis=1)].tolist())):
-        members = np.flatnonzero((counts == count) & open_cells.any(axis=1))
-        made = grid(count, tuple(nodes.tolist()), bounds)
-        listed[members], shards[members] = made.listed, made.shards
-        if not made.layout.n_rows:
-            continue
-        needs = memory_levels(job, made.layout)
-        least[np.ix_(members, np.flatnonzero(made.listed))] = np.minimum.reduceat(needs[-1], made.heads)
-        pairs = _fitting(job, made, members, open_cells, needs)
-        if not len(pairs.row):
-            continue
-        best, timed = _best_rows(job, made, pairs, len(nodes), prune)
-        fitting, evaluated = fitting + len(pairs.row), evaluated + timed
-        cells.append(pairs.cell(made, len(nodes))[best])
-        layouts.append(pairs.take(best).layout(made))
-    order = np.argsort(np.concatenate(cells)) if cells else np.zeros(0, dtype=np.int64)
-    found = np.concatenate(cells)[order] if cells else order
-    joined = Layouts.concat(layouts).take(order) if cells else Layouts.empty()
-    return Winners(found, joined, least.ravel(), listed.ravel(), shards.ravel(), fitting, evaluated)
+    active = np.flatnonzero(open_cells.any(axis=1))
+    least = np.full(open_cells.shape, np.nan)
+    listed, shards = np.zeros(least.shape, dtype=np.bool_), np.zeros(least.shape, dtype=np.bool_)
+    if not len(active):
+        none = np.zeros(0, dtype=np.int64)
+        return Winners(none, Layouts.empty(), least.ravel(), listed.ravel(), shards.ravel(), 0, 0)
+    sizes = job.devices.count[active].astype(np.int64)
+    counts = sorted(set(sizes.tolist()))
+    size = np.searchsorted(counts, sizes)
+    made = grid(tuple(counts), tuple(nodes.tolist()), bounds)
+    listed[active], shards[active] = made.listed[size], made.shards[size]
+    needs = memory_levels(job, made.layout)
+    of_size = np.full(made.listed.shape, np.nan)
+    of_size[made.listed] = np.minimum.reduceat(needs[-1], made.heads) if len(made.heads) else np.nan
+    least[active] = of_size[size]
+    groups = _groups(job, made, active, size, open_cells, needs)
+    fitting = sum(len(group.devices) * len(group.rows) for group in groups)
+    pairs, timed = (
+        _hopeful(job, made, groups, open_cells.shape) if prune and groups else (_all_pairs(groups), 0)
+    )
+    cell = pairs.device * len(nodes) + made.at[pairs.row]
+    best = _first_least(_times(job, made, pairs), cell)
+    order = best[np.argsort(cell[best])]
+    layout = pairs.take(order).layout(made)
+    return Winners(
+        cell[order], layout, least.ravel(), listed.ravel(), shards.ravel(), fitting, timed + len(pairs.row)
+    )
 
 
 @record(frozen=True, eq=False)
@@ -102,10 +103,6 @@ class Pairs:
         """Return pairs `index`."""
         return Pairs(self.device[index], self.row[index], self.level[index])
 
-    def cell(self, made: Grid, n_nodes: int) -> Ints:
-        """Position of each pair in the table of device rows x node counts."""
-        return self.device * n_nodes + made.at[self.row]
-
     def layout(self, made: Grid) -> Layouts:
         """The layouts of the pairs."""
         return replace(
@@ -113,50 +110,89 @@ class Pairs:
         )
 
 
-def _fitting(
-    job: Job, made: Grid, members: Ints, open_cells: Bools, needs: tuple[Floats, Floats, Floats]
-) -> Pairs:
-    """All pairs of device and layout that fit, at the least recompute that does."""
+@record(frozen=True, eq=False)
+class _Group:
+    """Devices for which the same layouts fit at the same recompute levels: rows of the grid and their levels."""
+
+    devices: Ints
+    rows: Ints
+    level: Ints
+
+
+def _groups(
+    job: Job, made: Grid, active: Ints, size: Ints, open_cells: Bools, needs: tuple[Floats, Floats, Floats]
+) -> list[_Group]:
+    """Group devices by node size, memory and open node counts; layouts that need too much memory are left out."""
+    members: dict[tuple[int, float, bytes], list[int]] = {}
+    for device, own, budget in zip(
+        active.tolist(), size.tolist(), job.budget_gib[active].tolist(), strict=True
+    ):
+        members.setdefault((own, budget, open_cells[device].tobytes()), []).append(device)
     pinned = job.training.layout.recompute
-    budgets = job.budget_gib[members]
-    by_budget: dict[float, tuple[Ints, Ints]] = {}
-    parts: list[Pairs] = []
-    for device, budget in zip(members.tolist(), budgets.tolist(), strict=True):
-        if budget not in by_budget:
-            rows = np.flatnonzero(needs[2] <= budget)
+    groups: list[_Group] = []
+    for (own, budget, _), devices in members.items():
+        block = slice(int(made.start[own]), int(made.start[own + 1]))
+        fits = (needs[2][block] <= budget) & open_cells[devices[0]][made.at[block]]
+        rows = np.flatnonzero(fits) + block.start
+        if pinned is None:
             level = (needs[0][rows] > budget).astype(np.int64) + (needs[1][rows] > budget)
-            by_budget[budget] = rows, level if pinned is None else np.full(len(rows), LEVELS[pinned])
-        rows, level = by_budget[budget]
-        if not open_cells[device].all():
-            allowed = open_cells[device][made.at[rows]]
-            rows, level = rows[allowed], level[allowed]
-        parts.append(Pairs(np.full(len(rows), device, dtype=np.int64), rows, level))
+        else:
+            level = np.full(len(rows), LEVELS[pinned], dtype=np.int64)
+        if len(rows):
+            groups.append(_Group(np.asarray(devices, dtype=np.int64), rows, level))
+    return groups
+
+
+def _all_pairs(groups: list[_Group]) -> Pairs:
+    """Every device of each group with every layout."""
+    return _pairs(
+        groups, [np.ones((len(group.devices), len(group.rows)), dtype=np.bool_) for group in groups]
+    )
+
+
+def _pairs(groups: list[_Group], masks: list[Bools]) -> Pairs:
+    """The pairs where `masks`, shape `(n_devices, n_rows)` per group, hold; by group, device and layout."""
+    found = [(group, *np.nonzero(mask)) for group, mask in zip(groups, masks, strict=True)]
+    none = np.zeros(0, dtype=np.int64)
     return Pairs(
-        np.concatenate([part.device for part in parts]), np.concatenate([part.row for part in parts]),
-        np.concatenate([part.level for part in parts]),
-    )  # fmt: skip
+        np.concatenate([none, *(group.devices[device] for group, device, _ in found)]),
+        np.concatenate([none, *(group.rows[row] for group, _, row in found)]),
+        np.concatenate([none, *(group.level[row] for group, _, row in found)]),
+    )
 
 
-def _best_rows(job: Job, made: Grid, pairs: Pairs, n_nodes: int, prune: bool) -> tuple[Ints, int]:
-    """Position of the fastest pair of each cell, and the number of pairs that were timed.
+def _hopeful(job: Job, made: Grid, groups: list[_Group], shape: tuple[int, ...]) -> tuple[Pairs, int]:
+    """The pairs that may be the fastest of their cell, and how many layouts were timed to find them."""
+    bounds, probes = _bounds(job, made, groups)
+    first = _pairs(
+        groups,
+        [_least_of_family(made.family[g.rows], bound) for g, bound in zip(groups, bounds, strict=True)],
+    )
+    limit = np.full(shape, np.inf)
+    np.fmin.at(limit, (first.device, made.at[first.row]), _times(job, made, first))
+    masks = [
+        ~(bound > limit[group.devices][:, made.at[group.rows]])
+        for group, bound in zip(groups, bounds, strict=True)
+    ]
+    return _pairs(groups, masks), probes + len(first.row)
 
-    Ties go to the earlier layout (smaller tp, pp, micro-batch).
-    """
-    cell = pairs.cell(made, n_nodes)
-    if not prune:
-        return _first_least(_times(job, made, pairs), cell), len(cell)
-    bound = lower_bounds(job, made, pairs) * _ROUNDING
-    # One layout per cell and tensor degree: the limit is then near the optimum, whichever degree wins.
-    promising = _first_least(bound, cell * 1024 + made.layout.tp[pairs.row].astype(np.int64))
-    limit = np.full(int(cell[-1]) + 1, np.inf)
-    np.fmin.at(limit, cell[promising], _times(job, made, pairs.take(promising)))
-    left = np.flatnonzero(~(bound > limit[cell]))
-    best = left[_first_least(_times(job, made, pairs.take(left)), cell[left])]
-    return best, len(promising) + len(left)
+
+def _least_of_family(family: Ints, bound: Floats) -> Bools:
+    """Where each device's first least bound of each family is; shape of `bound`."""
+    heads = np.flatnonzero(np.r_[True, family[1:] != family[:-1]])
+    number = np.repeat(np.arange(len(heads)), np.diff(np.r_[heads, len(family)]))
+    least = np.minimum.reduceat(bound, heads, axis=1)
+    device, row = np.nonzero(bound == least[:, number])
+    new = np.r_[True, (device[1:] != device[:-1]) | (number[row[1:]] != number[row[:-1]])]
+    mask = np.zeros(bound.shape, dtype=np.bool_)
+    mask[device[new], row[new]] = True
+    return mask
 
 
 def _first_least(value: Floats, cell: Ints) -> Ints:
-    """Per cell (ascending) the position of the first least value."""
+    """Per cell the position of the first least value; rows of one cell stand together."""
+    if not len(cell):
+        return cell
     heads = np.flatnonzero(np.r_[True, cell[1:] != cell[:-1]])
     least = np.fmin.reduceat(value, heads)
     reached = np.flatnonzero(value == np.repeat(least, np.diff(np.r_[heads, len(cell)])))
@@ -169,22 +205,38 @@ def _times(job: Job, made: Grid, pairs: Pairs) -> Floats:
         step_of(job, pairs.take(np.arange(start, min(start + _CHUNK, len(pairs.row)))).layout(made)).total
         for start in range(0, len(pairs.row), _CHUNK)
     ]
-    return np.concatenate(parts)
+    return np.concatenate([np.zeros(0), *parts])
+
+
+def _bounds(job: Job, made: Grid, groups: list[_Group]) -> tuple[list[Floats], int]:
+    """Lower bounds of each group, shape `(n_devices, n_rows)`, less rounding; and the number of models timed."""
+    keys = [made.kind[group.rows] * 3 + group.level for group in groups]
+    used = [np.flatnonzero(np.bincount(key)) for key in keys]
+    probes = Pairs(
+        np.concatenate([np.repeat(group.devices, len(key)) for group, key in zip(groups, used, strict=True)]),
+        made.first[
+            np.concatenate([np.tile(key // 3, len(g.devices)) for g, key in zip(groups, used, strict=True)])
+        ],
+        np.concatenate([np.tile(key % 3, len(g.devices)) for g, key in zip(groups, used, strict=True)]),
+    )
+    whole = np.zeros((len(job.devices.count), 3 * len(made.first)))
+    whole[probes.device, made.kind[probes.row] * 3 + probes.level] = _whole_model_s(job, probes.layout(made))
+    share = pipeline_share(job, made.layout) * _ROUNDING
+    return [
+        whole[group.devices][:, key] * share[group.rows] for group, key in zip(groups, keys, strict=True)
+    ], len(probes.row)
+
+
+def pipeline_share(job: Job, layout: Layouts) -> Floats:
+    """How many times the whole model's work per micro-batch a step takes at least: fill and drain included."""
+    fill = (layout.pp - 1.0) / layout.interleave * job.constants.get("pp.bubble_ratio", 0.0)
+    result: Floats = (layout.micro_batches + fill) / layout.pp
+    return result
 
 
 def lower_bounds(job: Job, made: Grid, pairs: Pairs) -> Floats:
-    """Least time in s that each pair can take: its share of the model's work, with fill and drain of the pipeline."""
-    layout, first = made.layout, made.first
-    key = (pairs.device * len(first) + made.kind[pairs.row]) * 3 + pairs.level
-    used = np.zeros(len(job.devices.count) * len(first) * 3, dtype=np.bool_)
-    used[key] = True
-    keys = np.flatnonzero(used)
-    probes = Pairs(keys // (3 * len(first)), first[keys // 3 % len(first)], keys % 3)
-    whole = np.empty(len(used))
-    whole[keys] = _whole_model_s(job, probes.layout(made))
-    fill = (layout.pp - 1.0) / layout.interleave * job.constants.get("pp.bubble_ratio", 0.0)
-    result: Floats = ((layout.micro_batches + fill) / layout.pp)[pairs.row] * whole[key]
-    return result
+    """Least time in s that each pair can take (the search works the same out for many pairs at once)."""
+    return pipeline_share(job, made.layout)[pairs.row] * _whole_model_s(job, pairs.layout(made))
 
 
 def _whole_model_s(job: Job, layout: Layouts) -> Floats:
@@ -200,4 +252,5 @@ def _whole_model_s(job: Job, layout: Layouts) -> Floats:
         step_of(small, alone.take(np.arange(start, min(start + _CHUNK, layout.n_rows)))).parts
         for start in range(0, layout.n_rows, _CHUNK)
     ]
-    return np.concatenate([part["compute_s"] + part["memory_bound_s"] + part["tp_comm_s"] for part in parts])
+    times = [part["compute_s"] + part["memory_bound_s"] + part["tp_comm_s"] for part in parts]
+    return np.concatenate([np.zeros(0), *times])

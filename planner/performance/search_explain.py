@@ -115,7 +115,7 @@ def explain_layouts(
         raise ValueError(f"layouts cannot be compared on this machine: {reason}")
     bounds = build_bounds(model, training, job.sampled)
     count = int(job.devices.count[0])
-    made = grid(count, (nodes,), bounds)
+    made = grid((count,), (nodes,), bounds)
     shards = shard_axes(bounds)
     even = fits_node(shards[:, 0], count, bounds.pin.tensor_parallel is not None)
     divides = even & (nodes * count % shards.prod(axis=1) == 0)

@@ -34,7 +34,7 @@ def test_the_report_agrees_with_the_search(
     told = explain_layouts(model, training, machines(row), nodes)
     assert (told.best is not None) == found["fits"]
     assert told.too_big + told.slower + (told.best is not None) == told.layouts
-    listed = grid(int(row["accelerator_count"]), (nodes,), build_bounds(model, training, False)).layout
+    listed = grid((int(row["accelerator_count"]),), (nodes,), build_bounds(model, training, False)).layout
     assert told.layouts == listed.n_rows
     assert told.shards >= told.off_node + told.off_cluster + told.off_batch
     if told.best is None:

@@ -52,7 +52,7 @@ def test_a_lower_bound_is_never_above_the_step(
 ) -> None:
     job = build_job(model, training, machines(row))
     nodes = (1,) if np.isnan(row["internode_gbps"]) else NODES
-    made = grid(int(row["accelerator_count"]), nodes, build_bounds(model, training, False))
+    made = grid((int(row["accelerator_count"]),), nodes, build_bounds(model, training, False))
     size = made.layout.n_rows
     if job.devices.reason[0] or not size:
         return
@@ -71,7 +71,7 @@ def test_no_layout_within_bounds_beats_the_search(
 ) -> None:
     hardware = machines(row)
     found = estimate_shapes(model, training, hardware, [nodes]).row(0)
-    made = grid(int(row["accelerator_count"]), (nodes,), build_bounds(model, training, False)).layout
+    made = grid((int(row["accelerator_count"]),), (nodes,), build_bounds(model, training, False)).layout
     pinned = training.layout.recompute
     levels = (0, 1, 2) if pinned is None else ({"none": 0, "selective": 1, "full": 2}[pinned],)
     for level in levels:
@@ -90,7 +90,7 @@ def everything(rows: int) -> tuple[ModelSpec, TrainingSpec, Table, Layouts]:
     """Many layouts on machines of all kinds, all recompute levels."""
     training = TrainingSpec(480, 4096, "bf16", stack="tuned")
     hardware = machines(A100, {**A100, "internode_gbps": 100.0, "rdma": ""}, {**A100, "intra_node": "pcie"})
-    made = grid(8, (1, 2, 4, 6, 8), build_bounds(MOE, training, False)).layout
+    made = grid((8,), (1, 2, 4, 6, 8), build_bounds(MOE, training, False)).layout
     pick = np.arange(rows) * 7919 % made.n_rows
     columns = {
         **made.take(pick).__dict__,
@@ -213,7 +213,7 @@ def test_sequence_parallelism_costs_no_time_and_saves_memory() -> None:
 
 def test_the_grid_lists_each_layout_once_and_only_what_divides() -> None:
     training = TrainingSpec(1920, 4096, "bf16", stack="tuned")
-    made = grid(8, NODES, build_bounds(MOE, training, False))
+    made = grid((8,), NODES, build_bounds(MOE, training, False))
     layout = made.layout
     table = np.stack([getattr(layout, field.name) for field in fields(Layouts)], axis=1)
     assert len(np.unique(table, axis=0)) == layout.n_rows
