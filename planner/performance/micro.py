@@ -125,11 +125,8 @@ class Matmul:
 def matmul_of(work: Work, devices: Devices, peak: Floats, c: Constants) -> Matmul:
     """The device's matmul at one peak."""
     rate = peak * devices.achievable * c["gemm.max_ratio"]
-    hunger = (
-        (rate / devices.memory_rate / REFERENCE_INTENSITY) ** c["gemm.hunger_power"]
-        * work.element_bytes
-        / 2.0
-    )
+    intensity = rate / devices.memory_rate / REFERENCE_INTENSITY
+    hunger = np.minimum(intensity, intensity ** c["gemm.hunger_power"]) * work.element_bytes / 2.0
     block = c["gemm.round_elements"] * rate / REFERENCE_RATE
     return Matmul(rate, hunger, block, c["gemm.half_outer"], c["gemm.half_inner"])
 
@@ -180,8 +177,12 @@ def attention_s(work: Work, devices: Devices, tokens: Floats, tp: Floats, stack:
     )
     fused = work.causal * scores / (rate * c[f"attention.fused_ratio.{stack}"] * width)
     elements = work.score_ratio * work.heads * work.seq * tokens / tp
-    moved = c[f"attention.score_passes.{stack}"] * elements * work.element_bytes / devices.memory_rate
-    plain = scores / (rate * c["attention.plain_ratio"]) + moved
+    moved = c[f"attention.score_passes.{stack}"] * elements * work.element_bytes
+    # Small products per head keep matrix units waiting; vector units (32 bit) are busy as ever.
+    reached = np.where(work.element_bytes > 2.0, np.maximum(c["attention.plain_ratio"], 0.8), c["attention.plain_ratio"])
+    # Small products per head keep matrix units waiting; vector units are busy as ever.
+    ratio = np.where(work.vector_units > 0, c["attention.vector_ratio"], c["attention.plain_ratio"])
+    plain = scores / (rate * ratio) + moved / devices.memory_rate
     return np.where(work.materialised > 0, plain, fused)
 
 
@@ -220,7 +221,8 @@ def transformer_micro(
         work.act_replicated_bytes / np.where(tp > 1, tp ** c["memory.tp_split"], 1.0)
         + work.act_split_bytes / tp
     )
-    memory = c[f"memory.passes.{stack}"] * moved / (devices.memory_rate * c["memory.bandwidth_ratio"])
+    passes = c[f"memory.passes.{stack}"] * (1.0 + c["memory.cast_ratio"] * work.casts)
+    memory = passes * moved / (devices.memory_rate * c["memory.bandwidth_ratio"])
     floor = np.broadcast_to(c[f"floor.layer_s.{stack}"], gemm.shape)
     attn_factor = np.where(work.materialised > 0, 2.0, 2.5)
     forward = at_least(gemm + attention + memory + comm, floor)

@@ -63,12 +63,13 @@ def _sync_s(
     return exposed
 
 
-def _optimizer_s(work: Work, devices: Devices, layout: Layouts, c: Constants) -> Floats:
-    """Reading and writing states, gradients and weights once, sharded from ZeRO-1 on."""
+def _optimizer_s(work: Work, devices: Devices, layout: Layouts, stack: str, c: Constants) -> Floats:
+    """Reading and writing states, gradients and weights, sharded from ZeRO-1 on, and its launches per layer."""
     ranks = np.where(layout.zero >= 1, layout.dp * layout.cp, 1.0)
     share = work.trainable_params / (layout.tp * layout.pp * ranks)
     moved = share * (2.0 * work.opt_bytes + work.grad_bytes + work.weight_bytes)
-    result: Floats = moved / (devices.memory_rate * c["optimizer.bandwidth_ratio"])
+    launches = c[f"optimizer.layer_s.{stack}"] * np.ceil(work.layers / layout.pp)
+    result: Floats = moved / (devices.memory_rate * c[f"optimizer.bandwidth_ratio.{stack}"]) + launches
     return result
 
 
@@ -121,7 +122,7 @@ def step_time(
         "pp_comm_s": m * send,
         "bubble_s": (pp - 1.0) / layout.interleave * (body + send) * c["pp.bubble_ratio"],
         "dp_comm_s": exposed + waiting,
-        "optimizer_s": _optimizer_s(work, devices, layout, c),
+        "optimizer_s": _optimizer_s(work, devices, layout, stack, c),
         "fixed_s": np.broadcast_to(c[f"fixed.step_s.{stack}"], m.shape),
     }
     return _finish(work, devices, layout, parts, c)

@@ -49,6 +49,8 @@ class Work:
         operators: counts per sample by kind of operator, shape `(n, len(operators.FIELDS))`, no columns otherwise.
         channels_last: 1 when convolutions keep the channel innermost in memory.
         materialised: 1 when attention scores go through memory, 0 for fused (flash) attention.
+        vector_units: 1 where plain 32-bit arithmetic keeps matrix units idle; `casts`: 1 where matmul inputs are
+            rewritten in 8 bit.
         weight_bytes, grad_bytes, opt_bytes: memory per parameter; `opt_bytes` is what ZeRO-1 shards.
     """
 
@@ -82,6 +84,8 @@ class Work:
     materialised: Floats
     lora: Floats
     element_bytes: Floats
+    vector_units: Floats
+    casts: Floats
     weight_bytes: Floats
     grad_bytes: Floats
     opt_bytes: Floats
@@ -154,6 +158,8 @@ def _state(model: ModelSpec, training: TrainingSpec) -> dict[str, float]:
         "trainable_params": _lora_params(model, training.lora_rank) if training.lora_rank else model.params,
         "lora": 1.0 if training.lora_rank else 0.0,
         "element_bytes": 2.0 if half else 4.0,
+        "vector_units": 1.0 if training.precision == "fp32" else 0.0,
+        "casts": 1.0 if PRECISION_GROUP[training.precision] == "fp8" else 0.0,
         "weight_bytes": weight,
         "grad_bytes": grad,
         "opt_bytes": opt,
@@ -304,7 +310,7 @@ def _transformer_sizes(model: ModelSpec, training: TrainingSpec) -> dict[str, fl
 _STATE_FIELDS = frozenset(
     {
         "params", "trainable_params", "lora", "element_bytes", "weight_bytes", "grad_bytes", "opt_bytes", "sync_bytes",
-        "global_batch", "seq", "bytes_per_sample", "decode_rate", "is_vit", "materialised",
+        "global_batch", "seq", "bytes_per_sample", "decode_rate", "is_vit", "materialised", "vector_units", "casts",
         "channels_last",
     }
 )  # fmt: skip
