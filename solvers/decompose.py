@@ -199,7 +199,9 @@ class _Search:
     def fresh(self, rounded: Floats, point: Floats) -> Floats:
         """Return `rounded` where it is allowed and new, else `point`."""
         problem = self.problem
-        inside = (rounded <= problem.upper).all() and (problem.rows @ rounded <= problem.row_hi).all()
+        inside = bool((rounded <= problem.upper).all())
+        if inside and len(problem.row_hi):
+            inside = bool((problem.rows @ rounded <= problem.row_hi).all())
         if not inside or rounded.tobytes() in self.tried:
             return point
         self.tried.add(rounded.tobytes())
@@ -210,6 +212,7 @@ class _Search:
 
     def note(self, whole: bool) -> None:
         elapsed = time.perf_counter() - self.begun
+        self.bound = min(self.bound, self.best)  # equal but for rounding
         self.rounds.append(Round(elapsed, self.best, self.bound, whole))
 
 
