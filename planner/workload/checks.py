@@ -216,9 +216,10 @@ def _transformer_training(w: Workload) -> Iterator[Fault]:
     if training.layout == "auto":
         return
     values, _ = merge_model(w.model)
-    for name, size in (("tensor_parallel", "heads"), ("pipeline_parallel", "layers")):
+    limits = {"tensor_parallel": "heads", "pipeline_parallel": "layers", "expert_parallel": "experts"}
+    for name, size in limits.items():
         pinned, of = getattr(training.layout, name), values.get(size)
-        if pinned and of and (pinned > of or (size == "heads" and of % pinned)):
+        if pinned and of and (pinned > of or (size != "layers" and of % pinned)):
             yield Fault(("training", "layout", name), f"{pinned} does not divide the model's {of} {size}")
 
 

@@ -119,6 +119,11 @@ class Layout(Section):
     recompute: Literal["none", "selective", "full"] | None = Field(
         None, description="Activation recomputation."
     )
+    expert_parallel: PositiveInt | None = Field(None, description="Accelerators that share a layer's experts.")
+    interleave: PositiveInt | None = Field(None, description="Virtual pipeline stages per accelerator (1 = 1F1B).")
+    sequence_parallel: Annotated[bool, Field(strict=True)] | None = Field(
+        None, description="Split norms and dropout along the sequence with tensor parallelism."
+    )
 
 
 def _layout_kind(value: Any) -> str:
