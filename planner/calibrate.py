@@ -1,4 +1,4 @@
-"""From a measured run to a calibration, and from the stored ones to the correction of one job."""
+"""From a measured run to a calibration, compared with what the model predicts for it."""
 
 from __future__ import annotations
 
@@ -10,66 +10,18 @@ import numpy as np
 
 from planner.errors import InputError
 from planner.machines import machine_at
-from planner.plan import Assumption
 from planner.records import record
 
 if TYPE_CHECKING:
     from datetime import datetime
-    from pathlib import Path
 
-    from planner.calibration.correction import Correction, Predicted
+    from planner.calibration.correction import Predicted
     from planner.calibration.logs import Log
     from planner.calibration.store import Calibration
     from planner.machines import Machine
     from planner.offers import OfferSet
     from planner.performance.spec import LayoutPin, ModelSpec, TrainingSpec
     from planner.resolve import Job
-    from planner.workload.schema import Workload
-
-
-def find_correction(
-    workload: Workload, job: Job, offer_set: OfferSet, now: datetime, folder: Path | None = None
-) -> Correction | None:
-    """The user's measurements that apply to a job: stored calibrations and the workload's `measured` line.
-
-    Nothing more is imported or read where there is neither.
-
-    Args:
-        workload: may carry a `measured` line.
-        job: resolved work.
-        offer_set: the hardware that the line may name.
-        now: moment of the run.
-        folder: where calibrations lie, default the user's data directory.
-
-    Raises:
-        InputError: the line names something unknown or a cluster that cannot run the job.
-    """
-    from catalogs.store import history_directory
-
-    where = folder or history_directory().parent / "calibrations"
-    if workload.measured is None and not where.is_dir():
-        return None
-    from planner.calibration.correction import build_correction
-    from planner.calibration.store import load_all
-
-    stored, problems = load_all(where)
-    if workload.measured is not None:
-        stored = [*stored, from_line(workload.measured, job, offer_set, now)]
-    return build_correction(job.model, job.training, stored, problems)
-
-
-def calibration_notes(correction: Correction) -> tuple[Assumption, ...]:
-    """What the plan says of the measurements in force: one assumption per accelerator generation."""
-    return tuple(
-        Assumption(
-            f"calibration.{name}",
-            correction.describe(name),
-            "",
-            "derived",
-            "your own measurements (planner calibrate)",
-        )
-        for name in sorted(correction.generations)
-    )
 
 
 def from_line(line: str, job: Job, offer_set: OfferSet, now: datetime) -> Calibration:

@@ -12,9 +12,9 @@ from catalogs.store import load_catalog
 from catalogs.tariffs import load_tariffs
 from planner.assemble import assemble_plan, infeasible_plan
 from planner.assumptions import load_assumptions
-from planner.calibrate import calibration_notes, find_correction
 from planner.choose import choose
 from planner.context import Context
+from planner.corrections import calibration_notes, find_correction
 from planner.errors import CatalogError, InputError
 from planner.explain import find_relaxations
 from planner.names import check_names, placed

@@ -1,0 +1,51 @@
+"""The user's measurements that apply to one job; costs one look at a folder where there are none."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from catalogs.store import history_directory
+from planner.plan import Assumption
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from planner.calibration.correction import Correction
+    from planner.offers import OfferSet
+    from planner.resolve import Job
+    from planner.workload.schema import Workload
+
+
+def find_correction(workload: Workload, job: Job, offer_set: OfferSet, now: datetime) -> Correction | None:
+    """Stored calibrations and the workload's `measured` line, as the correction of a job; None without any.
+
+    Args:
+        workload: may carry a `measured` line.
+        job: resolved work.
+        offer_set: the hardware that the line may name.
+        now: moment of the run.
+
+    Raises:
+        InputError: the line names something unknown.
+    """
+    folder = history_directory().parent / "calibrations"
+    if workload.measured is None and not folder.is_dir():
+        return None
+    from planner.calibration.correction import build_correction
+    from planner.calibration.store import load_all
+
+    found, problems = load_all(folder)
+    if workload.measured is not None:
+        from planner.calibrate import from_line
+
+        found = [*found, from_line(workload.measured, job, offer_set, now)]
+    return build_correction(job.model, job.training, found, problems)
+
+
+def calibration_notes(correction: Correction) -> tuple[Assumption, ...]:
+    """What the plan says of the measurements in force: one assumption per accelerator generation."""
+    source = "your own measurements (planner calibrate)"
+    return tuple(
+        Assumption(f"calibration.{name}", correction.describe(name), "", "derived", source)
+        for name in sorted(correction.generations)
+    )
