@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from planner.candidates import build_candidates
-from planner.errors import TimeLimitError
+from planner.errors import PlannerError, TimeLimitError
 from planner.fleet_plan import Mix, fleet_plan, infeasible_fleet
 from planner.fleet_workers import Workers, build_workers, in_granules
 from planner.formulation.fleet import FleetInput, FleetResult, solve_fleet
@@ -90,7 +90,7 @@ def plan_fleet(
         return min(plans, key=lambda plan: plan.total_usd)
     if result.status is Status.NO_SOLUTION:
         raise TimeLimitError(f"no fleet found within {options.time_limit_s:g} s; raise --time-limit")
-    return infeasible_fleet(context, found, _reasons(question), time.perf_counter() - begin)
+    return infeasible_fleet(context, found, _reasons(question, result), time.perf_counter() - begin)
 
 
 def _nearby(
@@ -228,11 +228,23 @@ def _over_budget(context: Context, plan: Plan) -> float:
     return -np.inf if budget is None else float(due - budget)
 
 
-def _reasons(question: FleetInput) -> list[Excess]:
-    """The least set of limits that must give way, and by how much."""
+def _reasons(question: FleetInput, result: FleetResult) -> list[Excess]:
+    """The least set of limits that must give way, and by how much.
+
+    Raises:
+        PlannerError: none need give way, though the solver said that nothing fits.
+    """
     from planner.formulation.fleet_explain import explain_infeasible_fleet
 
-    return list(explain_infeasible_fleet(question).relaxations) if question.n_options else []
+    if not question.n_options:
+        return []
+    told = explain_infeasible_fleet(question)
+    if told.solver_fault and result.status is Status.INFEASIBLE:
+        raise PlannerError(
+            f"solver fault: {result.solver} says that no fleet fits, yet one keeps every limit; "
+            "please report it, and try another --backend"
+        )
+    return list(told.relaxations)
 
 
 __all__ = ["plan_fleet", "work_units"]

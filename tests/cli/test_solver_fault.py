@@ -1,0 +1,30 @@
+"""A solver that is wrong about infeasibility is told on; the user never reads "infeasible" for its mistake."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+import planner.fleet
+from planner.formulation.fleet import FleetInput, FleetResult, solve_fleet
+from solvers.options import SolveOptions
+from solvers.solution import Status, Termination
+from tests.cli.test_optimize import DAY, example
+from tests.conftest import CliResult
+
+
+def test_a_wrong_claim_of_infeasibility_is_a_solver_fault(
+    run_cli: Callable[..., CliResult], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lies(fleet: FleetInput, options: SolveOptions) -> FleetResult:
+        empty = replace(solve_fleet(fleet, options), counts={}, busy={}, objective_usd=math.nan, gap=math.nan)
+        return replace(empty, status=Status.INFEASIBLE, termination=Termination.INFEASIBLE)
+
+    monkeypatch.setattr(planner.fleet, "solve_fleet", lies)
+    done = run_cli("optimize", example("embed-images-fleet"), *DAY)
+    assert done.code == 1
+    assert "solver fault" in done.stderr and "--backend" in done.stderr
+    assert "infeasible" not in done.stdout.lower()
