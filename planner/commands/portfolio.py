@@ -12,7 +12,14 @@ import click
 from planner.commands.options import DayOption, RatioOption, Seconds
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from catalogs.model import Catalog
+    from planner.optimize import Options
     from planner.portfolio.answer import PortfolioAnswer
+    from planner.portfolio.solve import PortfolioOptions
+    from planner.render.report import Report
+    from planner.workload.portfolio_load import LoadedPortfolio
 
 OUTPUTS = ("table", "json", "csv", "yaml", "md")
 
@@ -36,6 +43,13 @@ OUTPUTS = ("table", "json", "csv", "yaml", "md")
 @click.option("--time-limit", type=Seconds(), default="60s", show_default=True, help="Longest solving.")
 @click.option("--gap", type=RatioOption(), default="0.1%", show_default=True, help="Gap at which to stop.")
 @click.option(
+    "--frontier",
+    type=click.IntRange(min=2, max=100),
+    default=None,
+    metavar="N",
+    help="Show N points of cost against delay instead of one plan.",
+)
+@click.option(
     "--certificate",
     type=click.Path(path_type=Path, dir_okay=False),
     default=None,
@@ -47,7 +61,7 @@ OUTPUTS = ("table", "json", "csv", "yaml", "md")
 @click.option("-v", "--verbose", "details", is_flag=True, help="Show every job, limit and filter.")
 def portfolio(
     jobs: Path, output: str, as_of: datetime | None, mode: str, backend: str, time_limit: float, gap: float,
-    certificate: Path | None, out: Path | None, details: bool,
+    frontier: int | None, certificate: Path | None, out: Path | None, details: bool,
 ) -> None:  # fmt: skip
     """Plan all jobs of JOBS (a YAML file, `planner schema portfolio`) together: the cheapest within shared limits.
 
@@ -68,30 +82,48 @@ def portfolio(
     planning = Options(as_of or utc_now(), as_of=as_of and as_of.date())
     options = PortfolioOptions(gap=gap, time_limit_s=time_limit, backend=backend, mode=mode)
 
-    def catalog():  # type: ignore[no-untyped-def]
+    def catalog() -> Catalog:
         from catalogs.store import load_catalog
 
         return load_catalog(None, as_of=planning.as_of)
 
     try:
-        answer = plan_portfolio(loaded, planning, options, catalog=catalog)
+        if frontier is None:
+            answer = plan_portfolio(loaded, planning, options, catalog=catalog)
+            report, code = portfolio_report(answer, verbose=details), _exit_code(answer)
+        else:
+            report, code = _frontier(loaded, planning, options, frontier, catalog)
     except BackendError as error:
         raise InputError(f"--backend: {error}") from error
     except ModelError as error:
         raise InputError(f"{jobs}: {error}") from error
     if certificate is not None:
+        if frontier is not None:
+            raise InputError("--certificate: is of one plan; leave out --frontier")
         from planner.portfolio.certificate import certificate_text
 
         write_atomically(certificate, certificate_text(answer))
     color = out is None and output == "table" and sys.stdout.isatty()
-    text = render_report(portfolio_report(answer, verbose=details), output, color=color)
+    text = render_report(report, output, color=color)
     if out is None:
         click.echo(text, nl=False)
     else:
         write_atomically(out, text)
-    code = _exit_code(answer)
     if code:
         click.get_current_context().exit(code)
+
+
+def _frontier(
+    loaded: LoadedPortfolio,
+    planning: Options,
+    options: PortfolioOptions,
+    points: int,
+    catalog: Callable[[], Catalog],
+) -> tuple[Report, int]:
+    from planner.portfolio.frontier_report import frontier_report, plan_frontier
+
+    made = plan_frontier(loaded, planning, options, points, catalog=catalog)
+    return frontier_report(made), 0 if made.points else 3
 
 
 def _exit_code(answer: PortfolioAnswer) -> int:

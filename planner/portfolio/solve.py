@@ -49,6 +49,7 @@ class PortfolioOptions:
         backend: solver, or `auto` for the fastest one present.
         mode: `fast`, `full`, or `auto` (fast, then full where the gap is still larger than asked).
         drop_dominated: use the dominance reduction (off only to test it).
+        core_each: candidates per job in the restricted model.
     """
 
     gap: float = 1e-3
@@ -56,6 +57,7 @@ class PortfolioOptions:
     backend: str = "auto"
     mode: str = "auto"
     drop_dominated: bool = True
+    core_each: int = CORE_EACH
 
 
 @dataclass(eq=False)
@@ -232,7 +234,7 @@ class _Run:
         return relaxation
 
     def _restricted(self, model: Milp, relaxation: Relaxation) -> None:
-        core = _core(self.reduced, relaxation, self.result.picks)
+        core = _core(self.reduced, relaxation, self.result.picks, self.options.core_each)
         if len(core) >= model.n_columns:
             return self._full(model)
         last = self.options.mode == "fast"
@@ -312,7 +314,7 @@ def _prices(reduced: Reduced, model: Milp, duals: Floats) -> tuple[Prices, Homes
     return Prices(mu, remaining, beta), homes
 
 
-def _core(reduced: Reduced, relaxation: Relaxation, picks: Ints | None) -> Ints:
+def _core(reduced: Reduced, relaxation: Relaxation, picks: Ints | None, each: int) -> Ints:
     """Columns of the restricted model: per job those of least reduced cost, and the known plan's."""
     assert relaxation.reduced_costs is not None and relaxation.x is not None
     rank = np.where(relaxation.x > 1e-9, -1.0, np.maximum(relaxation.reduced_costs, 0.0))
@@ -320,4 +322,4 @@ def _core(reduced: Reduced, relaxation: Relaxation, picks: Ints | None) -> Ints:
         rank[np.searchsorted(reduced.keep, picks)] = -2.0
     order = np.lexsort((rank, reduced.job))
     place = np.arange(len(order)) - np.searchsorted(reduced.job, reduced.job[order])
-    return np.sort(order[place < CORE_EACH])
+    return np.sort(order[place < each])
