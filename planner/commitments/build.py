@@ -127,7 +127,7 @@ def build_model(
     """
     notes: list[str] = []
     plans = _plans(question, prices)
-    rates, shared = _share_capacity(plans)
+    rates, shared = _share_capacity(plans, len(prices))
     hours, gross, owned_units = _hours(question, prices, futures, plans, shared, len(rates), demand_factor)
     reserve, dollars = _needs(hours, rates)
     columns: list[CommitColumn] = []
@@ -257,7 +257,7 @@ def _plans(question: CommitQuestion, prices: Sequence[PoolPrices]) -> list[_Plan
     return out
 
 
-def _share_capacity(plans: Sequence[_Plan]) -> tuple[Floats, list[tuple[int, float]]]:
+def _share_capacity(plans: Sequence[_Plan], n_pools: int) -> tuple[Floats, list[tuple[int, float]]]:
     """Join plans whose rates differ by a constant factor: distinct rates `(K, P)`, and (row, capacity of a dollar).
 
     Raises:
@@ -275,7 +275,7 @@ def _share_capacity(plans: Sequence[_Plan]) -> tuple[Floats, list[tuple[int, flo
         else:
             shared.append((len(rates), 1.0))
             rates.append(plan.rate)
-    stacked = np.stack(rates) if rates else np.zeros((0, 0))
+    stacked = np.stack(rates) if rates else np.zeros((0, n_pools))
     if len(rates) > MOST_PLANS:
         from planner.formulation.commit_recourse import components
         from solvers.errors import ModelError

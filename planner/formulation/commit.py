@@ -111,6 +111,30 @@ class CommitModel:
     upfront_limit_usd: float = np.inf
     pools: tuple[str, ...] = field(default=())
 
+    def __post_init__(self) -> None:
+        """Refuse arrays that do not fit together: numpy would stretch or drop them in silence.
+
+        Raises:
+            ValueError: names what does not fit.
+        """
+        pools, plans = len(self.on_demand_usd), len(self.plan_rate_usd)
+        if self.plan_rate_usd.shape != (plans, pools):
+            raise ValueError(f"plan rates have shape {self.plan_rate_usd.shape}, not ({plans}, {pools})")
+        for column in self.columns:
+            if not (column.pool in range(pools) if column.plan is None else column.plan in range(plans)):
+                raise ValueError(f"column {column.key!r} serves a pool or plan that is not there")
+        if {block.scenario for block in self.hours} != set(range(len(self.probability))):
+            raise ValueError("every scenario needs hours and a probability")
+        for block in self.hours:
+            rows = len(block.weight)
+            parts = ((block.demand, pools), (block.spot_cap, pools), (block.owned_plan_usd, plans))
+            if any(part is not None and part.shape != (rows, width) for part, width in parts):
+                raise ValueError(f"hours of scenario {block.scenario}: arrays of different lengths")
+            if block.spot_usd is not None and block.spot_usd.shape not in ((1, pools), (rows, pools)):
+                raise ValueError(
+                    f"hours of scenario {block.scenario}: spot prices of shape {block.spot_usd.shape}"
+                )
+
     @property
     def n_plans(self) -> int:
         """Number of plans."""
