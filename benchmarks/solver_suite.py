@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from benchmarks.solver_families.base import Clock, Figure, in_child, known
 from solvers.backends.registry import get_backend
 from solvers.certificate import exact_bound
 from solvers.options import SolveOptions
+from solvers.presolve import whole_limits
 from solvers.problem import Block, Milp
 from solvers.solution import Solution, relative_gap
 from solvers.solve import solve
@@ -73,7 +75,8 @@ def measure(path: str, seed: int, gap: float, limit_s: float, backend: str) -> F
 
 def _exact_gap(problem: Milp, solution: Solution, backend: str) -> tuple[float | None, str]:
     """The gap to the bound that the relaxation's duals prove in exact arithmetic."""
-    relaxation = get_backend(backend).relax(problem, 60.0)
+    tightened = replace(problem, ub=whole_limits(problem)[0])
+    relaxation = get_backend(backend).relax(tightened, 60.0)
     if relaxation.duals is None:
         return None, f"relaxation: {relaxation.termination.value}"
     cutoff = solution.objective if solution.has_point else np.inf

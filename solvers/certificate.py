@@ -24,6 +24,7 @@ import numpy.typing as npt
 
 from solvers.backends.base import rounded
 from solvers.implied import Implied, implied_bounds
+from solvers.presolve import whole_limits
 from solvers.problem import Floats, Milp
 
 VERSION = 1
@@ -65,12 +66,15 @@ def exact_bound(problem: Milp, duals: Floats, *, cutoff: float = math.inf) -> Ex
     whole_duals, bits = _rounded(problem, duals)
     reduced, shift = _reduced_costs(problem, whole_duals, bits)
     sign = np.array([(value > 0) - (value < 0) for value in reduced.tolist()], dtype=np.int8)
-    rests = np.where(sign > 0, problem.lb, np.where(sign < 0, problem.ub, 0.0))
-    implied: tuple[Implied, ...] = ()
+    upper, by_row = whole_limits(problem)
+    rests = np.where(sign > 0, problem.lb, np.where(sign < 0, upper, 0.0))
+    capped = np.flatnonzero((sign < 0) & (by_row >= 0))
+    implied = tuple(Implied(at, True, int(by_row[at]), float(upper[at])) for at in capped.tolist())
     missing = np.flatnonzero(np.isinf(rests))
     if len(missing):
-        implied = implied_bounds(problem, missing, sign, cutoff)
-        for step in implied:
+        steps = implied_bounds(problem, missing, sign, cutoff)
+        implied += steps
+        for step in steps:
             if (sign[step.column] < 0) == step.upper and np.isinf(rests[step.column]):
                 rests[step.column] = step.value
         if np.isinf(rests).any():

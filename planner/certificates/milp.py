@@ -260,9 +260,12 @@ class _Activities:
         own = self._bound(column, factor, least)
         if infinities - math.isinf(own):
             return False
-        others = finite - (0 if math.isinf(own) else factor * Fraction(own))
-        room = Fraction(side) - others - factor * value
-        return room <= 0 if least else room >= 0
+        room = Fraction(side) - finite + (0 if math.isinf(own) else factor * Fraction(own))
+        if self._model.integer[column] and value.denominator == 1:
+            # the next whole number beyond is impossible already
+            beyond = room - factor * (value + (1 if is_upper else -1))
+            return beyond < 0 if least else beyond > 0
+        return room <= factor * value if least else room >= factor * value
 
     def enter(self, column: int, is_upper: bool, value: Number) -> None:
         """Take the bound `value`, where it is tighter than what the column has."""

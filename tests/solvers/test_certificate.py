@@ -8,6 +8,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -127,6 +128,30 @@ def test_columns_without_bounds_get_them_from_rows_and_the_known_cost() -> None:
         column, upper, row, value = changed["implied"][position]
         changed["implied"][position] = [column, upper, row, value - 1.0 if upper else value + 1.0]
         assert check_certificate(changed), "a derived bound tighter than its row allows"
+
+
+def oversize() -> Milp:
+    """The cheap offer draws 96 of a quota of 64: the relaxation uses two thirds of it, no plan can."""
+    builder = MilpBuilder("oversize")
+    x = builder.add_columns("x", ["cheap", "dear"], cost=[1.0, 10.0], upper=5.0, integer=True)
+    work = builder.add_rows("work", 1, lower=1.0)
+    builder.add_entries(work.start, [x.start, x.start + 1], 1.0)
+    quota = builder.add_rows("quota", 1, upper=64.0)
+    builder.add_entries(quota.start, x.start, 96.0)
+    return builder.build()
+
+
+def test_what_no_quota_allows_does_not_weaken_the_bound() -> None:
+    problem = oversize()
+    limits, rows = whole_limits(problem)
+    assert (limits.tolist(), rows.tolist()) == ([0.0, 5.0], [1, -1])
+    relaxation = get_backend("scipy").relax(replace(problem, ub=limits), 10.0)
+    assert relaxation.duals is not None
+    certificate = build_dual_certificate(problem, relaxation.duals, np.array([0.0, 1.0]))
+    assert (certificate["bound"], certificate["gap_ratio"]) == (10, 0.0)
+    assert check_certificate(certificate) == []
+    certificate["implied"][0][3] = -1
+    assert check_certificate(certificate), "a limit below what the quota allows"
 
 
 def test_without_any_bound_nothing_is_claimed() -> None:
