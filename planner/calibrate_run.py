@@ -14,8 +14,9 @@ from planner.calibration.kernel import load_prior
 from planner.calibration.logs import ReadOptions, read_log
 from planner.calibration.store import load_all, save, to_text
 from planner.errors import InputError
-from planner.estimate import Interval, estimate_cluster
+from planner.estimate import estimate_cluster
 from planner.estimate_layout import merge_pins, parse_layout
+from planner.estimate_values import Interval
 from planner.machines import Machine, find_machine
 from planner.optimize import build_context, utc_now
 from planner.records import record

@@ -10,16 +10,8 @@ from catalogs.store import load_catalog
 from planner.candidates import SHAPE_FILTERS
 from planner.errors import InputError
 from planner.estimate_layout import division_fault, merge_pins, pinned
-from planner.estimate_parts import (
-    Host,
-    Loading,
-    Memory,
-    host_of,
-    learned_factor,
-    loading_of,
-    memory_of,
-    others_of,
-)
+from planner.estimate_parts import host_of, learned_factor, loading_of, memory_of, others_of
+from planner.estimate_values import Estimate, Interval, Remedy
 from planner.filters import FILTERS
 from planner.machines import Machine, find_machine
 from planner.names import placed
@@ -37,76 +29,11 @@ if TYPE_CHECKING:
 
     from catalogs.table import Table
     from planner.context import Context
-    from planner.performance.search_explain import LayoutReport
     from planner.performance.spec import TrainingSpec
     from planner.workload.load import LoadedWorkload
 
 MAX_NODES = 128
 _DIVIDES_NOT = ("layout_not_possible", "batch_not_divisible")
-
-
-@record(frozen=True)
-class Interval:
-    """A prediction with its 80 % interval."""
-
-    value: float
-    low: float
-    high: float
-
-    def inverse(self, amount: float) -> Interval:
-        """Return amount / self, the ends exchanged."""
-        return Interval(amount / self.value, amount / self.high, amount / self.low)
-
-
-@record(frozen=True)
-class Remedy:
-    """What would fit: a layout on this cluster (`dropped` pins released), or more nodes."""
-
-    layout: Layout
-    nodes: int
-    dropped: tuple[str, ...]
-    throughput_per_s: float
-
-
-@record(frozen=True)
-class Estimate:
-    """The prediction for one machine and node count.
-
-    Where it does not fit (`reason` not empty), `layout`, `step_s` and what follows from them are None, and `remedy` is
-    the nearest layout that fits; `others` tells what the other layouts lost by. `learned_factor` is the model's learned
-    correction of the step time, `calibration` the sentence about the user's own measurements, empty without any.
-    """
-
-    machine: Machine
-    nodes: int
-    unit: str
-    units_per_step: float
-    precision: str
-    stack: str
-    reason: str
-    layout: Layout | None
-    step_s: Interval | None
-    mfu: float | None
-    hfu: float | None
-    breakdown_s: Mapping[str, float]
-    limited_by: str
-    memory: Memory
-    loading: Loading | None
-    host: Host
-    learned_factor: float
-    calibration: str
-    remedy: Remedy | None
-    others: LayoutReport | None
-
-    @property
-    def accelerators(self) -> int:
-        """Accelerators of the cluster, fractions of one counted as one."""
-        return self.nodes * max(1, int(self.machine.accelerators))
-
-    @property
-    def throughput_per_s(self) -> Interval | None:
-        """Tokens or samples per second of the whole cluster."""
-        return None if self.step_s is None else self.step_s.inverse(self.units_per_step)
 
 
 @record(frozen=True)
@@ -254,7 +181,8 @@ def layout_of(row: Mapping[str, Any]) -> Layout:
     return Layout(
         tensor_parallel=row["tp"], pipeline_parallel=row["pp"], context_parallel=row["cp"], data_parallel=row["dp"],
         zero_stage=row["zero_stage"], micro_batch=row["micro_batch"], grad_accumulation=row["grad_accum"],
-        recompute=row["recompute"],
+        recompute=row["recompute"], expert_parallel=row["ep"], interleave=row["interleave"],
+        sequence_parallel=bool(row["sequence_parallel"]),
     )  # fmt: skip
 
 

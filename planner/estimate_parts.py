@@ -6,75 +6,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from planner.estimate_values import Host, Loading, Memory
 from planner.performance.layouts import explicit
 from planner.performance.memory import needed_parts
 from planner.performance.search_explain import LayoutReport, explain_layouts
 from planner.performance.search_job import build_job
 from planner.performance.step import loading_s
-from planner.records import record
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from catalogs.table import Table
     from planner.context import Context
     from planner.performance.layouts import Layouts
     from planner.performance.spec import TrainingSpec
 
-# A loader that keeps pace hides behind the step; beyond these marks it is felt (MLPerf Storage asks 70 to 90 %).
-MAX_LOADING_RATIO = 0.2
-MIN_BUSY_RATIO = 0.7
 _LEVELS = {"none": 0, "selective": 1, "full": 2}
-
-
-@record(frozen=True)
-class Loading:
-    """Reading and decoding one batch against the step; `seconds` None where the size of a sample is unknown."""
-
-    seconds: float | None
-    share_ratio: float | None
-    busy_ratio: float | None
-
-    @property
-    def passes(self) -> bool | None:
-        """Whether the rule "loading below 20 % of the step, accelerators busy above 70 %" holds; None unknown."""
-        if self.share_ratio is None or self.busy_ratio is None:
-            return None
-        return self.share_ratio < MAX_LOADING_RATIO and self.busy_ratio > MIN_BUSY_RATIO
-
-
-@record(frozen=True)
-class Memory:
-    """Memory of the fullest accelerator in GiB.
-
-    Attributes:
-        needed_gib: by the layout, or by the most frugal one where none fits.
-        usable_gib: what a framework can allocate.
-        allowed_gib: the greatest predicted need that a plan may have: the prediction is uncertain, so it is less.
-        parts: by name; empty where nothing fits.
-        oom_ratio: probability of running out of memory; None unknown.
-    """
-
-    needed_gib: float
-    usable_gib: float
-    allowed_gib: float
-    parts: Mapping[str, float]
-    oom_ratio: float | None
-
-    @property
-    def free_gib(self) -> float:
-        """What is left of the usable memory; negative where it does not fit."""
-        return self.usable_gib - self.needed_gib
-
-
-@record(frozen=True)
-class Host:
-    """What the host needs and has, GiB per node; None unknown."""
-
-    checkpoint_gib: float
-    memory_gib: float | None
-    nvme_gib: float | None
-    data_gib: float | None
 
 
 def _layout(context: Context, training: TrainingSpec, hardware: Table, row: dict[str, Any]) -> Layouts:

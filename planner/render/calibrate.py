@@ -12,7 +12,7 @@ from planner.render.words import cluster
 
 if TYPE_CHECKING:
     from planner.calibrate import Calibrated
-    from planner.estimate import Interval
+    from planner.estimate_values import Interval
 
 SCHEMA_VERSION = 1
 COLUMNS = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from planner.estimate_parts import MAX_LOADING_RATIO, MIN_BUSY_RATIO
+from planner.estimate_values import MAX_LOADING_RATIO, MIN_BUSY_RATIO
 from planner.render.document import Bars, Block, Document, Facts, Grid, Notes, without_empty
 from planner.render.numbers import UNKNOWN, number, percent
 from planner.render.report import Report
@@ -14,7 +14,7 @@ from planner.render.words import cluster, devices
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from planner.estimate import Estimate, Interval
+    from planner.estimate_values import Estimate, Interval
     from planner.plan import Layout
 
 SCHEMA_VERSION = 1
@@ -122,10 +122,12 @@ def _single(name: str, item: Estimate, warnings: Sequence[str]) -> Document:
 def layout_text(layout: Layout) -> str:
     """Return a layout in words."""
     context = f", context {layout.context_parallel}" if layout.context_parallel > 1 else ""
+    experts = f", expert {layout.expert_parallel}" if layout.expert_parallel > 1 else ""
+    virtual = f", {layout.interleave} virtual stages each" if layout.interleave > 1 else ""
     return (
-        f"tensor {layout.tensor_parallel}, pipeline {layout.pipeline_parallel}{context}, data {layout.data_parallel}, "
-        f"ZeRO stage {layout.zero_stage}, micro-batch {layout.micro_batch} x {layout.grad_accumulation} accumulated, "
-        f"recompute {layout.recompute}"
+        f"tensor {layout.tensor_parallel}, pipeline {layout.pipeline_parallel}{virtual}{context}{experts}, data "
+        f"{layout.data_parallel}, ZeRO stage {layout.zero_stage}, "
+        f"micro-batch {layout.micro_batch} x {layout.grad_accumulation} accumulated, recompute {layout.recompute}"
     )
 
 

@@ -12,8 +12,7 @@ import pytest
 from planner.calibrate import Calibrated
 from planner.calibration.correction import Predicted
 from planner.calibration.store import Calibration
-from planner.estimate import Estimate, Interval, Remedy
-from planner.estimate_parts import Host, Loading, Memory
+from planner.estimate_values import Estimate, Host, Interval, Loading, Memory, Remedy
 from planner.machines import Machine
 from planner.performance.search_explain import LayoutReport, RankedLayout
 from planner.performance.spec import ModelFamily, ModelSpec, TrainingSpec
@@ -44,7 +43,8 @@ GOOD = Estimate(
 )  # fmt: skip
 BAD = replace(
     GOOD, reason="no layout with the parts that are fixed fits in accelerator memory", layout=None, step_s=None,
-    mfu=None, hfu=None, breakdown_s={}, limited_by="", loading=None, memory=Memory(52.5, 39.4, 36.8, {}, 0.974), nodes=1,
+    mfu=None, hfu=None, breakdown_s={}, limited_by="", loading=None, nodes=1,
+    memory=Memory(52.5, 39.4, 36.8, {}, 0.974),
     remedy=Remedy(LAYOUT, 2, ("recompute", "tensor_parallel"), 11_500.0),
     others=replace(SEEN, offload_gib=20.4, host_gib=244.0),
     calibration="1 measurement of this model on ampere: measured / predicted step time 1.03",
