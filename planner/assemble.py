@@ -113,7 +113,8 @@ def plan_line(context: Context, candidates: Candidates, at: int, costs: tuple[Co
     layout = Layout(
         tensor_parallel=shape["tp"], pipeline_parallel=shape["pp"], context_parallel=shape["cp"],
         data_parallel=shape["dp"], zero_stage=shape["zero_stage"], micro_batch=shape["micro_batch"],
-        grad_accumulation=shape["grad_accum"], recompute=shape["recompute"],
+        grad_accumulation=shape["grad_accum"], recompute=shape["recompute"], expert_parallel=shape["ep"],
+        interleave=shape["interleave"], sequence_parallel=bool(shape["sequence_parallel"]),
     )  # fmt: skip
     units = context.job.units_per_step / shape["step_time_s"]
     return offer_line(context, row, nodes, float(candidates.billed_hours[at]), units, costs, layout)

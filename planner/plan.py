@@ -40,7 +40,7 @@ class CostLine:
 
 @record(frozen=True)
 class Layout:
-    """Parallel layout of one synchronous job."""
+    """Parallel layout of one synchronous job; `interleave` is virtual pipeline stages per accelerator."""
 
     tensor_parallel: int
     pipeline_parallel: int
@@ -50,6 +50,9 @@ class Layout:
     micro_batch: int
     grad_accumulation: int
     recompute: str
+    expert_parallel: int = 1
+    interleave: int = 1
+    sequence_parallel: bool = False
 
 
 @record(frozen=True)

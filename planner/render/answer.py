@@ -106,6 +106,10 @@ def _layouts(lines: tuple[PlanLine, ...]) -> list[str]:
         parts = [f"tensor {layout.tensor_parallel}", f"pipeline {layout.pipeline_parallel}"]
         if layout.context_parallel > 1:
             parts.append(f"context {layout.context_parallel}")
+        if layout.expert_parallel > 1:
+            parts.append(f"expert {layout.expert_parallel}")
+        if layout.interleave > 1:
+            parts.append(f"{layout.interleave} virtual stages each")
         parts += [f"data {layout.data_parallel}", f"ZeRO stage {layout.zero_stage}"]
         parts.append(f"micro-batch {layout.micro_batch} x {layout.grad_accumulation} accumulated")
         parts.append(f"recompute {layout.recompute}")

@@ -9,13 +9,12 @@ from planner.estimate_values import MAX_LOADING_RATIO, MIN_BUSY_RATIO
 from planner.render.document import Bars, Block, Document, Facts, Grid, Notes, without_empty
 from planner.render.numbers import UNKNOWN, number, percent
 from planner.render.report import Report
-from planner.render.words import cluster, devices
+from planner.render.words import cluster, devices, layout_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from planner.estimate_values import Estimate, Interval
-    from planner.plan import Layout
 
 SCHEMA_VERSION = 1
 # What the largest part of the step means and what would change it.
@@ -46,7 +45,8 @@ COLUMNS = (
     "throughput_per_s", "throughput_low_per_s", "throughput_high_per_s", "throughput_per_accelerator_per_s", "unit",
     "step_time_s", "step_time_low_s", "step_time_high_s", "mfu_ratio", "hfu_ratio", "limited_by", "memory_needed_gib",
     "memory_usable_gib", "oom_ratio", "tensor_parallel", "pipeline_parallel", "context_parallel", "data_parallel",
-    "zero_stage", "micro_batch", "grad_accumulation", "recompute", "precision", "stack", "learned_factor",
+    "expert_parallel", "interleave", "sequence_parallel", "zero_stage", "micro_batch", "grad_accumulation",
+    "recompute", "precision", "stack", "learned_factor",
     "calibration",
 )  # fmt: skip
 
@@ -104,7 +104,7 @@ def _single(name: str, item: Estimate, warnings: Sequence[str]) -> Document:
             f"{seconds(item.step_s.value)} (80 %: {seconds(item.step_s.low)} to {seconds(item.step_s.high)})",
         ),
         ("MFU, HFU", f"{percent(item.mfu)}, {percent(item.hfu)} of the peak in {item.precision}"),
-        ("layout", layout_text(item.layout)),
+        ("layout", layout_words(item.layout)),
         ("limited by", LIMITS.get(item.limited_by, item.limited_by)),
     )
     blocks = (
@@ -117,18 +117,6 @@ def _single(name: str, item: Estimate, warnings: Sequence[str]) -> Document:
         *_host(item),
     )
     return Document(headline, (), (*blocks, *_basis(item)), success=True)
-
-
-def layout_text(layout: Layout) -> str:
-    """Return a layout in words."""
-    context = f", context {layout.context_parallel}" if layout.context_parallel > 1 else ""
-    experts = f", expert {layout.expert_parallel}" if layout.expert_parallel > 1 else ""
-    virtual = f", {layout.interleave} virtual stages each" if layout.interleave > 1 else ""
-    return (
-        f"tensor {layout.tensor_parallel}, pipeline {layout.pipeline_parallel}{virtual}{context}{experts}, data "
-        f"{layout.data_parallel}, ZeRO stage {layout.zero_stage}, "
-        f"micro-batch {layout.micro_batch} x {layout.grad_accumulation} accumulated, recompute {layout.recompute}"
-    )
 
 
 def _breakdown(item: Estimate) -> list[Block]:
@@ -224,7 +212,7 @@ def _remedy(item: Estimate) -> list[Block]:
         return []
     where = f"on {cluster(remedy.nodes, item.machine.instance_type)}"
     rows = [
-        ("layout", layout_text(remedy.layout)),
+        ("layout", layout_words(remedy.layout)),
         ("there", f"{three(remedy.throughput_per_s)} {item.unit}/s {where}"),
     ]
     if remedy.dropped:
