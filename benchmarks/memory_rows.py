@@ -54,6 +54,7 @@ def memory_rule(row: dict[str, str], zero: int) -> MemoryRule:
     options = MemoryOptions(
         gradients=rule["gradients"] or "auto",  # type: ignore[arg-type]
         loss=rule["loss"] or "auto",  # type: ignore[arg-type]
+        groups=rule["groups"] or "auto",  # type: ignore[arg-type]
         dropout=None if rule["dropout"] == "" else rule["dropout"] == "1",
         offload_optimizer=rule["offload_optimizer"] == "1",
         offload_activations=rule["offload_activations"] == "1",

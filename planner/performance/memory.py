@@ -74,13 +74,13 @@ def _parts(job: Footprint, state: States, work: Passing, layout: Layouts, c: Con
 
 
 def _overheads(job: Footprint, layout: Layouts, c: Constants) -> tuple[Floats, Floats]:
-    """Share the allocator wastes, and GiB outside the framework's own memory, by software stack.
+    """Share the allocator wastes, by software stack, and GiB outside the framework's own memory.
 
     A framework for tensor and pipeline parallelism sets up channels and workspaces for each of its groups of devices;
-    sharded data parallelism (ZeRO-3) and models counted per sample have one group.
+    sharded data parallelism (ZeRO-3) and plain data parallelism have one group.
     """
-    stack = job.stack.astype(np.int64)
-    waste = np.asarray([c[f"memory.fragmentation_ratio.{word}"] for word in STACKS])[stack]
-    runtime = np.asarray([c[f"memory.runtime_gib.{word}"] for word in STACKS])[stack]
-    alone = np.minimum(runtime, c["memory.runtime_gib.one_group"])
-    return waste, np.where((layout.zero >= 3) | job.sampled, alone, runtime)
+    waste = np.asarray([c[f"memory.fragmentation_ratio.{word}"] for word in STACKS])[
+        job.stack.astype(np.int64)
+    ]
+    many = (job.many_groups > 0) & (layout.zero < 3)
+    return waste, np.where(many, c["memory.runtime_gib.many_groups"], c["memory.runtime_gib.one_group"])

@@ -9,6 +9,7 @@ from planner.records import record
 Gradients = Literal["auto", "fp32", "half", "both"]
 Loss = Literal["auto", "materialised", "fused", "tiled"]
 Master = Literal["auto", "none"]
+Groups = Literal["auto", "one", "many"]
 
 
 @record(frozen=True)
@@ -21,6 +22,8 @@ class MemoryOptions:
         master: `none` when 16-bit weights are updated in place, with 16-bit moments and no 32-bit copy.
         loss: `materialised` keeps 16- and 32-bit logits and their gradients, `fused` one copy and its gradient,
             `tiled` a small piece at a time; `auto`: fused on a tuned stack, else materialised.
+        groups: `many` when the framework sets up communication for tensor, pipeline and data parallelism apart
+            (Megatron-LM and its kin), whatever their degrees; `auto`: transformers unless the stack is eager.
         offload_optimizer: states (and 32-bit weights) live in host memory, updated there.
         offload_weights: weights live in host memory too and come layer by layer (ZeRO-3 only).
         offload_activations: the input that full recompute keeps of each layer lives in host memory.
@@ -31,6 +34,7 @@ class MemoryOptions:
     gradients: Gradients = "auto"
     master: Master = "auto"
     loss: Loss = "auto"
+    groups: Groups = "auto"
     offload_optimizer: bool = False
     offload_weights: bool = False
     offload_activations: bool = False

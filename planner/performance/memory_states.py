@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from planner.performance.constants import Constants
 from planner.performance.layouts import Layouts
-from planner.performance.memory_work import Footprint
+from planner.performance.memory_work import STACKS, Footprint
 from planner.performance.work import Floats
 
 
@@ -74,7 +74,7 @@ def states(job: Footprint, layout: Layouts, c: Constants) -> States:
     optimizer = np.where(offload_states, 0.0, optimizer)
     missing = dense * (1.0 - 1.0 / ranks) + experts * (1.0 - 1.0 / over_experts)
     absent = np.where(offload_weights, dense + experts, missing)
-    gathered = _gathered(job, layout, c, (dense + experts - ends, ends), missing, absent)
+    gathered = _gathered(job, layout, c, dense + experts - ends, missing, absent)
     return States(weights, gradients, optimizer, gathered)
 
 
@@ -82,24 +82,29 @@ def _gathered(
     job: Footprint,
     layout: Layouts,
     c: Constants,
-    held: tuple[Floats, Floats],
+    in_layers: Floats,
     missing: Floats,
     absent: Floats,
 ) -> Floats:
-    """Passing copies of ZeRO-3: running and prefetched layers, the end tables, gradients on their way.
+    """Passing copies of ZeRO-3: running and prefetched layers, the output table, gradients on their way.
 
     Args:
         job: what the job keeps.
         layout: the layouts.
         c: constants.
-        held: parameters of the stage's layers and of its end tables.
+        in_layers: parameters of the stage's layers.
         missing: parameters of the stage that other ranks hold.
         absent: parameters of the stage whose weights are not on the device; no more than these are gathered.
     """
     work = job.work
-    layer, ends = held[0] / np.ceil(work.layers / layout.pp), held[1]
+    layer = in_layers / np.ceil(work.layers / layout.pp)
+    table = np.minimum(work.embed_params, work.head_params) / layout.tp
     trains = work.lora <= 0
-    params = c["memory.gathered_layers"] * layer + ends + np.where(trains, np.maximum(layer, ends), 0.0)
+    running = c["memory.gathered_layers"] * layer
+    # DeepSpeed (the eager stack) gathers and reduces in buckets of fixed size instead of whole layers.
+    eager = job.stack == STACKS.index("eager")
+    running = np.where(eager, np.maximum(running, c["memory.bucket_params"]), running)
+    params = running + table + np.where(trains, np.maximum(layer, table), 0.0)
     stage = absent * job.weight_bytes
     piped = stage + np.where(trains, missing * job.grad_bytes, 0.0)
     flat = np.minimum(params * job.weight_bytes, stage)

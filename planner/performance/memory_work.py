@@ -43,6 +43,7 @@ class Footprint:
         score_bytes: bytes of materialised attention scores per token and layer.
         input_bytes: bytes per token of a layer's input, all that full recompute keeps.
         loss, family, stack: positions in `LOGITS`, `SAMPLED_FAMILIES` (-1 for transformers) and `STACKS`.
+        many_groups: 1 when the framework sets up communication for several kinds of parallelism.
         offload_*: 1 when that part lives in host memory.
     """
 
@@ -59,6 +60,7 @@ class Footprint:
     loss: Floats
     family: Floats
     stack: Floats
+    many_groups: Floats
     offload_optimizer: Floats
     offload_weights: Floats
     offload_activations: Floats
@@ -115,10 +117,16 @@ def _row(model: ModelSpec, training: TrainingSpec, sizes: dict[str, float]) -> d
         "loss": float(LOGITS.index(loss)),
         "family": float(SAMPLED_FAMILIES.index(model.family.value)) if sampled else -1.0,
         "stack": float(STACKS.index(training.stack)),
+        "many_groups": float(not sampled and _many_groups(training)),
         "offload_optimizer": float(options.offload_optimizer),
         "offload_weights": float(options.offload_weights),
         "offload_activations": float(options.offload_activations),
     }
+
+
+def _many_groups(training: TrainingSpec) -> bool:
+    wanted = training.memory.groups
+    return training.stack != "eager" if wanted == "auto" else wanted == "many"
 
 
 def state_bytes_per_param(training: TrainingSpec) -> dict[str, float]:
