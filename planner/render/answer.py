@@ -27,6 +27,7 @@ from planner.render.words import (
     devices,
     is_derived,
     join_some,
+    layout_words,
     marked_price,
     option,
     place,
@@ -103,18 +104,8 @@ def _layouts(lines: tuple[PlanLine, ...]) -> list[str]:
         layout = line.layout
         if layout is None:
             continue
-        parts = [f"tensor {layout.tensor_parallel}", f"pipeline {layout.pipeline_parallel}"]
-        if layout.context_parallel > 1:
-            parts.append(f"context {layout.context_parallel}")
-        if layout.expert_parallel > 1:
-            parts.append(f"expert {layout.expert_parallel}")
-        if layout.interleave > 1:
-            parts.append(f"{layout.interleave} virtual stages each")
-        parts += [f"data {layout.data_parallel}", f"ZeRO stage {layout.zero_stage}"]
-        parts.append(f"micro-batch {layout.micro_batch} x {layout.grad_accumulation} accumulated")
-        parts.append(f"recompute {layout.recompute}")
         prefix = f"{line.instance_type}: " if len(lines) > 1 else ""
-        notes.append(f"{prefix}parallel layout: {', '.join(parts)}")
+        notes.append(f"{prefix}parallel layout: {layout_words(layout)}")
     return list(dict.fromkeys(notes))
 
 

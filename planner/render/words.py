@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from planner.plan import PlanLine, Summary
+from planner.plan import Layout, PlanLine, Summary
 from planner.render.numbers import number, price
 
 DERIVED_MARK = "~"
@@ -37,6 +37,20 @@ def option(purchase_option: str, option_variant: str) -> str:
 def cluster(nodes: int, instance_type: str) -> str:
     """Return `4 x p4d.24xlarge`."""
     return f"{nodes:,} x {instance_type}"
+
+
+def layout_words(layout: Layout) -> str:
+    """Return a parallel layout in words; what is 1 by default is left out."""
+    parts = [f"tensor {layout.tensor_parallel}", f"pipeline {layout.pipeline_parallel}"]
+    if layout.context_parallel > 1:
+        parts.append(f"context {layout.context_parallel}")
+    if layout.expert_parallel > 1:
+        parts.append(f"expert {layout.expert_parallel}")
+    if layout.interleave > 1:
+        parts.append(f"{layout.interleave} virtual stages each")
+    parts += [f"data {layout.data_parallel}", f"ZeRO stage {layout.zero_stage}"]
+    parts.append(f"micro-batch {layout.micro_batch} x {layout.grad_accumulation} accumulated")
+    return ", ".join([*parts, f"recompute {layout.recompute}"])
 
 
 def devices(count: float, accelerator: str) -> str:
