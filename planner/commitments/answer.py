@@ -187,5 +187,5 @@ def _plain(value: Any) -> Any:
     if isinstance(value, date):
         return value.isoformat()
     if isinstance(value, float):
-        return round(value, 6) if math.isfinite(value) else None
+        return round(float(value), 6) if math.isfinite(value) else None  # numpy keeps its own floats
     return value

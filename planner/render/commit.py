@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from planner.render import md, table
 from planner.render.csv import Cell, _cell
-from planner.render.document import Block, Document, Facts, Grid, Notes
+from planner.render.document import Block, Document, Facts, Grid, Notes, without_empty
 from planner.render.numbers import UNKNOWN, number, percent, usd
 from planner.render.words import option
 
@@ -91,9 +91,8 @@ def _summary(answer: CommitAnswer) -> tuple[str, ...]:
     plan, nothing = answer.plan, answer.nothing
     saved = nothing.expected_usd - plan.expected_usd
     share = saved / nothing.expected_usd if nothing.expected_usd else 0.0
-    years = "1 year" if answer.years == 1 else f"{answer.years} years"
     first = (
-        f"Expected cost over {years} {_usd(plan.expected_usd)} instead of {_usd(nothing.expected_usd)} without new "
+        f"Expected cost over {_years(answer)} {_usd(plan.expected_usd)} instead of {_usd(nothing.expected_usd)} without new "
         f"commitments: saves {_usd(saved)} ({percent(share)})"
     )
     second = (
@@ -102,6 +101,10 @@ def _summary(answer: CommitAnswer) -> tuple[str, ...]:
         f"(gap {percent(answer.gap_ratio, 3)})"
     )
     return first, second
+
+
+def _years(answer: CommitAnswer) -> str:
+    return "1 year" if answer.years == 1 else f"{answer.years} years"
 
 
 def _objective(answer: CommitAnswer) -> str:
@@ -232,7 +235,7 @@ def _break_even(answer: CommitAnswer, verbose: bool) -> Grid:
     )
     if not rows:
         notes.append("no commitment of these pools has a price")
-    return Grid("Break-even", header, tuple(rows), "llrrrrr", tuple(notes), detail=True)
+    return Grid("Break-even", *without_empty(header, rows, "llrrrrr"), tuple(notes), detail=True)
 
 
 def _grounds(answer: CommitAnswer) -> Facts:
@@ -242,7 +245,7 @@ def _grounds(answer: CommitAnswer) -> Facts:
         else "closed form (exact)"
     )
     rows = [
-        ("futures", f"{answer.scenarios} scenarios, {answer.rows:,} hours evaluated, {answer.years} years"),
+        ("futures", f"{answer.scenarios} scenarios, {answer.rows:,} hours evaluated, {_years(answer)}"),
         ("method", f"{how}, {answer.seconds:.1f} s"),
         ("use", "reservations first, then plans where they save most per dollar, then spot, then on-demand"),
     ]
