@@ -23,17 +23,21 @@ def random_portfolio(seed: int, *, with_budget: bool | None = None) -> Portfolio
     entries = []
     for at in range(n):
         count = int(random.choice([0, 1, 1, 1, 2, 3]))
-        for limit in random.choice(n_limits, min(count, n_limits), replace=False):
-            entries.append((at, int(limit), int(random.integers(1, 9) * random.choice([1, 4]))))
+        limits_drawn = random.choice(n_limits, min(count, n_limits), replace=False)
+        entries += [
+            (at, int(limit), int(random.integers(1, 9) * random.choice([1, 4]))) for limit in limits_drawn
+        ]
     if optional:  # leaving a job out costs nothing and counts its value
         cost = np.where(random.random(n) < 0.2, 0, cost)
     limits = random.integers(0, 40, n_limits) * random.choice([1, 1, 3])
-    columns = [np.array([entry[part] for entry in entries], dtype=np.int64) for part in range(3)]
+    candidate, limit, units = (
+        np.array([entry[part] for entry in entries], dtype=np.int64) for part in range(3)
+    )
     budget = None
     if with_budget if with_budget is not None else random.random() < 0.5:
         budget = int(random.uniform(0.3, 1.2) * cost.mean() * n_jobs)
     return PortfolioInput(
-        n_jobs, job, cost.astype(np.int64), objective.astype(np.int64), *columns, limits.astype(np.int64),
+        n_jobs, job, cost.astype(np.int64), objective.astype(np.int64), candidate, limit, units, limits.astype(np.int64),
         random.choice([QUOTA, CAPACITY], n_limits).astype(np.int64), budget,
     )  # fmt: skip
 
