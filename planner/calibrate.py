@@ -188,8 +188,7 @@ def compare(calibration: Calibration, machine: Machine, job: Job, notes: tuple[s
     Raises:
         InputError: the model cannot predict it, or it is faster than the accelerators' peak.
     """
-    from planner.calibration.correction import SUSPECT_DEVIATIONS, predict
-    from planner.calibration.kernel import Z80
+    from planner.calibration.correction import doubt, predict
     from planner.estimate_layout import division_fault, pin_text
 
     training = calibration.training
@@ -206,17 +205,8 @@ def compare(calibration: Calibration, machine: Machine, job: Job, notes: tuple[s
             + (f" with {layout}" if layout else "")
             + "); check the workload's model, batch and sequence length, and --layout"
         )
-    made = Calibrated(calibration, found, machine, job.unit, job.units_per_step, ())
-    mfu = found.mfu / made.ratio
-    if mfu > 1.0:
-        raise InputError(
-            f"a step of {calibration.step_time_s:.4g} s on {where} would be {mfu:.2f} times the accelerators' peak; "
-            "check model, global batch, sequence length, precision and --nodes"
-        )
-    doubts = list(notes)
-    if abs(math.log(made.ratio)) > SUSPECT_DEVIATIONS * found.spread / Z80:
-        doubts.append(
-            f"measured / predicted is {made.ratio:.2f}, far outside the prediction's interval: check that model, "
-            "global batch, sequence length, layout, precision and stack are those of the run"
-        )
-    return replace(made, warnings=tuple(doubts))
+    strange = doubt(calibration.step_time_s, found)
+    if found.mfu > calibration.step_time_s / found.step_time_s:
+        raise InputError(f"on {where}, {strange}")
+    warnings = (*notes, strange) if strange else notes
+    return Calibrated(calibration, found, machine, job.unit, job.units_per_step, warnings)

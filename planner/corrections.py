@@ -32,13 +32,16 @@ def find_correction(workload: Workload, job: Job, offer_set: OfferSet, now: date
     if workload.measured is None and not folder.is_dir():
         return None
     from planner.calibration.correction import build_correction
-    from planner.calibration.store import load_all
+    from planner.calibration.store import file_name, load_all
 
     found, problems = load_all(folder)
     if workload.measured is not None:
         from planner.calibrate import from_line
 
-        found = [*found, from_line(workload.measured, job, offer_set, now)]
+        own = from_line(workload.measured, job, offer_set, now)
+        # `planner calibrate` may have stored the same point: it counts once
+        if all(file_name(item) != file_name(own) for item in found):
+            found = [*found, own]
     return build_correction(job.model, job.training, found, problems)
 
 

@@ -41,7 +41,6 @@ class Predicted:
     spread: float
     mfu: float
     reason: str
-    layout: dict[str, Any]
 
 
 def predict(calibration: Calibration) -> Predicted:
@@ -51,7 +50,24 @@ def predict(calibration: Calibration) -> Predicted:
     row = estimate_shapes(calibration.model, calibration.training, hardware, [nodes]).row(0)
     step = float(row["step_time_s"])
     spread = float(np.log(row["step_time_high_s"] / step)) if not row["reason"] else float("nan")
-    return Predicted(step, spread, float(row["mfu"]), str(row["reason"]), row)
+    return Predicted(step, spread, float(row["mfu"]), str(row["reason"]))
+
+
+def doubt(step_time_s: float, found: Predicted) -> str:
+    """Say why a measured step time is hard to believe; empty where it is plausible."""
+    ratio = step_time_s / found.step_time_s
+    check = (
+        "check that model, global batch, sequence length, layout, precision and stack are those of the run"
+    )
+    if found.mfu > ratio:
+        return (
+            f"a step of {step_time_s:.4g} s is {found.mfu / ratio:.2f} times the accelerators' peak; {check}"
+        )
+    if abs(float(np.log(ratio))) > SUSPECT_DEVIATIONS * found.spread / Z80:
+        return (
+            f"measured / predicted step time is {ratio:.2f}, far outside the prediction's interval; {check}"
+        )
+    return ""
 
 
 def hardware_row(hardware: Table, row: int) -> dict[str, Any]:
@@ -203,12 +219,12 @@ def build_correction(
         if item.model.family != model.family or item.training.stack != training.stack:
             continue
         found = predict(item)
-        name = item.path.name if item.path else "measured"
+        name = f"calibration {item.path.name}" if item.path else "measured"
         if found.reason:
-            warnings.append(
-                f"calibration {name} left out: the model cannot predict what was measured ({found.reason})"
-            )
+            warnings.append(f"{name} left out: the model cannot predict what was measured ({found.reason})")
             continue
+        doubtful = doubt(item.step_time_s, found)
+        warnings += [f"{name}: {doubtful}"] if doubtful else []
         by_generation.setdefault(str(item.hardware["generation"]), []).append((item, found))
     if not by_generation and not warnings:
         return None

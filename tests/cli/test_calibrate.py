@@ -113,9 +113,11 @@ def test_one_line_of_the_workload_is_enough(run_cli: Run, workload: str, tmp_pat
         "calibration.ampere"
         not in run_cli("optimize", path, "--as-of", "2026-11-20", "--no-calibration").stdout
     )
-    assert run_cli("calibrate", path, "-o", "json").code == 0
-    kept = run_cli("calibrate", path, "--dry-run", "-o", "json")
-    assert json.loads(kept.stdout)["steps_used"] is None
+    kept = run_cli("calibrate", path, "-o", "json")
+    assert kept.code == 0 and json.loads(kept.stdout)["steps_used"] is None
+    again = predicted(run_cli, path)  # stored too, the line still counts once
+    assert again["calibration"] == after["calibration"]
+    assert width(again) == pytest.approx(width(after), rel=1e-3)
 
 
 def test_accelerators_may_be_named_instead_of_machines(run_cli: Run, workload: str, tmp_path: Path) -> None:
@@ -189,6 +191,14 @@ def test_a_wrong_line_is_an_input_error_with_its_place(
     done = run_cli("optimize", path, "--as-of", "2026-11-20")
     assert (done.code, done.stdout) == (2, "")
     assert words in done.stderr and "w.yaml:1:" in done.stderr
+
+
+def test_a_line_beyond_the_peak_is_warned_of_and_clipped(run_cli: Run, workload: str, tmp_path: Path) -> None:
+    path = write(tmp_path, model={"preset": "llama-3-8b"}, training=TRAINING,
+                 measured="900M tokens/s on 1 x p4d.24xlarge")  # fmt: skip
+    one = predicted(run_cli, path)
+    assert one["mfu_ratio"] <= 1.0 + 1e-9
+    assert "times the accelerators' peak" in run_cli("estimate", path, *WHERE).stdout
 
 
 def test_models_without_tokens_refuse_tokens(run_cli: Run, tmp_path: Path) -> None:
