@@ -1,8 +1,9 @@
 """What it costs to trust the model's choice of layout: `python -m benchmarks.layout_regret --data FILE`.
 
 A grid is a set of measured rows of one source, model, accelerator, cluster and global batch that differ in their
-layout. Regret is the measured throughput of its best row over that of the row with the best prediction, less 1. "All
-that should fit" leaves out rows that the memory model calls too big, as the search does; every row of a grid did run.
+layout ("batch free": the global batch and the accumulation may differ too). Regret is the measured throughput of its
+best row over that of the row with the best prediction, less 1. "All that should fit" leaves out rows that the memory
+model calls too big, as the search does; every row of a grid did run.
 """
 
 from __future__ import annotations
@@ -35,21 +36,23 @@ _HARDWARE = (
 _LAYOUT = ("tp", "pp", "cp", "dp", "zero", "micro_batch", "recompute", "sequence_parallel")
 
 
-def grids(scored: Scored) -> list[list[list[int]]]:
+def grids(scored: Scored, *, batch_free: bool = False) -> list[list[list[int]]]:
     """Grids of at least two layouts; a layout is the positions of the rows that measured it."""
     found: dict[tuple[Any, ...], dict[tuple[Any, ...], list[int]]] = {}
     for position, case in enumerate(scored.cases):
         if case.layout is not None and case.accelerators > 1:
-            layout = (*(case.layout.get(name) for name in _LAYOUT), case.ep)
-            found.setdefault(_key(case), {}).setdefault(layout, []).append(position)
+            batch = case.training.global_batch
+            layout = (*(case.layout.get(name) for name in _LAYOUT), case.ep, batch)
+            key = (*_key(case), 0 if batch_free else batch)
+            found.setdefault(key, {}).setdefault(layout, []).append(position)
     return [list(layouts.values()) for layouts in found.values() if len(layouts) > 1]
 
 
 def _key(case: Case) -> tuple[Any, ...]:
     training = case.training
     return (
-        case.source, case.model.name, case.model.params, case.accelerators, training.global_batch,
-        training.sequence_length, training.precision, training.stack, training.attention, training.lora_rank,
+        case.source, case.model.name, case.model.params, case.accelerators, training.sequence_length,
+        training.precision, training.stack, training.attention, training.lora_rank,
         case.measured.metric, *(str(case.hardware.get(name)) for name in _HARDWARE),
     )  # fmt: skip
 
@@ -99,11 +102,22 @@ def layout_regret(scored: Scored) -> dict[str, dict[str, float]]:
         "all that should fit": regrets(scored, fits, made),
         "grids of 5 layouts and more": regrets(scored, everything, large),
     }
-    sources = sorted({scored.cases[layouts[0][0]].source for layouts in made})
-    for source in sources:
-        own = [layouts for layouts in made if scored.cases[layouts[0][0]].source == source]
-        report[f"source: {source}"] = regrets(scored, everything, own)
-    return report
+    report |= _by_source(scored, everything, made, "source")
+    free = grids(scored, batch_free=True)
+    report["batch free: all grids"] = regrets(scored, everything, free)
+    return report | _by_source(scored, everything, free, "batch free")
+
+
+def _by_source(
+    scored: Scored, usable: npt.NDArray[np.bool_], made: Sequence[list[list[int]]], label: str
+) -> dict[str, dict[str, float]]:
+    """Regret by source, of those with at least two grids."""
+    own: dict[str, list[list[list[int]]]] = {}
+    for layouts in made:
+        own.setdefault(scored.cases[layouts[0][0]].source, []).append(layouts)
+    return {
+        f"{label}: {name}": regrets(scored, usable, own[name]) for name in sorted(own) if len(own[name]) > 1
+    }
 
 
 def regret_lines(report: dict[str, dict[str, float]]) -> list[str]:

@@ -54,6 +54,11 @@ def test_other_batches_machines_and_single_layouts_are_no_grid() -> None:
     assert layout_regret(rows)["all grids"] == {"grids": 0, "nothing fits": 0}
 
 
+def test_the_batch_may_be_chosen_too() -> None:
+    rows = scored([(layout(1, 8), 100.0, 1.0), ({**layout(2, 4), "global_batch": "64"}, 80.0, 3.0)])
+    assert layout_regret(rows)["batch free: all grids"]["mean"] == pytest.approx(25.0)
+
+
 def test_repeated_measurements_of_a_layout_count_once_by_their_median() -> None:
     rows = scored([(layout(1, 8), 60.0, 5.0), (layout(1, 8), 100.0, 5.0), (layout(2, 4), 160.0, 3.0)])
     assert layout_regret(rows)["all grids"]["mean"] == pytest.approx(100.0)
