@@ -91,10 +91,8 @@ def _summary(answer: CommitAnswer) -> tuple[str, ...]:
     plan, nothing = answer.plan, answer.nothing
     saved = nothing.expected_usd - plan.expected_usd
     share = saved / nothing.expected_usd if nothing.expected_usd else 0.0
-    first = (
-        f"Expected cost over {_years(answer)} {_usd(plan.expected_usd)} instead of {_usd(nothing.expected_usd)} without new "
-        f"commitments: saves {_usd(saved)} ({percent(share)})"
-    )
+    costs = f"{_usd(plan.expected_usd)} instead of {_usd(nothing.expected_usd)} without new commitments"
+    first = f"Expected cost over {_years(answer)} {costs}: saves {_usd(saved)} ({percent(share)})"
     second = (
         f"{'Optimal' if answer.status == 'optimal' else f'Best known, {_ENDS.get(answer.reason, answer.reason)}'}: "
         f"{_objective(answer)} {_usd(answer.objective_usd)}, and no choice has less than {_usd(answer.bound_usd)} "
