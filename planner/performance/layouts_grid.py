@@ -5,7 +5,7 @@ Bounds (transformers; other models vary data parallelism, micro-batch and ZeRO o
 - tp: divisors of the heads that are compatible with the key-value heads, inside a node a divisor of its accelerators,
   across nodes a multiple of them up to `MAX_TENSOR_ACROSS`; powers of 2 where the heads are not stated;
 - pp: every depth whose longest stage is at most `MAX_STAGE_WASTE` of the mean one;
-- cp: powers of 2 up to `MAX_CONTEXT` that leave `MIN_CONTEXT_TOKENS` tokens per accelerator;
+- cp: powers of 2 up to `MAX_CONTEXT` that divide the sequence and leave `MIN_CONTEXT_TOKENS` tokens per accelerator;
 - dp: the rest; it divides the global batch; ep: divisors of the experts that divide dp x cp, also across nodes;
 - micro-batch: divisors of a replica's batch up to 8, powers of 2 beyond, and that batch itself, up to a token cap;
 - interleaving: 1 to `MAX_INTERLEAVE` virtual stages of at least two layers where the stack has it (tuned);
@@ -131,7 +131,8 @@ def context_degrees(bounds: Bounds) -> list[int]:
     """Context-parallel degrees within bounds."""
     if bounds.pin.context_parallel:
         return [bounds.pin.context_parallel]
-    return [1] if bounds.sampled else powers(min(MAX_CONTEXT, bounds.sequence // MIN_CONTEXT_TOKENS))
+    degrees = [1] if bounds.sampled else powers(min(MAX_CONTEXT, bounds.sequence // MIN_CONTEXT_TOKENS))
+    return [degree for degree in degrees if bounds.sequence % degree == 0]
 
 
 def _micro_batches(bounds: Bounds) -> Ints:
