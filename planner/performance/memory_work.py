@@ -148,7 +148,9 @@ def state_bytes_per_param(training: TrainingSpec) -> dict[str, float]:
     if half and options.gradients == "both":
         grad = 6.0
     if half and options.master == "none":
-        opt, shard, shard_opt = states / 2.0, weight, states / 2.0
+        # Moments of 32 bit shrink to 16; those of 8 bit stay.
+        opt = states / 2.0 if states >= 4.0 else states
+        shard, shard_opt = weight, opt
     elif half:
         # fp16 keeps a 32-bit copy of the gradients as well, to undo the loss scale.
         scaled = 4.0 if training.precision == "fp16" and training.stack != "eager" else 0.0
