@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from solvers.worker import Child
 
 GRACE = 0.07  # how far beyond its limit a solver may go before it is ended; the promise is 10 %
+BOX_MARGIN = 1e-12  # relative, for the rounding of its sum
 Inbox = queue.SimpleQueue[tuple[str, Checked | BaseException | None]]
 
 
@@ -45,7 +46,7 @@ def solve(problem: Milp, options: SolveOptions | None = None) -> Solution:
         BackendError: the backend asked for is unknown or absent.
     """
     options = options or SolveOptions()
-    progress = Progress()
+    progress = Progress(best=Checked(Termination.UNKNOWN, bound=box_bound(problem)))
     backend = get_backend(options.backend)
     scale(problem)  # refuse a hopeless spread before any process starts
     if not problem.n_columns:
@@ -69,6 +70,14 @@ def solve(problem: Milp, options: SolveOptions | None = None) -> Solution:
         backend.name, progress.elapsed_s, best.nodes, best.message, tuple(progress.stages), isolated
     )
     return to_solution(problem, best, report, gap=options.gap)
+
+
+def box_bound(problem: Milp) -> float:
+    """Return what every point costs at least by the columns' bounds alone; -inf where they are open."""
+    rests = np.where(problem.c > 0, problem.lb, problem.ub)
+    used = problem.c != 0
+    bound = float(problem.c[used] @ rests[used])
+    return bound - BOX_MARGIN * abs(bound) if math.isfinite(bound) else -math.inf
 
 
 def relax(problem: Milp, time_limit_s: float, backend: str = "scipy") -> Relaxation:
