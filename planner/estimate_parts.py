@@ -77,6 +77,7 @@ def host_of(context: Context, hardware: Table, nodes: int, row: dict[str, Any]) 
         memory_gib=_known(hardware["memory_gib"][0]),
         nvme_gib=_known(hardware["local_nvme_gib"][0]),
         data_gib=job.data_gib if job.stage_to_nodes else None,
+        needed_gib=_known(row["host_memory_needed_gib"]),
     )
 
 

@@ -79,6 +79,7 @@ class Host:
     memory_gib: float | None
     nvme_gib: float | None
     data_gib: float | None
+    needed_gib: float | None = None
 
 
 @record(frozen=True)

@@ -200,6 +200,10 @@ def _host(item: Estimate) -> list[Block]:
     host = item.host
     ram = UNKNOWN if host.memory_gib is None else f"{number(host.memory_gib)} GiB"
     rows = [("checkpoint", f"{number(host.checkpoint_gib)} GiB per node, host memory {ram}")]
+    if host.needed_gib is not None:
+        short = host.memory_gib is not None and host.memory_gib < host.needed_gib
+        text = f"about {number(host.needed_gib)} GiB for processes, loaders and checkpoints"
+        rows.append(("needed", f"{text}: more than there is" if short else text))
     if host.data_gib is not None:
         disk = UNKNOWN if host.nvme_gib is None else f"{number(host.nvme_gib)} GiB per node"
         rows.append(("data set", f"{number(host.data_gib)} GiB staged, local disks {disk}"))
@@ -338,6 +342,7 @@ def _values(item: Estimate) -> dict[str, Any]:
         "host": {
             "checkpoint_per_node_gib": item.host.checkpoint_gib,
             "memory_gib": item.host.memory_gib,
+            "memory_needed_gib": item.host.needed_gib,
             "local_nvme_gib": item.host.nvme_gib,
             "staged_data_gib": item.host.data_gib,
         },
