@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from planner.errors import InputError
 from planner.formulation.portfolio_input import MICRO
+from planner.formulation.portfolio_reduce import fits_limits
 from planner.portfolio.candidates import WorkloadCandidates
 from planner.portfolio.question import Question, Windows, build_question
 from planner.portfolio.sized import SizedCandidates, SizedTable, sized_from_csv, sized_from_yaml
@@ -24,6 +25,19 @@ if TYPE_CHECKING:
     from planner.filters import FilterReport
     from planner.optimize import Options
     from planner.workload.portfolio_schema import PortfolioJob
+
+
+# Filters as a sentence about a job says them; the others by their name.
+REASONS = {
+    "deadline": "after the deadline",
+    "confidence": "too unsure to meet the deadline",
+    "memory": "short of memory",
+    "capacity": "above what an offer holds",
+    "max_nodes": "above max_nodes",
+    "quota": "above the workload's quota",
+    "budget": "above the workload's budget",
+    "shared_limit": "alone above a shared limit",
+}
 
 
 @dataclass(frozen=True)
@@ -46,7 +60,7 @@ class JobReport:
 
     def sentence(self) -> str:
         """One line for people."""
-        why = ", ".join(f"{count:,} {reason}" for reason, count in self.removed[:4])
+        why = ", ".join(f"{count:,} {REASONS.get(name, name)}" for name, count in self.removed[:4])
         return f"{self.name}: {self.passed:,} of {self.total:,} candidates" + (f": {why}" if why else "")
 
 
@@ -135,6 +149,7 @@ def gather(
         for item in portfolio.commitments
     ]
     question = build_question(portfolio, table, ways.all, len(jobs), windows, busy)
+    reports = _with_shared_limits(reports, kinds, question)
     notes = tuple(f"transfer price unknown, dearest used: {item}" for item in sorted(sized.unknown_transfers))
     return Gathered(
         question, tuple(ways.all), tuple(jobs), tuple(kinds), tuple(reports), start, windows,
@@ -226,6 +241,19 @@ def _report(job: PortfolioJob, tables: list[CandidateTable], counts: list[Filter
     total = sum(len(table) for table in tables)
     late = sum(int((table.late_hours > 0).sum()) for table in tables)
     return JobReport(job.name, job.count, total, total - late, (("deadline", late),) if late else ())
+
+
+def _with_shared_limits(reports: list[JobReport], kinds: list[int], question: Question) -> list[JobReport]:
+    """The reports with the candidates in time that are alone too large for a shared limit."""
+    in_time = question.table.late_hours <= 0
+    large = in_time & ~fits_limits(question.numbers)
+    lost = np.bincount(question.table.job[large], minlength=len(kinds))
+    out = list(reports)
+    for job, kind in enumerate(kinds):
+        if lost[job] and ("shared_limit", int(lost[job])) not in out[kind].removed:
+            found = (*out[kind].removed, ("shared_limit", int(lost[job])))
+            out[kind] = replace(out[kind], removed=tuple(sorted(found, key=lambda pair: -pair[1])))
+    return out
 
 
 def _unused(loaded: LoadedPortfolio, ways: list[Way]) -> Iterator[str]:

@@ -20,8 +20,7 @@ from planner.portfolio.table import Floats
 from solvers.backends.base import Relaxation
 from solvers.options import SolveOptions
 from solvers.presolve import restrict
-from solvers.relaxing import relax_within
-from solvers.solve import solve
+from solvers.solve import relax, solve
 
 ELASTIC_GAP = 1e-3
 ELASTIC_TIME_SHARE = 0.4  # of the time limit, at most, for the question what must give way
@@ -117,7 +116,7 @@ def _least(reduced: Reduced, weights: ElasticWeights, options: PortfolioOptions)
     picks = worst.improved(simple)
     model = build_elastic(reduced, weights)
     limit = min(ELASTIC_TIME_SHARE * options.time_limit_s, MOST_ELASTIC_S)
-    relaxation = relax_within(model, backend=options.backend, time_limit_s=limit)
+    relaxation = relax(model, limit, options.backend)
     if relaxation.x is None or relaxation.reduced_costs is None:
         return reduced.keep[picks], 0.0
     bound = relaxation.objective * (1 - LP_TOLERANCE)

@@ -234,6 +234,8 @@ def _headline(answer: PortfolioAnswer, values: dict[str, Any]) -> tuple[str, tup
     how = "interrupted" if answer.result.interrupted else f"at most {percent(best, 3)} above the optimum"
     budget = totals["budget_usd"]
     rest = f"; budget {usd(budget)}" if budget is not None else ""
+    if abs(totals["counted_usd"] - totals["cost_usd"]) >= 0.005:
+        rest += f"; {usd(totals['counted_usd'])} with delay and lost value, which is what is least"
     return headline, (f"{word}, {how}{rest}",)
 
 

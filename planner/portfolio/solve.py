@@ -28,9 +28,8 @@ from solvers.backends.base import Relaxation
 from solvers.options import SolveOptions
 from solvers.presolve import restrict
 from solvers.problem import Milp
-from solvers.relaxing import relax_within
 from solvers.solution import Status, Termination
-from solvers.solve import solve
+from solvers.solve import relax, solve
 
 CORE_EACH = 12  # candidates per job in the restricted model
 CORE_TIME_SHARE = 0.6  # of the time left, at most, for the restricted model when the whole one follows
@@ -220,7 +219,7 @@ class _Run:
             self.result.offer(self.reduced.keep[picks])
 
     def _relax(self, model: Milp) -> Relaxation | None:
-        relaxation = relax_within(model, backend=self.options.backend, time_limit_s=max(self.left_s, 0.0))
+        relaxation = relax(model, max(self.left_s, 0.0), self.options.backend)
         self.result.message = relaxation.message
         if relaxation.termination is Termination.INFEASIBLE:
             self.empty = True

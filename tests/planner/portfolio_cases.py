@@ -37,8 +37,8 @@ def random_portfolio(seed: int, *, with_budget: bool | None = None) -> Portfolio
     if with_budget if with_budget is not None else random.random() < 0.5:
         budget = int(random.uniform(0.3, 1.2) * cost.mean() * n_jobs)
     return PortfolioInput(
-        n_jobs, job, cost.astype(np.int64), objective.astype(np.int64), candidate, limit, units, limits.astype(np.int64),
-        random.choice([QUOTA, CAPACITY], n_limits).astype(np.int64), budget,
+        n_jobs, job, cost.astype(np.int64), objective.astype(np.int64), candidate, limit, units,
+        limits.astype(np.int64),        random.choice([QUOTA, CAPACITY], n_limits).astype(np.int64), budget,
     )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Portfolios that do not fit: the least set of limits against brute force, and a plan within the moved limits always."""
+"""Portfolios that do not fit: the least set of limits against brute force, and a plan with it in every case."""
 
 from __future__ import annotations
 
