@@ -37,13 +37,15 @@ def oom_probability(
 
 
 def usable_gib(memory_gib: Floats, memory_bytes_per_s: Floats, c: Constants) -> Floats:
-    """What a framework can allocate of the nominal memory, GiB.
+    """What a framework can allocate of an accelerator's stated memory, GiB.
 
     Stacked memory (HBM) keeps its error codes apart; a data-centre card with GDDR keeps them in the memory itself,
-    1/16 of it. Fast GDDR consumer cards have none, so the rule takes the bandwidth: below that of any HBM.
+    1/16 of it. Fast GDDR consumer cards have none, so the rule takes the bandwidth: below that of any HBM. A provider
+    that states what its API sees (22.35 GiB of a 24 GB card) has taken them off already: only whole sizes are nominal.
     """
     slow = memory_bytes_per_s < c["memory.hbm_gb_per_s"] * 1e9
-    return memory_gib * np.where(slow, c["memory.usable_ratio.gddr"], c["memory.usable_ratio"])
+    nominal = memory_gib == np.round(memory_gib)
+    return memory_gib * np.where(slow & nominal, c["memory.usable_ratio.gddr"], c["memory.usable_ratio"])
 
 
 def budget_gib(available_gib: Floats, c: Constants) -> Floats:
