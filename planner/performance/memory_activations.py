@@ -68,7 +68,8 @@ def _layer(job: Footprint, layout: Layouts, level: int, c: Constants) -> tuple[F
     tp = layout.tp
     shards = np.where(layout.sequence_parallel > 0, tp, 1.0)
     scores = job.score_bytes / tp
-    layer = job.act_shared_bytes / shards + job.act_split_bytes / tp
+    split = job.act_split_bytes + c["memory.expert_imbalance"] * job.act_routed_bytes
+    layer = job.act_shared_bytes / shards + split / tp
     if level == NONE:
         kept = layer + scores
     elif level == SELECTIVE:

@@ -40,6 +40,7 @@ class Footprint:
         shard_bytes: weights that ZeRO-3 keeps per parameter (32 bit, its own master copy) and `shard_opt_bytes` the
             rest of its states.
         act_shared_bytes, act_split_bytes: saved activation bytes per token and layer, not split / split by tp.
+        act_routed_bytes: those of tokens sent to experts, split by tp, were all experts equally busy.
         score_bytes: bytes of materialised attention scores per token and layer.
         input_bytes: bytes per token of a layer's input, all that full recompute keeps.
         loss, family, stack: positions in `LOGITS`, `SAMPLED_FAMILIES` (-1 for transformers) and `STACKS`.
@@ -55,6 +56,7 @@ class Footprint:
     shard_opt_bytes: Floats
     act_shared_bytes: Floats
     act_split_bytes: Floats
+    act_routed_bytes: Floats
     score_bytes: Floats
     input_bytes: Floats
     loss: Floats
@@ -163,7 +165,7 @@ def state_bytes_per_param(training: TrainingSpec) -> dict[str, float]:
     }  # fmt: skip
 
 
-_ACTIVATIONS = ("act_shared_bytes", "act_split_bytes", "score_bytes", "input_bytes")
+_ACTIVATIONS = ("act_shared_bytes", "act_split_bytes", "act_routed_bytes", "score_bytes", "input_bytes")
 
 
 def _activations(model: ModelSpec, training: TrainingSpec, sizes: dict[str, float]) -> dict[str, float]:
@@ -186,16 +188,16 @@ def _activations(model: ModelSpec, training: TrainingSpec, sizes: dict[str, floa
     kept = (4.0 if frozen else 6.0) + (2.0 if eager else 0.0) if model.gated_mlp else (2.0 if frozen else 4.0)
     routed = sizes["routed"]
     ffn = float(model.ffn or 4 * hidden)
-    if model.experts:
-        # Every token is copied to its experts and back; shared experts see each token once.
-        mlp = kept * float(model.moe_ffn or ffn) * (routed + model.shared_experts) + 4.0 * hidden * routed
-    else:
-        mlp = kept * ffn
+    width = float(model.moe_ffn or ffn) if model.experts else ffn
+    # Every token is copied to its experts and back; shared experts see each token once.
+    mlp = kept * width * (model.shared_experts if model.experts else 1.0)
+    experts = (kept * width + 4.0 * hidden) * routed
     # Softmax output, and with dropout its mask and result.
     scores = (5.0 if dropout else 2.0) * sizes["heads"] * sizes["seq"] * (sizes["materialised"] > 0)
     return {
         "act_shared_bytes": scale * (inputs + norms + masks) + upcast,
         "act_split_bytes": scale * (attention + mlp),
+        "act_routed_bytes": scale * experts,
         "score_bytes": scale * scores,
         "input_bytes": scale * 2.0 * hidden,
     }
