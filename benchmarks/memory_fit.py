@@ -29,6 +29,7 @@ from benchmarks.memory_score import (
     summarise,
 )
 from benchmarks.rows import read_csv
+from benchmarks.scatter import scatter_svg
 from planner.performance.constants import DIRECTORY, Constants, load_constants
 
 FILE = DIRECTORY / "memory.csv"
@@ -122,6 +123,18 @@ def spread_of(rows: MemoryRows, need: Need) -> float:
     return float(np.median(gap) / math.log(3.0))
 
 
+def plot(rows: MemoryRows, need: Need) -> str:
+    """Stated peaks against predictions by source, as SVG."""
+    stated = rows.stated_gib
+    groups: dict[str, tuple[list[float], list[float]]] = {}
+    for position, case in enumerate(rows.cases):
+        if math.isfinite(stated[position]):
+            predicted, measured = groups.setdefault(case.source.split(" (")[0], ([], []))
+            predicted.append(float(need.counted[position]))
+            measured.append(float(stated[position]))
+    return scatter_svg(groups, "Peak memory per accelerator, publisher left out", "GiB")
+
+
 def write_constants(constants: Constants, file: Path, measured: dict[str, float]) -> None:
     """Rewrite fitted values and the spread in place."""
     rows = read_csv(file)
@@ -143,6 +156,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--out", type=Path, default=FILE)
+    parser.add_argument(
+        "--plot", type=Path, help="write measured against predicted, publishers left out, as SVG"
+    )
     chosen = parser.parse_args(arguments)
     start = load_constants()
     rows = load_memory_rows(read_csv(chosen.data))
@@ -150,6 +166,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     spread = {"memory.spread": spread_of(rows, left_out)}
     fitted = fit_memory(rows, [True] * len(rows.cases), start).replace(spread)
     write_constants(fitted, chosen.out, spread)
+    if chosen.plot:
+        chosen.plot.write_text(plot(rows, left_out), encoding="utf-8")
     for name, need in (("in the fit", predict_memory(rows.cases, fitted)), ("publisher left out", left_out)):
         print(name)
         print("\n".join(lines(summarise(rows, need, fitted))))

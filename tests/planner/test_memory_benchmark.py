@@ -73,3 +73,13 @@ def test_accuracy_on_the_measured_rows() -> None:
     assert score["mape"] < 11.0 and score["median"] < 9.0 and score["p90"] < 22.0
     assert score["out of memory"]["recall"] >= 0.95
     assert score["false alarms"]["all rows that ran"]["ratio"] <= 0.05
+
+
+def test_the_scatter_is_valid_and_shows_every_point() -> None:
+    from xml.dom import minidom
+
+    from benchmarks.scatter import scatter_svg
+
+    drawn = scatter_svg({"a <b>": ([1.0, 20.0], [1.1, 18.0]), "c": ([5.0], [4.0])}, "title & more", "GiB")
+    circles = minidom.parseString(drawn).getElementsByTagName("circle")
+    assert len(circles) == 3 + 2  # points and the legend
