@@ -20,7 +20,9 @@ Floats = npt.NDArray[np.float64]
 
 PRECISION_GROUP = {"fp32": "fp32", "tf32": "tf32", "fp16": "half", "bf16": "half", "fp8": "fp8"}
 # Bytes of optimizer state per trainable parameter in fp32; unknown optimizers count as two moments.
-OPTIMIZER_STATE_BYTES = {"sgd": 4.0, "momentum": 4.0, "lion": 4.0, "adafactor": 0.1, "adamw8bit": 2.0}
+OPTIMIZER_STATE_BYTES = {
+    "sgd": 4.0, "momentum": 4.0, "lion": 4.0, "adafactor": 0.1, "adamw8bit": 2.0, "adamw_8bit": 2.0,
+}  # fmt: skip
 # Masked language models predict 15 % of the tokens (BERT, arXiv 1810.04805).
 MASKED_SHARE = 0.15
 _SAMPLED = (ModelFamily.CNN, ModelFamily.VIT, ModelFamily.DIFFUSION)

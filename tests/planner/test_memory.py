@@ -125,6 +125,14 @@ def test_parts_sum_to_the_need_and_tell_what_they_are() -> None:
     assert found["optimizer_gib"] == pytest.approx(12 * 8.03e9 / 8 / GIB, rel=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("optimizer", "states"), [("adamw", 8.0), ("adam", 8.0), ("sgd", 4.0), ("lion", 4.0), ("adamw_8bit", 2.0)]
+)
+def test_optimizers_of_the_workload_have_their_moments(optimizer: str, states: float) -> None:
+    found = state_bytes_per_param(training(LLAMA_8B, optimizer=optimizer))
+    assert found["opt_bytes"] == 4.0 + states
+
+
 def test_the_last_stage_may_be_the_fullest() -> None:
     # A vocabulary this large makes the logits outweigh the extra micro-batches of the first stage.
     wide = replace(LLAMA_8B, vocab=1_000_000, params=8.03e9 + 2 * 4096 * (1_000_000 - 128256))
