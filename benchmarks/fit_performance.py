@@ -36,8 +36,10 @@ SAMPLED = ("vision.",)
 # Evidence (distinct sources and workload groups) at which half of a median residual is believed.
 HALF_EVIDENCE = 12.0
 LOSS_SCALE = 0.12
-PRIOR_WEIGHT = 6.0
+PRIOR_WEIGHT = 3.0
 TINY = 1e-5
+# Folds of workload groups that the interval is measured on.
+FOLDS = 5
 
 
 @dataclass(frozen=True)
@@ -151,7 +153,9 @@ def _multipliers(cases: Sequence[Case], constants: Constants, kind: str) -> dict
         gap = gap - np.asarray([shift[key] for key in keys])
         total |= shift
         evidence |= weight
-    return _spell(kind, sorted({(f, c.generation) for f, c in zip(family, cases, strict=True)}), total, evidence)
+    return _spell(
+        kind, sorted({(f, c.generation) for f, c in zip(family, cases, strict=True)}), total, evidence
+    )
 
 
 def family_of(case: Case) -> str:
@@ -217,19 +221,6 @@ def _shrunk_medians(
     return shifts, proof
 
 
-def leave_sources_out(cases: Sequence[Case], start: Constants, path: Path = DIRECTORY) -> Floats:
-    """Predicted metric of each case with constants fitted on all other sources, shape `(n_cases,)`."""
-    value = np.full(len(cases), np.nan)
-    for name in sorted({case.group for case in cases}):
-        out = [p for p, case in enumerate(cases) if case.group == name]
-        kinds = {cases[p].kind for p in out}
-        rest = [case for case in cases if case.group != name and case.kind in kinds | {"transformer"}]
-        fitted = fit(rest, start, path)
-        held = [cases[p] for p in out]
-        value[out] = throughput(build_groups(held), len(held), fitted)
-    return value
-
-
 def _row(name: str, value: float, unit: str, lower: str, upper: str, provenance: str) -> dict[str, str]:
     return {
         "name": name,
@@ -271,37 +262,11 @@ def write_constants(
         writer.writerows(rows)
 
 
-def interval_widths(cases: Sequence[Case], left_out: Floats) -> dict[str, float]:
-    """80th percentile of |log residual| with sources left out, by family; extra spread where a generation is thin."""
-    gap = np.abs(np.log(left_out) - np.log([case.measured.value for case in cases]))
-    weights = row_weights(cases)
-    widths: dict[str, float] = {"thin.default": 0.3, "interval.diffusion": 0.5, "interval.unknown_link": 0.15}
-    for kind in KINDS:
-        rows = [p for p, case in enumerate(cases) if case.kind == kind and np.isfinite(gap[p])]
-        if not rows:
-            continue
-        widths[f"interval.{kind}"] = _quantile(gap[rows], weights[rows], 0.8)
-        for generation in sorted({cases[p].generation for p in rows}):
-            own = [p for p in rows if cases[p].generation == generation]
-            sources = len({cases[p].group for p in own})
-            works = len({cases[p].split_group for p in own})
-            rates = [float(cases[p].hardware["memory_gb_per_s"]) for p in own]
-            widths[f"thin.{kind}.{generation}.slowest_gb_per_s"] = min(rates)
-            widths[f"thin.{kind}.{generation}.fastest_gb_per_s"] = max(rates)
-            widths[f"thin.{kind}.{generation}"] = round(
-                0.3 / math.sqrt(1.0 + sources * math.sqrt(works) / 2.0), 4
-            )
-    return widths
-
-
-def _quantile(values: Floats, weights: Floats, share: float) -> float:
-    order = np.argsort(values)
-    reached = np.cumsum(weights[order]) / weights.sum()
-    return float(values[order][np.searchsorted(reached, share)])
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Fit one family or both and write their constants files."""
+    from benchmarks.fit_intervals import NEVER_MEASURED, UNKNOWN_LINK, interval_widths
+    from benchmarks.held_out import fold_labels, held_out
+
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--family", choices=[*FAMILIES, "all"], default="all")
@@ -315,8 +280,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         cases, _ = load_cases(read_csv(chosen.data), load_devices())
         cases, _ = settle([case for case in cases if case.kind in kinds], load_priors(constants))
         fitted = fit(cases, constants, chosen.out)
-        widths = interval_widths(cases, leave_sources_out(cases, constants, chosen.out))
+        unseen = held_out(cases, fold_labels(cases, FOLDS), constants, chosen.out)
+        widths = interval_widths(cases, unseen, kinds)
         # What all families share stands with the transformers.
+        if family == "transformer":
+            widths |= {"thin.default": NEVER_MEASURED, "interval.unknown_link": UNKNOWN_LINK}
         owned = (*kinds, "default", "unknown_link") if family == "transformer" else kinds
         write_constants(fitted, chosen.out / f"{family}.csv", widths, command, owned)
         print(f"{len(cases)} rows, constants written to {family}.csv")

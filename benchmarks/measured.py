@@ -21,7 +21,7 @@ from planner.performance.spec import ModelFamily, ModelSpec, TrainingSpec
 DATA = Path(__file__).resolve().parent / "data"
 NAN = float("nan")
 _PRECISIONS = {"fp32": "fp32", "tf32": "tf32", "fp16": "fp16", "bf16": "bf16", "fp8": "fp8", "mxfp8": "fp8"}
-_PEAK = {"fp32": "fp32_tflops", "tf32": "tf32_tflops", "fp16": "fp16_tflops", "bf16": "bf16_tflops",
+PEAK_COLUMN = {"fp32": "fp32_tflops", "tf32": "tf32_tflops", "fp16": "fp16_tflops", "bf16": "bf16_tflops",
          "fp8": "fp8_tflops"}  # fmt: skip
 _FAMILIES = {
     "transformer": ModelFamily.TRANSFORMER, "transformer-moe": ModelFamily.TRANSFORMER,
@@ -31,7 +31,10 @@ _FAMILIES = {
 }  # fmt: skip
 # Fabrics on which these clusters ran without direct access of the network to device memory.
 HOST_STAGED = ("OmniPath", "Slingshot", "TCPX")
-THROUGHPUT = frozenset({"samples_per_s", "tokens_per_s", "tokens_per_s_per_gpu", "tflops_per_gpu"})
+FLOPS_METRICS = frozenset({"tflops_per_gpu", "hw_tflops_per_gpu", "mfu"})
+THROUGHPUT = FLOPS_METRICS | {"samples_per_s", "tokens_per_s", "tokens_per_s_per_gpu"}
+# Sequence length of rows that state only FLOPs per second, which hardly depend on it.
+USUAL_SEQUENCE = 2048
 
 
 @dataclass(frozen=True)
@@ -86,6 +89,8 @@ def load_cases(
             cases.append(_case(row, own, models, networks, accelerators))
         except Skip as reason:
             skipped[str(reason)] += 1
+        except (ValueError, OverflowError, ZeroDivisionError):
+            skipped["cells that contradict each other or are no sizes"] += 1
     return cases, skipped
 
 
@@ -99,7 +104,7 @@ def _case(
     value = number(row, "value")
     if row["quality"].startswith("suspect"):
         raise Skip("quality: suspect")
-    if value is None:
+    if not value:
         raise Skip("no value")
     if row["family"] not in _FAMILIES:
         raise Skip(f"family: {row['family']}")
@@ -117,7 +122,8 @@ def _case(
     model = replace(_model(row, models, kind), predicted_share=number(rule, "predicted_share"))
     layout, batch = _layout(row, rule, kind, gpus)
     memory = memory_rule(row, layout["zero"] if layout else 0)
-    sequence = int((number(row, "seq_len") or 1) * float(rule["sequence_ratio"] or 1))
+    usual = USUAL_SEQUENCE if kind is ModelFamily.TRANSFORMER and row["metric"] in FLOPS_METRICS else 1
+    sequence = int((number(row, "seq_len") or usual) * float(rule["sequence_ratio"] or 1))
     if kind is ModelFamily.TRANSFORMER and sequence < 2:
         raise Skip("sequence length not stated")
     training = TrainingSpec(
@@ -130,8 +136,13 @@ def _case(
     return Case(
         row["row_id"], row["source"], rule["group"], row.get("split_group", ""), str(device["generation"]), kind.value,
         model, training, hardware, -(-gpus // per_node), gpus, layout, int(number(row, "ep") or 1),
-        Measured(row["metric"], value, number(row, "mem_gib_per_gpu") or NAN), memory,
+        Measured(row["metric"], _in_unit(row["metric"], value), number(row, "mem_gib_per_gpu") or NAN), memory,
     )  # fmt: skip
+
+
+def _in_unit(metric: str, value: float) -> float:
+    """What was measured, utilisation as a ratio where it is given in percent."""
+    return value / 100.0 if metric == "mfu" and value > 1.0 else value
 
 
 def _rule(row: dict[str, str], rules: list[dict[str, str]]) -> dict[str, str]:
@@ -157,10 +168,10 @@ def _precision(row: dict[str, str], device: dict[str, Any]) -> str:
     precision = _PRECISIONS.get(word)
     if precision is None:
         raise Skip(f"precision: {word}")
-    peak = device[_PEAK[precision]]
+    peak = device[PEAK_COLUMN[precision]]
     if not peak > 0:
         other = {"fp16": "bf16", "bf16": "fp16"}.get(precision)
-        if other is None or not device[_PEAK[other]] > 0:
+        if other is None or not device[PEAK_COLUMN[other]] > 0:
             raise Skip(f"no {precision} peak of the accelerator")
         precision = other
     return precision
@@ -176,31 +187,48 @@ def _per_node(row: dict[str, str], gpus: int) -> int:
 
 def _model(row: dict[str, str], models: list[dict[str, str]], kind: ModelFamily) -> ModelSpec:
     params = number(row, "params")
-    if not params:
+    if not params or params < 1.0:
         raise Skip("parameters not stated")
     if kind is not ModelFamily.TRANSFORMER:
         return sampled_model(row, kind, params)
     known = next((m for m in models if row["model_name"].startswith(m["model_prefix"])), {})
-    layers, hidden = number(row, "layers"), number(row, "hidden")
-    if not (layers and hidden):
-        raise Skip("transformer dimensions not stated")
+    if row["family"] == "hybrid-moe":
+        raise Skip("hybrid of attention and state-space layers")
+    layers = number(row, "layers") or number(known, "layers")
+    hidden = number(row, "hidden") or number(known, "hidden")
+    if min(layers or 0.0, hidden or 0.0) < 1.0:
+        if row["family"] != "transformer":
+            raise Skip("transformer dimensions not stated")
+        layers, hidden = usual_dimensions(params)
+    assert layers is not None and hidden is not None
     ffn = number(row, "ffn")
     gated = bool(ffn and abs(ffn - 4 * hidden) > 1)
     moe = number(known, "experts")
     if row["family"] == "transformer-moe" and not moe:
         raise Skip("experts not stated")
-    heads = number(row, "heads") or hidden / 128
+    heads = max(number(row, "heads") or number(known, "heads") or hidden / 128, 1.0)
     active = number(row, "params_active") or number(known, "active")
+    kv_heads = number(row, "kv_heads") or number(known, "kv_heads")
     return ModelSpec(
         row["model_name"], kind, params, active_params=active if moe else None, layers=int(layers), hidden=int(hidden),
-        heads=int(heads), kv_heads=whole(number(row, "kv_heads")), head_dim=whole(number(known, "head_dim")),
-        ffn=whole(ffn), gated_mlp=gated or bool(moe), vocab=whole(number(row, "vocab")),
+        heads=int(heads), kv_heads=whole(kv_heads), head_dim=whole(number(known, "head_dim")),
+        ffn=whole(ffn), gated_mlp=gated or bool(moe), vocab=whole(number(row, "vocab") or number(known, "vocab")),
         tied_embeddings=known["tied"] == "1" if known else not gated,
         architecture=known.get("architecture") or "decoder",  # type: ignore[arg-type]
         experts=whole(moe), experts_per_token=whole(number(known, "experts_per_token")),
         shared_experts=whole(number(known, "shared_experts")) or 0, moe_ffn=whole(number(known, "moe_ffn")),
         attention_ratio=number(known, "attention_ratio") or 1.0,
     )  # fmt: skip
+
+
+def usual_dimensions(params: float) -> tuple[float, float]:
+    """Layers and width of a dense decoder of which only the size is known.
+
+    Published decoders keep about 128 of width per layer (GPT-3 family, arXiv 2005.14165, table 2.1), with 12 width^2
+    parameters in each.
+    """
+    hidden = max(round((params * 128.0 / 12.0) ** (1.0 / 3.0) / 128.0), 1) * 128.0
+    return max(round(params / (12.0 * hidden * hidden)), 1.0), hidden
 
 
 def _layout(
@@ -264,7 +292,7 @@ def _hardware(
     cores = 1
     if layout and layout["tp"] * layout["pp"] * layout["cp"] * layout["dp"] == 2 * gpus:
         cores = 2
-    share = {name: device[name] / cores for name in (*_PEAK.values(), "memory_gb_per_s", "memory_gib",
+    share = {name: device[name] / cores for name in (*PEAK_COLUMN.values(), "memory_gb_per_s", "memory_gib",
                                                      "achievable_bf16_tflops")}  # fmt: skip
     intra = "single" if per_node * cores == 1 else ("nvswitch" if has_link and not bridged else "pcie")
     return {

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from benchmarks.measured import Case
+from benchmarks.measured import PEAK_COLUMN, Case
 from catalogs.table import Table
 from planner.performance.constants import Constants
 from planner.performance.core import evaluate
@@ -52,7 +52,10 @@ def settle(cases: Sequence[Case], constants: Constants) -> tuple[list[Case], Cou
     settled: list[Case] = []
     dropped: Counter[str] = Counter()
     for case in cases:
-        made = _searched(case, constants) if case.layout is None else _with_batch(case, constants)
+        try:
+            made = _searched(case, constants) if case.layout is None else _with_batch(case, constants)
+        except ValueError:
+            made = "sizes that no layout fits"
         if isinstance(made, str):
             dropped[made] += 1
         else:
@@ -177,7 +180,13 @@ def _to_metric(case: Case, flops: float) -> float:
         return float(sequence)
     if metric == "tokens_per_s_per_gpu":
         return sequence / case.accelerators
-    return flops / case.accelerators / 1e12
+    rate = flops / case.accelerators
+    if metric == "mfu":
+        return rate / (float(case.hardware[PEAK_COLUMN[case.training.precision]]) * 1e12)
+    if metric == "hw_tflops_per_gpu" and case.layout is not None and case.layout["recompute"] == 2:
+        # Hardware FLOPs count the forward pass that full recompute repeats.
+        rate *= 4.0 / 3.0
+    return rate / 1e12
 
 
 def throughput(groups: Sequence[Group], size: int, constants: Constants) -> Floats:
@@ -200,7 +209,7 @@ def predict(groups: Sequence[Group], size: int, constants: Constants) -> dict[st
         samples = group.work.global_batch / step.total
         value[group.index] = samples * group.to_metric
         memory[group.index] = needed_gib(group.footprint, group.layout, constants)
-        spread[group.index] = log_spread(group.kind, devices.spread, constants)
+        spread[group.index] = log_spread(group.kind, group.training.stack, devices.spread, constants)
         mfu[group.index] = (
             samples * group.work.flops_per_sample / (group.layout.nodes * devices.count * devices.gemm_peak)
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import math
 from pathlib import Path
 
 
@@ -11,17 +12,18 @@ class Skip(Exception):  # noqa: N818
 
 
 def read_csv(path: Path) -> list[dict[str, str]]:
-    """Read a CSV file as dicts of text."""
+    """Read a CSV file as dicts of text; cells that a short line lacks are empty."""
     with path.open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
+        return [{k: v or "" for k, v in row.items() if k is not None} for row in csv.DictReader(file)]
 
 
 def number(row: dict[str, str], name: str) -> float | None:
-    """A cell as a number, None when empty or no number."""
+    """A cell as a number, None when empty, no number, not finite or negative (sizes and rates never are)."""
     try:
-        return float(row.get(name) or "")
+        value = float(row.get(name) or "")
     except ValueError:
         return None
+    return value if math.isfinite(value) and value >= 0.0 else None
 
 
 def whole(value: float | None) -> int | None:

@@ -2,7 +2,9 @@
 
 Every row is predicted from its inputs only; `metric`, `value` and `notes` are read by the scoring alone. Rows that
 cannot be predicted are counted by reason. With `--leave-source-out` each group of sources (rows of one publisher, see
-`data/source_rules.csv`) is predicted with constants fitted on all other groups.
+`data/source_rules.csv`) is predicted with constants fitted on all other groups; with `--group-folds K` each fold of
+workload groups (one model on one accelerator family) with constants fitted on the other folds. `--residuals` adds where
+the error is.
 """
 
 from __future__ import annotations
@@ -26,13 +28,17 @@ from benchmarks.memory_score import memory_score
 from benchmarks.one_measurement import after_one_measurement
 from benchmarks.one_measurement import render as one_measurement_lines
 from benchmarks.predict import build_groups, predict, settle
+from benchmarks.residuals import residual_lines
 from benchmarks.rows import read_csv
 from planner.performance.constants import load_constants
 
 Floats = npt.NDArray[np.float64]
 ONE_NODE = "vTrain ground truth single"
 PAIR_GAP = 1.15
-MAIN_PARTS = ("transformers", "transformers without vTrain one-node", "CNN/ViT")
+SEVERAL_NODES = "vTrain ground truth multi"
+MAIN_PARTS = (
+    "transformers", "transformers without vTrain one-node", "vTrain one-node", "vTrain multi-node", "CNN/ViT",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -50,15 +56,25 @@ class Scored:
         return np.asarray([case.measured.value for case in self.cases])
 
 
-def score_file(data: Path, leave_source_out: bool) -> tuple[Scored, Counter[str]]:
-    """Predict all usable rows of a file; the counter tells what was left out and why."""
+def score_file(
+    data: Path, leave_source_out: bool = False, group_folds: int = 0
+) -> tuple[Scored, Counter[str]]:
+    """Predict all usable rows of a file; the counter tells what was left out and why.
+
+    Args:
+        data: CSV with the columns of dev.csv.
+        leave_source_out: predict each publisher's rows with constants fitted on the others.
+        group_folds: predict each of so many folds of workload groups with constants fitted on the others; 0 for none.
+    """
     constants = load_constants()
     cases, skipped = load_cases(read_csv(data), load_devices())
-    if leave_source_out:
-        from benchmarks.fit_performance import leave_sources_out, load_priors
+    if leave_source_out or group_folds:
+        from benchmarks.fit_performance import load_priors
+        from benchmarks.held_out import fold_labels, held_out, source_labels
 
         cases, dropped = settle(cases, load_priors(constants))
-        value = leave_sources_out(cases, constants)
+        labels = source_labels(cases) if leave_source_out else fold_labels(cases, group_folds)
+        value = held_out(cases, labels, constants)
         rest = predict(build_groups(cases), len(cases), constants)
     else:
         cases, dropped = settle(cases, constants)
@@ -89,6 +105,7 @@ def summarise(scored: Scored) -> dict[str, Any]:
     measured, predicted = scored.measured, scored.predicted
     transformer = np.asarray([case.kind == "transformer" for case in scored.cases])
     one_node = np.asarray([case.source.startswith(ONE_NODE) for case in scored.cases])
+    several = np.asarray([case.source.startswith(SEVERAL_NODES) for case in scored.cases])
     groups = np.asarray([case.group for case in scored.cases])
 
     def part(mask: npt.NDArray[np.bool_]) -> dict[str, float]:
@@ -99,26 +116,44 @@ def summarise(scored: Scored) -> dict[str, Any]:
         for label, family in (("transformers", transformer), ("CNN/ViT", ~transformer)):
             if (mask := (groups == name) & family).any():
                 by_source[f"{name}: {label}"] = part(mask)
-    inside = np.abs(np.log(predicted / measured)) <= scored.spread
+    parts = {
+        "transformers": transformer,
+        "without vTrain one-node": transformer & ~one_node,
+        "CNN/ViT": ~transformer,
+    }
     medians = [v["median"] for k, v in by_source.items() if k.endswith("transformers")]
     return {
         "transformers": part(transformer),
         "transformers without vTrain one-node": part(transformer & ~one_node),
+        "vTrain one-node": part(one_node),
+        "vTrain multi-node": part(several),
         "CNN/ViT": part(~transformer),
         "sources": by_source,
         "median of source medians (transformers)": float(np.median(medians)) if medians else None,
-        "interval coverage": {
-            "transformers": float(inside[transformer].mean()) if transformer.any() else None,
-            "CNN/ViT": float(inside[~transformer].mean()) if (~transformer).any() else None,
-        },
+        "interval": {name: interval_score(scored, mask) for name, mask in parts.items() if mask.any()},
         "GPU order": pair_order(scored),
         "layout regret": layout_regret(scored),
         "one measurement": after_one_measurement(scored),
     }
 
 
+def interval_score(scored: Scored, mask: npt.NDArray[np.bool_]) -> dict[str, float]:
+    """Share of rows inside their 80 % interval, and its sharpness: the mean half-width as a factor, and the median."""
+    gap = np.abs(np.log(scored.predicted[mask] / scored.measured[mask]))
+    width = scored.spread[mask]
+    return {
+        "coverage": float((gap <= width).mean()),
+        "mean_factor": float(np.exp(width).mean()),
+        "median_factor": float(np.exp(np.median(width))),
+    }
+
+
 def pair_order(scored: Scored) -> dict[str, float]:
-    """How often the faster of two accelerator types on one workload is named right, where they differ by over 15 %."""
+    """How two accelerator types on one workload compare.
+
+    Returns:
+        How often the faster one is named right where they differ by over 15 %, and the error of the ratio in percent.
+    """
     same: dict[tuple[Any, ...], list[int]] = {}
     for position, case in enumerate(scored.cases):
         layout = case.layout or {}
@@ -126,17 +161,23 @@ def pair_order(scored: Scored) -> dict[str, float]:
                case.accelerators, layout.get("tp"), layout.get("pp"), case.measured.metric)  # fmt: skip
         same.setdefault(key, []).append(position)
     right = total = 0
+    gaps: list[float] = []
     for positions in same.values():
         for n, first in enumerate(positions):
             for second in positions[n + 1 :]:
                 if _device(scored.cases[first]) == _device(scored.cases[second]):
                     continue
                 true = scored.measured[first] / scored.measured[second]
+                gaps.append(abs(scored.predicted[first] / scored.predicted[second] / true - 1.0) * 100.0)
                 if max(true, 1.0 / true) < PAIR_GAP:
                     continue
                 total += 1
                 right += bool((true > 1.0) == (scored.predicted[first] > scored.predicted[second]))
-    return {"pairs": total, "right": right / total if total else float("nan")}
+    return {
+        "pairs": total, "right": right / total if total else float("nan"),
+        "ratio_median": float(np.median(gaps)) if gaps else float("nan"),
+        "ratio_p90": float(np.quantile(gaps, 0.9)) if gaps else float("nan"),
+    }  # fmt: skip
 
 
 def _device(case: Case) -> tuple[Any, ...]:
@@ -170,13 +211,18 @@ def render(report: dict[str, Any], skipped: Counter[str]) -> str:
             _line(f"{tool} on its rows", both["theirs"]),
             _line(f"  ours on {tool}'s rows", both["ours"]),
         ]
-    lines.append(
-        f"median of source medians (transformers): {report['median of source medians (transformers)']:.1f} %"
-    )
-    coverage = {k: f"{v:.0%}" for k, v in report["interval coverage"].items() if v is not None}
-    lines.append(f"80 % interval covers: {coverage}")
+    median = report["median of source medians (transformers)"]
+    lines.append(f"median of source medians (transformers): {'-' if median is None else f'{median:.1f} %'}")
+    lines += [
+        f"80 % interval, {name}: covers {v['coverage']:.1%}, half-width x {v['mean_factor']:.2f} mean,"
+        f" x {v['median_factor']:.2f} median"
+        for name, v in report["interval"].items()
+    ]
     order = report["GPU order"]
     lines.append(f"GPU order right: {order['right']:.1%} of {order['pairs']} pairs that differ by over 15 %")
+    lines.append(
+        f"error of the ratio of two GPUs: median {order['ratio_median']:.1f} %, p90 {order['ratio_p90']:.1f} %"
+    )
     lines += one_measurement_lines(report["one measurement"])
     lines += regret_lines(report["layout regret"])
     lines.append(f"rows left out: {sum(skipped.values())}")
@@ -201,14 +247,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--leave-source-out", action="store_true", help="refit without each group of sources in turn"
     )
+    parser.add_argument(
+        "--group-folds", type=int, default=0, metavar="K", help="refit without each fold in turn"
+    )
+    parser.add_argument(
+        "--residuals", action="store_true", help="also print the error by source, GPU, layout and size"
+    )
     parser.add_argument("--peers", type=Path, help="CSV of other tools' predictions (row_id, tool, pred)")
     chosen = parser.parse_args(arguments)
-    scored, skipped = score_file(chosen.data, chosen.leave_source_out)
+    scored, skipped = score_file(chosen.data, chosen.leave_source_out, chosen.group_folds)
     report = summarise(scored)
     report["memory"] = memory_score(read_csv(chosen.data), load_constants(), chosen.leave_source_out)
     if chosen.peers:
         report["peers"] = peers(scored, chosen.peers)
     print(render(report, skipped))
+    if chosen.residuals:
+        print("\n".join(residual_lines(scored)))
     if chosen.json:
         report["left out"] = dict(skipped)
         report["rows"] = {

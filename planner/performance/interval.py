@@ -8,14 +8,16 @@ from planner.performance.constants import Constants
 from planner.performance.work import Floats
 
 
-def log_spread(kind: str, thin: Floats, c: Constants) -> Floats:
+def log_spread(kind: str, stack: str, thin: Floats, c: Constants) -> Floats:
     """Half-width of the 80 % interval in log step time, shape of `thin`.
 
     Args:
         kind: model family.
+        stack: software stack class.
         thin: extra spread of the accelerator generation (0 where many rows were measured).
-        c: constants; `interval.<kind>` is the 80th percentile of the absolute log residual with whole sources left out.
+        c: constants; `interval.<kind>.<stack>` (or `interval.<kind>`) is the width that, with `thin`, covers 80 % of
+            the measured rows when their workload group is left out of the fit.
     """
-    base = c[f"interval.{kind}"]
+    base = c.get(f"interval.{kind}.{stack}", c[f"interval.{kind}"])
     result: Floats = np.sqrt(base * base + thin * thin)
     return result

@@ -6,10 +6,15 @@ import csv
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from benchmarks.accelerators import load_devices
-from benchmarks.measured import load_cases, parse_gbps
+from benchmarks.fit_intervals import base_width
+from benchmarks.held_out import fold_labels
+from benchmarks.measured import load_cases, parse_gbps, usual_dimensions
 from benchmarks.predict import build_groups, predict, settle
 from benchmarks.rows import read_csv
 from benchmarks.throughput import errors, main, score_file
@@ -55,7 +60,12 @@ def test_a_missing_layout_and_batch_are_found() -> None:
         ({"quality": "suspect: units"}, "quality: suspect"),
         ({"family": "rnn"}, "family: rnn"),
         ({"gpu": "Abacus"}, "accelerator: Abacus"),
-        ({"layers": ""}, "transformer dimensions not stated"),
+        ({"family": "transformer-moe", "layers": ""}, "transformer dimensions not stated"),
+        ({"family": "transformer-moe"}, "experts not stated"),
+        ({"family": "hybrid-moe"}, "hybrid of attention and state-space layers"),
+        ({"value": "0"}, "no value"),
+        ({"value": "nan"}, "no value"),
+        ({"quality": "caution: cpu offload"}, "offload to the host: time not modelled"),
         ({"seq_len": ""}, "sequence length not stated"),
         ({"params": ""}, "parameters not stated"),
         ({"family": "cnn"}, "FLOPs per sample not stated (cnn)"),
@@ -66,6 +76,57 @@ def test_a_missing_layout_and_batch_are_found() -> None:
 def test_every_row_left_out_has_a_reason(change: dict[str, str], reason: str) -> None:
     cases, skipped = load_cases([{**ROW, **change}], load_devices())
     assert not cases and dict(skipped) == {reason: 1}
+
+
+def test_a_size_alone_is_enough_for_a_dense_model() -> None:
+    assert predicted(layers="", hidden="", heads="") == pytest.approx(predicted(), rel=0.2)
+    assert usual_dimensions(175e9)[1] == pytest.approx(12288, rel=0.05)
+
+
+def test_flops_metrics_are_the_same_prediction_in_other_units() -> None:
+    flops = predicted(metric="tflops_per_gpu", activation_ckpt="full")
+    assert predicted(metric="mfu", value="0.4", activation_ckpt="full") == pytest.approx(flops / 312.0)
+    assert predicted(metric="hw_tflops_per_gpu", activation_ckpt="full") == pytest.approx(flops * 4.0 / 3.0)
+    assert predicted(metric="tflops_per_gpu", seq_len="") == pytest.approx(predicted(metric="tflops_per_gpu"))
+
+
+ODD = st.sampled_from(
+    ["", "0", "-1", "nan", "inf", "1e400", "1e30", "0.3", "7", "abc", "8.0", "fsdp", "x;y|z", "nvfp4"]
+)
+CELLS = st.dictionaries(
+    st.sampled_from([name for name in ROW if name != "row_id"]), ODD, min_size=1, max_size=4
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(CELLS)
+def test_odd_cells_give_a_number_or_a_reason_never_a_crash(change: dict[str, str]) -> None:
+    cases, skipped = load_cases([{**ROW, **change}], load_devices())
+    cases, dropped = settle(cases, load_constants())
+    assert len(cases) + sum(skipped.values()) + sum(dropped.values()) == 1
+    assert all(reason for reason in (*skipped, *dropped))
+    if cases:
+        with np.errstate(all="ignore"):
+            assert predict(build_groups(cases), 1, load_constants())["value"].shape == (1,)
+
+
+def test_folds_keep_workload_groups_whole_and_are_balanced() -> None:
+    rows = [{**ROW, "row_id": str(n), "split_group": f"model {n % 7}"} for n in range(70)]
+    cases, _ = load_cases(rows, load_devices())
+    labels = fold_labels(cases, 3)
+    fold_of: dict[str, set[str]] = {}
+    for case, label in zip(cases, labels, strict=True):
+        fold_of.setdefault(case.split_group, set()).add(label)
+    assert all(len(folds) == 1 for folds in fold_of.values())
+    sizes = [labels.count(label) for label in set(labels)]
+    assert len(sizes) == 3 and max(sizes) - min(sizes) <= 10
+
+
+def test_the_interval_width_covers_what_it_promises() -> None:
+    rng = np.random.default_rng(3)
+    gap, thin = np.abs(rng.normal(0.0, 0.2, 1000)), rng.uniform(0.0, 0.2, 1000)
+    width = base_width(gap, thin)
+    assert np.mean(gap <= np.sqrt(width**2 + thin**2) + 1e-12) == pytest.approx(0.8, abs=0.002)
 
 
 @pytest.mark.parametrize(
