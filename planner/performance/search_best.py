@@ -111,7 +111,7 @@ class Pairs:
 
 
 @record(frozen=True, eq=False)
-class _Group:
+class Group:
     """Devices for which the same layouts fit at the same recompute levels: rows of the grid and their levels."""
 
     devices: Ints
@@ -121,7 +121,7 @@ class _Group:
 
 def _groups(
     job: Job, made: Grid, active: Ints, size: Ints, open_cells: Bools, needs: tuple[Floats, Floats, Floats]
-) -> list[_Group]:
+) -> list[Group]:
     """Group devices by node size, memory and open node counts; layouts that need too much memory are left out."""
     members: dict[tuple[int, float, bytes], list[int]] = {}
     for device, own, budget in zip(
@@ -129,7 +129,7 @@ def _groups(
     ):
         members.setdefault((own, budget, open_cells[device].tobytes()), []).append(device)
     pinned = job.training.layout.recompute
-    groups: list[_Group] = []
+    groups: list[Group] = []
     for (own, budget, _), devices in members.items():
         block = slice(int(made.start[own]), int(made.start[own + 1]))
         fits = (needs[2][block] <= budget) & open_cells[devices[0]][made.at[block]]
@@ -139,31 +139,32 @@ def _groups(
         else:
             level = np.full(len(rows), LEVELS[pinned], dtype=np.int64)
         if len(rows):
-            groups.append(_Group(np.asarray(devices, dtype=np.int64), rows, level))
+            groups.append(Group(np.asarray(devices, dtype=np.int64), rows, level))
     return groups
 
 
-def _all_pairs(groups: list[_Group]) -> Pairs:
+def _all_pairs(groups: list[Group]) -> Pairs:
     """Every device of each group with every layout."""
     return _pairs(
         groups, [np.ones((len(group.devices), len(group.rows)), dtype=np.bool_) for group in groups]
     )
 
 
-def _pairs(groups: list[_Group], masks: list[Bools]) -> Pairs:
+def _pairs(groups: list[Group], masks: list[Bools]) -> Pairs:
     """The pairs where `masks`, shape `(n_devices, n_rows)` per group, hold; by group, device and layout."""
-    found = [(group, *np.nonzero(mask)) for group, mask in zip(groups, masks, strict=True)]
     none = np.zeros(0, dtype=np.int64)
-    return Pairs(
-        np.concatenate([none, *(group.devices[device] for group, device, _ in found)]),
-        np.concatenate([none, *(group.rows[row] for group, _, row in found)]),
-        np.concatenate([none, *(group.level[row] for group, _, row in found)]),
-    )
+    device, row, level = [none], [none], [none]
+    for group, mask in zip(groups, masks, strict=True):
+        own, at = np.nonzero(mask)
+        device.append(group.devices[own])
+        row.append(group.rows[at])
+        level.append(group.level[at])
+    return Pairs(np.concatenate(device), np.concatenate(row), np.concatenate(level))
 
 
-def _hopeful(job: Job, made: Grid, groups: list[_Group], shape: tuple[int, ...]) -> tuple[Pairs, int]:
+def _hopeful(job: Job, made: Grid, groups: list[Group], shape: tuple[int, ...]) -> tuple[Pairs, int]:
     """The pairs that may be the fastest of their cell, and how many layouts were timed to find them."""
-    bounds, probes = _bounds(job, made, groups)
+    bounds, probes = lower_bounds(job, made, groups)
     first = _pairs(
         groups,
         [_least_of_family(made.family[g.rows], bound) for g, bound in zip(groups, bounds, strict=True)],
@@ -201,42 +202,33 @@ def _first_least(value: Floats, cell: Ints) -> Ints:
 
 def _times(job: Job, made: Grid, pairs: Pairs) -> Floats:
     """Step times in s, in chunks so that memory stays small."""
-    parts = [
-        step_of(job, pairs.take(np.arange(start, min(start + _CHUNK, len(pairs.row)))).layout(made)).total
-        for start in range(0, len(pairs.row), _CHUNK)
-    ]
+    parts = [step_of(job, pairs.take(part).layout(made)).total for part in _chunks(len(pairs.row))]
     return np.concatenate([np.zeros(0), *parts])
 
 
-def _bounds(job: Job, made: Grid, groups: list[_Group]) -> tuple[list[Floats], int]:
-    """Lower bounds of each group, shape `(n_devices, n_rows)`, less rounding; and the number of models timed."""
+def _chunks(size: int) -> list[Ints]:
+    return [np.arange(start, min(start + _CHUNK, size)) for start in range(0, size, _CHUNK)]
+
+
+def lower_bounds(job: Job, made: Grid, groups: list[Group]) -> tuple[list[Floats], int]:
+    """Least step time in s of each group's layouts, shape `(n_devices, n_rows)`, and how many models were timed."""
     keys = [made.kind[group.rows] * 3 + group.level for group in groups]
     used = [np.flatnonzero(np.bincount(key)) for key in keys]
-    probes = Pairs(
-        np.concatenate([np.repeat(group.devices, len(key)) for group, key in zip(groups, used, strict=True)]),
-        made.first[
-            np.concatenate([np.tile(key // 3, len(g.devices)) for g, key in zip(groups, used, strict=True)])
-        ],
-        np.concatenate([np.tile(key % 3, len(g.devices)) for g, key in zip(groups, used, strict=True)]),
-    )
+    pairs = [
+        (np.repeat(group.devices, len(key)), np.tile(key, len(group.devices)))
+        for group, key in zip(groups, used, strict=True)
+    ]
+    device, key = (np.concatenate([pair[k] for pair in pairs]) for k in (0, 1))
+    probes = Pairs(device, made.first[key // 3], key % 3)
     whole = np.zeros((len(job.devices.count), 3 * len(made.first)))
-    whole[probes.device, made.kind[probes.row] * 3 + probes.level] = _whole_model_s(job, probes.layout(made))
-    share = pipeline_share(job, made.layout) * _ROUNDING
-    return [
-        whole[group.devices][:, key] * share[group.rows] for group, key in zip(groups, keys, strict=True)
-    ], len(probes.row)
-
-
-def pipeline_share(job: Job, layout: Layouts) -> Floats:
-    """How many times the whole model's work per micro-batch a step takes at least: fill and drain included."""
+    whole[device, key] = _whole_model_s(job, probes.layout(made))
+    layout = made.layout
     fill = (layout.pp - 1.0) / layout.interleave * job.constants.get("pp.bubble_ratio", 0.0)
-    result: Floats = (layout.micro_batches + fill) / layout.pp
-    return result
-
-
-def lower_bounds(job: Job, made: Grid, pairs: Pairs) -> Floats:
-    """Least time in s that each pair can take (the search works the same out for many pairs at once)."""
-    return pipeline_share(job, made.layout)[pairs.row] * _whole_model_s(job, pairs.layout(made))
+    share = (layout.micro_batches + fill) / layout.pp * _ROUNDING
+    bounds = [
+        whole[group.devices][:, own] * share[group.rows] for group, own in zip(groups, keys, strict=True)
+    ]
+    return bounds, len(key)
 
 
 def _whole_model_s(job: Job, layout: Layouts) -> Floats:
@@ -248,9 +240,6 @@ def _whole_model_s(job: Job, layout: Layouts) -> Floats:
     alone = replace(layout, nodes=nodes, pp=one, dp=dp, zero=0.0 * one, micro_batches=one, interleave=one)
     # A batch of nothing: neither the roofline of the whole batch nor its loading counts here.
     small = replace(job, work=replace(job.work, global_batch=np.full(1, 1e-9)))
-    parts = [
-        step_of(small, alone.take(np.arange(start, min(start + _CHUNK, layout.n_rows)))).parts
-        for start in range(0, layout.n_rows, _CHUNK)
-    ]
+    parts = [step_of(small, alone.take(part)).parts for part in _chunks(layout.n_rows)]
     times = [part["compute_s"] + part["memory_bound_s"] + part["tp_comm_s"] for part in parts]
     return np.concatenate([np.zeros(0), *times])
