@@ -137,7 +137,8 @@ def measure_infeasible(n_jobs: int, seed: int, cut: float) -> Figure:
         )
     fits = found.plan.picks is not None and not found.question.faults(found.plan.picks)
     goals = [(clock.cpu_s <= 5, "5 CPU s"), (fits, "a plan within the moved limits")]
-    text = f"{np.count_nonzero(found.raised)} limits, {found.weighted_usd:,.0f} USD of weight, at least {found.bound_usd:,.0f}"
+    text = f"{np.count_nonzero(found.raised)} limits, {found.weighted_usd:,.0f} USD of weight"
+    text += f", at least {found.bound_usd:,.0f}"
     return Figure(
         NAME, f"{n_jobs:,} x 200 cut", seed, "infeasible", clock.cpu_s, clock.wall_s, limit_s=LIMIT_S,
         note=_note(goals, text),

@@ -19,7 +19,7 @@ from planner.formulation.portfolio_input import Ints, PortfolioInput
 from planner.portfolio.solve import PortfolioOptions, PortfolioResult, solve_portfolio
 
 POINT_GAP = 2e-3  # of each point's restricted model
-CORE_EACH = 25  # candidates per job in it: with a tight budget a dozen is too few
+CORE_EACH = 25  # candidates per job in it: with a tight budget a handful is too few
 
 
 @dataclass(frozen=True, eq=False)
