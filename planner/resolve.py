@@ -6,6 +6,7 @@ from dataclasses import fields
 from datetime import date, timedelta
 from typing import TYPE_CHECKING
 
+from planner.performance.memory_options import MemoryOptions
 from planner.performance.spec import LayoutPin, ModelFamily, ModelSpec, TrainingSpec
 from planner.plan import Assumption
 from planner.records import record
@@ -127,4 +128,5 @@ def _training_spec(resolved: ResolvedTraining) -> TrainingSpec:
         layout=LayoutPin() if resolved.layout is None else LayoutPin(**resolved.layout.model_dump()),
         bytes_per_sample=resolved.bytes_per_sample,
         decode_samples_per_s_per_core=resolved.decode_samples_per_s_per_core,
+        memory=MemoryOptions() if resolved.memory is None else MemoryOptions(**resolved.memory.model_dump()),
     )

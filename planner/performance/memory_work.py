@@ -157,7 +157,7 @@ def state_bytes_per_param(training: TrainingSpec) -> dict[str, float]:
         # fp16 keeps a 32-bit copy of the gradients as well, to undo the loss scale.
         scaled = 4.0 if training.precision == "fp16" and training.stack != "eager" else 0.0
         opt = 4.0 + states + scaled
-        shard, shard_opt = (weight, 4.0 + states) if grad < 4.0 else (4.0, states)
+        shard, shard_opt = (weight, 4.0 + states) if training.precision == "fp16" else (4.0, states)
     else:
         opt, shard, shard_opt = states, 4.0, states
     return {

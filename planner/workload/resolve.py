@@ -14,7 +14,7 @@ from planner.workload.models import count_params, merge_model, missing_fields
 from planner.workload.presets import find_preset, preset_names
 
 if TYPE_CHECKING:
-    from planner.workload.schema import Data, Layout, Model, Training, Workload
+    from planner.workload.schema import Data, Layout, Model, Training, TrainingMemory, Workload
 
 Origin = Literal["workload", "default", "derived"]
 # Token ids are stored in 2 bytes while they fit, else in 4 (the usual packed formats).
@@ -82,6 +82,7 @@ class ResolvedTraining:
         data_bytes: bytes of the whole set that must be where the training runs; None unknown.
         lora_rank: None when all weights are trained.
         layout: None when the planner chooses all of it.
+        memory: None when the software stack decides all of it.
         runs: independent runs (1 unless a fleet).
     """
 
@@ -98,6 +99,7 @@ class ResolvedTraining:
     lora_rank: int | None
     stack: Literal["eager", "compiled", "tuned"]
     layout: Layout | None
+    memory: TrainingMemory | None
     decode_samples_per_s_per_core: float | None
     runs: int
     assumptions: tuple[Assumed, ...]
@@ -214,6 +216,7 @@ def resolve_training(workload: Workload, model: ResolvedModel | None = None) -> 
         lora_rank=training.lora_rank if training.method == "lora" else None,
         stack=training.stack,
         layout=None if training.layout == "auto" else training.layout,
+        memory=training.memory,
         decode_samples_per_s_per_core=data.decode_samples_per_s_per_core,
         runs=runs,
         assumptions=tuple(noted),

@@ -119,8 +119,12 @@ class Layout(Section):
     recompute: Literal["none", "selective", "full"] | None = Field(
         None, description="Activation recomputation."
     )
-    expert_parallel: PositiveInt | None = Field(None, description="Accelerators that share a layer's experts.")
-    interleave: PositiveInt | None = Field(None, description="Virtual pipeline stages per accelerator (1 = 1F1B).")
+    expert_parallel: PositiveInt | None = Field(
+        None, description="Accelerators that share a layer's experts."
+    )
+    interleave: PositiveInt | None = Field(
+        None, description="Virtual pipeline stages per accelerator (1 = 1F1B)."
+    )
     sequence_parallel: Annotated[bool, Field(strict=True)] | None = Field(
         None, description="Split norms and dropout along the sequence with tensor parallelism."
     )
@@ -133,6 +137,27 @@ def _layout_kind(value: Any) -> str:
 LayoutChoice = Annotated[
     Annotated[Literal["auto"], Tag("auto")] | Annotated[Layout, Tag("pinned")], Discriminator(_layout_kind)
 ]
+
+
+class TrainingMemory(Section):
+    """Choices of the training code that change its memory but hardly its speed."""
+
+    gradients: Literal["auto", "fp32", "half", "both"] = Field(
+        "auto",
+        description="Accumulated gradients of 16-bit training; both: 16-bit ones stay beside 32-bit sums.",
+    )
+    master: Literal["auto", "none"] = Field(
+        "auto", description="none: 16-bit weights are updated in place, without a 32-bit copy."
+    )
+    loss: Literal["auto", "materialised", "fused", "tiled"] = Field(
+        "auto", description="Logits kept in full, in one copy (fused cross entropy), or a piece at a time."
+    )
+    fp8_weights: Annotated[bool, Field(strict=True)] = Field(
+        False, description="Weights are kept in 8 bit, without a 16-bit copy."
+    )
+    dropout: Annotated[bool, Field(strict=True)] | None = Field(
+        None, description="Dropout masks are kept; default: where the feed-forward network has no gate."
+    )
 
 
 class Training(Section):
@@ -160,6 +185,7 @@ class Training(Section):
         "compiled", description="Software class: framework as is, compiled/fused kernels, vendor-tuned."
     )
     layout: LayoutChoice = Field("auto", description="Parallel layout: auto, or parts of it pinned.")
+    memory: TrainingMemory | None = Field(None, description="What the training code keeps in memory.")
 
 
 class Data(Section):

@@ -63,6 +63,16 @@ def test_amount_of_work(
     assert resolved.total_units == tokens
 
 
+def test_what_the_training_code_keeps_reaches_the_memory_model() -> None:
+    from planner.performance.memory_options import MemoryOptions
+    from planner.resolve import _training_spec
+
+    training = {"tokens": 1e9, "sequence_length": 2048}
+    assert _training_spec(resolve_training(job(training))).memory == MemoryOptions()
+    chosen = {**training, "memory": {"loss": "fused", "dropout": False}}
+    assert _training_spec(resolve_training(job(chosen))).memory == MemoryOptions(loss="fused", dropout=False)
+
+
 def test_images_are_counted_in_samples() -> None:
     resolved = resolve_training(job({"epochs": 90}, {"samples": 1_281_167}, "resnet-50"))
     assert (resolved.unit, resolved.total_units, resolved.total_tokens) == ("samples", 115_305_030, None)
