@@ -5,8 +5,8 @@ user's runs. Every row of a group in turn is taken as the user's only measuremen
 predicted after calibration with it; a row's error is the mean over those choices, a group's error the mean over its
 rows. `nearest` measures once too, but where the user would: at the point most alike to the one to predict.
 
-`--fit` finds the figures of the correlation (planner/data/calibration.csv) from the residuals with whole sources left
-out, and prints the error on sources that were not in the fit.
+`--fit` finds the figures of the correlation (planner/data/calibration.csv) and prints the error on sources that were not
+in their fit; `--leave-source-out` takes the residuals of the model fitted without each source (slow).
 """
 
 from __future__ import annotations
@@ -266,7 +266,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--leave-source-out", action="store_true", help="residuals with each source left out")
     parser.add_argument("--fit", action="store_true", help="fit and rewrite planner/data/calibration.csv")
     chosen = parser.parse_args(arguments)
-    scored, _ = score_file(chosen.data, chosen.leave_source_out or chosen.fit)
+    scored, _ = score_file(chosen.data, chosen.leave_source_out)
     if chosen.fit:
         prior = fit_prior(scored, make_pairs(scored.cases), load_prior())
         held = across_sources(scored, load_prior())
