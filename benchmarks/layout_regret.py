@@ -1,9 +1,9 @@
 """What it costs to trust the model's choice of layout: `python -m benchmarks.layout_regret --data FILE`.
 
-A grid is a set of measured rows of one source, model, accelerator, cluster and global batch that differ in their
-layout ("batch free": the global batch and the accumulation may differ too). Regret is the measured throughput of its
-best row over that of the row with the best prediction, less 1. "All that should fit" leaves out rows that the memory
-model calls too big, as the search does; every row of a grid did run.
+A grid is a set of measured rows of one source, framework, model, accelerator, cluster and global batch that differ in
+their layout ("batch free": the global batch and the accumulation may differ too, as a plan may choose both). Regret is
+the measured throughput of its best row over that of the row with the best prediction, less 1. "All that should fit"
+leaves out rows that the memory model calls too big, as the search does; every row of a grid did run.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def grids(scored: Scored, *, batch_free: bool = False) -> list[list[list[int]]]:
 def _key(case: Case) -> tuple[Any, ...]:
     training = case.training
     return (
-        case.source, case.model.name, case.model.params, case.accelerators, training.sequence_length,
+        case.source, case.framework, case.model.name, case.model.params, case.accelerators, training.sequence_length,
         training.precision, training.stack, training.attention, training.lora_rank,
         case.measured.metric, *(str(case.hardware.get(name)) for name in _HARDWARE),
     )  # fmt: skip
@@ -105,6 +105,8 @@ def layout_regret(scored: Scored) -> dict[str, dict[str, float]]:
     report |= _by_source(scored, everything, made, "source")
     free = grids(scored, batch_free=True)
     report["batch free: all grids"] = regrets(scored, everything, free)
+    vtrain = [layouts for layouts in free if scored.cases[layouts[0][0]].source.startswith("vTrain")]
+    report["batch free: vTrain"] = regrets(scored, everything, vtrain)
     return report | _by_source(scored, everything, free, "batch free")
 
 

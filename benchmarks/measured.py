@@ -65,6 +65,7 @@ class Case:
     ep: int
     measured: Measured
     memory: MemoryRule = field(default_factory=MemoryRule)
+    framework: str = ""
 
 
 def load_cases(
@@ -137,6 +138,7 @@ def _case(
         row["row_id"], row["source"], rule["group"], row.get("split_group", ""), str(device["generation"]), kind.value,
         model, training, hardware, -(-gpus // per_node), gpus, layout, int(number(row, "ep") or 1),
         Measured(row["metric"], _in_unit(row["metric"], value), number(row, "mem_gib_per_gpu") or NAN), memory,
+        row["framework"],
     )  # fmt: skip
 
 
