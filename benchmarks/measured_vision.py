@@ -28,6 +28,6 @@ def sampled_model(row: dict[str, str], kind: ModelFamily, params: float) -> Mode
     )  # fmt: skip
 
 
-def channels_last(row: dict[str, str]) -> bool:
-    """False where the framework column names the contiguous layout."""
-    return "nchw" not in row["framework"].lower()
+def channels_last(row: dict[str, str], rule: dict[str, str]) -> bool:
+    """The memory layout of convolutions: as the framework column says, else by the source's rule."""
+    return "nchw" not in row["framework"].lower() and rule.get("channels_last") != "0"

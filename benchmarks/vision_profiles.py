@@ -1,9 +1,9 @@
 """Count the operators of published vision models: `python -m benchmarks.vision_profiles [--names FILE]`.
 
-Builds each model of timm (0.6.13, the release of the measured tables) without weights on PyTorch's meta device, runs
-one forward pass and adds up FLOPs and elements by kind of operator; needs `torch` and `timm`, which the project itself
-does not. Writes `planner/data/vision_operators.csv` and from it the typical shares of
-`planner/data/vision_classes.csv`.
+Builds each model of timm (0.6.13, the release of the measured tables) and of `benchmarks.vision_networks` without
+weights on the meta device of PyTorch, runs one forward pass and adds up FLOPs and elements by kind of operator; needs
+`torch` and `timm`, which the project itself does not. Writes `planner/data/vision_operators.csv` and from it the
+typical shares of `planner/data/vision_classes.csv`.
 """
 
 from __future__ import annotations
@@ -13,11 +13,13 @@ import importlib
 import math
 import statistics
 import sys
+import types
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from benchmarks.rows import read_csv
+from benchmarks.vision_networks import NETWORKS
 from planner.files import write_atomically
 from planner.performance.operators import COUNT_FIELDS, DIRECTORY, FIELDS, FLOP_FIELDS, HEAD
 
@@ -45,6 +47,8 @@ _REDUCTIONS = frozenset({
     "mean", "sum", "var_mean", "std", "var", "norm", "linalg_vector_norm", "adaptive_max_pool2d",
     "_adaptive_avg_pool2d", "max_pool2d_with_indices", "max_pool3d_with_indices", "avg_pool2d",
 })  # fmt: skip
+# An operator that no model of the table uses marks the package `inplace_abn` (see `stand_in`).
+IN_PLACE_NORM = "hardshrink"
 Shape = tuple[int, ...]
 Counts = dict[str, float]
 
@@ -103,7 +107,9 @@ def operator(counts: Counts, name: str, ins: list[Shape], outs: list[Shape], gro
         counts["attention_elements"] += (math.prod(ins[-2]) + math.prod(ins[-1])) / BATCH + made_each
     elif name in ("native_batch_norm", "native_layer_norm", "native_group_norm"):
         counts[f"{name.split('_')[1]}_norm_elements"] += math.prod(outs[0]) / BATCH
-    elif name in ("_softmax", "_log_softmax"):
+    elif name == IN_PLACE_NORM:
+        counts["in_place_norm_elements"] += made_each
+    elif name in ("_softmax", "_log_softmax", "_safe_softmax"):
         counts["attention_elements"] += made_each
     elif name in _COPIES:
         counts["copied_elements"] += made_each
@@ -148,20 +154,50 @@ def no_initialisation() -> None:
             setattr(init, name, lambda tensor, *_, **__: tensor)
 
 
+def stand_in() -> None:
+    """Put a module in the place of the package `inplace_abn`, whose kernels need an accelerator to build."""
+    torch = importlib.import_module("torch")
+
+    def inplace_abn(x: Any, *_: Any, **__: Any) -> Any:
+        return torch.nn.functional.hardshrink(x)
+
+    class InPlaceABN(torch.nn.Module):  # type: ignore[misc,name-defined]
+        def __init__(self, features: int, *_: Any, **__: Any) -> None:
+            super().__init__()
+            self.weight, self.bias = (torch.nn.Parameter(torch.ones(features)) for _ in range(2))
+
+        def forward(self, x: Any) -> Any:
+            return inplace_abn(x)
+
+    package = types.ModuleType("inplace_abn")
+    functions = types.ModuleType("inplace_abn.functions")
+    for module in (package, functions):
+        vars(module).update(InPlaceABN=InPlaceABN, inplace_abn=inplace_abn, inplace_abn_sync=inplace_abn)
+    sys.modules.update({"inplace_abn": package, "inplace_abn.functions": functions})
+
+
 def rows_of(wanted: Sequence[str]) -> list[dict[str, str]]:
-    """One row of the table per name of timm, or `name,image size`; models that do not build are told on stderr."""
-    timm = importlib.import_module("timm")
+    """One row of the table per name: of timm (optionally `name,image size`) or of `vision_networks.NETWORKS`.
+
+    Models that do not build are told on stderr.
+    """
+    torch, timm = importlib.import_module("torch"), importlib.import_module("timm")
     no_initialisation()
+    stand_in()
     rows = []
     for entry in wanted:
         name, _, size = entry.partition(",")
         try:
-            model = timm.create_model(name, pretrained=False)
-            shape = (
-                (3, int(float(size)), int(float(size))) if size else tuple(model.default_cfg["input_size"])
-            )
-            rows.append(spell(name, shape[1], count(model, shape)))
-        except Exception as error:  # noqa: BLE001 - a table of many models goes on without the few that need other packages
+            if name in NETWORKS:
+                builder, pixels = NETWORKS[name]
+                with torch.device("meta"):
+                    model, shape = builder()
+            else:
+                model = timm.create_model(name, pretrained=False)
+                pixels = int(float(size or model.default_cfg["input_size"][1]))
+                shape = (3, pixels, pixels)
+            rows.append(spell(name, pixels, count(model, shape)))
+        except Exception as error:  # noqa: BLE001 - a table of many models goes on without the few that do not build
             print(f"{entry}: {type(error).__name__}: {error}", file=sys.stderr)
     return rows
 
@@ -210,9 +246,7 @@ def save(path: Path, names: Sequence[str], rows: Sequence[dict[str, str]]) -> No
 def main(arguments: Sequence[str] | None = None) -> int:
     """Add models to the table and write the classes anew."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument(
-        "--names", type=Path, help="file with one timm model per line, optionally `,image size`"
-    )
+    parser.add_argument("--names", type=Path, help="file with one model per line, optionally `,image size`")
     chosen = parser.parse_args(arguments)
     path = DIRECTORY / "vision_operators.csv"
     table = {row["model"]: row for row in (read_csv(path) if path.exists() else [])}

@@ -24,15 +24,14 @@ FLOP_FIELDS = (
 )  # fmt: skip
 ELEMENT_FIELDS = (
     "convolution_elements", "linear_elements", "attention_elements", "depthwise_elements", "unaligned_elements",
-    "batch_norm_elements", "layer_norm_elements", "group_norm_elements", "pointwise_elements", "copied_elements",
-    "reduced_elements",
+    "batch_norm_elements", "layer_norm_elements", "group_norm_elements", "in_place_norm_elements", "pointwise_elements",
+    "copied_elements", "reduced_elements",
 )  # fmt: skip
 COUNT_FIELDS = ("kernels", "tensors")
 FIELDS = (*FLOP_FIELDS, *ELEMENT_FIELDS, *COUNT_FIELDS)
 COLUMN = {name: position for position, name in enumerate(FIELDS)}
 # Stated and published FLOPs may differ by what is counted (attention products, biases, recurrent cells).
 FLOPS_AGREE = 1.35
-MIN_NAME = 5
 HEAD = ("model", "image_size", "params", "forward_flops", "activations", *FIELDS)
 
 
@@ -101,22 +100,21 @@ def infer_operators(family: str, flops: float, activations: float) -> Operators:
 
 
 def find_published(name: str) -> Published | None:
-    """The table's row for a name: the same letters and digits, or the longest name in the table that it begins with."""
-    table, wanted = _lines(), _plain(name)
-    while len(wanted) > MIN_NAME and wanted not in table:
-        wanted = wanted[:-1]
-    line = table.get(wanted)
+    """The table's row for a name: the same letters and digits, but for a version (`v1.5`) or weights (`.a1_in1k`)."""
+    table = _lines()
+    plain = _plain(name)
+    spellings = (plain, re.sub(r"v[0-9]+$", "", plain), _plain(name.split(".")[0]))
+    line = next((table[word] for word in spellings if word in table), None)
     if line is None:
         return None
-    numbers = [float(cell) for cell in line[1 : 5 + len(FIELDS)]]
-    return Published(numbers[0], numbers[2], numbers[3], numbers[1], tuple(numbers[4:]))
+    image_size, params, flops, activations, *values = map(float, line[1:])
+    return Published(image_size, flops, activations, params, tuple(values))
 
 
 def _plain(name: str) -> str:
-    word = re.sub(
-        r"[^a-z0-9]", "", name.lower().rsplit("/", 1)[-1] if not name[-1:].isdigit() else name.lower()
-    )
-    return word.removeprefix("tf")
+    """Letters and digits, without an organisation in front and without `tf_` (ported weights of the same network)."""
+    owner, _, last = name.lower().rpartition("/")
+    return re.sub(r"[^a-z0-9]", "", last if not last.isdigit() else owner + last).removeprefix("tf")
 
 
 @cache

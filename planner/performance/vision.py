@@ -34,7 +34,9 @@ def _matmul_s(work: Work, devices: Devices, stack: str, c: Constants) -> Floats:
     half = work.element_bytes < 4.0
     # Only the matmul units of 16 bit and below need whole tiles.
     padding = np.where(half, c["vision.padding_weight"] * flops("padding"), 0.0)
-    dense = (flops("convolution") + padding) / c[f"vision.convolution_ratio.{stack}"]
+    # Convolution kernels of 32 bit are tuned less than those of 16.
+    ratio = c[f"vision.convolution_ratio.{stack}"] * np.where(half, 1.0, c["vision.full_precision_ratio"])
+    dense = (flops("convolution") + padding) / ratio
     rest = flops("linear") / c["vision.linear_ratio"] + flops("attention") / c["vision.attention_ratio"]
     result: Floats = (dense + rest) / (devices.gemm_peak * devices.achievable)
     return result
@@ -46,12 +48,20 @@ def _moved_bytes(work: Work, stack: str, c: Constants) -> Floats:
     def column(name: str) -> Floats:
         return work.operators[:, COLUMN[name]]
 
-    fused = c[f"vision.fused_ratio.{stack}"]
+    # Hand-written convolutions with fused normalisation exist in 16 bit only; 32 bit keeps what a compiler fuses.
+    fused = np.where(
+        work.element_bytes < 4.0, c[f"vision.fused_ratio.{stack}"],
+        max(c[f"vision.fused_ratio.{stack}"], c["vision.fused_ratio.compiled"]),
+    )  # fmt: skip
+    # Channels are aligned for the matmul units of 16 bit only; fused attention never writes its scores.
+    reach: dict[str, Floats] = {
+        "unaligned_elements": np.where(work.element_bytes < 4.0, 1.0, 0.0),
+        "attention_elements": np.where(work.materialised > 0, 1.0, c["vision.fused_attention_ratio"]),
+    }
     elements = np.zeros(work.operators.shape[0])
     for name in ELEMENT_FIELDS:
         passes = c[f"vision.passes.{name.removesuffix('_elements')}"] * (fused if name in FUSIBLE else 1.0)
-        applies = work.element_bytes < 4.0 if name == "unaligned_elements" else True
-        elements = elements + np.where(applies, passes, 0.0) * column(name)
+        elements = elements + passes * reach.get(name, 1.0) * column(name)
     last = work.channels_last > 0
     # Direct kernels re-read their inputs; with channels outermost the depthwise ones have no contiguous channel.
     depthwise = np.where(last, c["vision.reread.depthwise"], c["vision.reread.depthwise_contiguous"])
@@ -61,7 +71,7 @@ def _moved_bytes(work: Work, stack: str, c: Constants) -> Floats:
         + split * column("split_flops")
         + depthwise * column("depthwise_flops")
     )
-    layout = np.where(last, 1.0, c["vision.contiguous_ratio"])
+    layout = np.where(last | (work.element_bytes >= 4.0), 1.0, c["vision.contiguous_ratio"])
     elements = elements + (layout - 1.0) * column("convolution_elements")
     result: Floats = work.element_bytes * (elements + 0.5 * reread)
     return result
@@ -82,9 +92,11 @@ def sampled_micro(work: Work, devices: Devices, micro_batch: Floats, stack: str,
     faster = np.maximum(devices.memory_rate / REFERENCE_MEMORY_RATE, 1.0)
     reached = devices.memory_rate * faster ** (c[f"vision.memory_scaling.{stack}"] - 1.0)
     memory = micro_batch * _moved_bytes(work, stack, c) / reached
-    floor = work.operators[:, COLUMN["kernels"]] * c[f"vision.launch_s.{stack}"] * np.ones(gemm.shape)
+    floor = work.operators[:, COLUMN["kernels"]] * c[f"vision.launch_us.{stack}"] * 1e-6 * np.ones(gemm.shape)
     zero = np.zeros(gemm.shape)
-    forward = at_least(gemm + memory, floor)
-    backward = at_least(2.0 * gemm + 2.0 * memory, floor * BACKWARD_KERNELS)
+    # Accelerators of a node share the host that reads, decodes and launches.
+    shared = 1.0 + c[f"vision.host_sharing.{stack}"] * np.log2(devices.count)
+    forward = shared * at_least(gemm + memory, floor)
+    backward = shared * at_least(2.0 * gemm + 2.0 * memory, floor * BACKWARD_KERNELS)
     samples = micro_batch * np.ones(gemm.shape)
     return Micro(gemm, 2.0 * gemm, zero, memory, floor, forward, backward, zero, samples)
