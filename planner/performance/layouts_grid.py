@@ -161,7 +161,7 @@ def fits_node(tp: Ints, count: int, pinned: bool) -> npt.NDArray[np.bool_]:
     return np.asarray(inside | across, dtype=np.bool_)
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=8)
 def grid(counts: tuple[int, ...], nodes: tuple[int, ...], bounds: Bounds) -> Grid:
     """All valid layouts of clusters of `nodes` machines with `counts` accelerators each."""
     parts = [_columns(count, nodes, bounds) for count in counts]
