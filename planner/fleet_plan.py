@@ -29,9 +29,6 @@ if TYPE_CHECKING:
 
 
 _NOTE = "cheapest fleet of one on-demand offer, limits on shares ignored"
-ROUNDING_RATIO = (
-    1e-3  # of the total; more added by rounding hours up to the billing granularity is no optimum
-)
 _Z80 = 1.2815515655446004  # standard normal quantile of 0.9: both tails of an 80 % interval
 
 
@@ -214,7 +211,7 @@ def _proof(context: Context, found: Found, mix: Mix, total: Decimal) -> Proof:
         note += "; the bound is for hours as worked, billing rounds them up"
     return Proof(
         method="MILP over whole workers and their hours",
-        status="optimal" if gap <= mix.gap + ROUNDING_RATIO else "feasible",
+        status="optimal" if gap <= mix.gap * (1 + 1e-6) else "feasible",
         solver=result.solver,
         objective_usd=total,
         bound_usd=bound,
@@ -224,7 +221,14 @@ def _proof(context: Context, found: Found, mix: Mix, total: Decimal) -> Proof:
         shapes=found.candidates.shapes.n_rows,
         seconds=mix.seconds,
         note=note,
+        gap_exact_ratio=_exact_gap(result, total),
     )
+
+
+def _exact_gap(result: FleetResult, total: Decimal) -> float | None:
+    if not np.isfinite(result.exact_bound_usd) or not total:
+        return None
+    return max(0.0, float((total - Decimal(repr(result.exact_bound_usd))) / total))
 
 
 def infeasible_fleet(context: Context, found: Found, reasons: list[Excess], seconds: float) -> Plan:

@@ -238,7 +238,11 @@ class Relaxation:
 
 @record(frozen=True)
 class Proof:
-    """How the choice was proven. `gap_ratio` = (objective - bound) / objective."""
+    """How the choice was proven.
+
+    `gap_ratio` = (objective - bound) / objective, as the solver claims it; `gap_exact_ratio`: the same to the bound
+    that is proven in exact arithmetic (None: nothing was), see `planner optimize --certificate`.
+    """
 
     method: str
     status: str
@@ -253,6 +257,7 @@ class Proof:
     near_ties: int = 0
     verified: bool = False
     note: str = ""
+    gap_exact_ratio: float | None = None
 
 
 @record(frozen=True)

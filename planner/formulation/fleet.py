@@ -12,6 +12,7 @@ restricted to the offers of least reduced cost (first plan), the full model (pro
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 
@@ -46,6 +47,7 @@ class FleetResult:
     Attributes:
         counts: workers per offer key (only offers used); empty without a plan.
         busy: their work per offer key, in workers used in full; equals `counts` where all are.
+        exact_bound_usd: the same bound as far as it is proven in exact arithmetic; -inf where nothing is.
         objective_usd: cost of the fleet, opened regions included; NaN without a plan.
         bound_usd: no fleet costs less.
         gap: (objective - bound) / objective.
@@ -72,6 +74,7 @@ class FleetResult:
     stages: tuple[tuple[str, float, float, float], ...] = ()
     message: str = ""
     busy: Mapping[Hashable, float] = field(default_factory=dict)
+    exact_bound_usd: float = -math.inf
 
     @property
     def has_plan(self) -> bool:

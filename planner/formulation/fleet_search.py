@@ -26,6 +26,7 @@ from planner.formulation.fleet_input import FleetInput, Floats, Ints, violations
 from planner.formulation.fleet_model import Busy, Prepared, Switch, Total, prepare
 from solvers.backends.base import Relaxation
 from solvers.backends.registry import get_backend
+from solvers.certificate import exact_bound
 from solvers.options import SolveOptions
 from solvers.presolve import restrict
 from solvers.problem import Milp
@@ -53,6 +54,7 @@ class _Search:
     busy: dict[Hashable, float] = field(default_factory=dict)
     cost: float = math.inf
     bound: float = -math.inf
+    exact: float = -math.inf
     termination: Termination = Termination.UNKNOWN
     message: str = ""
     columns: int = 0
@@ -90,6 +92,12 @@ class _Search:
         """Take a proven bound; it never passes the cost of a known fleet."""
         if not math.isnan(bound):
             self.bound = min(max(self.bound, bound), self.cost)
+
+    def raise_exact(self, problem: Milp, relaxation: Relaxation) -> None:
+        """Take the bound that the relaxation's duals prove in exact arithmetic."""
+        if relaxation.duals is not None and self.left_s > 0:
+            proven = exact_bound(problem, relaxation.duals, cutoff=self.cost).as_float()
+            self.exact = min(max(self.exact, proven), self.cost)
 
     def log(self, stage: str) -> None:
         """Note where the search stands after `stage`."""
@@ -143,6 +151,7 @@ def _run(search: _Search) -> None:
     offers, problem, relaxation = _tighten(search, offers, np.zeros(0, dtype=np.int64))
     _round(search, offers, relaxation)
     search.log("relaxation")
+    search.raise_exact(problem, relaxation)
     if search.done():
         return
     if problem.n_integers > search.options.core_columns > 0:
@@ -151,6 +160,7 @@ def _run(search: _Search) -> None:
         if search.done():
             return
         offers, problem, relaxation = _tighten(search, offers, _links(problem, offers))
+        search.raise_exact(problem, relaxation)
     cutoff = search.cost * (1 - 0.9 * search.options.gap)
     caps = caps_from_reduced_costs(problem, relaxation, cutoff)
     problem = restrict(replace(problem, ub=caps), np.flatnonzero(caps > problem.lb))
@@ -336,6 +346,7 @@ def _result(search: _Search) -> FleetResult:
         busy=search.busy,
         objective_usd=search.cost if search.counts else math.nan,
         bound_usd=search.bound,
+        exact_bound_usd=min(search.exact, search.cost),
         gap=gap,
         status=status,
         termination=search.termination,

@@ -118,9 +118,11 @@ def proof(plan: Plan, verbose: bool) -> list[Block]:
         return []
     solver = f" ({grounds.solver})" if grounds.solver else ""
     checked = "verified" if grounds.verified else "not verified"
+    exact = grounds.gap_exact_ratio
     parts = [
         f"{grounds.method}{solver}: {grounds.status}",
         f"gap {percent(grounds.gap_ratio, 2)} to the bound {usd(grounds.bound_usd)}",
+        *([f"{percent(exact, 2)} in exact arithmetic"] if exact is not None else []),
         f"{grounds.candidates:,} candidates ({grounds.offers:,} offers, {grounds.shapes:,} shapes)",
         checked,
         f"{number(grounds.seconds, 2)} s",
