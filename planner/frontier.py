@@ -14,11 +14,11 @@ import numpy as np
 from catalogs.store import load_catalog
 from planner.candidates import Candidates, build_candidates, concat_candidates
 from planner.errors import InputError
+from planner.finish import sure_hours, uninterrupted_hours
 from planner.offers import mark_offers
 from planner.optimize import check_age, prepare, with_checkpoint
 from planner.plan import Summary
 from planner.records import record
-from planner.running import finish_quantile, steady_hours
 from planner.search import MARGIN_RATIO, coarse_node_counts, estimate_all, estimate_for
 from planner.summary import summarize
 from planner.workload.resolve import resolve_times
@@ -150,44 +150,19 @@ def _front(context: Context, made: Candidates) -> tuple[IntArray, FloatArray]:
     spot = context.is_spot[made.offer[feasible]]
     steady = feasible[~spot]
     level = context.workload.constraints.deadline_confidence
-    hours[steady] = _steady_quantile(context, made, steady, level)
+    hours[steady] = sure_hours(context, made, steady, level)
     waiting = feasible[spot]
     waiting = waiting[np.argsort(made.cost_usd[waiting], kind="stable")]
-    least = _uninterrupted_quantile(made, waiting, level)
+    least = uninterrupted_hours(made, waiting, level)
     while len(waiting):
         front = pareto_front(hours, made.cost_usd)
         open_ = ~dominated(hours[front], made.cost_usd[front], least, made.cost_usd[waiting])
         waiting, least = waiting[open_], least[open_]
         block, waiting, least = waiting[:_BLOCK], waiting[_BLOCK:], least[_BLOCK:]
         if len(block):
-            hours[block] = np.maximum(finish_quantile(context, made, block, level), made.hours[block])
+            hours[block] = sure_hours(context, made, block, level)
     front = pareto_front(hours, made.cost_usd)
     return front, hours[front]
-
-
-def _steady_quantile(context: Context, made: Candidates, at: IntArray, level: float) -> FloatArray:
-    """Hours within which steady candidates end with probability `level`: log-normal step time."""
-    need = steady_hours(
-        context, made.nodes[at], made.work_hours[at], made.write_hours[at], made.interval_hours[at]
-    )
-    sure = (
-        made.waiting_hours[at]
-        + made.fixed_hours[at]
-        + need * np.exp(_normal_quantile(level) * made.sigma[at])
-    )
-    return np.maximum(sure, made.hours[at])
-
-
-def _uninterrupted_quantile(made: Candidates, at: IntArray, level: float) -> FloatArray:
-    """The same for spot if nothing were ever taken away: a lower bound of its time."""
-    work = made.work_hours[at] * np.exp(_normal_quantile(level) * made.sigma[at])
-    return np.maximum(made.waiting_hours[at] + made.fixed_hours[at] + work, made.hours[at])
-
-
-def _normal_quantile(level: float) -> float:
-    from statistics import NormalDist
-
-    return NormalDist().inv_cdf(min(level, 1.0 - 1e-12))
 
 
 def _hopeful_offers(context: Context, made: Candidates, front: IntArray, times: FloatArray) -> IntArray:
@@ -197,7 +172,7 @@ def _hopeful_offers(context: Context, made: Candidates, front: IntArray, times: 
     """
     feasible = np.flatnonzero(made.bits == 0)
     level = context.workload.constraints.deadline_confidence
-    least = _uninterrupted_quantile(made, feasible, level) * (1.0 - MARGIN_RATIO)
+    least = uninterrupted_hours(made, feasible, level) * (1.0 - MARGIN_RATIO)
     cost = made.cost_usd[feasible] * (1.0 - MARGIN_RATIO)
     open_ = ~dominated(times, made.cost_usd[front], least, cost)
     return np.unique(made.offer[feasible[open_]])

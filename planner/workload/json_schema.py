@@ -13,6 +13,7 @@ SCHEMA_PATH = FOLDER / "workload.v1.json"
 KINDS = {
     "workload": "planner.workload.schema:Workload",
     "portfolio": "planner.workload.portfolio_schema:Portfolio",
+    "pipeline": "planner.workload.pipeline_schema:Pipeline",
     "commit": "planner.workload.commit_schema:CommitQuestion",
 }
 

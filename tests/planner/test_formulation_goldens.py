@@ -124,7 +124,7 @@ FORMULATIONS = {
 
 @pytest.mark.parametrize("name", FORMULATIONS)
 def test_every_row_of_every_formulation_is_in_a_golden(name: str) -> None:
-    text = "\n".join(path.read_text(encoding="utf-8") for path in sorted(FOLDER.glob("*.lp")))
+    text = "\n".join(path.read_text(encoding="utf-8") for path in sorted(FOLDER.rglob("*.lp")))
     missing = [row for row in FORMULATIONS[name] if not re.search(rf"^ {re.escape(row)}", text, re.MULTILINE)]
     assert not missing, f"planner/formulation/{name}.py: no LP file in tests/fixtures/lp shows {missing}"
 

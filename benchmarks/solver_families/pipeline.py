@@ -1,0 +1,69 @@
+"""Pipelines with egress: without and with a deadline, trees, and against the formulation over candidate pairs."""
+
+from __future__ import annotations
+
+from benchmarks.instances.pipeline import pipeline_instance
+from benchmarks.instances.pipeline_pairs import build_pairs
+from benchmarks.solver_families.base import Clock, Figure, in_child, known
+from planner.formulation.pipeline_solve import solve_pipeline
+from solvers.options import SolveOptions
+from solvers.solve import solve
+
+NAME = "pipeline"
+GOALS = (
+    "100 x 200 with egress to 1e-4 <= 2 s",
+    "with a tight deadline to 1e-3 <= 40 s",
+    ">= 20 x faster than candidate pairs at 20 x 60",
+)
+LIMIT_S = 120.0
+
+
+def measure(
+    n_tasks: int, n_candidates: int, seed: int, gap: float, slack: float | None, shape: str, backend: str
+) -> Figure:
+    """Solve one pipeline."""
+    pipe = pipeline_instance(n_tasks, n_candidates, seed, slack=slack, shape=shape)
+    with Clock() as clock:
+        result = solve_pipeline(pipe, SolveOptions(gap=gap, time_limit_s=LIMIT_S, backend=backend))
+    size = f"{n_tasks} x {n_candidates} {shape}" + ("" if slack is None else f", deadline {slack:g}")
+    cost = None if result.course is None else known(result.course.cost_usd)
+    return Figure(
+        NAME, size, seed, result.status.value, clock.cpu_s, clock.wall_s, cost, known(result.bound_usd),
+        known(result.gap), limit_s=LIMIT_S, note=f"{result.method}, {len(pipe.source)} edges",
+    )  # fmt: skip
+
+
+def pairs(n_tasks: int, n_candidates: int, seed: int, gap: float, backend: str) -> Figure:
+    """Solve the same question over pairs of candidates, all of them as the ordinary formulation has them."""
+    pipe = pipeline_instance(n_tasks, n_candidates, seed)
+    with Clock() as clock:
+        problem = build_pairs(pipe)
+        solution = solve(
+            problem, SolveOptions(gap=gap, time_limit_s=LIMIT_S, backend=backend, core_columns=0)
+        )
+    ours = solve_pipeline(pipe, SolveOptions(gap=gap, backend=backend))
+    assert ours.course is not None
+    apart = abs(solution.objective - ours.course.cost_usd) > 2 * gap * ours.course.cost_usd
+    return Figure(
+        NAME, f"{n_tasks} x {n_candidates} pairs", seed, solution.status.value, clock.cpu_s, clock.wall_s,
+        known(solution.objective), known(solution.bound), known(solution.gap), limit_s=LIMIT_S,
+        note=f"{'MISSED: another optimum; ' if apart else ''}the rival: {problem.n_columns:,} columns",
+    )  # fmt: skip
+
+
+def run(seed: int, *, quick: bool = False) -> list[Figure]:
+    """Measure all sizes."""
+    figures = [
+        in_child(measure, 20, 60, seed, 1e-4, None, "graph", "auto"),
+        in_child(measure, 30, 60, seed, 1e-4, None, "fork", "auto"),
+        in_child(measure, 20, 60, seed, 1e-3, 0.5, "chain", "auto"),
+        in_child(measure, 20, 60, seed, 1e-3, 0.5, "graph", "auto"),
+    ]
+    if quick:
+        return figures
+    return [
+        *figures,
+        in_child(pairs, 20, 60, seed, 1e-4, "auto"),
+        in_child(measure, 100, 200, seed, 1e-4, None, "graph", "auto"),
+        in_child(measure, 100, 200, seed, 1e-3, 0.5, "graph", "auto"),
+    ]

@@ -1,0 +1,72 @@
+"""`planner pipeline`: tasks that feed each other data, placed and timed together."""
+
+from __future__ import annotations
+
+import sys
+from datetime import datetime
+from pathlib import Path
+
+import click
+
+from planner.commands.options import DayOption, RatioOption, Seconds
+from planner.render.report import REPORT_FORMATS
+
+
+@click.command()
+@click.argument("pipeline", type=click.Path(path_type=Path))
+@click.option(
+    "-o", "--output", type=click.Choice(REPORT_FORMATS), default="table", show_default=True, help="Format."
+)
+@click.option(
+    "--as-of", type=DayOption(), default=None, metavar="DATE", help="Plan as on this day (default: now)."
+)
+@click.option("--solver", type=click.Choice(["auto", "milp"]), default="auto", show_default=True,
+              help="auto: trees by dynamic programming, other graphs as a MILP.")  # fmt: skip
+@click.option("--backend", default="auto", show_default=True, help="MILP backend: auto, highspy or scipy.")
+@click.option("--time-limit", type=Seconds(), default="60s", show_default=True, help="Longest solving.")
+@click.option("--gap", type=RatioOption(), default="0.1%", show_default=True, help="Gap at which to stop.")
+@click.option(
+    "--out", type=click.Path(path_type=Path, dir_okay=False), default=None, help="Write there, not to stdout."
+)
+def pipeline(
+    pipeline: Path, output: str, as_of: datetime | None, solver: str, backend: str, time_limit: float, gap: float,
+    out: Path | None,
+) -> None:  # fmt: skip
+    """Plan all tasks of PIPELINE (a YAML file, `planner schema pipeline`): where, on what and when each one runs.
+
+    Transfers between regions are priced by their tariffs and take their time. Exit code 0: a plan; 3: none keeps
+    deadline and budget (the answer names the smallest change); 2: bad input; 6: none found within the time limit.
+    """
+    from planner.errors import InputError
+    from planner.optimize import Options, utc_now
+    from planner.pipeline.answer import plan_pipeline
+    from planner.pipeline.report import pipeline_report
+    from planner.render.report import render_report
+    from planner.render.terminal import terminal_width, wants_color
+    from planner.workload.pipeline_load import load_pipeline
+    from solvers.errors import BackendError
+
+    loaded = load_pipeline(pipeline)
+    options = Options(
+        as_of or utc_now(),
+        as_of=as_of and as_of.date(),
+        solver=solver,
+        backend=backend,
+        gap=gap,
+        time_limit_s=time_limit,
+    )
+    try:
+        answer = plan_pipeline(loaded, options)
+    except BackendError as error:
+        raise InputError(f"--backend: {error}") from error
+    color = out is None and wants_color(sys.stdout)
+    text = render_report(pipeline_report(answer), output, width=terminal_width(sys.stdout), color=color)
+    if out is None:
+        click.echo(text, nl=False)
+    else:
+        from planner.files import write_atomically
+
+        write_atomically(out, text)
+    if not answer.feasible:
+        undecided = not answer.stages and answer.result.status.value == "no_solution"
+        click.get_current_context().exit(6 if undecided else 3)

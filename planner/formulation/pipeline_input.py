@@ -1,0 +1,208 @@
+"""A pipeline: tasks that feed each other data, each run by one candidate at one place."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from solvers.errors import ModelError
+from solvers.pareto import pareto_front
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class PipelineInput:
+    """Tasks, their candidates and the data between them.
+
+    Moving an edge's data costs money and hours that depend on the *groups* of both places (a group holds places whose
+    tariffs are alike); within one place both are 0.
+
+    Attributes:
+        tasks: names, length `n_tasks`.
+        keys: the caller's key of each candidate, unique, length `n`.
+        task: task of each candidate, shape `(n,)`.
+        place: where it runs, shape `(n,)`.
+        cost_usd: cost of the task so run, shape `(n,)`.
+        hours: its duration, shape `(n,)`.
+        group: group of each place, shape `(n_places,)`.
+        source: task whose output an edge carries, shape `(n_edges,)`.
+        target: task that reads it, shape `(n_edges,)`.
+        move_usd: cost of an edge's data from a place of one group to *another* place, shape `(n_edges, G, G)`.
+        move_hours: its duration, shape `(n_edges, G, G)`.
+        deadline_hours: all tasks end by then; inf none.
+    """
+
+    tasks: tuple[str, ...]
+    keys: tuple[Hashable, ...]
+    task: Ints
+    place: Ints
+    cost_usd: Floats
+    hours: Floats
+    group: Ints
+    source: Ints
+    target: Ints
+    move_usd: Floats
+    move_hours: Floats
+    deadline_hours: float = math.inf
+
+    def __post_init__(self) -> None:
+        count = len(self.keys)
+        if not all(len(part) == count for part in (self.task, self.place, self.cost_usd, self.hours)):
+            raise ModelError("pipeline: every candidate needs a task, a place, a cost and hours")
+        shape = (len(self.source), self.n_groups, self.n_groups)
+        if len(self.target) != shape[0] or self.move_usd.shape != shape or self.move_hours.shape != shape:
+            raise ModelError(
+                "pipeline: every edge needs a source, a target and what moving costs between groups"
+            )
+        _ = self.sequence
+
+    @property
+    def n_tasks(self) -> int:
+        """Number of tasks."""
+        return len(self.tasks)
+
+    @property
+    def n_groups(self) -> int:
+        """Number of groups of places."""
+        return int(self.group.max(initial=-1)) + 1
+
+    @property
+    def timed(self) -> bool:
+        """Whether durations matter."""
+        return math.isfinite(self.deadline_hours)
+
+    @cached_property
+    def into(self) -> list[list[int]]:
+        """Edges into each task."""
+        edges: list[list[int]] = [[] for _ in self.tasks]
+        for edge, task in enumerate(self.target.tolist()):
+            edges[task].append(edge)
+        return edges
+
+    @cached_property
+    def out(self) -> list[list[int]]:
+        """Edges out of each task."""
+        edges: list[list[int]] = [[] for _ in self.tasks]
+        for edge, task in enumerate(self.source.tolist()):
+            edges[task].append(edge)
+        return edges
+
+    @cached_property
+    def sequence(self) -> list[int]:
+        """Tasks so that each comes after those it reads from.
+
+        Raises:
+            ModelError: the tasks depend on each other in a circle; names one of it.
+        """
+        waiting = [len(edges) for edges in self.into]
+        ready = [task for task in range(self.n_tasks) if not waiting[task]]
+        done: list[int] = []
+        while ready:
+            done.append(ready.pop())
+            for edge in self.out[done[-1]]:
+                after = int(self.target[edge])
+                waiting[after] -= 1
+                if not waiting[after]:
+                    ready.append(after)
+        if len(done) < self.n_tasks:
+            left = next(task for task in range(self.n_tasks) if waiting[task])
+            raise ModelError(f"pipeline: task {self.tasks[left]!r} depends on itself through others")
+        return done
+
+    def moves(self, edge: int | Ints, from_place: Ints, to_place: Ints) -> tuple[Floats, Floats]:
+        """Cost and hours of an edge's data between places (shapes broadcast)."""
+        pair = (edge, self.group[from_place], self.group[to_place])
+        apart = from_place != to_place
+        return np.where(apart, self.move_usd[pair], 0.0), np.where(apart, self.move_hours[pair], 0.0)
+
+    def take(self, kept: Ints) -> PipelineInput:
+        """The same with the candidates `kept` only."""
+        return replace(
+            self, keys=tuple(self.keys[k] for k in kept.tolist()), task=self.task[kept], place=self.place[kept],
+            cost_usd=self.cost_usd[kept], hours=self.hours[kept],
+        )  # fmt: skip
+
+
+def windows(pipe: PipelineInput) -> tuple[Floats, Floats]:
+    """Earliest start and latest end of each task if every task took its fastest candidate and data moved at once."""
+    fastest = np.full(pipe.n_tasks, np.inf)
+    np.minimum.at(fastest, pipe.task, pipe.hours)
+    start, end = np.zeros(pipe.n_tasks), np.full(pipe.n_tasks, pipe.deadline_hours)
+    for task in pipe.sequence:
+        before = pipe.source[pipe.into[task]]
+        start[task] = np.max(start[before] + fastest[before], initial=0.0)
+    for task in reversed(pipe.sequence):
+        after = pipe.target[pipe.out[task]]
+        end[task] = np.min(end[after] - fastest[after], initial=pipe.deadline_hours)
+    return start, end
+
+
+def reduce(pipe: PipelineInput) -> tuple[PipelineInput, dict[str, int]]:
+    """Drop candidates that no best plan needs; exact.
+
+    Per (task, place) only the front of cost and hours can be best, without a deadline only the cheapest: what follows
+    depends on the place alone. With a deadline, candidates too slow for their window fall out.
+
+    Returns:
+        The smaller input and how many candidates each rule dropped.
+    """
+    before = len(pipe.keys)
+    late = np.zeros(before, dtype=np.bool_)
+    if pipe.timed:
+        start, end = windows(pipe)
+        late = start[pipe.task] + pipe.hours > end[pipe.task] * (1 + 1e-12)
+    kept: list[int] = []
+    cell = pipe.task * (int(pipe.place.max(initial=0)) + 1) + pipe.place
+    rows = np.flatnonzero(~late)
+    by_cell = rows[np.argsort(cell[rows], kind="stable")]
+    edges = np.flatnonzero(np.diff(cell[by_cell])) + 1
+    for part in np.split(by_cell, edges) if len(by_cell) else []:
+        if pipe.timed:
+            kept += part[pareto_front(pipe.hours[part], pipe.cost_usd[part])].tolist()
+        else:
+            kept.append(int(part[np.argmin(pipe.cost_usd[part])]))
+    smaller = pipe.take(np.asarray(sorted(kept), dtype=np.int64))
+    dropped = {"too late": int(late.sum()), "dominated": before - int(late.sum()) - len(kept)}
+    return smaller, dropped
+
+
+@dataclass(frozen=True, eq=False)
+class Course:
+    """What a choice of candidates comes to.
+
+    Attributes:
+        cost_usd: of tasks and moves.
+        start_hours: earliest start per task, shape `(n_tasks,)`; end_hours likewise.
+        move_usd: per edge, shape `(n_edges,)`; move_hours likewise.
+    """
+
+    cost_usd: float
+    start_hours: Floats
+    end_hours: Floats
+    move_usd: Floats
+    move_hours: Floats
+
+
+def follow(pipe: PipelineInput, chosen: Ints) -> Course:
+    """Work a choice out from the definitions.
+
+    Args:
+        pipe: the question.
+        chosen: candidate of each task, shape `(n_tasks,)`.
+    """
+    place = pipe.place[chosen]
+    usd, hours = pipe.moves(np.arange(len(pipe.source)), place[pipe.source], place[pipe.target])
+    start, end = np.zeros(pipe.n_tasks), np.zeros(pipe.n_tasks)
+    for task in pipe.sequence:
+        for edge in pipe.into[task]:
+            start[task] = max(start[task], end[pipe.source[edge]] + hours[edge])
+        end[task] = start[task] + pipe.hours[chosen[task]]
+    return Course(math.fsum([*pipe.cost_usd[chosen], *usd]), start, end, usd, hours)

@@ -1,0 +1,1 @@
+"""Pipelines: tasks that feed each other data, placed and timed together."""

@@ -1,0 +1,108 @@
+"""From pipeline.yaml (and the workloads it names) to a `Pipeline`, or to one error that lists every fault."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from planner.records import record
+from planner.workload.faults import Fault, Source, near
+from planner.workload.load import LoadedWorkload, decode, load_workload, read_limited
+from planner.workload.messages import pydantic_faults
+from planner.workload.pipeline_schema import Pipeline
+from planner.workload.yaml12 import YamlError, parse_yaml
+
+
+@record(frozen=True, eq=False)
+class LoadedPipeline:
+    """A valid pipeline; `workloads` holds the one of each task, None where its candidates were sized elsewhere."""
+
+    pipeline: Pipeline
+    workloads: tuple[LoadedWorkload | None, ...]
+    sha256: str
+    path: Path
+    source: Source
+
+
+def load_pipeline(path: Path) -> LoadedPipeline:
+    """Load and validate a pipeline file with the workloads it names.
+
+    Raises:
+        InputError: lists all faults with their places.
+    """
+    data = read_limited(path)
+    text, name = decode(data, str(path)), str(path)
+    try:
+        document = parse_yaml(text, name)
+    except YamlError as error:
+        raise Source(name, text).error(error.faults) from None
+    source = document.source
+    if not isinstance(document.data, dict):
+        raise source.error([Fault((), "the file must be a mapping that starts with 'version: 1'")])
+    try:
+        pipeline = Pipeline.model_validate(document.data, context={"checks": False})
+    except ValidationError as error:
+        found = pydantic_faults(error.errors(include_url=False), Pipeline)
+        faults = [*document.faults, *(fault for fault in found if fault.path not in document.stand_ins)]
+        raise source.error(faults) from None
+    faults = [*document.faults, *_task_faults(pipeline, path.parent)]
+    if faults:
+        raise source.error(faults)
+    digest = hashlib.sha256(data)
+    workloads: list[LoadedWorkload | None] = []
+    for at, task in enumerate(pipeline.tasks):
+        loaded = None if task.workload is None else load_workload(path.parent / task.workload, cache=False)
+        if loaded is not None:
+            digest.update(loaded.sha256.encode())
+            if loaded.workload.kind != "training" or loaded.workload.model is None:
+                text = "needs a workload of kind: training with a model (a fleet has no single place)"
+                raise source.error([Fault(("tasks", at, "workload"), text)])
+        workloads.append(loaded)
+    return LoadedPipeline(pipeline, tuple(workloads), digest.hexdigest(), path, source)
+
+
+def _task_faults(pipeline: Pipeline, folder: Path) -> Iterator[Fault]:
+    names = [task.name for task in pipeline.tasks]
+    for at, task in enumerate(pipeline.tasks):
+        path: tuple[str | int, ...] = ("tasks", at)
+        if task.name in names[:at]:
+            yield Fault((*path, "name"), f"two tasks are called '{task.name}'")
+        if (task.workload is None) == (not task.candidates):
+            yield Fault(path, f"task '{task.name}' needs exactly one of workload and candidates")
+        if task.workload is not None and not (folder / task.workload).is_file():
+            yield Fault((*path, "workload"), f"no such file: {task.workload}")
+        for number, candidate in enumerate(task.candidates):
+            if (candidate.cost_usd is None) == (candidate.usd_per_hour is None):
+                yield Fault((*path, "candidates", number), "needs one of cost_usd and usd_per_hour")
+        read = [part.task for part in task.reads]
+        for number, other in enumerate(read):
+            where = (*path, "reads", number, "task")
+            if other not in names:
+                yield Fault(where, f"no task '{other}'", near(other, names))
+            elif other in read[:number]:
+                yield Fault(where, f"'{other}' is read twice: give the whole size once")
+    circle = _circle(pipeline)
+    if circle:
+        yield Fault(("tasks",), f"tasks wait for each other in a circle: {' -> '.join(circle)}")
+
+
+def _circle(pipeline: Pipeline) -> list[str]:
+    """Tasks that form a circle, each read by the next; empty where there is none."""
+    reads = {task.name: [part.task for part in task.reads] for task in pipeline.tasks}
+    known = {name for name, parts in reads.items() if not parts}
+    left = set(reads) - known
+    while True:
+        free = {name for name in left if all(part in known or part not in reads for part in reads[name])}
+        if not free:
+            break
+        known |= free
+        left -= free
+    if not left:
+        return []
+    walk = [min(left)]
+    while walk.count(walk[-1]) < 2:
+        walk.append(min(part for part in reads[walk[-1]] if part in left))
+    return walk[walk.index(walk[-1]) :][::-1]

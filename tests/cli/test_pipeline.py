@@ -1,0 +1,101 @@
+"""`planner pipeline` as a user types it, with sized candidates and with the example."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT, CliResult
+
+Run = Callable[..., CliResult]
+DAY = ("--as-of", "2026-11-20")
+EXAMPLE = str(ROOT / "examples" / "pipeline.yaml")
+HEAD = "version: 1\nkind: pipeline\nname: two\nstart: 2026-12-01\n"
+MACHINE = "instance_type: m, nodes: 1"
+TASKS = f"""tasks:
+  - name: a
+    candidates:
+      - {{provider: aws, region: us-east-1, {MACHINE}, hours: 4, cost_usd: 10}}
+      - {{provider: aws, region: us-west-2, {MACHINE}, hours: 2, cost_usd: 30}}
+  - name: b
+    candidates:
+      - {{provider: aws, region: us-east-1, {MACHINE}, hours: 4, cost_usd: 20}}
+      - {{provider: aws, region: us-west-2, {MACHINE}, hours: 3, cost_usd: 12}}
+    reads: [{{task: a, size: 1TB}}]
+"""
+
+
+def write(folder: Path, text: str) -> str:
+    path = folder / "pipeline.yaml"
+    path.write_text(text, encoding="utf-8")
+    return str(path)
+
+
+def test_data_gravity_keeps_tasks_together(tmp_path: Path, run_cli: Run) -> None:
+    """10 + 12 apart pays 1 TB x $0.02 = $20 of transfer; 10 + 20 in one region is the cheapest."""
+    found = json.loads(run_cli("pipeline", write(tmp_path, HEAD + TASKS), "-o", "json", *DAY).stdout)
+    assert Decimal(found["total_usd"]) == 30 and found["end_hours"] == 8
+    assert {task["region"] for task in found["tasks"]} == {"us-east-1"}
+    small = TASKS.replace("1TB", "100GB")
+    found = json.loads(run_cli("pipeline", write(tmp_path, HEAD + small), "-o", "json", *DAY).stdout)
+    assert Decimal(found["total_usd"]) == 24 and Decimal(found["transfers"][0]["cost_usd"]) == 2
+
+
+def test_an_impossible_deadline_names_the_least_time(tmp_path: Path, run_cli: Run) -> None:
+    result = run_cli("pipeline", write(tmp_path, HEAD + "deadline: 4h\n" + TASKS), *DAY)
+    assert result.code == 3
+    assert "no choice keeps the deadline" in result.stdout and "deadline 4.00 h -> 5.00 h" in result.stdout
+    kept = run_cli("pipeline", write(tmp_path, HEAD + "deadline: 5h\n" + TASKS), *DAY)
+    assert kept.code == 0 and "$42.00" in kept.stdout
+
+
+def test_a_small_budget_names_the_amount_it_takes(tmp_path: Path, run_cli: Run) -> None:
+    result = run_cli("pipeline", write(tmp_path, HEAD + "budget_usd: 25\n" + TASKS), *DAY)
+    assert result.code == 3 and "budget $25.00 -> $30.00" in result.stdout
+
+
+@pytest.mark.parametrize("solver", ["auto", "milp"])
+def test_the_example_plans_in_every_format(solver: str, run_cli: Run) -> None:
+    table = run_cli("pipeline", EXAMPLE, "--solver", solver, *DAY)
+    assert table.code == 0 and "Data between tasks" in table.stdout
+    assert max(map(len, table.stdout.splitlines())) <= 100
+    rows = list(csv.DictReader(io.StringIO(run_cli("pipeline", EXAMPLE, "-o", "csv", *DAY).stdout)))
+    assert [row["row"] for row in rows].count("task") == 4 and len(rows) == 9
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("task: a", "task: c", "no task 'c'"),
+        ("name: b", "name: a", "two tasks are called 'a'"),
+        ("size: 1TB", "size: much", "tasks[1].reads[0].size"),
+        ("cost_usd: 10", "price: 10", "unknown key 'price'"),
+        ("cost_usd: 10", "cost_usd: 10, usd_per_hour: 1", "needs one of cost_usd and usd_per_hour"),
+        ("    candidates:\n      - {provider: aws, region: us-east-1, " + MACHINE + ", hours: 4, cost_usd: 20}\n"
+         "      - {provider: aws, region: us-west-2, " + MACHINE + ", hours: 3, cost_usd: 12}\n",
+         "    workload: nowhere.yaml\n", "no such file: nowhere.yaml"),
+    ],
+)  # fmt: skip
+def test_faults_name_their_place(old: str, new: str, message: str, tmp_path: Path, run_cli: Run) -> None:
+    result = run_cli("pipeline", write(tmp_path, HEAD + TASKS.replace(old, new, 1)), *DAY)
+    assert result.code == 2 and not result.stdout
+    assert message in result.stderr and "pipeline.yaml:" in result.stderr and "Traceback" not in result.stderr
+
+
+def test_a_circle_is_named(tmp_path: Path, run_cli: Run) -> None:
+    text = TASKS.replace("  - name: b\n", "    reads: [{task: b, size: 1GB}]\n  - name: b\n")
+    result = run_cli("pipeline", write(tmp_path, HEAD + text), *DAY)
+    assert result.code == 2 and "circle" in result.stderr
+
+
+def test_a_fleet_is_no_task(tmp_path: Path, run_cli: Run) -> None:
+    fleet = ROOT / "examples" / "hpo-fleet.yaml"
+    text = HEAD + f"tasks:\n  - {{name: a, workload: {fleet}}}\n"
+    result = run_cli("pipeline", write(tmp_path, text), *DAY)
+    assert result.code == 2 and "needs a workload of kind: training" in result.stderr
