@@ -1,6 +1,6 @@
 """Fit the performance constants to the measured rows.
 
-`python -m benchmarks.fit_performance --data FILE [--family NAME] [--out FOLDER]`.
+`python -m benchmarks.fit_performance [--data FILE] [--family NAME] [--out FOLDER]`.
 
 Physical constants whose provenance starts with `fitted` move within their bounds, held by a weak prior at the bundled
 value; the loss is robust (soft L1 of the log ratio). Then one factor per (generation, precision, stack) is learned from
@@ -22,6 +22,7 @@ from scipy.optimize import least_squares
 
 from benchmarks.accelerators import load_devices
 from benchmarks.measured import Case, load_cases
+from benchmarks.points import load_rows
 from benchmarks.predict import build_groups, settle, throughput
 from benchmarks.rows import read_csv
 from planner.performance.constants import DIRECTORY, Constants, load_constants
@@ -268,7 +269,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from benchmarks.held_out import fold_labels, held_out
 
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument(
+        "--data", type=Path, help="CSV with the columns of dev.csv; the bundled points by default"
+    )
     parser.add_argument("--family", choices=[*FAMILIES, "all"], default="all")
     parser.add_argument("--out", type=Path, default=DIRECTORY, help="folder with the constants files")
     chosen = parser.parse_args(arguments)
@@ -277,7 +280,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if chosen.family not in (family, "all"):
             continue
         constants = load_constants(chosen.out)
-        cases, _ = load_cases(read_csv(chosen.data), load_devices())
+        cases, _ = load_cases(load_rows(chosen.data), load_devices())
         cases, _ = settle([case for case in cases if case.kind in kinds], load_priors(constants))
         fitted = fit(cases, constants, chosen.out)
         unseen = held_out(cases, fold_labels(cases, FOLDS), constants, chosen.out)

@@ -19,8 +19,15 @@ LEAST_ROWS = 8
 class Predictions(Protocol):
     """Cases with predictions beside them, arrays of shape `(n_cases,)`."""
 
-    cases: list[Case]
-    predicted: Floats
+    @property
+    def cases(self) -> list[Case]:
+        """The rows."""
+        ...
+
+    @property
+    def predicted(self) -> Floats:
+        """Predicted throughput."""
+        ...
 
     @property
     def measured(self) -> Floats:

@@ -1,4 +1,4 @@
-"""Judge the performance model on measured rows: `python -m benchmarks.throughput --data FILE [--leave-source-out]`.
+"""Judge the performance model on measured rows: `python -m benchmarks.throughput [--data FILE] [--leave-source-out]`.
 
 Every row is predicted from its inputs only; `metric`, `value` and `notes` are read by the scoring alone. Rows that
 cannot be predicted are counted by reason. With `--leave-source-out` each group of sources (rows of one publisher, see
@@ -27,6 +27,7 @@ from benchmarks.memory_score import lines as memory_lines
 from benchmarks.memory_score import memory_score
 from benchmarks.one_measurement import after_one_measurement
 from benchmarks.one_measurement import render as one_measurement_lines
+from benchmarks.points import load_rows
 from benchmarks.predict import build_groups, predict, settle
 from benchmarks.residuals import residual_lines
 from benchmarks.rows import read_csv
@@ -57,17 +58,17 @@ class Scored:
 
 
 def score_file(
-    data: Path, leave_source_out: bool = False, group_folds: int = 0
+    data: Path | None, leave_source_out: bool = False, group_folds: int = 0
 ) -> tuple[Scored, Counter[str]]:
     """Predict all usable rows of a file; the counter tells what was left out and why.
 
     Args:
-        data: CSV with the columns of dev.csv.
+        data: CSV with the columns of dev.csv, None for the bundled points.
         leave_source_out: predict each publisher's rows with constants fitted on the others.
         group_folds: predict each of so many folds of workload groups with constants fitted on the others; 0 for none.
     """
     constants = load_constants()
-    cases, skipped = load_cases(read_csv(data), load_devices())
+    cases, skipped = load_cases(load_rows(data), load_devices())
     if leave_source_out or group_folds:
         from benchmarks.fit_performance import load_priors
         from benchmarks.held_out import fold_labels, held_out, source_labels
@@ -242,7 +243,9 @@ def _line(name: str, value: dict[str, float]) -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, required=True, help="CSV with the columns of dev.csv")
+    parser.add_argument(
+        "--data", type=Path, help="CSV with the columns of dev.csv; the bundled points by default"
+    )
     parser.add_argument("--json", type=Path, help="also write the figures here")
     parser.add_argument(
         "--leave-source-out", action="store_true", help="refit without each group of sources in turn"
@@ -257,7 +260,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = parser.parse_args(arguments)
     scored, skipped = score_file(chosen.data, chosen.leave_source_out, chosen.group_folds)
     report = summarise(scored)
-    report["memory"] = memory_score(read_csv(chosen.data), load_constants(), chosen.leave_source_out)
+    report["memory"] = memory_score(load_rows(chosen.data), load_constants(), chosen.leave_source_out)
     if chosen.peers:
         report["peers"] = peers(scored, chosen.peers)
     print(render(report, skipped))

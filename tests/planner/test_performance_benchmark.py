@@ -15,9 +15,12 @@ from benchmarks.accelerators import load_devices
 from benchmarks.fit_intervals import base_width
 from benchmarks.held_out import fold_labels
 from benchmarks.measured import load_cases, parse_gbps, usual_dimensions
+from benchmarks.points import COLUMNS, load_rows, write_points
 from benchmarks.predict import build_groups, predict, settle
+from benchmarks.residual_plots import write_plots
+from benchmarks.residuals import by_property
 from benchmarks.rows import read_csv
-from benchmarks.throughput import errors, main, score_file
+from benchmarks.throughput import Scored, errors, main, score_file
 from planner.performance.constants import load_constants
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -108,6 +111,44 @@ def test_odd_cells_give_a_number_or_a_reason_never_a_crash(change: dict[str, str
     if cases:
         with np.errstate(all="ignore"):
             assert predict(build_groups(cases), 1, load_constants())["value"].shape == (1,)
+
+
+def test_the_bundled_points_are_usable_rows_with_their_sources() -> None:
+    rows = load_rows(None)
+    cases, skipped = load_cases(rows, load_devices())
+    assert len(cases) == len(rows) > 2000 and not skipped
+    assert all(row["source"] and row["url_or_repo_path"] for row in rows)
+
+
+def test_points_keep_what_a_prediction_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    full = dict.fromkeys(COLUMNS.values(), "")
+    rows = [{**full, **ROW}, {**full, **ROW, "row_id": "b", "gpu": "Abacus"}]
+    path = tmp_path / "points.csv.gz"
+    assert write_points(rows, path) == 1
+    first = path.read_bytes()
+    write_points(rows, path)
+    assert path.read_bytes() == first
+    monkeypatch.setattr("benchmarks.points.POINTS", path)
+    again = load_cases(load_rows(None), load_devices())[0]
+    assert repr(again) == repr(load_cases(rows[:1], load_devices())[0])
+
+
+def test_plots_hold_a_column_per_value_that_has_rows(tmp_path: Path) -> None:
+    rows = [{**ROW, "row_id": str(n), "seq_len": "2048" if n % 2 else "4096"} for n in range(12)]
+    cases, _ = settle(load_cases(rows, load_devices())[0], load_constants())
+    measured = np.asarray([case.measured.value for case in cases])
+    scored = Scored(cases, 1.1 * measured, np.ones(12), np.ones(12))
+    written = {path.stem: path.read_text(encoding="utf-8") for path in write_plots(scored, tmp_path)}
+    assert "vision-flops" not in written
+    assert ">2k<" in written["attention"] and ">4k<" in written["attention"] and ">6<" in written["attention"]
+
+
+def test_residual_tables_pool_rare_values() -> None:
+    rows = [{**ROW, "row_id": str(n), "tp": "1" if n else "2", "dp": "8" if n else "4"} for n in range(12)]
+    cases, _ = load_cases(rows, load_devices())
+    table = by_property(cases, np.full(12, np.log(1.2)), lambda case: str((case.layout or {})["tp"]))
+    assert table["1"][0] == 11 and table["(rare)"][0] == 1
+    assert table["1"][2] == pytest.approx(20.0)
 
 
 def test_folds_keep_workload_groups_whole_and_are_balanced() -> None:
