@@ -12,7 +12,7 @@ from planner.performance.constants import Constants
 from planner.performance.layouts import Layouts
 from planner.performance.memory import FULL, GIB
 from planner.performance.memory_activations import layers_in_flight
-from planner.performance.memory_states import held_params
+from planner.performance.memory_states import held_params, sharing_ranks
 from planner.performance.memory_work import Footprint
 from planner.performance.work import Floats
 
@@ -53,7 +53,7 @@ def offloaded_bytes(job: Footprint, layout: Layouts) -> Floats:
     """Bytes per accelerator that live in host memory instead."""
     work = job.work
     dense, experts, _ = held_params(job, layout)
-    ranks = layout.dp * layout.cp
+    ranks, _ = sharing_ranks(job, layout)
     held = np.where(work.lora > 0, work.trainable_params / (layout.tp * layout.pp), dense + experts)
     states = held * (job.opt_bytes + np.where(layout.zero >= 2, job.grad_bytes, 0.0))
     states = job.offload_optimizer * np.where(layout.zero >= 1, states / ranks, states)
@@ -79,7 +79,7 @@ def offload_traffic_s(job: Footprint, layout: Layouts, pcie_bytes_per_s: Floats)
     work = job.work
     dense, experts, _ = held_params(job, layout)
     held = np.where(work.lora > 0, work.trainable_params / (layout.tp * layout.pp), dense + experts)
-    own = np.where(layout.zero >= 1, held / (layout.dp * layout.cp), held)
+    own = np.where(layout.zero >= 1, held / sharing_ranks(job, layout)[0], held)
     once = job.offload_optimizer * own * (job.grad_bytes + job.weight_bytes)
     in_flight = np.minimum(layout.pp, layout.micro_batches)
     again = 2.0 * _offloaded_activations(job, layout) * layout.micro_batches / in_flight

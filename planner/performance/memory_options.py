@@ -28,6 +28,7 @@ class MemoryOptions:
         offload_weights: weights live in host memory too and come layer by layer (ZeRO-3 only).
         offload_activations: the input that full recompute keeps of each layer lives in host memory.
         fp8_weights: weights are kept in 8 bit for the matmuls, without a 16-bit copy.
+        shard_ranks: ranks that share one copy of what ZeRO or FSDP shards (hybrid sharding, often a node); `None`: all.
         dropout: whether dropout masks are kept; `None`: models without a gated MLP have dropout.
     """
 
@@ -39,4 +40,5 @@ class MemoryOptions:
     offload_weights: bool = False
     offload_activations: bool = False
     fp8_weights: bool = False
+    shard_ranks: int | None = None
     dropout: bool | None = None

@@ -42,6 +42,12 @@ def held_params(job: Footprint, layout: Layouts) -> tuple[Floats, Floats, Floats
     return dense, experts, ends
 
 
+def sharing_ranks(job: Footprint, layout: Layouts) -> tuple[Floats, Floats]:
+    """Ranks over which ZeRO shards: (dense parameters, routed experts); hybrid sharding stops at its group."""
+    ranks = np.minimum(layout.dp * layout.cp, job.shard_ranks)
+    return ranks, np.maximum(ranks / layout.ep, 1.0)
+
+
 def states(job: Footprint, layout: Layouts, c: Constants) -> States:
     """Bytes per device of everything that lives through the step."""
     work = job.work
@@ -49,8 +55,7 @@ def states(job: Footprint, layout: Layouts, c: Constants) -> States:
     frozen = work.lora > 0
     adapters = work.trainable_params / (layout.tp * layout.pp)
     trained, trained_experts = np.where(frozen, adapters, dense), np.where(frozen, 0.0, experts)
-    ranks = layout.dp * layout.cp
-    over_experts = np.maximum(ranks / layout.ep, 1.0)
+    ranks, over_experts = sharing_ranks(job, layout)
     zero3 = layout.zero >= 3
     grads_split = np.where(layout.pp > 1, zero3, layout.zero >= 2)
     opt_split = layout.zero >= 1

@@ -45,6 +45,7 @@ class Footprint:
         input_bytes: bytes per token of a layer's input, all that full recompute keeps.
         loss, family, stack: positions in `LOGITS`, `SAMPLED_FAMILIES` (-1 for transformers) and `STACKS`.
         many_groups: 1 when the framework sets up communication for several kinds of parallelism.
+        shard_ranks: the most ranks that share one copy of sharded states.
         offload_*: 1 when that part lives in host memory.
     """
 
@@ -63,6 +64,7 @@ class Footprint:
     family: Floats
     stack: Floats
     many_groups: Floats
+    shard_ranks: Floats
     offload_optimizer: Floats
     offload_weights: Floats
     offload_activations: Floats
@@ -120,6 +122,7 @@ def _row(model: ModelSpec, training: TrainingSpec, sizes: dict[str, float]) -> d
         "family": float(SAMPLED_FAMILIES.index(model.family.value)) if sampled else -1.0,
         "stack": float(STACKS.index(training.stack)),
         "many_groups": float(not sampled and _many_groups(training)),
+        "shard_ranks": float(options.shard_ranks or np.inf),
         "offload_optimizer": float(options.offload_optimizer),
         "offload_weights": float(options.offload_weights),
         "offload_activations": float(options.offload_activations),

@@ -165,6 +165,13 @@ def test_options_take_memory_away_where_they_say() -> None:
     assert with_options(gradients="both")["gradients_gib"] > plain["gradients_gib"]
 
 
+def test_hybrid_sharding_stops_at_its_group() -> None:
+    hybrid = footprint(LLAMA_8B, options=MemoryOptions(shard_ranks=8))
+    whole = footprint(LLAMA_8B)
+    assert need(hybrid, dp=64, zero=3) == pytest.approx(need(whole, dp=8, zero=3))
+    assert need(hybrid, dp=4, zero=3) == need(whole, dp=4, zero=3) > need(hybrid, dp=8, zero=3)
+
+
 def test_an_adaptive_softmax_makes_fewer_logits() -> None:
     # Transformer-XL large: 257 million parameters in all cannot hold 267,735 x 1,024 of a full output table.
     whole = replace(

@@ -29,6 +29,7 @@ OPTIONS = st.builds(
     master=st.sampled_from(["auto", "none"]),
     loss=st.sampled_from(["auto", "materialised", "fused", "tiled"]), offload_optimizer=st.booleans(),
     offload_weights=st.booleans(), offload_activations=st.booleans(), fp8_weights=st.booleans(),
+    shard_ranks=st.sampled_from([None, 2, 8]),
 )  # fmt: skip
 
 
