@@ -89,11 +89,15 @@ class Evaluation:
     slope: Floats
 
 
+class OutOfTimeError(Exception):
+    """An oracle may raise it when the clock has run out; the search then ends with what it has."""
+
+
 class Oracle(Protocol):
     """The second stage."""
 
     def evaluate(self, x: Floats) -> Evaluation:
-        """Return the scenarios' costs at `x` and one cut of each."""
+        """Return the scenarios' costs at `x` and one cut of each; the first call must succeed."""
         ...
 
 
@@ -242,6 +246,8 @@ def solve_benders(
         ended = _run(search, max_rounds, start, progress)
     except KeyboardInterrupt:
         ended = Termination.INTERRUPTED
+    except OutOfTimeError:
+        ended = Termination.TIME_LIMIT
     return _result(search, ended)
 
 

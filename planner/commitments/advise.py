@@ -16,8 +16,8 @@ from planner.commitments.build import Built, build_model, horizon_years
 from planner.commitments.figures import (
     break_evens,
     level_of,
-    level_sweep,
     regret_of,
+    scaled,
     utilisation_by_column,
 )
 from planner.commitments.history import read_history
@@ -31,13 +31,22 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from catalogs.model import Catalog
-    from planner.commitments.answer import Regret
+    from planner.commitments.answer import Level, Regret
     from planner.workload.commit_load import LoadedCommit
-    from planner.workload.commit_schema import Pool
+    from planner.workload.commit_schema import CommitQuestion, Pool
     from solvers.decompose import Round
 
 Floats = npt.NDArray[np.float64]
 FALLS = (0.8, 0.5)  # demand that remains
+LEVELS = (
+    0.5,
+    1.5,
+    0.75,
+    1.25,
+    0.25,
+)  # multiples of the plan that are shown beside 0 and 1, the most telling first
+SEARCH_SHARE = 0.7  # of the time limit; figures need some too
+REGRET_SHARE = 0.7  # of what the search and the first figures leave
 CENT = Decimal("0.01")
 
 
@@ -87,31 +96,86 @@ def advise(
             notes += history.notes
         futures = draw_futures(question, history, years)
     built = build_model(question, prices, futures, years)
-    solved = solve_commit(
-        built.model, gap=gap, time_limit_s=time_limit_s - (time.perf_counter() - begun), progress=progress
-    )
-    left = max(time_limit_s - (time.perf_counter() - begun), 0.0)
-    regret = regret_of(built.model, solved.x, solved.recourse, left) if with_regret else None
-    if with_regret and (regret is None or regret.scenarios < len(futures.names)):
-        notes.append("the time limit left no room for the regret of every scenario")
-    answer = _assemble(loaded, built, solved, regret, (*notes, *futures.notes, *built.notes), catalog)
+    clock = _Clock(begun + time_limit_s)
+    solved = solve_commit(built.model, gap=gap, time_limit_s=SEARCH_SHARE * clock.left_s(), progress=progress)
+    figures = _figures(built, solved, question, clock, with_regret)
+    if figures.skipped:
+        notes.append(f"the time limit left no room for: {', '.join(figures.skipped)}")
+    answer = _assemble(loaded, built, solved, figures, (*notes, *futures.notes, *built.notes), catalog)
     return Work(answer, built, solved)
+
+
+class _Clock:
+    """Tells whether there is time for one more figure, going by how long the last took."""
+
+    def __init__(self, end: float) -> None:
+        self._end, self._last, self._mark = end, 0.0, time.perf_counter()
+
+    def left_s(self) -> float:
+        return max(self._end - time.perf_counter(), 0.0)
+
+    def begin(self) -> None:
+        self._mark = time.perf_counter()
+
+    def done(self) -> None:
+        self._last = time.perf_counter() - self._mark
+
+    def allows(self) -> bool:
+        return self.left_s() > self._last
+
+
+@record(frozen=True, eq=False)
+class _Figures:
+    """Figures of the plan, the most important first; what the clock did not allow is named in `skipped`."""
+
+    levels: tuple[Level, ...]
+    falls: tuple[Level, ...]
+    regret: Regret | None
+    skipped: tuple[str, ...]
+
+
+def _figures(
+    built: Built, solved: Solved, question: CommitQuestion, clock: _Clock, with_regret: bool
+) -> _Figures:
+    x, skipped = solved.x, []
+    clock.begin()
+    nothing = level_of(built, np.zeros_like(x), 0.0)
+    clock.done()
+    clock.begin()
+    levels = [nothing, level_of(built, x, 1.0, nothing.expected_usd)]
+    clock.done()
+    falls = []
+    for share in FALLS:
+        if not clock.allows():
+            skipped.append(f"{100 * (1 - share):.0f} % less demand")
+            continue
+        clock.begin()
+        less = build_model(question, built.prices, built.futures, built.years, demand_factor=share)
+        falls.append(level_of(_aligned(built, less), x, share))
+        clock.done()
+    regret = (
+        regret_of(built.model, x, solved.recourse, REGRET_SHARE * clock.left_s()) if with_regret else None
+    )
+    if with_regret and (regret is None or regret.scenarios < len(built.futures.names)):
+        skipped.append("the regret of every scenario")
+    for share in LEVELS:
+        if not clock.allows():
+            skipped.append(f"{100 * share:.0f} % of the plan")
+            continue
+        levels.append(level_of(built, scaled(built.model, x, share), share, nothing.expected_usd))
+    levels.sort(key=lambda level: level.share)
+    return _Figures(tuple(levels), tuple(falls), regret, tuple(skipped))
 
 
 def _assemble(
     loaded: LoadedCommit,
     built: Built,
     solved: Solved,
-    regret: Regret | None,
+    figures: _Figures,
     notes: tuple[str, ...],
     catalog: Catalog | None,
 ) -> CommitAnswer:
     question, x = loaded.question, solved.x
-    falls = []
-    for share in FALLS:
-        less = build_model(question, built.prices, built.futures, built.years, demand_factor=share)
-        falls.append(level_of(_aligned(built, less), x, share))
-    levels = level_sweep(built, x)
     return CommitAnswer(
         name=question.name,
         status=solved.status,
@@ -126,11 +190,11 @@ def _assemble(
         objective_usd=solved.objective_usd,
         bound_usd=solved.bound_usd,
         gap_ratio=solved.gap_ratio,
-        plan=next(level for level in levels if level.share == 1),
-        nothing=next(level for level in levels if level.share == 0),
-        levels=levels,
-        falls=tuple(falls),
-        regret=regret,
+        plan=next(level for level in figures.levels if level.share == 1),
+        nothing=next(level for level in figures.levels if level.share == 0),
+        levels=figures.levels,
+        falls=figures.falls,
+        regret=figures.regret,
         break_evens=break_evens(built),
         expiring=_expiring(loaded, built, x),
         method=solved.method,

@@ -19,7 +19,6 @@ from planner.formulation.commit_use import Use, use_of
 from solvers.decompose import cvar
 
 Floats = npt.NDArray[np.float64]
-LEVELS = (0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5)
 FOREGONE = 1e-3  # gap to which the perfect-foresight cost of a scenario is found
 
 
@@ -35,22 +34,35 @@ def break_evens(built: Built) -> tuple[BreakEven, ...]:
     return tuple(out)
 
 
-def level_of(built: Built, x: Floats, share: float) -> Level:
-    """Return the figures of `x`; `share` is only a label."""
+def level_of(built: Built, x: Floats, share: float, without_usd: float | None = None) -> Level:
+    """Return the figures of `x`.
+
+    Args:
+        built: the model.
+        x: units of each column.
+        share: a label.
+        without_usd: expected cost without new commitments, where it is known already.
+    """
     model = built.model
-    recourse, stage = Recourse(model), first_stage(model)
-    costs = recourse.evaluate(x).value
-    without = recourse.evaluate(np.zeros_like(x)).value
-    committed = float(stage.cost @ x)
+    recourse = Recourse(model)
     uses = use_of(model, x, recourse)
+    costs = np.zeros(len(model.probability))
+    for use in uses:
+        np.add.at(costs, use.scenario, use.weight * use.cost_usd)
+    committed = float(first_stage(model).cost @ x)
+    expected = committed + float(model.probability @ costs)
+    if without_usd is None:
+        without = recourse.evaluate(np.zeros_like(x)).value if x.any() else costs
+        without_usd = float(model.probability @ without)
+    used, paid = utilisation_by_column(built, x, uses)
     return Level(
         share,
         committed,
-        committed + float(model.probability @ costs),
+        expected,
         committed + cvar(costs, model.probability, model.risk_level),
-        float(model.probability @ without),
+        without_usd,
         _coverage(built, uses),
-        _utilisation(built, x, uses),
+        float(used.sum() / paid.sum()) if paid.sum() > 0 else None,
     )
 
 
@@ -63,11 +75,6 @@ def _coverage(built: Built, uses: Sequence[Use]) -> float:
         covered += float(use.time @ ((owned + use.reserved + use.planned) @ model.on_demand_usd))
         total += float(use.time @ (gross @ model.on_demand_usd))
     return covered / total if total else 0.0
-
-
-def _utilisation(built: Built, x: Floats, uses: Sequence[Use]) -> float | None:
-    used, paid = utilisation_by_column(built, x, uses)
-    return float(used.sum() / paid.sum()) if paid.sum() > 0 else None
 
 
 def utilisation_by_column(built: Built, x: Floats, uses: Sequence[Use]) -> tuple[Floats, Floats]:
@@ -102,10 +109,10 @@ def _usd_per_hour(built: Built, number: int) -> float:
     return item.usd_per_hour + item.upfront_usd / hours
 
 
-def level_sweep(built: Built, x: Floats) -> tuple[Level, ...]:
-    """Return the figures of multiples of `x`, 0 and 1 among them (reservations in whole units)."""
-    whole = np.array([column.whole for column in built.model.columns], dtype=np.bool_)
-    return tuple(level_of(built, np.where(whole, np.rint(x * share), x * share), share) for share in LEVELS)
+def scaled(model: CommitModel, x: Floats, share: float) -> Floats:
+    """Return a multiple of `x`, reservations in whole units."""
+    whole = np.array([column.whole for column in model.columns], dtype=np.bool_)
+    return np.asarray(np.where(whole, np.rint(x * share), x * share))
 
 
 def regret_of(model: CommitModel, x: Floats, recourse: Floats, time_limit_s: float) -> Regret | None:

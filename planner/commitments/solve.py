@@ -75,7 +75,7 @@ def solve_commit(
         progress: called after each round.
     """
     begun = time.perf_counter()
-    stage, recourse = first_stage(model), Recourse(model)
+    stage, recourse = first_stage(model), Recourse(model, begun + time_limit_s)
     if not model.columns or (method != "benders" and is_separable(model)):
         x = solve_separable(model) if model.columns else np.zeros(0)
         costs = recourse.evaluate(x).value
@@ -87,10 +87,10 @@ def solve_commit(
     if math.isfinite(found.objective):
         sellable = np.where(stage.integer, x, np.floor(x * CENT_TENTHS + 1e-6) / CENT_TENTHS)
         if (sellable != x).any():
-            x, costs = sellable, recourse.evaluate(sellable).value
+            x, costs = sellable, Recourse(model).evaluate(sellable).value
     else:  # interrupted before anything was evaluated: to buy nothing is always allowed
         x = np.zeros_like(found.x)
-        costs = recourse.evaluate(x).value
+        costs = Recourse(model).evaluate(x).value
     objective = stage.objective(x, costs)
     status = "optimal" if objective - found.bound <= gap * abs(objective) + 1e-9 else "feasible"
     return Solved(

@@ -21,11 +21,15 @@ At the best `lambda` D is the cost itself (strong duality), so one pass gives bo
 
 from __future__ import annotations
 
+import math
+import time
+from collections.abc import Iterator
+
 import numpy as np
 import numpy.typing as npt
 
 from planner.formulation.commit import CommitModel, Hours
-from solvers.decompose import Evaluation
+from solvers.decompose import Evaluation, OutOfTimeError
 from solvers.errors import ModelError
 
 Floats = npt.NDArray[np.float64]
@@ -37,17 +41,25 @@ ROWS_AT_ONCE = 8760
 class Recourse:
     """The oracle of `solve_benders` for a `CommitModel`."""
 
-    def __init__(self, model: CommitModel) -> None:
+    def __init__(self, model: CommitModel, deadline: float = math.inf) -> None:
+        """Prepare `model`; after `deadline` (of `time.perf_counter`) all but the first evaluation give up."""
         self.model = model
+        self._deadline, self._begun = deadline, False
         parts = components(model.plan_rate_usd)
         self._chunks = [_Chunk(model, numbers, parts) for numbers in batches(model.hours)]
 
     def evaluate(self, x: Floats) -> Evaluation:
-        """Return the cost of each scenario at `x` and its cut."""
+        """Return the cost of each scenario at `x` and its cut.
+
+        Raises:
+            OutOfTimeError: the deadline passed.
+        """
         model = self.model
         scenarios, count = len(model.probability), len(model.columns)
         value, slope = np.zeros(scenarios), np.zeros((scenarios, count))
         for chunk in self._chunks:
+            if self._begun and time.perf_counter() > self._deadline:
+                raise OutOfTimeError
             cost, by_pool, by_plan = chunk.solve(*model.coverage(x, chunk.period))
             np.add.at(value, chunk.scenarios, cost)
             for j, column in enumerate(model.columns):
@@ -57,6 +69,7 @@ class Recourse:
                     np.add.at(slope[:, j], chunk.scenarios, by_pool[:, column.pool])
                 elif column.plan is not None:
                     np.add.at(slope[:, j], chunk.scenarios, column.capacity * by_plan[:, column.plan])
+        self._begun = True
         return Evaluation(value, value - slope @ x, slope)
 
     def multipliers(self, x: Floats) -> list[Floats]:
@@ -191,7 +204,7 @@ class _Part:
             self.spot = np.minimum(hours.spot_usd[:, pools], self.on_demand)
             # spot that costs no less than on-demand is on-demand
             self.cap = np.where(self.spot < self.on_demand, hours.spot_cap[:, pools], 0.0)
-        self._order = self._flat_order(self.rate[0]) if len(plans) == 1 else None
+        self._orders: dict[str, npt.NDArray[np.uint8]] = {}
 
     def _sum(self, each: Floats) -> Floats:
         """Sum rows, weighted by the hours they stand for, by block: shape `(B,)` or `(B, columns)`."""
@@ -239,7 +252,9 @@ class _Part:
         if not len(self.plans):
             return np.zeros((len(left), 0))
         if len(self.plans) == 1:
-            return self._fill(left, by_spot, self.rate[0], capacity[:, 0], self._order)[:, None]
+            return self._fill(left, by_spot, self.rate[0], capacity[:, 0], np.arange(len(self.pools)), "")[
+                :, None
+            ]
         return self._two_plans(left, by_spot, capacity)
 
     def _capacity(self, plans: Floats) -> Floats:
@@ -262,95 +277,88 @@ class _Part:
         return np.asarray(value - np.einsum("nk,nk->n", price, capacity))
 
     def _fill(
-        self, left: Floats, by_spot: Floats | None, rate: Floats, capacity: Floats, order: Ints | None = None
+        self, left: Floats, by_spot: Floats | None, rate: Floats, capacity: Floats, pools: Ints, name: str
     ) -> Floats:
         """Fill one knapsack per hour; return what one more plan dollar would save, shape `(n,)`.
 
         Args:
-            left: instances beyond spot, `(n, P)`.
-            by_spot: instances that spot would take, `(n, P)`.
-            rate: plan dollars per instance-hour, `(P,)`; inf where not covered.
+            left: units beyond spot, `(n, P)`.
+            by_spot: units that spot would take, `(n, P)`.
+            rate: plan dollars per unit-hour, `(P,)`; inf where not covered.
             capacity: plan dollars per hour, `(n,)`.
-            order: `_flat_order(rate)`, where it is kept.
+            pools: the pools to fill.
+            name: of this knapsack; its order is kept.
         """
-        n, pools = left.shape
+        n, count = len(left), len(pools)
+        if not count:
+            return np.zeros(n)
+        whole = count == len(rate)
+        rate = rate[pools]
         weight = np.where(np.isfinite(rate), rate, 0.0)
-        width = pools if by_spot is None else 2 * pools
-        need = np.empty((n, width))
-        np.multiply(left, weight, out=need[:, :pools])
+        need = np.empty((n, count if by_spot is None else 2 * count))
+        np.multiply(left if whole else left[:, pools], weight, out=need[:, :count])
         if by_spot is not None:
-            np.multiply(by_spot, weight, out=need[:, pools:])
-        order = self._flat_order(rate) if order is None else order
-        fixed = len(order) == width  # one order for all hours
-        used = np.cumsum(need[:, order] if fixed else need.ravel()[order].reshape(n, width), axis=1)
+            np.multiply(by_spot if whole else by_spot[:, pools], weight, out=need[:, count:])
+        if name not in self._orders:
+            self._orders[name] = self._sorted(rate, pools)
+        order = self._orders[name]
+        fixed = len(order) == 1  # one order for all hours
+        used = np.cumsum(
+            need[:, order[0]] if fixed else np.take_along_axis(need, order.astype(np.intp), 1), axis=1
+        )
         over = used > capacity[:, None]
         first = np.argmax(over, axis=1)
-        item = order[first] if fixed else order.reshape(n, width)[np.arange(n), first] % width
-        pool = item % pools
-        worth = self.on_demand[pool]
+        item = (order[0][first] if fixed else order[np.arange(n), first]).astype(np.int64)
+        pool = item % count
+        worth = self.on_demand[pools[pool]]
         if by_spot is not None and self.spot is not None:
             at = np.arange(n) if len(self.spot) == n else np.zeros(n, dtype=np.int64)
-            worth = np.where(item < pools, worth, self.spot[at, pool])
+            worth = np.where(item < count, worth, self.spot[at, pools[pool]])
         return np.asarray(np.where(over[:, -1], worth / rate[pool], 0.0))
 
-    def _flat_order(self, rate: Floats) -> Ints:
-        """Uses by saving per plan dollar: one order `(width,)`, or flat positions `(n * width,)` where hours differ."""
-        ratio = np.broadcast_to(self.on_demand / rate, (1, len(rate)))
+    def _sorted(self, rate: Floats, pools: Ints) -> npt.NDArray[np.uint8]:
+        """Uses by saving per plan dollar, shape `(n, width)`, or `(1, width)` where all hours have one order."""
+        ratio = np.broadcast_to(self.on_demand[pools] / rate, (1, len(rate)))
         if self.spot is not None:
             rows = len(self.spot)
-            ratio = np.concatenate([np.broadcast_to(ratio, (rows, len(rate))), self.spot / rate], axis=1)
-        order = np.argsort(-ratio, axis=1, kind="stable")
-        if len(order) == 1:
-            return np.asarray(order[0])
-        return np.asarray(order + np.arange(len(order))[:, None] * ratio.shape[1]).ravel()
+            ratio = np.concatenate(
+                [np.broadcast_to(ratio, (rows, len(rate))), self.spot[:, pools] / rate], axis=1
+            )
+        return np.argsort(-ratio, axis=1, kind="stable").astype(np.uint8)
 
     def _two_plans(self, left: Floats, by_spot: Floats | None, capacity: Floats) -> Floats:
-        first, second = self.rate
-        both = np.flatnonzero(np.isfinite(first) & np.isfinite(second))
-        best = np.zeros((len(left), 2))
+        highest = (self.on_demand / self.rate).max(axis=1)  # beyond it a plan without capacity is not missed
+        best = np.broadcast_to(highest, capacity.shape).copy()
+        if not capacity.any():
+            return best
         best_value = self._value(left, by_spot, best, capacity)
-        for price in self._candidates(left, by_spot, capacity, both):
+        for price in self._candidates(left, by_spot, capacity, highest):
             value = self._value(left, by_spot, price, capacity)
             better = value > best_value
             best[better] = price[better]
             best_value[better] = value[better]
         return best
 
-    def _candidates(self, left: Floats, by_spot: Floats | None, capacity: Floats, both: Ints) -> list[Floats]:
-        """Return the prices among which an optimal pair is: on the rays, and separate optima between them."""
+    def _candidates(
+        self, left: Floats, by_spot: Floats | None, capacity: Floats, highest: Floats
+    ) -> Iterator[Floats]:
+        """Yield the prices among which an optimal pair is: on the rays, and separate optima between them."""
         first, second = self.rate
-        found = []
-        ratios = np.unique(first[both] / second[both])
-        for ratio in ratios:
-            price = self._fill(
-                left, by_spot, np.minimum(first, ratio * second), capacity[:, 0] + ratio * capacity[:, 1]
-            )
-            found.append(np.stack([price, ratio * price], axis=1))
         with np.errstate(invalid="ignore"):
             relative = np.where(np.isfinite(first), first / second, np.inf)  # 0 where only the first covers
+        ratios = np.unique(relative[(relative > 0) & np.isfinite(relative)])
+        every = np.arange(len(first))
+        for ratio in ratios:
+            rate, room = np.minimum(first, ratio * second), capacity[:, 0] + ratio * capacity[:, 1]
+            price = self._fill(left, by_spot, rate, room, every, f"ray {ratio!r}")
+            yield np.stack([price, ratio * price], axis=1)
         for edge in (0.0, *ratios):
-            to_first = relative <= edge
             pair = []
-            for plan, (rate, mine) in enumerate(((first, to_first), (second, ~to_first))):
-                price = self._fill_some(left, by_spot, rate, capacity[:, plan], mine)
-                highest = float(
-                    (self.on_demand / rate).max()
-                )  # beyond it a plan without capacity is not missed
-                pair.append(np.where(capacity[:, plan] <= 0, highest, price))
-            found.append(np.stack(pair, axis=1))
-        return found
-
-    def _fill_some(
-        self,
-        left: Floats,
-        by_spot: Floats | None,
-        rate: Floats,
-        capacity: Floats,
-        pools: npt.NDArray[np.bool_],
-    ) -> Floats:
-        """As `_fill`, over some pools only."""
-        spot = None if by_spot is None else by_spot * pools
-        return self._fill(left * pools, spot, rate, capacity)
+            for plan, mine in enumerate((relative <= edge, relative > edge)):
+                some, room = np.flatnonzero(mine), capacity[:, plan]
+                price = self._fill(left, by_spot, self.rate[plan], room, some, f"edge {edge!r} {plan}")
+                pair.append(np.where(room <= 0, highest[plan], price))
+            yield np.stack(pair, axis=1)
 
 
 def _times(price: Floats, rate: Floats) -> Floats:

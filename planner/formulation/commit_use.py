@@ -27,7 +27,9 @@ class Use:
     Attributes:
         blocks: their numbers, rows in this order.
         period: their period.
-        time: expected hours that each row stands for, `(n,)`.
+        scenario: of each row, `(n,)`.
+        weight: hours that each row stands for in its scenario, `(n,)`.
+        time: expected hours that it stands for, `(n,)`.
         reserved: units covered by new reservations, `(n, P)`.
         planned: units covered by plans, `(n, P)`.
         spent: plan dollars used per hour, owned plans included, `(n, K)`.
@@ -39,6 +41,8 @@ class Use:
 
     blocks: tuple[int, ...]
     period: int
+    scenario: npt.NDArray[np.int64]
+    weight: Floats
     time: Floats
     reserved: Floats
     planned: Floats
@@ -60,6 +64,7 @@ def use_of(model: CommitModel, x: Floats, recourse: Recourse | None = None) -> l
 def _use(model: CommitModel, numbers: list[int], x: Floats, prices: list[Floats]) -> Use:
     blocks = [model.hours[number] for number in numbers]
     hours, price = join(blocks, model.n_plans), np.concatenate(prices)
+    scenario = np.repeat([block.scenario for block in blocks], [len(block.weight) for block in blocks])
     units, plans = model.coverage(x, hours.period)
     left = np.maximum(hours.demand - units, 0.0)
     spot_usd = np.zeros((1, left.shape[1]))
@@ -78,7 +83,9 @@ def _use(model: CommitModel, numbers: list[int], x: Floats, prices: list[Floats]
     return Use(
         tuple(numbers),
         hours.period,
-        np.concatenate([model.probability[block.scenario] * block.weight for block in blocks]),
+        scenario,
+        hours.weight,
+        model.probability[scenario] * hours.weight,
         np.minimum(hours.demand, units),
         left - best.on_demand - best.spot,
         capacity - best.room,

@@ -68,7 +68,7 @@ def build_document(answer: CommitAnswer, *, verbose: bool = False) -> Document:
         _lines(answer),
         _money(answer),
         _levels(answer),
-        _falls(answer),
+        *([_falls(answer)] if answer.falls else []),
         *([_expiring(answer)] if answer.expiring else []),
         _break_even(answer, verbose),
         _grounds(answer),

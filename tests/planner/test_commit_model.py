@@ -196,7 +196,7 @@ class TestLaws:
 
 
 def test_three_plans_of_different_rates_over_one_pool_are_refused() -> None:
-    model = random_model(1, pools=2, plans=2)
+    model = make_commit(1, pools=2, scenarios=1, hours=4)
     rates = np.array([[1.0, 2.0], [1.1, 2.5], [1.2, 2.1]])
     with pytest.raises(ModelError, match="3 savings plans"):
         Recourse(replace(model, plan_rate_usd=rates))
