@@ -22,20 +22,36 @@ if TYPE_CHECKING:
     from planner.offers import OfferSet
     from planner.performance.spec import LayoutPin, ModelSpec, TrainingSpec
     from planner.resolve import Job
+    from planner.workload.measured import Measured
 
 
 def from_line(line: str, job: Job, offer_set: OfferSet, now: datetime) -> Calibration:
     """Turn `12500 tokens/s on 8 x h100-80gb-sxm` into a calibration of this job's training."""
-    from planner.calibration.kernel import load_prior
     from planner.workload.measured import parse_measured
 
     said = parse_measured(line)
     machine, nodes = _machines(said.device, said.count, offer_set)
-    step = step_of(said.value, said.unit, job)
+    return from_figure(said, job, job.training, offer_set, machine, nodes, now)
+
+
+def from_figure(
+    said: Measured,
+    job: Job,
+    training: TrainingSpec,
+    offer_set: OfferSet,
+    machine: Machine,
+    nodes: int,
+    now: datetime,
+) -> Calibration:
+    """Turn one stated throughput into a calibration; its spread is assumed (`line_spread`)."""
+    from planner.calibration.kernel import load_prior
+
     prior = load_prior()
     error = math.hypot(prior["line_spread"], prior["run_to_run"])
-    evidence = {"kind": "line", "source": line, "steps_used": None, "steps_dropped": None, "mad_s": None}
-    return make_calibration(job.model, job.training, offer_set, machine, nodes, step, error, evidence, now)
+    source = f"{said.value:g} {said.unit}/s"
+    evidence = {"kind": "line", "source": source, "steps_used": None, "steps_dropped": None, "mad_s": None}
+    step = step_of(said.value, said.unit, job)
+    return make_calibration(job.model, training, offer_set, machine, nodes, step, error, evidence, now)
 
 
 def step_of(value: float, unit: str, job: Job) -> float:

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from catalogs.store import load_catalog
-from planner.calibrate import Calibrated, compare, from_line, from_log, make_calibration, step_of
+from planner.calibrate import Calibrated, compare, from_figure, from_line, from_log
 from planner.calibration.correction import build_correction
-from planner.calibration.kernel import load_prior
 from planner.calibration.logs import ReadOptions, read_log
 from planner.calibration.store import load_all, save, to_text
 from planner.errors import InputError
-from planner.estimate import estimate_cluster
+from planner.estimate import estimate_cluster, open_context
 from planner.estimate_layout import merge_pins, parse_layout
 from planner.estimate_values import Interval
 from planner.machines import Machine, find_machine
-from planner.optimize import build_context, utc_now
 from planner.records import record
-from planner.workload.measured import parse_measured
-from planner.workload.tasks import expand_task
+from planner.workload.measured import Measured, parse_measured
 
 if TYPE_CHECKING:
     from planner.calibration.store import Calibration
@@ -63,13 +58,8 @@ def run_calibration(loaded: LoadedWorkload, run: Run, *, catalog_dir: Path | Non
     Raises:
         InputError: the log, the line, the machine or the layout is wrong, or they contradict each other.
     """
-    workload = loaded.workload
-    variants = expand_task(workload)
-    if variants:
-        workload = next(variant.workload for variant in variants if variant.chosen)
-    plain = workload.model_copy(update={"measured": None})
-    context = build_context(loaded, plain, load_catalog(catalog_dir), utc_now(), calibrate=False)
-    item, machine, note = _measurement(context, workload.measured, run)
+    context = open_context(loaded, calibrated=False, catalog_dir=catalog_dir)
+    item, machine, note = _measurement(context, loaded.workload.measured, run)
     made = compare(item, machine, context.job, (note,) if note else ())
     stored, problems = load_all()
     file, replaced = "", False
@@ -81,7 +71,7 @@ def run_calibration(loaded: LoadedWorkload, run: Run, *, catalog_dir: Path | Non
     calibrated = replace(context, calibration=correction)
     after = estimate_cluster(calibrated, machine, int(item.cluster["nodes"]), item.training.layout).step_s
     assert after is not None  # `compare` has predicted the same cluster
-    return Result(workload.name, made, after, file, replaced)
+    return Result(context.workload.name, made, after, file, replaced)
 
 
 def _measurement(context: Context, line: str | None, run: Run) -> tuple[Calibration, Machine, str]:
@@ -106,31 +96,18 @@ def _measurement(context: Context, line: str | None, run: Run) -> tuple[Calibrat
         log = read_log(run.log, run.kind, ReadOptions(run.step_name))
         item = from_log(log, run.log.name, job, offers, machine, run.nodes, pin, run.skip, context.now)
         return item, machine, log.note
-    return _from_option(context, run, machine), machine, ""
+    training = replace(job.training, layout=merge_pins(job.training.layout, pin))
+    return from_figure(_said(run), job, training, offers, machine, run.nodes, context.now), machine, ""
 
 
-def _from_option(context: Context, run: Run, machine: Machine) -> Calibration:
-    job, prior = context.job, load_prior()
-    assert run.measured is not None
+def _said(run: Run) -> Measured:
+    """The throughput of `--measured`."""
     try:
-        said = parse_measured(run.measured, whole=False)
+        said = parse_measured(run.measured or "", whole=False)
     except ValueError as fault:
         raise InputError(f"--measured {fault}") from None
     if said.device:
         raise InputError(
             f"--measured: say where by --instance-type and --nodes, not by 'on ... {said.device}'"
         )
-    pin = None if run.layout is None else parse_layout(run.layout)
-    training = replace(job.training, layout=merge_pins(job.training.layout, pin))
-    error = math.hypot(prior["line_spread"], prior["run_to_run"])
-    evidence = {
-        "kind": "line",
-        "source": run.measured,
-        "steps_used": None,
-        "steps_dropped": None,
-        "mad_s": None,
-    }
-    step = step_of(said.value, said.unit, job)
-    return make_calibration(
-        job.model, training, context.offer_set, machine, run.nodes, step, error, evidence, context.now
-    )
+    return said

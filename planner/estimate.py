@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from planner.workload.load import LoadedWorkload
 
 MAX_NODES = 128
+# Pins released one by one, in pairs, ... to find what fits; beyond that all at once.
+MAX_RELEASED = 3
 _DIVIDES_NOT = ("layout_not_possible", "batch_not_divisible")
 
 
@@ -69,14 +71,7 @@ def estimate_workload(
     Raises:
         InputError: an unknown name, or a layout that cannot divide (of a single cluster).
     """
-    workload = loaded.workload
-    variants = expand_task(workload)
-    if variants:
-        workload = next(variant.workload for variant in variants if variant.chosen)
-    try:
-        context = build_context(loaded, workload, load_catalog(catalog_dir), utc_now(), calibrate=calibrated)
-    except InputError as error:
-        raise placed(loaded, error) from None
+    context = open_context(loaded, calibrated=calibrated, catalog_dir=catalog_dir)
     wanted = [find_machine(context.offer_set, name, provider) for name in dict.fromkeys(machines)]
     clusters = [(machine, count) for machine in wanted for count in dict.fromkeys(nodes)]
     made, refused = [], []
@@ -90,7 +85,21 @@ def estimate_workload(
     if not made:
         raise InputError("\n".join(refused))
     warnings = context.calibration.warnings if context.calibration else ()
-    return Estimates(workload.name, tuple(made), (*refused, *warnings))
+    return Estimates(context.workload.name, tuple(made), (*refused, *warnings))
+
+
+def open_context(loaded: LoadedWorkload, *, calibrated: bool, catalog_dir: Path | None = None) -> Context:
+    """Gather job and hardware of a workload; of a task its chosen rung.
+
+    Raises:
+        InputError: the workload names something unknown, with its place.
+    """
+    variants = expand_task(loaded.workload)
+    workload = next((variant.workload for variant in variants if variant.chosen), loaded.workload)
+    try:
+        return build_context(loaded, workload, load_catalog(catalog_dir), utc_now(), calibrate=calibrated)
+    except InputError as error:
+        raise placed(loaded, error) from None
 
 
 def estimate_cluster(context: Context, machine: Machine, nodes: int, pin: LayoutPin | None) -> Estimate:
@@ -202,7 +211,7 @@ def recompute_factor(recompute: str, training: TrainingSpec) -> float:
 def nearest_fit(context: Context, machine: Machine, nodes: int, training: TrainingSpec) -> Remedy | None:
     """The layout nearest to the pins that fits this cluster; else the fewest nodes on which any does; else None."""
     fixed = pinned(training.layout)
-    for size in range(1, len(fixed) + 1):
+    for size in sorted({*range(1, min(len(fixed), MAX_RELEASED) + 1), len(fixed)} - {0}):
         found: list[tuple[float, tuple[str, ...], dict[str, Any]]] = []
         for dropped in combinations(sorted(fixed), size):
             free = replace(training, layout=replace(training.layout, **dict.fromkeys(dropped)))
