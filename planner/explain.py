@@ -161,6 +161,8 @@ def explain_layout(context: Context, plan: Plan) -> list[str]:
     row = int(offers.hardware_of_type[offers.type_of_offer[offer]])
     report = explain_layouts(context.job.model, context.job.training, offers.hardware, line.nodes, row=row)
     first, *rest = report_lines(report)
+    if context.calibration is not None:
+        first += " (times before your measurements correct them)"
     return [f"layouts of {line.nodes} x {line.instance_type}, {first}", *(f"layout {text}" for text in rest)]
 
 

@@ -20,6 +20,10 @@ def test_it_tells_the_plan_the_next_best_and_the_filters(run_cli: Run) -> None:
     assert any(line.startswith("filter ") and "alone" in line for line in lines)
     assert any(line.startswith("filters ") and "together" in line for line in lines)
     assert "zzz: not in the catalog" in lines
+    (layouts,) = [line for line in lines if line.startswith("layouts of ")]
+    assert "ways to split" in layouts and "out of memory" in layouts
+    assert any(line.startswith("layout best: ") for line in lines)
+    assert any(line.startswith("layout next: ") for line in lines)
 
 
 def test_it_names_the_limit_to_relax(run_cli: Run, tmp_path: Path) -> None:
