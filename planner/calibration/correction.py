@@ -45,11 +45,29 @@ class Predicted:
 
 def predict(calibration: Calibration) -> Predicted:
     """Predict a measured point with the model as it is now; the layout's unknown parts are searched."""
-    hardware = hardware_table(calibration.hardware)
-    nodes = int(calibration.cluster["nodes"])
-    row = estimate_shapes(calibration.model, calibration.training, hardware, [nodes]).row(0)
+    return predict_all([calibration])[0]
+
+
+def predict_all(calibrations: Sequence[Calibration]) -> list[Predicted]:
+    """Predict measured points; one search serves all sizes of one job on one machine."""
+    jobs: dict[Any, list[int]] = {}
+    for position, item in enumerate(calibrations):
+        jobs.setdefault((item.model, item.training, tuple(item.hardware.items())), []).append(position)
+    found: dict[int, Predicted] = {}
+    for positions in jobs.values():
+        first = calibrations[positions[0]]
+        sizes = sorted({int(calibrations[position].cluster["nodes"]) for position in positions})
+        shapes = estimate_shapes(first.model, first.training, hardware_table(first.hardware), sizes)
+        for position in positions:
+            found[position] = _predicted(
+                shapes.row(sizes.index(int(calibrations[position].cluster["nodes"])))
+            )
+    return [found[position] for position in range(len(calibrations))]
+
+
+def _predicted(row: dict[str, Any]) -> Predicted:
     step = float(row["step_time_s"])
-    spread = float(np.log(row["step_time_high_s"] / step)) if not row["reason"] else float("nan")
+    spread = float("nan") if row["reason"] else float(np.log(row["step_time_high_s"] / step))
     return Predicted(step, spread, float(row["mfu"]), str(row["reason"]))
 
 
@@ -215,10 +233,12 @@ def build_correction(
     """
     by_generation: dict[str, list[tuple[Calibration, Predicted]]] = {}
     warnings = list(problems)
-    for item in calibrations:
-        if item.model.family != model.family or item.training.stack != training.stack:
-            continue
-        found = predict(item)
+    alike = [
+        item
+        for item in calibrations
+        if item.model.family == model.family and item.training.stack == training.stack
+    ]
+    for item, found in zip(alike, predict_all(alike), strict=True):
         name = f"calibration {item.path.name}" if item.path else "measured"
         if found.reason:
             warnings.append(f"{name} left out: the model cannot predict what was measured ({found.reason})")
