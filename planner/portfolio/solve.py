@@ -23,6 +23,7 @@ from planner.formulation.portfolio import build_portfolio
 from planner.formulation.portfolio_input import MICRO, Floats, Ints, PortfolioInput
 from planner.formulation.portfolio_reduce import Reduced, reduce_portfolio
 from planner.portfolio.bound import BETA_SCALE, Homes, Prices, choose_homes, exact_bound
+from planner.portfolio.cuts import Cover, Covers, with_covers
 from planner.portfolio.greedy import greedy_plan, polished
 from solvers.backends.base import Relaxation
 from solvers.options import SolveOptions
@@ -34,6 +35,7 @@ from solvers.solve import relax, solve
 CORE_EACH = 8  # candidates per job in the restricted model: more costs seconds and gains little (measured)
 CORE_TIME_SHARE = 0.6  # of the time left, at most, for the restricted model when the whole one follows
 FAST_GAP = 1e-3  # of the restricted model: less costs seconds, and the bound is further away than that
+CUT_ROUNDS = 4  # linear programs of the core with ever more cuts; the first two bring nearly all
 SMALL = 20_000  # columns; below it the whole model is solved at once, in this process
 TINY = 1e-12
 
@@ -169,6 +171,7 @@ class _Run:
         self.reduced = reduce_portfolio(question, drop_dominated=options.drop_dominated)
         self.result = PortfolioResult(self.reduced)
         self.empty = False  # proven: there is no plan
+        self.covers: list[Cover] = []
         self._progress = progress
 
     @property
@@ -225,26 +228,66 @@ class _Run:
             self.empty = True
         if relaxation.duals is None or relaxation.reduced_costs is None:
             return None
-        prices, homes = _prices(self.reduced, model, relaxation.duals)
-        self.result.prices, self.result.homes = prices, homes
-        self.result.exact_bound = exact_bound(self.reduced, prices, homes)
+        self._take_prices(model, relaxation.duals)
         self._try_greedy(np.maximum(relaxation.reduced_costs, 0.0))
         self.told("relaxation")
         return relaxation
 
     def _restricted(self, model: Milp, relaxation: Relaxation) -> None:
-        core = _core(self.reduced, relaxation, self.result.picks, self.options.core_each)
+        assert relaxation.x is not None and relaxation.reduced_costs is not None
+        rank = np.where(relaxation.x > 1e-9, -1.0, np.maximum(relaxation.reduced_costs, 0.0))
+        core = _core(self.reduced, rank, self.result.picks, self.options.core_each)
         if len(core) >= model.n_columns:
             return self._full(model)
+        rank = self._tighten(model, core)
+        if self.enough() or self.left_s <= 0:
+            return None
+        core = _core(self.reduced, rank, self.result.picks, self.options.core_each)
         last = self.options.mode == "fast"
         limit = self.left_s * (1.0 if last else CORE_TIME_SHARE)
-        small = restrict(model, core)
+        small = with_covers(restrict(model, core), core, self.covers)
         self._solve(small, max(self.options.gap, FAST_GAP), limit, isolate=False)
         self.told("restricted")
         return None
 
+    def _tighten(self, model: Milp, core: Ints) -> Floats:
+        """Lift the exact bound by prices that know cover cuts; found on the core, proven on everything.
+
+        Returns:
+            Reduced cost of every candidate at the last prices, those of the last point first; shape `(n_kept,)`.
+        """
+        rank = np.zeros(model.n_columns)
+        small, separator = restrict(model, core), Covers(self.reduced)
+        covers: list[Cover] = []
+        for _ in range(CUT_ROUNDS):
+            if self.left_s <= 0 or self.enough():
+                break
+            found = relax(with_covers(small, core, covers), self.left_s, self.options.backend)
+            if found.x is None or found.duals is None:
+                break
+            if covers:
+                self._take_prices(model, found.duals)
+            x = np.zeros(model.n_columns)
+            x[core] = found.x
+            rank = np.where(x > 1e-9, -1.0, np.maximum(_reduced_costs(model, found.duals), 0.0))
+            new = list(separator.violated_by(x))
+            if not new:
+                break
+            covers += new
+        self.covers = covers
+        self.told("cuts")
+        return rank
+
+    def _take_prices(self, model: Milp, duals: Floats) -> None:
+        """Keep the prices if they prove more."""
+        prices, homes = _prices(self.reduced, model, duals)
+        bound = exact_bound(self.reduced, prices, homes)
+        if self.result.exact_bound is None or bound > self.result.exact_bound:
+            self.result.prices, self.result.homes, self.result.exact_bound = prices, homes, bound
+
     def _full(self, model: Milp) -> None:
-        claimed = self._solve(model, self.options.gap, self.left_s, isolate=model.n_columns > SMALL)
+        whole = with_covers(model, np.arange(model.n_columns), self.covers) if self.covers else model
+        claimed = self._solve(whole, self.options.gap, self.left_s, isolate=model.n_columns > SMALL)
         self.result.solver_bound = max(self.result.solver_bound, claimed)
         self.told("full")
 
@@ -313,10 +356,17 @@ def _prices(reduced: Reduced, model: Milp, duals: Floats) -> tuple[Prices, Homes
     return Prices(mu, remaining, beta), homes
 
 
-def _core(reduced: Reduced, relaxation: Relaxation, picks: Ints | None, each: int) -> Ints:
-    """Columns of the restricted model: per job those of least reduced cost, and the known plan's."""
-    assert relaxation.reduced_costs is not None and relaxation.x is not None
-    rank = np.where(relaxation.x > 1e-9, -1.0, np.maximum(relaxation.reduced_costs, 0.0))
+def _reduced_costs(model: Milp, duals: Floats) -> Floats:
+    """C - A' y of every column; `duals` may go on with rows that the model does not have."""
+    priced = np.bincount(
+        model.column_of_entry(), weights=model.data * duals[model.indices], minlength=model.n_columns
+    )
+    return np.asarray(model.c - priced, dtype=np.float64)
+
+
+def _core(reduced: Reduced, rank: Floats, picks: Ints | None, each: int) -> Ints:
+    """Columns of the restricted model: per job those of least `rank`, and the known plan's."""
+    rank = rank.copy()
     if picks is not None:
         rank[np.searchsorted(reduced.keep, picks)] = -2.0
     order = np.lexsort((rank, reduced.job))
