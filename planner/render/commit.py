@@ -67,8 +67,8 @@ def build_document(answer: CommitAnswer, *, verbose: bool = False) -> Document:
         *([Notes("Warnings", answer.notes, "warning")] if answer.notes else []),
         _lines(answer),
         _money(answer),
-        _levels(answer),
-        *([_falls(answer)] if answer.falls else []),
+        *([_levels(answer)] if answer.lines and len(answer.levels) > 2 else []),
+        *([_falls(answer)] if answer.lines and answer.falls else []),
         *([_expiring(answer)] if answer.expiring else []),
         _break_even(answer, verbose),
         _grounds(answer),
@@ -93,6 +93,10 @@ def _summary(answer: CommitAnswer) -> tuple[str, ...]:
     share = saved / nothing.expected_usd if nothing.expected_usd else 0.0
     costs = f"{_usd(plan.expected_usd)} instead of {_usd(nothing.expected_usd)} without new commitments"
     first = f"Expected cost over {_years(answer)} {costs}: saves {_usd(saved)} ({percent(share)})"
+    if not answer.lines:
+        first = (
+            f"Expected cost over {_years(answer)} {_usd(plan.expected_usd)}: no commitment on sale lowers it"
+        )
     second = (
         f"{'Optimal' if answer.status == 'optimal' else f'Best known, {_ENDS.get(answer.reason, answer.reason)}'}: "
         f"{_objective(answer)} {_usd(answer.objective_usd)}, and no choice has less than {_usd(answer.bound_usd)} "
@@ -119,6 +123,10 @@ def _lines(answer: CommitAnswer) -> Grid:
     )
     if any(not line.now for line in answer.lines):
         notes.append("later lines are planned renewals: decide them when they come, with the history of then")
+    dated = sorted({line.as_of for line in answer.lines if line.as_of})
+    if dated:
+        span = dated[0] if len(dated) == 1 else f"{dated[0]} to {dated[-1]}"
+        notes.append(f"prices of {span}; the source of each is in -o json")
     header = ("what", "covers", "units", "USD/h", "upfront", "term total", "begins", "expires", "used")
     if not rows:
         return Grid("Buy", ("what",), (("nothing: on-demand and what is owned cost least",),), "l")
