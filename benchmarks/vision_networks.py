@@ -161,19 +161,42 @@ def unet3d_kits19() -> Built:
     return _module(forward, down=down, up=up, merge=merge, out=nn.Conv3d(32, 3, 1)), (1, 128, 128, 128)
 
 
-def stablediffusion_v2() -> Built:
-    """U-Net of Stable Diffusion 2 (its model card's configuration) on latents of 64 x 64, that is 512 pixels."""
+def _unet(size: int, text: int, width: int, **configuration: Any) -> Built:
+    """Latent U-Net of diffusers with `text` tokens of `width` channels beside the latents of `size` x `size`."""
     torch, diffusers = importlib.import_module("torch"), importlib.import_module("diffusers")
-    net = diffusers.UNet2DConditionModel(
-        sample_size=64, block_out_channels=(320, 640, 1280, 1280), attention_head_dim=(5, 10, 20, 20),
-        cross_attention_dim=1024, use_linear_projection=True,
-    )  # fmt: skip
+    net = diffusers.UNet2DConditionModel(sample_size=size, cross_attention_dim=width, **configuration)
 
     def forward(self: Any, x: Any) -> Any:
-        text = torch.empty((x.shape[0], 77, 1024), device="meta")
-        return self.net(x, torch.ones(x.shape[0], device="meta"), text).sample
+        batch = x.shape[0]
 
-    return _module(forward, net=net), (4, 64, 64)
+        def empty(*shape: int) -> Any:
+            return torch.empty((batch, *shape), device="meta")
+
+        added = {"text_embeds": empty(1280), "time_ids": empty(6)}
+        return self.net(x, empty(), empty(text, width), added_cond_kwargs=added).sample
+
+    return _module(forward, net=net), (4, size, size)
+
+
+def stable_diffusion_1() -> Built:
+    """U-Net of Stable Diffusion 1.5 (its model card's configuration) on latents of 64 x 64, that is 512 pixels."""
+    return _unet(64, 77, 768, attention_head_dim=8)
+
+
+def stable_diffusion_2() -> Built:
+    """U-Net of Stable Diffusion 2 (its model card's configuration) on latents of 64 x 64, that is 512 pixels."""
+    return _unet(64, 77, 1024, attention_head_dim=(5, 10, 20, 20), use_linear_projection=True)
+
+
+def stable_diffusion_xl() -> Built:
+    """U-Net of Stable Diffusion XL (its model card's configuration) on latents of 128 x 128, that is 1,024 pixels."""
+    return _unet(
+        128, 77, 2048, block_out_channels=(320, 640, 1280), attention_head_dim=(5, 10, 20),
+        down_block_types=("DownBlock2D", "CrossAttnDownBlock2D", "CrossAttnDownBlock2D"),
+        up_block_types=("CrossAttnUpBlock2D", "CrossAttnUpBlock2D", "UpBlock2D"),
+        transformer_layers_per_block=(1, 2, 10), use_linear_projection=True, addition_embed_type="text_time",
+        addition_time_embed_dim=256, projection_class_embeddings_input_dim=2816,
+    )  # fmt: skip
 
 
 def flux_1_schnell() -> Built:
@@ -203,6 +226,8 @@ NETWORKS: dict[str, tuple[Callable[[], Built], int]] = {
     "retinanet_resnext50": (retinanet_resnext50, 800),
     "maskrcnn_r50fpn": (maskrcnn_r50fpn, 800),
     "unet3d_kits19": (unet3d_kits19, 128),
-    "stablediffusion_v2": (stablediffusion_v2, 512),
+    "stable_diffusion_1_5": (stable_diffusion_1, 512),
+    "stable_diffusion_2": (stable_diffusion_2, 512),
+    "stable_diffusion_xl": (stable_diffusion_xl, 1024),
     "flux_1_schnell": (flux_1_schnell, 256),
 }

@@ -208,7 +208,7 @@ def spell(name: str, size: int, counts: Counts) -> dict[str, str]:
 
 
 def classes(rows: Sequence[dict[str, str]], families: dict[str, str]) -> list[dict[str, str]]:
-    """Mean shares by family and FLOPs per activation: FLOP fields per FLOP, elements per activation, median counts."""
+    """Median shares by family and FLOPs per activation: FLOP fields per FLOP, elements per activation, counts."""
     out = []
     for family, bounds in BOUNDS.items():
         lower = 0.0
@@ -225,8 +225,7 @@ def classes(rows: Sequence[dict[str, str]], families: dict[str, str]) -> list[di
             for field in FIELDS:
                 base = "forward_flops" if field in FLOP_FIELDS else "activations"
                 per = [float(r[field]) / (1.0 if field in COUNT_FIELDS else float(r[base])) for r in inside]
-                typical = statistics.median(per) if field in COUNT_FIELDS else statistics.fmean(per)
-                made[field] = f"{typical:.4g}"
+                made[field] = f"{statistics.median(per):.4g}"
             out.append(made)
     return out
 

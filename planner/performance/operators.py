@@ -10,6 +10,7 @@ other model they are inferred from FLOPs per activation by the typical shares of
 from __future__ import annotations
 
 import csv
+import math
 import re
 from functools import cache
 from pathlib import Path
@@ -32,6 +33,7 @@ FIELDS = (*FLOP_FIELDS, *ELEMENT_FIELDS, *COUNT_FIELDS)
 COLUMN = {name: position for position, name in enumerate(FIELDS)}
 # Stated and published FLOPs may differ by what is counted (attention products, biases, recurrent cells).
 FLOPS_AGREE = 1.35
+LEAST_LETTERS = 5
 HEAD = ("model", "image_size", "params", "forward_flops", "activations", *FIELDS)
 
 
@@ -76,17 +78,18 @@ def operators_of(
     """Counts of a model: published where name and FLOPs agree, else inferred.
 
     Args:
-        name: the model's name in any spelling.
+        name: the model's name in any spelling; the beginning of one will do (`vit-base` for `vit_base_patch16_224`).
         family: `cnn`, `vit` or `diffusion`.
         image_size: pixels along one side, None when unknown.
         flops: forward FLOPs of one sample.
         activations: stored activation elements of one sample.
     """
     known = find_published(name)
-    if known is not None:
-        known = known.at(image_size)
-        if 1.0 / FLOPS_AGREE < flops / known.flops < FLOPS_AGREE:
-            return Operators(known.values, True)
+    begun = [] if known or len(_plain(name)) < LEAST_LETTERS else _beginning(_plain(name))
+    candidates = [row.at(image_size) for row in ([known] if known else begun)]
+    best = min(candidates, key=lambda row: abs(math.log(flops / row.flops)), default=None)
+    if best is not None and 1.0 / FLOPS_AGREE < flops / best.flops < FLOPS_AGREE:
+        return Operators(best.values, True)
     return infer_operators(family, flops, activations)
 
 
@@ -103,10 +106,16 @@ def find_published(name: str) -> Published | None:
     """The table's row for a name: the same letters and digits, but for a version (`v1.5`) or weights (`.a1_in1k`)."""
     table = _lines()
     plain = _plain(name)
-    spellings = (plain, re.sub(r"v[0-9]+$", "", plain), _plain(name.split(".")[0]))
-    line = next((table[word] for word in spellings if word in table), None)
-    if line is None:
-        return None
+    version = re.compile(r"v(?=[0-9]+$)")
+    spellings = (plain, version.sub("", plain), version.split(plain)[0], _plain(name.split(".")[0]))
+    return next((_published(table[word]) for word in spellings if word in table), None)
+
+
+def _beginning(plain: str) -> list[Published]:
+    return [_published(line) for word, line in _lines().items() if word.startswith(plain)]
+
+
+def _published(line: list[str]) -> Published:
     image_size, params, flops, activations, *values = map(float, line[1:])
     return Published(image_size, flops, activations, params, tuple(values))
 

@@ -23,6 +23,9 @@ FUSIBLE = frozenset({
     "batch_norm_elements", "layer_norm_elements", "group_norm_elements", "pointwise_elements", "copied_elements",
     "reduced_elements",
 })  # fmt: skip
+# Operators that eager automatic precision runs in 32 bit, with casts and strided statistics; elsewhere they cost no
+# more than their plain relatives.
+LEAN = {"layer_norm": "batch_norm", "group_norm": "batch_norm", "linear": "convolution"}
 
 
 def _matmul_s(work: Work, devices: Devices, stack: str, c: Constants) -> Floats:
@@ -60,7 +63,9 @@ def _moved_bytes(work: Work, stack: str, c: Constants) -> Floats:
     }
     elements = np.zeros(work.operators.shape[0])
     for name in ELEMENT_FIELDS:
-        passes = c[f"vision.passes.{name.removesuffix('_elements')}"] * (fused if name in FUSIBLE else 1.0)
+        kind = name.removesuffix("_elements")
+        kind = kind if stack == "eager" else LEAN.get(kind, kind)
+        passes = c[f"vision.passes.{kind}"] * (fused if name in FUSIBLE else 1.0)
         elements = elements + passes * reach.get(name, 1.0) * column(name)
     last = work.channels_last > 0
     # Direct kernels re-read their inputs; with channels outermost the depthwise ones have no contiguous channel.
