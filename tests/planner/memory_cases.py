@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from planner.performance.constants import Constants, load_constants
+from planner.performance.constants import load_constants
 from planner.performance.layouts import Layouts
 from planner.performance.memory import needed_gib, needed_parts
 from planner.performance.memory_options import MemoryOptions
@@ -44,7 +44,7 @@ def training(
     return replace(spec, memory=options) if options else spec
 
 
-def layout(**given: Any) -> Layouts:
+def layout(**given: float) -> Layouts:
     """One layout; what is not given is 1 (no ZeRO, no recompute); tensor parallelism brings sequence parallelism."""
     plain = dict.fromkeys(("nodes", "tp", "pp", "cp", "ep", "dp", "micro_batch", "interleave"), 1.0)
     values = {**plain, "zero": 0.0, "micro_batches": 64.0, "recompute": 0.0, **given}
@@ -59,12 +59,12 @@ def footprint(model: ModelSpec, precision: str = "bf16", **more: Any) -> Footpri
     return build_footprint(model, training(model, precision, **more))
 
 
-def need(job: Footprint, constants: Constants | None = None, **given: Any) -> float:
+def need(job: Footprint, **given: float) -> float:
     """GiB per device of one layout."""
-    return float(needed_gib(job, layout(**given), constants or load_constants())[0])
+    return float(needed_gib(job, layout(**given), load_constants())[0])
 
 
-def parts(job: Footprint, constants: Constants | None = None, **given: Any) -> dict[str, float]:
+def parts(job: Footprint, **given: float) -> dict[str, float]:
     """GiB per device of one layout by part."""
-    made = needed_parts(job, layout(**given), constants or load_constants())
+    made = needed_parts(job, layout(**given), load_constants())
     return {name: float(values[0]) for name, values in made.items()}
