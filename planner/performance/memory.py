@@ -8,8 +8,8 @@ import numpy as np
 
 from planner.performance.constants import Constants
 from planner.performance.layouts import Layouts
-from planner.performance.memory_activations import FULL, NONE, SELECTIVE, Passing, passing
-from planner.performance.memory_states import States, states
+from planner.performance.memory_activations import FULL, NONE, SELECTIVE, passing
+from planner.performance.memory_states import states
 from planner.performance.memory_work import STACKS, Footprint
 from planner.performance.work import Floats
 
@@ -54,7 +54,13 @@ def memory_parts(job: Footprint, layout: Layouts, level: int, c: Constants) -> d
     `buffers_gib` holds gathered ZeRO-3 weights and what the allocator wastes; `runtime_gib` context, libraries and
     communication channels, which a framework's own counters do not see.
     """
-    return _parts(job, states(job, layout, c), passing(job, layout, level, c), layout, c)
+    state, work = states(job, layout, c), passing(job, layout, level, c)
+    waste, runtime = _overheads(job, layout, c)
+    used = state.weights + state.gradients + state.optimizer + state.gathered + work.activations + work.logits
+    values = (state.weights, state.gradients, state.optimizer, work.activations, work.logits,
+              state.gathered + waste * used, runtime * GIB)  # fmt: skip
+    shape = layout.tp.shape
+    return {name: np.broadcast_to(value / GIB, shape) for name, value in zip(PARTS, values, strict=True)}
 
 
 def needed_parts(job: Footprint, layout: Layouts, c: Constants) -> dict[str, Floats]:
@@ -62,15 +68,6 @@ def needed_parts(job: Footprint, layout: Layouts, c: Constants) -> dict[str, Flo
     made = [memory_parts(job, layout, level, c) for level in (NONE, SELECTIVE, FULL)]
     own = layout.recompute.astype(np.int64)
     return {name: np.choose(own, [parts[name] for parts in made]) for name in PARTS}
-
-
-def _parts(job: Footprint, state: States, work: Passing, layout: Layouts, c: Constants) -> dict[str, Floats]:
-    waste, runtime = _overheads(job, layout, c)
-    used = state.weights + state.gradients + state.optimizer + state.gathered + work.activations + work.logits
-    values = (state.weights, state.gradients, state.optimizer, work.activations, work.logits,
-              state.gathered + waste * used, runtime * GIB)  # fmt: skip
-    shape = layout.tp.shape
-    return {name: np.broadcast_to(value / GIB, shape) for name, value in zip(PARTS, values, strict=True)}
 
 
 def _overheads(job: Footprint, layout: Layouts, c: Constants) -> tuple[Floats, Floats]:
