@@ -195,21 +195,26 @@ class _Search:
         cost = self.problem.objective(x, found.value)
         if cost < self.relaxed:
             self.relaxed, self.relaxed_x = cost, x
-        whole = not self.problem.integer.any() or not (x % 1)[self.problem.integer].any()
-        if whole and cost < self.best:
+        whole = not (x % 1)[self.problem.integer].any()
+        if whole and cost < self.best and self.holds(x):
             self.best, self.best_x, self.best_recourse = cost, x, found.value
         self.master.add(x, found.intercept, found.slope)
 
     def fresh(self, rounded: Floats, point: Floats) -> Floats:
         """Return `rounded` where it is allowed and new, else `point`."""
         problem = self.problem
-        inside = bool((rounded <= problem.upper).all())
-        if inside and len(problem.row_hi):
-            inside = bool((problem.rows @ rounded <= problem.row_hi).all())
-        if not inside or rounded.tobytes() in self.tried:
+        if (rounded > problem.upper).any() or not self.holds(rounded) or rounded.tobytes() in self.tried:
             return point
         self.tried.add(rounded.tobytes())
         return rounded
+
+    def holds(self, x: Floats) -> bool:
+        """Whether every row holds, to the last bit: a solver's tolerance is no answer."""
+        return not len(self.problem.row_hi) or bool((self.problem.rows @ x <= self.problem.row_hi).all())
+
+    def drawn_in(self, x: Floats) -> Floats:
+        """Return `x`, moved towards 0 by a trifle where it breaks a row by a trifle."""
+        return x if self.holds(x) else x * (1 - 1e-6)
 
     def within(self, cost: float, bound: float) -> bool:
         return cost - bound <= self.gap * abs(cost) + 1e-12
@@ -248,6 +253,8 @@ def solve_benders(
         ended = Termination.INTERRUPTED
     except OutOfTimeError:
         ended = Termination.TIME_LIMIT
+    except ArithmeticError:  # the master's solver failed: what is known stays known
+        ended = Termination.SOLVER_ERROR
     return _result(search, ended)
 
 
@@ -282,7 +289,7 @@ def _relaxed_round(search: _Search) -> bool:
         return _round_off(search, search.relaxed_x) if integer else False
     level = search.lp_bound + LEVEL * (search.relaxed - search.lp_bound)
     near = search.master.nearest(search.relaxed_x, level)
-    point = lowest.x if near is None else near
+    point = search.drawn_in(lowest.x if near is None else near)
     if integer and search.relaxed - search.lp_bound > COARSE * target * abs(search.relaxed):
         # Far from the end a cut at the nearest whole point is as good, and the point is an answer already.
         point = search.fresh(np.where(search.problem.integer, np.floor(point + 0.5), point), point)

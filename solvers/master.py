@@ -22,6 +22,7 @@ from solvers.solution import Termination
 if TYPE_CHECKING:
     from solvers.decompose import TwoStage
 
+TRIFLE = 1e-8  # of the largest coefficient beside it: what a solver cannot tell from 0
 MONEY = 1e4  # what a typical scenario's cost is called inside the solver
 Goal = Literal["lowest", "nearest", "whole"]
 
@@ -132,23 +133,23 @@ class Master:
         count, scenarios = len(problem.cost), len(problem.probability)
         builder = MilpBuilder("benders master")
         priced = goal != "nearest"
-        first = self._first_columns(builder, goal, scale)
-        mean = (1 - problem.risk_weight) * problem.probability
+        cost, mean, tail = self._prices(scale)
+        first = self._first_columns(builder, goal, scale, cost)
         theta = builder.add_columns("theta", [("theta", s) for s in range(scenarios)], cost=mean * priced)
         blocks = {"theta": theta}
         cost_columns: list[npt.NDArray[np.int64]] = [
             np.arange(first.start, first.stop),
             np.arange(theta.start, theta.stop),
         ]
-        cost_values = [problem.cost * scale / money, mean]
-        cuts = builder.add_rows("cut", len(self._cuts) * scenarios, lower=self._intercepts().ravel() / money)
+        cost_values = [cost, mean]
+        heights, slopes = self._scaled_cuts(scale)
+        cuts = builder.add_rows("cut", len(self._cuts) * scenarios, lower=heights.ravel())
         blocks["cut"] = cuts
         at = np.arange(cuts.start, cuts.stop).reshape(-1, scenarios)
         builder.add_entries(at, np.arange(theta.start, theta.stop)[None, :], 1.0)
-        slopes = np.stack([slope for _, slope in self._cuts]) * (scale / money)
         builder.add_entries(at[:, :, None], np.arange(first.start, first.stop)[None, None, :], -slopes)
         if problem.risk_weight:
-            columns, values = self._add_risk(builder, theta, blocks, priced)
+            columns, values = self._add_risk(builder, theta, blocks, tail, priced)
             cost_columns.append(columns)
             cost_values.append(values)
         if len(problem.row_hi):
@@ -162,11 +163,35 @@ class Master:
             _add_distance(builder, first, center / scale)
         return builder.build(), blocks
 
-    def _first_columns(self, builder: MilpBuilder, goal: Goal, scale: Floats) -> Block:
+    def _prices(self, scale: Floats) -> tuple[Floats, Floats, Floats]:
+        """Prices of the columns x, theta and z; what is a trifle of the largest counts as 0: it only lowers costs."""
+        problem = self._problem
+        tail = problem.risk_weight * problem.probability / (1 - problem.risk_level)
+        parts = (problem.cost * scale / self._money, (1 - problem.risk_weight) * problem.probability, tail)
+        least = TRIFLE * max(float(np.abs(part).max(initial=0.0)) for part in parts)
+        cost, mean, tail = (np.where((part > 0) & (part < least), 0.0, part) for part in parts)
+        return cost, mean, tail
+
+    def _scaled_cuts(self, scale: Floats) -> tuple[Floats, Floats]:
+        """Heights `(n_points, S)` and slopes `(n_points, S, F)` of the cuts inside the solver.
+
+        Slopes too small beside the others of their cut are taken at their worst, so that the cut stays one.
+        """
+        heights = np.stack([intercept for intercept, _ in self._cuts]) / self._money
+        slopes = np.stack([slope for _, slope in self._cuts]) * (scale / self._money)
+        trifle = np.abs(slopes) < TRIFLE * np.maximum(
+            np.abs(slopes).max(axis=2, keepdims=True, initial=0.0), 1.0
+        )
+        heights = heights + np.where(
+            trifle, np.minimum(slopes * (self._problem.upper / scale), 0.0), 0.0
+        ).sum(axis=2)
+        return heights, np.where(trifle, 0.0, slopes)
+
+    def _first_columns(self, builder: MilpBuilder, goal: Goal, scale: Floats, cost: Floats) -> Block:
         """Add the first-stage columns in the order of the problem, whole ones on their own where they must be."""
         problem = self._problem
         keys: list[Hashable] = [("x", column) for column in range(len(problem.cost))]
-        cost = problem.cost * scale / self._money * (goal != "nearest")
+        cost = cost * (goal != "nearest")
         upper = problem.upper / scale
         if goal != "whole":
             return builder.add_columns("x", keys, cost=cost, upper=upper)
@@ -183,12 +208,11 @@ class Master:
         return Block("x", blocks[0].start, blocks[-1].stop)
 
     def _add_risk(
-        self, builder: MilpBuilder, theta: Block, blocks: dict[str, Block], priced: bool
+        self, builder: MilpBuilder, theta: Block, blocks: dict[str, Block], tail: Floats, priced: bool
     ) -> tuple[npt.NDArray[np.int64], Floats]:
         """Add eta + sum p_s z_s / (1 - a) with z_s >= theta_s - eta; return its columns and their prices."""
         problem = self._problem
         scenarios = len(problem.probability)
-        tail = problem.risk_weight * problem.probability / (1 - problem.risk_level)
         eta = builder.add_columns("eta", ["eta"], cost=problem.risk_weight * priced)
         beyond = builder.add_columns("z", [("z", s) for s in range(scenarios)], cost=tail * priced)
         rows = builder.add_rows("tail", scenarios, lower=0.0)
@@ -199,9 +223,6 @@ class Master:
         blocks["tail"] = rows
         columns = np.concatenate([[eta.start], np.arange(beyond.start, beyond.stop)])
         return columns.astype(np.int64), np.concatenate([[problem.risk_weight], tail])
-
-    def _intercepts(self) -> Floats:
-        return np.stack([intercept for intercept, _ in self._cuts])
 
 
 def _add_distance(builder: MilpBuilder, first: Block, center: Floats) -> None:

@@ -50,6 +50,28 @@ def test_the_exact_figures_are_the_solver_s(seed: int) -> None:
     assert content["bound"] == pytest.approx(lowest, rel=1e-6, abs=1e-6)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_prices_a_billion_apart_are_no_obstacle(seed: int) -> None:
+    model = make_commit(seed, pools=4, scenarios=4, hours=30)
+    factor = np.array([1e-4, 1.0, 1e5, 30.0]).round(6)
+    columns = tuple(
+        c if c.pool is None else replace(c, cost_usd=c.cost_usd * factor[c.pool]) for c in model.columns
+    )
+    rate = (model.plan_rate_usd * factor).round(6)
+    columns = tuple(replace(c, upper=c.upper * 1e5) if c.plan is not None else c for c in columns)
+    hours = tuple(
+        replace(block, spot_usd=None if block.spot_usd is None else (block.spot_usd * factor).round(6))
+        for block in model.hours
+    )
+    on_demand = (model.on_demand_usd * factor).round(6)
+    model = replace(model, on_demand_usd=on_demand, plan_rate_usd=rate, columns=columns, hours=hours)
+    solved = solve_commit(model, gap=1e-5)
+    assert solved.status == "optimal"
+    content = build_certificate(model, solved)
+    assert check_certificate(content) == []
+    assert content["gap_ratio"] < 1e-4  # what whole units cost included
+
+
 def test_a_realistic_certificate_holds(sound: Content) -> None:
     assert check_certificate(sound) == []
     assert sound["gap_ratio"] < 5e-3
