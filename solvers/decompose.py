@@ -76,7 +76,7 @@ class TwoStage:
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """What an oracle says at a point: `value[s]` is Q_s there (or above it), `value_low + slope.(y - x)` its cut.
+    """What an oracle says at a point: each scenario's cost there, and a cut `intercept + slope.y` that exceeds it nowhere.
 
     Attributes:
         value: cost of each scenario, shape `(S,)`.
