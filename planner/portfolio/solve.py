@@ -36,6 +36,10 @@ CORE_EACH = 8  # candidates per job in the restricted model: more costs seconds 
 CORE_TIME_SHARE = 0.6  # of the time left, at most, for the restricted model when the whole one follows
 FAST_GAP = 1e-3  # of the restricted model: less costs seconds, and the bound is further away than that
 CUT_ROUNDS = 4  # linear programs of the core with ever more cuts; the first two bring nearly all
+NEAR = (
+    3.0  # times the gap asked: so near, a core LARGER times as large mostly proves it without the whole model
+)
+LARGER = 2
 SMALL = 20_000  # columns; below it the whole model is solved at once, in this process
 TINY = 1e-12
 
@@ -234,21 +238,33 @@ class _Run:
         return relaxation
 
     def _restricted(self, model: Milp, relaxation: Relaxation) -> None:
+        """Solve cores: the columns of least reduced cost. In `auto`, a larger one where that may save the whole."""
         assert relaxation.x is not None and relaxation.reduced_costs is not None
         rank = np.where(relaxation.x > 1e-9, -1.0, np.maximum(relaxation.reduced_costs, 0.0))
-        core = _core(self.reduced, rank, self.result.picks, self.options.core_each)
-        if len(core) >= model.n_columns:
+        if len(_core(self.reduced, rank, self.result.picks, self.options.core_each)) >= model.n_columns:
             return self._full(model)
-        rank = self._tighten(model, core)
-        if self.enough() or self.left_s <= 0:
-            return None
-        core = _core(self.reduced, rank, self.result.picks, self.options.core_each)
-        last = self.options.mode == "fast"
-        limit = self.left_s * (1.0 if last else CORE_TIME_SHARE)
-        small = with_covers(restrict(model, core), core, self.covers)
-        self._solve(small, max(self.options.gap, FAST_GAP), limit, isolate=False)
-        self.told("restricted")
+        gap = max(self.options.gap, FAST_GAP)
+        rank = self._solve_core(model, rank, self.options.core_each, gap, "restricted")
+        near = self.result.exact_gap <= NEAR * self.options.gap
+        if self.options.mode == "auto" and near and not (self.enough() or self.result.interrupted):
+            self._solve_core(
+                model, rank, LARGER * self.options.core_each, self.options.gap / 2, "larger"
+            )
         return None
+
+    def _solve_core(self, model: Milp, rank: Floats, each: int, gap: float, stage: str) -> Floats:
+        """Tighten the bound on the core by `rank`, then solve the core that follows from it; return its ranks."""
+        rank = self._tighten(model, _core(self.reduced, rank, self.result.picks, each))
+        if self.enough() or self.left_s <= 0:
+            return rank
+        core = _core(self.reduced, rank, self.result.picks, each)
+        limit = self.left_s * (1.0 if self.options.mode == "fast" else CORE_TIME_SHARE)
+        if stage == "larger":  # a gamble: mostly quick, at times as long as the whole model
+            limit = min(limit, 2.0 * (time.perf_counter() - self.began))
+        small = with_covers(restrict(model, core), core, self.covers)
+        self._solve(small, gap, limit, isolate=False)
+        self.told(stage)
+        return rank
 
     def _tighten(self, model: Milp, core: Ints) -> Floats:
         """Lift the exact bound by prices that know cover cuts; found on the core, proven on everything.
@@ -258,7 +274,7 @@ class _Run:
         """
         rank = np.zeros(model.n_columns)
         small, separator = restrict(model, core), Covers(self.reduced)
-        covers: list[Cover] = []
+        covers = list(self.covers)
         for _ in range(CUT_ROUNDS):
             if self.left_s <= 0 or self.enough():
                 break
