@@ -63,6 +63,9 @@ COMMANDS: dict[str, CommandSpec] = {
     "pipeline": CommandSpec(
         "planner.commands.pipeline", "pipeline", "Place and time tasks that feed each other data."
     ),
+    "serving": CommandSpec(
+        "planner.commands.serving", "serving", "Find the cheapest machines for requests by size."
+    ),
     "catalog": CommandSpec(
         "planner.commands.catalog", "catalog", "List, show and check prices and machines."
     ),

@@ -42,9 +42,9 @@ def frontier(
     """
     from planner.frontier import frontier as find
     from planner.frontier import thin
+    from planner.frontier_report import frontier_report
     from planner.optimize import Options, utc_now
     from planner.overrides import override
-    from planner.render.frontier import frontier_report
     from planner.render.report import render_report
     from planner.render.terminal import terminal_width, wants_color
     from planner.workload.load import load_workload

@@ -8,7 +8,7 @@ import click
 @click.command()
 @click.argument(
     "what",
-    type=click.Choice(["workload", "portfolio", "pipeline", "calibration", "estimate", "presets"]),
+    type=click.Choice(["workload", "portfolio", "pipeline", "serving", "calibration", "estimate", "presets"]),
     default="workload",
 )
 def schema(what: str) -> None:

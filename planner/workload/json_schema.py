@@ -14,6 +14,7 @@ KINDS = {
     "workload": "planner.workload.schema:Workload",
     "portfolio": "planner.workload.portfolio_schema:Portfolio",
     "pipeline": "planner.workload.pipeline_schema:Pipeline",
+    "serving": "planner.workload.serving_schema:Serving",
     "commit": "planner.workload.commit_schema:CommitQuestion",
 }
 

@@ -6,14 +6,11 @@ import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from pydantic import ValidationError
-
 from planner.records import record
+from planner.workload.documents import load_document
 from planner.workload.faults import Fault, Source, near
-from planner.workload.load import LoadedWorkload, decode, load_workload, read_limited
-from planner.workload.messages import pydantic_faults
+from planner.workload.load import LoadedWorkload, load_workload
 from planner.workload.pipeline_schema import Pipeline
-from planner.workload.yaml12 import YamlError, parse_yaml
 
 
 @record(frozen=True, eq=False)
@@ -33,25 +30,9 @@ def load_pipeline(path: Path) -> LoadedPipeline:
     Raises:
         InputError: lists all faults with their places.
     """
-    data = read_limited(path)
-    text, name = decode(data, str(path)), str(path)
-    try:
-        document = parse_yaml(text, name)
-    except YamlError as error:
-        raise Source(name, text).error(error.faults) from None
+    pipeline, document = load_document(path, Pipeline, lambda found: _task_faults(found, path.parent))
     source = document.source
-    if not isinstance(document.data, dict):
-        raise source.error([Fault((), "the file must be a mapping that starts with 'version: 1'")])
-    try:
-        pipeline = Pipeline.model_validate(document.data, context={"checks": False})
-    except ValidationError as error:
-        found = pydantic_faults(error.errors(include_url=False), Pipeline)
-        faults = [*document.faults, *(fault for fault in found if fault.path not in document.stand_ins)]
-        raise source.error(faults) from None
-    faults = [*document.faults, *_task_faults(pipeline, path.parent)]
-    if faults:
-        raise source.error(faults)
-    digest = hashlib.sha256(data)
+    digest = hashlib.sha256(document.data)
     workloads: list[LoadedWorkload | None] = []
     for at, task in enumerate(pipeline.tasks):
         loaded = None if task.workload is None else load_workload(path.parent / task.workload, cache=False)

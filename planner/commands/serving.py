@@ -1,0 +1,71 @@
+"""`planner serving`: the cheapest mix of machines for requests of several size classes."""
+
+from __future__ import annotations
+
+import sys
+from datetime import datetime
+from pathlib import Path
+
+import click
+
+from planner.commands.options import DayOption, RatioOption, Seconds
+from planner.render.report import REPORT_FORMATS
+
+
+@click.command()
+@click.argument("serving", type=click.Path(path_type=Path))
+@click.option(
+    "-o", "--output", type=click.Choice(REPORT_FORMATS), default="table", show_default=True, help="Format."
+)
+@click.option(
+    "--as-of",
+    type=DayOption(),
+    default=None,
+    metavar="DATE",
+    help="Plan with the prices known then (default: now).",
+)
+@click.option("--backend", default="auto", show_default=True, help="MILP backend: auto, highspy or scipy.")
+@click.option("--time-limit", type=Seconds(), default="30s", show_default=True, help="Longest solving.")
+@click.option("--gap", type=RatioOption(), default="0.01%", show_default=True, help="Gap at which to stop.")
+@click.option(
+    "--out", type=click.Path(path_type=Path, dir_okay=False), default=None, help="Write there, not to stdout."
+)
+def serving(
+    serving: Path,
+    output: str,
+    as_of: datetime | None,
+    backend: str,
+    time_limit: float,
+    gap: float,
+    out: Path | None,
+) -> None:
+    """Find the cheapest machines that answer the requests of SERVING (a YAML file, `planner schema serving`).
+
+    Exit code 0: a fleet; 3: the machines allowed cannot carry the load; 2: bad input; 6: none found in time.
+    """
+    from planner.errors import InputError
+    from planner.optimize import utc_now
+    from planner.render.report import render_report
+    from planner.render.terminal import terminal_width, wants_color
+    from planner.serving.answer import plan_serving
+    from planner.serving.report import serving_report
+    from planner.workload.serving_load import load_serving
+    from solvers.errors import BackendError
+    from solvers.options import SolveOptions
+
+    loaded = load_serving(serving)
+    options = SolveOptions(gap=gap, time_limit_s=time_limit, backend=backend)
+    try:
+        answer = plan_serving(loaded, options, on=(as_of or utc_now()).date(), as_of=as_of and as_of.date())
+    except BackendError as error:
+        raise InputError(f"--backend: {error}") from error
+    color = out is None and wants_color(sys.stdout)
+    text = render_report(serving_report(answer), output, width=terminal_width(sys.stdout), color=color)
+    if out is None:
+        click.echo(text, nl=False)
+    else:
+        from planner.files import write_atomically
+
+        write_atomically(out, text)
+    if not answer.lines:
+        click.get_current_context().exit(3 if answer.result.status.value == "infeasible" else 6)

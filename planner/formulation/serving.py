@@ -1,0 +1,181 @@
+"""A serving fleet: how many machines of each kind answer requests of several size classes.
+
+    minimise  sum_g usd_per_hour_g n_g
+    serve     sum_g a_bg = 1                                            for every bucket b
+    load      sum_b rate_b / (speed_gb (1 - headroom)) a_bg <= n_g       for every kind g
+    total     sum_g n_g <= max_nodes,   0 <= n_g <= limit_g, n_g whole, 0 <= a_bg <= 1
+
+A kind serves a bucket alone at speed_gb requests per second (0: not within the latency wanted); what it serves
+shares its time in proportion. Shares are continuous: only the counts, a dozen or so, are whole. Cutting each bucket
+into slices with a kind of its own (Melange, arXiv 2404.14527) has a binary per slice and kind, costs at least as much
+and takes far longer.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from planner.records import record
+from solvers.errors import ModelError
+from solvers.options import SolveOptions
+from solvers.problem import Milp, MilpBuilder
+from solvers.solution import Status
+from solvers.solve import solve
+
+Floats = npt.NDArray[np.float64]
+HAIR = 1e-6  # a solver keeps a load to its own tolerance: so much of a machine is forgiven
+
+
+@record(frozen=True)
+class Share:
+    """Key of the share of a bucket that a kind serves."""
+
+    bucket: int
+    kind: int
+
+    def __str__(self) -> str:
+        return f"{self.bucket}.{self.kind}"
+
+
+@dataclass(frozen=True, eq=False)
+class ServingInput:
+    """The question.
+
+    Attributes:
+        buckets: names, length `n_buckets`.
+        rate: requests per second of each, shape `(n_buckets,)`.
+        keys: the caller's key of each kind of machine, unique, length `n_kinds`.
+        usd_per_hour: price of one machine, shape `(n_kinds,)`.
+        speed: requests per second of one machine that serves one bucket alone, 0 where it cannot,
+            shape `(n_kinds, n_buckets)`.
+        limit: most machines of each kind, inf none, shape `(n_kinds,)`.
+        max_nodes: most machines in all.
+        headroom: share of each machine that stays free, 0..1.
+    """
+
+    buckets: tuple[str, ...]
+    rate: Floats
+    keys: tuple[Hashable, ...]
+    usd_per_hour: Floats
+    speed: Floats
+    limit: Floats
+    max_nodes: float = math.inf
+    headroom: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.speed.shape != (len(self.keys), len(self.buckets)) or len(self.rate) != len(self.buckets):
+            raise ModelError("serving: needs a speed for every kind and bucket and a rate for every bucket")
+        if not 0 <= self.headroom < 1:
+            raise ModelError(f"serving: headroom must be 0 or more and below 1, not {self.headroom}")
+
+    @property
+    def machines(self) -> Floats:
+        """Machines that the whole of a bucket needs of one kind, infinity where it cannot, `(n_kinds, n_buckets)`."""
+        usable = self.speed * (1.0 - self.headroom)
+        return np.where(usable > 0, self.rate / np.where(usable > 0, usable, 1.0), np.inf)
+
+
+@dataclass(frozen=True)
+class ServingResult:
+    """The best fleet known.
+
+    Attributes:
+        counts: machines per kind used.
+        shares: share of each (bucket, kind) served; each bucket's sum to 1.
+        usd_per_hour: cost; bound_usd_per_hour: no fleet costs less.
+        status: what the answer is worth.
+        unserved: buckets that no kind can serve.
+    """
+
+    counts: Mapping[Hashable, int]
+    shares: Mapping[tuple[str, Hashable], float]
+    usd_per_hour: float
+    bound_usd_per_hour: float
+    gap: float
+    status: Status
+    solver: str
+    seconds: float
+    unserved: tuple[str, ...] = ()
+
+
+def build_serving(question: ServingInput) -> Milp:
+    """Build the model; columns carry the kinds' keys and `Share`."""
+    needed = question.machines
+    builder = MilpBuilder("serving")
+    # more machines than all buckets together need of a kind are never bought
+    useful = np.ceil(np.where(np.isfinite(needed), needed, 0.0).sum(axis=1) - 1e-12)
+    upper = np.minimum(question.limit, useful)
+    n = builder.add_columns("n", question.keys, cost=question.usd_per_hour, upper=upper, integer=True)
+    kind, bucket = np.nonzero(np.isfinite(needed))
+    keys = [Share(b, g) for g, b in zip(kind.tolist(), bucket.tolist(), strict=True)]
+    a = builder.add_columns("a", keys, upper=1.0)
+    columns = np.arange(a.start, a.stop)
+    serve = builder.add_rows("serve", len(question.buckets), lower=1.0, upper=1.0, tags=question.buckets)
+    builder.add_entries(serve.start + bucket, columns, 1.0)
+    load = builder.add_rows("load", len(question.keys), upper=0.0, tags=question.keys)
+    builder.add_entries(load.start + kind, columns, needed[kind, bucket])
+    builder.add_entries(np.arange(load.start, load.stop), np.arange(n.start, n.stop), -1.0)
+    if math.isfinite(question.max_nodes):
+        total = builder.add_rows("total", 1, upper=question.max_nodes)
+        builder.add_entries(total.start, np.arange(n.start, n.stop), 1.0)
+    return builder.build()
+
+
+def solve_serving(question: ServingInput, options: SolveOptions | None = None) -> ServingResult:
+    """Find the cheapest serving fleet."""
+    unserved = tuple(
+        name
+        for name, best in zip(question.buckets, question.machines.min(axis=0), strict=True)
+        if math.isinf(best)
+    )
+    if unserved:
+        return ServingResult({}, {}, math.nan, math.inf, math.nan, Status.INFEASIBLE, "", 0.0, unserved)
+    solution = solve(build_serving(question), options)
+    report = solution.report
+    if not solution.has_point:
+        return ServingResult(
+            {}, {}, math.nan, solution.bound, math.nan, solution.status, report.backend, report.wall_s
+        )
+    known = set(question.keys)
+    counts = {key: round(value) for key, value in solution.x.items() if key in known and round(value) > 0}
+    shares = _shares(question, solution.x)
+    _check(question, counts, shares)
+    return ServingResult(
+        counts,
+        shares,
+        solution.objective,
+        solution.bound,
+        solution.gap,
+        solution.status,
+        report.backend,
+        report.wall_s,
+    )
+
+
+def _shares(question: ServingInput, x: Mapping[Hashable, float]) -> dict[tuple[str, Hashable], float]:
+    """Shares by name, each bucket's raised or lowered by a hair to sum to 1."""
+    total = np.zeros(len(question.buckets))
+    found = [(key, value) for key, value in x.items() if isinstance(key, Share) and value > 1e-9]
+    for key, value in found:
+        total[key.bucket] += value
+    return {(question.buckets[k.bucket], question.keys[k.kind]): v / float(total[k.bucket]) for k, v in found}
+
+
+def _check(
+    question: ServingInput, counts: Mapping[Hashable, int], shares: Mapping[tuple[str, Hashable], float]
+) -> None:
+    """Work the loads out from their definition; a solver that overloads a machine is at fault."""
+    needed = question.machines
+    load = dict.fromkeys(question.keys, 0.0)
+    for (bucket, key), share in shares.items():
+        load[key] += share * float(needed[question.keys.index(key), question.buckets.index(bucket)])
+    for key, value in load.items():
+        if value > counts.get(key, 0) + HAIR * max(1.0, value):
+            raise ModelError(
+                f"serving: the solver put {value} machines' load on {counts.get(key, 0)} of {key}: its fault"
+            )

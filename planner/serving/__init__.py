@@ -1,0 +1,1 @@
+"""Serving fleets: which machines answer requests of several size classes."""

@@ -1,0 +1,174 @@
+"""`planner serving`: from a loaded question to the answer."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.formulation.serving import ServingInput, ServingResult, solve_serving
+from planner.records import record
+
+if TYPE_CHECKING:
+    from datetime import date
+
+    from catalogs.model import Catalog
+    from planner.workload.serving_load import LoadedServing
+    from planner.workload.serving_schema import Machine
+    from solvers.options import SolveOptions
+
+
+@record(frozen=True)
+class Price:
+    """Price of one machine and where it is from."""
+
+    usd_per_hour: Decimal
+    place: str
+    source: str
+    as_of: str
+
+
+@record(frozen=True)
+class Line:
+    """One kind of machine in the fleet; `load_ratio` is how busy it is, `buckets` what it serves (shares)."""
+
+    name: str
+    count: int
+    price: Price
+    usd_per_hour: Decimal
+    load_ratio: float
+    buckets: dict[str, float]
+
+
+@record(frozen=True)
+class ServingAnswer:
+    """The answer; `lines` are empty where nothing fits."""
+
+    name: str
+    lines: tuple[Line, ...]
+    total_usd_per_hour: Decimal | None
+    single_kind: tuple[str, Decimal] | None
+    result: ServingResult
+    headroom_ratio: float
+
+
+def plan_serving(
+    loaded: LoadedServing, options: SolveOptions, *, on: date, as_of: date | None = None,
+    catalog_dir: Path | None = None,
+) -> ServingAnswer:  # fmt: skip
+    """Plan a serving fleet.
+
+    Args:
+        loaded: the question.
+        options: gap, time limit, backend.
+        on: date of exchange rates.
+        as_of: prices as known on this day; None: the newest.
+        catalog_dir: snapshot directory, default the bundled one.
+
+    Raises:
+        InputError: a machine names an offer that the catalog does not have.
+    """
+    serving = loaded.serving
+    prices = _prices(loaded, on, as_of, catalog_dir)
+    machines = serving.machines
+    speed = [[loaded.speeds.get((m.name, b.name), 0.0) for b in serving.buckets] for m in machines]
+    question = ServingInput(
+        buckets=tuple(b.name for b in serving.buckets),
+        rate=np.asarray([float(b.requests_per_s) for b in serving.buckets], dtype=np.float64),
+        keys=tuple(m.name for m in machines),
+        usd_per_hour=np.asarray([float(price.usd_per_hour) for price in prices], dtype=np.float64),
+        speed=np.asarray(speed, dtype=np.float64),
+        limit=np.asarray([float(m.max_nodes or math.inf) for m in machines], dtype=np.float64),
+        max_nodes=float(serving.max_nodes or math.inf),
+        headroom=float(serving.headroom_ratio),
+    )
+    result = solve_serving(question, options)
+    lines = _lines(question, result, prices)
+    total = sum((line.usd_per_hour for line in lines), Decimal(0)) if lines else None
+    if total is not None and abs(float(total) - result.usd_per_hour) > 1e-9 * max(1.0, float(total)):
+        raise AssertionError(f"the fleet's lines cost {total}, its objective was {result.usd_per_hour}")
+    return ServingAnswer(
+        serving.name, lines, total, _single(question, prices), result, float(serving.headroom_ratio)
+    )
+
+
+def _prices(loaded: LoadedServing, on: date, as_of: date | None, catalog_dir: Path | None) -> list[Price]:
+    machines = loaded.serving.machines
+    catalog = None
+    if any(machine.usd_per_hour is None for machine in machines):
+        from catalogs.store import load_catalog
+
+        catalog = load_catalog(catalog_dir, as_of=as_of)
+    out = []
+    for at, machine in enumerate(machines):
+        if machine.usd_per_hour is not None:
+            out.append(Price(machine.usd_per_hour, machine.region or "", "given", ""))
+            continue
+        assert catalog is not None
+        price = _offer_price(machine, catalog, on)
+        if price is None:
+            from planner.workload.faults import Fault
+
+            text = f"the catalog has no admitted {machine.purchase_option} price of {machine.instance_type}"
+            where = f" in {machine.provider}" + (f"/{machine.region}" if machine.region else "")
+            raise loaded.document.source.error([Fault(("machines", at, "instance_type"), text + where)])
+        out.append(price)
+    return out
+
+
+def _offer_price(machine: Machine, catalog: Catalog, on: date) -> Price | None:
+    """The cheapest admitted offer of the machine, in USD."""
+    from catalogs.flags import admit_offers
+    from catalogs.tariffs import load_tariffs
+
+    offers = catalog.offers
+    mask = admit_offers(offers, allow_flagged=False).mask.copy()
+    wanted = {"provider": machine.provider, "region": machine.region, "instance_type": machine.instance_type,
+              "purchase_option": machine.purchase_option}  # fmt: skip
+    for name, value in wanted.items():
+        if value is not None:
+            mask &= offers.equals(name, value)
+    rows = np.flatnonzero(mask)
+    if not len(rows):
+        return None
+    tariffs = load_tariffs()
+    usd = [
+        Decimal(str(offers["price_per_hour"][row])) * tariffs.usd_per(str(offers["currency"][row]), on).rate
+        for row in rows
+    ]
+    best = min(range(len(rows)), key=lambda k: (usd[k], str(offers["region"][rows[k]])))
+    row = rows[best]
+    place = f"{offers['provider'][row]}/{offers['region'][row]}"
+    return Price(usd[best], place, str(offers["source"][row]), str(offers["as_of"][row]))
+
+
+def _lines(question: ServingInput, result: ServingResult, prices: list[Price]) -> tuple[Line, ...]:
+    out = []
+    for at, key in enumerate(question.keys):
+        count = result.counts.get(key, 0)
+        if not count:
+            continue
+        shares = {bucket: share for (bucket, kind), share in result.shares.items() if kind == key}
+        needed = question.machines[at]
+        load = sum(share * needed[question.buckets.index(bucket)] for bucket, share in shares.items())
+        busy = float(load) / count * (1.0 - question.headroom)
+        price = prices[at]
+        out.append(Line(str(key), count, price, price.usd_per_hour * count, busy, shares))
+    return tuple(sorted(out, key=lambda line: -line.usd_per_hour))
+
+
+def _single(question: ServingInput, prices: list[Price]) -> tuple[str, Decimal] | None:
+    """The cheapest fleet of one kind only, for comparison; None where no kind can serve all within its limit."""
+    best: tuple[str, Decimal] | None = None
+    for at, key in enumerate(question.keys):
+        load = float(question.machines[at].sum())
+        if not math.isfinite(load):
+            continue
+        count = math.ceil(load - 1e-9)
+        cost = prices[at].usd_per_hour * count
+        if count <= min(question.limit[at], question.max_nodes) and (best is None or cost < best[1]):
+            best = str(key), cost
+    return best

@@ -1,0 +1,96 @@
+"""A serving fleet as a report."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from planner.render import numbers
+from planner.render.document import Block, Document, Facts, Grid, without_empty
+from planner.render.report import Report
+
+if TYPE_CHECKING:
+    from planner.serving.answer import Line, ServingAnswer
+
+HOURS_PER_MONTH = 730
+_COLUMNS = ("machine", "count", "usd_per_hour_each", "usd_per_hour", "place", "load_ratio", "buckets", "price_source",
+            "price_as_of")  # fmt: skip
+
+
+def serving_report(answer: ServingAnswer) -> Report:
+    """Build the report."""
+    rows = [_values(line) for line in answer.lines]
+    result = answer.result
+    single = answer.single_kind
+    values: dict[str, Any] = {
+        "serving": answer.name, "currency": "USD", "total_usd_per_hour": answer.total_usd_per_hour, "machines": rows,
+        "headroom_ratio": answer.headroom_ratio, "buckets_nobody_serves": list(result.unserved),
+        "cheapest_single_kind": None if single is None else {"machine": single[0], "usd_per_hour": single[1]},
+        "proof": {
+            "status": result.status.value, "bound_usd_per_hour": result.bound_usd_per_hour, "gap_ratio": result.gap,
+            "solver": result.solver, "seconds": result.seconds,
+        },
+    }  # fmt: skip
+    flat = [{**row, "buckets": "; ".join(f"{k} {v:.4f}" for k, v in row["buckets"].items())} for row in rows]
+    return Report(_document(answer), values, _COLUMNS, flat)
+
+
+def _values(line: Line) -> dict[str, Any]:
+    return {
+        "machine": line.name, "count": line.count, "usd_per_hour_each": line.price.usd_per_hour,
+        "usd_per_hour": line.usd_per_hour, "place": line.price.place, "load_ratio": line.load_ratio,
+        "buckets": line.buckets, "price_source": line.price.source, "price_as_of": line.price.as_of,
+    }  # fmt: skip
+
+
+def _document(answer: ServingAnswer) -> Document:
+    result = answer.result
+    if not answer.lines:
+        reason = "the machines allowed cannot carry the load"
+        if result.unserved:
+            reason = f"no machine serves {', '.join(result.unserved)}"
+        elif result.status.value != "infeasible":
+            reason = "none was found in time"
+        advice = ("raise max_nodes, or add machines or speeds",)
+        return Document(f"No fleet for {answer.name}: {reason}", advice, (_proof(answer),), False)
+    total = answer.total_usd_per_hour
+    assert total is not None
+    headline = f"{answer.name}: {numbers.usd(total)} per hour ({numbers.usd(total * HOURS_PER_MONTH)} a month of 730 h)"
+    summary = []
+    if answer.single_kind is not None:
+        name, cost = answer.single_kind
+        saved = float((cost - total) / cost) if cost else 0.0
+        summary.append(f"{numbers.percent(saved)} less than {name} alone at {numbers.usd(cost)} per hour")
+    else:
+        summary.append("no kind can serve everything alone")
+    rows = [
+        (line.name, f"{line.count:,}", numbers.price(line.price.usd_per_hour), numbers.usd(line.usd_per_hour),
+         numbers.percent(line.load_ratio), _buckets(line), line.price.place, line.price.as_of)
+        for line in answer.lines
+    ]  # fmt: skip
+    header, cells, align = without_empty(
+        ("machine", "count", "each", "per hour", "busy", "serves", "place", "price of"), rows, "lrrrrlll"
+    )
+    blocks: tuple[Block, ...] = (Grid("Machines", header, cells, align), _proof(answer))
+    return Document(headline, tuple(summary), blocks, True)
+
+
+def _buckets(line: Line) -> str:
+    """What a kind serves: whole buckets by name, parts with their share."""
+    parts = sorted(line.buckets.items(), key=lambda item: -item[1])
+    told = [name if share > 0.9995 else f"{name} {numbers.percent(share, 0)}" for name, share in parts]
+    return ", ".join(told[:6]) + (f" and {len(told) - 6} more" if len(told) > 6 else "")
+
+
+def _proof(answer: ServingAnswer) -> Facts:
+    result = answer.result
+    bound = (
+        Decimal(repr(round(result.bound_usd_per_hour, 6)))
+        if math.isfinite(result.bound_usd_per_hour)
+        else None
+    )
+    return Facts("Proof", (
+        ("status", result.status.value), ("bound", f"{numbers.usd(bound)} per hour"),
+        ("gap", numbers.percent(result.gap, 3)), ("solver", f"{result.solver}, {result.seconds:.2f} s"),
+    ), detail=True)  # fmt: skip
