@@ -209,7 +209,9 @@ def predict(groups: Sequence[Group], size: int, constants: Constants) -> dict[st
         samples = group.work.global_batch / step.total
         value[group.index] = samples * group.to_metric
         memory[group.index] = needed_gib(group.footprint, group.layout, constants)
-        spread[group.index] = log_spread(group.kind, group.training.stack, devices.spread, constants)
+        spread[group.index] = log_spread(
+            group.kind, group.training.stack, devices.spread, group.work.inferred, constants
+        )
         mfu[group.index] = (
             samples * group.work.flops_per_sample / (group.layout.nodes * devices.count * devices.gemm_peak)
         )

@@ -45,7 +45,8 @@ def shape_table(
     fits = np.zeros(size, dtype=np.bool_)
     fits[found] = True
     total = numbers(step.total)
-    spread = np.exp(log_spread(job.kind, job.training.stack, job.devices.spread[device], job.constants))
+    thin = job.devices.spread[device]
+    spread = np.exp(log_spread(job.kind, job.training.stack, thin, job.work.inferred, job.constants))
     peak = nodes * job.devices.count[device] * job.devices.gemm_peak[device]
     flops = job.work.flops_per_sample * job.training.global_batch
     host = host_needs(job.footprint, layout, job.devices.count[layout.hardware], job.constants)

@@ -49,6 +49,7 @@ class Work:
         causal: share of the score matrix that is computed (0.5 causal, 1 full).
         score_ratio: score work relative to plain attention.
         operators: counts per sample by kind of operator, shape `(n, len(operators.FIELDS))`, no columns otherwise.
+        inferred: 1 where those counts are not published but inferred from FLOPs and activations.
         channels_last: 1 when convolutions keep the channel innermost in memory.
         materialised: 1 when attention scores go through memory, 0 for fused (flash) attention.
         vector_units: 1 where plain 32-bit arithmetic keeps matrix units idle; `casts`: 1 where matmul inputs are
@@ -95,6 +96,7 @@ class Work:
     forward_flops: Floats
     activations: Floats
     operators: Floats
+    inferred: Floats
     channels_last: Floats
     is_vit: Floats
     global_batch: Floats
@@ -127,7 +129,7 @@ def build_work(model: ModelSpec, training: TrainingSpec) -> Work:
 def stack_work(jobs: Sequence[tuple[ModelSpec, TrainingSpec]]) -> Work:
     """Stack many jobs, shape `(n_jobs,)` per field."""
     rows: list[dict[str, Any]] = [
-        {**_state(model, training), **_sizes(model, training), "operators": _operators(model)}
+        {**_state(model, training), **_sizes(model, training), **_operators(model)}
         for model, training in jobs
     ]
     return Work(**{f.name: np.asarray([row[f.name] for row in rows], dtype=np.float64) for f in fields(Work)})
@@ -196,14 +198,15 @@ def _sampled_activations(model: ModelSpec, flops: float) -> float:
     return model.activations_per_sample or flops * 1.4e-3
 
 
-def _operators(model: ModelSpec) -> tuple[float, ...]:
-    """Counts by kind of operator of a sampled model, columns of `operators.FIELDS`; none for transformers."""
+def _operators(model: ModelSpec) -> dict[str, Any]:
+    """Counts by kind of operator of a sampled model, and whether they are inferred; no counts for transformers."""
     flops = model.forward_flops_per_sample
     if not is_sampled(model) or not flops:
-        return ()
+        return {"operators": (), "inferred": 0.0}
     size = float(model.image_size) if model.image_size else None
     activations = _sampled_activations(model, flops)
-    return operators_of(model.name, model.family.value, size, flops, activations).values
+    found = operators_of(model.name, model.family.value, size, flops, activations)
+    return {"operators": found.values, "inferred": float(not found.published)}
 
 
 def _sampled_sizes(model: ModelSpec) -> dict[str, float]:
@@ -211,7 +214,7 @@ def _sampled_sizes(model: ModelSpec) -> dict[str, float]:
     _require(model, params=model.params, forward_flops_per_sample=flops)
     assert flops is not None
     zero = dict.fromkeys(
-        (f.name for f in fields(Work) if f.name not in _STATE_FIELDS and f.name != "operators"),
+        (f.name for f in fields(Work) if f.name not in _STATE_FIELDS and f.name not in ("operators", "inferred")),
         0.0,
     )
     return {
