@@ -76,7 +76,7 @@ class TwoStage:
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """What an oracle says at a point: each scenario's cost there, and a cut `intercept + slope.y` that exceeds it nowhere.
+    """What an oracle says at a point: each scenario's cost there, and a cut `intercept + slope.y` never above it.
 
     Attributes:
         value: cost of each scenario, shape `(S,)`.

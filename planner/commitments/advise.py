@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from catalogs.model import Catalog
     from planner.commitments.answer import Level, Regret
+    from planner.formulation.commit import CommitModel
     from planner.workload.commit_load import LoadedCommit
     from planner.workload.commit_schema import CommitQuestion, Pool
     from solvers.decompose import Round
@@ -101,8 +102,18 @@ def advise(
     figures = _figures(built, solved, question, clock, with_regret)
     if figures.skipped:
         notes.append(f"the time limit left no room for: {', '.join(figures.skipped)}")
+    notes += _binding(built.model, solved.x)
     answer = _assemble(loaded, built, solved, figures, (*notes, *futures.notes, *built.notes), catalog)
     return Work(answer, built, solved)
+
+
+def _binding(model: CommitModel, x: Floats) -> list[str]:
+    """Say that the upfront limit leaves no room for one more unit, where it does."""
+    upfront = np.array([column.upfront_usd for column in model.columns])
+    more = upfront[(upfront > 0) & (x + 1 <= [column.upper for column in model.columns])]
+    if not len(more) or float(upfront @ x) + float(more.min()) <= model.upfront_limit_usd:
+        return []
+    return [f"the upfront limit of ${model.upfront_limit_usd:,.2f} leaves no room for one more unit"]
 
 
 class _Clock:

@@ -371,6 +371,23 @@ class TestModel:
         assert [level.savings_usd > 0 for level in answer.falls] == [True, True]
         assert answer.falls[1].utilisation_ratio == pytest.approx(0.5)
 
+    def test_an_upfront_limit_that_binds_is_said(self, tmp_path: Path) -> None:
+        pools = [
+            {
+                "name": "a", "provider": "x", "region": "r", "prices": {"on_demand": 10.0, "reserved_1y": 4.0},
+                "upfront_usd": {"reserved_1y": 1000.0},
+            }
+        ]  # fmt: skip
+        answer = advise(
+            loaded(question(pools=pools, options={"upfront_limit_usd": 3500.0}), tmp_path), None
+        ).answer
+        (line,) = answer.lines
+        assert (int(line.units), float(line.upfront_usd)) == (3, 3000.0)
+        assert "the upfront limit of $3,500.00 leaves no room for one more unit" in answer.notes
+        free = advise(loaded(question(pools=pools), tmp_path), None).answer
+        assert int(free.lines[0].units) == 5
+        assert not any("upfront" in note for note in free.notes)
+
     def test_ratios_are_ratios_of_sums(self, tmp_path: Path) -> None:
         asked = question(demand={"planned": [
             {"pool": "a", "instances": 8, "start": "2027-01-01", "end": "2028-12-31"},
