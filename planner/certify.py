@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from planner.certificates import VERSION
 from planner.errors import InfeasibleError
 
 if TYPE_CHECKING:
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from planner.optimize import Answer
     from planner.plan import Plan
 
-VERSION = 1
 MILLIONTH = 1_000_000
 
 
@@ -30,7 +30,9 @@ def certify(answer: Answer) -> dict[str, Any]:
     """
     plan = answer.plan
     if plan.status != "planned" or plan.proof is None:
-        raise InfeasibleError("--certificate: there is no plan to certify; the answer itself names what to relax")
+        raise InfeasibleError(
+            "--certificate: there is no plan to certify; the answer itself names what to relax"
+        )
     proven = answer.proven
     content = _enumeration(answer) if proven is None else _fleet(plan, *proven)
     return {**content, "workload_sha256": plan.workload_sha256, "plan_total_usd": str(plan.total_usd)}

@@ -47,6 +47,15 @@ def test_a_fleet_certificate_proves_nearly_what_the_solver_claims(run_cli: Run, 
     assert certificate["gap_solver_ratio"] == plan["proof"]["gap_ratio"]
 
 
+def test_a_plan_tells_the_two_gaps_apart(run_cli: Run, tmp_path: Path) -> None:
+    plan, certificate = certified(run_cli, "hpo-fleet", tmp_path / "certificate.json")
+    proof = plan["proof"]
+    assert proof["gap_ratio"] <= proof["gap_exact_ratio"] + 1e-12 <= 0.1
+    assert (proof["status"] == "optimal") == (proof["gap_ratio"] <= 1e-3)
+    # of hours as worked, which the certificate is about, the gap is no larger than of the bill
+    assert certificate["gap_ratio"] <= proof["gap_exact_ratio"] + 1e-3
+
+
 def test_without_a_plan_there_is_nothing_to_certify(run_cli: Run, tmp_path: Path) -> None:
     workload = tmp_path / "poor.yaml"
     text = Path(example("bert-large")).read_text(encoding="utf-8")
