@@ -5,8 +5,8 @@ user's runs. Every row of a group in turn is taken as the user's only measuremen
 predicted after calibration with it; a row's error is the mean over those choices, a group's error the mean over its
 rows. `nearest` measures once too, but where the user would: at the point most alike to the one to predict.
 
-`--fit` finds the figures of the correlation (planner/data/calibration.csv) and prints the error on sources that were not
-in their fit; `--leave-source-out` takes the residuals of the model fitted without each source (slow).
+`--fit` finds the figures of the correlation (planner/data/calibration.csv) and prints the error on sources that were
+not in their fit; `--leave-source-out` takes the residuals of the model fitted without each source (slow).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import minimize
 
-from planner.calibration.kernel import DATA_FILE, Z80, Points, correlation, load_prior
+from planner.calibration.kernel import DATA_FILE, Z80, Points, correlation, load_prior, spread_ratio
 
 if TYPE_CHECKING:
     from benchmarks.measured import Case
@@ -101,7 +101,8 @@ def after_one_measurement(scored: Scored, prior: Mapping[str, float] | None = No
     inside: list[float] = []
     for rows in groups.values():
         own, gap = _take(points, rows), residual[rows]
-        weight, alike, spread = _pairs(own, sigma[rows], prior)
+        same = _same_layout([scored.cases[row] for row in rows])
+        weight, alike, spread = _pairs(own, sigma[rows], same, prior)
         left = gap[None, :] - weight * gap[:, None]
         off = ~np.eye(len(rows), dtype=np.bool_)
         error = np.where(off, _ape(left), 0.0).sum(axis=0) / (len(rows) - 1)
@@ -119,12 +120,22 @@ def after_one_measurement(scored: Scored, prior: Mapping[str, float] | None = No
     return out
 
 
-def _pairs(own: Points, sigma: Floats, prior: Mapping[str, float]) -> tuple[Floats, Floats, Floats]:
+def _pairs(
+    own: Points, sigma: Floats, same_layout: npt.NDArray[np.bool_], prior: Mapping[str, float]
+) -> tuple[Floats, Floats, Floats]:
     """Weight of measurement i for row j, their correlation, and what is left of the spread; shape `(n, n)` each."""
     alike = correlation(own, own, prior)
     noise = (prior["run_to_run"] / sigma[:, None]) ** 2
     weight = alike / (1.0 + noise)
-    return weight, alike, np.sqrt(1.0 - weight * alike)
+    repeated = (alike >= 1.0) & same_layout
+    return weight, alike, spread_ratio(1.0 - weight * alike, alike, repeated, prior)
+
+
+def _same_layout(cases: Sequence[Case]) -> npt.NDArray[np.bool_]:
+    """Which rows of a group ran with equal layouts, shape `(n, n)`."""
+    codes: dict[str, int] = {}
+    number = np.asarray([codes.setdefault(f"{case.layout} {case.ep}", len(codes)) for case in cases])
+    return np.asarray(number[:, None] == number[None, :], dtype=np.bool_)
 
 
 def _ape(log_error: Floats) -> Floats:
@@ -204,6 +215,24 @@ def fit_prior(scored: Scored, pairs: Pairs, start: Mapping[str, float]) -> dict[
     return {**start, **dict(zip(FITTED, np.exp(found.x).tolist(), strict=True))}
 
 
+def fit_spread_scale(scored: Scored, prior: Mapping[str, float]) -> float:
+    """Widening of the calibrated interval with which it covers 80 % of the rows, every group counting once."""
+    points, residual = points_of(scored.cases), np.log(scored.predicted / scored.measured)
+    ratio: list[float] = []
+    share: list[float] = []
+    for rows in groups_of(scored.cases).values():
+        own, gap, spread = _take(points, rows), residual[rows], scored.spread[rows]
+        same = _same_layout([scored.cases[row] for row in rows])
+        weight, alike, left = _pairs(own, spread / Z80, same, {**prior, "spread_scale": 1.0})
+        other = ~((alike >= 1.0) & same)
+        found = (np.abs(gap[None, :] - weight * gap[:, None]) / (spread[None, :] * left))[other]
+        ratio += found.tolist()
+        share += [1.0 / max(len(found), 1)] * len(found)
+    order = np.argsort(ratio)
+    reached = np.cumsum(np.asarray(share)[order]) / sum(share)
+    return float(np.asarray(ratio)[order][np.searchsorted(reached, 0.8)])
+
+
 def across_sources(scored: Scored, start: Mapping[str, float]) -> dict[str, Any]:
     """`after_one_measurement` of each source with figures fitted on other sources."""
     names = sorted({case.group for case in scored.cases})
@@ -232,7 +261,7 @@ def write_prior(prior: Mapping[str, float], path: Path = DATA_FILE) -> None:
     with path.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     for row in rows:
-        if row["name"] in FITTED:
+        if row["name"] in (*FITTED, "spread_scale"):
             value = min(max(prior[row["name"]], float(row["lower"])), float(row["upper"]))
             row["value"] = f"{value:.3g}"
     with path.open("w", encoding="utf-8", newline="") as file:
@@ -269,6 +298,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     scored, _ = score_file(chosen.data, chosen.leave_source_out)
     if chosen.fit:
         prior = fit_prior(scored, make_pairs(scored.cases), load_prior())
+        prior["spread_scale"] = fit_spread_scale(scored, prior)
         held = across_sources(scored, load_prior())
         write_prior(prior)
         load_prior.cache_clear()

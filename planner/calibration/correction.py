@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from catalogs.table import Table
-from planner.calibration.kernel import Z80, Points, load_prior, posterior
+from planner.calibration.kernel import Z80, Points, load_prior, posterior, spread_ratio
 from planner.performance.search import estimate_shapes
 from planner.records import record
 
@@ -41,6 +41,7 @@ class Predicted:
     spread: float
     mfu: float
     reason: str
+    layout: tuple[Any, ...]
 
 
 def predict(calibration: Calibration) -> Predicted:
@@ -68,7 +69,12 @@ def predict_all(calibrations: Sequence[Calibration]) -> list[Predicted]:
 def _predicted(row: dict[str, Any]) -> Predicted:
     step = float(row["step_time_s"])
     spread = float("nan") if row["reason"] else float(np.log(row["step_time_high_s"] / step))
-    return Predicted(step, spread, float(row["mfu"]), str(row["reason"]))
+    return Predicted(step, spread, float(row["mfu"]), str(row["reason"]), _layout(row))
+
+
+def _layout(row: dict[str, Any]) -> tuple[Any, ...]:
+    """What tells layouts of one cluster apart."""
+    return tuple(row[name] for name in ("tp", "pp", "cp", "ep", "zero_stage", "micro_batch", "recompute"))
 
 
 def doubt(step_time_s: float, found: Predicted) -> str:
@@ -119,12 +125,18 @@ def model_key(model: ModelSpec, training: TrainingSpec) -> str:
 
 @record(frozen=True)
 class _Generation:
-    """Measurements on one accelerator generation, arrays of shape `(n,)`."""
+    """Measurements on one accelerator generation, arrays of shape `(n,)`.
+
+    `sigma` is the model's own standard deviation, or the measurements' where they surprise more: then they, not the
+    model, are believed. `widening` is the one over the other.
+    """
 
     points: Points
     log_ratio: Floats
     error: Floats
     sigma: float
+    widening: float
+    layouts: frozenset[tuple[Any, ...]]
     used: tuple[Calibration, ...]
 
 
@@ -175,8 +187,13 @@ class Correction:
         targets = Points(
             accelerators, self.global_units / accelerators, np.full(len(rows), self.sequence), rate, *text
         )
-        found = posterior(known.points, known.log_ratio, known.error, known.sigma, targets, load_prior())
-        return np.exp(found.log_ratio), found.spread_ratio
+        prior = load_prior()
+        found = posterior(known.points, known.log_ratio, known.error, known.sigma, targets, prior)
+        repeated = found.trust >= 1.0
+        for at in np.flatnonzero(repeated).tolist():
+            repeated[at] = _layout(shapes.row(int(rows[at]))) in known.layouts
+        narrow = known.widening * spread_ratio(found.left, found.trust, repeated, prior)
+        return np.exp(found.log_ratio), np.minimum(narrow, 1.0)
 
     def describe(self, generation: str) -> str:
         """Say in one sentence which measurements correct this generation; empty without any."""
@@ -273,10 +290,10 @@ def _generation(found: Sequence[tuple[Calibration, Predicted]]) -> _Generation:
         np.asarray([model_key(item.model, item.training) for item, _ in found], dtype=object),
         np.asarray([item.training.precision for item, _ in found], dtype=object),
     )
+    log_ratio = np.log([item.step_time_s / predicted.step_time_s for item, predicted in found])
+    own = float(np.mean([predicted.spread for _, predicted in found])) / Z80
+    sigma = max(own, float(np.sqrt(np.mean(log_ratio**2))))
     return _Generation(
-        points,
-        np.log([item.step_time_s / predicted.step_time_s for item, predicted in found]),
-        np.asarray([item.error for item, _ in found], dtype=np.float64),
-        float(np.mean([predicted.spread for _, predicted in found])) / Z80,
-        tuple(item for item, _ in found),
-    )
+        points, log_ratio, np.asarray([item.error for item, _ in found], dtype=np.float64), sigma, sigma / own,
+        frozenset(predicted.layout for _, predicted in found), tuple(item for item, _ in found),
+    )  # fmt: skip

@@ -26,6 +26,7 @@ import numpy.typing as npt
 from planner.records import record
 
 Floats = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
 
 DATA_FILE = Path(__file__).resolve().parent.parent / "data" / "calibration.csv"
 # The model's 80 % interval spans this many standard deviations on each side (normal in the logarithm).
@@ -100,12 +101,12 @@ class Posterior:
 
     Attributes:
         log_ratio: expected log(measured / predicted) of the step time.
-        spread_ratio: remaining standard deviation over the one without measurements, 0..1.
-        trust: correlation with the measurement that says most.
+        left: share of the variance that is left, 0..1.
+        trust: correlation with the measurement that says most, 1 at a measured point.
     """
 
     log_ratio: Floats
-    spread_ratio: Floats
+    left: Floats
     trust: Floats
 
 
@@ -127,9 +128,27 @@ def posterior(
         targets: points to predict, shape `(m,)`.
         prior: figures by name.
     """
-    known = sigma * sigma * correlation(measured, measured, prior) + np.diag(error * error)
-    cross = sigma * sigma * correlation(measured, targets, prior)
-    weights = np.linalg.solve(known, cross)
-    explained = np.einsum("nm,nm->m", weights, cross)
-    left = np.clip(1.0 - explained / (sigma * sigma), 0.0, 1.0)
-    return Posterior(weights.T @ log_ratio, np.sqrt(left), cross.max(axis=0) / (sigma * sigma))
+    alike = correlation(measured, targets, prior)
+    known = correlation(measured, measured, prior) + np.diag((error / sigma) ** 2)
+    weights = np.linalg.solve(known, alike)
+    left = np.clip(1.0 - np.einsum("nm,nm->m", weights, alike), 0.0, 1.0)
+    return Posterior(weights.T @ log_ratio, left, alike.max(axis=0))
+
+
+def spread_ratio(left: Floats, trust: Floats, repeated: BoolArray, prior: Mapping[str, float]) -> Floats:
+    """Standard deviation that is left over the one without measurements, 0..1.
+
+    A repeated run keeps the measurement's own spread. Elsewhere residuals have heavier tails than a Gaussian process:
+    the rest is widened by `spread_scale` (fitted to the coverage of the 80 % interval), and a point that was measured
+    with another layout has the variance between points too.
+
+    Args:
+        left: share of the variance left.
+        trust: correlation with the measurement that says most, 1 at a measured point.
+        repeated: whether the target is a measured point with the layout measured there.
+        prior: figures by name.
+    """
+    between = prior["between_points"] / (1.0 + prior["between_points"])
+    wider = prior["spread_scale"] * np.sqrt(left + np.where(trust >= 1.0, between, 0.0))
+    result: Floats = np.minimum(np.where(repeated, np.sqrt(left), wider), 1.0)
+    return result

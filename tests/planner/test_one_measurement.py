@@ -16,7 +16,8 @@ from planner.performance.spec import ModelFamily, ModelSpec, TrainingSpec
 def case(source: str, accelerators: int, model: str = "m", batch: int = 64) -> Any:
     return SimpleNamespace(
         source=source, group=source, model=ModelSpec(model, ModelFamily.TRANSFORMER, 1e9), generation="ampere",
-        kind="transformer", training=TrainingSpec(batch, 2048, "bf16"), accelerators=accelerators,
+        kind="transformer", layout={"tp": 1}, ep=1, training=TrainingSpec(batch, 2048, "bf16"),
+        accelerators=accelerators,
         hardware={"accelerator_memory_gib": 80.0, "memory_gb_per_s": 2039.0},
     )  # fmt: skip
 

@@ -56,7 +56,7 @@ CALIBRATED = Calibrated(
         {"kind": "megatron", "source": "run.log", "steps_used": 60, "steps_dropped": 10, "mad_s": 0.18},
         "2026-11-20T12:00",
     ),
-    Predicted(40.0, 0.32, 0.541, ""), MACHINE, "tokens", 512 * 8192.0, ("profiling itself slows the steps",),
+    Predicted(40.0, 0.32, 0.541, "", ()), MACHINE, "tokens", 512 * 8192.0, ("profiling itself slows the steps",),
 )  # fmt: skip
 AFTER = Interval(45.6, 44.1, 47.2)
 
