@@ -102,7 +102,7 @@ def after_one_measurement(scored: Scored, prior: Mapping[str, float] | None = No
     for rows in groups.values():
         own, gap = _take(points, rows), residual[rows]
         same = _same_layout([scored.cases[row] for row in rows])
-        weight, alike, spread = _pairs(own, sigma[rows], same, prior)
+        weight, alike, spread = _pairs(own, gap, sigma[rows], same, prior)
         left = gap[None, :] - weight * gap[:, None]
         off = ~np.eye(len(rows), dtype=np.bool_)
         error = np.where(off, _ape(left), 0.0).sum(axis=0) / (len(rows) - 1)
@@ -121,14 +121,18 @@ def after_one_measurement(scored: Scored, prior: Mapping[str, float] | None = No
 
 
 def _pairs(
-    own: Points, sigma: Floats, same_layout: npt.NDArray[np.bool_], prior: Mapping[str, float]
+    own: Points, gap: Floats, sigma: Floats, same_layout: npt.NDArray[np.bool_], prior: Mapping[str, float]
 ) -> tuple[Floats, Floats, Floats]:
-    """Weight of measurement i for row j, their correlation, and what is left of the spread; shape `(n, n)` each."""
+    """Weight of measurement i for row j, their correlation, and what is left of the spread; shape `(n, n)` each.
+
+    As in `planner.calibration.correction`, a measurement that surprises more than the model's spread is believed.
+    """
     alike = correlation(own, own, prior)
-    noise = (prior["run_to_run"] / sigma[:, None]) ** 2
-    weight = alike / (1.0 + noise)
+    believed = np.maximum(sigma, np.abs(gap))[:, None]
+    weight = alike / (1.0 + (prior["run_to_run"] / believed) ** 2)
     repeated = (alike >= 1.0) & same_layout
-    return weight, alike, spread_ratio(1.0 - weight * alike, alike, repeated, prior)
+    left = spread_ratio(1.0 - weight * alike, alike, repeated, prior)
+    return weight, alike, np.minimum(left * believed / sigma[:, None], 1.0)
 
 
 def _same_layout(cases: Sequence[Case]) -> npt.NDArray[np.bool_]:
@@ -223,7 +227,7 @@ def fit_spread_scale(scored: Scored, prior: Mapping[str, float]) -> float:
     for rows in groups_of(scored.cases).values():
         own, gap, spread = _take(points, rows), residual[rows], scored.spread[rows]
         same = _same_layout([scored.cases[row] for row in rows])
-        weight, alike, left = _pairs(own, spread / Z80, same, {**prior, "spread_scale": 1.0})
+        weight, alike, left = _pairs(own, gap, spread / Z80, same, {**prior, "spread_scale": 1.0})
         other = ~((alike >= 1.0) & same)
         found = (np.abs(gap[None, :] - weight * gap[:, None]) / (spread[None, :] * left))[other]
         ratio += found.tolist()
