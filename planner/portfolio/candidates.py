@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from planner.context import Context
     from planner.optimize import Options
     from planner.workload.load import LoadedWorkload
-    from planner.workload.portfolio_schema import SharedCommitment
+    from planner.workload.portfolio_schema import Portfolio
 
 NODE_COUNTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)
 LOOK_BACK = 16  # rivals compared per candidate; more would find little and is never wrong
@@ -38,18 +38,16 @@ _LATE = BIT["deadline"] | BIT["confidence"]
 class WorkloadCandidates:
     """Builds candidates of workloads and remembers what they share."""
 
-    def __init__(
-        self, catalog: Catalog, options: Options, commitments: tuple[SharedCommitment, ...], ways: Ways
-    ) -> None:
+    def __init__(self, catalog: Catalog, options: Options, portfolio: Portfolio, ways: Ways) -> None:
         """Take what all jobs share.
 
         Args:
             catalog: what can be bought.
             options: moment and other flags of `optimize`.
-            commitments: owned machines, offered to every job.
+            portfolio: its commitments are offered to every job, its quotas tell which candidates compete.
             ways: where the ways to buy are numbered.
         """
-        self._catalog, self._options, self._commitments, self._ways = catalog, options, commitments, ways
+        self._catalog, self._options, self._portfolio, self._ways = catalog, options, portfolio, ways
         self._shapes: dict[tuple[str, ...], Table] = {}
         self._quota: dict[tuple[str, ...], tuple[str, str, float]] = {}
         self.contexts: list[Context] = []
@@ -86,7 +84,11 @@ class WorkloadCandidates:
         self, loaded: LoadedWorkload, start: datetime, deadline: datetime | timedelta | None, origin: datetime
     ) -> Context:
         workload = loaded.workload
-        update: dict[str, Any] = {"start": start, "earliest_start": None, "commitments": self._commitments}
+        update: dict[str, Any] = {
+            "start": start,
+            "earliest_start": None,
+            "commitments": self._portfolio.commitments,
+        }
         if deadline is not None:
             moment = origin + deadline if isinstance(deadline, timedelta) else deadline
             update["constraints"] = workload.constraints.model_copy(update={"deadline": moment})
@@ -128,7 +130,8 @@ class WorkloadCandidates:
             counted_micro_usd=paid + np.rint(delay_usd_per_hour * (begin + hours) * MICRO).astype(np.int64),
             late_hours=over,
         )  # fmt: skip
-        return table.take(_worth_keeping(table, self._ways.pools()))
+        draws = self._ways.draws(self._portfolio.quota)
+        return table.take(_worth_keeping(table, draws, timed=len(self._portfolio.windows) > 1))
 
     def _ways_of(self, context: Context, rows: Ints) -> tuple[Ints, np.ndarray[Any, np.dtype[np.float64]]]:
         """Ways of offers and the quota units of one instance, each of shape `(n_rows,)`."""
@@ -151,24 +154,32 @@ class WorkloadCandidates:
         return codes, each
 
 
-def _worth_keeping(table: CandidateTable, pool_of_way: Ints) -> Ints:
+def _worth_keeping(table: CandidateTable, draws_of_way: Ints, *, timed: bool) -> Ints:
     """Drop what another candidate on the same limits at the same time replaces without loss.
 
     Both stand for one job and start together, so the rival that ends no later touches no window more; it must cost no
-    more, count no more, and draw no more of the quota and of the commitment.
+    more, count no more, and draw no more of the quotas and of the commitment.
+
+    Args:
+        table: candidates of one job and start.
+        draws_of_way: which set of quotas each way counts against, 0 none.
+        timed: whether there are windows, so that it matters how long a candidate runs.
     """
-    group = pool_of_way[table.way] * (int(table.pool.max(initial=-1)) + 2) + table.pool + 1
-    order = np.lexsort((table.hours, table.units, table.counted_micro_usd, table.late_hours, group))
+    draws = draws_of_way[table.way]
+    group = draws * (int(table.pool.max(initial=-1)) + 2) + table.pool + 1
+    units = np.where(draws > 0, table.units, 0)
+    nodes = np.where(table.pool >= 0, table.nodes, 0)
+    hours = table.hours if timed else np.zeros(len(table))
+    order = np.lexsort(
+        (hours, nodes, units, table.cost_micro_usd, table.counted_micro_usd, table.late_hours, group)
+    )
+    less = [values[order] for values in (table.late_hours, units, nodes, hours)]
+    less += [table.cost_micro_usd[order], table.counted_micro_usd[order]]
+    group = group[order]
     kept = np.ones(len(order), dtype=np.bool_)
-    group, late, hours = group[order], table.late_hours[order], table.hours[order]
-    units, nodes, paid = table.units[order], table.nodes[order], table.cost_micro_usd[order]
-    counted = table.counted_micro_usd[order]
     for back in range(1, LOOK_BACK + 1):
-        at = np.arange(back, len(order))
-        rival = at - back
-        kept[at] &= ~(
-            (group[rival] == group[at]) & (late[rival] <= late[at]) & (units[rival] <= units[at])
-            & ((nodes[rival] <= nodes[at]) | (table.pool[order][at] < 0)) & (paid[rival] <= paid[at])
-            & (hours[rival] <= hours[at]) & (counted[rival] <= counted[at])
-        )  # fmt: skip
+        no_worse = group[:-back] == group[back:]
+        for values in less:
+            no_worse &= values[:-back] <= values[back:]
+        kept[back:] &= ~no_worse
     return np.sort(order[kept])

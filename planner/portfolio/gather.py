@@ -15,7 +15,7 @@ from planner.formulation.portfolio_reduce import fits_limits
 from planner.portfolio.candidates import WorkloadCandidates
 from planner.portfolio.question import Question, Windows, build_question
 from planner.portfolio.sized import SizedCandidates, SizedTable, sized_from_csv, sized_from_yaml
-from planner.portfolio.table import CandidateTable, Way, Ways, concat_tables, left_out
+from planner.portfolio.table import CandidateTable, Way, Ways, concat_tables, covers, left_out
 from planner.workload.checks import end_moment, start_moment
 from planner.workload.load import decode, read_limited
 from planner.workload.portfolio_load import MAX_CSV_BYTES, LoadedPortfolio
@@ -116,7 +116,7 @@ def gather(
     sized = SizedCandidates(portfolio.commitments, load_tariffs(), ways)
     inside, outside = _sized_tables(loaded)
     whole = any(item is not None for item in loaded.workloads)
-    made = WorkloadCandidates(catalog(), options, portfolio.commitments, ways) if whole else None
+    made = WorkloadCandidates(catalog(), options, portfolio, ways) if whole else None
     parts: list[CandidateTable] = []
     jobs: list[str] = []
     kinds: list[int] = []
@@ -258,8 +258,6 @@ def _with_shared_limits(reports: list[JobReport], kinds: list[int], question: Qu
 
 def _unused(loaded: LoadedPortfolio, ways: list[Way]) -> Iterator[str]:
     """Quotas that no candidate counts against: most often a misspelt name."""
-    from planner.portfolio.question import covers
-
     for quota in loaded.portfolio.quota:
         if not any(covers(quota, way) for way in ways):
             yield f"no candidate counts against the quota {quota.provider}/{quota.region} {quota.quota}"

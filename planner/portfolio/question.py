@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from planner.formulation.portfolio_input import CAPACITY, MICRO, QUOTA, Ints, PortfolioInput
-from planner.portfolio.table import CandidateTable, Floats, Way
+from planner.portfolio.table import CandidateTable, Floats, Way, covers
 
 if TYPE_CHECKING:
     from planner.workload.portfolio_schema import Portfolio, SharedCommitment, SharedQuota
@@ -161,13 +160,3 @@ class _Entries:
         number = len(self.limits)
         self.limits.append(Limit(label, kind, unit, self._windows.names[window], amount))
         self._parts.append((at, np.full(len(at), number, dtype=np.int64), draw[at]))
-
-
-def covers(quota: SharedQuota, way: Way) -> bool:
-    """Whether `way` counts against `quota`."""
-    return (
-        quota.provider == way.provider
-        and fnmatchcase(way.region, quota.region)
-        and quota.quota in (way.family, way.quota, way.quota_code, "*")
-        and (quota.purchase_option is None or quota.purchase_option == way.purchase_option)
-    )

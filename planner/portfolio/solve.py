@@ -247,14 +247,13 @@ class _Run:
         rank = self._solve_core(model, rank, self.options.core_each, gap, "restricted")
         near = self.result.exact_gap <= NEAR * self.options.gap
         if self.options.mode == "auto" and near and not (self.enough() or self.result.interrupted):
-            self._solve_core(
-                model, rank, LARGER * self.options.core_each, self.options.gap / 2, "larger"
-            )
+            self._solve_core(model, rank, LARGER * self.options.core_each, self.options.gap / 2, "larger")
         return None
 
     def _solve_core(self, model: Milp, rank: Floats, each: int, gap: float, stage: str) -> Floats:
         """Tighten the bound on the core by `rank`, then solve the core that follows from it; return its ranks."""
         rank = self._tighten(model, _core(self.reduced, rank, self.result.picks, each))
+        self._try_greedy(np.maximum(rank, 0.0))
         if self.enough() or self.left_s <= 0:
             return rank
         core = _core(self.reduced, rank, self.result.picks, each)

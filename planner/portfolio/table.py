@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from planner.formulation.portfolio_input import Ints
+
+if TYPE_CHECKING:
+    from planner.workload.portfolio_schema import SharedQuota
 
 Floats = npt.NDArray[np.float64]
 LEFT_OUT = -1  # the way of a job that is not run
@@ -52,14 +57,24 @@ class Ways:
             self.all.append(way)
         return code
 
-    def pools(self) -> Ints:
-        """Number of what quotas can tell apart of each way, shape `(n_ways,)`."""
-        seen: dict[tuple[str, ...], int] = {}
+    def draws(self, quotas: Sequence[SharedQuota]) -> Ints:
+        """Number of the set of quotas that each way counts against, 0 where there is none; shape `(n_ways,)`."""
+        seen: dict[tuple[tuple[int, str], ...], int] = {(): 0}
         keys = [
-            (way.provider, way.region, way.purchase_option, way.family, way.quota, way.quota_code)
+            tuple((at, way.region) for at, quota in enumerate(quotas) if covers(quota, way))
             for way in self.all
         ]
         return np.array([seen.setdefault(key, len(seen)) for key in keys], dtype=np.int64)
+
+
+def covers(quota: SharedQuota, way: Way) -> bool:
+    """Whether `way` counts against `quota`."""
+    return (
+        quota.provider == way.provider
+        and fnmatchcase(way.region, quota.region)
+        and quota.quota in (way.family, way.quota, way.quota_code, "*")
+        and (quota.purchase_option is None or quota.purchase_option == way.purchase_option)
+    )
 
 
 @dataclass(frozen=True, eq=False)
