@@ -87,7 +87,7 @@ def operators_of(
     known = find_published(name)
     begun = [] if known or len(_plain(name)) < LEAST_LETTERS else _beginning(_plain(name))
     candidates = [row.at(image_size) for row in ([known] if known else begun)]
-    best = min(candidates, key=lambda row: abs(math.log(flops / row.flops)), default=None)
+    best = min(candidates, key=lambda row: round(abs(math.log(flops / row.flops)), 2), default=None)
     if best is not None and 1.0 / FLOPS_AGREE < flops / best.flops < FLOPS_AGREE:
         return Operators(best.values, True)
     return infer_operators(family, flops, activations)
@@ -107,12 +107,16 @@ def find_published(name: str) -> Published | None:
     table = _lines()
     plain = _plain(name)
     version = re.compile(r"v(?=[0-9]+$)")
-    spellings = (plain, version.sub("", plain), version.split(plain)[0], _plain(name.split(".")[0]))
+    same = (plain, version.sub("", plain), version.split(plain)[0], _plain(name.split(".")[0]))
+    # timm calls a network with weights ported from TensorFlow `tf_...`; some have no other name there.
+    spellings = (*same, *("tf" + word for word in same), *(word.removeprefix("tf") for word in same))
     return next((_published(table[word]) for word in spellings if word in table), None)
 
 
 def _beginning(plain: str) -> list[Published]:
-    return [_published(line) for word, line in _lines().items() if word.startswith(plain)]
+    """The table's rows whose name begins so, the shortest name (the plainest variant) first."""
+    words = sorted((word for word in _lines() if word.startswith(plain)), key=len)
+    return [_published(_lines()[word]) for word in words]
 
 
 def _published(line: list[str]) -> Published:
@@ -121,9 +125,9 @@ def _published(line: list[str]) -> Published:
 
 
 def _plain(name: str) -> str:
-    """Letters and digits, without an organisation in front and without `tf_` (ported weights of the same network)."""
+    """Letters and digits, without an organisation in front."""
     owner, _, last = name.lower().rpartition("/")
-    return re.sub(r"[^a-z0-9]", "", last if not last.isdigit() else owner + last).removeprefix("tf")
+    return re.sub(r"[^a-z0-9]", "", last if not last.isdigit() else owner + last)
 
 
 @cache

@@ -38,7 +38,7 @@ def _matmul_s(work: Work, devices: Devices, stack: str, c: Constants) -> Floats:
     # Only the matmul units of 16 bit and below need whole tiles.
     padding = np.where(half, c["vision.padding_weight"] * flops("padding"), 0.0)
     # Convolution kernels of 32 bit are tuned less than those of 16.
-    ratio = c[f"vision.convolution_ratio.{stack}"] * np.where(half, 1.0, c["vision.full_precision_ratio"])
+    ratio = c["vision.convolution_ratio"] * np.where(half, 1.0, c["vision.full_precision_ratio"])
     dense = (flops("convolution") + padding) / ratio
     rest = flops("linear") / c["vision.linear_ratio"] + flops("attention") / c["vision.attention_ratio"]
     result: Floats = (dense + rest) / (devices.gemm_peak * devices.achievable)
