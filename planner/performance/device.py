@@ -78,7 +78,6 @@ def build_devices(hardware: Table, training: TrainingSpec, kind: str, constants:
     fraction = np.minimum(given_count, 1.0)
     count = np.maximum(np.floor(given_count + 1e-9), 1.0)
     gemm, attn = _peaks(hardware, training)
-    generation = hardware["generation"]
     group = PRECISION_GROUP[training.precision]
     pcie_rate = _pcie_rate(hardware.number("pcie_gen"))
     intra, on_pcie = _intra_rate(hardware, pcie_rate, constants)
@@ -115,7 +114,9 @@ def _multiplier(hardware: Table, pattern: str, constants: Constants) -> Floats:
     generation = _by_generation(constants, hardware["generation"], pattern, 1.0)
     if "accelerator" not in hardware:
         return generation
-    found = [constants.get(pattern.format(accelerator_family(str(a))), np.nan) for a in hardware["accelerator"]]
+    found = [
+        constants.get(pattern.format(accelerator_family(str(a))), np.nan) for a in hardware["accelerator"]
+    ]
     family = np.asarray(found, dtype=np.float64)
     return np.where(np.isnan(family), generation, family)
 

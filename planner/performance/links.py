@@ -93,7 +93,9 @@ def layer_comm_s(
     volume = tokens * work.hidden * np.minimum(work.element_bytes, 4.0)
     count = devices.count
     # Ranks reach a collective at slightly different times and wait for the last.
-    once = all_reduce_s(volume, layout.tp, np.minimum(layout.tp, count), count, links) + c[f"tp.skew_s.{stack}"]
+    once = (
+        all_reduce_s(volume, layout.tp, np.minimum(layout.tp, count), count, links) + c[f"tp.skew_s.{stack}"]
+    )
     tensor = 2.0 * once
     tensor = np.where(layout.tp > 1, tensor, 0.0)
     ring = 2.0 * work.kv_width * tokens * work.element_bytes * (layout.cp - 1.0)

@@ -178,8 +178,6 @@ def attention_s(work: Work, devices: Devices, tokens: Floats, tp: Floats, stack:
     fused = work.causal * scores / (rate * c[f"attention.fused_ratio.{stack}"] * width)
     elements = work.score_ratio * work.heads * work.seq * tokens / tp
     moved = c[f"attention.score_passes.{stack}"] * elements * work.element_bytes
-    # Small products per head keep matrix units waiting; vector units (32 bit) are busy as ever.
-    reached = np.where(work.element_bytes > 2.0, np.maximum(c["attention.plain_ratio"], 0.8), c["attention.plain_ratio"])
     # Small products per head keep matrix units waiting; vector units are busy as ever.
     ratio = np.where(work.vector_units > 0, c["attention.vector_ratio"], c["attention.plain_ratio"])
     plain = scores / (rate * ratio) + moved / devices.memory_rate

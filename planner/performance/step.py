@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from planner.performance.constants import Constants
 from planner.performance.device import Devices
@@ -128,7 +129,9 @@ def step_time(
     return _finish(work, devices, layout, parts, c)
 
 
-def _busy(work: Work, micro: Micro, stage_layers: Floats, full: Floats, again: Floats) -> Floats:
+def _busy(
+    work: Work, micro: Micro, stage_layers: Floats, full: npt.NDArray[np.bool_], again: Floats
+) -> Floats:
     """Matmul and attention time of a stage per micro-batch; what is left is memory traffic and launches, s."""
     attention = np.where(work.materialised > 0, 3.0, 3.5) * micro.attention
     core = micro.gemm + micro.gemm_backward + attention
