@@ -30,6 +30,7 @@ from solvers.problem import Bools, Floats
 from solvers.solution import Status, Termination, status_of
 
 LEVEL = 0.3  # of the way from the bound to the best cost; smaller is bolder
+TRIFLES = (1e-12, 1e-9, 1e-6)  # relative; by so much a solver's point may break a row
 COARSE = 40  # times the gap to close: beyond it points are rounded
 
 
@@ -213,8 +214,16 @@ class _Search:
         return not len(self.problem.row_hi) or bool((self.problem.rows @ x <= self.problem.row_hi).all())
 
     def drawn_in(self, x: Floats) -> Floats:
-        """Return `x`, moved towards 0 by a trifle where it breaks a row by a trifle."""
-        return x if self.holds(x) else x * (1 - 1e-6)
+        """Return `x`; where it breaks a row by a trifle, with its continuous columns a trifle nearer to 0."""
+        for share in (0.0, *TRIFLES):
+            moved = np.where(self.problem.integer, x, x * (1 - share))
+            if self.holds(moved):
+                return moved
+        return x
+
+    def is_known(self, x: Floats) -> bool:
+        """Whether a cut was made at `x` already."""
+        return bool((np.abs(self.master.points() - x).max(axis=1, initial=0.0) == 0).any())
 
     def within(self, cost: float, bound: float) -> bool:
         return cost - bound <= self.gap * abs(cost) + 1e-12
@@ -292,7 +301,10 @@ def _relaxed_round(search: _Search) -> bool:
     point = search.drawn_in(lowest.x if near is None else near)
     if integer and search.relaxed - search.lp_bound > COARSE * target * abs(search.relaxed):
         # Far from the end a cut at the nearest whole point is as good, and the point is an answer already.
-        point = search.fresh(np.where(search.problem.integer, np.floor(point + 0.5), point), point)
+        rounded = np.where(search.problem.integer, np.floor(point + 0.5), point)
+        point = search.fresh(search.drawn_in(rounded), point)
+    if integer and search.is_known(point):  # the solver's tolerance is reached
+        return _round_off(search, search.relaxed_x)
     search.try_point(point)
     return False
 
@@ -302,7 +314,7 @@ def _round_off(search: _Search, x: Floats) -> bool:
     for shift in (0.5, 0.0, 1.0 - 1e-6):
         if search.left_s() <= 0 or search.within(search.best, search.bound):
             break
-        rounded = np.where(search.problem.integer, np.floor(x + shift), x)
+        rounded = search.drawn_in(np.where(search.problem.integer, np.floor(x + shift), x))
         if search.fresh(rounded, x) is rounded:
             search.try_point(rounded)
     return True
@@ -314,7 +326,7 @@ def _whole_round(search: _Search) -> bool:
     if found is None:
         return True
     search.bound = max(search.bound, min(found.bound, search.best))
-    search.try_point(found.x)
+    search.try_point(search.drawn_in(found.x))
     return True
 
 
