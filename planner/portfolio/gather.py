@@ -117,42 +117,66 @@ def gather(
     inside, outside = _sized_tables(loaded)
     whole = any(item is not None for item in loaded.workloads)
     made = WorkloadCandidates(catalog(), options, portfolio, ways) if whole else None
-    parts: list[CandidateTable] = []
-    jobs: list[str] = []
-    kinds: list[int] = []
-    reports: list[JobReport] = []
+    found = _Collected()
     known: dict[tuple[object, ...], tuple[CandidateTable, FilterReport]] = {}
-    for number, (job, workload) in enumerate(zip(loaded.jobs, loaded.workloads, strict=True)):
+    for job, workload in zip(loaded.jobs, loaded.workloads, strict=True):
         tables, counts = [], []
         for begin in _starts(portfolio.starts, job, start, windows):
-            if workload is not None:
-                assert made is not None
-                limit = _moment(job)
-                key = (workload.sha256, begin, limit, job.delay_usd_per_hour)
-                if key not in known:
-                    known[key] = made.build(workload, begin, limit, start, job.delay_usd_per_hour)
-                tables.append(known[key][0])
-                counts.append(known[key][1])
-            else:
+            if workload is None:
                 tables.append(_sized(sized, inside, outside, job, begin, start))
-        reports.append(_report(job, tables, counts))
+                continue
+            assert made is not None
+            limit = _moment(job)
+            key = (workload.sha256, begin, limit, job.delay_usd_per_hour)
+            if key not in known:
+                known[key] = made.build(workload, begin, limit, start, job.delay_usd_per_hour)
+            tables.append(known[key][0])
+            counts.append(known[key][1])
+        found.add(job, tables, counts)
+        progress(len(found.reports), len(loaded.jobs))
+    return _gathered(loaded, found, ways, start, windows, sized.unknown_transfers)
+
+
+class _Collected:
+    """Candidates and reports of the jobs so far; copies of a job are jobs."""
+
+    def __init__(self) -> None:
+        self.parts: list[CandidateTable] = []
+        self.jobs: list[str] = []
+        self.kinds: list[int] = []
+        self.reports: list[JobReport] = []
+
+    def add(self, job: PortfolioJob, tables: list[CandidateTable], counts: list[FilterReport]) -> None:
         for copy in range(job.count):
-            parts += [table.for_job(len(jobs)) for table in tables]
+            number = len(self.jobs)
+            self.parts += [table.for_job(number) for table in tables]
             if job.value_usd is not None and not job.must_run:
-                parts.append(left_out(len(jobs), int(job.value_usd * MICRO)))
-            jobs.append(job.name if job.count == 1 else f"{job.name}#{copy + 1}")
-            kinds.append(number)
-        progress(number + 1, len(loaded.jobs))
-    table = concat_tables(parts)
+                self.parts.append(left_out(number, int(job.value_usd * MICRO)))
+            self.jobs.append(job.name if job.count == 1 else f"{job.name}#{copy + 1}")
+            self.kinds.append(len(self.reports))
+        self.reports.append(_report(job, tables, counts))
+
+
+def _gathered(
+    loaded: LoadedPortfolio,
+    found: _Collected,
+    ways: Ways,
+    start: datetime,
+    windows: Windows,
+    unknown: set[str],
+) -> Gathered:
+    """Write the shared limits over all candidates."""
+    portfolio = loaded.portfolio
     busy = [
         np.inf if item.busy_until is None else _hours(start_moment(item.busy_until), start)
         for item in portfolio.commitments
     ]
-    question = build_question(portfolio, table, ways.all, len(jobs), windows, busy)
-    reports = _with_shared_limits(reports, kinds, question)
-    notes = tuple(f"transfer price unknown, dearest used: {item}" for item in sorted(sized.unknown_transfers))
+    table = concat_tables(found.parts)
+    question = build_question(portfolio, table, ways.all, len(found.jobs), windows, busy)
+    reports = _with_shared_limits(found.reports, found.kinds, question)
+    notes = tuple(f"transfer price unknown, dearest used: {item}" for item in sorted(unknown))
     return Gathered(
-        question, tuple(ways.all), tuple(jobs), tuple(kinds), tuple(reports), start, windows,
+        question, tuple(ways.all), tuple(found.jobs), tuple(found.kinds), tuple(reports), start, windows,
         (*notes, *_unused(loaded, ways.all)),
     )  # fmt: skip
 

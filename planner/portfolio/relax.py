@@ -25,7 +25,7 @@ from solvers.solve import relax, solve
 ELASTIC_GAP = 1e-3
 ELASTIC_TIME_SHARE = 0.4  # of the time limit, at most, for the question what must give way
 MOST_ELASTIC_S = 3.0  # and never more: a good set soon is worth more than the proof that it is the least
-MOST_REPLAN_S = 3.0  # for the plan within the moved limits, which exists already; it only gets cheaper
+MOST_REPLAN_S = 2.0  # for the plan within the moved limits, which exists already; it only gets cheaper
 CORE_EACH = 4  # candidates per job in the restricted model
 IMPROVING_ROUNDS = 5
 LP_TOLERANCE = 1e-7

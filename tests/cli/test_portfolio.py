@@ -246,3 +246,44 @@ def test_a_solver_that_denies_a_plan_is_called_at_fault(
     result = run_cli("portfolio", str(jobs))
     assert result.code == 1
     assert "Solver fault" in result.stdout
+
+
+WAITS = """\
+version: 1
+kind: portfolio
+name: waits
+start: 2026-12-01
+starts: windows
+windows: [{name: w1, start: 2026-12-01}, {name: w2, start: 2026-12-03}]
+quota: [{provider: aws, region: "*", quota: P, limit: 96}]
+jobs:
+  - name: a
+    count: 2
+    deadline: 5d
+    candidates:
+      - {provider: aws, region: us-east-1, instance_type: p4d, family: P, nodes: 1, hours: 40, cost_usd: 100,
+         quota_units: 96}
+      - {provider: aws, region: eu-west-1, instance_type: p5, family: X, nodes: 1, hours: 40, cost_usd: 300}
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("", "", [("2026-12-01", 100.0), ("2026-12-03", 100.0)]),  # the second waits for the quota
+        ("starts: windows\n", "", [("2026-12-01", 100.0), ("2026-12-01", 300.0)]),
+        ("deadline: 5d", "deadline: 3d", [("2026-12-01", 100.0), ("2026-12-01", 300.0)]),
+        # a run that goes on into the second window leaves it no quota
+        (
+            "hours: 40, cost_usd: 100",
+            "hours: 50, cost_usd: 100",
+            [("2026-12-01", 100.0), ("2026-12-01", 300.0)],
+        ),
+    ],
+)
+def test_jobs_wait_for_a_window(
+    tmp_path: Path, old: str, new: str, expected: list[tuple[str, float]], run_cli: Run
+) -> None:
+    (tmp_path / "jobs.yaml").write_text(WAITS.replace(old, new) if old else WAITS)
+    found = json.loads(run_cli("portfolio", str(tmp_path / "jobs.yaml"), "-o", "json").stdout)
+    assert sorted((job["start"][:10], job["cost_usd"]) for job in found["jobs"]) == expected
