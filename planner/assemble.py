@@ -24,7 +24,7 @@ from planner.plan import (
 )
 from planner.pricing import exact, total_usd
 from planner.quota import needed_quota
-from planner.summary import find_savings, lines_of, summarize
+from planner.summary import find_savings, lines_by_part, summarize
 from planner.timeline import performance_of, risk_of, timeline_of
 from planner.warnings import memory_warnings, plan_warnings
 
@@ -52,9 +52,8 @@ def assemble_plan(context: Context, found: Found, choice: Choice, proof: Proof) 
         proof: how the choice was proven.
     """
     candidates, at = found.candidates, choice.winner
-    costs = lines_of(context, candidates, at)
-    total = total_usd(costs)
-    line = plan_line(context, candidates, at, tuple(costs))
+    lines = plan_lines(context, candidates, at)
+    total = total_usd([cost for line in lines for cost in line.costs])
     risk = risk_of(context, candidates, at, total)
     limit = context.workload.preferences.max_results
     others = pick_alternatives(context, candidates, choice, limit)
@@ -64,21 +63,21 @@ def assemble_plan(context: Context, found: Found, choice: Choice, proof: Proof) 
         **plan_frame(context),
         status="planned",
         finish_expected=moment_text(context.start + timedelta(hours=hours)),
-        lines=(line,),
+        lines=tuple(lines),
         total_usd=total,
         hours=hours,
         timeline=timeline_of(context, candidates, at),
         performance=performance_of(context, candidates, at),
         risk=risk,
         savings=find_savings(context, found, at),
-        cash=cash_of(context, [line], context.start + timedelta(hours=hours)),
+        cash=cash_of(context, lines, context.start + timedelta(hours=hours)),
         alternatives=tuple(summarize(context, candidates, other, at) for other in others),
         filters=report.counts,
         filter_pairs=report.pairs,
         relaxations=(),
-        unknown_options=unknown_options(context, [line]),
+        unknown_options=unknown_options(context, lines),
         proof=proof,
-        warnings=(*plan_warnings(context, [line], risk), *memory_warnings(context, candidates, at)),
+        warnings=(*plan_warnings(context, lines, risk), *memory_warnings(context, candidates, at)),
         n_results=len(others) + 1,
         n_feasible=choice.n_feasible,
     )
@@ -106,9 +105,8 @@ def moment_text(value: datetime) -> str:
     return value.isoformat(timespec="minutes")
 
 
-def plan_line(context: Context, candidates: Candidates, at: int, costs: tuple[CostLine, ...]) -> PlanLine:
-    """Describe the use of one offer by candidate `at`."""
-    row, nodes = int(candidates.offer[at]), int(candidates.nodes[at])
+def plan_lines(context: Context, candidates: Candidates, at: int) -> list[PlanLine]:
+    """Describe what candidate `at` buys: one line per part; the layout is that of all parts together."""
     shape = candidates.shapes.row(int(candidates.shape[at]))
     layout = Layout(
         tensor_parallel=shape["tp"], pipeline_parallel=shape["pp"], context_parallel=shape["cp"],
@@ -117,7 +115,13 @@ def plan_line(context: Context, candidates: Candidates, at: int, costs: tuple[Co
         interleave=shape["interleave"], sequence_parallel=bool(shape["sequence_parallel"]),
     )  # fmt: skip
     units = context.job.units_per_step / shape["step_time_s"]
-    return offer_line(context, row, nodes, float(candidates.billed_hours[at]), units, costs, layout)
+    parts, whole = candidates.parts(at), int(candidates.nodes[at])
+    return [
+        offer_line(
+            context, part.row, part.nodes, part.billed_hours, units * (part.nodes / whole), tuple(costs), layout
+        )
+        for part, costs in zip(parts, lines_by_part(context, candidates, at), strict=True)
+    ]  # fmt: skip
 
 
 def offer_line(

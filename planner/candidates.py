@@ -42,6 +42,41 @@ SHAPE_FILTERS = {
 }
 
 
+@record(frozen=True)
+class Part:
+    """One purchase of a candidate: `nodes` instances of offer `row`, with the quantities behind its cost."""
+
+    row: int
+    nodes: int
+    paid_hours: float
+    billed_hours: float
+    instance_hours: float
+
+
+@record(frozen=True, eq=False)
+class Mixes:
+    """Purchases of the candidates from position `first` on, which are bought in several parts (`planner.mixed`).
+
+    Attributes:
+        offer, nodes: of each part, shape `(n_mixes, most_parts)`; offer -1 where a mix has fewer parts.
+        paid_hours, billed_hours, instance_hours: per part, of the same shape.
+        gang: instances that may be taken back together (all, where none may), shape `(n_mixes,)`.
+        gang_work: work hours as the gang sees them: stretched by machine failures of the other instances.
+        pool, pools: which offers a mix was made of: index into the tuple of steady offer rows.
+    """
+
+    first: int
+    offer: IntArray
+    nodes: IntArray
+    paid_hours: FloatArray
+    billed_hours: FloatArray
+    instance_hours: FloatArray
+    gang: IntArray
+    gang_work: FloatArray
+    pool: IntArray
+    pools: tuple[IntArray, ...]
+
+
 @record(frozen=True, eq=False)
 class Candidates:
     """Timed and priced cells of the grid; every array has shape `(n_candidates,)` unless said.
@@ -57,6 +92,8 @@ class Candidates:
         interruptions, lost_hours: expected, whole job. interval_hours: checkpoint interval.
         instance_hours, dataset_gib_months, checkpoint_gib_months: rounded quantities behind the cost.
         shapes: output of the performance model; grid_bits: filters of the cells that no layout fits.
+        mixes: parts of the last candidates, where some are bought in several; `offer`, `paid_hours`, `billed_hours`
+            of those are the leading part's (spot, else the one that tops up).
     """
 
     offer: IntArray
@@ -82,10 +119,41 @@ class Candidates:
     checkpoint_gib_months: FloatArray
     shapes: Table
     grid_bits: IntArray
+    mixes: Mixes | None = None
 
     def all_bits(self) -> IntArray:
         """Filter bits of every cell of the grid, those that fit and those that do not."""
         return np.concatenate([self.bits, self.grid_bits])
+
+    @property
+    def n_single(self) -> int:
+        """Candidates bought with one offer; the others follow them."""
+        return len(self.offer) if self.mixes is None else self.mixes.first
+
+    def parts(self, at: int) -> tuple[Part, ...]:
+        """Return what candidate `at` buys: one part, or those of its mix."""
+        own = at - self.n_single
+        if self.mixes is None or own < 0:
+            values = (self.offer, self.nodes, self.paid_hours, self.billed_hours, self.instance_hours)
+            return (_part(*(column[at] for column in values)),)
+        mixes = self.mixes
+        values = (mixes.offer, mixes.nodes, mixes.paid_hours, mixes.billed_hours, mixes.instance_hours)
+        rows = zip(*(column[own].tolist() for column in values), strict=True)
+        return tuple(_part(*row) for row in rows if row[0] >= 0)
+
+    def gang(self, at: IntArray) -> tuple[IntArray, IntArray, FloatArray]:
+        """Offer, instances and work hours of what may be taken back together (all of it for one offer)."""
+        rows, nodes, work = self.offer[at], self.nodes[at], self.work_hours[at]
+        own = at - self.n_single
+        if self.mixes is None or not (own >= 0).any():
+            return rows, nodes, work
+        own = np.maximum(own, -1)  # -1: a single offer, replaced below
+        nodes = np.where(own < 0, nodes, self.mixes.gang[own])
+        return rows, nodes, np.where(own < 0, work, self.mixes.gang_work[own])
+
+
+def _part(row: int, nodes: int, paid: float, billed: float, instance: float) -> Part:
+    return Part(int(row), int(nodes), float(paid), float(billed), float(instance))
 
 
 def build_candidates(
@@ -168,7 +236,7 @@ def concat_candidates(parts: Sequence[Candidates]) -> Candidates:
     offsets = np.cumsum([0, *(part.shapes.n_rows for part in parts[:-1])])
     joined: dict[str, Any] = {"shapes": Table.concat([part.shapes for part in parts])}
     for field in fields(Candidates):
-        if field.name == "shapes":
+        if field.name in ("shapes", "mixes"):  # mixes are made last
             continue
         columns = [getattr(part, field.name) for part in parts]
         if field.name == "shape":

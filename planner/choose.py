@@ -57,12 +57,24 @@ def choose(context: Context, candidates: Candidates, objective: str) -> Choice |
     if not len(feasible):
         return None
     ranked = rank(context, candidates, feasible, objective)
-    way = context.way_of_offer[candidates.offer[ranked]]
-    _, first, _ = distinct(way)
+    _, first, _ = distinct(_ways(context, candidates, ranked))
     ranking = ranked[np.sort(first)]
     value = candidates.cost_usd if objective == "cost" else candidates.hours
     near = value[ranking] <= value[ranked[0]] * (1 + NEAR_TIE_RATIO)
     return Choice(int(ranked[0]), ranking, len(feasible), int(near.sum()) - 1)
+
+
+def _ways(context: Context, candidates: Candidates, at: IntArray) -> IntArray:
+    """Code of what alternatives differ in; a mix differs in the purchase options of its parts."""
+    ways = context.way_of_offer[candidates.offer[at]]
+    mixes, own = candidates.mixes, at - candidates.n_single
+    if mixes is None or not (own >= 0).any():
+        return ways
+    parts = mixes.offer[own[own >= 0]]
+    codes = np.sort(np.where(parts >= 0, context.way_of_offer[parts], -1), axis=1)
+    _, code = np.unique(codes, axis=0, return_inverse=True)
+    ways[own >= 0] = int(context.way_of_offer.max()) + 1 + code.reshape(-1)
+    return ways
 
 
 def pick_alternatives(context: Context, candidates: Candidates, choice: Choice, limit: int) -> list[int]:

@@ -34,7 +34,7 @@ _ZERO_TAG = PriceTag(Decimal(0), "USD", USD, "declared", "nothing is moved or ke
 class Money:
     """Costs per candidate and the rounded quantities behind them, shape `(n,)`.
 
-    `worker_usd` is compute with its disk; `cost_usd` adds what the place costs once (storage, transfer).
+    `worker_usd` is compute with its disk; `kept_usd` what the place costs once (storage, transfer); `cost_usd` both.
     """
 
     billed_hours: FloatArray
@@ -42,6 +42,7 @@ class Money:
     dataset_gib_months: FloatArray
     checkpoint_gib_months: FloatArray
     worker_usd: FloatArray
+    kept_usd: FloatArray
     cost_usd: FloatArray
     cash_usd: FloatArray
 
@@ -144,7 +145,9 @@ class CostModel:
         kept = (dataset + checkpoint) * self._storage[place] + self._transfer[place]
         owed = self._cash_share[rows]
         cash = np.where(owed > 0, hourly * nodes * billed + upfront, 0.0) * owed + disk + kept
-        return Money(billed, instance_hours, dataset, checkpoint, compute + disk, compute + disk + kept, cash)
+        return Money(
+            billed, instance_hours, dataset, checkpoint, compute + disk, kept, compute + disk + kept, cash
+        )
 
     def _billed(self, rows: IntArray, paid_hours: FloatArray) -> FloatArray:
         rule_of = self._offers.rule_of_offer[rows]

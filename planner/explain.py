@@ -61,8 +61,7 @@ def _judged(context: Context, made: Candidates) -> IntArray:
     if len(at):
         available = context.deadline_hours - made.waiting_hours[at] - made.fixed_hours[at]
         chance = meet_probability(
-            context, made.offer[at], made.nodes[at], made.work_hours[at], made.sigma[at], made.write_hours[at],
-            made.interval_hours[at], available,
+            context, *made.gang(at), made.sigma[at], made.write_hours[at], made.interval_hours[at], available,
         )  # fmt: skip
         unsure = at[chance < context.workload.constraints.deadline_confidence]
         bits[unsure] |= BIT["confidence"]
@@ -153,17 +152,18 @@ def explain_layout(context: Context, plan: Plan) -> list[str]:
     """Say which layouts the chosen machines could run, the best ones, and what the others lost by."""
     from planner.performance.search_explain import explain_layouts, report_lines
 
-    if len(plan.lines) != 1 or plan.lines[0].layout is None:
+    if plan.kind == "fleet" or not plan.lines or plan.lines[0].layout is None:
         return []
     line, offers = plan.lines[0], context.offer_set
+    nodes = sum(part.nodes for part in plan.lines)
     same = np.flatnonzero(offers.offers.equals("instance_type", line.instance_type))
     offer = next(at for at in same.tolist() if offers.offer_id(at) == line.offer_id)
     row = int(offers.hardware_of_type[offers.type_of_offer[offer]])
-    report = explain_layouts(context.job.model, context.job.training, offers.hardware, line.nodes, row=row)
+    report = explain_layouts(context.job.model, context.job.training, offers.hardware, nodes, row=row)
     first, *rest = report_lines(report)
     if context.calibration is not None:
         first += " (times before your measurements correct them)"
-    return [f"layouts of {line.nodes} x {line.instance_type}, {first}", *(f"layout {text}" for text in rest)]
+    return [f"layouts of {nodes} x {line.instance_type}, {first}", *(f"layout {text}" for text in rest)]
 
 
 def _values(context: Context, found: Found, name: str, at: int) -> tuple[str, str]:

@@ -17,9 +17,11 @@ if TYPE_CHECKING:
 
     from planner.candidates import Candidates
     from planner.context import Context
+    from planner.workload.schema import QuotaLimit
 
     FloatArray = npt.NDArray[np.float64]
     BoolArray = npt.NDArray[np.bool_]
+    IntArray = npt.NDArray[np.int64]
 
 
 def mark_limits(context: Context, candidates: Candidates) -> None:
@@ -35,13 +37,19 @@ def mark_limits(context: Context, candidates: Candidates) -> None:
         )
         total = per_node[context.offer_set.type_of_offer[rows]] * candidates.nodes
         mark(bits, "min_memory", total < limits.min_total_memory_gib)
-    longest = np.asarray([_longest(rule) for rule in context.offer_set.rules])
-    mark(bits, "term", candidates.paid_hours > longest[context.offer_set.rule_of_offer[rows]])
+    mark(bits, "term", candidates.paid_hours > longest_hours(context, rows))
     mark(bits, "term", ~np.isfinite(candidates.cost_usd))
-    _mark_quota(context, candidates)
+    if candidates.mixes is None:  # mixes are made within the quotas
+        _mark_quota(context, candidates)
     if limits.budget_usd is not None:
         mark(bits, "budget", candidates.cash_usd > float(limits.budget_usd))
     _mark_deadline(context, candidates)
+
+
+def longest_hours(context: Context, rows: IntArray) -> FloatArray:
+    """Longest use of offers in hours, infinity where nothing ends it."""
+    longest = np.asarray([_longest(rule) for rule in context.offer_set.rules])
+    return np.asarray(longest[context.offer_set.rule_of_offer[rows]], dtype=np.float64)
 
 
 def _longest(rule: object) -> float:
@@ -72,24 +80,30 @@ def throughput_floor(context: Context) -> float:
     return floor.samples_per_s * length if tokens else floor.samples_per_s
 
 
-def _mark_quota(context: Context, candidates: Candidates) -> None:
+def quota_units(context: Context, limit: QuotaLimit) -> FloatArray:
+    """Units of a declared quota that one instance of each offer needs, 0 where it does not count, `(n_offers,)`."""
     offers = context.offer_set.offers
+    hit = offers.equals("provider", limit.provider)
+    if limit.region != "*":
+        regions = offers.coded("region")
+        match = np.asarray([fnmatchcase(text, limit.region) for text in (*regions.values, "")])
+        hit &= match[regions.codes]
+    units = np.zeros(offers.n_rows)
+    # what one instance needs depends on its type and purchase option, not on the place
+    rows = np.flatnonzero(hit)
+    _, first, way = distinct(context.way_of_offer[rows])
+    each = np.zeros(len(first))
+    for position, row in enumerate(rows[first].tolist()):
+        need = needed_quota(context, row, 1)
+        if limit.quota in (need.name, need.code) or limit.quota == context.family_of(row):
+            each[position] = need.needed
+    units[rows] = each[way]
+    return units
+
+
+def _mark_quota(context: Context, candidates: Candidates) -> None:
     for limit in context.workload.constraints.quota:
-        hit = offers.equals("provider", limit.provider)
-        if limit.region != "*":
-            regions = offers.coded("region")
-            match = np.asarray([fnmatchcase(text, limit.region) for text in (*regions.values, "")])
-            hit &= match[regions.codes]
-        units = np.zeros(offers.n_rows)
-        # what one instance needs depends on its type and purchase option, not on the place
-        rows = np.flatnonzero(hit)
-        _, first, way = distinct(context.way_of_offer[rows])
-        each = np.zeros(len(first))
-        for position, row in enumerate(rows[first].tolist()):
-            need = needed_quota(context, row, 1)
-            if limit.quota in (need.name, need.code) or limit.quota == context.family_of(row):
-                each[position] = need.needed
-        units[rows] = each[way]
+        units = quota_units(context, limit)
         mark(candidates.bits, "quota", units[candidates.offer] * candidates.nodes > limit.limit)
 
 
@@ -103,8 +117,8 @@ def _mark_deadline(context: Context, candidates: Candidates) -> None:
     if not len(at):
         return
     candidates.p_meet[at] = meet_probability(
-        context, candidates.offer[at], candidates.nodes[at], candidates.work_hours[at], candidates.sigma[at],
-        candidates.write_hours[at], candidates.interval_hours[at],
+        context, *candidates.gang(at), candidates.sigma[at], candidates.write_hours[at],
+        candidates.interval_hours[at],
         deadline - candidates.waiting_hours[at] - candidates.fixed_hours[at],
     )  # fmt: skip
     unsure = np.zeros(len(bits), dtype=np.bool_)

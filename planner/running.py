@@ -153,8 +153,8 @@ def finish_quantile(context: Context, made: Candidates, at: IntArray, level: flo
         grid = low[:, None] + (high - low)[:, None] * np.linspace(0.0, 1.0, _QUANTILE_POINTS)[None, :]
         each = np.repeat(at, _QUANTILE_POINTS)
         chance = meet_probability(
-            context, made.offer[each], made.nodes[each], made.work_hours[each], made.sigma[each],
-            made.write_hours[each], made.interval_hours[each], np.exp(grid.ravel()),
+            context, *made.gang(each), made.sigma[each], made.write_hours[each], made.interval_hours[each],
+            np.exp(grid.ravel()),
         ).reshape(grid.shape)  # fmt: skip
         first = np.minimum(np.maximum((chance < level).sum(axis=1), 1), _QUANTILE_POINTS - 1)
         row = np.arange(len(at))

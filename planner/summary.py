@@ -21,13 +21,16 @@ if TYPE_CHECKING:
 
 def lines_of(context: Context, candidates: Candidates, at: int) -> list[CostLine]:
     """Return the cost lines of candidate `at` in Decimal."""
-    return context.costs.lines(
-        int(candidates.offer[at]),
-        float(candidates.instance_hours[at]),
-        float(candidates.dataset_gib_months[at]),
-        float(candidates.checkpoint_gib_months[at]),
-        int(candidates.nodes[at]),
-    )
+    return [line for costs in lines_by_part(context, candidates, at) for line in costs]
+
+
+def lines_by_part(context: Context, candidates: Candidates, at: int) -> list[list[CostLine]]:
+    """Return the cost lines of each part of candidate `at`; the first carries what the place costs once."""
+    stored = float(candidates.dataset_gib_months[at]), float(candidates.checkpoint_gib_months[at])
+    return [
+        context.costs.lines(part.row, part.instance_hours, *stored, part.nodes, with_place=number == 0)
+        for number, part in enumerate(candidates.parts(at))
+    ]
 
 
 def summarize(
@@ -35,31 +38,34 @@ def summarize(
 ) -> Summary:
     """Describe candidate `at`, with differences to candidate `reference` of the same set (0 without one)."""
     row, nodes = int(candidates.offer[at]), int(candidates.nodes[at])
+    rows = [part.row for part in candidates.parts(at)]
     offers, types = context.offer_set.offers, context.offer_set.types
     kind = int(context.offer_set.type_of_offer[row])
     cost = total_usd(lines_of(context, candidates, at))
     base = cost if reference is None else total_usd(lines_of(context, candidates, reference))
     hours = float(candidates.hours[at])
     known = {
-        name: str(offers[name][row])
-        for name in ("provider", "region", "zone", "instance_type", "purchase_option")
-    }
-    flags = [flag for flag in str(offers["flags"][row]).split(";") if flag]
-    if offers["basis"][row] == "derived" and "derived" not in flags:
+        # parts of a mix differ in the purchase option and its variant, and may name their one zone or leave it open
+        name: " + ".join(dict.fromkeys(str(offers[name][part]) for part in rows if offers[name][part]))
+        for name in (
+            "provider", "region", "zone", "instance_type", "purchase_option", "option_variant",
+        )
+    }  # fmt: skip
+    flags = [flag for part in rows for flag in str(offers["flags"][part]).split(";") if flag]
+    if any(offers["basis"][part] == "derived" for part in rows):
         flags.append("derived")
     return Summary(
         label=label,
         **known,
         accelerator=str(types["accelerator"][kind]),
         accelerators=nodes * float(types["accelerator_count"][kind]),
-        option_variant=str(offers["option_variant"][row]),
         nodes=nodes,
         hours=hours,
         cost_usd=cost,
         delta_cost_usd=cost - base,
         delta_hours=0.0 if reference is None else hours - float(candidates.hours[reference]),
-        price_as_of=str(offers["as_of"][row]),
-        flags=tuple(flags),
+        price_as_of=min(str(offers["as_of"][part]) for part in rows),
+        flags=tuple(dict.fromkeys(flags)),
     )
 
 
@@ -76,6 +82,7 @@ def find_savings(context: Context, found: Found, winner: int) -> Savings:
         return _present_cluster(context, found, winner, cost)
     on_demand = context.offer_set.offers.equals("purchase_option", "on_demand")
     mask = (candidates.bits == 0) & on_demand[candidates.offer]
+    mask[candidates.n_single :] = False  # bought in part only
     best = best_where(context, candidates, mask, context.workload.preferences.objective)
     if best is None:
         return Savings(None, None, None, "no on-demand candidate satisfies the same constraints")

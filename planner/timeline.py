@@ -12,8 +12,12 @@ from planner.running import finish_quantile, spot_outcome_of
 from planner.timing import Z80
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from planner.candidates import Candidates
     from planner.context import Context
+
+    FloatArray = npt.NDArray[np.float64]
 
 WORST_LEVEL = 0.9
 BREAKDOWN = (
@@ -29,7 +33,7 @@ def timeline_of(context: Context, candidates: Candidates, at: int) -> tuple[Time
     work, write = float(candidates.work_hours[at]), float(candidates.write_hours[at])
     steps = work / (1.0 + assume.evaluation_share_ratio)
     checkpoints = work * write / float(candidates.interval_hours[at])
-    spot = bool(context.is_spot[candidates.offer[at]])
+    spot = all(context.is_spot[part.row] for part in candidates.parts(at))
     acquire = 0.0 if spot else assume.on_demand_acquire_s / 3600.0
     provision = assume.provision_s / 3600.0 + acquire
     export = write + assume.export_s / 3600.0
@@ -91,23 +95,18 @@ def risk_of(context: Context, candidates: Candidates, at: int, expected_usd: Dec
     The worst paid hours combine the spread of the step time with that of the interruptions as independent logarithms.
     """
     one = np.asarray([at])
-    rows, nodes = candidates.offer[one], candidates.nodes[one]
+    rows, nodes, work = candidates.gang(one)
     spread = float(candidates.sigma[at]) * Z80
     basis = "capacity is not taken back; machine failures and the spread of the step-time prediction only"
     if context.is_spot[rows[0]]:
-        work, write, interval = (
-            values[one]
-            for values in (candidates.work_hours, candidates.write_hours, candidates.interval_hours)
-        )
+        write, interval = candidates.write_hours[one], candidates.interval_hours[one]
         outcome = spot_outcome_of(context, rows, nodes, work, write, interval, np.asarray([np.inf]))
         more = float(np.log(outcome.paid_p90_hours / outcome.expected_paid_hours)[0])
         spread = float(np.hypot(spread, max(more, 0.0)))
         prior = context.risk.priors[int(context.risk.prior_of_offer[rows[0]])]
         basis = f"{prior.basis}: {prior.source} ({prior.as_of})"
     worst_hours = np.maximum(finish_quantile(context, candidates, one, WORST_LEVEL), candidates.hours[one])
-    course = candidates.paid_hours[one] - candidates.fixed_hours[one]
-    paid = candidates.fixed_hours[one] + course * np.exp(spread)
-    worst = context.costs.evaluate(rows, nodes, paid, worst_hours)
+    worst_usd = _cost_of(context, candidates, at, float(np.exp(spread)), worst_hours)
     p_meet = float(candidates.p_meet[at])
     return Risk(
         p_meet_deadline=None if np.isnan(p_meet) else p_meet,
@@ -116,6 +115,16 @@ def risk_of(context: Context, candidates: Candidates, at: int, expected_usd: Dec
         expected_hours=float(candidates.hours[at]),
         worst_hours=float(worst_hours[0]),
         expected_cost_usd=expected_usd,
-        worst_cost_usd=max(Decimal(repr(round(float(worst.cost_usd[0]), 6))), expected_usd),
+        worst_cost_usd=max(Decimal(repr(round(worst_usd, 6))), expected_usd),
         basis=basis,
     )
+
+
+def _cost_of(context: Context, candidates: Candidates, at: int, times: float, hours: FloatArray) -> float:
+    """Cost of candidate `at` if the hours in use beyond the fixed ones were `times` as many."""
+    fixed, cost = float(candidates.fixed_hours[at]), 0.0
+    for number, part in enumerate(candidates.parts(at)):
+        paid = np.asarray([fixed + (part.paid_hours - fixed) * times])
+        money = context.costs.evaluate(np.asarray([part.row]), np.asarray([part.nodes]), paid, hours)
+        cost += float((money.cost_usd if number == 0 else money.worker_usd)[0])
+    return cost

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 from fractions import Fraction
-from math import prod
+from math import floor, prod
 from typing import TYPE_CHECKING, Any
 
 from planner.verify_limits import check_limits
@@ -21,6 +21,9 @@ Json = dict[str, Any]
 OFFER_KEY = ("provider", "region", "zone", "instance_type", "purchase_option", "option_variant")
 _CENT_TRILLIONTH = Fraction(1, 10**12)
 _HOURS = 1e-6
+_COMMITMENT_KEY = ("provider", "region", "instance_type", "purchase_option")
+_ONCE_PER_PLACE = ("data_storage", "checkpoint_storage", "data_transfer")
+_NOT_IN_USE = ("data into the region", "provisioning")
 _COMMITMENTS = ("reserved", "cud", "savings_plan", "subscription", "owned", "dedicated")
 
 
@@ -39,7 +42,7 @@ def verify_plan(plan: Json, workload: Workload | None = None, offers: Table | No
             return ["a plan without lines"]
         faults = [*_money(plan), *_time(plan), *_cluster(plan)]
         if workload is not None:
-            faults += [*check_limits(plan, workload), *_work(plan, workload)]
+            faults += [*check_limits(plan, workload), *_work(plan, workload), *_owned(plan, workload)]
         if offers is not None:
             faults += _prices(plan, offers)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
@@ -99,8 +102,10 @@ def _cluster(plan: Json) -> list[str]:
         key = "/".join(str(line[name]) or "-" for name in OFFER_KEY)
         if key != line["offer_id"]:
             faults.append(f"offer_id {line['offer_id']} is not that of its line ({key})")
-        faults += [*_compute(line), *_layout(line)]
-    return faults
+        faults += _compute(line)
+        if plan["kind"] == "fleet":
+            faults += _ranks(line, line["nodes"] * line["accelerators_per_node"])
+    return faults if plan["kind"] == "fleet" else faults + _one_cluster(plan)
 
 
 def _compute(line: Json) -> list[str]:
@@ -121,11 +126,45 @@ def _compute(line: Json) -> list[str]:
     return faults
 
 
-def _layout(line: Json) -> list[str]:
+def _one_cluster(plan: Json) -> list[str]:
+    """All lines of one job are instances of one type in one place, in one layout, in use as long as the job runs."""
+    lines = plan["lines"]
+    faults = [
+        f"one job runs on lines of different {name}"
+        for name in ("provider", "region", "instance_type", "layout")
+        if any(line[name] != lines[0][name] for line in lines)
+    ]
+    zones = sorted({line["zone"] for line in lines if line["zone"]})
+    if len(zones) > 1:
+        faults.append(f"one job runs in {len(zones)} zones: {', '.join(zones)}")
+    if sum(line["purchase_option"] == "spot" for line in lines) > 1:
+        faults.append("one job runs on two spot offers: their interruptions are not predicted together")
+    faults += [f"{label}: charged by more than one line" for label in sorted(_by_two_lines(lines))]
+    used = sum(part["hours"] for part in plan["timeline"] if part["name"] not in _NOT_IN_USE)
+    for line in lines:
+        # spot instances are not paid while the job waits for them; the others are
+        if line["purchase_option"] != "spot" and float(line["billed_hours"]) < used - _HOURS * max(1.0, used):
+            faults.append(f"{line['offer_id']}: {line['billed_hours']} h billed, in use for {used:.6f} h")
+    devices = sum(line["nodes"] * line["accelerators_per_node"] for line in lines)
+    return faults + _ranks(lines[0], devices)
+
+
+def _by_two_lines(lines: list[Json]) -> set[str]:
+    """Labels of what a place costs once, though more than one line charges it."""
+    seen: set[str] = set()
+    twice: set[str] = set()
+    for line in lines:
+        own = {item["label"] for item in line["costs"] if item["kind"] in _ONCE_PER_PLACE}
+        twice |= own & seen
+        seen |= own
+    return twice
+
+
+def _ranks(line: Json, devices: float) -> list[str]:
     if line["layout"] is None:
         return []
     ways = ("tensor_parallel", "pipeline_parallel", "context_parallel", "data_parallel")
-    ranks, devices = prod(line["layout"][way] for way in ways), line["nodes"] * line["accelerators_per_node"]
+    ranks = prod(line["layout"][way] for way in ways)
     return [] if ranks == devices else [f"layout uses {ranks} ranks on {devices:g} accelerators"]
 
 
@@ -168,4 +207,26 @@ def _prices(plan: Json, offers: Table) -> list[str]:
         elif Fraction(str(found["price_per_hour"][0])) != Fraction(line["price_per_hour"]):
             listed = f"{found['price_per_hour'][0]} {found['currency'][0]}/h"
             faults.append(f"{line['offer_id']}: the catalog says {listed}")
+        # not (nodes > NaN): an unknown capacity limits nothing
+        elif line["nodes"] > (held := float(found["capacity"][0])):
+            faults.append(f"{line['offer_id']}: {line['nodes']} nodes, the catalog has {held:g}")
+    return faults
+
+
+def _owned(plan: Json, workload: Workload) -> list[str]:
+    """What is already paid for holds no more instances than the workload's commitments say."""
+    faults = []
+    used: dict[tuple[str, ...], int] = {}
+    for line in plan["lines"]:
+        if line["option_variant"] == "already_owned":
+            key = tuple(line[name] for name in _COMMITMENT_KEY)
+            used[key] = used.get(key, 0) + line["nodes"]
+    for key, nodes in used.items():
+        held = sum(
+            floor(own.nodes * (1 if own.share is None else float(own.share)))
+            for own in workload.commitments
+            if tuple(str(getattr(own, name)) for name in _COMMITMENT_KEY) == key
+        )
+        if nodes > held:
+            faults.append(f"{' '.join(key)}: {nodes} nodes of commitments that hold {held}")
     return faults

@@ -50,6 +50,12 @@ def plan_warnings(context: Context, lines: Sequence[PlanLine], risk: Risk | None
             for cost in line.costs
             if "unknown_transfer_price" in cost.flags
         ]
+    if context.workload.kind == "training" and len(lines) > 1:
+        bought = " + ".join(f"{line.nodes} {line.purchase_option}" for line in lines)
+        out.append(
+            f"one cluster bought in parts ({bought}): the speed assumes that all its nodes share one network; "
+            "ask for the same placement"
+        )
     budget = context.workload.constraints.budget_usd
     if risk is not None and budget is not None and risk.worst_cost_usd > Decimal(budget):
         out.append(
