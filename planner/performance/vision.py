@@ -28,7 +28,7 @@ FUSIBLE = frozenset({
 LEAN = {"layer_norm": "batch_norm", "group_norm": "batch_norm", "linear": "convolution"}
 
 
-def _matmul_s(work: Work, devices: Devices, stack: str, c: Constants) -> Floats:
+def _matmul_s(work: Work, devices: Devices, c: Constants) -> Floats:
     """Forward time per sample of dense convolutions, linear layers and attention products, s."""
 
     def flops(name: str) -> Floats:
@@ -92,7 +92,7 @@ def sampled_micro(work: Work, devices: Devices, micro_batch: Floats, stack: str,
         stack: software stack class.
         c: constants.
     """
-    gemm = micro_batch * _matmul_s(work, devices, stack, c) * (1.0 + c["vision.half_batch"] / micro_batch)
+    gemm = micro_batch * _matmul_s(work, devices, c) * (1.0 + c["vision.half_batch"] / micro_batch)
     # Above the reference memory (V100 class) unfused kernels gain less than the memory does.
     faster = np.maximum(devices.memory_rate / REFERENCE_MEMORY_RATE, 1.0)
     reached = devices.memory_rate * faster ** (c[f"vision.memory_scaling.{stack}"] - 1.0)
