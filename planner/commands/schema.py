@@ -8,7 +8,9 @@ import click
 @click.command()
 @click.argument(
     "what",
-    type=click.Choice(["workload", "portfolio", "pipeline", "serving", "calibration", "estimate", "presets"]),
+    type=click.Choice(
+        ["workload", "portfolio", "pipeline", "serving", "schedule", "calibration", "estimate", "presets"]
+    ),
     default="workload",
 )
 def schema(what: str) -> None:

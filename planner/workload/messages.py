@@ -93,7 +93,7 @@ def _text(kind: str, ctx: Mapping[str, Any], value: object, fallback: str) -> st
 
 
 def pydantic_faults(details: Sequence[ErrorDetails], root: type[BaseModel] = Workload) -> list[Fault]:
-    """Translate pydantic's errors on a file of kind `root`; a missing key is not reported beside its own misspelling."""
+    """Translate pydantic's errors on a file of kind `root`; a key missing because it is misspelt is reported once."""
     faults = [_fault(detail, root) for detail in details]
     misspelt = {(*fault.path[:-1], fault.did_you_mean) for fault in faults if fault.did_you_mean}
     absent = [(*detail["loc"],) if detail["type"] == "missing" else None for detail in details]

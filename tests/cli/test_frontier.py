@@ -27,7 +27,9 @@ def test_the_table_thins_and_the_data_formats_hold_all(run_cli: Run) -> None:
 def test_nothing_possible_is_exit_3(tmp_path: Path, fmt: str, run_cli: Run) -> None:
     text = (ROOT / "examples" / "llama-3-8b.yaml").read_text(encoding="utf-8")
     path = tmp_path / "w.yaml"
-    path.write_text(text.replace("constraints:", "constraints:\n  min_total_memory_gib: 900000"), encoding="utf-8")
+    path.write_text(
+        text.replace("constraints:", "constraints:\n  min_total_memory_gib: 900000"), encoding="utf-8"
+    )
     result = run_cli("frontier", str(path), "-o", fmt, *DAY)
     assert result.code == 3 and "No point" in result.stdout
 
