@@ -66,6 +66,9 @@ COMMANDS: dict[str, CommandSpec] = {
     "serving": CommandSpec(
         "planner.commands.serving", "serving", "Find the cheapest machines for requests by size."
     ),
+    "schedule": CommandSpec(
+        "planner.commands.schedule", "schedule", "Place work that may pause by an hourly forecast."
+    ),
     "catalog": CommandSpec(
         "planner.commands.catalog", "catalog", "List, show and check prices and machines."
     ),

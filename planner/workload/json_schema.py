@@ -15,6 +15,7 @@ KINDS = {
     "portfolio": "planner.workload.portfolio_schema:Portfolio",
     "pipeline": "planner.workload.pipeline_schema:Pipeline",
     "serving": "planner.workload.serving_schema:Serving",
+    "schedule": "planner.workload.schedule_schema:Schedule",
     "commit": "planner.workload.commit_schema:CommitQuestion",
 }
 

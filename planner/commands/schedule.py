@@ -1,0 +1,62 @@
+"""`planner schedule`: when and where jobs run that may pause, given a forecast by the hour."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from planner.commands.options import RatioOption, Seconds
+from planner.render.report import REPORT_FORMATS
+
+
+@click.command()
+@click.argument("schedule", type=click.Path(path_type=Path))
+@click.option(
+    "-o", "--output", type=click.Choice(REPORT_FORMATS), default="table", show_default=True, help="Format."
+)
+@click.option("--backend", default="auto", show_default=True, help="MILP backend: auto, highspy or scipy.")
+@click.option("--time-limit", type=Seconds(), default="60s", show_default=True, help="Longest solving.")
+@click.option("--gap", type=RatioOption(), default="0.1%", show_default=True, help="Gap at which to stop.")
+@click.option(
+    "--out", type=click.Path(path_type=Path, dir_okay=False), default=None, help="Write there, not to stdout."
+)
+def schedule(
+    schedule: Path,
+    output: str,
+    backend: str,
+    time_limit: float,
+    gap: float,
+    out: Path | None,
+) -> None:
+    """Find where and when the jobs of SCHEDULE (a YAML file, `planner schema schedule`) run for the least money.
+
+    Jobs may pause and move; prices and available nodes are the forecast's, by the hour. Exit code 0: a schedule; 3: the
+    work does not fit (the answer says what is missing and the least that helps); 2: bad input; 6: none found in time.
+    """
+    from planner.errors import InputError
+    from planner.render.report import render_report
+    from planner.render.terminal import terminal_width, wants_color
+    from planner.schedule.answer import plan_schedule
+    from planner.schedule.report import schedule_report
+    from planner.workload.schedule_load import load_schedule
+    from solvers.errors import BackendError
+    from solvers.options import SolveOptions
+
+    loaded = load_schedule(schedule)
+    options = SolveOptions(gap=gap, time_limit_s=time_limit, backend=backend)
+    try:
+        answer = plan_schedule(loaded, options)
+    except BackendError as error:
+        raise InputError(f"--backend: {error}") from error
+    color = out is None and wants_color(sys.stdout)
+    text = render_report(schedule_report(answer), output, width=terminal_width(sys.stdout), color=color)
+    if out is None:
+        click.echo(text, nl=False)
+    else:
+        from planner.files import write_atomically
+
+        write_atomically(out, text)
+    if not answer.intervals:
+        click.get_current_context().exit(3 if answer.result.status.value == "infeasible" else 6)

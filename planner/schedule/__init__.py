@@ -1,0 +1,1 @@
+"""Schedules: which pools run a job in which hours."""
