@@ -181,9 +181,9 @@ def rows_of(wanted: Sequence[str]) -> list[dict[str, str]]:
 
     Models that do not build are told on stderr.
     """
+    stand_in()
     torch, timm = importlib.import_module("torch"), importlib.import_module("timm")
     no_initialisation()
-    stand_in()
     rows = []
     for entry in wanted:
         name, _, size = entry.partition(",")
