@@ -84,7 +84,7 @@ def advise(
     """
     begun = time.perf_counter()
     question = loaded.question
-    prices = pool_prices(catalog, question.pools, loaded.path.name)
+    prices = pool_prices(catalog, question.pools, loaded.document.path.name)
     years = horizon_years(question, prices)
     notes: list[str] = []
     if question.scenarios.file is not None:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from planner.errors import InputError
 from planner.records import record
-from planner.workload.faults import Fault, Source, near
+from planner.workload.documents import Document, load_document
+from planner.workload.faults import Fault, near
 from planner.workload.faults import Path as FaultPath
-from planner.workload.load import decode, read_limited
 
 if TYPE_CHECKING:
     from planner.workload.commit_schema import CommitQuestion, Owned
@@ -21,16 +21,15 @@ class LoadedCommit:
     """A valid question and its file."""
 
     question: CommitQuestion
-    path: Path
-    source: Source
+    document: Document
 
     def error(self, faults: Iterable[Fault]) -> InputError:
         """Return the error for faults found later, with their places in the file."""
-        return self.source.error(faults)
+        return self.document.source.error(faults)
 
     def file(self, name: str) -> Path:
         """Return a file named in the question; relative paths start from the question's folder."""
-        return self.path.parent / name
+        return self.document.path.parent / name
 
 
 def load_commit(path: Path) -> LoadedCommit:
@@ -39,34 +38,9 @@ def load_commit(path: Path) -> LoadedCommit:
     Raises:
         InputError: lists all faults in the order of their lines.
     """
-    from pydantic import ValidationError
-
     from planner.workload.commit_schema import CommitQuestion
-    from planner.workload.messages import pydantic_faults
-    from planner.workload.yaml12 import YamlError, parse_yaml
 
-    name = str(path)
-    text = decode(read_limited(path), name)
-    try:
-        document = parse_yaml(text, name)
-    except YamlError as error:
-        raise Source(name, text).error(error.faults) from None
-    if not isinstance(document.data, dict):
-        raise InputError(
-            f"{name}: must be a mapping that starts with 'version: 1' (see examples/commit.yaml)"
-        )
-    if document.faults:
-        raise document.source.error(document.faults)
-    try:
-        question = CommitQuestion.model_validate(document.data)
-    except ValidationError as error:
-        details = error.errors(include_url=False)
-        raise document.source.error(pydantic_faults(details, CommitQuestion)) from None
-    loaded = LoadedCommit(question, path, document.source)
-    faults = list(_faults(question))
-    if faults:
-        raise loaded.error(faults)
-    return loaded
+    return LoadedCommit(*load_document(path, CommitQuestion, _faults))
 
 
 def _faults(question: CommitQuestion) -> Iterator[Fault]:

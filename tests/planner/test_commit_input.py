@@ -19,6 +19,7 @@ from planner.commitments.scenarios import draw_futures, read_futures
 from planner.errors import InputError
 from planner.workload.commit_load import LoadedCommit, load_commit
 from planner.workload.commit_schema import CommitQuestion, Pool
+from planner.workload.documents import Document
 from planner.workload.faults import Source
 
 POOLS = (
@@ -52,7 +53,7 @@ def question(**changes: Any) -> CommitQuestion:
 
 
 def loaded(asked: CommitQuestion, folder: Path) -> LoadedCommit:
-    return LoadedCommit(asked, folder / "q.yaml", Source("q.yaml", ""))
+    return LoadedCommit(asked, Document(folder / "q.yaml", b"", Source("q.yaml", "")))
 
 
 def built(asked: CommitQuestion, **more: float) -> Any:
