@@ -256,7 +256,7 @@ def _mix(context: Context, made: Candidates, pool: Pool, number: int, cells: Cel
     whole = np.where(gang > 0, gang, nodes.sum(axis=1))
     mixes = {
         "offer": offer, "nodes": nodes, "paid_hours": paid, **priced, "gang": whole, "gang_work": cells.gang_work,
-        "pool": np.full(len(base), number),
+        "pool": np.full(len(base), number), "order": np.column_stack([np.full(len(base), np.inf), unit_usd]),
     }  # fmt: skip
     return _Mixed(columns, mixes)
 
@@ -330,10 +330,9 @@ def _append(
 
 
 def _narrow(mixes: dict[str, Any], width: int) -> dict[str, Any]:
-    """Push the parts of each mix to the left and cut the columns to `width`."""
-    offer = mixes["offer"]
-    order = np.argsort(offer < 0, axis=1, kind="stable")[:, :width]
+    """Put the parts of each mix in order, cheapest instances first and spot last, and cut the columns to `width`."""
     out = dict(mixes)
+    order = np.lexsort((out.pop("order"), mixes["offer"] < 0), axis=1)[:, :width]
     for name in ("offer", "nodes", "paid_hours", "billed_hours", "instance_hours"):
         column = np.take_along_axis(mixes[name], order, axis=1)
         short = width - column.shape[1]
