@@ -15,6 +15,10 @@ from planner.certificates import VERSION
 from planner.errors import InfeasibleError
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from planner.candidates import Candidates
+    from planner.context import Context
     from planner.formulation.fleet import FleetInput, FleetResult
     from planner.optimize import Answer
     from planner.plan import Plan
@@ -61,7 +65,6 @@ def _enumeration(answer: Answer) -> dict[str, Any]:
     feasible = np.flatnonzero(made.bits == 0)
     value = made.cost_usd if objective == "cost" else made.hours
     scaled = np.rint(value[feasible] * MILLIONTH).astype(np.int64)
-    ids = {row: context.offer_set.offer_id(row) for row in np.unique(made.offer[feasible]).tolist()}
     best = int(np.rint(value[choice.winner] * MILLIONTH))
     return {
         "certificate_version": VERSION,
@@ -71,7 +74,17 @@ def _enumeration(answer: Answer) -> dict[str, Any]:
         "bound": int(scaled.min()),
         "gap_ratio": max(0.0, (best - int(scaled.min())) / best) if best else 0.0,
         "chosen": int(np.searchsorted(feasible, choice.winner)),
-        "offers": [ids[row] for row in made.offer[feasible].tolist()],
+        "offers": _names(answer.context, made, feasible),
         "nodes": made.nodes[feasible].tolist(),
         "values": scaled.tolist(),
     }
+
+
+def _names(context: Context, made: Candidates, at: npt.NDArray[np.int64]) -> list[str]:
+    """The offer of each candidate; all parts with their instances where it is bought in several."""
+    ids = {row: context.offer_set.offer_id(row) for row in np.unique(made.offer[at]).tolist()}
+    names = [ids[row] for row in made.offer[at].tolist()]
+    for number in np.flatnonzero(at >= made.n_single).tolist():
+        parts = made.parts(int(at[number]))
+        names[number] = " + ".join(f"{part.nodes} x {context.offer_set.offer_id(part.row)}" for part in parts)
+    return names

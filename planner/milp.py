@@ -38,7 +38,13 @@ def choose_by_milp(context: Context, found: Found, choice: Choice, options: Opti
     made = found.candidates
     feasible = np.flatnonzero(made.bits == 0)
     cost = made.cost_usd if context.workload.preferences.objective == "cost" else made.hours
-    job = SingleInput(tuple(feasible.tolist()), cost[feasible], made.hours[feasible])
+    single = feasible[feasible < made.n_single]
+    mix = None
+    if made.mixes is not None:
+        from planner.milp_mix import mix_input
+
+        mix = mix_input(context, made)
+    job = SingleInput(tuple(single.tolist()), cost[single], made.hours[single], mix=mix)
     try:
         result = solve_single(job, SolveOptions(time_limit_s=options.time_limit_s, backend=options.backend))
     except BackendError as error:

@@ -275,6 +275,8 @@ def _enumeration_proof(context: Context, found: Found, choice: Choice, seconds: 
         if found.refined_hardware
         else ""
     )
+    if made.mixes is not None:
+        note += f"; {len(made.offer) - made.n_single:,} clusters bought in parts"
     return Proof(
         method="exact enumeration", status="optimal", solver="numpy", objective_usd=cost, bound_usd=cost, gap_ratio=0.0,
         candidates=len(made.all_bits()), offers=context.offer_set.offers.n_rows, shapes=made.shapes.n_rows,

@@ -7,7 +7,7 @@
 
 Speed is not linear in the node count, so each (offer, node count) is its own binary. The planner answers this
 question by exact enumeration; this model is `--solver milp` and the test oracle of that enumeration.
-Deadline, budget and memory are filters that were applied (and counted) before.
+Deadline, budget and memory are filters that were applied (and counted) before. Clusters bought in parts: `single_mix`.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from planner.formulation.single_mix import MixInput, add_mix
 from solvers.errors import ModelError
 from solvers.options import SolveOptions
 from solvers.problem import Milp, MilpBuilder
@@ -40,6 +41,7 @@ class SingleInput:
         quota_group: quota the candidate draws on (0 ..), -1 none, shape `(n_candidates,)`.
         quota_units: quota units of the whole cluster, shape `(n_candidates,)`.
         quota_limit: units per quota group, shape `(n_quota_groups,)`; NaN unknown: not enforced.
+        mix: clusters bought in parts, beside the candidates.
     """
 
     keys: tuple[Hashable, ...]
@@ -48,11 +50,12 @@ class SingleInput:
     quota_group: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     quota_units: Floats = field(default_factory=lambda: np.zeros(0))
     quota_limit: Floats = field(default_factory=lambda: np.zeros(0))
+    mix: MixInput | None = None
 
 
 @dataclass(frozen=True)
 class SingleResult:
-    """The chosen candidate with its proof; `key` is None without one.
+    """The chosen candidate with its proof; `key` is None without one, ("mix", choice) for a cluster bought in parts.
 
     Attributes:
         key: the chosen candidate's key.
@@ -80,7 +83,7 @@ def build_single(job: SingleInput) -> Milp:
         ModelError: no candidate, or arrays of different lengths.
     """
     count = len(job.keys)
-    if not count or len(job.cost_usd) != count or len(job.hours) != count:
+    if not (count or job.mix) or len(job.cost_usd) != count or len(job.hours) != count:
         raise ModelError("single: needs at least one candidate, with a cost and hours each")
     group = job.quota_group if len(job.quota_group) else np.full(count, -1)
     units = job.quota_units if len(job.quota_units) else np.zeros(count)
@@ -100,6 +103,8 @@ def build_single(job: SingleInput) -> Milp:
     row = row_of[group[useful]]
     inside = row >= 0
     builder.add_entries(row[inside], columns[inside], units[useful][inside])
+    if job.mix is not None:
+        add_mix(builder, choose.start, job.mix)
     return builder.build()
 
 
@@ -121,11 +126,17 @@ def solve_single(job: SingleInput, options: SolveOptions | None = None) -> Singl
     solution: Solution = solve(build_single(job), replace(options or SolveOptions(), gap=0.0))
     key: Hashable | None = None
     if solution.has_point:
-        key = _tie_break(job, next(iter(solution.x)))
+        own = set(job.keys)
+        chosen = next((name for name in solution.x if name in own), None)
+        key = _mix_key(solution) if chosen is None else _tie_break(job, chosen)
     report = solution.report
     return SingleResult(
         key, solution.objective, solution.bound, solution.gap, solution.status, report.backend, report.wall_s
     )
+
+
+def _mix_key(solution: Solution) -> Hashable:
+    return next(name for name in solution.x if isinstance(name, tuple) and name[0] == "mix")
 
 
 def _tie_break(job: SingleInput, key: Hashable) -> Hashable:
