@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -82,7 +82,9 @@ def build_moves(places: Sequence[str], tariffs: Tariffs, assume: Assumptions) ->
         assume: speeds between regions and between providers.
     """
     split = [place.partition("/")[::2] for place in places]
-    numbers: dict[int, int] = {}
+    dearest = tariffs.dearest_internet_curve()
+    # tariffs alike in price and date are one, whatever pair they were found for
+    numbers: dict[tuple[Any, ...], int] = {}
     curves: list[TierCurve] = []
     known: list[bool] = []
     pair = np.zeros((len(places), len(places)), dtype=np.int64)
@@ -91,12 +93,13 @@ def build_moves(places: Sequence[str], tariffs: Tariffs, assume: Assumptions) ->
             if r == q:
                 continue
             found = tariffs.transfer_curve(*source, *target)
-            curve = tariffs.dearest_internet_curve() if found is None else found
-            if id(curve) not in numbers:
-                numbers[id(curve)] = len(curves)
+            curve = dearest if found is None else found
+            key = (curve.edges_gb, curve.usd_per_gb, curve.unit, curve.as_of, found is None)
+            if key not in numbers:
+                numbers[key] = len(curves)
                 curves.append(curve)
                 known.append(found is not None)
-            pair[r, q] = numbers[id(curve)]
+            pair[r, q] = numbers[key]
     provider = np.asarray([name for name, _ in split])
     same = provider[:, None] == provider[None, :]
     group = group_places(pair * 2 + same)
@@ -109,7 +112,7 @@ def build_moves(places: Sequence[str], tariffs: Tariffs, assume: Assumptions) ->
     near = np.where(diagonal, same[inside], same[apart])
     speed = np.where(near, assume.inter_region_staging_gbps, assume.cross_cloud_staging_gbps)
     if not curves:
-        curves, known = [tariffs.dearest_internet_curve()], [False]
+        curves, known = [dearest], [False]
     return Moves(tuple(places), group, table, tuple(curves), tuple(known), speed.astype(np.float64))
 
 
