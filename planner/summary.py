@@ -14,7 +14,9 @@ from planner.plan import CostLine, Savings, Summary
 from planner.pricing import total_usd
 
 if TYPE_CHECKING:
-    from planner.candidates import Candidates
+    from collections.abc import Sequence
+
+    from planner.candidates import Candidates, Part
     from planner.context import Context
     from planner.search import Found
 
@@ -38,25 +40,27 @@ def summarize(
 ) -> Summary:
     """Describe candidate `at`, with differences to candidate `reference` of the same set (0 without one)."""
     row, nodes = int(candidates.offer[at]), int(candidates.nodes[at])
-    rows = [part.row for part in candidates.parts(at)]
+    parts = candidates.parts(at)
+    rows = [part.row for part in parts]
     offers, types = context.offer_set.offers, context.offer_set.types
+    # the parts of a mix have one zone or leave it open
+    zone = max(str(offers["zone"][part]) for part in rows)
     kind = int(context.offer_set.type_of_offer[row])
     cost = total_usd(lines_of(context, candidates, at))
     base = cost if reference is None else total_usd(lines_of(context, candidates, reference))
     hours = float(candidates.hours[at])
-    known = {
-        # parts of a mix differ in the purchase option and its variant, and may name their one zone or leave it open
-        name: " + ".join(dict.fromkeys(str(offers[name][part]) for part in rows if offers[name][part]))
-        for name in (
-            "provider", "region", "zone", "instance_type", "purchase_option", "option_variant",
-        )
-    }  # fmt: skip
+    known = {name: str(offers[name][row]) for name in ("provider", "region", "instance_type")}
     flags = [flag for part in rows for flag in str(offers["flags"][part]).split(";") if flag]
     if any(offers["basis"][part] == "derived" for part in rows):
         flags.append("derived")
     return Summary(
         label=label,
         **known,
+        zone=zone,
+        purchase_option=str(offers["purchase_option"][row])
+        if len(parts) == 1
+        else options_text(context, parts),
+        option_variant=str(offers["option_variant"][row]) if len(parts) == 1 else "",
         accelerator=str(types["accelerator"][kind]),
         accelerators=nodes * float(types["accelerator_count"][kind]),
         nodes=nodes,
@@ -67,6 +71,17 @@ def summarize(
         price_as_of=min(str(offers["as_of"][part]) for part in rows),
         flags=tuple(dict.fromkeys(flags)),
     )
+
+
+def options_text(context: Context, parts: Sequence[Part]) -> str:
+    """How the instances of a mix are bought: `4 reserved_1y (already_owned) + 2 on_demand`."""
+    offers, out = context.offer_set.offers, []
+    for part in parts:
+        variant = str(offers["option_variant"][part.row])
+        out.append(
+            f"{part.nodes} {offers['purchase_option'][part.row]}" + (f" ({variant})" if variant else "")
+        )
+    return " + ".join(out)
 
 
 def describe(summary: Summary) -> str:

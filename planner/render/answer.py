@@ -53,6 +53,15 @@ def verdict(plan: Plan) -> tuple[str, tuple[str, ...]]:
         where = place(line.provider, line.region, line.zone)
         return f"{best} feasible plan: {machines} {bought} in {where}: {ready}", ()
     nodes = sum(line.nodes for line in plan.lines)
+    if plan.kind == "training":  # one cluster bought in parts
+        first = plan.lines[0]
+        inside = devices(sum(line.accelerators for line in plan.lines), first.accelerator)
+        machines = cluster(nodes, first.instance_type) + (f" ({inside})" if inside else "")
+        bought = " + ".join(
+            f"{line.nodes} {option(line.purchase_option, line.option_variant)}" for line in plan.lines
+        )
+        where = place(first.provider, first.region, max(line.zone for line in plan.lines))
+        return f"{best} feasible plan: {machines}: {bought} in {where}: {ready}", ()
     total = number(sum(line.accelerators for line in plan.lines), 6)
     mix = f"{len(plan.lines)} offers, {nodes:,} nodes, {total} accelerators"
     return f"{best} feasible plan: {mix}: {ready}", ()
