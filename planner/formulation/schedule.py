@@ -2,7 +2,7 @@
 
     minimise   sum price_to n_jto + sum (startup_hours_o price_to + startup_usd_o) s_jto
                + sum copy_jr w_jr,first + sum keep_jr w_jrt
-    work       sum speed_jo n_jto >= work_j
+    work       sum min(speed_jo, work_j) / unit_j n_jto >= work_j / unit_j      unit_j: the largest such min
     start      s_jto >= n_jto - n_j,t-1,o
     shared     sum_j n_jto <= available_to                      where several jobs may want it
     nodes      sum_o n_jto <= max_nodes_j
@@ -83,8 +83,7 @@ def build_schedule(question: ScheduleInput, *, shortfall: bool = False) -> Milp:
 
     Args:
         question: the question.
-        shortfall: let work be missing and minimise the sum of its shares instead of the cost; what is missing
-            carries the keys ("missing", job).
+        shortfall: let work be missing and minimise the sum of its shares instead of the cost.
     """
     builder = MilpBuilder("schedule")
     cells = _add_nodes(builder, question, cost=not shortfall)
@@ -109,11 +108,16 @@ def _add_nodes(builder: MilpBuilder, question: ScheduleInput, *, cost: bool) -> 
 
 
 def _add_work(builder: MilpBuilder, question: ScheduleInput, cells: _Cells, *, shortfall: bool) -> None:
-    rows = builder.add_rows("work", len(question.jobs), lower=question.work, tags=question.jobs)
-    builder.add_entries(rows.start + cells.job, cells.column, question.speed[cells.job, cells.pool])
+    # One node-hour never counts for more than the whole work, and the row's unit is what the fastest one does: so a
+    # solver's absolute tolerance means the same share of the work in every unit.
+    useful = np.minimum(question.speed, question.work[:, None])
+    unit = useful.max(axis=1)
+    unit = np.where(unit > 0, unit, question.work)
+    rows = builder.add_rows("work", len(question.jobs), lower=question.work / unit, tags=question.jobs)
+    builder.add_entries(rows.start + cells.job, cells.column, (useful / unit[:, None])[cells.job, cells.pool])
     if shortfall:
-        keys = [("missing", job) for job in range(len(question.jobs))]
-        missing = builder.add_columns("missing", keys, cost=1.0 / question.work, upper=question.work)
+        keys = _missing_keys(question)
+        missing = builder.add_columns("missing", keys, cost=unit / question.work, upper=question.work / unit)
         builder.add_entries(np.arange(rows.start, rows.stop), np.arange(missing.start, missing.stop), 1.0)
 
 
@@ -289,6 +293,21 @@ def _link_copies(
         number = np.arange(rows.start, rows.stop)
         builder.add_entries(number, switch[first], 1.0)
         builder.add_entries(number, copy[first], -1.0)
+
+
+def _missing_keys(question: ScheduleInput) -> list[tuple[str, int]]:
+    return [("missing", job) for job in range(len(question.jobs))]
+
+
+def least_missing(question: ScheduleInput, options: SolveOptions) -> Floats | None:
+    """Work that each job lacks at best, all together, shape (J,); None where that was not found in time."""
+    problem = build_schedule(question, shortfall=True)
+    found = solve(problem, options)
+    if not found.has_point:
+        return None
+    block = next(block for block in problem.column_blocks if block.name == "missing")
+    lacks = np.asarray([found.x.get(key, 0.0) for key in _missing_keys(question)])
+    return np.asarray(lacks / problem.ub[block.indices] * question.work, dtype=np.float64)
 
 
 def solve_schedule(question: ScheduleInput, options: SolveOptions | None = None) -> ScheduleResult:

@@ -8,11 +8,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from planner.formulation.schedule import build_schedule
+from planner.formulation.schedule import least_missing
 from planner.formulation.schedule_input import HAIR, Floats, ScheduleInput, most_work
 from planner.records import record
 from solvers.options import SolveOptions
-from solvers.solve import solve
 
 
 @record(frozen=True)
@@ -115,10 +114,7 @@ def missing_work(question: ScheduleInput, options: SolveOptions, until: float) -
     left = until - time.perf_counter()
     if left <= 0:
         return None
-    found = solve(build_schedule(question, shortfall=True), replace(options, time_limit_s=left, gap=1e-4))
-    if not found.has_point:
-        return None
-    return np.asarray([found.x.get(("missing", job), 0.0) for job in range(len(question.jobs))])
+    return least_missing(question, replace(options, time_limit_s=left, gap=1e-4))
 
 
 def _contended(question: ScheduleInput) -> bool:

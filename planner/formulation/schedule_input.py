@@ -16,7 +16,7 @@ from solvers.errors import ModelError
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
-HAIR = 1e-6  # share of the work that a solver's tolerance may leave undone
+HAIR = 2e-6  # share of the work that a solver's tolerance (1e-6) may leave undone
 
 
 class Cell(tuple[int, int, int]):

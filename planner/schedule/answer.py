@@ -53,7 +53,7 @@ class Interval:
 
 @record(frozen=True)
 class Copy:
-    """Data of a job at a region where it runs; `basis` is list or derived (the price stands in for an unknown one)."""
+    """Data of a job at a region where it runs; a `derived` price stands in for one that is not known (else `list`)."""
 
     job: str
     region: str
@@ -62,7 +62,8 @@ class Copy:
     storage_usd: Decimal
     kept_hours: int
     ready_hour: int
-    basis: str
+    transfer_basis: str
+    storage_basis: str
     price_as_of: str
 
 
@@ -252,11 +253,11 @@ def _copies(
             continue
         curve, known = moves.tariff(moves.places.index(job.data.location), moves.places.index(name))
         stored = tariffs.storage_price(*name.split("/", 1))
-        listed = known and stored is not None and stored.basis == "list"
         out.append(Copy(
             job.name, name, float(job.data.size) / GB, Decimal(repr(float(question.copy_usd[at, region]))),
             hours * Decimal(repr(float(question.keep_usd_per_hour[at, region]))), hours,
-            int(question.ready[at, region]), "list" if listed else "derived", curve.as_of,
+            int(question.ready[at, region]), "list" if known else "derived",
+            stored.basis if stored else "unknown", curve.as_of,
         ))  # fmt: skip
     return tuple(out)
 

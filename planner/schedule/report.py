@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 MOST_ROWS = 60  # of the people's table; programs get all
 _COLUMNS = (
     "row", "job", "pool", "provider", "region", "instance_type", "purchase_option", "from", "until", "start_hour",
-    "end_hour", "nodes", "nodes_started", "work", "size_gb", "cost_usd", "basis", "price_as_of",
+    "end_hour", "nodes", "nodes_started", "work", "size_gb", "kept_hours",
+    "cost_usd", "transfer_basis", "storage_basis", "price_as_of",
 )  # fmt: skip
 _PARTS = {"nodes": "nodes", "starts": "starts", "copies": "data moved", "storage": "copies kept"}
 
@@ -64,7 +65,8 @@ def _copy_values(one: Copy) -> dict[str, Any]:
     return {
         "job": one.job, "provider": provider, "region": region, "size_gb": one.size_gb,
         "transfer_usd": one.transfer_usd, "storage_usd": one.storage_usd, "kept_hours": one.kept_hours,
-        "ready_hour": one.ready_hour, "basis": one.basis, "price_as_of": one.price_as_of,
+        "ready_hour": one.ready_hour, "transfer_basis": one.transfer_basis,
+        "storage_basis": one.storage_basis, "price_as_of": one.price_as_of,
     }  # fmt: skip
 
 
@@ -130,18 +132,20 @@ def _when(answer: ScheduleAnswer, hour: int) -> str:
 def _moved(answer: ScheduleAnswer) -> Grid:
     rows = [
         (one.job, one.region, f"{numbers.number(one.size_gb)} GB", numbers.usd(one.transfer_usd),
-         numbers.usd(one.storage_usd), f"{one.kept_hours:,}", "" if one.basis == "list" else one.basis)
+         numbers.usd(one.storage_usd), f"{one.kept_hours:,}", _stand_ins(one))
         for one in answer.copies
     ]  # fmt: skip
     header, cells, align = without_empty(
-        ("job", "copy at", "size", "transfer", "storage", "kept h", "prices"), rows, "llrrrrl"
+        ("job", "copy at", "size", "transfer", "storage", "kept h", "price not known"), rows, "llrrrrl"
     )
-    notes = (
-        ("derived: no price of this way is known, a dearer one stands in",)
-        if any(row[-1] for row in rows)
-        else ()
-    )
+    notes = ("where a price is not known another stands in for it",) if any(row[-1] for row in rows) else ()
     return Grid("Data", header, cells, align, notes)
+
+
+def _stand_ins(one: Copy) -> str:
+    """Which of a copy's prices are not the place's own."""
+    found = {"transfer": one.transfer_basis, "storage": one.storage_basis}
+    return ", ".join(name for name, basis in found.items() if basis != "list")
 
 
 def _work(answer: ScheduleAnswer) -> Grid:
