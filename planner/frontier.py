@@ -19,7 +19,7 @@ from planner.offers import mark_offers
 from planner.optimize import check_age, prepare, with_checkpoint
 from planner.plan import Summary
 from planner.records import record
-from planner.search import MARGIN_RATIO, coarse_node_counts, estimate_all, estimate_for
+from planner.search import MARGIN_RATIO, coarse_node_counts, estimate_all, estimate_for, with_mixes
 from planner.summary import summarize
 from planner.workload.resolve import resolve_times
 from planner.workload.tasks import expand_task
@@ -132,6 +132,11 @@ def find_frontier(context: Context, own: Workload, shapes: Table, counts: Sequen
         made = concat_candidates([made, more])
         front, times = _front(context, made)
         note += f", all sizes for {len(offers)} offers that could do better between"
+    mixed = with_mixes(context, made, offer_bits, counts[-1])
+    if mixed is not made:
+        made = mixed
+        front, times = _front(context, made)
+        note += f"; {len(made.offer) - made.n_single:,} clusters bought in parts"
     points = [
         _point(context, own, made, int(at), float(hours)) for at, hours in zip(front, times, strict=True)
     ]

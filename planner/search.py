@@ -71,14 +71,14 @@ def search_job(context: Context, shapes: Table, counts: Sequence[int]) -> Found:
     leaders = _hopeful(context, first, offer_bits)
     between = sorted(set(range(1, counts[-1] + 1)) - set(counts))
     if not len(leaders) or not between:
-        return Found(_with_mixes(context, first, offer_bits, counts[-1]), offer_bits, tuple(counts), 0)
+        return Found(with_mixes(context, first, offer_bits, counts[-1]), offer_bits, tuple(counts), 0)
     offers = np.flatnonzero(_is_leader(context, leaders)[_hardware_of_offer(context)] & (offer_bits == 0))
     second = build_candidates(context, offer_bits, _shapes(context, leaders, between), offers)
-    every = _with_mixes(context, concat_candidates([first, second]), offer_bits, counts[-1])
+    every = with_mixes(context, concat_candidates([first, second]), offer_bits, counts[-1])
     return Found(every, offer_bits, tuple(counts), len(leaders))
 
 
-def _with_mixes(context: Context, made: Candidates, offer_bits: IntArray, most: int) -> Candidates:
+def with_mixes(context: Context, made: Candidates, offer_bits: IntArray, most: int) -> Candidates:
     """Add clusters bought in parts where an admitted offer holds fewer than `most` instances; else import nothing."""
     if not ((context.offer_set.offers["capacity"] < most) & (offer_bits == 0)).any():  # NaN: unlimited
         return made
