@@ -11,6 +11,7 @@ import argparse
 import csv
 import gzip
 import io
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -37,11 +38,27 @@ COLUMNS = {
 def load_rows(data: Path | None) -> list[dict[str, str]]:
     """Rows of a file with the columns of dev.csv, or the bundled points under those names."""
     if data is not None:
-        return read_csv(data)
+        return _complete(read_csv(data))
     with gzip.open(POINTS, "rt", encoding="utf-8", newline="") as file:
         rows = [{COLUMNS[name]: cell for name, cell in row.items()} for row in csv.DictReader(file)]
     names = {device["accelerator"]: name for name, device in load_devices().items()}
     return [{**row, "gpu": names.get(row["gpu"], row["gpu"]), "notes": ""} for row in rows]
+
+
+def _complete(rows: Sequence[dict[str, str]]) -> list[dict[str, str]]:
+    """The rows with every column (empty where the file lacks it) and an id of their own each.
+
+    A file without ids, or with rows that stand in it twice, is scored row by row all the same.
+    """
+    empty = dict.fromkeys((*COLUMNS.values(), "notes"), "")
+    seen: Counter[str] = Counter()
+    complete = []
+    for line, row in enumerate(rows, start=2):
+        name = row.get("row_id") or f"line {line}"
+        seen[name] += 1
+        own = name if seen[name] == 1 else f"{name}, line {line}"
+        complete.append({**empty, **row, "row_id": own})
+    return complete
 
 
 def write_points(rows: Sequence[dict[str, str]], path: Path = POINTS) -> int:

@@ -12,8 +12,8 @@ class Skip(Exception):  # noqa: N818
 
 
 def read_csv(path: Path) -> list[dict[str, str]]:
-    """Read a CSV file as dicts of text; cells that a short line lacks are empty."""
-    with path.open(encoding="utf-8", newline="") as file:
+    """Read a CSV file as dicts of text; cells that a short line lacks are empty, a byte-order mark is no text."""
+    with path.open(encoding="utf-8-sig", newline="") as file:
         return [{k: v or "" for k, v in row.items() if k is not None} for row in csv.DictReader(file)]
 
 

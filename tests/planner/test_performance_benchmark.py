@@ -218,3 +218,18 @@ def test_accuracy_with_each_source_left_out() -> None:
     rest = [p for p, yes in enumerate(family) if not yes]
     assert errors(scored.predicted[at], scored.measured[at])["median"] <= 12.5
     assert errors(scored.predicted[rest], scored.measured[rest])["median"] <= 20.0
+
+
+def test_rows_without_ids_or_that_stand_twice_are_scored_one_by_one(tmp_path: Path) -> None:
+    rows = [{**ROW, "row_id": ""}, {**ROW, "row_id": "a"}, {**ROW, "row_id": "a"}]
+    lines = [",".join(ROW), *(",".join(f'"{cell}"' for cell in row.values()) for row in rows)]
+    (tmp_path / "rows.csv").write_text("\ufeff" + "\n".join(lines), encoding="utf-8")
+    assert [row["row_id"] for row in load_rows(tmp_path / "rows.csv")] == ["line 2", "a", "a, line 4"]
+    scored, skipped = score_file(tmp_path / "rows.csv")
+    assert len(scored.cases) == 3 and not skipped
+
+
+def test_columns_that_a_file_lacks_count_as_empty(tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text("row_id,metric,value\na,tokens_per_s,5\n", encoding="utf-8")
+    scored, skipped = score_file(tmp_path / "rows.csv")
+    assert not scored.cases and sum(skipped.values()) == 1
