@@ -36,6 +36,7 @@ from tests.planner.spine_catalogs import (
     work,
 )
 from tests.planner.test_formulation_goldens import FOLDER
+from tests.planner.test_frontier import front_of
 from tests.planner.test_spine_brute_force import compare
 
 Json = dict[str, Any]
@@ -349,3 +350,17 @@ def test_a_job_that_nothing_fits_is_told_how_much_later() -> None:
     deadline = next(item for item in answer.plan.relaxations if item.constraint == "deadline")
     assert deadline.best is not None
     assert deadline.best.nodes == 8
+
+
+@pytest.mark.parametrize("seed", [*range(2, 40, 3), 4, 8, 12])
+def test_each_point_of_the_frontier_is_the_plan_of_its_deadline(seed: int) -> None:
+    job, offers = random_mix(seed)
+    limits = {"max_nodes": job["constraints"]["max_nodes"], "deadline_confidence": 0.8}
+    points = front_of(offers, {**job, "constraints": limits}).points
+    times = [*(point.deadline_hours for point in points), float("inf")]
+    for point, after in zip(points, times[1:], strict=True):
+        later = point.deadline_hours * 1.0015  # whole seconds, and spot times are worked out to 0.1 %
+        if later < after * 0.998:
+            within = {**limits, "deadline": f"{later * 3600:.0f}s"}
+            plan = {**job, "constraints": within, "preferences": {"objective": "cost"}}
+            assert cost_of(plan_on(make_catalog(offers), plan)) == point.best.cost_usd
