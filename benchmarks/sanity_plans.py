@@ -44,8 +44,9 @@ def _p4d_price() -> Check:
 
 def _gpt3_plan() -> Check:
     plan = optimize(load_workload(EXAMPLES / "gpt3-175b.yaml"), Options(DAY)).plan
-    days = plan.hours / 24
-    what = "GPT-3 175B on 300 B tokens planned on 1,024 A100-80GB, days with everything that is billed"
+    devices = sum(line.accelerators for line in plan.lines)
+    days = plan.hours / 24 * devices / 1024
+    what = "GPT-3 175B on 300 B tokens planned on A100-80GB, days of 1,024 of them with everything that is billed"
     return Check(what, "28 to 40 (published: about 34)", f"{days:.1f} on {_place(plan)}", 28 <= days <= 40)
 
 

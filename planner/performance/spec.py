@@ -83,7 +83,8 @@ class TrainingSpec:
     `sequence_length` is in tokens (1 for models counted per sample); `bytes_per_sample` is what the data loader must
     deliver per sample, None when unknown. `attention` is `materialised` when the score matrix goes through memory
     (software before fused kernels). `allow_fp16_fallback` lets a bf16 job run in fp16 on devices without bf16.
-    `channels_last` is the memory layout of convolutions.
+    `channels_last` is the memory layout of convolutions, None what the stack has by default: only eager PyTorch keeps
+    channels outermost.
     """
 
     global_batch: int
@@ -97,5 +98,5 @@ class TrainingSpec:
     decode_samples_per_s_per_core: float | None = None
     attention: Literal["flash", "materialised"] = "flash"
     allow_fp16_fallback: bool = False
-    channels_last: bool = True
+    channels_last: bool | None = None
     memory: MemoryOptions = MemoryOptions()

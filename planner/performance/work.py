@@ -173,7 +173,9 @@ def _state(model: ModelSpec, training: TrainingSpec) -> dict[str, float]:
         "bytes_per_sample": training.bytes_per_sample or 0.0,
         "decode_rate": training.decode_samples_per_s_per_core or 0.0,
         "is_vit": 1.0 if model.family is ModelFamily.VIT else 0.0,
-        "channels_last": float(training.channels_last),
+        "channels_last": float(
+            training.stack != "eager" if training.channels_last is None else training.channels_last
+        ),
         "materialised": 1.0 if training.attention == "materialised" else 0.0,
     }
 
@@ -214,7 +216,11 @@ def _sampled_sizes(model: ModelSpec) -> dict[str, float]:
     _require(model, params=model.params, forward_flops_per_sample=flops)
     assert flops is not None
     zero = dict.fromkeys(
-        (f.name for f in fields(Work) if f.name not in _STATE_FIELDS and f.name not in ("operators", "inferred")),
+        (
+            f.name
+            for f in fields(Work)
+            if f.name not in _STATE_FIELDS and f.name not in ("operators", "inferred")
+        ),
         0.0,
     )
     return {
