@@ -8,7 +8,7 @@ from catalogs.accelerators import load_accelerators, load_aliases
 
 COLUMNS = (
     "accelerator", "vendor", "generation", "memory_gib", "memory_gb_per_s", "fp32_tflops", "tf32_tflops", "fp16_tflops",
-    "bf16_tflops", "fp8_tflops", "achievable_bf16_tflops", "link_gb_per_s", "pcie_gen",
+    "bf16_tflops", "fp8_tflops", "fp4_tflops", "achievable_bf16_tflops", "link_gb_per_s", "pcie_gen",
 )  # fmt: skip
 
 

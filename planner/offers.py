@@ -41,7 +41,7 @@ HARDWARE_COLUMNS = (
 )  # fmt: skip
 ACCELERATOR_COLUMNS = (
     "generation", "vendor", "memory_gb_per_s", "fp32_tflops", "tf32_tflops", "fp16_tflops", "bf16_tflops",
-    "fp8_tflops", "achievable_bf16_tflops", "link_gb_per_s", "pcie_gen", "trainable",
+    "fp8_tflops", "fp4_tflops", "achievable_bf16_tflops", "link_gb_per_s", "pcie_gen", "trainable",
 )  # fmt: skip
 
 

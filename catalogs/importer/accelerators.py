@@ -56,6 +56,10 @@ def _accelerator(seed: Row, peaks: Mapping[str, Row], watts: Mapping[str, str]) 
     rows = " and ".join(dict.fromkeys(row["gpu"] for row in (found, memory)))
     out["source"] = f"{came.source or found['source']} [row {rows}]"
     out["as_of"] = came.as_of
+    if seed["fp4_tflops"]:
+        # The table of peaks has no such column.
+        out["fp4_tflops"] = seed["fp4_tflops"]
+        out["source"] += f"; fp4: {seed['fp4_source']}"
     notes.append(found["notes"].removeprefix("TRAP: "))
     return out | {"note": "; ".join(note for note in notes if note)}
 

@@ -66,6 +66,7 @@ _CHIP_LINES = (
     ("fp16_tflops", "FP16", "TFLOP/s"),
     ("bf16_tflops", "BF16", "TFLOP/s"),
     ("fp8_tflops", "FP8", "TFLOP/s"),
+    ("fp4_tflops", "FP4", "TFLOP/s"),
     ("achievable_bf16_tflops", "BF16 measured", "TFLOP/s"),
     ("tdp_w", "power limit", "W"),
 )
