@@ -81,11 +81,7 @@ def _counts(
 def _is_linear(context: Context, offers: IntArray) -> bool:
     """Whether filling by unit cost is exact; else the model keeps to the planner's own counts.
 
-    It is not where a budget limits other money than the cost (a commitment of which the job carries a part), and where
-    instances of one quota need different units of it.
+    It is not where instances of one quota need different units of it.
     """
-    work = context.workload
-    if work.constraints.budget_usd is not None and work.prices.commitment_share is not None:
-        return False
-    needs = (quota_units(context, limit)[offers] for limit in work.constraints.quota)
+    needs = (quota_units(context, limit)[offers] for limit in context.workload.constraints.quota)
     return all(len(np.unique(units[units > 0])) <= 1 for units in needs)

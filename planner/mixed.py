@@ -98,8 +98,7 @@ def find_pools(context: Context, scarce: IntArray, offer_bits: IntArray) -> list
     """Group the admitted offers that share type, region and zone with an offer of limited capacity."""
     offer_set, rank = context.offer_set, context.id_rank
     regions, zones = offer_set.offers.coded("region").codes, offer_set.offers["zone"]
-    single = np.asarray([rule.max_instances is not None for rule in offer_set.rules])[offer_set.rule_of_offer]
-    usable = (offer_bits == 0) & ~(single & np.isnan(offer_set.owned_share))
+    usable = (offer_bits == 0) & ~_alone(context)
     pools: list[Pool] = []
     seen: set[tuple[int, ...]] = set()
     for kind, region in sorted({(int(offer_set.type_of_offer[at]), int(regions[at])) for at in scarce}):
@@ -114,6 +113,18 @@ def find_pools(context: Context, scarce: IntArray, offer_bits: IntArray) -> list
                 seen.add(key)
                 pools.append(Pool(mine[~spot], mine[spot]))
     return pools
+
+
+def _alone(context: Context) -> npt.NDArray[np.bool_]:
+    """Mask of offers that are part of no mix, shape `(n_offers,)`; what the user already has always may be.
+
+    A purchase of limited size is a cluster of its own. A new commitment of which the job carries a part owes more cash
+    than it costs: under a budget the cheapest split would not be the one that keeps it.
+    """
+    work, offer_set = context.workload, context.offer_set
+    shared = work.prices.commitment_share is not None and work.constraints.budget_usd is not None
+    alone = [rule.max_instances is not None or (shared and rule.whole_term) for rule in offer_set.rules]
+    return np.asarray(alone)[offer_set.rule_of_offer] & np.isnan(offer_set.owned_share)
 
 
 def _distinct_offers(context: Context, rows: IntArray) -> IntArray:
