@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 MAX_NODES = 128
 # Pins released one by one, in pairs, ... to find what fits; beyond that all at once.
 MAX_RELEASED = 3
+PEAKED = ("fp32", "tf32", "fp16", "bf16", "fp8", "fp4")
 _DIVIDES_NOT = ("layout_not_possible", "batch_not_divisible")
 
 
@@ -151,7 +152,7 @@ def _describe(
         units_per_step=context.job.units_per_step,
         precision=training.precision,
         stack=training.stack,
-        reason=_reason(row["reason"], training),
+        reason=_reason(row["reason"], training, hardware),
         layout=layout,
         step_s=Interval(row["step_time_s"], row["step_time_low_s"], row["step_time_high_s"])
         if fits
@@ -176,10 +177,14 @@ def _calibration(context: Context, hardware: Table) -> str:
     return context.calibration.describe(str(hardware["generation"][0]))
 
 
-def _reason(word: str, training: TrainingSpec) -> str:
+def _reason(word: str, training: TrainingSpec, hardware: Table) -> str:
     """Say why a cluster cannot run the job; empty where it can."""
     if not word:
         return ""
+    if word == "no_peak_for_precision":
+        known = [name for name in PEAKED if hardware.number(f"{name}_tflops")[0] > 0]
+        told = f"its peaks: {', '.join(known)}" if known else "no peak of it was found in any source"
+        return f"the accelerator has no known peak in {training.precision} ({told})"
     if word == "out_of_memory" and pinned(training.layout):
         return "no layout with the parts that are fixed fits in accelerator memory"
     return FILTERS[SHAPE_FILTERS[word]]

@@ -60,7 +60,8 @@ def find_machine(offer_set: OfferSet, name: str, provider: str | None) -> Machin
     rows = np.flatnonzero(hit)
     if not len(rows):
         known = types if provider is None else types.take(types.equals("provider", provider))
-        raise InputError(_unknown("--instance-type", "instance type", name, set(known["instance_type"])))
+        what = "instance type" if provider is None else f"{provider} instance type"
+        raise InputError(_unknown("--instance-type", what, name, set(known["instance_type"])))
     if len(rows) > 1:
         names = ", ".join(sorted({str(types["provider"][row]) for row in rows}))
         raise InputError(

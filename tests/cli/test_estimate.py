@@ -153,7 +153,7 @@ def test_the_fewest_pins_are_released(run_cli: Run) -> None:
         (("--instance-type", "p4d.24xlage"), "did you mean p4d.24xlarge?"),
         (("--instance-type", "P4D.24XLARGE"), "did you mean p4d.24xlarge?"),
         (("--instance-type", "p4d.24xlarge", "--provider", "asw"), "no provider called 'asw' in the catalog"),
-        (("--instance-type", "p4d.24xlarge", "--provider", "gcp"), "no instance type called 'p4d.24xlarge'"),
+        (("--instance-type", "p4d.24xlarge", "--provider", "gcp"), "no gcp instance type called 'p4d.24xlarge'"),
         (("--instance-type", "p4d.24xlarge", "--layout", "tp=3"), "tp=3 does not divide the 32 attention heads"),
         (("--instance-type", "p4d.24xlarge", "--layout", "tp=16"), "does not divide the 8 accelerators of 1 x p4d"),
         (("--instance-type", "p4d.24xlarge", "--layout", "tp=8,pp=1,cp=1,mb=3"), "micro_batch=3 does not divide"),
@@ -186,3 +186,12 @@ def test_an_answer_can_go_to_a_file(run_cli: Run, tmp_path: Path) -> None:
     done = run_cli("estimate", LLAMA, "--instance-type", "p4d.24xlarge", "-o", "json", "--out", str(out))
     assert (done.code, done.stdout) == (0, "")
     assert json.loads(out.read_text())["estimates"][0]["fits"] is True
+
+
+@pytest.mark.parametrize(
+    ("machine", "told"),
+    [("g4dn.xlarge", "its peaks: fp32, fp16"), ("p2.xlarge", "no peak of it was found in any source")],
+)
+def test_a_missing_peak_tells_what_is_known(run_cli: Run, machine: str, told: str) -> None:
+    (one,) = ask(run_cli, LLAMA, "--instance-type", machine, code=3)["estimates"]
+    assert one["reason"] == f"the accelerator has no known peak in bf16 ({told})"

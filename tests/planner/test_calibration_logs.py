@@ -153,6 +153,13 @@ def test_unreadable_files_are_input_errors(tmp_path: Path) -> None:
         read_log(cut)
 
 
+def test_a_number_cut_off_at_the_end_of_a_log_is_no_step_time(tmp_path: Path) -> None:
+    line = "iteration {}/ 9 | elapsed time per iteration (ms): {}"
+    path = tmp_path / "cut.log"
+    path.write_text("".join(line.format(k, "70123.4 |\n") for k in range(1, 9)) + line.format(9, "701"))
+    assert len(read_log(path).values) == 8
+
+
 def test_a_batch_ramp_counts_only_the_last_batch(tmp_path: Path) -> None:
     line = "iteration {}/ 9 | elapsed time per iteration (ms): {} | global batch size: {} |\n"
     path = tmp_path / "ramp.log"
