@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from benchmarks.instances.schedule import schedule_instance
 from benchmarks.solver_families.base import Clock, Figure, in_child, known
-from planner.formulation.schedule import ScheduleResult, solve_schedule
 from planner.formulation.schedule_explain import apply_remedy, explain_schedule
 from planner.formulation.schedule_input import ScheduleInput, most_work
+from planner.formulation.schedule_solve import ScheduleResult, solve_schedule
 from solvers.options import SolveOptions
 
 NAME = "schedule"
@@ -17,7 +17,7 @@ GOALS = (
     "a month x 12 pools to 1e-3 within 5 CPU s, the same",
     "what does not fit is explained, and its relaxation is feasible",
 )
-OPTIONS = SolveOptions(gap=1e-3, time_limit_s=60.0, backend="auto", core_columns=0)
+OPTIONS = SolveOptions(gap=1e-3, time_limit_s=60.0, backend="auto")
 GOAL_S = {168: 3.0, 720: 5.0}
 
 

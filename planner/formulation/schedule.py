@@ -11,59 +11,24 @@
     data       n_jto <= most_jto w_jrt, or z_jtr <= w_jrt       only where a copy costs something
     kept       w_jrt >= w_jr,t+1                                a copy is made at the begin, kept to its last use
 
-n whole, z and w 0 or 1; s, w where z stands before them, need not be said to be whole: the objective makes them so.
+n whole, z and w 0 or 1; s follows n and need not be said to be whole.
 Only hours in which a job may run have columns. `planner.formulation.schedule_input.evaluate` works every answer out
 again without this model.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import numpy as np
 
-from planner.formulation.schedule_input import Cell, Costs, Evaluation, Floats, Ints, ScheduleInput, evaluate
+from planner.formulation.schedule_input import Cell, Floats, Ints, ScheduleInput
 from planner.records import record
-from solvers.errors import ModelError
 from solvers.options import SolveOptions
 from solvers.problem import Block, Milp, MilpBuilder
-from solvers.solution import Status, relative_gap
 from solvers.solve import solve
 
 ANYWHERE = -1  # the "region" of a switch that stands for all regions
-
-
-@dataclass(frozen=True)
-class ScheduleResult:
-    """The best schedule known.
-
-    Attributes:
-        nodes: by (job, hour, pool), all above 0; empty without a schedule.
-        evaluation: the schedule worked out exactly; None without one.
-        usd: its cost; bound_usd: no schedule costs less.
-    """
-
-    nodes: Mapping[tuple[int, int, int], int]
-    evaluation: Evaluation | None
-    usd: float
-    bound_usd: float
-    gap: float
-    status: Status
-    solver: str
-    seconds: float
-
-    @property
-    def costs(self) -> Costs:
-        """Parts of the cost.
-
-        Raises:
-            ModelError: there is no schedule.
-        """
-        if self.evaluation is None:
-            raise ModelError("schedule: there is none")
-        return self.evaluation.costs
 
 
 @record(frozen=True, eq=False)
@@ -78,12 +43,15 @@ class _Cells:
     column: Ints
 
 
-def build_schedule(question: ScheduleInput, *, shortfall: bool = False) -> Milp:
+def build_schedule(
+    question: ScheduleInput, *, shortfall: bool = False, without: Sequence[frozenset[tuple[int, int]]] = ()
+) -> Milp:
     """Build the model; columns of nodes carry `Cell` keys.
 
     Args:
         question: the question.
         shortfall: let work be missing and minimise the sum of its shares instead of the cost.
+        without: sets of paid copies (job, region) that may not be exactly the ones made.
     """
     builder = MilpBuilder("schedule")
     cells = _add_nodes(builder, question, cost=not shortfall)
@@ -94,7 +62,30 @@ def build_schedule(question: ScheduleInput, *, shortfall: bool = False) -> Milp:
     if not shortfall:
         _add_starts(builder, question, cells)
         _add_copies(builder, question, cells, switches)
+        _add_without(builder, without)
     return builder.build()
+
+
+def copies_of(problem: Milp) -> dict[tuple[int, int], int]:
+    """The column that says whether a paid copy is made, by (job, region)."""
+    return _first_columns(next((block for block in problem.column_blocks if block.name == "w"), None))
+
+
+def _first_columns(block: Block | None) -> dict[tuple[int, int], int]:
+    found: dict[tuple[int, int], int] = {}
+    for number, tag in enumerate(block.tags if block is not None else ()):
+        assert isinstance(tag, tuple)
+        found.setdefault((tag[1], tag[2]), block.start + number if block is not None else 0)
+    return found
+
+
+def _add_without(builder: MilpBuilder, sets: Sequence[frozenset[tuple[int, int]]]) -> None:
+    """At least one copy differs from each set."""
+    opens = _first_columns(builder.column_block("w"))
+    for number, made in enumerate(sets):
+        row = builder.add_rows(f"without{number}", 1, lower=1.0 - len(made))
+        for place, column in opens.items():
+            builder.add_entries(row.start, column, -1.0 if place in made else 1.0)
 
 
 def _add_nodes(builder: MilpBuilder, question: ScheduleInput, *, cost: bool) -> _Cells:
@@ -308,32 +299,3 @@ def least_missing(question: ScheduleInput, options: SolveOptions) -> Floats | No
     block = next(block for block in problem.column_blocks if block.name == "missing")
     lacks = np.asarray([found.x.get(key, 0.0) for key in _missing_keys(question)])
     return np.asarray(lacks / problem.ub[block.indices] * question.work, dtype=np.float64)
-
-
-def solve_schedule(question: ScheduleInput, options: SolveOptions | None = None) -> ScheduleResult:
-    """Find the cheapest schedule.
-
-    Raises:
-        ModelError: the solver's schedule breaks a limit or costs other than it says: its fault.
-    """
-    solution = solve(build_schedule(question), options)
-    report = solution.report
-    if not solution.has_point:
-        return ScheduleResult(
-            {}, None, math.nan, solution.bound, math.nan, solution.status, report.backend, report.wall_s
-        )
-    nodes = _nodes(solution.x)
-    found = evaluate(question, nodes)
-    if found.faults:
-        raise ModelError(f"schedule: the solver's fault: {'; '.join(found.faults[:3])}")
-    usd = float(found.costs.total)
-    if usd > solution.objective + 1e-6 * max(1.0, abs(usd)):
-        raise ModelError(f"schedule: it costs {usd}, the solver said {solution.objective}")
-    bound = min(solution.bound, usd)
-    gap = relative_gap(usd, bound)
-    return ScheduleResult(nodes, found, usd, bound, gap, solution.status, report.backend, report.wall_s)
-
-
-def _nodes(x: Mapping[Hashable, float]) -> dict[tuple[int, int, int], int]:
-    found = {tuple(key): round(value) for key, value in x.items() if isinstance(key, Cell)}
-    return {(j, t, o): count for (j, t, o), count in found.items() if count}

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.assumptions import load_assumptions
-from planner.formulation.schedule import ScheduleResult, solve_schedule
 from planner.formulation.schedule_explain import Explanation, Remedy, apply_remedy, explain_schedule
 from planner.formulation.schedule_input import Floats, Ints, ScheduleInput
+from planner.formulation.schedule_solve import ScheduleResult, solve_schedule
 from planner.pipeline.moves import GB, build_moves, curve_usd
 from planner.records import record
 from planner.workload.checks import start_moment
@@ -123,7 +123,6 @@ def plan_schedule(
 
     tariffs = load_tariffs() if tariffs is None else tariffs
     question, moves = gather(loaded, tariffs)
-    options = replace(options, core_columns=0)  # the whole model is faster than a restricted one before it
     result = solve_schedule(question, options)
     schedule = loaded.schedule
     explanation: Explanation | None = None

@@ -15,15 +15,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.instances.schedule import schedule_instance
-from planner.formulation.schedule import ScheduleResult, build_schedule, solve_schedule
+from planner.formulation.schedule import build_schedule
 from planner.formulation.schedule_explain import apply_remedy, explain_schedule
 from planner.formulation.schedule_input import ScheduleInput, evaluate, most_work
+from planner.formulation.schedule_solve import ScheduleResult, solve_schedule
 from solvers.errors import ModelError
 from solvers.options import SolveOptions
 from solvers.solution import Status
 from solvers.write_lp import lp_text
 
-EXACT = SolveOptions(gap=0.0, core_columns=0)
+EXACT = SolveOptions(gap=0.0)
 GOLDEN = Path(__file__).parent.parent / "fixtures" / "lp" / "schedule.lp"
 MOST = 2
 PER_BLOCK = 30
@@ -114,6 +115,9 @@ def test_schedules_equal_enumeration(block: int) -> None:
         q = small(seed)
         result = solve_schedule(q, EXACT)
         assert usd(result) == pytest.approx(least(q), abs=1e-6), seed
+        if seed % 2:  # the way of large models, copies first
+            other = solve_schedule(q, EXACT, whole_below=0)
+            assert other.status is result.status and usd(other) == pytest.approx(usd(result), abs=1e-6), seed
         if result.nodes:
             assert result.evaluation is not None and not result.evaluation.faults
             assert result.bound_usd == pytest.approx(result.usd, rel=1e-5, abs=1e-5)
@@ -189,7 +193,7 @@ def test_remedies_help_and_nothing_less_does() -> None:
 @pytest.mark.parametrize("one_region", [False, True])
 def test_a_day_over_six_pools(one_region: bool) -> None:
     q = schedule_instance(24, 6, 3, one_region=one_region)
-    result = solve_schedule(q, SolveOptions(gap=1e-3, backend="auto", core_columns=0))
+    result = solve_schedule(q, SolveOptions(gap=1e-3, backend="auto"))
     assert result.status is Status.OPTIMAL and 0 <= result.gap <= 1e-3
     assert (most_work(q) >= q.work).all()
 
