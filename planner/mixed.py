@@ -89,8 +89,9 @@ def add_mixes(context: Context, made: Candidates, offer_bits: IntArray, most: in
     pools = find_pools(context, scarce, offer_bits)
     for number, pool in enumerate(pools):
         cells = _cells(context, made, pool)
-        if len(cells.base):
-            parts.append(_mix(context, made, pool, number, cells))
+        mixed = _mix(context, made, pool, number, cells)
+        if len(mixed.columns["offer"]):
+            parts.append(mixed)
     return _append(context, made, parts, tuple(pool.steady for pool in pools)) if parts else made
 
 
@@ -176,10 +177,12 @@ def _spot_cells(context: Context, made: Candidates, sizes: IntArray, spot: int) 
     )  # fmt: skip
 
 
-def _join(parts: list[Any]) -> Any:
-    """Concatenate the columns of several records of one kind."""
-    columns = {f.name: np.concatenate([getattr(part, f.name) for part in parts]) for f in fields(parts[0])}
-    return type(parts[0])(**columns)
+def _join(parts: list[Cells]) -> Cells:
+    return Cells(**{f.name: np.concatenate([getattr(part, f.name) for part in parts]) for f in fields(Cells)})
+
+
+def _take(cells: Cells, at: IntArray) -> Cells:
+    return Cells(**{f.name: getattr(cells, f.name)[at] for f in fields(Cells)})
 
 
 def unit_money(
@@ -247,7 +250,7 @@ def _mix(context: Context, made: Candidates, pool: Pool, number: int, cells: Cel
     need = made.nodes[base] - gang
     counts = _fill(context, pool, cells, need, unit_usd)
     usable = np.flatnonzero((counts.sum(axis=1) == need) & ((counts > 0).sum(axis=1) + (gang > 0) > 1))
-    cells = _join_at(cells, usable)
+    cells = _take(cells, usable)
     base, gang, counts, unit_usd = base[usable], gang[usable], counts[usable], unit_usd[usable]
     hours, steady_paid = hours[usable], steady_paid[usable]
     offer = np.column_stack([cells.spot, np.where(counts > 0, pool.steady, -1)])
@@ -275,10 +278,6 @@ def _mix(context: Context, made: Candidates, pool: Pool, number: int, cells: Cel
 _TIMES = ("shape", "nodes", "work_hours", "sigma", "waiting_hours", "fixed_hours", "write_hours")
 
 
-def _join_at(cells: Cells, at: IntArray) -> Cells:
-    return replace(cells, **{f.name: getattr(cells, f.name)[at] for f in fields(Cells)})
-
-
 def price_parts(
     context: Context, offer: IntArray, nodes: IntArray, paid: FloatArray, hours: FloatArray
 ) -> tuple[dict[str, FloatArray], dict[str, FloatArray]]:
@@ -286,9 +285,9 @@ def price_parts(
 
     Args:
         context: the planning run.
-        offer: of each part, -1 none, shape `(n, n_parts)`; nodes, paid: instances and hours in use alike.
-        nodes: instances of each part.
-        paid: hours in use of each part.
+        offer: of each part, -1 none, shape `(n, n_parts)`.
+        nodes: instances of each part, of the same shape.
+        paid: hours in use of each part, of the same shape.
         hours: elapsed hours, shape `(n,)`.
 
     Returns:

@@ -157,7 +157,10 @@ class Risk:
 
 @record(frozen=True)
 class Summary:
-    """One candidate in brief: the baseline, an alternative, or the best of another provider."""
+    """One candidate in brief: the baseline, an alternative, or the best of another provider.
+
+    `purchase_option` of one that is bought in parts names them: `4 reserved_1y (already_owned) + 2 on_demand`.
+    """
 
     label: str
     provider: str
