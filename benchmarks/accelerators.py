@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from typing import Any
 
 from catalogs.accelerators import load_accelerators, load_aliases
@@ -22,6 +24,19 @@ def load_devices() -> dict[str, dict[str, Any]]:
         if row is not None:
             devices[alias.provider_name] = {name: _value(row[name]) for name in COLUMNS}
     return devices
+
+
+def find_device(devices: Mapping[str, dict[str, Any]], name: str) -> dict[str, Any] | None:
+    """The accelerator of that name, or of that name in other capitals and punctuation: `RTX 4090`, `tpu v6e`."""
+    found = devices.get(name)
+    if found is None and name:
+        bare = _bare(name)
+        found = next((device for alias, device in devices.items() if _bare(alias) == bare), None)
+    return found
+
+
+def _bare(name: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", name.lower())
 
 
 def _value(value: Any) -> Any:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from benchmarks.accelerators import find_device
 from benchmarks.measured_vision import channels_last, sampled_model
 from benchmarks.memory_rows import MemoryRule, memory_rule
 from benchmarks.rows import Skip, number, read_csv, whole
@@ -20,9 +21,10 @@ from planner.performance.spec import ModelFamily, ModelSpec, TrainingSpec
 
 DATA = Path(__file__).resolve().parent / "data"
 NAN = float("nan")
-_PRECISIONS = {"fp32": "fp32", "tf32": "tf32", "fp16": "fp16", "bf16": "bf16", "fp8": "fp8", "mxfp8": "fp8"}
+_PRECISIONS = {"fp32": "fp32", "tf32": "tf32", "fp16": "fp16", "bf16": "bf16", "fp8": "fp8", "mxfp8": "fp8",
+               "fp4": "fp4", "nvfp4": "fp4", "mxfp4": "fp4"}  # fmt: skip
 PEAK_COLUMN = {"fp32": "fp32_tflops", "tf32": "tf32_tflops", "fp16": "fp16_tflops", "bf16": "bf16_tflops",
-         "fp8": "fp8_tflops"}  # fmt: skip
+         "fp8": "fp8_tflops", "fp4": "fp4_tflops"}  # fmt: skip
 _FAMILIES = {
     "transformer": ModelFamily.TRANSFORMER, "transformer-moe": ModelFamily.TRANSFORMER,
     "transformer-lora": ModelFamily.TRANSFORMER, "hybrid-moe": ModelFamily.TRANSFORMER, "cnn": ModelFamily.CNN,
@@ -109,7 +111,7 @@ def _case(
         raise Skip("no value")
     if row["family"] not in _FAMILIES:
         raise Skip(f"family: {row['family']}")
-    device = accelerators.get(row["gpu"])
+    device = find_device(accelerators, row["gpu"])
     if device is None:
         raise Skip(f"accelerator: {row['gpu']}")
     rule = _rule(row, rules)

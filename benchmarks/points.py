@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.accelerators import load_devices
+from benchmarks.accelerators import find_device, load_devices
 from benchmarks.measured import load_cases
 from benchmarks.rows import read_csv
 
@@ -71,7 +71,9 @@ def write_points(rows: Sequence[dict[str, str]], path: Path = POINTS) -> int:
     kept = [row for row in rows if row["row_id"] in usable]
     for row in kept:
         own = {name: row.get(theirs, "") for name, theirs in COLUMNS.items()}
-        writer.writerow({**own, "accelerator": devices[row["gpu"]]["accelerator"]})
+        device = find_device(devices, row["gpu"])
+        assert device is not None  # the row is usable
+        writer.writerow({**own, "accelerator": device["accelerator"]})
     with path.open("wb") as file, gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) as packed:
         packed.write(text.getvalue().encode("utf-8"))
     return len(kept)

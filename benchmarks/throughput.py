@@ -10,6 +10,7 @@ the error is.
 from __future__ import annotations
 
 import argparse
+import csv
 import json
 from collections import Counter
 from collections.abc import Sequence
@@ -104,9 +105,9 @@ def errors(predicted: Floats, measured: Floats) -> dict[str, float]:
 def summarise(scored: Scored) -> dict[str, Any]:
     """All figures of the report."""
     measured, predicted = scored.measured, scored.predicted
-    transformer = np.asarray([case.kind == "transformer" for case in scored.cases])
-    one_node = np.asarray([case.source.startswith(ONE_NODE) for case in scored.cases])
-    several = np.asarray([case.source.startswith(SEVERAL_NODES) for case in scored.cases])
+    transformer = np.asarray([case.kind == "transformer" for case in scored.cases], dtype=np.bool_)
+    one_node = np.asarray([case.source.startswith(ONE_NODE) for case in scored.cases], dtype=np.bool_)
+    several = np.asarray([case.source.startswith(SEVERAL_NODES) for case in scored.cases], dtype=np.bool_)
     groups = np.asarray([case.group for case in scored.cases])
 
     def part(mask: npt.NDArray[np.bool_]) -> dict[str, float]:
@@ -258,9 +259,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--peers", type=Path, help="CSV of other tools' predictions (row_id, tool, pred)")
     chosen = parser.parse_args(arguments)
+    try:
+        rows = load_rows(chosen.data)
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        parser.error(f"--data {chosen.data} cannot be read as CSV: {error}")
     scored, skipped = score_file(chosen.data, chosen.leave_source_out, chosen.group_folds)
     report = summarise(scored)
-    report["memory"] = memory_score(load_rows(chosen.data), load_constants(), chosen.leave_source_out)
+    report["memory"] = memory_score(rows, load_constants(), chosen.leave_source_out)
     if chosen.peers:
         report["peers"] = peers(scored, chosen.peers)
     print(render(report, skipped))

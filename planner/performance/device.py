@@ -23,6 +23,7 @@ _PEAKS = {
     "fp16": ("fp16_tflops",),
     "bf16": ("bf16_tflops",),
     "fp8": ("fp8_tflops",),
+    "fp4": ("fp4_tflops",),
 }
 # PCI Express x16, one direction, by generation (PCI-SIG encoding rates); unknown generations count as 3.
 _PCIE_GB_PER_S = {3.0: 15.75, 4.0: 31.5, 5.0: 63.0, 6.0: 121.0}
@@ -36,7 +37,7 @@ class Devices:
 
     Attributes:
         count: accelerators per node (fractional cards count as one slower device).
-        gemm_peak: dense peak for the precision of weights; `attn_peak` for attention (never fp8).
+        gemm_peak: dense peak for the precision of weights; `attn_peak` for attention (never fp8 or fp4).
         achievable: share of the peak that a large matmul reaches (measured, else by generation).
         intra_rate: one-direction bytes/s per accelerator inside a node; `node_rate` bytes/s of the node's network.
         multiplier: learned time factor per (accelerator family, precision, stack), 1 where nothing is known.
@@ -141,17 +142,23 @@ def _spread(hardware: Table, kind: str, constants: Constants) -> Floats:
 
 
 def _peaks(hardware: Table, training: TrainingSpec) -> tuple[Floats, Floats]:
-    """Dense peaks in FLOP/s: weights in the wanted precision, attention in 16 bit where weights are fp8."""
+    """Dense peaks in FLOP/s: weights in the wanted precision, attention in 16 bit where weights have 8 or 4."""
     gemm = hardware.number(_PEAKS[training.precision][0]) * 1e12
-    half = np.fmax(hardware.number("bf16_tflops"), hardware.number("fp16_tflops")) * 1e12
+    half = _half_peak(hardware)
     if training.precision == "bf16" and training.allow_fp16_fallback:
         gemm = np.where(np.isnan(gemm), hardware.number("fp16_tflops") * 1e12, gemm)
-    attn = np.where(np.isnan(half), gemm, half) if training.precision == "fp8" else gemm
+    small = PRECISION_GROUP[training.precision] == "fp8"
+    attn = np.where(np.isnan(half), gemm, half) if small else gemm
     return gemm, attn
 
 
+def _half_peak(hardware: Table) -> Floats:
+    peak: Floats = np.fmax(hardware.number("bf16_tflops"), hardware.number("fp16_tflops")) * 1e12
+    return peak
+
+
 def _achievable(hardware: Table, training: TrainingSpec, constants: Constants) -> Floats:
-    """Share of the peak a large matmul reaches: measured (MAMF) for 16 bit and fp8, else a typical share."""
+    """Share of the peak a large matmul reaches: measured (MAMF) for 16, 8 and 4 bit, else typical."""
     generation = hardware["generation"]
     typical = _by_generation(
         constants, generation, "gemm.achievable.{}", constants["gemm.achievable_default"]
@@ -160,7 +167,12 @@ def _achievable(hardware: Table, training: TrainingSpec, constants: Constants) -
         return np.full(hardware.n_rows, constants[f"gemm.achievable_{training.precision}"], dtype=np.float64)
     measured = hardware.number("achievable_bf16_tflops") / hardware.number("bf16_tflops")
     share = np.where(np.isnan(measured), typical, measured)
-    return share * (constants["gemm.fp8_ratio"] if training.precision == "fp8" else 1.0)
+    if training.precision == "fp4":
+        # Recipes keep some layers in 16 bit: their time counts at that peak.
+        kept = constants["gemm.fp4_kept_ratio"]
+        slower = hardware.number("fp4_tflops") * 1e12 / _half_peak(hardware)
+        share = share / (1.0 - kept + kept * slower)
+    return share * (constants["gemm.fp8_ratio"] if PRECISION_GROUP[training.precision] == "fp8" else 1.0)
 
 
 def _pcie_rate(generation: Floats) -> Floats:

@@ -18,7 +18,7 @@ class ModelFamily(StrEnum):
     DIFFUSION = "diffusion"
 
 
-Precision = Literal["fp32", "tf32", "fp16", "bf16", "fp8"]
+Precision = Literal["fp32", "tf32", "fp16", "bf16", "fp8", "fp4"]
 StackClass = Literal["eager", "compiled", "tuned"]
 Recompute = Literal["none", "selective", "full"]
 

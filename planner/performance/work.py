@@ -18,7 +18,10 @@ from planner.performance.spec import ModelFamily, ModelSpec, TrainingSpec
 
 Floats = npt.NDArray[np.float64]
 
-PRECISION_GROUP = {"fp32": "fp32", "tf32": "tf32", "fp16": "half", "bf16": "half", "fp8": "fp8"}
+# NVFP4 and MXFP4 training casts, keeps and learns like fp8: only the matmuls differ.
+PRECISION_GROUP = {
+    "fp32": "fp32", "tf32": "tf32", "fp16": "half", "bf16": "half", "fp8": "fp8", "fp4": "fp8",
+}  # fmt: skip
 # Bytes of optimizer state per trainable parameter in fp32; unknown optimizers count as two moments.
 OPTIMIZER_STATE_BYTES = {
     "sgd": 4.0, "momentum": 4.0, "lion": 4.0, "adafactor": 0.1, "adamw8bit": 2.0, "adamw_8bit": 2.0,

@@ -94,7 +94,7 @@ class ResolvedTraining:
     global_batch: int
     bytes_per_sample: float | None
     data_bytes: int | None
-    precision: Literal["fp32", "tf32", "fp16", "bf16", "fp8"]
+    precision: Literal["fp32", "tf32", "fp16", "bf16", "fp8", "fp4"]
     optimizer: str
     lora_rank: int | None
     stack: Literal["eager", "compiled", "tuned"]

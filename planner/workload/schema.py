@@ -173,8 +173,8 @@ class Training(Section):
     sequence_length: Count | None = Field(
         None, description="Tokens per sequence; default: the preset's context."
     )
-    precision: Literal["fp32", "tf32", "fp16", "bf16", "fp8"] = Field(
-        "bf16", description="Arithmetic of the matmuls."
+    precision: Literal["fp32", "tf32", "fp16", "bf16", "fp8", "fp4"] = Field(
+        "bf16", description="Arithmetic of the matmuls; fp4 is NVFP4 or MXFP4."
     )
     optimizer: Literal["adamw", "adam", "sgd", "lion", "adafactor", "adamw_8bit"] = Field(
         "adamw", description="Decides the optimizer's memory."

@@ -72,7 +72,8 @@ def test_a_missing_layout_and_batch_are_found() -> None:
         ({"seq_len": ""}, "sequence length not stated"),
         ({"params": ""}, "parameters not stated"),
         ({"family": "cnn"}, "FLOPs per sample not stated (cnn)"),
-        ({"precision": "nvfp4"}, "precision: nvfp4"),
+        ({"precision": "int4"}, "precision: int4"),
+        ({"precision": "nvfp4"}, "no fp4 peak of the accelerator"),
         ({"gpus": ""}, "accelerator count not stated"),
     ],
 )
@@ -233,3 +234,30 @@ def test_columns_that_a_file_lacks_count_as_empty(tmp_path: Path) -> None:
     (tmp_path / "rows.csv").write_text("row_id,metric,value\na,tokens_per_s,5\n", encoding="utf-8")
     scored, skipped = score_file(tmp_path / "rows.csv")
     assert not scored.cases and sum(skipped.values()) == 1
+
+
+def test_accelerators_are_found_in_other_capitals_and_punctuation() -> None:
+    assert predicted(gpu="a100 sxm 80") == predicted()
+    assert load_cases([{**ROW, "gpu": "A100"}], load_devices())[1] == {"accelerator: A100": 1}
+
+
+def test_four_bit_is_faster_than_eight_and_far_from_its_peak_ratio() -> None:
+    eight, four = predicted(gpu="GB300", precision="fp8"), predicted(gpu="GB300", precision="nvfp4")
+    assert eight < four < 2.0 * eight
+
+
+@pytest.mark.parametrize("content", [b"", b"row_id,metric\n"], ids=["empty", "header alone"])
+def test_a_file_without_rows_is_scored(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "rows.csv").write_bytes(content)
+    assert main(["--data", str(tmp_path / "rows.csv")]) == 0
+
+
+def test_a_file_that_cannot_be_read_is_an_input_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "rows.csv").write_bytes(b"\xff\xfe\x00")
+    for path in (tmp_path / "rows.csv", tmp_path, tmp_path / "absent.csv"):
+        with pytest.raises(SystemExit) as raised:
+            main(["--data", str(path)])
+        assert raised.value.code == 2
+        assert "cannot be read as CSV" in capsys.readouterr().err
