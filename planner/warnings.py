@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from planner.plan import PlanLine, Risk
 
 OLD_PRICE_DAYS = 90
-OOM_WARNING = 0.15
+OOM_WARNING = 0.05
 _WARNING = "warning: "  # how catalogs.overlays marks a note that something is probably wrong
 
 
