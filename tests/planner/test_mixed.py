@@ -364,3 +364,15 @@ def test_each_point_of_the_frontier_is_the_plan_of_its_deadline(seed: int) -> No
             within = {**limits, "deadline": f"{later * 3600:.0f}s"}
             plan = {**job, "constraints": within, "preferences": {"objective": "cost"}}
             assert cost_of(plan_on(make_catalog(offers), plan)) == point.best.cost_usd
+
+
+def test_a_pool_on_which_nothing_runs_has_no_splits() -> None:
+    offers = [
+        Offer(V100, "us-east-1", "1", option, capacity=2.0) for option in ("owned", "spot", "on_demand")
+    ]
+    long = {"tokens": 1e9, "global_batch": 8, "sequence_length": 8192, "precision": "fp16"}
+    job = work(model={"preset": "gpt3-175b"}, training=long, constraints={"max_nodes": 4})
+    answer = plan_on(make_catalog(offers), job)
+    assert answer.plan.status == "infeasible"
+    assert answer.found is not None
+    assert answer.found.candidates.mixes is None
