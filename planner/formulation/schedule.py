@@ -18,8 +18,6 @@ again without this model.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from planner.formulation.schedule_input import Cell, Floats, Ints, ScheduleInput
@@ -43,15 +41,12 @@ class _Cells:
     column: Ints
 
 
-def build_schedule(
-    question: ScheduleInput, *, shortfall: bool = False, without: Sequence[frozenset[tuple[int, int]]] = ()
-) -> Milp:
+def build_schedule(question: ScheduleInput, *, shortfall: bool = False) -> Milp:
     """Build the model; columns of nodes carry `Cell` keys.
 
     Args:
         question: the question.
         shortfall: let work be missing and minimise the sum of its shares instead of the cost.
-        without: sets of paid copies (job, region) that may not be exactly the ones made.
     """
     builder = MilpBuilder("schedule")
     cells = _add_nodes(builder, question, cost=not shortfall)
@@ -62,30 +57,17 @@ def build_schedule(
     if not shortfall:
         _add_starts(builder, question, cells)
         _add_copies(builder, question, cells, switches)
-        _add_without(builder, without)
     return builder.build()
 
 
 def copies_of(problem: Milp) -> dict[tuple[int, int], int]:
-    """The column that says whether a paid copy is made, by (job, region)."""
-    return _first_columns(next((block for block in problem.column_blocks if block.name == "w"), None))
-
-
-def _first_columns(block: Block | None) -> dict[tuple[int, int], int]:
+    """The column that says whether a paid copy is made, by (job, region), in the order of the columns."""
     found: dict[tuple[int, int], int] = {}
-    for number, tag in enumerate(block.tags if block is not None else ()):
-        assert isinstance(tag, tuple)
-        found.setdefault((tag[1], tag[2]), block.start + number if block is not None else 0)
+    for block in problem.column_blocks:
+        for number, tag in enumerate(block.tags if block.name == "w" else ()):
+            assert isinstance(tag, tuple)
+            found.setdefault((tag[1], tag[2]), block.start + number)
     return found
-
-
-def _add_without(builder: MilpBuilder, sets: Sequence[frozenset[tuple[int, int]]]) -> None:
-    """At least one copy differs from each set."""
-    opens = _first_columns(builder.column_block("w"))
-    for number, made in enumerate(sets):
-        row = builder.add_rows(f"without{number}", 1, lower=1.0 - len(made))
-        for place, column in opens.items():
-            builder.add_entries(row.start, column, -1.0 if place in made else 1.0)
 
 
 def _add_nodes(builder: MilpBuilder, question: ScheduleInput, *, cost: bool) -> _Cells:

@@ -1,23 +1,19 @@
 """Solving a schedule: the places that copies are made at first, then the hours.
 
 Which copies are made is the only decision that the relaxation is weak at: with those columns whole and all others
-not, the model is a bound within 0.1 % as a rule, found by branching on a handful of columns. So:
-
-1. *where*: the model with only the copies whole, without the sets of copies already tried: a bound on all that is left;
-2. *when*: the model with that set of copies, its nodes and switches whole: a schedule, and a bound on all of that set.
-
-The bound is the least of the sets tried and of what is left; 1 and 2 repeat until the gap is closed, then the whole
-model is asked. Small models are solved whole at once.
+not, the model is a bound within 0.1 % as a rule. So the copies are branched on, best bound first, with the linear
+relaxation as bound; where it makes each copy or does not, the model with just these copies is solved for its nodes and
+switches: a schedule, and a bound on all with these copies. The bound is the least of the sets tried and the boxes left.
+Where that does not close the gap soon, the whole model is asked. Small models are solved whole at once.
 """
 
 from __future__ import annotations
 
+import heapq
 import math
 import time
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
-
-import numpy as np
 
 from planner.formulation.schedule import build_schedule, copies_of
 from planner.formulation.schedule_input import Cell, Costs, Evaluation, ScheduleInput, evaluate
@@ -25,12 +21,14 @@ from solvers.errors import ModelError
 from solvers.options import SolveOptions
 from solvers.problem import Milp
 from solvers.solution import Solution, Status, Termination, relative_gap
-from solvers.solve import solve
+from solvers.solve import relax, solve
 
 WHOLE_BELOW = 1_500  # integer columns; smaller models are solved as they are
 MOST_SETS = 8  # sets of copies looked at one by one
 EARLY_SHARE = 0.6  # of the time limit, for them
 TINY = 1e-9  # a gap that is none
+WHOLE = 1e-6  # from a whole number: the solver's tolerance
+LP_SLACK = 1e-7  # of a relaxation's value: its tolerance, given away
 
 
 @dataclass(frozen=True)
@@ -83,9 +81,13 @@ class _Search:
         """Whether the gap asked for is reached."""
         return math.isfinite(self.usd) and relative_gap(self.usd, self.bound) <= self.options.gap + TINY
 
+    def left(self, share: float = 1.0) -> float:
+        """Seconds left of a share of the time limit."""
+        return self.options.time_limit_s * share - (time.perf_counter() - self.began)
+
     def ask(self, problem: Milp, gap: float, share: float = 1.0) -> Solution | None:
         """Solve within the time left of a share of the limit; None where there is none, or the user interrupted."""
-        left = self.options.time_limit_s * share - (time.perf_counter() - self.began)
+        left = self.left(share)
         if left <= 0 or self.stop:
             return None
         found = solve(problem, replace(self.options, gap=gap, time_limit_s=left, core_columns=0))
@@ -135,7 +137,7 @@ def solve_schedule(
     search = _Search(question, options or SolveOptions())
     problem = build_schedule(question)
     if copies_of(problem) and problem.n_integers >= whole_below:
-        if _by_copies(search) is Status.INFEASIBLE:
+        if _by_copies(search, problem) is Status.INFEASIBLE:
             return search.result(Status.INFEASIBLE)
         if search.closed:
             return search.result(Status.OPTIMAL)
@@ -153,48 +155,99 @@ def solve_schedule(
     return search.result(status)
 
 
-def _by_copies(search: _Search) -> Status | None:
-    """Look at sets of copies one by one; INFEASIBLE where none has a schedule."""
-    tried: list[frozenset[tuple[int, int]]] = []
+@dataclass(order=True)
+class _Box:
+    """Sets of copies between `lower` and `upper` (by the order of the copies), with the relaxation over them."""
+
+    bound: float
+    number: int
+    lower: tuple[int, ...] = field(compare=False)
+    upper: tuple[int, ...] = field(compare=False)
+    made: tuple[float, ...] = field(compare=False)
+
+
+def _by_copies(search: _Search, problem: Milp) -> Status | None:
+    """Branch on the copies until the gap is closed; INFEASIBLE where no set of them has a schedule."""
+    columns = list(copies_of(problem).values())
+    tried: set[tuple[int, ...]] = set()
     proven = math.inf  # least cost of any schedule with a set tried
-    for _ in range(MOST_SETS):
-        where = build_schedule(search.question, without=tried)
-        opens = copies_of(where)
-        whole = np.zeros(where.n_columns, dtype=np.bool_)
-        whole[list(opens.values())] = True
-        found = search.ask(replace(where, integrality=whole), search.options.gap / 4, EARLY_SHARE)
-        if found is None:
-            return None
-        rest = math.inf if found.status is Status.INFEASIBLE else found.bound
-        search.bound = max(search.bound, min(proven, rest))
-        if found.status is Status.INFEASIBLE and math.isinf(proven) and search.evaluation is None:
-            return Status.INFEASIBLE
-        if search.closed or not found.has_point:
-            return None
-        keys = {place: where.column_keys[column] for place, column in opens.items()}
-        made = frozenset(place for place, key in keys.items() if round(found.x.get(key, 0.0)))
-        part = search.ask(_with_copies(search.question, made), search.options.gap / 2, EARLY_SHARE)
-        if part is None:
-            return None
-        search.take(part)
-        proven = min(proven, math.inf if part.status is Status.INFEASIBLE else part.bound)
-        tried.append(made)
+    first = _relaxed(search, problem, columns, (0,) * len(columns), (1,) * len(columns), 0)
+    if first is None:
+        return None
+    boxes = [first]
+    while boxes and len(tried) < MOST_SETS:
+        box = heapq.heappop(boxes)
+        search.bound = max(search.bound, min(proven, box.bound))
         if search.closed:
             return None
-    return None
+        if math.isinf(box.bound):
+            break  # so are all others
+        made = tuple(round(value) for value in box.made)
+        fraction = [abs(value - round(value)) for value in box.made]
+        if max(fraction) <= WHOLE and made not in tried:
+            part = search.ask(_with_copies(problem, columns, made), search.options.gap / 2, EARLY_SHARE)
+            if part is None:
+                return None
+            search.take(part)
+            proven = min(proven, math.inf if part.status is Status.INFEASIBLE else part.bound)
+            tried.add(made)
+        open_ones = [at for at in range(len(columns)) if box.lower[at] < box.upper[at]]
+        if not open_ones:
+            continue
+        at = max(open_ones, key=lambda one: fraction[one])
+        for value in (0, 1):
+            lower = (*box.lower[:at], value, *box.lower[at + 1 :])
+            upper = (*box.upper[:at], value, *box.upper[at + 1 :])
+            number = 2 * box.number + 1 + value
+            if box.made[at] == value:  # the relaxation is the same
+                child: _Box | None = _Box(box.bound, number, lower, upper, box.made)
+            else:
+                child = _relaxed(search, problem, columns, lower, upper, number)
+            if child is None:
+                return None
+            heapq.heappush(boxes, child)
+    rest = boxes[0].bound if boxes else math.inf
+    search.bound = max(search.bound, min(proven, rest))
+    return Status.INFEASIBLE if math.isinf(search.bound) and search.evaluation is None else None
 
 
-def _with_copies(question: ScheduleInput, made: frozenset[tuple[int, int]]) -> Milp:
+def _relaxed(
+    search: _Search,
+    problem: Milp,
+    columns: list[int],
+    lower: tuple[int, ...],
+    upper: tuple[int, ...],
+    number: int,
+) -> _Box | None:
+    """A box with its relaxation; None where it was not found in time."""
+    left = search.left(EARLY_SHARE)
+    if left <= 0:
+        return None
+    lb, ub = problem.lb.copy(), problem.ub.copy()
+    lb[columns], ub[columns] = lower, upper
+    try:
+        found = relax(replace(problem, lb=lb, ub=ub), left, search.options.backend)
+    except KeyboardInterrupt:
+        search.stop = True
+        return None
+    if found.termination is Termination.INFEASIBLE:
+        return _Box(math.inf, number, lower, upper, lower)
+    if found.x is None:
+        return None
+    made = tuple(float(value) for value in found.x[columns])
+    made = tuple(float(round(value)) if abs(value - round(value)) <= WHOLE else value for value in made)
+    return _Box(found.objective - LP_SLACK * abs(found.objective), number, lower, upper, made)
+
+
+def _with_copies(problem: Milp, columns: list[int], made: tuple[int, ...]) -> Milp:
     """The model with exactly these copies; how long they are kept need not be whole."""
-    problem = build_schedule(question)
     lower, upper, whole = problem.lb.copy(), problem.ub.copy(), problem.integrality.copy()
-    opens = copies_of(problem)
-    for number, key in enumerate(problem.column_keys):
-        if isinstance(key, tuple) and key[0] == "w":
-            place = (key[1], key[2])
-            whole[number] = False
-            upper[number] = float(place in made)
-            lower[number] = float(place in made and opens[place] == number)
+    block = next(block for block in problem.column_blocks if block.name == "w")
+    whole[block.indices] = False
+    ends = [*columns[1:], block.stop]
+    for begin, end, value in zip(columns, ends, made, strict=True):
+        lower[begin] = value
+        upper[begin:end] = value
     return replace(problem, lb=lower, ub=upper, integrality=whole)
 
 

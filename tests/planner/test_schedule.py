@@ -118,6 +118,9 @@ def test_schedules_equal_enumeration(block: int) -> None:
         if seed % 2:  # the way of large models, copies first
             other = solve_schedule(q, EXACT, whole_below=0)
             assert other.status is result.status and usd(other) == pytest.approx(usd(result), abs=1e-6), seed
+            loose = solve_schedule(q, SolveOptions(gap=0.3), whole_below=0)
+            assert loose.status is result.status and usd(loose) >= usd(result) - 1e-6, seed
+            assert not loose.nodes or loose.bound_usd <= result.usd + 1e-5, seed
         if result.nodes:
             assert result.evaluation is not None and not result.evaluation.faults
             assert result.bound_usd == pytest.approx(result.usd, rel=1e-5, abs=1e-5)
@@ -188,6 +191,24 @@ def test_remedies_help_and_nothing_less_does() -> None:
                 less = replace(remedy, amount=remedy.amount - 1)
                 assert cheapest(apply_remedy(q, less)) == math.inf, (seed, remedy)
     assert told > 50
+
+
+def test_a_time_limit_ends_with_the_truth() -> None:
+    """No time for anything: no schedule, and no claim that there is none."""
+    q = schedule_instance(48, 6, 1, one_region=True)
+    result = solve_schedule(q, SolveOptions(time_limit_s=1e-9), whole_below=0)
+    assert result.status is Status.NO_SOLUTION and not result.nodes and math.isnan(result.gap)
+
+
+def test_an_interruption_ends_with_what_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C while a bound is sought: no traceback, no further solving."""
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("planner.formulation.schedule_solve.relax", interrupt)
+    q = schedule_instance(24, 6, 1, one_region=True)
+    assert solve_schedule(q, EXACT, whole_below=0).status is Status.NO_SOLUTION
 
 
 @pytest.mark.parametrize("one_region", [False, True])
