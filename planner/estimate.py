@@ -16,6 +16,7 @@ from planner.filters import FILTERS
 from planner.machines import Machine, find_machine
 from planner.names import placed
 from planner.optimize import build_context, utc_now
+from planner.performance.constants import load_constants
 from planner.performance.search import estimate_shapes
 from planner.performance.spec import LayoutPin
 from planner.plan import Layout
@@ -133,7 +134,11 @@ def _shape(
     context: Context, machine: Machine, training: TrainingSpec, counts: Sequence[int]
 ) -> list[dict[str, Any]]:
     hardware = context.offer_set.hardware.take([machine.hardware])
-    shapes = estimate_shapes(context.job.model, training, hardware, counts)
+    constants = load_constants()
+    if pinned(training.layout):
+        # a layout that somebody asks for is judged by what is likely, not by the care a plan takes
+        constants = constants.replace({"memory.oom_limit": 0.5})
+    shapes = estimate_shapes(context.job.model, training, hardware, counts, constants=constants)
     if context.calibration is not None:
         shapes = context.calibration.apply(shapes, hardware)
     return [shapes.row(position) for position in range(shapes.n_rows)]
@@ -206,8 +211,6 @@ def recompute_factor(recompute: str, training: TrainingSpec) -> float:
     Forward and backward are one and two parts of a step, one and one with LoRA. Selective recompute repeats a fifth of
     the forward pass, as in the performance model.
     """
-    from planner.performance.constants import load_constants
-
     forward = 1.0 / (2.0 if training.lora_rank else 3.0)
     again = {"none": 0.0, "selective": load_constants().get("recompute.selective_ratio", 0.2), "full": 1.0}
     return 1.0 + forward * again[recompute]
