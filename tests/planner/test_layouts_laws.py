@@ -27,7 +27,7 @@ from tests.planner.test_performance_laws import MOE, RATES
 CHECKS = settings(max_examples=60, deadline=None)
 ACCELERATORS = Path(__file__).resolve().parents[2] / "catalogs" / "data" / "accelerators.csv"
 NUMBERS = ("memory_gib", "memory_gb_per_s", "fp32_tflops", "tf32_tflops", "fp16_tflops", "bf16_tflops", "fp8_tflops",
-           "achievable_bf16_tflops", "link_gb_per_s", "pcie_gen")  # fmt: skip
+           "fp4_tflops", "achievable_bf16_tflops", "link_gb_per_s", "pcie_gen")  # fmt: skip
 
 
 def all_layouts(model: ModelSpec, training: TrainingSpec, row: dict[str, Any], level: float) -> Layouts:
@@ -222,7 +222,7 @@ def test_every_accelerator_has_a_peak_or_says_that_it_is_unknown(row: dict[str, 
     constants = load_constants()
     reasons = {
         precision: str(build_devices(hardware, TrainingSpec(8, 128, precision), "transformer", constants).reason[0])
-        for precision in ("fp32", "tf32", "fp16", "bf16", "fp8")
+        for precision in ("fp32", "tf32", "fp16", "bf16", "fp8", "fp4")
     }  # fmt: skip
     peaks = [
         name
