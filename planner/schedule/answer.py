@@ -13,7 +13,7 @@ import numpy as np
 
 from planner.assumptions import load_assumptions
 from planner.formulation.schedule_explain import Explanation, Remedy, apply_remedy, explain_schedule
-from planner.formulation.schedule_input import Floats, Ints, ScheduleInput
+from planner.formulation.schedule_input import Bools, Floats, Ints, ScheduleInput
 from planner.formulation.schedule_solve import ScheduleResult, solve_schedule
 from planner.pipeline.moves import GB, build_moves, curve_usd
 from planner.records import record
@@ -166,10 +166,11 @@ def gather(loaded: LoadedSchedule, tariffs: Tariffs) -> tuple[ScheduleInput, Mov
         for job in schedule.jobs
     ]
     jobs = schedule.jobs
+    price, available, offered = _forecast(loaded)
     question = ScheduleInput(
         pools=tuple(pool.name for pool in schedule.pools), regions=regions,
-        region=_ints([regions.index(name) for name in place]), usd_per_hour=loaded.usd_per_hour,
-        available=loaded.available, offered=loaded.offered,
+        region=_ints([regions.index(name) for name in place]), usd_per_hour=price,
+        available=available, offered=offered,
         startup_hours=_floats([pool.startup_hours for pool in schedule.pools]),
         startup_usd=_floats([pool.startup_usd for pool in schedule.pools]), jobs=tuple(job.name for job in jobs),
         work=_floats([job.work for job in jobs]), speed=np.asarray(speed, dtype=np.float64),
@@ -179,6 +180,15 @@ def gather(loaded: LoadedSchedule, tariffs: Tariffs) -> tuple[ScheduleInput, Mov
         one_region=np.asarray([job.one_region for job in jobs]), copy_usd=copy, keep_usd_per_hour=keep, ready=ready,
     )  # fmt: skip
     return question, moves
+
+
+def _forecast(loaded: LoadedSchedule) -> tuple[Floats, Floats, Bools]:
+    """Prices, nodes and what is offered, shape (T, P) each."""
+    shape = (loaded.n_hours, len(loaded.schedule.pools))
+    price, available, offered = np.zeros(shape), np.zeros(shape), np.zeros(shape, dtype=np.bool_)
+    for place, (usd, nodes) in loaded.forecast.items():
+        price[place], available[place], offered[place] = usd, nodes, True
+    return price, available, offered
 
 
 def _ints(values: list[int]) -> Ints:

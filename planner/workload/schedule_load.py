@@ -10,9 +10,6 @@ from datetime import date, datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
-import numpy as np
-import numpy.typing as npt
-
 from planner.errors import InputError
 from planner.records import record
 from planner.workload.checks import end_moment, start_moment
@@ -21,7 +18,6 @@ from planner.workload.faults import Fault, near
 from planner.workload.load import decode, read_limited
 from planner.workload.schedule_schema import Schedule
 
-Floats = npt.NDArray[np.float64]
 MAX_CSV_BYTES = 16 * 1024 * 1024
 MAX_HOURS = 24 * 7 * 26  # half a year
 MAX_NODES = 1_000_000
@@ -34,14 +30,14 @@ class LoadedSchedule:
     """A valid question.
 
     Attributes:
-        usd_per_hour, available: the forecast, shape (T, P); offered: whether it has the hour, shape (T, P).
+        forecast: price and available nodes by (hour, number of the pool); what is absent is not offered.
+        n_hours: hours of the forecast.
         windows: first hour of each job, and the hour after its last one.
     """
 
     schedule: Schedule
-    usd_per_hour: Floats
-    available: Floats
-    offered: npt.NDArray[np.bool_]
+    forecast: dict[tuple[int, int], tuple[float, int]]
+    n_hours: int
     windows: tuple[tuple[int, int], ...]
     document: Document
 
@@ -56,8 +52,9 @@ def load_schedule(path: Path) -> LoadedSchedule:
     file = path.parent / schedule.forecast_csv
     if not file.is_file():
         raise document.source.error([Fault(("forecast_csv",), f"no such file: {schedule.forecast_csv}")])
-    price, nodes = _table(file, schedule)
-    silent = [at for at in range(len(schedule.pools)) if np.isnan(price[:, at]).all()]
+    forecast = _table(file, schedule)
+    told = {pool for _, pool in forecast}
+    silent = [at for at in range(len(schedule.pools)) if at not in told]
     if silent:
         raise document.source.error(
             [
@@ -65,12 +62,12 @@ def load_schedule(path: Path) -> LoadedSchedule:
                 for at in silent
             ]
         )
+    n_hours = max(hour for hour, _ in forecast) + 1
     faults: list[Fault] = []
-    windows = tuple(_window(schedule, at, len(price), faults) for at in range(len(schedule.jobs)))
+    windows = tuple(_window(schedule, at, n_hours, faults) for at in range(len(schedule.jobs)))
     if faults:
         raise document.source.error(faults)
-    offered = ~np.isnan(price)
-    return LoadedSchedule(schedule, np.where(offered, price, 0.0), nodes, offered, windows, document)
+    return LoadedSchedule(schedule, forecast, n_hours, windows, document)
 
 
 def _faults(schedule: Schedule) -> Iterator[Fault]:
@@ -114,9 +111,9 @@ def _hours(value: date | datetime | timedelta, start: datetime, *, end: bool) ->
     return value / timedelta(hours=1)
 
 
-def _table(file: Path, schedule: Schedule) -> tuple[Floats, Floats]:
-    """Prices (NaN: not offered) and nodes by hour and pool, shape (T, P)."""
-    found: dict[tuple[int, int], tuple[float, float]] = {}
+def _table(file: Path, schedule: Schedule) -> dict[tuple[int, int], tuple[float, int]]:
+    """Price and nodes by hour and pool."""
+    found: dict[tuple[int, int], tuple[float, int]] = {}
     for line, hour, pool, usd, nodes in _rows(file, schedule):
         if (hour, pool) in found:
             name = schedule.pools[pool].name
@@ -124,14 +121,10 @@ def _table(file: Path, schedule: Schedule) -> tuple[Floats, Floats]:
         found[hour, pool] = usd, nodes
     if not found:
         raise InputError(f"{file}:2: there is no row; needed: {', '.join(COLUMNS)}")
-    shape = (max(hour for hour, _ in found) + 1, len(schedule.pools))
-    price, available = np.full(shape, np.nan), np.zeros(shape)
-    for place, (usd, nodes) in found.items():
-        price[place], available[place] = usd, nodes
-    return price, available
+    return found
 
 
-def _rows(file: Path, schedule: Schedule) -> Iterator[tuple[int, int, int, float, float]]:
+def _rows(file: Path, schedule: Schedule) -> Iterator[tuple[int, int, int, float, int]]:
     """Line, hour, number of the pool, price and nodes of each row."""
     reader = csv.DictReader(io.StringIO(decode(read_limited(file, MAX_CSV_BYTES), str(file))))
     missing = [name for name in COLUMNS if name not in (reader.fieldnames or ())]
@@ -146,7 +139,7 @@ def _rows(file: Path, schedule: Schedule) -> Iterator[tuple[int, int, int, float
         hour = _number(row, "hour", place, MAX_HOURS - 1, whole=True)
         usd = _number(row, "usd_per_hour", place, MAX_USD)
         nodes = _number(row, "available_nodes", place, MAX_NODES, whole=True)
-        yield reader.line_num, int(hour), names.index(row["pool"]), usd, nodes
+        yield reader.line_num, int(hour), names.index(row["pool"]), usd, int(nodes)
 
 
 def _number(row: dict[str, str], name: str, place: str, most: float, *, whole: bool = False) -> float:
