@@ -38,7 +38,8 @@ class Devices:
     Attributes:
         count: accelerators per node (fractional cards count as one slower device).
         gemm_peak: dense peak for the precision of weights; `attn_peak` for attention (never fp8 or fp4).
-        achievable: share of the peak that a large matmul reaches (measured, else by generation).
+        achievable: share of the peak that a large matmul reaches (measured, else by generation); `attn_achievable`
+            that of attention, which has no part in 4 bit.
         intra_rate: one-direction bytes/s per accelerator inside a node; `node_rate` bytes/s of the node's network.
         multiplier: learned time factor per (accelerator family, precision, stack), 1 where nothing is known.
         spread: extra log-width of the interval where measurements are thin.
@@ -51,6 +52,7 @@ class Devices:
     gemm_peak: Floats
     attn_peak: Floats
     achievable: Floats
+    attn_achievable: Floats
     memory_rate: Floats
     intra_rate: Floats
     pcie: Floats
@@ -80,6 +82,7 @@ def build_devices(hardware: Table, training: TrainingSpec, kind: str, constants:
     count = np.maximum(np.floor(given_count + 1e-9), 1.0)
     gemm, attn = _peaks(hardware, training)
     group = PRECISION_GROUP[training.precision]
+    share = _achievable(hardware, training, constants)
     pcie_rate = _pcie_rate(hardware.number("pcie_gen"))
     intra, on_pcie = _intra_rate(hardware, pcie_rate, constants)
     network = hardware.number("internode_gbps")
@@ -91,7 +94,8 @@ def build_devices(hardware: Table, training: TrainingSpec, kind: str, constants:
         vcpus=hardware.number("vcpus"),
         gemm_peak=gemm * fraction,
         attn_peak=attn * fraction,
-        achievable=_achievable(hardware, training, constants),
+        achievable=share * _four_bit_share(hardware, training, constants),
+        attn_achievable=share,
         memory_rate=hardware.number("memory_gb_per_s") * 1e9 * fraction,
         intra_rate=intra,
         pcie=on_pcie,
@@ -167,12 +171,17 @@ def _achievable(hardware: Table, training: TrainingSpec, constants: Constants) -
         return np.full(hardware.n_rows, constants[f"gemm.achievable_{training.precision}"], dtype=np.float64)
     measured = hardware.number("achievable_bf16_tflops") / hardware.number("bf16_tflops")
     share = np.where(np.isnan(measured), typical, measured)
-    if training.precision == "fp4":
-        # Recipes keep some layers in 16 bit: their time counts at that peak.
-        kept = constants["gemm.fp4_kept_ratio"]
-        slower = hardware.number("fp4_tflops") * 1e12 / _half_peak(hardware)
-        share = share / (1.0 - kept + kept * slower)
     return share * (constants["gemm.fp8_ratio"] if PRECISION_GROUP[training.precision] == "fp8" else 1.0)
+
+
+def _four_bit_share(hardware: Table, training: TrainingSpec, constants: Constants) -> Floats | float:
+    """Share of the 4-bit rate that remains: recipes keep some layers in 16 bit, which take their time at that peak."""
+    if training.precision != "fp4":
+        return 1.0
+    kept = constants["gemm.fp4_kept_ratio"]
+    slower = hardware.number("fp4_tflops") * 1e12 / _half_peak(hardware)
+    share: Floats = 1.0 / (1.0 - kept + kept * slower)
+    return share
 
 
 def _pcie_rate(generation: Floats) -> Floats:

@@ -169,7 +169,7 @@ def attention_s(work: Work, devices: Devices, tokens: Floats, tp: Floats, stack:
     """Forward time of the attention core: fused kernels, or scores that pass through memory."""
     # Kernels written for an older generation leave more of a faster one idle.
     newer = np.maximum(devices.attn_peak / REFERENCE_PEAK, 1.0)
-    rate = devices.attn_peak * devices.achievable * newer ** -c[f"attention.lag.{stack}"]
+    rate = devices.attn_peak * devices.attn_achievable * newer ** -c[f"attention.lag.{stack}"]
     scores = 4.0 * work.score_ratio * work.seq * work.attn_width * tokens / tp
     # Narrow heads leave part of a tile's reduction idle; normalised to heads of 128.
     width = (1.0 + c["attention.half_head"] / 128.0) / (
