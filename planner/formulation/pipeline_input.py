@@ -158,7 +158,8 @@ def reduce(pipe: PipelineInput) -> tuple[PipelineInput, dict[str, int]]:
     late = np.zeros(before, dtype=np.bool_)
     if pipe.timed:
         start, end = windows(pipe)
-        late = start[pipe.task] + pipe.hours > end[pipe.task] * (1 + 1e-12)
+        # a window is a difference of times of the deadline's size: so is its rounding
+        late = start[pipe.task] + pipe.hours > end[pipe.task] + 1e-12 * pipe.deadline_hours
     kept: list[int] = []
     cell = pipe.task * (int(pipe.place.max(initial=0)) + 1) + pipe.place
     rows = np.flatnonzero(~late)

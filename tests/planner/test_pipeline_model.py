@@ -169,3 +169,19 @@ def test_golden() -> None:
             path.parent.mkdir(exist_ok=True)
             path.write_text(text, encoding="utf-8")
         assert text == path.read_text(encoding="utf-8")
+
+
+def test_a_deadline_met_exactly_is_met_however_short_a_task_is() -> None:
+    """Windows are differences of long times: their rounding is measured by the deadline, not by the window."""
+    hours = np.array([1e-4, *(0.1 + 100 / 3 * k for k in range(1, 6))])
+    count = len(hours)
+    chain = PipelineInput(
+        tuple(f"t{k}" for k in range(count)), tuple(f"c{k}" for k in range(count)), np.arange(count),
+        np.zeros(count, dtype=np.int64), np.ones(count), hours, np.zeros(1, dtype=np.int64), np.arange(count - 1),
+        np.arange(1, count), np.zeros((count - 1, 1, 1)), np.zeros((count - 1, 1, 1)),
+    )  # fmt: skip
+    for turned in (chain, replace(chain, hours=hours[::-1].copy())):
+        end = float(follow(turned, np.arange(count)).end_hours.max())
+        for method in METHODS:
+            result = solve_pipeline(replace(turned, deadline_hours=end), EXACT, method=method)
+            assert cost_of(result) == count, method
