@@ -16,6 +16,7 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
 
 from planner.formulation.schedule import build_schedule, copies_of
+from planner.formulation.schedule_greedy import greedy_schedule
 from planner.formulation.schedule_input import Cell, Costs, Evaluation, ScheduleInput, evaluate
 from solvers.errors import ModelError
 from solvers.options import SolveOptions
@@ -95,21 +96,19 @@ class _Search:
         self.stop = found.termination is Termination.INTERRUPTED
         return found
 
-    def take(self, found: Solution) -> None:
-        """Keep the schedule of a solution if it is the cheapest.
+    def take(self, nodes: dict[tuple[int, int, int], int]) -> float:
+        """Keep a schedule if it is the cheapest; returns its cost, worked out from the definitions.
 
         Raises:
-            ModelError: it breaks a limit: the solver's fault.
+            ModelError: it breaks a limit: the fault of who made it.
         """
-        if not found.has_point:
-            return
-        nodes = _nodes(found.x)
         evaluation = evaluate(self.question, nodes)
         if evaluation.faults:
             raise ModelError(f"schedule: the solver's fault: {'; '.join(evaluation.faults[:3])}")
         usd = float(evaluation.costs.total)
         if usd < self.usd:
             self.nodes, self.evaluation, self.usd = nodes, evaluation, usd
+        return usd
 
     def result(self, status: Status) -> ScheduleResult:
         """What is known, as a result."""
@@ -135,6 +134,9 @@ def solve_schedule(
         ModelError: the solver's schedule breaks a limit or costs other than it says: its fault.
     """
     search = _Search(question, options or SolveOptions())
+    start = greedy_schedule(question)
+    if start is not None:
+        search.take(start)
     problem = build_schedule(question)
     if copies_of(problem) and problem.n_integers >= whole_below:
         if _by_copies(search, problem) is Status.INFEASIBLE:
@@ -144,9 +146,12 @@ def solve_schedule(
     found = search.ask(problem, search.options.gap)
     if found is None:
         return search.result(Status.NO_SOLUTION if search.evaluation is None else Status.FEASIBLE)
-    search.take(found)
-    if found.has_point and search.usd > found.objective + 1e-6 * max(1.0, abs(search.usd)):
-        raise ModelError(f"schedule: it costs {search.usd}, the solver said {found.objective}")
+    if found.status is Status.INFEASIBLE and search.evaluation is not None:
+        raise ModelError("schedule: the solver says that there is none, but one is known: its fault")
+    if found.has_point:
+        usd = search.take(_nodes(found.x))
+        if usd > found.objective + 1e-6 * max(1.0, abs(usd)):
+            raise ModelError(f"schedule: it costs {usd}, the solver said {found.objective}")
     search.bound = max(search.bound, found.bound)
     status = found.status
     if search.evaluation is not None:
@@ -188,7 +193,8 @@ def _by_copies(search: _Search, problem: Milp) -> Status | None:
             part = search.ask(_with_copies(problem, columns, made), search.options.gap / 2, EARLY_SHARE)
             if part is None:
                 return None
-            search.take(part)
+            if part.has_point:
+                search.take(_nodes(part.x))
             proven = min(proven, math.inf if part.status is Status.INFEASIBLE else part.bound)
             tried.add(made)
         open_ones = [at for at in range(len(columns)) if box.lower[at] < box.upper[at]]
