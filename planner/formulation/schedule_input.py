@@ -84,6 +84,15 @@ class ScheduleInput:
                 raise ModelError(f"schedule: {name} has shape {getattr(self, name).shape}, needed {shape}")
         if (self.last > hours).any() or (self.first < 0).any():
             raise ModelError("schedule: a job's window leaves the forecast")
+        costs = (
+            self.usd_per_hour,
+            self.startup_hours,
+            self.startup_usd,
+            self.copy_usd,
+            self.keep_usd_per_hour,
+        )
+        if any((cost < 0).any() for cost in costs):
+            raise ModelError("schedule: a cost is below 0")
         if (self.available != np.floor(self.available)).any():
             raise ModelError("schedule: available nodes must be whole")
 

@@ -73,8 +73,8 @@ class _Search:
     nodes: dict[tuple[int, int, int], int] = field(default_factory=dict)
     evaluation: Evaluation | None = None
     usd: float = math.inf
-    bound: float = -math.inf
-    solver: str = ""
+    bound: float = 0.0  # no cost is below 0
+    solver: str = "greedy"
     stop: bool = False
 
     @property

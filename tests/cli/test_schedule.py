@@ -160,6 +160,12 @@ def test_an_hour_without_a_row_is_not_offered(tmp_path: Path, run_cli: Run) -> N
     assert [run["pool"] for run in found["intervals"]] == ["spot", "far", "spot"]
 
 
+def test_without_time_there_is_a_schedule_with_an_open_gap(run_cli: Run) -> None:
+    result = run_cli("schedule", EXAMPLE, "--time-limit", "0.001s", "-o", "json")
+    found = json.loads(result.stdout)
+    assert result.code == 0 and found["intervals"] and found["proof"]["status"] == "feasible"
+
+
 def test_an_unknown_backend_is_a_fault_of_the_call(tmp_path: Path, run_cli: Run) -> None:
     result = run_cli("schedule", write(tmp_path), "--backend", "abacus")
     assert result.code == 2 and "--backend" in result.stderr

@@ -198,7 +198,7 @@ def test_a_time_limit_ends_with_a_schedule() -> None:
     q = schedule_instance(48, 6, 1, one_region=True)
     for whole_below in (0, 10**9):
         result = solve_schedule(q, SolveOptions(time_limit_s=1e-9), whole_below=whole_below)
-        assert result.status is Status.FEASIBLE and result.nodes and result.gap == math.inf
+        assert result.status is Status.FEASIBLE and result.nodes and result.gap == 1 and result.bound_usd == 0
 
 
 def test_an_interruption_ends_with_what_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -251,6 +251,8 @@ def test_bad_shapes_are_refused() -> None:
         replace(small(1), work=np.ones(9))
     with pytest.raises(ModelError, match="leaves the forecast"):
         replace(small(1), last=small(1).last + 9)
+    with pytest.raises(ModelError, match="below 0"):
+        replace(small(1), copy_usd=small(1).copy_usd - 99)
     with pytest.raises(ModelError, match="whole"):
         replace(small(1), available=small(1).available + 0.5)
 
