@@ -30,6 +30,7 @@ from planner.performance.work import Work, stack_work
 Floats = npt.NDArray[np.float64]
 SAMPLED_BATCH_CAP = 256
 TOKEN_CAP = 16384
+RISKS = (0.5, 0.99)
 
 
 @dataclass(frozen=True)
@@ -63,15 +64,19 @@ def settle(cases: Sequence[Case], constants: Constants) -> tuple[list[Case], Cou
     return settled, dropped
 
 
-def _hardware_table(cases: Sequence[Case]) -> Table:
+def hardware_table(cases: Sequence[Case]) -> Table:
+    """The machines of the cases, one row each."""
     return Table({name: [case.hardware[name] for case in cases] for name in cases[0].hardware})
 
 
 def _searched(case: Case, constants: Constants) -> Case | str:
-    table = estimate_shapes(
-        case.model, case.training, _hardware_table([case]), [case.nodes], constants=constants
-    )
-    row = table.row(0)
+    # The row ran: where a plan would call its memory too risky, less certain layouts count as well.
+    for risk in (constants["memory.oom_limit"], *RISKS):
+        accepted = constants.replace({"memory.oom_limit": risk})
+        hardware = hardware_table([case])
+        row = estimate_shapes(case.model, case.training, hardware, [case.nodes], constants=accepted).row(0)
+        if row["reason"] != "out_of_memory":
+            break
     if not row["fits"]:
         # A partition of nodes that does not divide the batch is still run in practice; take plain data parallel.
         if case.model.params > 2e9:
@@ -154,7 +159,7 @@ def build_groups(cases: Sequence[Case]) -> list[Group]:
             distinct.setdefault(repr(sorted(case.hardware.items())), len(distinct)) for case in chosen
         ]
         first = [device_row.index(number) for number in range(len(distinct))]
-        hardware = _hardware_table([chosen[k] for k in first])
+        hardware = hardware_table([chosen[k] for k in first])
         groups.append(
             Group(
                 np.asarray(positions),

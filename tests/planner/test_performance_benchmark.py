@@ -16,12 +16,13 @@ from benchmarks.fit_intervals import base_width
 from benchmarks.held_out import fold_labels
 from benchmarks.measured import load_cases, parse_gbps, usual_dimensions
 from benchmarks.points import COLUMNS, load_rows, write_points
-from benchmarks.predict import build_groups, predict, settle
+from benchmarks.predict import build_groups, hardware_table, predict, settle
 from benchmarks.residual_plots import write_plots
 from benchmarks.residuals import by_property
 from benchmarks.rows import read_csv
 from benchmarks.throughput import Scored, errors, main, score_file
 from planner.performance.constants import load_constants
+from planner.performance.search import estimate_shapes
 
 ROOT = Path(__file__).resolve().parents[2]
 DEV = ROOT.parent / "shared" / "performance" / "dev.csv"
@@ -261,3 +262,22 @@ def test_a_file_that_cannot_be_read_is_an_input_error(
             main(["--data", str(path)])
         assert raised.value.code == 2
         assert "cannot be read as CSV" in capsys.readouterr().err
+
+
+def test_a_row_that_ran_in_tight_memory_is_predicted_all_the_same() -> None:
+    tight = {
+        "gpu": "A100-SXM-40",
+        "layers": "80",
+        "params": "16.3e9",
+        "tp": "",
+        "pp": "",
+        "dp": "",
+        "micro_batch": "",
+    }
+    risky = load_constants().replace({"memory.oom_limit": 0.05})
+    cases, _ = load_cases([{**ROW, **tight}], load_devices())
+    assert not estimate_shapes(
+        cases[0].model, cases[0].training, hardware_table(cases), [1], constants=risky
+    ).row(0)["fits"]
+    settled, dropped = settle(cases, risky)
+    assert len(settled) == 1 and not dropped
