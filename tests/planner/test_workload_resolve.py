@@ -38,7 +38,8 @@ def job(training: dict[str, Any], data: dict[str, Any] | None = None, model: str
 
 
 def test_every_size_the_performance_model_needs_is_there() -> None:
-    optional = {"attention_ratio"}  # plain attention unless the engine is told otherwise
+    # plain attention, and every token predicted (or the masked ones), unless the engine is told otherwise
+    optional = {"attention_ratio", "predicted_share"}
     needed = {field.name for field in fields(ModelSpec)} - optional
     assert needed <= {field.name for field in fields(ResolvedModel)}
 
