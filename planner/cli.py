@@ -247,10 +247,11 @@ def _exit_code_of(error: Exception) -> int | None:
     from catalogs.errors import CatalogError, CatalogInputError
     from planner.errors import CatalogError as PlannerCatalogError
     from planner.errors import InputError, PlannerError
+    from solvers.errors import SpreadError
 
     if isinstance(error, PlannerError):
         return error.exit_code
-    if isinstance(error, CatalogInputError):
+    if isinstance(error, (CatalogInputError, SpreadError)):
         return InputError.exit_code
     if isinstance(error, CatalogError):
         return PlannerCatalogError.exit_code

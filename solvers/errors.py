@@ -7,5 +7,9 @@ class ModelError(ValueError):
     """The model cannot be handed to a solver safely (bad numbers, bad shapes, a too wide spread)."""
 
 
+class SpreadError(ModelError):
+    """Numbers of the question lie too far apart for any solver: whoever gave them can change them."""
+
+
 class BackendError(RuntimeError):
     """The backend asked for is unknown or not installed."""

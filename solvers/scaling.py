@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from solvers.errors import ModelError
+from solvers.errors import SpreadError
 from solvers.problem import Floats, Milp
 
 MAX_SPREAD = 1e9  # largest |a| over smallest |a| of one row, or of the objective
@@ -41,7 +41,7 @@ def scale(problem: Milp) -> Scaled:
     """Scale `problem`.
 
     Raises:
-        ModelError: a row or the objective spreads over more than 1e9, so no unit makes it safe.
+        SpreadError: a row or the objective spreads over more than 1e9, so no unit makes it safe.
     """
     cost_factor = _cost_factor(problem)
     row_factors = _row_factors(problem)
@@ -61,7 +61,7 @@ def _cost_factor(problem: Milp) -> float:
         return 1.0
     low, high = float(sizes.min()), float(sizes.max())
     if high / low > MAX_SPREAD:
-        raise ModelError(
+        raise SpreadError(
             f"{problem.name}: costs spread from {low:g} to {high:g}, more than {MAX_SPREAD:g} apart; "
             "drop the columns that can never pay or change their unit"
         )
@@ -80,7 +80,7 @@ def _row_factors(problem: Milp) -> Floats:
     spread = np.divide(high, low, out=np.ones_like(high), where=used)
     if (spread > MAX_SPREAD).any():
         at = int(np.argmax(spread))
-        raise ModelError(
+        raise SpreadError(
             f"{problem.name}: row {problem.row_names()[at]} mixes coefficients {low[at]:g} to {high[at]:g}, "
             f"more than {MAX_SPREAD:g} apart; change a unit or tighten the limit behind the largest one"
         )

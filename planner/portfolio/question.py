@@ -14,6 +14,8 @@ from planner.portfolio.table import CandidateTable, Floats, Way, covers
 if TYPE_CHECKING:
     from planner.workload.portfolio_schema import Portfolio, SharedCommitment, SharedQuota
 
+MOST_UNITS = 2**53  # a limit above it never binds
+
 
 @dataclass(frozen=True)
 class Limit:
@@ -82,7 +84,7 @@ def build_question(
     budget = None if portfolio.budget_usd is None else int(portfolio.budget_usd * MICRO)
     numbers = PortfolioInput(
         n_jobs, table.job, table.cost_micro_usd, table.counted_micro_usd, made.joined(0), made.joined(1),
-        made.joined(2), np.array([limit.amount for limit in made.limits], dtype=np.int64),
+        made.joined(2), np.array([min(limit.amount, MOST_UNITS) for limit in made.limits], dtype=np.int64),
         np.array([limit.kind for limit in made.limits], dtype=np.int64), budget,
     )  # fmt: skip
     return Question(table, numbers, tuple(made.limits))

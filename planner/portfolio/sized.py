@@ -14,9 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from planner.errors import InputError
-from planner.formulation.portfolio_input import MICRO, Ints
+from planner.formulation.portfolio_input import MICRO, MOST, Ints
 from planner.portfolio.table import CandidateTable, Way, Ways
 from planner.workload.faults import near
+from solvers.errors import ModelError
 
 if TYPE_CHECKING:
     from catalogs.tariffs import Tariffs
@@ -161,13 +162,14 @@ class SizedCandidates:
         at = rows.tolist()
         keys = [tuple(texts[name][row] for name in _TEXTS) for row in at]
         nodes, hours = numbers["nodes"].astype(np.int64), numbers["hours"]
-        whole = np.where(
-            np.isnan(numbers["cost_usd"]), numbers["usd_per_hour"] * nodes * hours, numbers["cost_usd"]
+        with np.errstate(over="ignore"):  # infinity is refused with the other numbers too large
+            paid = numbers["usd_per_hour"] * nodes * hours
+        cost = _micro(
+            np.where(np.isnan(numbers["cost_usd"]), paid, numbers["cost_usd"]), "cost of a candidate"
         )
-        cost = np.rint(whole * MICRO).astype(np.int64)
         if data is not None:
             moved = [self._transfer_usd(data, f"{key[0]}/{key[1]}") for key in keys]
-            cost += np.rint(np.array(moved) * MICRO).astype(np.int64)
+            cost += _micro(np.array(moved), "transfer into a region")
         units = numbers["quota_units"]
         end = begin_hours + hours
         late = np.zeros(len(rows)) if deadline_hours is None else np.maximum(end - deadline_hours, 0.0)
@@ -176,7 +178,7 @@ class SizedCandidates:
             nodes=nodes, units=np.where(np.isnan(units), nodes, units).astype(np.int64),
             pool=np.array([self._pools.get((*key[:3], key[4]), -1) for key in keys], dtype=np.int64),
             start_hours=np.full(len(rows), begin_hours), hours=hours, cost_micro_usd=cost,
-            counted_micro_usd=cost + np.rint(delay_usd_per_hour * end * MICRO).astype(np.int64), late_hours=late,
+            counted_micro_usd=cost + _micro(delay_usd_per_hour * end, "delay until a candidate ends"), late_hours=late,
         )  # fmt: skip
 
     def _way(self, key: tuple[str, ...]) -> int:
@@ -198,3 +200,14 @@ class SizedCandidates:
                 curve = self._tariffs.dearest_internet_curve()
             self._transfers[key] = float(curve.cost_usd(curve.quantity(Decimal(data.size) / GB)))
         return self._transfers[key]
+
+
+def _micro(usd: Floats, what: str) -> Ints:
+    """`usd` in whole micro-dollars.
+
+    Raises:
+        ModelError: an amount is too large to be counted so.
+    """
+    if float(np.max(usd, initial=0.0)) * MICRO >= MOST:
+        raise ModelError(f"portfolio: a {what} is {float(usd.max()):g} USD; check prices and hours")
+    return np.rint(usd * MICRO).astype(np.int64)

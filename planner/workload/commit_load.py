@@ -15,6 +15,8 @@ from planner.workload.faults import Path as FaultPath
 if TYPE_CHECKING:
     from planner.workload.commit_schema import CommitQuestion, Owned
 
+MOST_GROWTH = 100
+
 
 @record(frozen=True)
 class LoadedCommit:
@@ -55,6 +57,8 @@ def _faults(question: CommitQuestion) -> Iterator[Fault]:
     growth = question.scenarios.growth
     if not growth.low <= growth.likely <= growth.high:
         yield Fault(("scenarios", "growth"), "low, likely and high must rise in this order")
+    if growth.high > MOST_GROWTH:
+        yield Fault(("scenarios", "growth"), f"more than {MOST_GROWTH} times a year is no forecast")
     named: list[tuple[FaultPath, str]] = [
         (("demand", "planned", n, "pool"), plan.pool) for n, plan in enumerate(question.demand.planned)
     ]

@@ -24,6 +24,7 @@ from planner.workload.yaml12 import YamlError, parse_yaml
 
 MAX_BYTES = 16 * 1024 * 1024
 MAX_CSV_BYTES = 256 * 1024 * 1024
+MOST_JOBS = 100_000
 _CSV_KEYS = (
     *("name", "workload", "count", "must_run", "value_usd", "delay_usd_per_hour", "earliest_start", "deadline"),
     *("data_location", "data_size"),
@@ -114,6 +115,8 @@ def _shared_faults(portfolio: Portfolio) -> Iterator[Fault]:
 def _job_faults(portfolio: Portfolio, jobs: tuple[PortfolioJob, ...]) -> Iterator[Fault]:
     if not jobs:
         yield Fault((), "there are no jobs: list them under 'jobs' or name a file with 'jobs_csv'")
+    if (total := sum(job.count for job in jobs)) > MOST_JOBS:
+        yield Fault((), f"{total:,} jobs by their 'count' are more than {MOST_JOBS:,}: plan them in parts")
     seen: set[str] = set()
     for at, job in enumerate(jobs):
         path: tuple[str | int, ...] = ("jobs", at) if at < len(portfolio.jobs) else ("jobs_csv",)

@@ -171,6 +171,9 @@ BAD = [
     ("{name: jan, start: 2027-01-01}", "{name: jan, start: 2026-01-01}", "must start after"),
     ("start: 2026-12-01\nwindows", "start: 2026-12-01\njobs_csv: no.csv\nwindows", "no such file"),
     ("    value_usd: 50\n", "    workload: no.yaml\n", "exactly one of"),
+    ("count: 2", "count: 100000000", "plan them in parts"),
+    ("hours: 28", "hours: 1e308", "inf USD"),
+    ("    value_usd: 50\n", "    delay_usd_per_hour: 1e14\n", "a delay until"),
 ]
 
 
@@ -205,6 +208,13 @@ def test_bad_candidates_csv(tmp_path: Path, text: str, expected: str, run_cli: R
 
 def test_an_unknown_backend_is_an_input_error(jobs: Path, run_cli: Run) -> None:
     assert run_cli("portfolio", str(jobs), "--backend", "cplex").code == 2
+
+
+def test_a_limit_beyond_64_bits_never_binds(jobs: Path, run_cli: Run) -> None:
+    free = run_cli("portfolio", with_text(jobs, "limit: 192", "limit: 1e30"), "-o", "json")
+    large = run_cli("portfolio", with_text(jobs, "limit: 1e30", "limit: 100000"), "-o", "json")
+    assert free.code == large.code == 0
+    assert json.loads(free.stdout)["totals"] == json.loads(large.stdout)["totals"]
 
 
 def test_a_job_that_nothing_can_run_is_named_without_a_solver(jobs: Path, run_cli: Run) -> None:

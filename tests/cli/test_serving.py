@@ -81,3 +81,10 @@ def test_faults(old: str, new: str, code: int, message: str, tmp_path: Path, run
     result = run_cli("serving", write(tmp_path, TEXT.replace(old, new, 1)), *DAY)
     assert result.code == code and message in result.stdout + result.stderr
     assert "Traceback" not in result.stderr and (code == 3 or "serving.yaml:" in result.stderr)
+
+
+def test_numbers_no_solver_can_hold_are_bad_input(tmp_path: Path, run_cli: Run) -> None:
+    done = run_cli(
+        "serving", write(tmp_path, TEXT.replace("requests_per_s: 10}\n", "requests_per_s: 1e14}\n")), *DAY
+    )
+    assert done.code == 2 and "apart" in done.stderr and "internal" not in done.stderr

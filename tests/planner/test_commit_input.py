@@ -425,6 +425,10 @@ class TestModel:
             HEAD + "demand: {file: h.csv}\nscenarios: {growth: {low: 2}}\n",
             "must rise in this order",
         ),
+        (
+            HEAD + "demand: {file: h.csv}\nscenarios: {growth: {high: 1e300}}\n",
+            "is no forecast",
+        ),
     ],
 )
 def test_faults_of_a_question_are_placed(tmp_path: Path, text: str, message: str) -> None:
