@@ -190,7 +190,7 @@ def _by_copies(search: _Search, problem: Milp) -> Status | None:
         made = tuple(round(value) for value in box.made)
         fraction = [abs(value - round(value)) for value in box.made]
         if max(fraction) <= WHOLE and made not in tried:
-            part = search.ask(_with_copies(problem, columns, made), search.options.gap / 2, EARLY_SHARE)
+            part = search.ask(_with_copies(problem, columns, made), search.options.gap * 0.9, EARLY_SHARE)
             if part is None:
                 return None
             if part.has_point:
