@@ -221,10 +221,15 @@ def render(report: dict[str, Any], skipped: Counter[str]) -> str:
         for name, v in report["interval"].items()
     ]
     order = report["GPU order"]
-    lines.append(f"GPU order right: {order['right']:.1%} of {order['pairs']} pairs that differ by over 15 %")
-    lines.append(
-        f"error of the ratio of two GPUs: median {order['ratio_median']:.1f} %, p90 {order['ratio_p90']:.1f} %"
-    )
+    if order["pairs"]:
+        lines.append(
+            f"GPU order right: {order['right']:.1%} of {order['pairs']} pairs that differ by over 15 %"
+        )
+        lines.append(
+            f"error of the ratio of two GPUs: median {order['ratio_median']:.1f} %, p90 {order['ratio_p90']:.1f} %"
+        )
+    else:
+        lines.append("GPU order right: no two GPU types on one workload that differ by over 15 %")
     lines += one_measurement_lines(report["one measurement"])
     lines += regret_lines(report["layout regret"])
     lines.append(f"rows left out: {sum(skipped.values())}")
