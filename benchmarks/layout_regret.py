@@ -62,7 +62,8 @@ def fitting(scored: Scored) -> npt.NDArray[np.bool_]:
     constants = load_constants()
     size = np.asarray([case.hardware["accelerator_memory_gib"] for case in scored.cases], dtype=np.float64)
     rate = np.asarray([case.hardware["memory_gb_per_s"] for case in scored.cases], dtype=np.float64) * 1e9
-    allowed = budget_gib(usable_gib(size, rate, constants), constants)
+    likely = constants.replace({"memory.oom_limit": 0.5})  # rows that ran are judged by what is likely
+    allowed = budget_gib(usable_gib(size, rate, constants), likely)
     return np.asarray(~(scored.memory_gib > allowed), dtype=np.bool_)
 
 
