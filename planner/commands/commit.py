@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from planner.commands.options import RatioOption, Seconds
+from planner.commands.options import DayOption, RatioOption, Seconds
 
 if TYPE_CHECKING:
     from solvers.decompose import Round
@@ -18,6 +19,13 @@ if TYPE_CHECKING:
 @click.argument("question", type=click.Path(path_type=Path))
 @click.option("-o", "--output", type=click.Choice(["table", "json", "csv", "yaml", "md"]), default="table",
               show_default=True, help="Format.")  # fmt: skip
+@click.option(
+    "--as-of",
+    type=DayOption(),
+    default=None,
+    metavar="DATE",
+    help="Use the prices known on this day (default: newest).",
+)
 @click.option("--gap", type=RatioOption(), default="0.1%", show_default=True, help="Gap at which to stop.")
 @click.option("--time-limit", type=Seconds(), default="60s", show_default=True, help="Longest search.")
 @click.option("--regret/--no-regret", default=True, show_default=True, help="Solve each scenario alone too.")
@@ -30,8 +38,8 @@ if TYPE_CHECKING:
 )
 @click.option("-v", "--verbose", "details", is_flag=True, help="Show every round and every break-even.")
 def commit(
-    question: Path, output: str, gap: float, time_limit: float, regret: bool, certificate: Path | None,
-    out: Path | None, details: bool,
+    question: Path, output: str, as_of: datetime | None, gap: float, time_limit: float, regret: bool,
+    certificate: Path | None, out: Path | None, details: bool,
 ) -> None:  # fmt: skip
     """Find which reservations and savings plans to buy for QUESTION (a YAML file, see examples/commit.yaml).
 
@@ -47,7 +55,7 @@ def commit(
     if needs_catalog(loaded):
         from catalogs.store import load_catalog
 
-        catalog = load_catalog()
+        catalog = load_catalog(as_of=as_of and as_of.date())
     work = advise(
         loaded,
         catalog,
