@@ -12,9 +12,16 @@ from planner.errors import InputError
 def write_atomically(path: Path, text: str) -> None:
     """Write `text` to `path`: a reader, or a killed writer, leaves the old file or the new one, never a part.
 
+    A link stays a link: what it points to is written. What is no regular file (`/dev/null`, a pipe) is written to,
+    never replaced.
+
     Raises:
         InputError: the folder does not exist or cannot be written.
     """
+    path = Path(os.path.realpath(path))
+    if path.exists() and not path.is_file():
+        _write_through(path, text)
+        return
     try:
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     except OSError as error:
@@ -28,4 +35,17 @@ def write_atomically(path: Path, text: str) -> None:
         Path(name).replace(path)
     except OSError as error:
         Path(name).unlink(missing_ok=True)
+        raise InputError(f"{path}: cannot be written: {error.strerror}") from error
+
+
+def _write_through(path: Path, text: str) -> None:
+    """Write to a device or a pipe.
+
+    Raises:
+        InputError: it cannot be written.
+    """
+    try:
+        with path.open("w", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
         raise InputError(f"{path}: cannot be written: {error.strerror}") from error
