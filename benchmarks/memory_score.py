@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.accelerators import load_devices
+from benchmarks.error_figures import errors
 from benchmarks.measured import THROUGHPUT, Case, load_cases
 from benchmarks.predict import layouts_of
 from planner.performance.constants import Constants
@@ -149,9 +150,9 @@ def summarise(rows: MemoryRows, need: Need, c: Constants) -> dict[str, Any]:
     least = oom_probability(need.full_recompute, need.available, c) > c["memory.oom_alarm"]
     ran = ~oom
     return {
-        **gib_errors(need.counted[known], stated[known]),
+        **errors(need.counted[known], stated[known]),
         "sources": {
-            name: gib_errors(need.counted[known & (groups == name)], stated[known & (groups == name)])
+            name: errors(need.counted[known & (groups == name)], stated[known & (groups == name)])
             for name in sorted(set(groups[known]))
         },
         "out of memory": {"n": int(oom.sum()), "recall": _share(alarm[oom]), "mean probability": _share(risk[oom]),
@@ -169,18 +170,6 @@ def summarise(rows: MemoryRows, need: Need, c: Constants) -> dict[str, Any]:
             for name in sorted(set(groups[alarm & ran & whole]))
         },
         "left out": dict(rows.left_out),
-    }  # fmt: skip
-
-
-def gib_errors(predicted: Floats, measured: Floats) -> dict[str, float]:
-    """Count, MAPE, median and p90 of the absolute percentage error, and bias (median ratio)."""
-    if not len(predicted):
-        return {"n": 0}
-    ratio = predicted / measured
-    ape = np.abs(ratio - 1.0) * 100.0
-    return {
-        "n": len(ape), "mape": float(ape.mean()), "median": float(np.median(ape)),
-        "p90": float(np.quantile(ape, 0.9)), "bias": float(np.median(ratio)),
     }  # fmt: skip
 
 

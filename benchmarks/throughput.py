@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.accelerators import load_devices
+from benchmarks.error_figures import errors
 from benchmarks.layout_regret import layout_regret, regret_lines
 from benchmarks.measured import Case, load_cases
 from benchmarks.memory_score import lines as memory_lines
@@ -88,18 +89,6 @@ def score_file(
     at = np.flatnonzero(known)
     kept = [cases[p] for p in at]
     return Scored(kept, value[at], rest["memory_gib"][at], rest["spread"][at]), skipped
-
-
-def errors(predicted: Floats, measured: Floats) -> dict[str, float]:
-    """Count, MAPE, median and p90 of the absolute percentage error, and bias (median ratio)."""
-    if not len(predicted):
-        return {"n": 0}
-    ratio = predicted / measured
-    ape = np.abs(ratio - 1.0) * 100.0
-    return {
-        "n": len(ape), "mape": float(ape.mean()), "median": float(np.median(ape)),
-        "p90": float(np.quantile(ape, 0.9)), "bias": float(np.median(ratio)),
-    }  # fmt: skip
 
 
 def summarise(scored: Scored) -> dict[str, Any]:

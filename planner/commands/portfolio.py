@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from planner.commands.options import DayOption, RatioOption, Seconds
+from planner.render.report import REPORT_FORMATS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,13 +22,11 @@ if TYPE_CHECKING:
     from planner.render.report import Report
     from planner.workload.portfolio_load import LoadedPortfolio
 
-OUTPUTS = ("table", "json", "csv", "yaml", "md")
-
 
 @click.command()
 @click.argument("jobs", type=click.Path(path_type=Path))
 @click.option(
-    "-o", "--output", type=click.Choice(OUTPUTS), default="table", show_default=True, help="Format."
+    "-o", "--output", type=click.Choice(REPORT_FORMATS), default="table", show_default=True, help="Format."
 )
 @click.option(
     "--as-of", type=DayOption(), default=None, metavar="DATE", help="Plan as on this day (default: now)."

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.accelerators import load_devices
+from benchmarks.error_figures import errors
 from benchmarks.fit_intervals import base_width
 from benchmarks.held_out import fold_labels
 from benchmarks.measured import load_cases, parse_gbps, usual_dimensions
@@ -20,7 +21,7 @@ from benchmarks.predict import build_groups, hardware_table, predict, settle
 from benchmarks.residual_plots import write_plots
 from benchmarks.residuals import by_property
 from benchmarks.rows import read_csv
-from benchmarks.throughput import Scored, errors, main, score_file
+from benchmarks.throughput import Scored, main, score_file
 from planner.performance.constants import load_constants
 from planner.performance.search import estimate_shapes
 
