@@ -15,12 +15,12 @@ from pydantic import ValidationError
 from planner.errors import InputError
 from planner.records import record
 from planner.workload.checks import find_faults, start_moment
+from planner.workload.documents import load_document
 from planner.workload.faults import Fault, Source, near
 from planner.workload.load import LoadedWorkload, decode, load_workload, read_limited
 from planner.workload.messages import pydantic_faults
 from planner.workload.portfolio_schema import Portfolio, PortfolioJob
 from planner.workload.schema import Workload
-from planner.workload.yaml12 import YamlError, parse_yaml
 
 MAX_BYTES = 16 * 1024 * 1024
 MAX_CSV_BYTES = 256 * 1024 * 1024
@@ -54,21 +54,9 @@ def load_portfolio(path: Path) -> LoadedPortfolio:
     Raises:
         InputError: lists all faults with their places.
     """
-    data = read_limited(path, MAX_BYTES)
-    text, name = decode(data, str(path)), str(path)
-    try:
-        document = parse_yaml(text, name)
-    except YamlError as error:
-        raise Source(name, text).error(error.faults) from None
+    portfolio, document = load_document(path, Portfolio, _file_faults, max_bytes=MAX_BYTES)
     source = document.source
-    if not isinstance(document.data, dict):
-        raise source.error([Fault((), "the file must be a mapping that starts with 'version: 1'")])
-    faults = list(document.faults)
-    portfolio, found = _validated(document.data)
-    faults += [fault for fault in found if fault.path not in document.stand_ins]
-    if faults or portfolio is None:
-        raise source.error(faults)
-    digest = hashlib.sha256(data)
+    digest = hashlib.sha256(document.data)
     jobs = portfolio.jobs
     if portfolio.jobs_csv is not None:
         content = _named_file(path, source, "jobs_csv", portfolio.jobs_csv)
@@ -84,18 +72,11 @@ def load_portfolio(path: Path) -> LoadedPortfolio:
     return LoadedPortfolio(portfolio, jobs, workloads, digest.hexdigest(), path, source)
 
 
-def _validated(data: dict[str, Any]) -> tuple[Portfolio | None, list[Fault]]:
-    try:
-        portfolio = Portfolio.model_validate(data, context={"checks": False})
-    except ValidationError as error:
-        return None, pydantic_faults(error.errors(include_url=False), Portfolio)
-    inner = [
-        Fault(("jobs", at, "inline", *fault.path), fault.message, fault.did_you_mean, fault.at_key)
-        for at, job in enumerate(portfolio.jobs)
-        if job.inline is not None
-        for fault in find_faults(job.inline)
-    ]
-    return portfolio, [*inner, *_shared_faults(portfolio)]
+def _file_faults(portfolio: Portfolio) -> Iterator[Fault]:
+    for at, job in enumerate(portfolio.jobs):
+        for fault in find_faults(job.inline) if job.inline is not None else ():
+            yield Fault(("jobs", at, "inline", *fault.path), fault.message, fault.did_you_mean, fault.at_key)
+    yield from _shared_faults(portfolio)
 
 
 def _shared_faults(portfolio: Portfolio) -> Iterator[Fault]:
