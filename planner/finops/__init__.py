@@ -1,0 +1,1 @@
+"""FinOps: reading bills, the monthly review, the forecast, the budget, and plan against bill."""

@@ -1,0 +1,1 @@
+"""Where the SQL of the KPIs runs: DuckDB by default, another engine through sqlglot."""

@@ -1,0 +1,38 @@
+"""What an engine must do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import date
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Parameter = str | int | float | bool | date | None
+
+
+class Engine(Protocol):
+    """Runs queries written in DuckDB's dialect over the view `focus`.
+
+    `:name` in a query is a parameter, put in as a literal by sqlglot, never by text replacement.
+    """
+
+    name: str
+    dialect: str
+
+    def query(self, sql: str, parameters: Mapping[str, Parameter] | None = None) -> pd.DataFrame:
+        """Run one query.
+
+        Args:
+            sql: one SELECT in DuckDB's dialect, without syntax that sqlglot cannot carry over.
+            parameters: values of `:name`.
+
+        Raises:
+            planner.errors.InputError: a parameter is missing or unknown to the query.
+        """
+        ...
+
+    def close(self) -> None:
+        """Give back connections, temporary files and memory."""
+        ...

@@ -1,0 +1,1 @@
+"""The monthly review of a bill."""
