@@ -9,7 +9,18 @@ import click
 @click.argument(
     "what",
     type=click.Choice(
-        ["workload", "portfolio", "pipeline", "serving", "schedule", "calibration", "estimate", "presets"]
+        [
+            "workload",
+            "portfolio",
+            "pipeline",
+            "serving",
+            "schedule",
+            "state",
+            "sweep",
+            "calibration",
+            "estimate",
+            "presets",
+        ]
     ),
     default="workload",
 )

@@ -17,6 +17,8 @@ KINDS = {
     "serving": "planner.workload.serving_schema:Serving",
     "schedule": "planner.workload.schedule_schema:Schedule",
     "commit": "planner.workload.commit_schema:CommitQuestion",
+    "state": "planner.workload.state_schema:RunState",
+    "sweep": "planner.workload.sweep_schema:Sweep",
 }
 
 
