@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import MappingProxyType
+from dataclasses import field
 from typing import Literal, Protocol
 
 import numpy as np
@@ -13,7 +13,6 @@ from planner.records import record
 
 Mode = Literal["idle", "spot", "on_demand"]
 BoolArray = npt.NDArray[np.bool_]
-_NO_HISTORY: Mapping[str, BoolArray] = MappingProxyType({})
 
 
 @record(frozen=True)
@@ -63,7 +62,7 @@ class SpotJob:
     on_demand_acquire_hours: float = 0.0
     tick_hours: float = 0.1
     utc_hour: float = 0.0
-    history: Mapping[str, BoolArray] = _NO_HISTORY
+    history: Mapping[str, BoolArray] = field(default_factory=dict)
 
 
 @record(frozen=True)

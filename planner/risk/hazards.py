@@ -1,0 +1,284 @@
+"""How long spot stays up and down, by the age of the spell: tables per zone, type and gang, and where they come from.
+
+A table is the nearest evidence there is: the zone at this gang, the zone at other gangs, its region, the pool (type
+and gang), the family, the provider, and at last the worst pool measured. `HazardTable.source` says which.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache, cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from planner.records import record
+from planner.risk.hazards_cells import (
+    AGE_EDGES_HOURS,
+    DATA_DIRECTORY,
+    HazardCell,
+    age_bucket,
+    cell_of,
+    family_of,
+    load_cells,
+    plain_type,
+    plain_zone,
+    save_cells,
+)
+from planner.risk.hazards_shrink import Scales, SideFit, fit_side
+
+if TYPE_CHECKING:
+    from planner.risk.policy.job import SpotZone
+    from planner.risk.trace import ZoneTrace
+
+FloatArray = npt.NDArray[np.float64]
+Side = Literal["down", "up"]
+Pool = tuple[str, str, str]
+
+__all__ = ["AGE_EDGES_HOURS", "HazardModel", "HazardTable", "age_bucket", "fit_hazards", "load_hazards"]
+
+
+@record(frozen=True, eq=False)
+class HazardTable:
+    """Hazards of one gang in one zone; `1 - exp(-h tick)` is the chance to leave within a tick.
+
+    Attributes:
+        age_edges_hours: lower edges of the age buckets, shape `(k,)`; `age_bucket` finds the bucket of an age.
+        down_per_hour: hazard of leaving up by age of the up spell, shape `(k,)`.
+        up_per_hour: hazard of leaving down by age of the down spell, shape `(k,)`.
+        frailty_sd_down, frailty_sd_up: sd of the log level of each over the time of a job: how far next week differs
+            from what was seen, and how little was seen.
+        availability_ratio: long-run share of time up that the hazards give.
+        hours_seen: hours of record behind the nearest level.
+        source: which level that is.
+    """
+
+    age_edges_hours: FloatArray
+    down_per_hour: FloatArray
+    up_per_hour: FloatArray
+    frailty_sd_down: float
+    frailty_sd_up: float
+    availability_ratio: float
+    hours_seen: float
+    source: str
+
+    @property
+    def mean_up_hours(self) -> float:
+        """Mean length of an up spell."""
+        return mean_spell_hours(self.down_per_hour)
+
+    @property
+    def mean_down_hours(self) -> float:
+        """Mean length of a down spell."""
+        return mean_spell_hours(self.up_per_hour)
+
+
+def make_table(
+    down_per_hour: FloatArray,
+    up_per_hour: FloatArray,
+    frailty_sd: tuple[float, float],
+    hours_seen: float,
+    source: str,
+) -> HazardTable:
+    """A table from its hazards; the availability follows from the mean spells."""
+    up, down = mean_spell_hours(down_per_hour), mean_spell_hours(up_per_hour)
+    return HazardTable(
+        AGE_EDGES_HOURS, down_per_hour, up_per_hour, *frailty_sd, up / (up + down), hours_seen, source
+    )
+
+
+def mean_spell_hours(hazard_per_hour: FloatArray) -> float:
+    """Mean of a spell whose hazard is constant within each age bucket: sum of S_b (1 - exp(-h_b w_b)) / h_b."""
+    width = np.append(np.diff(AGE_EDGES_HOURS), np.inf)
+    h = np.maximum(hazard_per_hour, 1e-9)
+    survive = np.exp(-np.concatenate(([0.0], np.cumsum(h[:-1] * width[:-1]))))
+    return float((survive * -np.expm1(-h * width) / h).sum())
+
+
+@record(frozen=True, eq=False)
+class HazardModel:
+    """Counts of everything known, and the tables they give.
+
+    Attributes:
+        cells: counts per zone, type, gang and period.
+        scales: spread of the levels per direction.
+        given: tables that stand above the counts, by zone name or `pool` key (from `planner.risk.hazards_evidence`).
+    """
+
+    cells: tuple[HazardCell, ...]
+    scales: Mapping[str, Scales]
+    given: Mapping[str, HazardTable]
+
+    def table_for(self, zone: SpotZone) -> HazardTable:
+        """Hazards of a zone from the nearest evidence; never fails."""
+        for name in (zone.pool, zone.name):
+            if name and name in self.given:
+                return self.given[name]
+        type_ = plain_type(zone.instance_type)
+        key = (zone.provider, type_, zone.gang, zone.region, plain_zone(zone.pool or zone.name))
+        if key not in self._tables:
+            self._tables[key] = self._look_up(*key)
+        return self._tables[key]
+
+    def with_cells(self, cells: Iterable[HazardCell]) -> HazardModel:
+        """The model with more records, shrunk anew."""
+        return HazardModel((*self.cells, *cells), self.scales, self.given)
+
+    def with_tables(self, tables: Mapping[str, HazardTable]) -> HazardModel:
+        """The model with tables that stand above what the counts say, by zone name or pool key."""
+        return HazardModel(self.cells, self.scales, {**self.given, **tables})
+
+    def save(self, path: Path) -> None:
+        """Write the counts as CSV."""
+        save_cells(self.cells, path)
+
+    @staticmethod
+    def load(path: Path) -> HazardModel:
+        """Read counts that `save` wrote, with the bundled scales."""
+        return HazardModel(load_cells(path), load_scales(), {})
+
+    @cached_property
+    def _tables(self) -> dict[tuple[str, str, int, str, str], HazardTable]:
+        return {}
+
+    @cached_property
+    def sides(self) -> dict[str, SideFit]:
+        """Fit of each direction."""
+        keys = [((c.provider, c.instance_type, str(c.gang)), c.region, c.zone) for c in self.cells]
+        same = [(c.zone, c.instance_type, c.source, c.as_of) for c in self.cells]
+        count: dict[object, int] = {}
+        for one in same:
+            count[one] = count.get(one, 0) + 1
+        weight = np.asarray([1.0 / count[one] for one in same])
+        blank = np.zeros((0, len(AGE_EDGES_HOURS)))
+
+        def stack(name: str) -> FloatArray:
+            return np.asarray([getattr(c, name) for c in self.cells]) if self.cells else blank
+
+        return {
+            "down": fit_side(keys, stack("downs"), stack("up_hours"), weight, self.scales["down"]),
+            "up": fit_side(keys, stack("ups"), stack("down_hours"), weight, self.scales["up"]),
+        }
+
+    @cached_property
+    def _pools(self) -> dict[tuple[str, str], dict[int, dict[tuple[str, str], float]]]:
+        """(provider, type) -> gang -> (region, zone) -> hours seen."""
+        found: dict[tuple[str, str], dict[int, dict[tuple[str, str], float]]] = {}
+        for c in self.cells:
+            zones = found.setdefault((c.provider, c.instance_type), {}).setdefault(c.gang, {})
+            zones[c.region, c.zone] = zones.get((c.region, c.zone), 0.0) + c.hours
+        return found
+
+    def _look_up(self, provider: str, type_: str, gang: int, region: str, zone: str) -> HazardTable:
+        known = self._pools
+        own = [pool for pool in known if pool[1] == type_ and provider in ("", pool[0])]
+        if own:
+            return self._of_pool(own[0], gang, region, zone, f"{own[0][0]} {type_}")
+        family = family_of(type_)
+        kin = [p for p in known if family_of(p[1]) == family and provider in ("", p[0])]
+        if kin:
+            return self._of_several(kin, gang, region, zone, f"family {family}: other sizes")
+        mates = [p for p in known if p[0] == provider]
+        if mates:
+            return self._of_several(mates, gang, region, zone, f"prior of {provider}: its other families")
+        return self._worst(gang)
+
+    def _of_pool(self, pool: tuple[str, str], gang: int, region: str, zone: str, label: str) -> HazardTable:
+        """The zone at this gang, between gangs it was seen at, else its region's or the pool's."""
+        by_gang = self._pools[pool]
+        levels = (
+            ("zone", [g for g, zones in by_gang.items() if (region, zone) in zones]),
+            ("region", [g for g, zones in by_gang.items() if any(r == region for r, _ in zones)]),
+            ("pool", list(by_gang)),
+        )
+        level, gangs = next((name, found) for name, found in levels if found)
+        near = _bracket(sorted(gangs), gang)
+        hours = min(
+            sum(
+                h
+                for (r, z), h in by_gang[g].items()
+                if level == "pool" or (r == region and (level == "region" or z == zone))
+            )
+            for g in near
+        )
+        where = {"zone": f"zone {zone}", "region": f"region {region}", "pool": "all zones"}[level]
+        seen = f"x{gang}" if near == [gang] else f"x{gang} from x{' and x'.join(str(g) for g in near)}"
+        down, sd_down = self._at_gang("down", pool, near, gang, region, zone)
+        up, sd_up = self._at_gang("up", pool, near, gang, region, zone)
+        return make_table(down, up, (sd_down, sd_up), hours, f"{label} {seen}, {where}, {hours:.0f} h seen")
+
+    def _at_gang(
+        self, side: Side, pool: tuple[str, str], near: list[int], gang: int, region: str, zone: str
+    ) -> tuple[FloatArray, float]:
+        """Hazard at a gang: straight in log hazard over log gang between two that were seen.
+
+        Beyond them it is the nearest one's with the measured gang exponent.
+        """
+        fit = self.sides[side]
+        found = [fit.hazard((*pool, str(g)), region, zone) for g in near]
+        if len(near) == 1:
+            beyond = (gang / near[0]) ** fit.scales.gang_exponent
+            return found[0][0] * beyond, found[0][1]
+        share = float(np.log(gang / near[0]) / np.log(near[1] / near[0]))
+        (low, sd_low), (high, sd_high) = found
+        return np.exp((1 - share) * np.log(low) + share * np.log(high)), max(sd_low, sd_high)
+
+    def _of_several(
+        self, pools: Sequence[tuple[str, str]], gang: int, region: str, zone: str, label: str
+    ) -> HazardTable:
+        """Geometric mean over pools, with the spread between pools added to the frailty."""
+        tables = [self._of_pool(pool, gang, region, zone, "") for pool in pools]
+        down = np.exp(np.mean([np.log(t.down_per_hour) for t in tables], axis=0))
+        up = np.exp(np.mean([np.log(t.up_per_hour) for t in tables], axis=0))
+        sd = (
+            float(np.hypot(max(t.frailty_sd_down for t in tables), self.scales["down"].pool_sd)),
+            float(np.hypot(max(t.frailty_sd_up for t in tables), self.scales["up"].pool_sd)),
+        )
+        return make_table(down, up, sd, 0.0, f"{label} ({len(tables)} pools), x{gang}")
+
+    def _worst(self, gang: int) -> HazardTable:
+        """Pessimistic: the pool with the lowest availability at this gang; every zone's spread in the frailty."""
+        tables = [self._of_pool(pool, gang, "", "", " ".join(pool)) for pool in self._pools]
+        if not tables:
+            one, sd = np.ones(len(AGE_EDGES_HOURS)), (1.0, 1.0)
+            return make_table(
+                one, one / 2, sd, 0.0, "no record at all: up 1 h and down 2 h in the mean, assumed"
+            )
+        worst = min(tables, key=lambda table: table.availability_ratio)
+        sd = (
+            float(np.hypot(worst.frailty_sd_down, self.scales["down"].pool_sd)),
+            float(np.hypot(worst.frailty_sd_up, self.scales["up"].pool_sd)),
+        )
+        label = f"nothing known: the worst pool measured ({worst.source})"
+        return make_table(worst.down_per_hour, worst.up_per_hour, sd, 0.0, label)
+
+
+def _bracket(gangs: list[int], gang: int) -> list[int]:
+    """The gang itself, or the two around it, or the nearest."""
+    if gang in gangs:
+        return [gang]
+    below = [g for g in gangs if g < gang]
+    above = [g for g in gangs if g > gang]
+    return [*below[-1:], *above[:1]]
+
+
+def fit_hazards(traces: Sequence[ZoneTrace]) -> HazardModel:
+    """Fit a model to traces alone; `load_hazards().with_cells(...)` adds them to the bundled one instead."""
+    return HazardModel(tuple(cell_of(trace) for trace in traces), load_scales(), {})
+
+
+@cache
+def load_hazards(path: Path | None = None) -> HazardModel:
+    """The bundled fit, or one that was saved."""
+    return HazardModel.load(path or DATA_DIRECTORY / "hazards.csv")
+
+
+@cache
+def load_scales(path: Path | None = None) -> Mapping[str, Scales]:
+    """Spread of the levels per direction, from hazard_scales.csv."""
+    with (path or DATA_DIRECTORY / "hazard_scales.csv").open(encoding="utf-8", newline="") as file:
+        rows = {row["name"]: row for row in csv.DictReader(file)}
+    return {side: Scales(*(float(rows[name][side]) for name in Scales._fields)) for side in ("down", "up")}

@@ -1,0 +1,1 @@
+"""Importers of availability traces; nothing is imported before it is used."""
