@@ -1,0 +1,111 @@
+"""Find and run the official use cases."""
+
+from __future__ import annotations
+
+import csv
+from datetime import date
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+from planner.errors import InputError
+from planner.records import record
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from planner.finops.engine.base import Engine, Parameter
+
+_HERE = "planner.finops.use_cases"
+
+
+@record(frozen=True)
+class UseCase:
+    """One question of one version of the specification.
+
+    Attributes:
+        focus_version: `1.0` .. `1.4`.
+        slug: its name in the official library.
+        title: the question.
+        query: name of the SQL file that answers it.
+        source: page of the official library.
+    """
+
+    focus_version: str
+    slug: str
+    title: str
+    query: str
+    source: str
+
+
+def load_use_cases(focus_version: str | None = None) -> tuple[UseCase, ...]:
+    """The catalogue, in its order.
+
+    Args:
+        focus_version: only the questions of this version.
+
+    Raises:
+        InputError: no such version.
+    """
+    text = files(_HERE).joinpath("catalogue.csv").read_text(encoding="utf-8")
+    cases = tuple(
+        UseCase(row["focus_version"], row["slug"], row["title"], row["query"], row["source"])
+        for row in csv.DictReader(text.splitlines())
+    )
+    if focus_version is None:
+        return cases
+    found = tuple(case for case in cases if case.focus_version == focus_version)
+    if not found:
+        versions = ", ".join(sorted({case.focus_version for case in cases}))
+        raise InputError(f"no use cases of FOCUS {focus_version!r}; there are those of {versions}")
+    return found
+
+
+def query_sql(name: str) -> str:
+    """The SQL of a query, in DuckDB's dialect.
+
+    Args:
+        name: a use case's slug, or the name of a query.
+
+    Raises:
+        InputError: there is none of that name.
+    """
+    known = {case.slug: case.query for case in load_use_cases()}
+    file = files(_HERE).joinpath("queries", f"{known.get(name, name)}.sql")
+    if not name.replace("-", "_").isidentifier() or not file.is_file():
+        from planner.workload.faults import near
+
+        guess = near(name, sorted({*known, *known.values()}))
+        hint = f"; did you mean {guess}?" if guess else ""
+        raise InputError(f"no use case {name!r}{hint}")
+    return file.read_text(encoding="utf-8")
+
+
+def answer_use_case(
+    engine: Engine, name: str, *, start: date, end: date, tag: str = "application"
+) -> pd.DataFrame:
+    """Answer one question on the bill that `engine` has as `focus`.
+
+    Args:
+        engine: where the bill is.
+        name: a use case's slug, or the name of a query.
+        start: first charge (or billing) period looked at.
+        end: the first one after those looked at.
+        tag: key of the tag that names an application, for the questions that ask for one.
+
+    Raises:
+        InputError: no such use case.
+    """
+    sql = query_sql(name)
+    given: dict[str, Parameter] = {"start": start, "end": end, "tag": tag_path(tag)}
+    return engine.query(sql, {key: value for key, value in given.items() if f":{key}" in sql})
+
+
+def tag_path(key: str) -> str:
+    """JSON path of a tag, whatever its key is made of.
+
+    Raises:
+        InputError: the key holds a double quote, which no JSON path can carry on every engine.
+    """
+    if '"' in key or not key:
+        raise InputError(f"tag {key!r}: an empty key, or one with a double quote, cannot be looked up")
+    return f'$."{key}"'

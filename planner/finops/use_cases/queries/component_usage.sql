@@ -1,0 +1,43 @@
+-- Cores times pricing units (core-hours where the unit is an hour).
+WITH priced AS (
+  SELECT
+    ServiceProviderName,
+    ServiceName,
+    RegionName,
+    PricingUnit,
+    SkuPriceDetails,
+    SUM(PricingQuantity) AS pricing_quantity,
+    SUM(EffectiveCost) AS effective_cost
+  FROM focus
+  WHERE ChargePeriodStart >= :start AND ChargePeriodStart < :end AND ChargeCategory = 'Usage'
+  GROUP BY
+    ServiceProviderName,
+    ServiceName,
+    RegionName,
+    PricingUnit,
+    SkuPriceDetails
+), counted AS (
+  SELECT
+    ServiceProviderName,
+    ServiceName,
+    RegionName,
+    PricingUnit,
+    pricing_quantity,
+    effective_cost,
+    CAST(JSON_EXTRACT_STRING(SkuPriceDetails, '$.CoreCount') AS DOUBLE) AS cores
+  FROM priced
+)
+SELECT
+  ServiceProviderName,
+  ServiceName,
+  RegionName,
+  PricingUnit,
+  SUM(pricing_quantity * cores) AS core_units
+FROM counted
+WHERE cores IS NOT NULL
+GROUP BY
+  ServiceProviderName,
+  ServiceName,
+  RegionName,
+  PricingUnit
+ORDER BY ServiceProviderName, ServiceName, RegionName, PricingUnit

@@ -1,0 +1,81 @@
+-- Applied contract commitment by billing month, and the running sum.
+WITH applied AS (
+  SELECT
+    ServiceProviderName,
+    BillingAccountId,
+    CAST(BillingPeriodStart AS DATE) AS billing_month,
+    ContractApplied,
+    COUNT(*) AS charges
+  FROM focus
+  WHERE BillingPeriodStart >= :start AND BillingPeriodStart < :end AND ContractApplied IS NOT NULL
+  GROUP BY
+    ServiceProviderName,
+    BillingAccountId,
+    CAST(BillingPeriodStart AS DATE),
+    ContractApplied
+), elements AS (
+  SELECT ServiceProviderName, BillingAccountId, billing_month, charges,
+    JSON_EXTRACT_STRING(ContractApplied, '$.Elements[0].ContractCommitmentId') AS commitment_id,
+    CAST(JSON_EXTRACT_STRING(ContractApplied, '$.Elements[0].ContractCommitmentAppliedCost') AS DOUBLE) AS applied_cost,
+    CAST(JSON_EXTRACT_STRING(ContractApplied, '$.Elements[0].ContractCommitmentAppliedQuantity') AS DOUBLE) AS applied_quantity
+  FROM applied
+  UNION ALL
+  SELECT ServiceProviderName, BillingAccountId, billing_month, charges,
+    JSON_EXTRACT_STRING(ContractApplied, '$.Elements[1].ContractCommitmentId') AS commitment_id,
+    CAST(JSON_EXTRACT_STRING(ContractApplied, '$.Elements[1].ContractCommitmentAppliedCost') AS DOUBLE) AS applied_cost,
+    CAST(JSON_EXTRACT_STRING(ContractApplied, '$.Elements[1].ContractCommitmentAppliedQuantity') AS DOUBLE) AS applied_quantity
+  FROM applied
+  UNION ALL
+  SELECT ServiceProviderName, BillingAccountId, billing_month, charges,
+    JSON_EXTRACT_STRING(ContractApplied, '$.Elements[2].ContractCommitmentId') AS commitment_id,
+    CAST(JSON_EXTRACT_STRING(ContractApplied, '$.Elements[2].ContractCommitmentAppliedCost') AS DOUBLE) AS applied_cost,
+    CAST(JSON_EXTRACT_STRING(ContractApplied, '$.Elements[2].ContractCommitmentAppliedQuantity') AS DOUBLE) AS applied_quantity
+  FROM applied
+  UNION ALL
+  SELECT ServiceProviderName, BillingAccountId, billing_month, charges,
+    JSON_EXTRACT_STRING(ContractApplied, '$.Elements[3].ContractCommitmentId') AS commitment_id,
+    CAST(JSON_EXTRACT_STRING(ContractApplied, '$.Elements[3].ContractCommitmentAppliedCost') AS DOUBLE) AS applied_cost,
+    CAST(JSON_EXTRACT_STRING(ContractApplied, '$.Elements[3].ContractCommitmentAppliedQuantity') AS DOUBLE) AS applied_quantity
+  FROM applied
+  UNION ALL
+  SELECT ServiceProviderName, BillingAccountId, billing_month, charges,
+    JSON_EXTRACT_STRING(ContractApplied, '$.Elements[4].ContractCommitmentId') AS commitment_id,
+    CAST(JSON_EXTRACT_STRING(ContractApplied, '$.Elements[4].ContractCommitmentAppliedCost') AS DOUBLE) AS applied_cost,
+    CAST(JSON_EXTRACT_STRING(ContractApplied, '$.Elements[4].ContractCommitmentAppliedQuantity') AS DOUBLE) AS applied_quantity
+  FROM applied
+  UNION ALL
+  SELECT ServiceProviderName, BillingAccountId, billing_month, charges,
+    JSON_EXTRACT_STRING(ContractApplied, '$.Elements[5].ContractCommitmentId') AS commitment_id,
+    CAST(JSON_EXTRACT_STRING(ContractApplied, '$.Elements[5].ContractCommitmentAppliedCost') AS DOUBLE) AS applied_cost,
+    CAST(JSON_EXTRACT_STRING(ContractApplied, '$.Elements[5].ContractCommitmentAppliedQuantity') AS DOUBLE) AS applied_quantity
+  FROM applied
+), summed AS (
+  SELECT
+    ServiceProviderName,
+    BillingAccountId,
+    billing_month,
+    commitment_id,
+    SUM(charges) AS charges,
+    SUM(charges * applied_cost) AS applied_cost,
+    SUM(charges * applied_quantity) AS applied_quantity
+  FROM elements
+  WHERE commitment_id IS NOT NULL
+  GROUP BY
+    ServiceProviderName,
+    BillingAccountId,
+    billing_month,
+    commitment_id
+)
+SELECT
+  ServiceProviderName,
+  BillingAccountId,
+  billing_month,
+  commitment_id,
+  charges,
+  applied_cost,
+  applied_quantity,
+  SUM(applied_cost) OVER (
+    PARTITION BY ServiceProviderName, BillingAccountId, commitment_id ORDER BY billing_month
+  ) AS applied_cost_so_far
+FROM summed
+ORDER BY ServiceProviderName, BillingAccountId, billing_month, commitment_id
