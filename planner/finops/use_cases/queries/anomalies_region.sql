@@ -24,13 +24,13 @@ WITH daily AS (
     x_day,
     effective_cost,
     AVG(effective_cost) OVER (
-      PARTITION BY ServiceProviderName, SubAccountId, RegionId, RegionName ORDER BY x_day ROWS BETWEEN 28 PRECEDING AND 1 PRECEDING
+      PARTITION BY ServiceProviderName, SubAccountId, RegionId, RegionName ORDER BY x_day NULLS FIRST ROWS BETWEEN 28 PRECEDING AND 1 PRECEDING
     ) AS usual_cost,
     STDDEV_SAMP(effective_cost) OVER (
-      PARTITION BY ServiceProviderName, SubAccountId, RegionId, RegionName ORDER BY x_day ROWS BETWEEN 28 PRECEDING AND 1 PRECEDING
+      PARTITION BY ServiceProviderName, SubAccountId, RegionId, RegionName ORDER BY x_day NULLS FIRST ROWS BETWEEN 28 PRECEDING AND 1 PRECEDING
     ) AS usual_deviation,
     COUNT(*) OVER (
-      PARTITION BY ServiceProviderName, SubAccountId, RegionId, RegionName ORDER BY x_day ROWS BETWEEN 28 PRECEDING AND 1 PRECEDING
+      PARTITION BY ServiceProviderName, SubAccountId, RegionId, RegionName ORDER BY x_day NULLS FIRST ROWS BETWEEN 28 PRECEDING AND 1 PRECEDING
     ) AS days_before
   FROM daily
 )

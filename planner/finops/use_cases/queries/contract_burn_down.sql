@@ -75,7 +75,7 @@ SELECT
   applied_cost,
   applied_quantity,
   SUM(applied_cost) OVER (
-    PARTITION BY ServiceProviderName, BillingAccountId, commitment_id ORDER BY billing_month
+    PARTITION BY ServiceProviderName, BillingAccountId, commitment_id ORDER BY billing_month NULLS FIRST
   ) AS applied_cost_so_far
 FROM summed
 ORDER BY ServiceProviderName, BillingAccountId, billing_month, commitment_id

@@ -20,7 +20,7 @@ WITH monthly AS (
     ServiceCategory,
     ServiceName,
     cost,
-    ROW_NUMBER() OVER (PARTITION BY ServiceProviderName, ServiceCategory, ServiceName ORDER BY month) AS n
+    ROW_NUMBER() OVER (PARTITION BY ServiceProviderName, ServiceCategory, ServiceName ORDER BY month NULLS FIRST) AS n
   FROM monthly
 ), sums AS (
   SELECT

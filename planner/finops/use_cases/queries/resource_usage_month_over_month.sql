@@ -26,7 +26,7 @@ SELECT
   ConsumedUnit,
   month,
   consumed_quantity,
-  LAG(consumed_quantity) OVER (PARTITION BY ServiceProviderName, ServiceName, ResourceId, SkuId, ConsumedUnit ORDER BY month) AS month_before,
-  consumed_quantity - LAG(consumed_quantity) OVER (PARTITION BY ServiceProviderName, ServiceName, ResourceId, SkuId, ConsumedUnit ORDER BY month) AS change
+  LAG(consumed_quantity) OVER (PARTITION BY ServiceProviderName, ServiceName, ResourceId, SkuId, ConsumedUnit ORDER BY month NULLS FIRST) AS month_before,
+  consumed_quantity - LAG(consumed_quantity) OVER (PARTITION BY ServiceProviderName, ServiceName, ResourceId, SkuId, ConsumedUnit ORDER BY month NULLS FIRST) AS change
 FROM monthly
 ORDER BY ServiceProviderName, ServiceName, ResourceId, SkuId, ConsumedUnit, month

@@ -17,7 +17,7 @@ SELECT
   ServiceName,
   month,
   effective_cost,
-  LAG(effective_cost) OVER (PARTITION BY ServiceProviderName, ServiceName ORDER BY month) AS month_before,
-  effective_cost - LAG(effective_cost) OVER (PARTITION BY ServiceProviderName, ServiceName ORDER BY month) AS change
+  LAG(effective_cost) OVER (PARTITION BY ServiceProviderName, ServiceName ORDER BY month NULLS FIRST) AS month_before,
+  effective_cost - LAG(effective_cost) OVER (PARTITION BY ServiceProviderName, ServiceName ORDER BY month NULLS FIRST) AS change
 FROM monthly
 ORDER BY ServiceProviderName, ServiceName, month
