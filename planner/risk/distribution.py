@@ -98,11 +98,11 @@ def _hermite(points: int) -> tuple[tuple[float, float], ...]:
     return tuple(zip(nodes.tolist(), (weights / weights.sum()).tolist(), strict=True))
 
 
-def frailties(sd: float, points: int) -> list[tuple[float, float]]:
-    """(factor, weight) of a log-normal with mean 1 and log-sd `sd`."""
-    if sd == 0.0:
-        return [(1.0, 1.0)]
-    return [(math.exp(sd * node - sd * sd / 2.0), weight) for node, weight in _hermite(points)]
+def frailties(sd: FloatArray, points: int) -> list[tuple[FloatArray, float]]:
+    """(factor, weight) of a log-normal with mean 1 and log-sd `sd`; factors have the shape of `sd`."""
+    if not sd.any():
+        return [(np.ones_like(sd), 1.0)]
+    return [(np.exp(sd * node - sd * sd / 2.0), weight) for node, weight in _hermite(points)]
 
 
 @record(frozen=True)
@@ -154,11 +154,11 @@ class Elapsed:
         still = np.where(self.calm, 1.0, self.still)
         return np.where(reached, np.minimum(still + self.moved_cdf(hours), 1.0), 0.0)
 
-    def quantile(self, level: float) -> tuple[FloatArray, FloatArray]:
-        """Elapsed and paid hours at `level`; infinite where no finite time reaches it."""
+    def quantile(self, level: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
+        """Elapsed and paid hours at `level` (one, or one each); infinite where no finite time reaches it."""
         mean, variance = self._shape()
         still = np.where(self.calm, 1.0, self.still)
-        within = (level - still) / np.maximum(1.0 - still, 1e-300)
+        within = (np.asarray(level, dtype=np.float64) - still) / np.maximum(1.0 - still, 1e-300)
         within = np.clip(within, 0.0, 1.0)
         even, skewed = gamma_quantile(within, mean, variance), lognormal_quantile(within, mean, variance)
         excess = np.where(within <= 0.0, 0.0, (1.0 - self.skew) * even + self.skew * skewed)
@@ -167,18 +167,21 @@ class Elapsed:
         return self.floor + excess, self.floor + paid
 
 
-def describe_elapsed(job: Job, rate: FloatArray, wait: FloatArray, frailty_sd: float) -> Elapsed:
+def describe_elapsed(
+    job: Job, rate: FloatArray, wait: FloatArray, frailty_sd: FloatArray, dispersion: FloatArray
+) -> Elapsed:
     """Average the model over the frailties.
 
     Args:
         job: the job, arrays of shape `(n,)`.
         rate: interruptions of the gang per up-hour, shape `(n,)`.
         wait: mean wait for capacity, hours, shape `(n,)`.
-        frailty_sd: standard deviation of the log frailties.
+        frailty_sd: standard deviation of the log frailties, shape `(n,)`.
+        dispersion: variance of the excess over that of exponential spells with the same means, shape `(n,)`.
     """
     floor = job.floor_hours
     total, square, paid, still, within = (np.zeros_like(floor) for _ in range(5))
-    spread = math.expm1(frailty_sd * frailty_sd)
+    spread = np.expm1(frailty_sd * frailty_sd)
     with np.errstate(over="ignore", invalid="ignore"):
         for factor, weight in frailties(frailty_sd, SPREAD_POINTS):
             hazard = rate * factor
@@ -190,11 +193,12 @@ def describe_elapsed(job: Job, rate: FloatArray, wait: FloatArray, frailty_sd: f
             up = np.maximum(moments.paid_hours - floor, 0.0)
             mean = moments.excess_hours + start
             waits = mean - up
+            chance = moments.excess_variance * dispersion + start_variance
             # Var over the wait's frailty: the waiting part scales with it.
-            variance = (moments.excess_variance + start_variance) * (1.0 + spread) + waits * waits * spread
+            variance = chance * (1.0 + spread) + waits * waits * spread
             total += weight * mean
             paid += weight * up
-            within += weight * (moments.excess_variance + start_variance)
+            within += weight * chance
             square += weight * (variance + mean * mean)
             still += weight * ready * np.exp(-hazard * floor)
         moved = np.maximum(1.0 - still, 1e-300)
@@ -212,7 +216,8 @@ def meet_probability(
     rate: FloatArray,
     wait: FloatArray,
     deadline: FloatArray,
-    frailty_sd: float,
+    frailty_sd: FloatArray,
+    dispersion: FloatArray,
     work_log_sd: FloatArray,
 ) -> FloatArray:
     """P(elapsed <= deadline), shape `(n,)`; 1 where the deadline is infinite.
@@ -222,12 +227,13 @@ def meet_probability(
         rate: interruptions of the gang per up-hour.
         wait: mean wait for capacity, hours.
         deadline: hours from the request for capacity.
-        frailty_sd: standard deviation of the log frailties.
+        frailty_sd: standard deviation of the log frailties, shape `(n,)`.
+        dispersion: as of `describe_elapsed`.
         work_log_sd: standard deviation of the log error of the predicted work, shape `(n,)`; 0 for none.
     """
     endless = np.isposinf(deadline)
     if not work_log_sd.any():
-        return np.where(endless, 1.0, describe_elapsed(job, rate, wait, frailty_sd).cdf(deadline))
+        return np.where(endless, 1.0, describe_elapsed(job, rate, wait, frailty_sd, dispersion).cdf(deadline))
     moved, still = np.zeros_like(deadline), np.zeros_like(deadline)
     points = _hermite(_WORK_POINTS)
     # All points in one call while that is small: a call costs a millisecond however few the rows.
@@ -235,9 +241,8 @@ def meet_probability(
     for first in range(0, len(points), at_once):
         part = points[first : first + at_once]
         factor = np.concatenate([np.exp(work_log_sd * node) for node, _ in part])
-        elapsed = describe_elapsed(
-            _scaled(job, factor), np.tile(rate, len(part)), np.tile(wait, len(part)), frailty_sd
-        )
+        pool = (np.tile(own, len(part)) for own in (rate, wait, frailty_sd, dispersion))
+        elapsed = describe_elapsed(scaled_job(job, factor), *pool)
         shape = (len(part), len(deadline))
         later = elapsed.moved_cdf(np.tile(deadline, len(part))).reshape(shape)
         calm = np.where(elapsed.calm, 1.0, elapsed.still).reshape(shape)
@@ -254,7 +259,7 @@ def meet_probability(
     return np.where(endless, 1.0, np.minimum(still * normal_cdf(z) + moved, 1.0))
 
 
-def _scaled(job: Job, factor: FloatArray) -> Job:
+def scaled_job(job: Job, factor: FloatArray) -> Job:
     """Repeat the jobs, shape `(n,)`, as often as `factor`, shape `(k n,)`, holds them, with the work scaled by it."""
     repeats = len(factor) // len(job.work)
     tiled = {field.name: np.tile(getattr(job, field.name), repeats) for field in fields(job)}

@@ -54,7 +54,8 @@ def spot_outcome(
     restart_hours: npt.ArrayLike,
     notice_hours: npt.ArrayLike,
     deadline_hours: npt.ArrayLike | None = None,
-    frailty_sd: float = FRAILTY_SD,
+    frailty_sd: npt.ArrayLike = FRAILTY_SD,
+    dispersion: npt.ArrayLike = 1.0,
     with_distribution: bool = True,
 ) -> SpotOutcome:
     """Estimate what a checkpointed job on spot capacity needs. All arguments broadcast to `(n,)`.
@@ -72,6 +73,7 @@ def spot_outcome(
         deadline_hours: time available from the request for capacity; inf for none. None: p_meet_deadline is
             NaN.
         frailty_sd: standard deviation of the log of the hazards' frailty.
+        dispersion: variance of waits and lost hours over that of exponential spells with the same means.
         with_distribution: also compute the 90 % times and, given a deadline, p_meet_deadline.
 
     Returns:
@@ -88,11 +90,12 @@ def spot_outcome(
         np.inf if deadline_hours is None else deadline_hours,
     )
     (job, rate, wait), deadline = _prepare(*given, *more)
-    elapsed, paid, count = _means(job, rate, wait, frailty_sd)
+    sd, scale = _each(frailty_sd, rate), _each(dispersion, rate)
+    elapsed, paid, count = _means(job, rate, wait, sd)
     nothing = np.full(job.work.shape, np.nan)
     meet, p90, paid_p90 = nothing, nothing, nothing
     if with_distribution:
-        spread = describe_elapsed(job, rate, wait, frailty_sd)
+        spread = describe_elapsed(job, rate, wait, sd, scale)
         p90, paid_p90 = spread.quantile(0.9)
         if deadline_hours is not None:
             meet = np.where(np.isposinf(deadline), 1.0, spread.cdf(deadline))
@@ -120,7 +123,8 @@ def p_meet_deadline(
     notice_hours: npt.ArrayLike,
     deadline_hours: npt.ArrayLike,
     work_log_sd: npt.ArrayLike = 0.0,
-    frailty_sd: float = FRAILTY_SD,
+    frailty_sd: npt.ArrayLike = FRAILTY_SD,
+    dispersion: npt.ArrayLike = 1.0,
 ) -> FloatArray:
     """Probability to finish within `deadline_hours`, also when the predicted work itself is uncertain.
 
@@ -137,6 +141,7 @@ def p_meet_deadline(
         deadline_hours: see `spot_outcome`; take fixed hours (provisioning, staging) off beforehand.
         work_log_sd: standard deviation of the log of the true over the predicted work; 0 when certain.
         frailty_sd: see `spot_outcome`.
+        dispersion: see `spot_outcome`.
 
     Returns:
         Probability, shape `(n,)`; never falls when the deadline moves later.
@@ -144,8 +149,12 @@ def p_meet_deadline(
     given = (work_hours, rate_per_hour, nodes, gang_exponent, mean_wait_hours, checkpoint_interval_hours)
     more = (checkpoint_write_hours, restart_hours, notice_hours, deadline_hours)
     (job, rate, wait), deadline = _prepare(*given, *more)
-    sd = np.broadcast_to(np.asarray(work_log_sd, dtype=np.float64), deadline.shape)
-    return meet_probability(job, rate, wait, deadline, frailty_sd, sd)
+    more_arguments = (_each(value, rate) for value in (frailty_sd, dispersion, work_log_sd))
+    return meet_probability(job, rate, wait, deadline, *more_arguments)
+
+
+def _each(value: npt.ArrayLike, like: FloatArray) -> FloatArray:
+    return np.broadcast_to(np.asarray(value, dtype=np.float64), like.shape)
 
 
 def _prepare(*given: npt.ArrayLike) -> tuple[tuple[Job, FloatArray, FloatArray], FloatArray]:
@@ -158,7 +167,7 @@ def _prepare(*given: npt.ArrayLike) -> tuple[tuple[Job, FloatArray, FloatArray],
 
 
 def _means(
-    job: Job, rate: FloatArray, wait: FloatArray, frailty_sd: float
+    job: Job, rate: FloatArray, wait: FloatArray, frailty_sd: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Expected elapsed hours, paid hours and interruptions, averaged over the frailty of the up hazard."""
     elapsed, paid, count = (np.zeros_like(job.work) for _ in range(3))
