@@ -1,0 +1,134 @@
+"""A review as one printable HTML page: no script, nothing fetched, all text escaped, charts as SVG."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Callable
+from importlib.resources import files
+from typing import Any
+
+from planner.finops.render.charts import NARROW_PX, WIDE_PX, draw
+from planner.finops.render.document import made_by, status_words
+from planner.finops.render.values import cells, column_label, figure_text, is_numeric, tidy
+from planner.finops.review.model import Chart, Figure, Review, Section, Table
+
+MAX_BYTES = 300_000
+# Rows per table, characters per text, and charts per section, in the order in which they are tried until the page is
+# small enough; JSON, CSV and XLSX hold everything.
+_LEVELS = ((60, 600, 12), (25, 300, 8), (12, 160, 4), (5, 80, 2), (3, 40, 1), (0, 20, 0))
+_MAX_SECTIONS = 60
+
+
+def render(review: Review, *, width: int = 100, color: bool = False) -> str:
+    """Render a review as a page of at most `MAX_BYTES`."""
+    del width, color  # a browser decides
+    for level in _LEVELS:
+        page = _page(review, *level)
+        if len(page.encode()) <= MAX_BYTES:
+            return page
+    return page
+
+
+def _page(review: Review, rows: int, length: int, charts: int) -> str:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    loader = PackageLoader("planner.finops.render")
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, loader=loader, trim_blocks=True, lstrip_blocks=True
+    )
+    style = files("planner.finops.render").joinpath("templates/review.css").read_text(encoding="utf-8")
+    cut = _cutter(length)
+    view = {
+        "style": _safe(style),
+        "style_hash": base64.b64encode(hashlib.sha256(style.encode()).digest()).decode(),
+        "month": cut(review.month),
+        "verdict": cut(review.verdict),
+        "currency": cut(review.currency),
+        "sections": [
+            _section(section, number, review.currency, cut, rows, charts)
+            for number, section in enumerate(review.sections[:_MAX_SECTIONS], start=1)
+        ],
+        "sources": [cut(source) for source in review.sources[: max(rows, 3)]],
+        "more_sources": max(0, len(review.sources) - max(rows, 3)),
+        "made_by": cut(made_by(review)),
+    }
+    return environment.get_template("review.html.j2").render(view).strip() + "\n"
+
+
+def _safe(text: str) -> Any:
+    """Text that is not escaped: only for what this package itself made."""
+    from markupsafe import Markup
+
+    return Markup(text)  # noqa: S704 - the style sheet and the charts, whose texts are escaped where they are drawn
+
+
+def _cutter(length: int) -> Callable[[object], str]:
+    def cut(text: object) -> str:
+        words = tidy(text)
+        return words if len(words) <= length else f"{words[: length - 1].rstrip()}\N{HORIZONTAL ELLIPSIS}"
+
+    return cut
+
+
+def _section(
+    section: Section, number: int, currency: str, cut: Callable[[object], str], rows: int, charts: int
+) -> dict[str, Any]:
+    return {
+        "id": f"s{number}",
+        "title": cut(section.title),
+        "status": section.status,
+        "warning": cut(status_words(section.status, section.reason)),
+        "sentences": [cut(sentence) for sentence in section.sentences[: max(rows, 4)]],
+        "figures": [_figure(figure, currency, cut) for figure in section.figures[: max(rows, 4)]],
+        "charts": [
+            _chart(chart, f"s{number}c{index}", currency, cut)
+            for index, chart in enumerate(section.charts[:charts])
+        ],
+        "tables": [_table(table, currency, cut, rows) for table in section.tables if table.columns],
+    }
+
+
+def _figure(figure: Figure, currency: str, cut: Callable[[object], str]) -> dict[str, Any]:
+    return {
+        "label": cut(figure.label),
+        "text": _minus(cut(figure_text(figure, currency))),
+        "status": figure.status,
+        "warning": cut(status_words(figure.status, figure.reason)),
+        "words": not is_numeric(figure.unit),
+    }
+
+
+def _chart(chart: Chart, identity: str, currency: str, cut: Callable[[object], str]) -> dict[str, Any]:
+    pictures = {
+        name: _safe(draw(chart, currency=currency, width_px=width, identity=f"{identity}{name[0]}"))
+        for name, width in (("wide", WIDE_PX), ("narrow", NARROW_PX))
+    }
+    return {"title": cut(chart.title), "alt": cut(chart.alt), **pictures}
+
+
+def _table(table: Table, currency: str, cut: Callable[[object], str], limit: int) -> dict[str, Any]:
+    numeric = [is_numeric(column.unit) for column in table.columns]
+    shown = [
+        [
+            (_minus(cut(text)) if number else cut(text), number)
+            for text, number in zip(row, numeric, strict=True)
+        ]
+        for row in cells(table, currency, limit)
+    ]
+    return {
+        "title": cut(table.title),
+        "columns": [
+            (cut(column_label(column, currency)), number)
+            for column, number in zip(table.columns, numeric, strict=True)
+        ],
+        "rows": shown,
+        "more": max(0, len(table.rows) - limit),
+        "total": len(table.rows),
+        "note": cut(table.note),
+    }
+
+
+def _minus(text: str) -> str:
+    """A true minus sign, as wide as a digit, before a number."""
+    return f"\N{MINUS SIGN}{text[1:]}" if text[:1] == "-" and text[1:2].isdigit() else text

@@ -1,0 +1,227 @@
+"""A review as an Excel workbook: a summary, the figures, one sheet per table and chart; numbers are numbers."""
+
+from __future__ import annotations
+
+import io
+from datetime import UTC, datetime
+from typing import Any
+
+from planner.finops.render.document import made_by, status_words
+from planner.finops.render.values import column_label, money_places, number_of, tidy
+from planner.finops.review.model import Chart, Review, Table, Value
+from planner.render.plain import plain_value
+from planner.render.text import display_width
+
+_FORBIDDEN = str.maketrans(dict.fromkeys("[]:*?/\\", " "))
+_MAX_NAME, _MAX_TEXT, _MAX_ROWS = 31, 32_000, 1_048_000
+_MIN_WIDTH, _MAX_WIDTH = 9, 60
+
+
+def render(review: Review, *, width: int = 100, color: bool = False) -> bytes:
+    """Render a review as a workbook; the same review gives the same bytes."""
+    del width, color  # a spreadsheet decides
+    from xlsxwriter import Workbook
+
+    out = io.BytesIO()
+    options = {
+        "in_memory": True,
+        "strings_to_formulas": False,
+        "strings_to_urls": False,
+        "strings_to_numbers": False,
+    }
+    with Workbook(out, options) as book:
+        created = review.created.astimezone(UTC) if review.created.tzinfo else review.created
+        book.set_properties({
+            "title": f"Cloud cost review {tidy(review.month)}",
+            "author": "planner",
+            "created": created.replace(tzinfo=None, microsecond=0),
+        })  # fmt: skip
+        writer = _Writer(book, tidy(review.currency))
+        writer.summary(review)
+        writer.figures(review)
+        for section in review.sections:
+            for table in section.tables:
+                if table.columns:
+                    writer.table(table)
+            for chart in section.charts:
+                if chart.series:
+                    writer.table(_chart_table(chart))
+    return out.getvalue()
+
+
+def _chart_table(chart: Chart) -> Table:
+    """The values of a chart as a table: one row per label."""
+    from planner.finops.render.document import chart_values
+    from planner.finops.review.model import Column
+
+    values = chart_values(chart)
+    columns = (
+        Column("label", "", "text"),
+        *(Column(f"s{i}", name, chart.unit) for i, (name, _) in enumerate(chart.series)),
+    )
+    rows = tuple((label, *(series[index] for series in values)) for index, label in enumerate(chart.labels))
+    return Table(f"chart {chart.key}", chart.title, columns, rows, chart.alt)
+
+
+class _Writer:
+    """Writes sheets into one workbook; keeps its formats and the names taken."""
+
+    def __init__(self, book: Any, currency: str) -> None:
+        self._book, self._currency = book, currency
+        self._names: set[str] = set()
+        self._formats: dict[str, Any] = {}
+
+    def _style(self, name: str, **given: object) -> Any:
+        if name not in self._formats:
+            self._formats[name] = self._book.add_format({"valign": "top", **given})
+        return self._formats[name]
+
+    @property
+    def _bold(self) -> Any:
+        return self._style("bold", bold=True)
+
+    @property
+    def _header(self) -> Any:
+        return self._style("header", bold=True, text_wrap=True, bottom=1, bg_color="#EEF1F4")
+
+    @property
+    def _wrapped(self) -> Any:
+        return self._style("wrapped", text_wrap=True)
+
+    def _sheet(self, wanted: str) -> Any:
+        """A new sheet; its name is made short, legal and unique whatever was wanted."""
+        base = " ".join(tidy(wanted).translate(_FORBIDDEN).split()).strip("'") or "sheet"
+        base = "sheet history" if base.casefold() == "history" else base  # Excel keeps this name for itself
+        name, number = base[:_MAX_NAME].strip("' ") or "sheet", 1
+        while name.casefold() in self._names:
+            number += 1
+            name = f"{base[: _MAX_NAME - len(str(number)) - 1].strip()} {number}"
+        self._names.add(name.casefold())
+        sheet = self._book.add_worksheet(name)
+        sheet.set_landscape()
+        sheet.set_paper(9)  # A4
+        sheet.fit_to_pages(1, 0)
+        return sheet
+
+    def summary(self, review: Review) -> None:
+        """The verdict, the state and the sentences of every section, the sources."""
+        sheet = self._sheet("Summary")
+        sheet.set_column(0, 0, 24)
+        sheet.set_column(1, 1, 12)
+        sheet.set_column(2, 2, 110, self._wrapped)
+        lines: list[tuple[str, str, str]] = [
+            ("Verdict", "", review.verdict),
+            ("Month", "", review.month),
+            ("Currency", "", review.currency),
+            ("Made", "", made_by(review)),
+        ]
+        for section in review.sections:
+            texts = [t for t in (status_words(section.status, section.reason), *section.sentences) if t]
+            lines += [
+                (section.title if not index else "", section.status if not index else "", text)
+                for index, text in enumerate(texts or [""])
+            ]
+        lines += [("Source", "", source) for source in review.sources]
+        self._head(sheet, ["Section", "Status", "What it says"])
+        for row, (name, status, text) in enumerate(lines, start=1):
+            self._text(sheet, row, 0, name, self._bold)
+            self._text(sheet, row, 1, status, self._wrapped)
+            self._text(sheet, row, 2, text, self._wrapped)
+
+    def figures(self, review: Review) -> None:
+        """Every figure of every section."""
+        sheet = self._sheet("Figures")
+        self._head(sheet, ["Section", "Figure", "Value", "Unit", "Status", "Reason", "Key"])
+        for column, wide in enumerate((24, 44, 20, 14, 11, 60, 34)):
+            sheet.set_column(column, column, wide)
+        row = 0
+        for section in review.sections:
+            for figure in section.figures:
+                row += 1
+                self._text(sheet, row, 0, section.title, self._wrapped)
+                self._text(sheet, row, 1, figure.label, self._wrapped)
+                value = None if figure.status == "withheld" else figure.value
+                self._value(sheet, row, 2, value, figure.unit)
+                for column, text in enumerate(
+                    (figure.unit, figure.status, figure.reason, figure.key), start=3
+                ):
+                    self._text(sheet, row, column, text, self._wrapped)
+        sheet.autofilter(0, 0, max(row, 1), 6)
+
+    def table(self, table: Table) -> None:
+        """One table with a frozen header; its note stands below."""
+        sheet = self._sheet(table.title or table.key)
+        labels = [column_label(column, self._currency) for column in table.columns]
+        self._head(sheet, labels)
+        rows = table.rows[:_MAX_ROWS]
+        for row, values in enumerate(rows, start=1):
+            for index, (column, value) in enumerate(zip(table.columns, values, strict=False)):
+                self._value(sheet, row, index, value, column.unit)
+        for index, (column, label) in enumerate(zip(table.columns, labels, strict=True)):
+            sheet.set_column(
+                index, index, _width(label, column.unit, [row[index : index + 1] for row in rows])
+            )
+        if rows:
+            sheet.autofilter(0, 0, len(rows), len(labels) - 1)
+        if table.note:
+            self._text(sheet, len(rows) + 2, 0, table.note, self._style("plain"))
+
+    def _head(self, sheet: Any, labels: list[str]) -> None:
+        for column, label in enumerate(labels):
+            self._text(sheet, 0, column, label, self._header)
+        sheet.freeze_panes(1, 0)
+        sheet.repeat_rows(0)
+
+    def _text(self, sheet: Any, row: int, column: int, text: object, style: Any) -> None:
+        words = tidy(text)[:_MAX_TEXT]
+        if words:
+            sheet.write_string(row, column, words, style)
+
+    def _value(self, sheet: Any, row: int, column: int, value: Value, unit: str) -> None:
+        """A number with the format of its unit, a date as a date, anything else as text."""
+        found = number_of(value)
+        if found is not None and unit != "text":
+            sheet.write_number(
+                row, column, found, self._style(f"unit {unit}", num_format=self._pattern(unit))
+            )
+            return
+        plain = plain_value(value)
+        day = _day(plain) if unit == "date" else None
+        if day is not None:
+            pattern = "yyyy-mm" if len(str(plain)) == 7 else "yyyy-mm-dd"
+            sheet.write_datetime(row, column, day, self._style(pattern, num_format=pattern, align="left"))
+        elif plain is not None:
+            self._text(sheet, row, column, plain, self._wrapped)
+
+    def _pattern(self, unit: str) -> str:
+        """The number format of a unit."""
+        safe = "".join(c for c in self._currency if c.isalnum())[:8]
+        cents = "0" if not money_places(self._currency) else f"0.{'0' * money_places(self._currency)}"
+        money = {"money": f"#,##{cents}", "money_per_hour": "#,##0.00##", "unit_price": "#,##0.00########"}
+        if unit in money:
+            mark = f"[${safe}] " if safe else ""
+            return f"{mark}{money[unit]};[Red]-{mark}{money[unit]}"
+        plain = {"ratio": "0.0%", "count": "#,##0", "hours": "#,##0.00", "days": "#,##0.0"}
+        return plain.get(unit, "#,##0.####")
+
+
+def _day(plain: object) -> datetime | None:
+    """A day from `2026-10-01` or `2026-10`, that Excel can hold (from 1900 on)."""
+    text = str(plain)
+    try:
+        day = datetime.fromisoformat(f"{text}-01" if len(text) == 7 else text[:10])
+    except ValueError:
+        return None
+    return day if day.year >= 1900 and len(text) <= 32 else None
+
+
+def _width(label: str, unit: str, rows: list[tuple[Value, ...]]) -> int:
+    """Characters a column needs: of its text as it will be formatted, about."""
+    longest = max((display_width(word) for word in label.split()), default=0) + 2
+    for cell in rows[:200]:
+        text = tidy(cell[0]) if cell and cell[0] is not None else ""
+        found = number_of(cell[0]) if cell else None
+        longest = max(
+            longest, len(f"{found:,.2f}") + 6 if found is not None and unit != "text" else len(text) + 1
+        )
+    return min(max(longest, _MIN_WIDTH), _MAX_WIDTH)
