@@ -1,0 +1,103 @@
+"""Billing latency: how much of a day's final cost is reported how many days later."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from planner.errors import InputError
+from planner.records import record
+
+Floats = NDArray[np.float64]
+Days = NDArray[np.datetime64]
+FINAL_AGE_DAYS = 14  # a day reported at this age or later is taken as final
+MAX_AGE_DAYS = 45
+_MIN_DAYS = 5  # days seen at an age before its share is trusted
+_TRUSTED_SPREAD = (
+    0.25  # widest 10-90 % range of an age's shares that is grossed up; a wider one is forecast instead
+)
+
+
+@record(frozen=True, eq=False)
+class Completion:
+    """Completion factors.
+
+    Attributes:
+        share: (max_age + 1,) share of the final amount that is reported `age` days after the day, ratio of sums.
+        spread: (max_age + 1,) range from the 10th to the 90th percentile of single days' shares.
+        days: (max_age + 1,) days seen at each age.
+    """
+
+    share: Floats
+    spread: Floats
+    days: NDArray[np.int64]
+
+    def trusted(self, age: int) -> bool:
+        """Whether a day of this age can be grossed up rather than forecast."""
+        if age >= len(self.share):
+            return True
+        seen = self.days[age] >= _MIN_DAYS
+        return bool(seen and self.share[age] > 0.5 and self.spread[age] <= _TRUSTED_SPREAD)
+
+    def factor(self, age: int) -> float:
+        """What a reported amount of this age is multiplied with."""
+        return 1.0 if age >= len(self.share) or not self.days[age] else 1.0 / float(self.share[age])
+
+
+def learn_completion(vintages: Iterable[tuple[object, ArrayLike, ArrayLike]]) -> Completion:
+    """Learn completion factors from reports of the same days made at different times.
+
+    Args:
+        vintages: per report: the day it was made, the days it tells of, and their costs.
+
+    Raises:
+        InputError: no day was seen both early and as final.
+    """
+    seen: dict[int, dict[int, float]] = {}
+    for made, days, cost in vintages:
+        report = int(np.datetime64(made, "D").astype(int))  # type: ignore[call-overload]
+        when = np.asarray(days, dtype="datetime64[D]").astype(int)
+        for day, amount in zip(when, np.asarray(cost, dtype=float), strict=True):
+            if 0 <= report - day <= MAX_AGE_DAYS and np.isfinite(amount):
+                seen.setdefault(int(day), {})[report - int(day)] = float(amount)
+    final = {day: ages[max(ages)] for day, ages in seen.items() if max(ages) >= FINAL_AGE_DAYS}
+    final = {day: amount for day, amount in final.items() if amount > 0}
+    if not final:
+        raise InputError(
+            f"completion: no day is reported again {FINAL_AGE_DAYS} days later; keep reports for some weeks"
+        )
+    share, spread, count = (
+        np.ones(MAX_AGE_DAYS + 1),
+        np.zeros(MAX_AGE_DAYS + 1),
+        np.zeros(MAX_AGE_DAYS + 1, int),
+    )
+    for age in range(FINAL_AGE_DAYS):
+        pairs = [(seen[day][age], amount) for day, amount in final.items() if age in seen[day]]
+        if pairs:
+            early, late = np.array(pairs).T
+            share[age], count[age] = early.sum() / late.sum(), len(pairs)
+            low, high = np.quantile(early / late, (0.1, 0.9))
+            spread[age] = high - low
+    return Completion(share[:FINAL_AGE_DAYS], spread[:FINAL_AGE_DAYS], count[:FINAL_AGE_DAYS])
+
+
+def settle(days: Days, cost: Floats, made: np.datetime64, completion: Completion) -> tuple[Days, Floats, int]:
+    """Gross up young days, and drop those too young to say anything.
+
+    Args:
+        days: (n,) in order.
+        cost: (n,) as reported.
+        made: the day of the report.
+        completion: factors.
+
+    Returns:
+        Days and costs that are settled, and how many last days were dropped.
+    """
+    age = (made - days).astype(int)
+    good = np.array([completion.trusted(int(a)) for a in age])
+    bad = np.flatnonzero(~good)
+    end = int(bad[0]) if bad.size else len(days)
+    factor = np.array([completion.factor(int(a)) for a in age[:end]])
+    return days[:end], cost[:end] * factor, len(days) - end

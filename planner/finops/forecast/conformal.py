@@ -1,0 +1,207 @@
+"""Intervals of totals from the ensemble's own past errors: adaptive conformal prediction.
+
+Gibbs and Candes (2021): the share of misses asked for is moved after each past window, by `GAMMA` times the miss, so
+that the share of windows that held comes back to the level after the series changed its manners. Scores are errors of
+the *total* of the days ahead: bounds of single days added up would cover far too much, their root of squares too
+little.
+"""
+
+from __future__ import annotations
+
+import math
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.finops.forecast.ensemble import FIRST_ORIGIN, window_totals
+from planner.records import record
+
+Floats = NDArray[np.float64]
+GAMMA = 0.02
+LEVELS = np.array((0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98))
+_STAND_INS = (14, 7, 1)  # days of windows that are known where those of the horizon are not yet
+_PRIOR_WINDOWS = 30.0  # what a stand-in counts for beside the windows of the horizon itself
+_GROWTH = (
+    0.37  # relative error of a total grows as days ** _GROWTH beyond a week; see docs/finops/forecast.md
+)
+_TINY = 1e-9  # relative errors below it are rounding
+
+
+@record(frozen=True, eq=False)
+class Spread:
+    """How far a total may lie from its forecast.
+
+    Attributes:
+        centre: expected total.
+        logarithmic: whether `widths` are logarithms of ratios, or shares of `size`.
+        size: usual cost of as many days, where widths are shares of it.
+        widths: (n_levels,) half width at each of `LEVELS`.
+    """
+
+    centre: float
+    logarithmic: bool
+    size: float
+    widths: Floats
+
+    def bounds(self, level: float) -> tuple[float, float]:
+        """The interval that should hold the total in `level` (0..1) of cases."""
+        width = float(np.interp(level, np.r_[0.0, LEVELS], np.r_[0.0, self.widths]))
+        if self.logarithmic:
+            return self.centre * math.exp(-width), self.centre * math.exp(width)
+        return self.centre - width * self.size, self.centre + width * self.size
+
+    def p_over(self, amount: float) -> float:
+        """Probability that the total is above `amount`; the two sides are taken as equally likely."""
+        if self.widths[-1] <= 0:
+            return float(self.centre > amount)
+        if self.logarithmic:
+            away = math.log(amount / self.centre) if amount > 0 and self.centre > 0 else -math.inf
+        else:
+            away = (amount - self.centre) / self.size
+        outside = 1.0 - _level_of(abs(away), self.widths)
+        return 0.5 * outside if away >= 0 else 1.0 - 0.5 * outside
+
+
+def _level_of(width: float, widths: Floats) -> float:
+    """The level whose half width is `width`; beyond the last one the rest falls off with the width."""
+    if width >= widths[-1]:
+        return (
+            1.0 - (1.0 - float(LEVELS[-1])) * float(widths[-1] / width) ** 2 if math.isfinite(width) else 1.0
+        )
+    strictly = np.r_[0.0, widths] + np.arange(len(widths) + 1) * 1e-15
+    return float(np.interp(width, strictly, np.r_[0.0, LEVELS]))
+
+
+@record(frozen=True, eq=False)
+class Errors:
+    """Errors of past forecasts of totals.
+
+    Attributes:
+        values: (n_days + 1,) per origin; NaN where the window is not over.
+        logarithmic: whether they are log(actual / forecast), or (actual - forecast) / size.
+        size: (n_days + 1,) usual cost of a window, from the days before each origin.
+    """
+
+    values: Floats
+    logarithmic: bool
+    size: Floats
+
+
+def past_errors(cost: Floats, paths: Floats, length: int) -> Errors:
+    """Errors of the totals of the `length` days after each origin.
+
+    Args:
+        cost: (n_days,).
+        paths: (n_days + 1, horizon) forecasts; row t knows days 0..t-1.
+        length: days, at most the horizon.
+    """
+    actual, expected = window_totals(cost, length), paths[:, :length].sum(axis=1)
+    size = _usual(cost) * length
+    known = np.isfinite(actual)
+    known[:FIRST_ORIGIN] = False
+    logarithmic = bool(
+        (actual[known] > 0).all() and (expected[FIRST_ORIGIN:] > 0).all() and (cost >= 0).all()
+    )
+    with np.errstate(invalid="ignore", divide="ignore"):
+        values = np.log(actual / expected) if logarithmic else (actual - expected) / size
+    values[~known] = np.nan
+    values[np.abs(values) < _TINY] = 0.0
+    return Errors(np.where(np.isfinite(values), values, np.where(known, 0.0, np.nan)), logarithmic, size)
+
+
+def _usual(cost: Floats) -> Floats:
+    """Mean absolute cost per day of the eight weeks before each origin, (n_days + 1,)."""
+    total = np.r_[0.0, np.cumsum(np.abs(cost))]
+    at = np.arange(len(cost) + 1)
+    first = np.maximum(at - 56, 0)
+    return (total[at] - total[first]) / np.maximum(at - first, 1)
+
+
+def spread_of(cost: Floats, paths: Floats, length: int) -> Spread:
+    """The spread of the total of the next `length` days."""
+    errors = past_errors(cost, paths, length)
+    widths, _ = adaptive_widths(errors, length, _stand_in(cost, paths, length, errors.logarithmic))
+    return Spread(float(paths[-1, :length].sum()), errors.logarithmic, float(errors.size[-1]), widths[-1])
+
+
+def plain_halves(cost: Floats, paths: Floats, length: int, level: float) -> tuple[float, float]:
+    """How far the total of the next `length` days may lie below and above its forecast, by all past errors alike.
+
+    Cheaper than `spread_of`, for the days between on a chart.
+    """
+    errors = past_errors(cost, paths, length)
+    known = np.abs(errors.values[np.isfinite(errors.values)])
+    if not len(known):
+        return math.inf, math.inf
+    centre, width = float(paths[-1, :length].sum()), float(np.quantile(known, level))
+    if errors.logarithmic:
+        return centre * (1 - math.exp(-width)), centre * (math.exp(width) - 1)
+    return width * float(errors.size[-1]), width * float(errors.size[-1])
+
+
+def covered(cost: Floats, paths: Floats, length: int, level: float) -> NDArray[np.bool_]:
+    """Per past window that is over and had an interval: whether it held the actual total."""
+    errors = past_errors(cost, paths, length)
+    widths, _ = adaptive_widths(errors, length, _stand_in(cost, paths, length, errors.logarithmic))
+    at = int(np.argmin(np.abs(LEVELS - level)))
+    seen = np.isfinite(errors.values) & np.isfinite(widths[:, at])
+    held: NDArray[np.bool_] = np.abs(errors.values[seen]) <= widths[seen, at]
+    return held
+
+
+def adaptive_widths(errors: Errors, length: int, stand_in: Floats) -> tuple[Floats, Floats]:
+    """Half widths (n_origins, n_levels) and the shares of misses asked for, with what each origin knew."""
+    size = np.abs(errors.values)
+    misses = 1.0 - LEVELS
+    asked = misses.copy()
+    widths = np.full((len(size), len(LEVELS)), np.nan)
+    known: list[float] = []
+    for origin in range(len(size)):
+        over = origin - length
+        if over >= 0 and math.isfinite(size[over]):
+            if np.isfinite(widths[over]).all():
+                asked = asked + GAMMA * (misses - (size[over] > widths[over]))
+            known.append(float(size[over]))
+        widths[origin] = _blend(np.asarray(known), asked, stand_in[origin])
+    return np.maximum.accumulate(widths, axis=1), asked
+
+
+def _blend(known: Floats, asked: Floats, stand_in: Floats) -> Floats:
+    """Quantiles of the known errors, drawn towards the stand-in while they are few."""
+    if not len(known):
+        return stand_in
+    level = 1.0 - asked
+    own = np.quantile(known, np.clip(level, 0.0, 1.0)) * (1.0 + 2.0 * np.maximum(level - 1.0, 0.0))
+    if not np.isfinite(stand_in).all():
+        return own
+    return (len(known) * own + _PRIOR_WINDOWS * stand_in) / (len(known) + _PRIOR_WINDOWS)
+
+
+def _stand_in(cost: Floats, paths: Floats, length: int, logarithmic: bool) -> Floats:
+    """Widths (n_origins, n_levels) from shorter windows, which are over sooner; NaN where none is over."""
+    out = np.full((len(cost) + 1, len(LEVELS)), np.nan)
+    for shorter in (h for h in _STAND_INS if h < length or length == 1):
+        errors = past_errors(cost, paths, shorter)
+        if errors.logarithmic != logarithmic:
+            continue
+        growth = (max(length, 7) / max(shorter, 7)) ** _GROWTH
+        size = np.abs(errors.values)
+        for origin in np.flatnonzero(~np.isfinite(out).all(axis=1)):
+            known = size[: max(origin - shorter + 1, 0)]
+            known = known[np.isfinite(known)]
+            if len(known) >= (1 if shorter == 1 else 7):
+                out[origin] = growth * np.quantile(known, LEVELS)
+    return _from_days(cost, length, out)
+
+
+def _from_days(cost: Floats, length: int, out: Floats) -> Floats:
+    """Fill what is still unknown with the variation of single days, as if normal."""
+    normal = np.array([NormalDist().inv_cdf(0.5 + level / 2) for level in LEVELS])
+    for origin in np.flatnonzero(~np.isfinite(out).all(axis=1)):
+        if origin < FIRST_ORIGIN:
+            continue
+        usual = float(np.abs(cost[:origin]).mean())
+        noise = float(cost[:origin].std()) / usual if usual > 0 else 0.0
+        out[origin] = normal * (noise if noise > _TINY else 0.0) * (max(length, 7) / 7) ** _GROWTH
+    return out

@@ -1,0 +1,182 @@
+"""The members of the ensemble: each says, at every origin of a history at once, how the coming days would go.
+
+A member is a function of the series (n,), the day numbers and the horizon that returns paths (n + 1, horizon): row t
+is the forecast made when days 0..t-1 are known. NaN where the history is too short for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.finops.forecast.smoothing import (
+    WEEK,
+    damped_grid,
+    damped_paths,
+    level_grid,
+    season_ahead,
+    smooth,
+)
+
+Floats = NDArray[np.float64]
+Days = NDArray[np.datetime64]
+Member = Callable[[Floats, Days, int], Floats]
+_SHAPE_WEEKS = 4
+_TREND_DAYS = 90
+
+
+def seasonal_naive(cost: Floats, days: Days, horizon: int) -> Floats:
+    """Each day as on the same weekday of the last week."""
+    del days
+    return _ahead(_weeks(cost, 1)[:, 0, :], horizon)
+
+
+def weekday_median(cost: Floats, days: Days, horizon: int) -> Floats:
+    """Each day as the median of its last four weekdays: one-off days leave no trace."""
+    del days
+    return _ahead(_median(_weeks(cost, _SHAPE_WEEKS), axis=1), horizon)
+
+
+def run_rate(window: int) -> Member:
+    """The mean of the last `window` days, spread over the week as the last four weeks were."""
+
+    def paths(cost: Floats, days: Days, horizon: int) -> Floats:
+        del days
+        total = np.concatenate([[0.0], np.cumsum(cost)])
+        at = np.arange(len(cost) + 1)
+        first = np.maximum(at - window, 0)
+        with np.errstate(invalid="ignore"):
+            level = (total[at] - total[first]) / (at - first)
+        return level[:, None] * _ahead(_week_shape(cost), horizon)
+
+    return paths
+
+
+def median_rate(window: int) -> Member:
+    """The median of the last `window` days, every day alike."""
+
+    def paths(cost: Floats, days: Days, horizon: int) -> Floats:
+        del days
+        return np.repeat(_median(_last(cost, window), axis=1)[:, None], horizon, axis=1)
+
+    return paths
+
+
+def same_day_last_month(cost: Floats, days: Days, horizon: int) -> Floats:
+    """Each day as on the same day a month earlier: charges that come once a month come again."""
+    n = len(cost)
+    day = days[0] + np.arange(n + horizon)
+    month = day.astype("datetime64[M]")
+    before = (month - 1).astype("datetime64[D]")
+    length = (month.astype("datetime64[D]") - before).astype(int)
+    source = before + np.minimum((day - month.astype("datetime64[D]")).astype(int), length - 1)
+    back = (day - source).astype(int)  # 28..31 days
+    rows = np.arange(n + 1)[:, None]
+    ahead = rows + np.arange(horizon)
+    at = ahead - back[np.minimum(ahead, n + horizon - 1)]
+    while (late := at >= rows).any():  # more than a month ahead: the same days again
+        at = np.where(late, at - 30, at)
+    return np.where(at >= 0, cost[np.clip(at, 0, n - 1)], np.nan)
+
+
+def damped_trend(cost: Floats, days: Days, horizon: int) -> Floats:
+    """Exponential smoothing with damped trend and additive week."""
+    del days
+    return damped_paths(smooth(cost, damped_grid()), horizon)
+
+
+def damped_trend_log(cost: Floats, days: Days, horizon: int) -> Floats:
+    """The same on logarithms: week and trend multiply. Not for series with credits that outweigh the cost."""
+    del days
+    if (cost < 0).any() or not cost.any():
+        return np.full((len(cost) + 1, horizon), np.nan)
+    offset = 0.01 * float(np.median(cost[cost > 0]))
+    most = np.log(10 * (cost.max() + offset))
+    return (
+        np.exp(np.minimum(damped_paths(smooth(np.log(cost + offset), damped_grid()), horizon), most)) - offset
+    )
+
+
+def theta(cost: Floats, days: Days, horizon: int) -> Floats:
+    """Smoothed level with half of the linear trend of the last 90 days (Assimakopoulos and Nikolopoulos 2000).
+
+    Hyndman and Billah (2003): Theta is simple smoothing with drift of half the slope.
+    """
+    del days
+    states = smooth(cost, level_grid())
+    drift = 0.5 * _slopes(cost, _TREND_DAYS)
+    age = np.arange(len(cost) + 1)
+    start = (1 - (1 - states.alpha) ** age) / states.alpha
+    ahead = drift[:, None] * (np.arange(horizon)[None, :] + start[:, None])
+    return states.level[:, None] + season_ahead(states.season, horizon) + ahead
+
+
+MEMBERS: dict[str, Member] = {
+    "seasonal_naive": seasonal_naive,
+    "run_rate_7": run_rate(7),
+    "run_rate_14": run_rate(14),
+    "run_rate_28": run_rate(28),
+    "median_7": median_rate(7),
+    "median_14": median_rate(14),
+    "weekday_median": weekday_median,
+    "last_month": same_day_last_month,
+    "damped_trend": damped_trend,
+    "damped_trend_log": damped_trend_log,
+    "theta": theta,
+}
+
+
+def all_paths(cost: Floats, days: Days, horizon: int) -> Floats:
+    """Forecasts of all members, (n_members, n_origins, horizon), in the order of `MEMBERS`."""
+    return np.stack([member(cost, days, horizon) for member in MEMBERS.values()])
+
+
+def _last(cost: Floats, window: int) -> Floats:
+    """The last `window` days before each origin, (n + 1, window); NaN before the first day."""
+    padded = np.concatenate([np.full(window, np.nan), cost])
+    return np.lib.stride_tricks.sliding_window_view(padded, window)
+
+
+def _weeks(cost: Floats, weeks: int) -> Floats:
+    """The last weeks before each origin, (n + 1, weeks, 7), column 0 the weekday of the first day ahead."""
+    return _last(cost, WEEK * weeks).reshape(len(cost) + 1, weeks, WEEK)
+
+
+def _median(values: Floats, axis: int) -> Floats:
+    """Median of what is there; NaN where nothing is."""
+    ordered = np.sort(values, axis=axis)  # NaN last
+    count = np.isfinite(values).sum(axis=axis)
+    low, high = np.maximum(count - 1, 0) // 2, np.minimum(count // 2, np.maximum(count - 1, 0))
+    pick = [np.take_along_axis(ordered, np.expand_dims(at, axis), axis).squeeze(axis) for at in (low, high)]
+    middle: Floats = 0.5 * (pick[0] + pick[1])
+    return middle
+
+
+def _week_shape(cost: Floats) -> Floats:
+    """Weekday factors (n + 1, 7) of the last four weeks, mean 1; flat where history or sign forbid it."""
+    weeks = _weeks(cost, _SHAPE_WEEKS)
+    means = weeks.mean(axis=1)
+    level = means.mean(axis=1, keepdims=True)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        good = np.isfinite(level) & (means > 0).all(axis=1, keepdims=True)
+        return np.where(good, means / level, 1.0)
+
+
+def _ahead(week: Floats, horizon: int) -> Floats:
+    """Repeat the week (n_origins, 7) after each origin."""
+    return week[:, np.arange(horizon) % WEEK]
+
+
+def _slopes(cost: Floats, window: int) -> Floats:
+    """Least-squares slope per day of the last `window` days before each origin, (n + 1,)."""
+    n = len(cost)
+    at = np.arange(n + 1)
+    first = np.maximum(at - window, 0)
+    count = (at - first).astype(float)
+    plain, timed = (np.concatenate([[0.0], np.cumsum(v)]) for v in (cost, np.arange(n) * cost))
+    total, moment = plain[at] - plain[first], timed[at] - timed[first]
+    middle = (first + at - 1) / 2
+    spread = count * (count**2 - 1) / 12
+    return np.divide(moment - middle * total, spread, out=np.zeros(n + 1), where=spread > 0)

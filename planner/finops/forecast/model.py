@@ -1,0 +1,294 @@
+"""Forecast of one scope: the coming days, the total with its interval, and where a month will end.
+
+`forecast_daily` and `forecast_month_end` take plain arrays and need numpy only. The members are in `members`, what
+they are trusted in `ensemble`, the intervals in `conformal`, billing latency in `completion`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import date
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from planner.errors import InputError
+from planner.finops.forecast.clean import Series, regular_series
+from planner.finops.forecast.completion import Completion, learn_completion, settle
+from planner.finops.forecast.conformal import Spread, covered, plain_halves, spread_of
+from planner.finops.forecast.ensemble import FIRST_ORIGIN, combine, window_totals
+from planner.finops.forecast.members import MEMBERS
+from planner.records import record
+
+__all__ = [
+    "Backtest",
+    "Completion",
+    "DailyForecast",
+    "MonthEnd",
+    "forecast_daily",
+    "forecast_month_end",
+    "learn_completion",
+]
+
+Floats = NDArray[np.float64]
+Days = NDArray[np.datetime64]
+MAX_HORIZON_DAYS = 750
+_FAN_DAYS = (1, 2, 3, 5, 7, 10, 14, 21, 30, 45, 60, 90, 120, 180, 270, 365, 550, 750)
+
+
+@record(frozen=True)
+class Backtest:
+    """How the same method did on the scope's own past, each forecast with what was known at its origin.
+
+    Attributes:
+        windows: past windows judged; windows of neighbouring days overlap. 0: the history is too short.
+        horizon_days: their length.
+        median_error_ratio, p90_error_ratio: of |forecast - actual| / |actual| of the totals.
+        bias_ratio: sum of forecast - actual over sum of actual; above 0: forecasts were too high.
+        within_12_ratio: share of windows with an error of at most 12 %.
+        coverage_ratio: share of windows whose interval held the actual.
+        level: what that share should be.
+    """
+
+    windows: int
+    horizon_days: int
+    median_error_ratio: float | None
+    p90_error_ratio: float | None
+    bias_ratio: float | None
+    within_12_ratio: float | None
+    coverage_ratio: float | None
+    level: float
+
+
+@record(frozen=True, eq=False)
+class DailyForecast:
+    """The coming days.
+
+    Attributes:
+        days: (horizon,) datetime64[D].
+        expected: (horizon,) cost per day.
+        cumulative_low, cumulative_high: (horizon,) interval of the cost from the first day to each day.
+        total, total_low, total_high: cost of all days, with its interval at `level`.
+        weights: member -> weight, sum 1.
+        backtest: the record.
+        spread: the whole distribution of the total.
+        dropped_days: last days left out because their bill is not complete.
+        filled_days: absent days that were filled in.
+    """
+
+    days: Days
+    expected: Floats
+    cumulative_low: Floats
+    cumulative_high: Floats
+    total: float
+    total_low: float
+    total_high: float
+    level: float
+    weights: Mapping[str, float]
+    backtest: Backtest
+    spread: Spread
+    dropped_days: int = 0
+    filled_days: int = 0
+
+    def p_over(self, amount: float) -> float:
+        """Probability that the total is above `amount`."""
+        return self.spread.p_over(amount)
+
+
+@record(frozen=True, eq=False)
+class MonthEnd:
+    """Where a month, or another period, will end.
+
+    Attributes:
+        actual_to_date: cost of its days that are known, grossed up where young.
+        landing, low, high: expected cost of the whole period, and its interval at `level`.
+        days_left: days that are forecast.
+        spread: distribution of the cost of those days; None when none is left.
+    """
+
+    start: date
+    end: date
+    actual_to_date: float
+    landing: float
+    low: float
+    high: float
+    level: float
+    days_left: int
+    spread: Spread | None
+    backtest: Backtest
+    weights: Mapping[str, float]
+
+    def p_over(self, budget: float) -> float:
+        """Probability that the period costs more than `budget`."""
+        if self.spread is None:
+            return float(self.actual_to_date > budget)
+        return self.spread.p_over(budget - self.actual_to_date)
+
+
+def forecast_daily(
+    days: ArrayLike,
+    cost: ArrayLike,
+    *,
+    horizon_days: int,
+    level: float = 0.8,
+    completion: Completion | None = None,
+    reported_on: date | np.datetime64 | None = None,
+) -> DailyForecast:
+    """Forecast the days after the last one.
+
+    Args:
+        days: (n,) days with known cost, at least 7; absent days are unknown, not 0.
+        cost: (n,) cost per day, any currency, credits negative.
+        horizon_days: days ahead, counted from the last day given.
+        level: what share of cases the intervals should hold.
+        completion: billing latency; young days are grossed up or left out and forecast instead.
+        reported_on: day of the report, for `completion`; the last day when None.
+
+    Raises:
+        InputError: the history or an argument cannot be used.
+    """
+    if not 1 <= horizon_days <= MAX_HORIZON_DAYS:
+        raise InputError(f"forecast: the horizon must be 1 to {MAX_HORIZON_DAYS} days, got {horizon_days}")
+    if not 0 < level < 1:
+        raise InputError(f"forecast: the level must be between 0 and 1, got {level}")
+    given = regular_series(days, cost)
+    series, dropped = _settled(given, completion, reported_on)
+    ahead = horizon_days + dropped
+    ensemble = combine(series.cost, series.days, ahead)
+    low, high, spread = _fan(series.cost, ensemble.paths, level)
+    return DailyForecast(
+        days=series.days[-1] + 1 + np.arange(ahead),
+        expected=ensemble.paths[-1],
+        cumulative_low=low,
+        cumulative_high=high,
+        total=spread.centre,
+        total_low=float(low[-1]),
+        total_high=float(high[-1]),
+        level=level,
+        weights=dict(zip(MEMBERS, ensemble.weights[:, -1].tolist(), strict=True)),
+        backtest=_backtest(series.cost, ensemble.paths, ahead, level),
+        spread=spread,
+        dropped_days=dropped,
+        filled_days=given.filled,
+    )
+
+
+def forecast_month_end(
+    days: ArrayLike,
+    cost: ArrayLike,
+    *,
+    month: str | date | np.datetime64,
+    completion: Completion | None = None,
+    level: float = 0.8,
+    reported_on: date | np.datetime64 | None = None,
+) -> MonthEnd:
+    """Say where a calendar month will end; arguments as of `forecast_daily`, `month` as 2026-10 or any day of it."""
+    first = np.datetime64(month, "M")
+    start, end = first.astype("datetime64[D]"), (first + 1).astype("datetime64[D]")
+    return forecast_period(
+        days, cost, start=start, end=end, completion=completion, level=level, reported_on=reported_on
+    )
+
+
+def forecast_period(
+    days: ArrayLike,
+    cost: ArrayLike,
+    *,
+    start: np.datetime64,
+    end: np.datetime64,
+    completion: Completion | None = None,
+    level: float = 0.8,
+    reported_on: date | np.datetime64 | None = None,
+) -> MonthEnd:
+    """Say where a period will end that has begun, or begins the day after the last known one, or earlier.
+
+    Args:
+        start: its first day.
+        end: the day after its last one.
+        days, cost, completion, level, reported_on: see `forecast_daily`.
+
+    Raises:
+        InputError: the period begins after the day that follows the history.
+    """
+    series, _ = _settled(regular_series(days, cost), completion, reported_on)
+    next_day = series.days[-1] + 1
+    inside = (series.days >= start) & (series.days < end)
+    actual = float(series.cost[inside].sum())
+    left = int((end - max(next_day, start)).astype(int))
+    skipped = int((start - next_day).astype(int))
+    if skipped > 0:
+        raise InputError(
+            f"forecast: the period begins {start}, but costs end {series.days[-1]}; use forecast_daily"
+        )
+    head = (start.item(), (end - 1).item(), actual)
+    if left <= 0:
+        none = Backtest(0, 0, None, None, None, None, None, level)
+        return MonthEnd(*head, actual, actual, actual, level, 0, None, none, {})
+    ensemble = combine(series.cost, series.days, left)
+    spread = spread_of(series.cost, ensemble.paths, left)
+    low, high = spread.bounds(level)
+    return MonthEnd(
+        *head,
+        actual + spread.centre,
+        actual + low,
+        actual + high,
+        level,
+        left,
+        spread,
+        _backtest(series.cost, ensemble.paths, left, level),
+        dict(zip(MEMBERS, ensemble.weights[:, -1].tolist(), strict=True)),
+    )
+
+
+def _settled(
+    series: Series, completion: Completion | None, reported_on: date | np.datetime64 | None
+) -> tuple[Series, int]:
+    if completion is None:
+        return series, 0
+    made = np.datetime64(reported_on, "D") if reported_on is not None else series.days[-1]
+    days, cost, dropped = settle(series.days, series.cost, made, completion)
+    if len(days) < FIRST_ORIGIN:
+        raise InputError(f"forecast: only {len(days)} days have a complete bill, {FIRST_ORIGIN} are needed")
+    return Series(days, cost, series.filled), dropped
+
+
+def _fan(cost: Floats, paths: Floats, level: float) -> tuple[Floats, Floats, Spread]:
+    """Bounds of the cost up to each day ahead, never wider than those of a later day."""
+    horizon = paths.shape[1]
+    spread = spread_of(cost, paths, horizon)
+    low, high = spread.bounds(level)
+    lengths = [0, *(h for h in _FAN_DAYS if h < horizon), horizon]
+    between = [plain_halves(cost, paths, length, level) for length in lengths[1:-1]]
+    halves = np.array([(0.0, 0.0), *between, (spread.centre - low, high - spread.centre)])
+    halves = np.minimum.accumulate(halves[::-1], axis=0)[::-1]
+    ahead, expected = np.arange(1, horizon + 1), np.cumsum(paths[-1])
+    below, above = (np.interp(ahead, lengths, half) for half in halves.T)
+    return expected - below, expected + above, spread
+
+
+def _backtest(cost: Floats, paths: Floats, length: int, level: float) -> Backtest:
+    actual, expected = window_totals(cost, length), paths[:, :length].sum(axis=1)
+    known = np.isfinite(actual) & np.isfinite(expected)
+    known[:FIRST_ORIGIN] = False
+    if not known.any():
+        return Backtest(0, length, None, None, None, None, None, level)
+    actual, expected = actual[known], expected[known]
+    error = np.abs(expected - actual)
+    share = np.divide(error, np.abs(actual), out=np.full_like(error, np.inf), where=actual != 0)
+    share[error == 0] = 0.0
+    held = covered(cost, paths, length, level)
+    finite = np.isfinite(share).any()
+    return Backtest(
+        windows=len(actual),
+        horizon_days=length,
+        median_error_ratio=_finite(np.quantile(share, 0.5, method="lower")) if finite else None,
+        p90_error_ratio=_finite(np.quantile(share, 0.9, method="lower")) if finite else None,
+        bias_ratio=_finite((expected - actual).sum() / actual.sum()) if actual.sum() else None,
+        within_12_ratio=float((share <= 0.12).mean()),
+        coverage_ratio=float(held.mean()) if len(held) else None,
+        level=level,
+    )
+
+
+def _finite(value: np.float64 | float) -> float | None:
+    return float(value) if np.isfinite(value) else None
