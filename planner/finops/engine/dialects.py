@@ -1,0 +1,122 @@
+"""Queries in DuckDB's dialect: parameters put in as literals, and the text for other engines without loss."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import date, datetime
+from functools import lru_cache
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from planner.errors import InputError
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+    from planner.finops.engine.base import Parameter
+
+DIALECT = "duckdb"
+# What can be emitted. Only DuckDB and Spark are run by the test suite; the others are written and read back.
+DIALECTS = (
+    "duckdb",
+    "spark",
+    "databricks",
+    "bigquery",
+    "snowflake",
+    "clickhouse",
+    "trino",
+    "athena",
+    "redshift",
+    "postgres",
+)
+
+
+def emit_sql(sql: str, dialect: str, parameters: Mapping[str, Parameter] | None = None) -> str:
+    """Return a query as another engine's text, readable and checked.
+
+    Args:
+        sql: one query in DuckDB's dialect; `:name` is a parameter.
+        dialect: one of `DIALECTS`.
+        parameters: values of `:name`; one for each.
+
+    Raises:
+        InputError: unknown dialect, a parameter is missing or unknown, syntax that would not survive.
+    """
+    from sqlglot import ErrorLevel, parse_one
+    from sqlglot.errors import SqlglotError
+
+    if dialect not in DIALECTS:
+        raise InputError(f"no SQL dialect is called {dialect!r}; there are {', '.join(DIALECTS)}")
+    tree = bind(sql, parameters or {})
+    try:
+        text: str = tree.sql(dialect, pretty=True, unsupported_level=ErrorLevel.RAISE)
+        parse_one(text, read=dialect)
+    except SqlglotError as error:
+        raise InputError(f"the query cannot be written for {dialect} without loss: {error}") from None
+    return text
+
+
+def bind(sql: str, parameters: Mapping[str, Parameter]) -> exp.Query:
+    """Parse a query and put its parameters in as literals.
+
+    Raises:
+        InputError: the query cannot be read or uses what other engines lack, or a parameter is missing or unknown.
+    """
+    from sqlglot import exp
+
+    tree = _parse(sql).copy()
+    found = list(tree.find_all(exp.Placeholder))
+    names = {str(node.this) for node in found}
+    if missing := sorted(names - parameters.keys()):
+        raise InputError(f"the query needs a value for :{', :'.join(missing)}")
+    if unknown := sorted(parameters.keys() - names):
+        known = ", ".join(f":{name}" for name in sorted(names)) or "no parameters"
+        raise InputError(f"the query has no parameter :{', :'.join(unknown)}; it has {known}")
+    for node in found:
+        node.replace(_literal(parameters[str(node.this)]))
+    return tree
+
+
+@lru_cache(maxsize=512)
+def _parse(sql: str) -> exp.Query:
+    from sqlglot import exp, parse
+    from sqlglot.errors import SqlglotError
+
+    try:
+        trees = [tree for tree in parse(_dollar_names(sql), read=DIALECT) if tree is not None]
+    except SqlglotError as error:
+        raise InputError(f"the query cannot be read: {error}") from None
+    if len(trees) != 1 or not isinstance(trees[0], exp.Query):
+        raise InputError("one SELECT is needed")
+    tree = trees[0]
+    # sqlglot writes both for engines that have neither, without a complaint
+    if any(group.args.get("all") for group in tree.find_all(exp.Group)):
+        raise InputError("the query uses GROUP BY ALL, which other engines lack: name the columns")
+    if tree.find(exp.Qualify):
+        raise InputError("the query uses QUALIFY, which other engines lack: filter in an outer SELECT")
+    return tree
+
+
+def _dollar_names(sql: str) -> str:
+    """Write `:name` as `$name`, DuckDB's own form; `a::date`, texts and comments stay as they are."""
+    from sqlglot import TokenType
+    from sqlglot.dialects.duckdb import DuckDB
+
+    tokens = DuckDB().tokenize(sql)
+    out, last = [], 0
+    for colon, name in pairwise(tokens):
+        if colon.token_type == TokenType.COLON and name.start == colon.end + 1 and name.text.isidentifier():
+            out += [sql[last : colon.start], "$"]
+            last = name.start
+    return "".join([*out, sql[last:]])
+
+
+def _literal(value: Parameter) -> exp.Expression:
+    from sqlglot import exp
+
+    if isinstance(value, datetime):
+        return exp.cast(exp.Literal.string(value.isoformat(sep=" ")), "TIMESTAMP")
+    if isinstance(value, date):
+        return exp.cast(exp.Literal.string(value.isoformat()), "DATE")
+    made: Any = exp.convert(value)
+    return exp.cast(made, "DOUBLE") if isinstance(value, float) else made

@@ -1,0 +1,78 @@
+"""Expressions that read a text cell: numbers, moments and JSON as exports write them; NULL where it is none."""
+
+from __future__ import annotations
+
+from planner.finops.read.columns import Kind
+
+# `$1,234.50` or `-$5`, `1,234.50`: a comma is a thousands mark only beside a sign of money or a decimal point,
+# because `0,123` is a number with a decimal comma elsewhere. What is neither stays unread and is reported.
+_MONEY = (
+    r"'^\s*-?([$€£¥]\s*([0-9]{1,3}(,[0-9]{3})*|[0-9]+)([.][0-9]*)?|[1-9][0-9]{0,2}(,[0-9]{3})+[.][0-9]*)\s*$'"
+)
+_ISO = r"'^\s*[0-9]{4}-[0-9]{2}'"
+_LONG_YEAR = r"'^[0-9]{1,2}/[0-9]{1,2}/[0-9]{4}'"
+
+
+def read_cell(cell: str, kind: Kind) -> str:
+    """Return the DuckDB expression of a text cell's value.
+
+    Args:
+        cell: expression of the text.
+        kind: what it holds. Moments without an offset are UTC; dates with slashes are month/day/year.
+    """
+    if kind == "number":
+        stripped = f"REGEXP_REPLACE({cell}, '[$€£¥,\\s]', '', 'g')"
+        money = f"CASE WHEN REGEXP_MATCHES({cell}, {_MONEY}) THEN TRY_CAST({stripped} AS DOUBLE) END"
+        value = f"TRY_CAST({cell} AS DOUBLE)"
+        return f"CASE WHEN ISFINITE({value}) THEN {value} ELSE {money} END"
+    if kind == "moment":
+        iso = f"TRY_CAST({cell} AS TIMESTAMPTZ) AT TIME ZONE 'UTC'"
+        long = f"TRY_STRPTIME(TRIM({cell}), ['%m/%d/%Y', '%m/%d/%Y %H:%M', '%m/%d/%Y %H:%M:%S'])"
+        short = f"TRY_STRPTIME(TRIM({cell}), ['%m/%d/%y', '%m/%d/%y %H:%M'])"
+        return (
+            f"CASE WHEN REGEXP_MATCHES({cell}, {_ISO}) THEN {iso} "
+            f"WHEN REGEXP_MATCHES(TRIM({cell}), {_LONG_YEAR}) THEN {long} ELSE {short} END"
+        )
+    if kind == "json":
+        return f"CASE WHEN JSON_VALID({cell}) THEN {cell} END"
+    return cell
+
+
+NUMBERS = {"double", "float", "decimal"} | {
+    f"{sign}{name}" for sign in ("", "u") for name in ("tinyint", "smallint", "integer", "bigint", "hugeint")
+}
+_NAIVE_MOMENTS = frozenset(("timestamp_s", "timestamp_ms", "timestamp_ns", "date"))
+
+
+def read_typed(value: str, type_name: str, kind: Kind, *, entries: bool = False) -> str:
+    """Return the expression of a typed value of a Parquet or JSON file.
+
+    Args:
+        value: expression of the value.
+        type_name: DuckDB's name of its type, without parameters (`decimal`, `map`).
+        kind: what it holds.
+        entries: it is a list of key and value pairs.
+    """
+    if type_name == "varchar":
+        return read_cell(f"NULLIF({value}, '')", kind)
+    if kind == "number" and type_name in NUMBERS:
+        return value if type_name == "double" else f"CAST({value} AS DOUBLE)"
+    if kind == "moment" and type_name in ("timestamp", "timestamp with time zone", *_NAIVE_MOMENTS):
+        if type_name == "timestamp with time zone":
+            return f"({value} AT TIME ZONE 'UTC')"
+        return value if type_name == "timestamp" else f"CAST({value} AS TIMESTAMP)"
+    if kind == "json" and type_name in ("map", "struct", "list"):
+        value = f"MAP_FROM_ENTRIES({value})" if entries else value
+        return f"CAST(TO_JSON({value}) AS VARCHAR)"
+    if kind in ("text", "json"):
+        return f"CAST({value} AS VARCHAR)"
+    return read_cell(f"CAST({value} AS VARCHAR)", kind)
+
+
+def is_plain(type_name: str, kind: Kind) -> bool:
+    """Whether a typed value needs no reading of text: then a Parquet file is queried where it lies."""
+    if kind == "number":
+        return type_name in NUMBERS
+    if kind == "moment":
+        return type_name in ("timestamp", "timestamp with time zone", *_NAIVE_MOMENTS)
+    return type_name == "varchar"

@@ -1,0 +1,106 @@
+"""The columns of FOCUS by version, from `planner/finops/data/focus_columns.csv`, and telling a file by its columns."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Literal, cast
+
+from planner.records import record
+
+Kind = Literal["text", "number", "moment", "json", "flag"]
+VERSIONS = ("1.0", "1.1", "1.2", "1.3", "1.4")
+COST = "CostAndUsage"
+# One column that only this dataset has, and that it always has.
+_MARKS = {
+    "BillingPeriod": "BillingPeriodStatus",
+    "InvoiceDetail": "InvoiceDetailCreated",
+    "ContractCommitment": "ContractCommitmentId",
+}
+_DATA = Path(__file__).resolve().parents[1] / "data"
+
+
+@record(frozen=True)
+class FocusColumn:
+    """A column of a dataset.
+
+    Attributes:
+        kind: how it is stored; `json` is text that holds JSON.
+        since, until: first and last version that has it; `until` is empty where it still stands.
+        fed_by: column of other versions with the same meaning, used where this one is absent or empty.
+        aliases: other spellings met in exports.
+        mandatory: version 1.4 asks for it in every row.
+    """
+
+    dataset: str
+    name: str
+    kind: Kind
+    since: str
+    until: str
+    fed_by: str
+    aliases: tuple[str, ...]
+    mandatory: bool
+
+
+@lru_cache(maxsize=1)
+def focus_columns() -> Mapping[str, Mapping[str, FocusColumn]]:
+    """Return the columns by dataset and name."""
+    out: dict[str, dict[str, FocusColumn]] = {}
+    with (_DATA / "focus_columns.csv").open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            column = FocusColumn(
+                dataset=row["dataset"],
+                name=row["column"],
+                kind=cast("Kind", row["type"]),
+                since=row["since"],
+                until=row["until"],
+                fed_by=row["fed_by"],
+                aliases=tuple(row["aliases"].split()),
+                mandatory=row["mandatory"] == "yes",
+            )
+            out.setdefault(column.dataset, {})[column.name] = column
+    return out
+
+
+def plain(name: str) -> str:
+    """Return a column's name without case, underscores and blanks: exports differ in these only."""
+    return "".join(letter for letter in name.casefold() if letter.isalnum())
+
+
+def match_columns(header: Sequence[str], dataset: str = COST) -> dict[str, str]:
+    """Return FOCUS name -> name in the file, for the columns that the file has."""
+    by_plain: dict[str, str] = {}
+    for name in header:
+        by_plain.setdefault(plain(name), name)
+    found = {}
+    for column in focus_columns()[dataset].values():
+        for spelling in (column.name, *column.aliases):
+            if plain(spelling) in by_plain:
+                found[column.name] = by_plain[plain(spelling)]
+                break
+    return found
+
+
+def detect_dataset(header: Sequence[str]) -> str | None:
+    """Return the dataset that a header belongs to; None where it is no FOCUS."""
+    names = {plain(name) for name in header}
+    if {"chargeperiodstart", "billedcost"} <= names or {"chargeperiodstart", "effectivecost"} <= names:
+        return COST
+    return next((dataset for dataset, mark in _MARKS.items() if plain(mark) in names), None)
+
+
+def detect_version(found: Iterable[str], dataset: str = COST) -> str:
+    """Return the FOCUS version told by the columns present.
+
+    It is the oldest version that has them all; where the columns that the next version takes away are missing
+    and the newest of their kind are there, it is that next version.
+    """
+    columns = focus_columns()[dataset]
+    present = [columns[name] for name in found]
+    version = max((column.since for column in present), default=VERSIONS[0])
+    removed = {column.until for column in columns.values() if column.until}
+    if version in removed and not any(column.until for column in present):
+        return VERSIONS[VERSIONS.index(version) + 1]
+    return version

@@ -1,0 +1,176 @@
+"""The files of a bill: folders and globs opened up, the kind told by the first bytes, the same file met twice."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import glob
+import gzip
+import hashlib
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import IO, Literal, cast
+
+from planner.errors import InputError
+from planner.finops.read.model import Finding
+from planner.records import record
+from planner.workload.faults import near
+
+FileKind = Literal["csv", "parquet", "json"]
+SUFFIXES = (".csv", ".csv.gz", ".parquet", ".json", ".json.gz", ".jsonl", ".jsonl.gz", ".ndjson")
+_HASHED_BYTES = 1 << 30  # larger files are hashed only where another has the same size
+_CHUNK = 1 << 20
+_DELIMITERS = ",;\t|"
+
+
+@record(frozen=True)
+class BillFile:
+    """A file of the bill.
+
+    Attributes:
+        sha256: of its bytes; empty where it is large and no other has its size.
+        encoding: of a CSV as Python names it; `utf-8-sig` for plain UTF-8 too.
+        delimiter, header: of a CSV.
+    """
+
+    path: Path
+    kind: FileKind
+    sha256: str = ""
+    encoding: str = "utf-8-sig"
+    delimiter: str = ","
+    header: tuple[str, ...] = ()
+
+
+def find_files(paths: Sequence[str | Path]) -> list[Path]:
+    """Return the files that paths, folders and globs stand for, each once, in order.
+
+    Raises:
+        InputError: a path does not exist, or a folder or glob has no bill in it.
+    """
+    if not paths:
+        raise InputError("no bill was given: name a file, a folder or a glob")
+    found: dict[Path, None] = {}
+    for given in paths:
+        for path in _expand(str(given)):
+            found.setdefault(path.resolve() if path.is_symlink() else path, None)
+    return list(found)
+
+
+def _expand(given: str) -> list[Path]:
+    path = Path(given)
+    if path.is_dir():
+        files = sorted(item for item in path.rglob("*") if _is_bill(item, path))
+        if not files:
+            raise InputError(f"{given}: the folder has no bill in it ({', '.join(SUFFIXES)})")
+        return files
+    if path.exists():
+        return [path]
+    if any(mark in given for mark in "*?["):
+        names = glob.glob(given, recursive=True)  # noqa: PTH207  an absolute glob has no folder to start in
+        files = sorted(Path(name) for name in names if Path(name).is_file())
+        if not files:
+            raise InputError(f"{given}: no file has such a name")
+        return files
+    siblings = [item.name for item in path.parent.iterdir()] if path.parent.is_dir() else []
+    close = near(path.name, siblings)
+    raise InputError(f"{given}: no such file{f' (did you mean {close!r}?)' if close else ''}")
+
+
+def _is_bill(path: Path, root: Path) -> bool:
+    """Tell bills from manifests, markers and hidden files."""
+    hidden = any(part.startswith((".", "_")) for part in path.relative_to(root).parts)
+    manifest = path.name.lower().endswith("manifest.json")
+    return path.is_file() and not hidden and not manifest and path.name.lower().endswith(SUFFIXES)
+
+
+def inspect_files(paths: Iterable[Path]) -> tuple[list[BillFile], list[Finding]]:
+    """Look at every file's first bytes; leave out second copies of the same bytes.
+
+    Raises:
+        InputError: a file is empty, cannot be read, or is neither CSV, Parquet nor JSON.
+    """
+    kept: list[BillFile] = []
+    findings = []
+    listed = [(path, _size(path)) for path in paths]
+    sizes = [size for _, size in listed]
+    seen: dict[str, Path] = {}
+    for path, size in listed:
+        wanted = size <= _HASHED_BYTES or sizes.count(size) > 1
+        sha256 = _hash(path) if wanted else ""
+        if sha256 and sha256 in seen:
+            text = f"holds the same bytes as {seen[sha256]} and is counted once"
+            findings.append(Finding("warning", "duplicate_file", f"{path}: {text}", str(path)))
+            continue
+        if sha256:
+            seen[sha256] = path
+        kept.append(_inspect(path, sha256))
+    return kept, findings
+
+
+def _size(path: Path) -> int:
+    try:
+        size = path.stat().st_size
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+    if size == 0:
+        raise InputError(f"{path}: is empty; fetch the export again or leave the file out")
+    return size
+
+
+def _hash(path: Path) -> str:
+    digest = hashlib.sha256()
+    try:
+        with path.open("rb") as file:
+            while chunk := file.read(_CHUNK):
+                digest.update(chunk)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+    return digest.hexdigest()
+
+
+def open_bytes(path: Path) -> IO[bytes]:
+    """Open a file, unpacked where it is gzip."""
+    with path.open("rb") as probe:
+        packed = probe.read(2) == b"\x1f\x8b"
+    return cast("IO[bytes]", gzip.open(path, "rb")) if packed else path.open("rb")
+
+
+def _inspect(path: Path, sha256: str) -> BillFile:
+    try:
+        with open_bytes(path) as file:
+            start = file.read(_CHUNK)
+    except (OSError, EOFError) as error:
+        text = getattr(error, "strerror", None) or error
+        raise InputError(f"{path}: cannot be read: {text}; fetch the export again") from None
+    if start[:4] == b"PAR1":
+        return BillFile(path, "parquet", sha256)
+    if start.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"["):
+        return BillFile(path, "json", sha256)
+    if b"\x00" in start[:4096] and not start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise InputError(f"{path}: is neither CSV, Parquet nor JSON; unpack it or export it as one of these")
+    encoding = _encoding(path, start)
+    text = start.decode(encoding, errors="replace")
+    line = next((line for line in text.splitlines() if line.strip()), "")
+    if not line:
+        raise InputError(f"{path}: holds blank lines only; fetch the export again or leave the file out")
+    delimiter = max(_DELIMITERS, key=line.count)
+    header = tuple(name.strip() for name in next(csv.reader([line], delimiter=delimiter)))
+    if repeated := sorted({name for name in header if header.count(name) > 1}):
+        raise InputError(f"{path}:1: the header names {', '.join(map(repr, repeated))} twice")
+    return BillFile(path, "csv", sha256, encoding, delimiter, header)
+
+
+def _encoding(path: Path, start: bytes) -> str:
+    """Tell UTF-16 by its mark and Windows text by bytes that are not UTF-8, wherever in the file they stand."""
+    if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "utf-16"
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    try:
+        with open_bytes(path) as file:
+            while chunk := file.read(_CHUNK):
+                decoder.decode(chunk)
+    except UnicodeDecodeError:
+        return "cp1252"
+    except (OSError, EOFError) as error:
+        raise InputError(f"{path}: cannot be read to its end: {error}; fetch the export again") from None
+    return "utf-8-sig"

@@ -1,0 +1,98 @@
+"""What reading a bill gives."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from datetime import date
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Literal, Self
+
+from planner.records import record
+
+if TYPE_CHECKING:
+    from planner.finops.engine.base import Engine
+
+Severity = Literal["info", "warning", "error"]
+Progress = Callable[[str, float], None]  # a step's name, and the share of it that is done (0..1)
+UNKNOWN_CURRENCY = "XXX"  # ISO 4217: no currency
+
+
+@record(frozen=True)
+class Finding:
+    """Something that a reader of the bill must know.
+
+    Attributes:
+        severity: `error` makes figures wrong or incomplete, `warning` may, `info` does not.
+        code: stable name for programs (`rejected_rows`).
+        message: one sentence for people, with the remedy.
+        where: file, or `file:line`.
+        rows: rows concerned.
+        cost: billed cost of these rows in the bill's currency; None where unknown.
+    """
+
+    severity: Severity
+    code: str
+    message: str
+    where: str = ""
+    rows: int = 0
+    cost: float | None = None
+
+
+@record(frozen=True)
+class Source:
+    """One file that was read.
+
+    Attributes:
+        path: as given or found.
+        rows: rows read.
+        focus_version: `1.2`; of an adapted export the version it is mapped to.
+        adapter: name of the adapter; empty for FOCUS.
+        dataset: `CostAndUsage`, `ContractCommitment`, `InvoiceDetail` or `BillingPeriod`.
+        months: first days of the months of its charge periods.
+        sha256: of the file's bytes; empty where the file is too large to hash for nothing.
+    """
+
+    path: str
+    rows: int
+    focus_version: str
+    adapter: str
+    dataset: str
+    months: tuple[date, ...]
+    sha256: str
+
+
+@record(frozen=True, eq=False)
+class Bill:
+    """An open bill; use as a context manager, or call `close`.
+
+    Attributes:
+        engine: answers queries over the view `focus`.
+        sources: the files.
+        findings: what is wrong or notable, worst first.
+        currency: ISO 4217; `XXX` where the bill names none.
+        months: first days of the months with charges, in order.
+        temporary: folder that `close` removes.
+    """
+
+    engine: Engine
+    sources: tuple[Source, ...]
+    findings: tuple[Finding, ...]
+    currency: str
+    months: tuple[date, ...]
+    temporary: Path | None = None
+
+    def close(self) -> None:
+        """Close the engine and remove temporary files."""
+        self.engine.close()
+        if self.temporary is not None:
+            shutil.rmtree(self.temporary, ignore_errors=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

@@ -1,0 +1,254 @@
+"""Open a bill: find its files, tell what they are, and register one view over all of them."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from planner.errors import InputError
+from planner.finops.engine.duckdb import DuckDbEngine
+from planner.finops.read.columns import (
+    COST,
+    Kind,
+    detect_dataset,
+    detect_version,
+    focus_columns,
+    match_columns,
+)
+from planner.finops.read.files import BillFile, find_files, inspect_files
+from planner.finops.read.model import UNKNOWN_CURRENCY, Bill, Finding, Progress, Source
+from planner.finops.read.select import HELPERS, Group, dataset_sql, quote, text
+from planner.finops.read.stage import Field, Stager, names_of
+from planner.workload.faults import near
+
+if TYPE_CHECKING:
+    from planner.finops.engine.base import Engine
+
+_SEVERITIES = ("error", "warning", "info")
+
+
+def open_bill(
+    paths: Sequence[str | Path],
+    *,
+    engine: str = "duckdb",
+    month: date | None = None,
+    currency: str | None = None,
+    connection: Any = None,
+    progress: Progress | None = None,
+) -> Bill:
+    """Open files as one bill with the view `focus`.
+
+    Args:
+        paths: files, folders and globs: CSV (plain or gzip), Parquet, JSON lines.
+        engine: name of the engine.
+        month: a month that must be there.
+        currency: keep rows of this billing currency only; needed where there are several.
+        connection: the user's own connection, for engines that need one.
+        progress: told the step and the share done.
+
+    Raises:
+        InputError: a file is missing, damaged or no bill; several currencies; the month has no charges.
+    """
+    temporary = Path(tempfile.mkdtemp(prefix="planner-bill-"))
+    try:
+        return _open(paths, engine, month, currency, connection, progress or _silent, temporary)
+    except BaseException:
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise
+
+
+def _silent(_step: str, _share: float) -> None:
+    """Tell nobody."""
+
+
+def _open(
+    paths: Sequence[str | Path],
+    engine_name: str,
+    month: date | None,
+    currency: str | None,
+    connection: Any,
+    progress: Progress,
+    temporary: Path,
+) -> Bill:
+    files, findings = inspect_files(find_files(paths))
+    reader = DuckDbEngine(temporary)
+    stager = Stager(reader.connection, temporary)
+    groups: list[Group] = []
+    for number, file in enumerate(files):
+        progress(f"reading {file.path.name}", number / len(files))
+        groups.append(_read_file(stager, file, number))
+    progress("reading", 1.0)
+    if not any(group.dataset == COST for group in groups):
+        raise InputError(f"{files[0].path}: no file holds costs (dataset CostAndUsage): add the cost export")
+    engine: Engine = reader
+    if engine_name != "duckdb":
+        raise InputError(f"no engine is called {engine_name!r}")
+    groups = _merge(groups)
+    _register(reader, groups, "")
+    totals = _totals(reader)
+    chosen, more = _currency(totals, currency)
+    if currency is not None:
+        _register(reader, groups, f'"BillingCurrency" = {text(chosen)}')
+        totals = [row for row in totals if row[2] == chosen]
+    months = tuple(sorted({row[1] for row in totals if row[1] is not None}))
+    _check_month(months, month)
+    findings = [*findings, *stager.findings, *more]
+    findings.sort(key=lambda finding: _SEVERITIES.index(finding.severity))
+    sources = _sources(files, totals)
+    return Bill(engine, sources, tuple(findings), chosen, months, temporary)
+
+
+def _read_file(stager: Stager, file: BillFile, number: int) -> Group:
+    fields = stager.fields(file)
+    names = names_of(fields)
+    dataset = detect_dataset(names)
+    if dataset is None:
+        raise InputError(_not_a_bill(file, names))
+    by_name = {field.name: field for field in fields}
+    found = match_columns(names, dataset)
+    version = detect_version(found, dataset)
+    columns = focus_columns()[dataset]
+    inputs = {name: (by_name[own], columns[name].kind) for name, own in found.items()}
+    taken = {*found.values(), *columns}
+    for name in names:
+        if name.startswith("x_") and name not in taken and name.casefold() not in HELPERS:
+            inputs[name] = (by_name[name], "text")
+    table = f"source_{number}"
+    if file.kind == "parquet" and _in_place(stager, file, inputs):
+        blank = stager.blank_columns(file)
+        expressions = {
+            name: field.in_place(kind, blank=field.name in blank) for name, (field, kind) in inputs.items()
+        }
+        return Group(table, (str(file.path),), expressions, "x_file", version, "", dataset)
+    target = stager.stage(file, inputs)
+    staged = {name: quote(name) for name in inputs}
+    return Group(table, (str(target),), staged, "x_source", version, "", dataset)
+
+
+def _in_place(stager: Stager, file: BillFile, inputs: Mapping[str, tuple[Field, Kind]]) -> bool:
+    """Whether a Parquet file can be queried where it lies, without reading text into numbers again and again."""
+    if not all(field.is_plain(kind) for field, kind in inputs.values()):
+        return False
+    return stager.all_json(file, [field.value for field, kind in inputs.values() if kind == "json"])
+
+
+def _not_a_bill(file: BillFile, names: Sequence[str]) -> str:
+    wanted = ("ChargePeriodStart", "BilledCost", "EffectiveCost")
+    hints = [f"{name!r} (did you mean {close!r}?)" for name in wanted if (close := near(name, names))]
+    lacks = ", ".join(hints or wanted)
+    return f"{file.path}:1: is neither FOCUS nor a known export: it lacks {lacks}; it has {', '.join(names[:12])}"
+
+
+def _merge(groups: Sequence[Group]) -> list[Group]:
+    """Put files of the same columns behind one table."""
+    merged: dict[tuple[Any, ...], list[Group]] = {}
+    for group in groups:
+        key = (
+            tuple(sorted(group.columns.items())),
+            group.source,
+            group.version,
+            group.adapter,
+            group.dataset,
+        )
+        merged.setdefault(key, []).append(group)
+    out = []
+    for same in merged.values():
+        files = tuple(file for group in same for file in group.files)
+        first = same[0]
+        out.append(
+            Group(
+                first.table, files, first.columns, first.source, first.version, first.adapter, first.dataset
+            )
+        )
+    return out
+
+
+def _register(engine: DuckDbEngine, groups: Sequence[Group], where: str) -> None:
+    for group in groups:
+        files = ", ".join(map(text, group.files))
+        # rows of one group have the same columns, but not always in the same order
+        engine.connection.execute(
+            f"CREATE OR REPLACE VIEW {group.table} AS "
+            f"SELECT * FROM READ_PARQUET([{files}], union_by_name = true, filename = 'x_file')"
+        )
+    for dataset in focus_columns():
+        name = "focus" if dataset == COST else dataset
+        sql = dataset_sql(groups, dataset, where)
+        engine.connection.execute(f"CREATE OR REPLACE VIEW {name} AS {sql}")
+
+
+def _totals(engine: Engine) -> list[tuple[str, date | None, str | None, int, float, str]]:
+    """Return file, month, currency, rows, billed cost and version, in one pass over the bill."""
+    frame = engine.query(
+        "SELECT x_source, CAST(x_month AS VARCHAR) AS month, BillingCurrency, COUNT(*) AS n, "
+        "SUM(BilledCost) AS billed, MIN(x_focus_version) AS version "
+        "FROM focus GROUP BY x_source, x_month, BillingCurrency ORDER BY x_source, x_month, BillingCurrency"
+    )
+    out = []
+    for source, month, currency, rows, billed, version in frame.itertuples(index=False):
+        when = date.fromisoformat(str(month)[:10]) if isinstance(month, str) else None
+        code = currency if isinstance(currency, str) else None
+        out.append((str(source), when, code, int(rows), float(billed), str(version)))
+    return out
+
+
+def _currency(totals: Sequence[tuple[Any, ...]], asked: str | None) -> tuple[str, list[Finding]]:
+    """Return the bill's currency, and what is left out for it."""
+    sums: dict[str, list[float]] = {}
+    for _, _, code, rows, billed, _ in totals:
+        entry = sums.setdefault(code or "", [0, 0.0])
+        entry[0] += rows
+        entry[1] += billed if billed == billed else 0.0
+    named = {code: entry for code, entry in sums.items() if code}
+    shown = ", ".join(
+        f"{code} ({int(n):,} rows, {cost:,.2f} billed)" for code, (n, cost) in sorted(named.items())
+    )
+    if asked is not None:
+        if asked not in named:
+            raise InputError(
+                f"--currency {asked}: no row is billed in it; there are {shown or 'no currencies'}"
+            )
+        out = []
+        for code, (rows, cost) in sums.items():
+            if code != asked:
+                named_as = f"{int(rows):,} rows in {code or 'no currency'} ({cost:,.2f} billed)"
+                message = f"{named_as} are left out by --currency {asked}"
+                out.append(Finding("warning", "other_currency", message, "", int(rows), None))
+        return asked, out
+    if len(named) > 1:
+        raise InputError(
+            f"the bill mixes currencies: {shown}; amounts are never added across currencies: "
+            f"choose one with --currency {min(named)}"
+        )
+    if not named:
+        message = "no row names its BillingCurrency; amounts are shown without one"
+        return UNKNOWN_CURRENCY, [Finding("warning", "no_currency", message)]
+    code = next(iter(named))
+    if "" in sums and sums[""][0]:
+        rows, cost = sums[""]
+        message = f"{int(rows):,} rows name no BillingCurrency and are taken as {code}"
+        return code, [Finding("warning", "no_currency", message, "", int(rows), cost)]
+    return code, []
+
+
+def _check_month(months: Sequence[date], month: date | None) -> None:
+    if month is None or month.replace(day=1) in months:
+        return
+    shown = ", ".join(f"{found:%Y-%m}" for found in months) or "no month at all"
+    raise InputError(f"--month {month:%Y-%m}: the bill has no charges in it; it has {shown}")
+
+
+def _sources(files: Sequence[BillFile], totals: Sequence[tuple[Any, ...]]) -> tuple[Source, ...]:
+    out = []
+    for file in files:
+        rows = [row for row in totals if row[0] == str(file.path)]
+        months = tuple(sorted({row[1] for row in rows if row[1] is not None}))
+        version = rows[0][5] if rows else ""
+        out.append(
+            Source(str(file.path), sum(row[3] for row in rows), version, "", COST, months, file.sha256)
+        )
+    return tuple(out)

@@ -1,0 +1,101 @@
+"""The SQL that makes one view `focus` of files with different columns. Plain enough for sqlglot to carry it over."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from planner.finops.read.columns import COST, Kind, focus_columns
+from planner.records import record
+
+SQL_TYPES: Mapping[Kind, str] = {
+    "text": "VARCHAR",
+    "json": "VARCHAR",
+    "number": "DOUBLE",
+    "moment": "TIMESTAMP",
+    "flag": "BOOLEAN",
+}
+HELPERS = ("x_month", "x_day", "x_list_known", "x_contracted_known", "x_source", "x_focus_version")
+# A price is unknown where the export gives no cost at it, or 0 for something that was charged: Microsoft writes
+# ListCost and ContractedCost 0 for use covered by reservations (FINOPS.md, section 1).
+_KNOWN = (
+    '"{0}" IS NOT NULL AND ("{0}" <> 0 '
+    'OR (COALESCE("EffectiveCost", 0) = 0 AND COALESCE("BilledCost", 0) = 0))'
+)
+
+
+@record(frozen=True)
+class Group:
+    """Files that share columns and types, behind one table.
+
+    Attributes:
+        table: its name in the engine.
+        files: Parquet files.
+        columns: FOCUS name (or `x_` name) -> expression over the table; what lacks here is NULL.
+        source: expression of the file's name.
+        version, adapter, dataset: see `Source`.
+    """
+
+    table: str
+    files: tuple[str, ...]
+    columns: Mapping[str, str]
+    source: str
+    version: str
+    adapter: str = ""
+    dataset: str = COST
+
+
+def quote(name: str) -> str:
+    """Return an identifier in SQL."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def text(value: str) -> str:
+    """Return a text literal in SQL."""
+    return "'" + value.replace("'", "''") + "'"
+
+
+def dataset_sql(groups: Sequence[Group], dataset: str, where: str = "") -> str:
+    """Return the SELECT behind the view of a dataset; without groups it has all columns and no rows.
+
+    Args:
+        groups: tables; those of other datasets are left out.
+        dataset: the dataset.
+        where: a condition on FOCUS columns, for all rows.
+    """
+    own = [group for group in groups if group.dataset == dataset]
+    extras = sorted({name for group in own for name in group.columns} - focus_columns()[dataset].keys())
+    parts = [_group_sql(group, dataset, extras) for group in own] or [_empty_sql(dataset)]
+    union = "\nUNION ALL\n".join(parts)
+    if dataset != COST:
+        return union
+    condition = f"\nWHERE {where}" if where else ""
+    return (
+        "SELECT *,\n"
+        "  CAST(DATE_TRUNC('month', \"ChargePeriodStart\") AS DATE) AS x_month,\n"
+        '  CAST("ChargePeriodStart" AS DATE) AS x_day,\n'
+        f"  ({_KNOWN.format('ListCost')}) AS x_list_known,\n"
+        f"  ({_KNOWN.format('ContractedCost')}) AS x_contracted_known\n"
+        f"FROM (\n{union}\n) AS charges{condition}"
+    )
+
+
+def _group_sql(group: Group, dataset: str, extras: Sequence[str]) -> str:
+    items = []
+    for column in focus_columns()[dataset].values():
+        own = group.columns.get(column.name)
+        fed = group.columns.get(column.fed_by) if column.fed_by else None
+        value = f"COALESCE({own}, {fed})" if own and fed else own or fed
+        items.append(f"{value or _null(column.kind)} AS {quote(column.name)}")
+    items += [f"{group.columns.get(name) or _null('text')} AS {quote(name)}" for name in extras]
+    items += [f"{group.source} AS x_source", f"{text(group.version)} AS x_focus_version"]
+    return f"SELECT {', '.join(items)}\nFROM {group.table}"
+
+
+def _empty_sql(dataset: str) -> str:
+    items = [f"{_null(column.kind)} AS {quote(column.name)}" for column in focus_columns()[dataset].values()]
+    items += ["CAST(NULL AS VARCHAR) AS x_source", "CAST(NULL AS VARCHAR) AS x_focus_version"]
+    return f"SELECT {', '.join(items)}\nWHERE 1 = 0"
+
+
+def _null(kind: Kind) -> str:
+    return f"CAST(NULL AS {SQL_TYPES[kind]})"

@@ -1,0 +1,297 @@
+"""Files put into typed Parquet once, so that every query after it is fast; what cannot be read is counted."""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from planner.errors import InputError
+from planner.finops.engine.duckdb import first_line, memory_text
+from planner.finops.read.cells import is_plain, read_cell, read_typed
+from planner.finops.read.columns import Kind
+from planner.finops.read.files import BillFile, open_bytes
+from planner.finops.read.model import Finding
+from planner.finops.read.select import quote, text
+from planner.records import record
+
+if TYPE_CHECKING:
+    import duckdb
+
+NULLS = ("", "NULL", "null", "\\N")
+_SEPARATOR = "\x1f"  # between a column's name and the unread cell
+
+
+@record(frozen=True)
+class Field:
+    """A column of a file, or a field inside a struct of it.
+
+    Attributes:
+        name: `service.description`.
+        value: its expression.
+        type_name: DuckDB's, without parameters; `text` of a CSV is `varchar`.
+        entries: a list of key and value pairs.
+        records: fields of the records of a list (`amount`, `name`).
+    """
+
+    name: str
+    value: str
+    type_name: str
+    entries: bool = False
+    records: tuple[str, ...] = ()
+
+    def read(self, kind: Kind, *, is_csv: bool) -> str:
+        """Return the expression that reads it."""
+        if is_csv:
+            return read_cell(self.value, kind)
+        return read_typed(self.value, self.type_name, kind, entries=self.entries)
+
+    def is_plain(self, kind: Kind) -> bool:
+        """Whether reading it needs no work worth doing once."""
+        return is_plain(self.type_name, kind)
+
+    def in_place(self, kind: Kind, *, blank: bool) -> str:
+        """Return the expression that reads a plain value, in words that every engine has.
+
+        Args:
+            kind: what it holds.
+            blank: it may be an empty text, which means no value.
+        """
+        if self.type_name == "varchar":
+            return f"NULLIF({self.value}, '')" if blank else self.value
+        return read_typed(self.value, self.type_name, kind)
+
+
+class Stager:
+    """Reads files through DuckDB into a folder.
+
+    Attributes:
+        findings: what could not be read.
+    """
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, folder: Path) -> None:
+        self._connection = connection
+        self._folder = folder
+        self._count = itertools.count(1)
+        self.findings: list[Finding] = []
+
+    def table(self, file: BillFile) -> str:
+        """Return a FROM item for a file.
+
+        Raises:
+            InputError: there is no room to rewrite a file in another encoding.
+        """
+        if file.kind == "parquet":
+            return f"READ_PARQUET({text(str(file.path))})"
+        if file.kind == "json":
+            return f"READ_JSON({text(str(file.path))}, maximum_object_size = 67108864)"
+        path = file.path if file.encoding == "utf-8-sig" else self._as_utf8(file)
+        columns = ", ".join(f"{text(name)}: 'VARCHAR'" for name in file.header)
+        nulls = ", ".join(map(text, NULLS))
+        return (
+            f"READ_CSV({text(str(path))}, auto_detect = false, header = true, delim = {text(file.delimiter)}, "
+            f"quote = '\"', escape = '\"', new_line = {text(_line_end(path))}, columns = {{{columns}}}, "
+            f"nullstr = [{nulls}], store_rejects = true, rejects_limit = 0, max_line_size = 33554432)"
+        )
+
+    def fields(self, file: BillFile) -> list[Field]:
+        """Return the columns of a file, and the fields of structs after them.
+
+        Raises:
+            InputError: the file is damaged.
+        """
+        if file.kind == "csv":
+            return [Field(name, quote(name), "varchar") for name in file.header]
+        try:
+            relation = self._connection.sql(f"SELECT * FROM {self.table(file)} LIMIT 0")
+        except _duckdb_error() as error:
+            raise InputError(_damaged(file.path, file.kind, error)) from None
+        out: list[Field] = []
+        for name, kind in zip(relation.columns, relation.types, strict=True):
+            out += _fields(name, quote(name), kind)
+        return out
+
+    def blank_columns(self, file: BillFile) -> set[str]:
+        """Return the text columns of a Parquet file that may hold an empty text, told by its statistics."""
+        rows = self._connection.execute(
+            "SELECT path_in_schema FROM PARQUET_METADATA(?) GROUP BY path_in_schema "
+            "HAVING BOOL_OR(COALESCE(stats_min_value, stats_min, '') = '' "
+            "AND COALESCE(stats_null_count, 0) < num_values)",
+            [str(file.path)],
+        ).fetchall()
+        return {str(name) for (name,) in rows}
+
+    def all_json(self, file: BillFile, names: Sequence[str]) -> bool:
+        """Whether columns of a Parquet file hold nothing but JSON: one cell that is none would stop a query."""
+        for name in names:
+            found = self._connection.execute(
+                f"SELECT 1 FROM (SELECT DISTINCT {name} AS cell FROM {self.table(file)}) "
+                "WHERE cell <> '' AND NOT JSON_VALID(cell) LIMIT 1"
+            ).fetchone()
+            if found:
+                return False
+        return True
+
+    def stage(
+        self,
+        file: BillFile,
+        inputs: Mapping[str, tuple[Field, Kind]],
+        outputs: Mapping[str, str] | None = None,
+    ) -> Path:
+        """Write a file's columns into typed Parquet.
+
+        Args:
+            file: the file.
+            inputs: name -> field and kind.
+            outputs: name -> expression over the inputs; without it the inputs themselves.
+
+        Returns:
+            Parquet with the columns, `x_source` and `x_bad` (the first cell of the row that could not be read).
+
+        Raises:
+            InputError: the file is damaged, or the temporary disk is full.
+        """
+        is_csv = file.kind == "csv"
+        typed = {name: field.read(kind, is_csv=is_csv) for name, (field, kind) in inputs.items()}
+        tests = [
+            f"CASE WHEN {typed[name]} IS NULL "
+            f"THEN {text(name + _SEPARATOR)} || NULLIF(TRIM(CAST({field.value} AS VARCHAR)), '') END"
+            for name, (field, kind) in inputs.items()
+            if kind != "text" and not (field.is_plain(kind) and kind != "json")
+        ]
+        bad = f"COALESCE({', '.join(tests)}, NULL)" if tests else "CAST(NULL AS VARCHAR)"
+        items = ", ".join(f"{value} AS {quote(name)}" for name, value in typed.items())
+        inner = f"SELECT {items}, {bad} AS x_bad FROM {self.table(file)}"
+        if outputs is not None:
+            made = ", ".join(f"{value} AS {quote(name)}" for name, value in outputs.items())
+            inner = f"SELECT {made}, x_bad FROM ({inner})"
+        target = self._folder / f"{next(self._count):05d}.parquet"
+        query = f"SELECT *, {text(str(file.path))} AS x_source FROM ({inner})"
+        try:
+            self._connection.execute(f"COPY ({query}) TO {text(str(target))} (FORMAT parquet)")
+        except _duckdb_error() as error:
+            raise InputError(_damaged(file.path, file.kind, error)) from None
+        if is_csv:
+            self._report_rejects(file)
+        self._report_bad(file, target, inputs)
+        return target
+
+    def _report_rejects(self, file: BillFile) -> None:
+        """Report rows that are no rows of the table, with their lines."""
+        found = self._connection.execute(
+            "SELECT line, error_type::VARCHAR, error_message, "
+            "GREATEST(LENGTH(csv_line) - LENGTH(REPLACE(csv_line, chr(10), '')), 0) + 1 "
+            "FROM reject_errors ORDER BY line"
+        ).fetchall()
+        self._connection.execute("DROP TABLE reject_errors; DROP TABLE reject_scans")
+        if not found:
+            return
+        lines: dict[int, tuple[str, int]] = {}
+        for line, kind, message, length in found:
+            lines.setdefault(int(line), (f"{kind.lower()}: {message.splitlines()[0]}", int(length)))
+        first = next(iter(lines))
+        rows = sum(length for _, length in lines.values())
+        shown = ", ".join(str(line) for line in list(lines)[:5]) + (", ..." if len(lines) > 5 else "")
+        message = (
+            f"{file.path}: {rows:,} malformed {'line' if rows == 1 else 'lines'} could not be read (at line "
+            f"{shown}); first: {lines[first][0]}. Their cost is unknown and in no figure; fetch the export again"
+        )
+        self.findings.append(Finding("error", "rejected_rows", message, f"{file.path}:{first}", rows))
+
+    def _report_bad(self, file: BillFile, target: Path, inputs: Mapping[str, tuple[Field, Kind]]) -> None:
+        """Report cells that hold no value of their kind; their row is kept and the value is unknown."""
+        rows = self._connection.execute(
+            f"SELECT SPLIT_PART(x_bad, {text(_SEPARATOR)}, 1), COUNT(*), "
+            f"MIN(SPLIT_PART(x_bad, {text(_SEPARATOR)}, 2)) "
+            f"FROM READ_PARQUET({text(str(target))}) WHERE x_bad IS NOT NULL GROUP BY 1 ORDER BY 1"
+        ).fetchall()
+        for name, count, example in rows:
+            where = str(file.path)
+            if file.kind == "csv" and (line := _line_of(file, inputs[name][0].name, example)):
+                where = f"{file.path}:{line}"
+            kind = inputs[name][1]
+            hint = "; write decimal points" if kind == "number" and "," in example else ""
+            word = {"number": "number", "moment": "date and time", "json": "JSON"}.get(kind, kind)
+            message = (
+                f"{where}: {name}: {count:,} {'cell is' if count == 1 else 'cells are'} no {word}, such as "
+                f"{example[:60]!r}; the rows are kept with this value unknown{hint}"
+            )
+            severity = "error" if kind in ("number", "moment") else "warning"
+            self.findings.append(Finding(severity, "bad_cells", message, where, count))  # type: ignore[arg-type]
+
+    def _as_utf8(self, file: BillFile) -> Path:
+        target = self._folder / f"{next(self._count):05d}.csv"
+        try:
+            with (
+                open_bytes(file.path) as packed,
+                io.TextIOWrapper(packed, encoding=file.encoding, errors="replace", newline="") as old,
+                target.open("w", encoding="utf-8", newline="") as new,
+            ):
+                while chunk := old.read(1 << 20):
+                    new.write(chunk)
+        except OSError as error:
+            raise InputError(f"{file.path}: cannot be rewritten as UTF-8: {error.strerror}") from None
+        message = f"{file.path}: is {file.encoding.upper()} text and was read as such; UTF-8 is safer"
+        self.findings.append(Finding("info", "encoding", message, str(file.path)))
+        return target
+
+
+def _line_end(path: Path) -> str:
+    """Return how lines end, as DuckDB's reader names it."""
+    with open_bytes(path) as file:
+        start = file.read(1 << 16)
+    if b"\r\n" in start:
+        return r"\r\n"
+    return r"\n" if b"\n" in start or b"\r" not in start else r"\r"
+
+
+def _line_of(file: BillFile, column: str, cell: str) -> int | None:
+    """Return the first line that has this cell in a column."""
+    index = file.header.index(column)
+    with io.TextIOWrapper(
+        open_bytes(file.path), encoding=file.encoding, errors="replace", newline=""
+    ) as lines:
+        reader = csv.reader(lines, delimiter=file.delimiter)
+        try:
+            for row in reader:
+                if len(row) > index and row[index] == cell:
+                    return reader.line_num
+        except csv.Error:
+            return None
+    return None
+
+
+def _fields(name: str, value: str, kind: Any) -> list[Field]:
+    type_name = str(kind.id)
+    if type_name == "list":
+        child = kind.children[0][1]
+        inside = tuple(item for item, _ in child.children) if child.id == "struct" else ()
+        return [Field(name, value, "list", entries=inside == ("key", "value"), records=inside)]
+    out = [Field(name, value, type_name)]
+    if type_name == "struct":
+        for item, inner in kind.children:
+            out += _fields(f"{name}.{item}", f"{value}.{quote(item)}", inner)
+    return out
+
+
+def _damaged(path: Path, kind: str, error: Exception) -> str:
+    import duckdb
+
+    if isinstance(error, duckdb.OutOfMemoryException) or "No space left" in str(error):
+        return f"{path}: {memory_text(error)}"
+    name = {"csv": "CSV", "json": "JSON", "parquet": "Parquet"}[kind]
+    return f"{path}: cannot be read as {name}: {first_line(error)}; fetch the export again"
+
+
+def _duckdb_error() -> type[Exception]:
+    import duckdb
+
+    return duckdb.Error
+
+
+def names_of(fields: Sequence[Field]) -> list[str]:
+    """Return the names of fields."""
+    return [field.name for field in fields]
