@@ -1,0 +1,253 @@
+"""Forecasts against what came: rolling origins over a folder of daily series.
+
+python -m benchmarks.forecast --data DIR [--step 10] [--min-history 90] [--horizon 30] [--json OUT]
+
+Each origin sees only the days before it. Judged are the total of the next `horizon` days, and where calendar months
+land as told on their 5th, 10th and 20th day; seasonal naive and run rate stand beside. CSV files (also .gz) with
+columns date, scope, cost; files that name them otherwise (cost_usd; category, project, service, description) are read
+too, and what is skipped is said.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import gzip
+import io
+import json
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.errors import InputError
+from planner.finops.forecast.clean import MIN_DAYS, Series, regular_series
+from planner.finops.forecast.daily import load_daily
+from planner.finops.forecast.model import forecast_daily, forecast_month_end
+
+Floats = NDArray[np.float64]
+LANDING_DAYS = (5, 10, 20)
+LEVELS = (0.8, 0.95)
+_SCOPES = ("scope", "category", "project", "service", "description")
+_COSTS = ("cost", "cost_usd")
+_IMMATERIAL = (
+    0.02  # windows below this share of the series' usual window are left out: their errors are ratios to ~0
+)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--data", type=Path, required=True, help="folder of CSV files")
+    parser.add_argument("--step", type=int, default=10, help="days between origins")
+    parser.add_argument("--min-history", type=int, default=90, help="days before the first origin")
+    parser.add_argument("--horizon", type=int, default=30, help="days of a window")
+    parser.add_argument(
+        "--min-cost-per-day", type=float, default=0.1, help="series below it on average are left out"
+    )
+    parser.add_argument("--json", type=Path, default=None, help="write every figure there")
+    parser.add_argument("--by-series", action="store_true", help="print each series too")
+    args = parser.parse_args(arguments)
+    skipped: list[str] = []
+    series = dict(_series(args.data, args.min_cost_per_day, args.min_history + args.horizon, skipped))
+    started, windows, landings = time.perf_counter(), [], []
+    for name, one in series.items():
+        windows += [
+            {"series": name, **row} for row in _windows(one, args.horizon, args.step, args.min_history)
+        ]
+        landings += [{"series": name, **row} for row in _landings(one, args.min_history)]
+    seconds = time.perf_counter() - started
+    if not windows:
+        print("no window to judge", *skipped, sep="\n  ", file=sys.stderr)
+        return 1
+    answer = _summary(args, series, windows, landings, skipped, seconds)
+    _print(answer, by_series=args.by_series)
+    if args.json is not None:
+        args.json.write_text(
+            json.dumps({**answer, "windows": windows, "landings": landings}, indent=1) + "\n"
+        )
+    return 0
+
+
+def _series(folder: Path, least: float, min_days: int, skipped: list[str]) -> Iterator[tuple[str, Series]]:
+    for path in sorted(p for p in folder.rglob("*") if p.name.endswith((".csv", ".csv.gz"))):
+        columns = _columns(path)
+        if columns is None:
+            skipped.append(f"{path.name}: no columns date, scope, cost")
+            continue
+        try:
+            found = load_daily(path, columns=columns)
+        except InputError as error:
+            skipped.append(f"{path.name}: {error}")
+            continue
+        for scope, daily in found.items():
+            name = f"{path.name.partition('.')[0]}/{scope}"
+            if len(daily.days) < MIN_DAYS or (daily.days[-1] - daily.days[0]).astype(int) + 1 < min_days:
+                skipped.append(f"{name}: shorter than {min_days} days")
+            elif np.abs(daily.cost).mean() < least:
+                skipped.append(f"{name}: less than {least} a day")
+            else:
+                yield name, regular_series(daily.days, daily.cost)
+
+
+def _columns(path: Path) -> tuple[str, str, str] | None:
+    data = path.read_bytes()
+    text = (gzip.decompress(data) if path.suffix == ".gz" else data).decode("utf-8-sig", "replace")
+    header = next(csv.reader(io.StringIO(text)), [])
+    scope = next((name for name in _SCOPES if name in header), None)
+    cost = next((name for name in _COSTS if name in header), None)
+    return ("date", scope, cost) if "date" in header and scope and cost else None
+
+
+def _windows(series: Series, horizon: int, step: int, min_history: int) -> Iterator[dict[str, Any]]:
+    days, cost = series.days, series.cost
+    usual = float(np.median(np.abs(cost))) * horizon
+    for origin in range(min_history, len(cost) - horizon + 1, step):
+        actual = float(cost[origin : origin + horizon].sum())
+        if abs(actual) <= _IMMATERIAL * usual or actual == 0:
+            continue
+        past = cost[:origin]
+        forecast = forecast_daily(days[:origin], past, horizon_days=horizon)
+        bounds = {level: forecast.spread.bounds(level) for level in LEVELS}
+        yield {
+            "origin": str(days[origin]),
+            "actual": actual,
+            "forecast": forecast.total,
+            "seasonal_naive": float(past[-7:][np.arange(horizon) % 7].sum()),
+            "run_rate_28": float(past[-28:].mean()) * horizon,
+            **{f"covered_{level:.2f}": low <= actual <= high for level, (low, high) in bounds.items()},
+            **{f"width_{level:.2f}": (high - low) / abs(actual) for level, (low, high) in bounds.items()},
+        }
+
+
+def _landings(series: Series, min_history: int) -> Iterator[dict[str, Any]]:
+    days, cost = series.days, series.cost
+    usual = float(np.median(np.abs(cost))) * 30
+    for month in np.unique(days.astype("datetime64[M]")):
+        first, last = month.astype("datetime64[D]"), (month + 1).astype("datetime64[D]") - 1
+        inside = (days >= first) & (days <= last)
+        actual, length = float(cost[inside].sum()), int((last - first).astype(int)) + 1
+        if inside.sum() < length or abs(actual) <= _IMMATERIAL * usual:
+            continue
+        for day in LANDING_DAYS:
+            known = days < first + day
+            if known.sum() < min_history:
+                continue
+            landing = forecast_month_end(days[known], cost[known], month=month)
+            to_date = float(cost[inside & known].sum())
+            yield {
+                "month": str(month),
+                "day": day,
+                "actual": actual,
+                "forecast": landing.landing,
+                "run_rate": to_date / day * length,
+                "covered_0.80": landing.low <= actual <= landing.high,
+            }
+
+
+def _errors(rows: list[dict[str, Any]], method: str) -> dict[str, float]:
+    error = np.array([abs(row[method] - row["actual"]) / abs(row["actual"]) for row in rows])
+    return {
+        "median_error_ratio": float(np.median(error)),
+        "p90_error_ratio": float(np.quantile(error, 0.9)),
+        "within_12_ratio": float((error <= 0.12).mean()),
+        "within_20_ratio": float((error <= 0.20).mean()),
+    }
+
+
+def _summary(
+    args: argparse.Namespace,
+    series: dict[str, Series],
+    windows: list[dict[str, Any]],
+    landings: list[dict[str, Any]],
+    skipped: list[str],
+    seconds: float,
+) -> dict[str, Any]:
+    methods = ("forecast", "seasonal_naive", "run_rate_28")
+    by_day = {day: [row for row in landings if row["day"] == day] for day in LANDING_DAYS}
+    return {
+        "horizon_days": args.horizon,
+        "step_days": args.step,
+        "min_history_days": args.min_history,
+        "n_series": len(series),
+        "n_windows": len(windows),
+        "total": {method: _errors(windows, method) for method in methods},
+        "intervals": {
+            f"{level:.2f}": {
+                "coverage_ratio": float(np.mean([row[f"covered_{level:.2f}"] for row in windows])),
+                "median_width_ratio": float(np.median([row[f"width_{level:.2f}"] for row in windows])),
+            }
+            for level in LEVELS
+        },
+        "landing": {
+            str(day): {
+                "n": len(rows),
+                **{method: _errors(rows, method) for method in ("forecast", "run_rate")},
+                "coverage_0.80_ratio": float(np.mean([row["covered_0.80"] for row in rows])),
+            }
+            for day, rows in by_day.items()
+            if rows
+        },
+        "series": {
+            name: {"days": len(one.cost), "filled_days": one.filled, **_of_series(name, windows)}
+            for name, one in series.items()
+        },
+        "skipped": skipped,
+        "seconds_per_forecast": seconds / (len(windows) + len(landings)),
+    }
+
+
+def _of_series(name: str, windows: list[dict[str, Any]]) -> dict[str, Any]:
+    mine = [row for row in windows if row["series"] == name]
+    if not mine:
+        return {"n_windows": 0}
+    return {
+        "n_windows": len(mine),
+        **_errors(mine, "forecast"),
+        "coverage_0.80_ratio": float(np.mean([row["covered_0.80"] for row in mine])),
+    }
+
+
+def _print(answer: dict[str, Any], *, by_series: bool) -> None:
+    print(
+        f"{answer['n_windows']} windows of {answer['horizon_days']} days, {answer['n_series']} series, every "
+        f"{answer['step_days']} days from day {answer['min_history_days']}; "
+        f"{answer['seconds_per_forecast']:.3f} s a forecast"
+    )
+    print(f"{'total of the window':24}{'median':>8}{'p90':>8}{'<=12 %':>8}{'<=20 %':>8}")
+    for method, figures in answer["total"].items():
+        print(f"  {method:22}" + "".join(f"{100 * value:>7.1f}%" for value in figures.values()))
+    for level, figures in answer["intervals"].items():
+        print(
+            f"{float(level):.0%} interval: holds {figures['coverage_ratio']:.1%}, "
+            f"median width {figures['median_width_ratio']:.0%} of the actual"
+        )
+    print(
+        f"{'month-end landing':24}{'median':>8}{'p90':>8}{'run rate':>10}{'p90':>8}{'80 % holds':>12}{'n':>6}"
+    )
+    for day, figures in answer["landing"].items():
+        ours, theirs = figures["forecast"], figures["run_rate"]
+        print(
+            f"  told on day {day:<10}{100 * ours['median_error_ratio']:>7.1f}%{100 * ours['p90_error_ratio']:>7.1f}%"
+            f"{100 * theirs['median_error_ratio']:>9.1f}%{100 * theirs['p90_error_ratio']:>7.1f}%"
+            f"{100 * figures['coverage_0.80_ratio']:>11.1f}%{figures['n']:>6}"
+        )
+    if by_series:
+        for name, figures in answer["series"].items():
+            error = figures.get("median_error_ratio")
+            told = (
+                f"{100 * error:6.1f}%  80 % holds {figures['coverage_0.80_ratio']:.0%}"
+                if error is not None
+                else ""
+            )
+            print(f"  {name[:60]:60} {figures['days']:>5} d {figures['n_windows']:>4} windows {told}")
+    for line in answer["skipped"]:
+        print(f"skipped {line}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

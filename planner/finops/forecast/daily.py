@@ -1,0 +1,123 @@
+"""Daily costs from a CSV file: columns date, scope, cost."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import date
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.errors import InputError
+from planner.records import record
+from planner.workload.load import decode, read_limited
+
+Floats = NDArray[np.float64]
+Days = NDArray[np.datetime64]
+MAX_BYTES = 256 * 1024 * 1024
+COLUMNS = ("date", "scope", "cost")
+_LARGEST = 1e15
+
+
+@record(frozen=True, eq=False)
+class DailyCost:
+    """Cost of one scope.
+
+    Attributes:
+        days: (n,) datetime64[D], ascending.
+        cost: (n,) cost per day; rows of one day are added up.
+    """
+
+    days: Days
+    cost: Floats
+
+
+def load_daily(
+    path: Path, *, columns: Sequence[str] = COLUMNS, until_last_day: bool = False
+) -> dict[str, DailyCost]:
+    """Read a file of daily costs, plain or gzip.
+
+    A day that the file has for another scope is a day without cost for this one; a day that the file has for none is
+    unknown and stays absent.
+
+    Args:
+        path: the file.
+        columns: its names of date, scope and cost.
+        until_last_day: whether each scope goes on, at 0, to the last day of the file. Otherwise to its own last day.
+
+    Raises:
+        InputError: names file, line and remedy.
+    """
+    sums: dict[str, dict[date, float]] = {}
+    for day, scope, cost in _rows(path, columns):
+        mine = sums.setdefault(scope, {})
+        mine[day] = mine.get(day, 0.0) + cost
+    if not sums:
+        raise InputError(f"{path}:2: there is no row; needed: {', '.join(columns)}")
+    told = sorted({day for mine in sums.values() for day in mine})
+    return {scope: _series(mine, told, until_last_day) for scope, mine in sorted(sums.items())}
+
+
+def total_of(scopes: Mapping[str, DailyCost]) -> DailyCost:
+    """The sum of all scopes by day."""
+    sums: dict[np.datetime64, float] = {}
+    for one in scopes.values():
+        for day, cost in zip(one.days, one.cost, strict=True):
+            sums[day] = sums.get(day, 0.0) + float(cost)
+    days = sorted(sums)
+    return DailyCost(np.array(days, dtype="datetime64[D]"), np.array([sums[day] for day in days]))
+
+
+def _series(mine: Mapping[date, float], told: Sequence[date], until_last_day: bool) -> DailyCost:
+    first, last = min(mine), told[-1] if until_last_day else max(mine)
+    days = [day for day in told if first <= day <= last]
+    return DailyCost(
+        np.array(days, dtype="datetime64[D]"), np.array([mine.get(day, 0.0) for day in days], dtype=float)
+    )
+
+
+def _rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[date, str, float]]:
+    reader = csv.DictReader(io.StringIO(_text(path)))
+    missing = [name for name in columns if name not in (reader.fieldnames or ())]
+    if missing:
+        raise InputError(f"{path}:1: there is no column '{missing[0]}'; needed: {', '.join(columns)}")
+    for row in reader:
+        place = f"{path}:{reader.line_num}"
+        when, scope, cost = (row[name] for name in columns)
+        yield _day(when, place), (scope or "").strip() or "(none)", _cost(cost, place)
+
+
+def _text(path: Path) -> str:
+    data = read_limited(path, MAX_BYTES)
+    if data[:2] == b"\x1f\x8b":
+        try:
+            with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
+                data = file.read(MAX_BYTES + 1)
+        except (OSError, EOFError) as error:
+            raise InputError(f"{path}: is not a whole gzip file: {error}") from error
+        if len(data) > MAX_BYTES:
+            raise InputError(f"{path}: is larger than {MAX_BYTES // 2**20} MiB unpacked")
+    return decode(data, str(path))
+
+
+def _day(text: str | None, place: str) -> date:
+    try:
+        return date.fromisoformat((text or "").strip()[:10])
+    except ValueError:
+        raise InputError(f"{place}: '{text or ''}' is no date; write 2026-10-31") from None
+
+
+def _cost(text: str | None, place: str) -> float:
+    try:
+        value = float((text or "").strip())
+    except ValueError:
+        value = float("nan")
+    if not abs(value) < _LARGEST:
+        raise InputError(
+            f"{place}: cost '{text or ''}' is no number; credits are negative, decimals have a point"
+        )
+    return value
