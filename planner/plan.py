@@ -322,10 +322,22 @@ class Plan:
     currency: str = "USD"
     schema_version: int = SCHEMA_VERSION
 
+    @property
+    def run_id(self) -> str:
+        """Name of the run, to be put on its machines as the tag `run_id`: same workload, choice and prices, same id."""
+        import hashlib
+        import json
+
+        choice = [(line.offer_id, line.nodes, _plain(line.layout)) for line in self.lines]
+        prices = [(source.provider, source.sha256) for source in self.catalog]
+        text = json.dumps((self.workload_sha256, choice, prices), sort_keys=True)
+        return f"run-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON values; Decimals become decimal strings, properties named in the docs are added."""
         out = _plain(self)
         assert isinstance(out, dict)
+        out["run_id"] = self.run_id
         for line, source in zip(out["lines"], self.lines, strict=True):
             line["cost_usd"] = str(source.cost_usd)
         if self.performance is not None:
