@@ -21,6 +21,7 @@ from planner.finops.read.columns import (
 )
 from planner.finops.read.files import BillFile, find_files, inspect_files
 from planner.finops.read.model import UNKNOWN_CURRENCY, Bill, Finding, Progress, Source
+from planner.finops.read.overlaps import Total, find_repeats, superseded, superseded_sql
 from planner.finops.read.select import HELPERS, Group, dataset_sql, quote, text
 from planner.finops.read.stage import Field, Stager, names_of
 from planner.workload.faults import near
@@ -90,16 +91,20 @@ def _open(
     groups = _merge(groups)
     _register(reader, groups, "")
     totals = _totals(reader)
+    replaced, later = superseded(totals)
+    conditions = [superseded_sql(replaced)] if replaced else []
+    totals = [total for total in totals if (total.source, total.month) not in replaced]
     chosen, more = _currency(totals, currency)
     if currency is not None:
-        _register(reader, groups, f'"BillingCurrency" = {text(chosen)}')
-        totals = [row for row in totals if row[2] == chosen]
-    months = tuple(sorted({row[1] for row in totals if row[1] is not None}))
+        conditions.append(f'"BillingCurrency" = {text(chosen)}')
+        totals = [total for total in totals if total.currency == chosen]
+    if conditions:
+        _register(reader, groups, " AND ".join(conditions))
+    months = tuple(sorted({total.month for total in totals if total.month is not None}))
     _check_month(months, month)
-    findings = [*findings, *stager.findings, *more]
+    findings += [*stager.findings, *later, *more, *find_repeats(reader, totals), *_unknown(totals)]
     findings.sort(key=lambda finding: _SEVERITIES.index(finding.severity))
-    sources = _sources(files, totals)
-    return Bill(engine, sources, tuple(findings), chosen, months, temporary)
+    return Bill(engine, _sources(files, totals), tuple(findings), chosen, months, temporary)
 
 
 def _read_file(stager: Stager, file: BillFile, number: int) -> Group:
@@ -181,8 +186,8 @@ def _register(engine: DuckDbEngine, groups: Sequence[Group], where: str) -> None
         engine.connection.execute(f"CREATE OR REPLACE VIEW {name} AS {sql}")
 
 
-def _totals(engine: Engine) -> list[tuple[str, date | None, str | None, int, float, str]]:
-    """Return file, month, currency, rows, billed cost and version, in one pass over the bill."""
+def _totals(engine: Engine) -> list[Total]:
+    """Return what each file charges, in one pass over the bill."""
     frame = engine.query(
         "SELECT x_source, CAST(x_month AS VARCHAR) AS month, BillingCurrency, COUNT(*) AS n, "
         "SUM(BilledCost) AS billed, MIN(x_focus_version) AS version "
@@ -192,17 +197,28 @@ def _totals(engine: Engine) -> list[tuple[str, date | None, str | None, int, flo
     for source, month, currency, rows, billed, version in frame.itertuples(index=False):
         when = date.fromisoformat(str(month)[:10]) if isinstance(month, str) else None
         code = currency if isinstance(currency, str) else None
-        out.append((str(source), when, code, int(rows), float(billed), str(version)))
+        cost = float(billed) if billed == billed else 0.0
+        out.append(Total(str(source), when, code, int(rows), cost, str(version)))
     return out
 
 
-def _currency(totals: Sequence[tuple[Any, ...]], asked: str | None) -> tuple[str, list[Finding]]:
+def _unknown(totals: Sequence[Total]) -> list[Finding]:
+    """Report charges that belong to no month."""
+    lost = [total for total in totals if total.month is None]
+    if not lost:
+        return []
+    rows, cost = sum(total.rows for total in lost), sum(total.billed for total in lost)
+    message = f"{rows:,} rows ({cost:,.2f} billed) have no ChargePeriodStart and are in no month's figures"
+    return [Finding("error", "no_month", message, lost[0].source, rows, cost)]
+
+
+def _currency(totals: Sequence[Total], asked: str | None) -> tuple[str, list[Finding]]:
     """Return the bill's currency, and what is left out for it."""
     sums: dict[str, list[float]] = {}
-    for _, _, code, rows, billed, _ in totals:
-        entry = sums.setdefault(code or "", [0, 0.0])
-        entry[0] += rows
-        entry[1] += billed if billed == billed else 0.0
+    for total in totals:
+        entry = sums.setdefault(total.currency or "", [0, 0.0])
+        entry[0] += total.rows
+        entry[1] += total.billed
     named = {code: entry for code, entry in sums.items() if code}
     shown = ", ".join(
         f"{code} ({int(n):,} rows, {cost:,.2f} billed)" for code, (n, cost) in sorted(named.items())
@@ -242,13 +258,12 @@ def _check_month(months: Sequence[date], month: date | None) -> None:
     raise InputError(f"--month {month:%Y-%m}: the bill has no charges in it; it has {shown}")
 
 
-def _sources(files: Sequence[BillFile], totals: Sequence[tuple[Any, ...]]) -> tuple[Source, ...]:
+def _sources(files: Sequence[BillFile], totals: Sequence[Total]) -> tuple[Source, ...]:
     out = []
     for file in files:
-        rows = [row for row in totals if row[0] == str(file.path)]
-        months = tuple(sorted({row[1] for row in rows if row[1] is not None}))
-        version = rows[0][5] if rows else ""
-        out.append(
-            Source(str(file.path), sum(row[3] for row in rows), version, "", COST, months, file.sha256)
-        )
+        own = [total for total in totals if total.source == str(file.path)]
+        months = tuple(sorted({total.month for total in own if total.month is not None}))
+        version = own[0].version if own else ""
+        rows = sum(total.rows for total in own)
+        out.append(Source(str(file.path), rows, version, "", COST, months, file.sha256))
     return tuple(out)

@@ -60,7 +60,7 @@ def dataset_sql(groups: Sequence[Group], dataset: str, where: str = "") -> str:
     Args:
         groups: tables; those of other datasets are left out.
         dataset: the dataset.
-        where: a condition on FOCUS columns, for all rows.
+        where: a condition on FOCUS columns and `x_source`, for all rows.
     """
     own = [group for group in groups if group.dataset == dataset]
     extras = sorted({name for group in own for name in group.columns} - focus_columns()[dataset].keys())

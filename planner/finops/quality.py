@@ -1,0 +1,225 @@
+"""The data-quality gate: what a month's charges can carry. A KPI whose inputs fail is withheld or flagged, with why.
+
+Measures are one query (`data/quality.sql`), thresholds with their reasons are `data/quality_checks.csv`, and which KPI
+needs which check is `data/quality_kpis.csv`.
+"""
+
+from __future__ import annotations
+
+import csv
+from calendar import monthrange
+from collections.abc import Mapping, Sequence
+from datetime import date, timedelta
+from fnmatch import fnmatchcase
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from planner.finops.read.model import UNKNOWN_CURRENCY, Bill, Finding
+from planner.records import record
+
+if TYPE_CHECKING:
+    from planner.finops.review.model import Status
+
+_DATA = Path(__file__).resolve().parent / "data"
+_ORDER: Mapping[str, int] = {"ok": 0, "flagged": 1, "withheld": 2}
+
+
+class CompletionFactors(Protocol):
+    """What `planner.finops.forecast.completion` learns from re-statements."""
+
+    def factor(self, age: int) -> float:
+        """What a reported amount of a day of this age is multiplied with."""
+        ...
+
+
+@record(frozen=True)
+class Check:
+    """One measure against its thresholds.
+
+    Attributes:
+        key: row of `quality_checks.csv`.
+        value: a share (0..1); None where the bill has nothing to measure.
+        status, reason: `ok`, or why figures are flagged or withheld.
+    """
+
+    key: str
+    label: str
+    value: float | None
+    status: Status
+    reason: str = ""
+
+
+@record(frozen=True)
+class Gate:
+    """The gate of one month.
+
+    Attributes:
+        checks: in the order of the data file.
+        findings: of the bill's reading.
+    """
+
+    month: date
+    checks: tuple[Check, ...]
+    findings: tuple[Finding, ...] = ()
+
+    def status(self, kpi_key: str) -> tuple[Status, str]:
+        """Return what a KPI may be shown as, and the reason where it is not `ok`.
+
+        Args:
+            kpi_key: stable name of the figure (`esr_list_ratio`); `quality_kpis.csv` tells which checks it needs.
+        """
+        wanted = {name for pattern, names in _kpis() if fnmatchcase(kpi_key, pattern) for name in names}
+        failed = [check for check in self.checks if check.key in wanted and check.status != "ok"]
+        if not failed:
+            return "ok", ""
+        worst = max((check.status for check in failed), key=_ORDER.__getitem__)
+        return worst, "; ".join(check.reason for check in failed if check.status == worst)
+
+
+def assess_quality(bill: Bill, month: date, *, completion: CompletionFactors | None = None) -> Gate:
+    """Measure one month of a bill.
+
+    Args:
+        bill: the bill.
+        month: any day of the month.
+        completion: factors learned from earlier re-statements; without them lateness is not judged.
+    """
+    month = month.replace(day=1)
+    sql = (_DATA / "quality.sql").read_text(encoding="utf-8")
+    days = monthrange(month.year, month.month)[1]
+    row = bill.engine.query(sql, {"month": month, "next": month + timedelta(days=days)}).iloc[0]
+    measured = {str(name): _number(row[name]) for name in row.index}
+    values = _values(measured)
+    values["unknown_cost"] = _with_rejected(values["unknown_cost"], measured, bill.findings)
+    values["repeated"] = _repeated(bill.findings, measured["billed"])
+    values["currency"] = 0.0 if bill.currency == UNKNOWN_CURRENCY else 1.0
+    values["invoices"] = invoice_difference(bill, month)
+    # charges by the month or week say how far they reach; daily and hourly ones show gaps too
+    reach = measured["used_up_to_days" if measured["longest_days"] > 1 else "charged_days"]
+    values["complete"] = min(1.0, reach / days)
+    values["reported"] = _reported(bill, month, completion)
+    checks = tuple(_judge(check, values.get(check["check"])) for check in _checks())
+    return Gate(month, checks, bill.findings)
+
+
+def _values(sums: Mapping[str, float]) -> dict[str, float | None]:
+    rows, use = sums["charge_rows"], sums["use_weight"]
+    return {
+        "list_known": _share(sums["list_known_weight"], use),
+        "contracted_known": _share(sums["contracted_known_weight"], use),
+        "effective_zero": _share(sums["effective_zero"], sums["billed_use"]),
+        "effective_zero_rows": _share(sums["effective_zero_rows"], sums["billed_use_rows"]),
+        "negative_effective": _share(sums["negative_effective"], sums["effective_weight"]),
+        "unknown_cost": _share(sums["unknown_cost_rows"], rows),
+        "quantity_known": _share(sums["quantity_known_weight"], use),
+        "tags_known": _share(sums["tags_known_weight"], use),
+        "commitment_status": _share(
+            sums["commitment_rows"] - sums["commitment_status_unknown_rows"], sums["commitment_rows"]
+        ),
+    }
+
+
+def _with_rejected(share: float | None, measured: Mapping[str, float], findings: Sequence[Finding]) -> float:
+    """Add rows that could not even be read to those without a cost; they belong to no month, so to each."""
+    rejected = sum(finding.rows for finding in findings if finding.code == "rejected_rows")
+    rows = measured["charge_rows"]
+    return ((share or 0.0) * rows + rejected) / max(rows + rejected, 1.0)
+
+
+def _repeated(findings: Sequence[Finding], billed: float) -> float:
+    cost = sum(finding.cost or 0.0 for finding in findings if finding.code == "repeated_charges")
+    return abs(cost) / abs(billed) if billed else 0.0
+
+
+def invoice_difference(bill: Bill, month: date) -> float | None:
+    """Return |charges - invoices| over all invoices of a billing period, as a share of them; None without invoices.
+
+    Compared are the sums by InvoiceId of the datasets CostAndUsage and InvoiceDetail.
+    """
+    frame = bill.engine.query(_INVOICES, {"month": month})
+    invoiced = float(frame["invoiced"].abs().sum())
+    if frame.empty or not invoiced:
+        return None
+    return float((frame["charged"] - frame["invoiced"]).abs().sum()) / invoiced
+
+
+_INVOICES = """
+SELECT invoices.InvoiceId, invoices.invoiced, COALESCE(charges.charged, 0) AS charged
+FROM (
+  SELECT InvoiceId, SUM(BilledCost) AS invoiced
+  FROM InvoiceDetail
+  WHERE BillingPeriodStart = CAST(:month AS TIMESTAMP) AND COALESCE(InvoiceIssueStatus, '') <> 'Voided'
+  GROUP BY InvoiceId
+) AS invoices
+LEFT JOIN (
+  SELECT InvoiceId, SUM(BilledCost) AS charged
+  FROM focus
+  WHERE BillingPeriodStart = CAST(:month AS TIMESTAMP)
+  GROUP BY InvoiceId
+) AS charges ON charges.InvoiceId = invoices.InvoiceId
+ORDER BY invoices.InvoiceId
+"""
+
+
+def _reported(bill: Bill, month: date, completion: CompletionFactors | None) -> float | None:
+    if completion is None:
+        return None
+    frame = bill.engine.query(
+        "SELECT CAST(x_day AS VARCHAR) AS day, SUM(EffectiveCost) AS cost FROM focus "
+        "WHERE x_month = :month GROUP BY x_day ORDER BY x_day",
+        {"month": month},
+    )
+    latest = bill.engine.query("SELECT CAST(MAX(x_day) AS VARCHAR) AS day FROM focus")["day"].iloc[0]
+    end = date.fromisoformat(str(latest)[:10])
+    reported = final = 0.0
+    for day, cost in frame.itertuples(index=False):
+        age = (end - date.fromisoformat(str(day)[:10])).days
+        reported += float(cost)
+        final += float(cost) * completion.factor(age)
+    return _share(reported, final)
+
+
+def _judge(check: Mapping[str, str], value: float | None) -> Check:
+    """Compare a value with its thresholds; a value at the threshold passes."""
+    key, label = check["check"], check["label"]
+    if value is None:
+        return Check(key, label, None, "ok")
+    sign = 1.0 if check["better"] == "high" else -1.0
+    status: Status = "ok"
+    if sign * value < sign * float(check["withhold_at"]):
+        status = "withheld"
+    elif sign * value < sign * float(check["flag_at"]):
+        status = "flagged"
+    reason = "" if status == "ok" else check["text"].format(value=_percent(value))
+    return Check(key, label, value, status, reason)
+
+
+def _percent(share: float) -> str:
+    """Write a share so that 99.96 % does not read 100 %."""
+    text = f"{100 * share:.1f}"
+    if text in ("100.0", "0.0") and share not in (0.0, 1.0):
+        return "more than 99.9 %" if share > 0.5 else "less than 0.1 %"
+    return f"{text} %"
+
+
+def _share(part: float, whole: float) -> float | None:
+    return part / whole if whole else None
+
+
+def _number(value: object) -> float:
+    """Read a sum; the sum of no rows is 0."""
+    number = float(value) if value is not None else 0.0  # type: ignore[arg-type]
+    return number if number == number else 0.0
+
+
+@lru_cache(maxsize=1)
+def _checks() -> tuple[Mapping[str, str], ...]:
+    with (_DATA / "quality_checks.csv").open(encoding="utf-8", newline="") as file:
+        return tuple(csv.DictReader(file))
+
+
+@lru_cache(maxsize=1)
+def _kpis() -> tuple[tuple[str, tuple[str, ...]], ...]:
+    with (_DATA / "quality_kpis.csv").open(encoding="utf-8", newline="") as file:
+        return tuple((row["kpi"], tuple(row["checks"].split())) for row in csv.DictReader(file))

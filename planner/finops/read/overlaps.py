@@ -1,0 +1,124 @@
+"""The same charges delivered twice: snapshots of one month, and exports that overlap."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from planner.finops.read.model import Finding
+from planner.finops.read.select import quote, text
+from planner.records import record
+
+if TYPE_CHECKING:
+    from planner.finops.engine.base import Engine
+
+# Exports name the folder of each delivery after its moment: 20261101T041500Z, 2026-11-01T04:15:00.000Z-<id>.
+_MOMENT = re.compile(r"(20\d{2})-?(\d{2})-?(\d{2})T(\d{2})[:\-_]?(\d{2})[:\-_]?(\d{2})")
+# What makes two rows the same charge. Names and descriptions that change with a re-statement stay out.
+_KEY = (
+    *("ChargePeriodStart", "ChargePeriodEnd", "BillingAccountId", "SubAccountId", "ResourceId", "SkuPriceId"),
+    *("SkuId", "ChargeCategory", "ChargeDescription", "CommitmentDiscountId", "CommitmentDiscountStatus"),
+    *("BilledCost", "EffectiveCost", "ListCost", "PricingQuantity", "ConsumedQuantity", "Tags", "InvoiceId"),
+)
+_SAMPLED_ROWS = (
+    2_000_000  # rows compared; of larger bills the same sample of charges is taken from every file
+)
+_MANY = 0.5
+
+
+@record(frozen=True)
+class Total:
+    """One file's charges of one month in one currency; `month` and `currency` are None where rows have none."""
+
+    source: str
+    month: date | None
+    currency: str | None
+    rows: int
+    billed: float
+    version: str
+
+
+def superseded(totals: Iterable[Total]) -> tuple[dict[tuple[str, date], str], list[Finding]]:
+    """Tell which files' months a later delivery of the same export replaces.
+
+    Only the moment in a folder's or file's name tells; without one nothing is replaced.
+
+    Returns:
+        (file, month) -> the file that replaces it, and the findings.
+    """
+    deliveries: dict[tuple[str, date], dict[str, list[Total]]] = {}
+    for total in totals:
+        found = _MOMENT.search(total.source)
+        if found and total.month is not None:
+            series = str(Path(total.source[: found.start()] + "*").parent)
+            moment = "".join(found.groups())
+            deliveries.setdefault((series, total.month), {}).setdefault(moment, []).append(total)
+    out: dict[tuple[str, date], str] = {}
+    findings = []
+    for (series, month), by_moment in sorted(deliveries.items()):
+        latest = max(by_moment)
+        old = [total for moment, found in by_moment.items() if moment != latest for total in found]
+        out |= {(total.source, month): by_moment[latest][0].source for total in old}
+        if old:
+            rows, cost = sum(total.rows for total in old), sum(total.billed for total in old)
+            message = (
+                f"{series}: {month:%Y-%m} was delivered {len(by_moment)} times; the latest, "
+                f"{by_moment[latest][0].source}, counts and {rows:,} rows of earlier ones do not"
+            )
+            findings.append(Finding("info", "superseded", message, series, rows, cost))
+    return out, findings
+
+
+def superseded_sql(replaced: Mapping[tuple[str, date], str]) -> str:
+    """Return the condition that leaves replaced months out; empty where there are none."""
+    by_source: dict[str, list[date]] = {}
+    for source, month in sorted(replaced):
+        by_source.setdefault(source, []).append(month)
+    parts = []
+    for source, months in by_source.items():
+        days = ", ".join(f"CAST('{month.isoformat()}' AS DATE)" for month in months)
+        month_sql = "CAST(DATE_TRUNC('month', \"ChargePeriodStart\") AS DATE)"
+        parts.append(f"NOT (x_source = {text(source)} AND COALESCE({month_sql} IN ({days}), FALSE))")
+    return " AND ".join(parts)
+
+
+def find_repeats(engine: Engine, totals: Sequence[Total]) -> list[Finding]:
+    """Report charges that stand in more than one file; they are counted as often as they stand there."""
+    by_month: dict[date, dict[str, int]] = {}
+    for total in totals:
+        if total.month is not None:
+            counts = by_month.setdefault(total.month, {})
+            counts[total.source] = counts.get(total.source, 0) + total.rows
+    months = [month for month, counts in by_month.items() if len(counts) > 1]
+    if not months:
+        return []
+    count = sum(sum(by_month[month].values()) for month in months)
+    share = max(1, -(-count // _SAMPLED_ROWS))
+    days = ", ".join(f"CAST('{month.isoformat()}' AS DATE)" for month in months)
+    frame = engine.query(
+        "SELECT x_month, source, other, COUNT(*) AS charges, SUM(billed) AS billed FROM ("
+        "SELECT x_month, charge, MIN(x_source) AS source, MAX(x_source) AS other, MAX(billed) AS billed FROM ("
+        "SELECT x_month, x_source, charge, SUM(BilledCost) AS billed FROM ("
+        f"SELECT x_month, x_source, BilledCost, HASH({', '.join(map(quote, _KEY))}) AS charge FROM focus "
+        f"WHERE x_month IN ({days})) AS hashed WHERE charge % {share} = 0 "
+        "GROUP BY x_month, x_source, charge) AS files "
+        "GROUP BY x_month, charge HAVING COUNT(*) > 1) AS repeats "
+        "GROUP BY x_month, source, other ORDER BY x_month, source, other"
+    )
+    findings = []
+    for month, source, other, charges, billed in frame.itertuples(index=False):
+        rows, cost = int(charges) * share, float(billed) * share
+        smaller = min(by_month[month.date()][source], by_month[month.date()][other])
+        about = "about " if share > 1 else ""
+        kind = "they look like two snapshots of one export: give the latest only"
+        if rows < _MANY * smaller:
+            kind = "give each charge once"
+        message = (
+            f"{source} and {other}: {about}{rows:,} charges of {month:%Y-%m} ({cost:,.2f} billed) stand in both "
+            f"and are counted twice; {kind}"
+        )
+        findings.append(Finding("error", "repeated_charges", message, source, rows, cost))
+    return findings
