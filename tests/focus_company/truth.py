@@ -155,12 +155,12 @@ def _add(month: MonthTruth, block: Block, complete: Any) -> None:
     if facts.get("gpus"):
         month.gpu_hours += float(block.quantity.sum()) * facts["gpus"]
         month.gpu_usd += effective
-    if named.get("PricingUnit"):
+    if named.get("PricingUnit") and not paid_ahead:
         key = tuple(named.get(k) for k in _KEY)
         total = month.units[key]  # type: ignore[index]
         total[0] += float(block.quantity.sum())
         total[1] += effective
-    else:
+    elif not paid_ahead:
         month.no_unit[named["ChargeCategory"]] += effective
 
 

@@ -1,0 +1,21 @@
+-- name: commitment_expiries
+-- title: Commitments that end soon
+-- meaning: Commitments of the ContractCommitment dataset that end within 90 days of the month's end: their use goes back
+--   to the on-demand price unless they are renewed.
+-- unit: days; cost is money of the whole commitment in the billing currency
+-- formula: month's end <= ContractCommitmentPeriodEnd < month's end + 90 days
+-- source: FOCUS 1.3 dataset ContractCommitment; FINOPS.md section 2
+-- columns: ContractCommitmentId, ContractCommitmentType, ContractCommitmentDescription,
+--   ContractCommitmentPeriodStart, ContractCommitmentPeriodEnd, ContractCommitmentCost
+-- gate: none
+-- since: 1.3
+SELECT
+  ContractCommitmentId AS commitment_id,
+  MAX(ContractCommitmentDescription) AS commitment_name,
+  MAX(ContractCommitmentType) AS commitment_type,
+  MIN(ContractCommitmentPeriodStart) AS period_start,
+  MAX(ContractCommitmentPeriodEnd) AS period_end,
+  MAX(ContractCommitmentCost) AS commitment_cost
+FROM ContractCommitment
+WHERE ContractCommitmentPeriodEnd >= :end AND ContractCommitmentPeriodEnd < :horizon
+GROUP BY ContractCommitmentId

@@ -1,0 +1,30 @@
+-- name: commitment_utilisation
+-- title: Commitment utilisation and waste
+-- meaning: How much of each commitment that was paid for was used; the rest is waste. Also what its use would have cost
+--   at contracted prices, so that a commitment that no longer saves is seen.
+-- unit: ratio; costs are money in the billing currency
+-- formula: used / (used + unused), sums of EffectiveCost by CommitmentDiscountStatus; waste = unused;
+--   net saving = contracted cost of the use - used - unused
+-- source: FOCUS CommitmentDiscountStatus; worked examples of the specification give 1 and 0; FINOPS.md section 2
+-- columns: ChargePeriodStart, CommitmentDiscountId, CommitmentDiscountName, CommitmentDiscountType,
+--   CommitmentDiscountStatus, ServiceProviderName, EffectiveCost, ContractedCost, ListCost, BilledCost,
+--   ChargeCategory
+-- gate: effective_costs
+-- since: 1.0
+SELECT
+  x_month,
+  ServiceProviderName AS provider,
+  CommitmentDiscountId AS commitment_id,
+  MAX(CommitmentDiscountName) AS commitment_name,
+  MAX(CommitmentDiscountType) AS commitment_type,
+  SUM(CASE WHEN CommitmentDiscountStatus = 'Used' THEN EffectiveCost ELSE 0 END) AS used_cost,
+  SUM(CASE WHEN CommitmentDiscountStatus = 'Unused' THEN EffectiveCost ELSE 0 END) AS unused_cost,
+  SUM(CASE WHEN CommitmentDiscountStatus = 'Used' AND x_contracted_known THEN ContractedCost ELSE 0 END)
+    AS used_contracted_cost,
+  SUM(CASE WHEN CommitmentDiscountStatus = 'Used' AND x_list_known THEN ListCost ELSE 0 END) AS used_list_cost,
+  SUM(CASE WHEN ChargeCategory = 'Purchase' THEN BilledCost ELSE 0 END) AS purchased_billed_cost
+FROM focus
+WHERE CommitmentDiscountId IS NOT NULL
+  AND ((ChargePeriodStart >= :start AND ChargePeriodStart < :end)
+    OR (ChargePeriodStart >= :before_start AND ChargePeriodStart < :before_end))
+GROUP BY x_month, ServiceProviderName, CommitmentDiscountId

@@ -1,0 +1,20 @@
+-- name: daily_cost
+-- title: Cost per day
+-- meaning: What each service cost on each day of all months of the bill; the series behind the verdict, the forecast
+--   and the anomalies. Tax stands apart because it follows the invoice, not the day's use.
+-- unit: money per day in the billing currency
+-- formula: sum of EffectiveCost (accrual) and of BilledCost (cash) by day, provider, service and kind of charge
+-- source: FOCUS columns EffectiveCost and BilledCost; FINOPS.md section 2 (sums exclude Tax)
+-- columns: ChargePeriodStart, ServiceProviderName, ServiceName, ChargeCategory, EffectiveCost, BilledCost
+-- gate: effective_costs
+-- since: 1.0
+SELECT
+  x_day,
+  ServiceProviderName AS provider,
+  ServiceName AS service,
+  ChargeCategory AS charge_category,
+  COUNT(*) AS row_count,
+  SUM(EffectiveCost) AS effective_cost,
+  SUM(BilledCost) AS billed_cost
+FROM focus
+GROUP BY x_day, ServiceProviderName, ServiceName, ChargeCategory

@@ -1,0 +1,45 @@
+-- name: price_volume
+-- title: Price, volume, mix, new and retired
+-- meaning: Quantity and cost of every thing bought in the two months, from which the change of cost is split exactly into
+--   price, volume, mix, new and retired; the rest (credits, fees and corrections without a quantity) stands apart.
+-- unit: money in the billing currency; quantities in their pricing unit
+-- formula: per provider, SKU, region and pricing category: volume = (q1 - q0)(p0 + p1)/2, price = (p1 - p0)(q0 + q1)/2;
+--   inside a service of one unit pure volume = (Q1 - Q0) x mean price, mix = sum of volumes - pure volume; q0 = 0 is new,
+--   q1 = 0 is retired. The sum is the change, to 1e-9.
+-- source: FINOPS.md section 2 (mid-point, symmetric decomposition)
+-- columns: ChargePeriodStart, ServiceProviderName, ServiceName, SkuId, RegionId, PricingCategory, PricingUnit,
+--   PricingQuantity, EffectiveCost, ContractedCost, ChargeCategory, SkuMeter
+-- gate: effective_costs, quantities
+-- since: 1.0
+SELECT
+  ServiceProviderName AS provider,
+  ServiceName AS service,
+  SkuId AS sku_id,
+  RegionId AS region_id,
+  PricingCategory AS pricing_category,
+  PricingUnit AS pricing_unit,
+  CASE WHEN ChargeCategory IN ('Usage', 'Purchase') THEN 'use' ELSE ChargeCategory END AS charge_kind,
+  MAX(SkuMeter) AS sku_meter,
+  SUM(CASE WHEN ChargePeriodStart >= :start AND ChargePeriodStart < :end THEN COALESCE(PricingQuantity, 0) ELSE 0 END)
+    AS quantity,
+  SUM(CASE WHEN ChargePeriodStart >= :start AND ChargePeriodStart < :end THEN EffectiveCost ELSE 0 END)
+    AS effective_cost,
+  SUM(CASE WHEN ChargePeriodStart >= :start AND ChargePeriodStart < :end AND x_contracted_known
+    THEN ContractedCost ELSE 0 END) AS contracted_cost,
+  SUM(CASE WHEN ChargePeriodStart >= :before_start AND ChargePeriodStart < :before_end
+    THEN COALESCE(PricingQuantity, 0) ELSE 0 END) AS quantity_before,
+  SUM(CASE WHEN ChargePeriodStart >= :before_start AND ChargePeriodStart < :before_end THEN EffectiveCost ELSE 0 END)
+    AS effective_cost_before
+FROM focus
+WHERE ((ChargePeriodStart >= :start AND ChargePeriodStart < :end)
+    OR (ChargePeriodStart >= :before_start AND ChargePeriodStart < :before_end))
+  AND ChargeCategory <> 'Tax'
+  AND NOT (ChargeCategory = 'Purchase' AND EffectiveCost = 0)
+GROUP BY
+  ServiceProviderName,
+  ServiceName,
+  SkuId,
+  RegionId,
+  PricingCategory,
+  PricingUnit,
+  CASE WHEN ChargeCategory IN ('Usage', 'Purchase') THEN 'use' ELSE ChargeCategory END

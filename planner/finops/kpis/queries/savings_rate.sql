@@ -1,0 +1,32 @@
+-- name: savings_rate
+-- title: Effective savings rate
+-- meaning: The share of the price that was not paid, signed: against list prices (negotiated and commitment discounts
+--   together) and against contracted prices (commitments and spot alone). Sums first, then the ratio. Costs without a
+--   known price are left out of both sides and their share is told.
+-- unit: ratio; the sums are money in the billing currency
+-- formula: esr_list = 1 - sum(EffectiveCost) / sum(ListCost) over rows with a known list price; esr_contract the same
+--   with ContractedCost. Tax, purchases of commitments and other prepaid purchases (EffectiveCost 0) are no use and stay
+--   out. Identity on rows that have both: list - effective = (list - contracted) + (contracted - effective).
+-- source: focus.finops.org/use-case/determine-effective-savings-rate; FINOPS.md section 2
+-- columns: ChargePeriodStart, ServiceProviderName, ServiceName, ChargeCategory, CommitmentDiscountId, EffectiveCost,
+--   ListCost, ContractedCost
+-- gate: list_prices, contracted_prices, effective_costs
+-- since: 1.0
+SELECT
+  x_month,
+  ServiceProviderName AS provider,
+  ServiceName AS service,
+  SUM(EffectiveCost) AS effective_cost,
+  SUM(CASE WHEN x_list_known THEN ListCost ELSE 0 END) AS list_cost,
+  SUM(CASE WHEN x_list_known THEN EffectiveCost ELSE 0 END) AS effective_cost_with_list,
+  SUM(CASE WHEN x_contracted_known THEN ContractedCost ELSE 0 END) AS contracted_cost,
+  SUM(CASE WHEN x_contracted_known THEN EffectiveCost ELSE 0 END) AS effective_cost_with_contracted,
+  SUM(CASE WHEN x_list_known AND x_contracted_known THEN ListCost ELSE 0 END) AS both_list_cost,
+  SUM(CASE WHEN x_list_known AND x_contracted_known THEN ContractedCost ELSE 0 END) AS both_contracted_cost,
+  SUM(CASE WHEN x_list_known AND x_contracted_known THEN EffectiveCost ELSE 0 END) AS both_effective_cost
+FROM focus
+WHERE ((ChargePeriodStart >= :start AND ChargePeriodStart < :end)
+    OR (ChargePeriodStart >= :before_start AND ChargePeriodStart < :before_end))
+  AND ChargeCategory <> 'Tax'
+  AND NOT (ChargeCategory = 'Purchase' AND (CommitmentDiscountId IS NOT NULL OR EffectiveCost = 0))
+GROUP BY x_month, ServiceProviderName, ServiceName

@@ -1,0 +1,28 @@
+-- name: spot
+-- title: Spot share and spot savings
+-- meaning: How much of compute is bought at a price that moves (spot, preemptible), and what that saves against list
+--   prices. Overhead of preemption needs the utilisation file: see gpu_units.
+-- unit: ratio; costs are money in the billing currency
+-- formula: share = effective cost of Dynamic rows / effective cost of compute; savings = 1 - effective / list cost of
+--   Dynamic rows with a known list price
+-- source: FOCUS PricingCategory; AWS CUDOS kpi_tracker has the same idea; FINOPS.md section 2
+-- columns: ChargePeriodStart, ServiceProviderName, ServiceCategory, PricingCategory, ChargeCategory,
+--   CommitmentDiscountId, EffectiveCost, ListCost
+-- gate: effective_costs
+-- since: 1.0
+SELECT
+  x_month,
+  ServiceProviderName AS provider,
+  SUM(EffectiveCost) AS compute_cost,
+  SUM(CASE WHEN PricingCategory = 'Dynamic' THEN EffectiveCost ELSE 0 END) AS spot_cost,
+  SUM(CASE WHEN PricingCategory = 'Dynamic' AND x_list_known THEN EffectiveCost ELSE 0 END) AS spot_cost_with_list,
+  SUM(CASE WHEN PricingCategory = 'Dynamic' AND x_list_known THEN ListCost ELSE 0 END) AS spot_list_cost,
+  SUM(CASE WHEN PricingCategory = 'Standard' THEN EffectiveCost ELSE 0 END) AS on_demand_cost,
+  SUM(CASE WHEN PricingCategory = 'Committed' THEN EffectiveCost ELSE 0 END) AS committed_cost
+FROM focus
+WHERE ServiceCategory = 'Compute'
+  AND ChargeCategory <> 'Tax'
+  AND NOT (ChargeCategory = 'Purchase' AND (CommitmentDiscountId IS NOT NULL OR EffectiveCost = 0))
+  AND ((ChargePeriodStart >= :start AND ChargePeriodStart < :end)
+    OR (ChargePeriodStart >= :before_start AND ChargePeriodStart < :before_end))
+GROUP BY x_month, ServiceProviderName
