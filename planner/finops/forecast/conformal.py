@@ -14,14 +14,14 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.finops.forecast.ensemble import FIRST_ORIGIN, window_totals
+from planner.finops.forecast.ensemble import FIRST_ORIGIN, HALF_LIFE_DAYS, window_totals
 from planner.records import record
 
 Floats = NDArray[np.float64]
 GAMMA = 0.02
 LEVELS = np.array((0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98))
 _STAND_INS = (14, 7, 1)  # days of windows that are known where those of the horizon are not yet
-_PRIOR_WINDOWS = 30.0  # what a stand-in counts for beside the windows of the horizon itself
+_PRIOR_WINDOWS = 15.0  # what a stand-in counts for beside the windows of the horizon itself
 _GROWTH = (
     0.37  # relative error of a total grows as days ** _GROWTH beyond a week; see docs/finops/forecast.md
 )
@@ -115,7 +115,7 @@ def _usual(cost: Floats) -> Floats:
     total = np.r_[0.0, np.cumsum(np.abs(cost))]
     at = np.arange(len(cost) + 1)
     first = np.maximum(at - 56, 0)
-    return (total[at] - total[first]) / np.maximum(at - first, 1)
+    return np.asarray((total[at] - total[first]) / np.maximum(at - first, 1))
 
 
 def spread_of(cost: Floats, paths: Floats, length: int) -> Spread:
@@ -168,14 +168,20 @@ def adaptive_widths(errors: Errors, length: int, stand_in: Floats) -> tuple[Floa
 
 
 def _blend(known: Floats, asked: Floats, stand_in: Floats) -> Floats:
-    """Quantiles of the known errors, drawn towards the stand-in while they are few."""
+    """Quantiles of the known errors, the later ones counting more, drawn towards the stand-in while they are few."""
     if not len(known):
         return stand_in
     level = 1.0 - asked
-    own = np.quantile(known, np.clip(level, 0.0, 1.0)) * (1.0 + 2.0 * np.maximum(level - 1.0, 0.0))
+    weight = 0.5 ** (np.arange(len(known))[::-1] / HALF_LIFE_DAYS)
+    order = np.argsort(known)
+    mass = np.cumsum(weight[order])
+    place = (mass - 0.5 * weight[order]) / mass[-1]
+    own = np.interp(np.clip(level, 0.0, 1.0), place, known[order]) * (
+        1.0 + 2.0 * np.maximum(level - 1.0, 0.0)
+    )
     if not np.isfinite(stand_in).all():
         return own
-    return (len(known) * own + _PRIOR_WINDOWS * stand_in) / (len(known) + _PRIOR_WINDOWS)
+    return np.asarray((mass[-1] * own + _PRIOR_WINDOWS * stand_in) / (mass[-1] + _PRIOR_WINDOWS))
 
 
 def _stand_in(cost: Floats, paths: Floats, length: int, logarithmic: bool) -> Floats:

@@ -49,7 +49,7 @@ def run_rate(window: int) -> Member:
         first = np.maximum(at - window, 0)
         with np.errstate(invalid="ignore"):
             level = (total[at] - total[first]) / (at - first)
-        return level[:, None] * _ahead(_week_shape(cost), horizon)
+        return np.asarray(level[:, None] * _ahead(_week_shape(cost), horizon))
 
     return paths
 
@@ -60,6 +60,21 @@ def median_rate(window: int) -> Member:
     def paths(cost: Floats, days: Days, horizon: int) -> Floats:
         del days
         return np.repeat(_median(_last(cost, window), axis=1)[:, None], horizon, axis=1)
+
+    return paths
+
+
+def line(window: int) -> Member:
+    """The least-squares line of the last `window` days, carried on: what is stored grows by the day."""
+
+    def paths(cost: Floats, days: Days, horizon: int) -> Floats:
+        del days
+        at = np.arange(len(cost) + 1)
+        first = np.maximum(at - window, 0)
+        total = np.concatenate([[0.0], np.cumsum(cost)])
+        mean = (total[at] - total[first]) / np.maximum(at - first, 1)
+        from_middle = (at - (first + at - 1) / 2)[:, None] + np.arange(horizon)
+        return np.asarray(mean[:, None] + _slopes(cost, window)[:, None] * from_middle)
 
     return paths
 
@@ -92,11 +107,12 @@ def damped_trend_log(cost: Floats, days: Days, horizon: int) -> Floats:
     del days
     if (cost < 0).any() or not cost.any():
         return np.full((len(cost) + 1, horizon), np.nan)
-    offset = 0.01 * float(np.median(cost[cost > 0]))
+    offset = 0.01 * float(
+        np.median(cost[cost > 0][: _SHAPE_WEEKS * WEEK])
+    )  # of the first days: known at any origin
     most = np.log(10 * (cost.max() + offset))
-    return (
-        np.exp(np.minimum(damped_paths(smooth(np.log(cost + offset), damped_grid()), horizon), most)) - offset
-    )
+    paths = damped_paths(smooth(np.log(cost + offset), damped_grid()), horizon)
+    return np.asarray(np.exp(np.minimum(paths, most)) - offset)
 
 
 def theta(cost: Floats, days: Days, horizon: int) -> Floats:
@@ -118,19 +134,26 @@ MEMBERS: dict[str, Member] = {
     "run_rate_7": run_rate(7),
     "run_rate_14": run_rate(14),
     "run_rate_28": run_rate(28),
+    "run_rate_56": run_rate(56),
+    "run_rate_112": run_rate(112),
     "median_7": median_rate(7),
-    "median_14": median_rate(14),
     "weekday_median": weekday_median,
     "last_month": same_day_last_month,
     "damped_trend": damped_trend,
     "damped_trend_log": damped_trend_log,
     "theta": theta,
+    "line_28": line(28),
+    "line_56": line(56),
 }
 
 
 def all_paths(cost: Floats, days: Days, horizon: int) -> Floats:
-    """Forecasts of all members, (n_members, n_origins, horizon), in the order of `MEMBERS`."""
-    return np.stack([member(cost, days, horizon) for member in MEMBERS.values()])
+    """Forecasts of all members, (n_members, n_origins, horizon), in the order of `MEMBERS`.
+
+    Where no day is below 0 no forecast is either.
+    """
+    paths = np.stack([member(cost, days, horizon) for member in MEMBERS.values()])
+    return np.maximum(paths, 0.0) if (cost >= 0).all() else paths
 
 
 def _last(cost: Floats, window: int) -> Floats:
@@ -166,7 +189,7 @@ def _week_shape(cost: Floats) -> Floats:
 
 def _ahead(week: Floats, horizon: int) -> Floats:
     """Repeat the week (n_origins, 7) after each origin."""
-    return week[:, np.arange(horizon) % WEEK]
+    return np.asarray(week[:, np.arange(horizon) % WEEK])
 
 
 def _slopes(cost: Floats, window: int) -> Floats:

@@ -183,7 +183,10 @@ def forecast_month_end(
     reported_on: date | np.datetime64 | None = None,
 ) -> MonthEnd:
     """Say where a calendar month will end; arguments as of `forecast_daily`, `month` as 2026-10 or any day of it."""
-    first = np.datetime64(month, "M")
+    try:
+        first = np.datetime64(str(month)[:7], "M")
+    except ValueError:
+        raise InputError(f"forecast: '{month}' is no month; write 2026-10") from None
     start, end = first.astype("datetime64[D]"), (first + 1).astype("datetime64[D]")
     return forecast_period(
         days, cost, start=start, end=end, completion=completion, level=level, reported_on=reported_on
@@ -203,9 +206,13 @@ def forecast_period(
     """Say where a period will end that has begun, or begins the day after the last known one, or earlier.
 
     Args:
-        start: its first day.
+        days: as of `forecast_daily`, and so are the others.
+        cost: cost per day.
+        start: first day of the period.
         end: the day after its last one.
-        days, cost, completion, level, reported_on: see `forecast_daily`.
+        completion: billing latency.
+        level: of the interval.
+        reported_on: day of the report.
 
     Raises:
         InputError: the period begins after the day that follows the history.
@@ -220,7 +227,7 @@ def forecast_period(
         raise InputError(
             f"forecast: the period begins {start}, but costs end {series.days[-1]}; use forecast_daily"
         )
-    head = (start.item(), (end - 1).item(), actual)
+    head = (_date(start), _date(end - 1), actual)
     if left <= 0:
         none = Backtest(0, 0, None, None, None, None, None, level)
         return MonthEnd(*head, actual, actual, actual, level, 0, None, none, {})
@@ -245,7 +252,7 @@ def _settled(
 ) -> tuple[Series, int]:
     if completion is None:
         return series, 0
-    made = np.datetime64(reported_on, "D") if reported_on is not None else series.days[-1]
+    made = np.datetime64(str(reported_on), "D") if reported_on is not None else series.days[-1]
     days, cost, dropped = settle(series.days, series.cost, made, completion)
     if len(days) < FIRST_ORIGIN:
         raise InputError(f"forecast: only {len(days)} days have a complete bill, {FIRST_ORIGIN} are needed")
@@ -288,6 +295,10 @@ def _backtest(cost: Floats, paths: Floats, length: int, level: float) -> Backtes
         coverage_ratio=float(held.mean()) if len(held) else None,
         level=level,
     )
+
+
+def _date(day: np.datetime64) -> date:
+    return date.fromisoformat(str(day.astype("datetime64[D]")))
 
 
 def _finite(value: np.float64 | float) -> float | None:
