@@ -129,7 +129,7 @@ class _Runs:
             self.left,
             self.region,
             up,
-            held * hours,
+            np.asarray(held * hours, dtype=np.float64),
             usd,
         )
         mode, zone = policy.decide_runs(states)

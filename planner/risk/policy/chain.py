@@ -1,0 +1,82 @@
+"""A zone's spells as a Markov chain over stages of age, one step per tick.
+
+Hazards fall with age, so how long a spell has lasted says how long it will last. The age is cut into stages: single
+ticks at first, then stages that widen by `_GROWTH`. Within a stage the step to the next one is a chance of one over
+its width, so that the time spent there has the right mean.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+_SINGLE_TICKS = 4
+_GROWTH = 1.6
+_LAST_AGE_HOURS = 48.0
+
+
+class SpellChain:
+    """Up stages 0..k-1, then down stages k..2k-1.
+
+    Attributes:
+        first_ticks: first age of each stage, ticks, the present tick included (so 1 for a new spell), shape `(k,)`.
+        step: transition matrix per tick, shape `(2k, 2k)`.
+        leave_up, leave_down: chance to leave in a tick, by stage, shape `(k,)`.
+    """
+
+    def __init__(
+        self,
+        age_edges_hours: FloatArray,
+        down_per_hour: FloatArray,
+        up_per_hour: FloatArray,
+        tick_hours: float,
+    ) -> None:
+        self.tick_hours = tick_hours
+        self.first_ticks = stage_ticks(tick_hours)
+        width = np.diff(np.append(self.first_ticks, np.inf))
+        middle = (
+            self.first_ticks + np.where(np.isinf(width), self.first_ticks, self.first_ticks + width - 1)
+        ) / 2
+        bucket = np.searchsorted(age_edges_hours, middle * tick_hours + 1e-9, side="right") - 1
+        bucket = np.clip(bucket, 0, len(age_edges_hours) - 1)
+        self.leave_up = -np.expm1(-down_per_hour[bucket] * tick_hours)
+        self.leave_down = -np.expm1(-up_per_hour[bucket] * tick_hours)
+        self.step = self._matrix(1.0 / width)
+
+    def _matrix(self, advance: FloatArray) -> FloatArray:
+        k = len(self.first_ticks)
+        step = np.zeros((2 * k, 2 * k))
+        for side, leave in ((0, self.leave_up), (1, self.leave_down)):
+            for stage in range(k):
+                row, stay = side * k + stage, 1.0 - leave[stage]
+                step[row, (1 - side) * k] = leave[stage]
+                step[row, row] += stay * (1.0 - advance[stage])
+                if stage + 1 < k:
+                    step[row, row + 1] += stay * advance[stage]
+        return step
+
+    @cached_property
+    def stage_of_ticks(self) -> IntArray:
+        """Stage by age in ticks, up to the first age of the last stage."""
+        ages = np.arange(int(self.first_ticks[-1]) + 1)
+        return np.maximum(np.searchsorted(self.first_ticks, ages, side="right") - 1, 0)
+
+    def stage(self, since_hours: FloatArray) -> IntArray:
+        """Stage of an age, hours, the present tick included."""
+        ticks = np.rint(since_hours / self.tick_hours).astype(np.int64)
+        known = self.stage_of_ticks
+        return known[np.clip(ticks, 0, len(known) - 1)]
+
+
+def stage_ticks(tick_hours: float) -> FloatArray:
+    """First age of each stage, ticks."""
+    first, width = [float(tick) for tick in range(1, _SINGLE_TICKS + 1)], 1.0
+    while first[-1] * tick_hours < _LAST_AGE_HOURS:
+        first.append(first[-1] + round(width))
+        width *= _GROWTH
+    return np.array(first)
