@@ -88,15 +88,17 @@ class Errors:
     size: Floats
 
 
-def past_errors(cost: Floats, paths: Floats, length: int) -> Errors:
-    """Errors of the totals of the `length` days after each origin.
+def past_errors(cost: Floats, paths: Floats, length: int, start: int = 0) -> Errors:
+    """Errors of the totals of `length` days that begin `start` days after each origin.
 
     Args:
         cost: (n_days,).
         paths: (n_days + 1, horizon) forecasts; row t knows days 0..t-1.
-        length: days, at most the horizon.
+        length: days of a window.
+        start: days between the origin and the window; both together at most the horizon.
     """
-    actual, expected = window_totals(cost, length), paths[:, :length].sum(axis=1)
+    actual = window_totals(cost, length, start)
+    expected = paths[:, start : start + length].sum(axis=1)
     size = _usual(cost) * length
     known = np.isfinite(actual)
     known[:FIRST_ORIGIN] = False
@@ -118,11 +120,13 @@ def _usual(cost: Floats) -> Floats:
     return np.asarray((total[at] - total[first]) / np.maximum(at - first, 1))
 
 
-def spread_of(cost: Floats, paths: Floats, length: int) -> Spread:
-    """The spread of the total of the next `length` days."""
-    errors = past_errors(cost, paths, length)
-    widths, _ = adaptive_widths(errors, length, _stand_in(cost, paths, length, errors.logarithmic))
-    return Spread(float(paths[-1, :length].sum()), errors.logarithmic, float(errors.size[-1]), widths[-1])
+def spread_of(cost: Floats, paths: Floats, length: int, start: int = 0) -> Spread:
+    """The spread of the total of `length` days that begin `start` days after the last known one."""
+    errors = past_errors(cost, paths, length, start)
+    stand_in = _stand_in(cost, paths, start + length, errors.logarithmic)
+    widths = adaptive_widths(errors, start + length, stand_in)
+    centre = float(paths[-1, start : start + length].sum())
+    return Spread(centre, errors.logarithmic, float(errors.size[-1]), widths[-1])
 
 
 def plain_halves(cost: Floats, paths: Floats, length: int, level: float) -> tuple[float, float]:
@@ -140,31 +144,32 @@ def plain_halves(cost: Floats, paths: Floats, length: int, level: float) -> tupl
     return width * float(errors.size[-1]), width * float(errors.size[-1])
 
 
-def covered(cost: Floats, paths: Floats, length: int, level: float) -> NDArray[np.bool_]:
+def covered(cost: Floats, paths: Floats, length: int, level: float, start: int = 0) -> NDArray[np.bool_]:
     """Per past window that is over and had an interval: whether it held the actual total."""
-    errors = past_errors(cost, paths, length)
-    widths, _ = adaptive_widths(errors, length, _stand_in(cost, paths, length, errors.logarithmic))
+    errors = past_errors(cost, paths, length, start)
+    stand_in = _stand_in(cost, paths, start + length, errors.logarithmic)
+    widths = adaptive_widths(errors, start + length, stand_in)
     at = int(np.argmin(np.abs(LEVELS - level)))
     seen = np.isfinite(errors.values) & np.isfinite(widths[:, at])
     held: NDArray[np.bool_] = np.abs(errors.values[seen]) <= widths[seen, at]
     return held
 
 
-def adaptive_widths(errors: Errors, length: int, stand_in: Floats) -> tuple[Floats, Floats]:
-    """Half widths (n_origins, n_levels) and the shares of misses asked for, with what each origin knew."""
+def adaptive_widths(errors: Errors, delay: int, stand_in: Floats) -> Floats:
+    """Half widths (n_origins, n_levels), each with what its origin knew: windows are over `delay` days later."""
     size = np.abs(errors.values)
     misses = 1.0 - LEVELS
     asked = misses.copy()
     widths = np.full((len(size), len(LEVELS)), np.nan)
     known: list[float] = []
     for origin in range(len(size)):
-        over = origin - length
+        over = origin - delay
         if over >= 0 and math.isfinite(size[over]):
             if np.isfinite(widths[over]).all():
                 asked = asked + GAMMA * (misses - (size[over] > widths[over]))
             known.append(float(size[over]))
         widths[origin] = _blend(np.asarray(known), asked, stand_in[origin])
-    return np.maximum.accumulate(widths, axis=1), asked
+    return np.asarray(np.maximum.accumulate(widths, axis=1))
 
 
 def _blend(known: Floats, asked: Floats, stand_in: Floats) -> Floats:

@@ -30,12 +30,13 @@ class Ensemble:
     weights: Floats
 
 
-def window_totals(cost: Floats, horizon: int) -> Floats:
-    """Actual cost of the `horizon` days after each origin, (n_days + 1,); NaN where they are not all known."""
+def window_totals(cost: Floats, length: int, start: int = 0) -> Floats:
+    """Actual cost of `length` days that begin `start` days after each origin; NaN where they are not all known."""
     known = np.concatenate([[0.0], np.cumsum(cost)])
     out = np.full(len(cost) + 1, np.nan)
-    if horizon <= len(cost):
-        out[: len(cost) + 1 - horizon] = known[horizon:] - known[: len(known) - horizon]
+    n = len(cost) + 1 - start - length
+    if n > 0:
+        out[:n] = known[start + length : start + length + n] - known[start : start + n]
     return out
 
 
@@ -47,8 +48,12 @@ def combine(cost: Floats, days: Days, horizon: int) -> Ensemble:
         days: (n_days,) the days.
         horizon: days ahead.
     """
-    paths = all_paths(cost, days, horizon)
-    weights = _weights(cost, paths, horizon)
+    return weigh(cost, all_paths(cost, days, horizon))
+
+
+def weigh(cost: Floats, paths: Floats) -> Ensemble:
+    """Weigh the members' paths (n_members, n_days + 1, horizon)."""
+    weights = _weights(cost, paths, paths.shape[2])
     filled = np.where(weights[:, :, None] > 0, paths, 0.0)
     return Ensemble(np.einsum("mt,mth->th", weights, filled), weights)
 

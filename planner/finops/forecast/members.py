@@ -184,7 +184,7 @@ def _week_shape(cost: Floats) -> Floats:
     level = means.mean(axis=1, keepdims=True)
     with np.errstate(invalid="ignore", divide="ignore"):
         good = np.isfinite(level) & (means > 0).all(axis=1, keepdims=True)
-        return np.where(good, means / level, 1.0)
+        return np.asarray(np.where(good, means / level, 1.0))
 
 
 def _ahead(week: Floats, horizon: int) -> Floats:
@@ -202,4 +202,5 @@ def _slopes(cost: Floats, window: int) -> Floats:
     total, moment = plain[at] - plain[first], timed[at] - timed[first]
     middle = (first + at - 1) / 2
     spread = count * (count**2 - 1) / 12
-    return np.divide(moment - middle * total, spread, out=np.zeros(n + 1), where=spread > 0)
+    slopes = np.divide(moment - middle * total, spread, out=np.zeros(n + 1), where=spread > 0)
+    return np.asarray(slopes)

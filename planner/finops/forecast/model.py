@@ -6,7 +6,7 @@ they are trusted in `ensemble`, the intervals in `conformal`, billing latency in
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import date
 
 import numpy as np
@@ -16,8 +16,8 @@ from planner.errors import InputError
 from planner.finops.forecast.clean import Series, regular_series
 from planner.finops.forecast.completion import Completion, learn_completion, settle
 from planner.finops.forecast.conformal import Spread, covered, plain_halves, spread_of
-from planner.finops.forecast.ensemble import FIRST_ORIGIN, combine, window_totals
-from planner.finops.forecast.members import MEMBERS
+from planner.finops.forecast.ensemble import FIRST_ORIGIN, combine, weigh, window_totals
+from planner.finops.forecast.members import MEMBERS, all_paths
 from planner.records import record
 
 __all__ = [
@@ -27,6 +27,7 @@ __all__ = [
     "MonthEnd",
     "forecast_daily",
     "forecast_month_end",
+    "forecast_periods",
     "learn_completion",
 ]
 
@@ -104,6 +105,7 @@ class MonthEnd:
         landing, low, high: expected cost of the whole period, and its interval at `level`.
         days_left: days that are forecast.
         spread: distribution of the cost of those days; None when none is left.
+        expected: (days_left,) cost per day of those days.
     """
 
     start: date
@@ -117,6 +119,7 @@ class MonthEnd:
     spread: Spread | None
     backtest: Backtest
     weights: Mapping[str, float]
+    expected: Floats
 
     def p_over(self, budget: float) -> float:
         """Probability that the period costs more than `budget`."""
@@ -188,51 +191,57 @@ def forecast_month_end(
     except ValueError:
         raise InputError(f"forecast: '{month}' is no month; write 2026-10") from None
     start, end = first.astype("datetime64[D]"), (first + 1).astype("datetime64[D]")
-    return forecast_period(
-        days, cost, start=start, end=end, completion=completion, level=level, reported_on=reported_on
-    )
+    periods = [(start, end)]
+    return forecast_periods(
+        days, cost, periods=periods, completion=completion, level=level, reported_on=reported_on
+    )[0]
 
 
-def forecast_period(
+def forecast_periods(
     days: ArrayLike,
     cost: ArrayLike,
     *,
-    start: np.datetime64,
-    end: np.datetime64,
+    periods: Sequence[tuple[np.datetime64, np.datetime64]],
     completion: Completion | None = None,
     level: float = 0.8,
     reported_on: date | np.datetime64 | None = None,
-) -> MonthEnd:
-    """Say where a period will end that has begun, or begins the day after the last known one, or earlier.
+) -> list[MonthEnd]:
+    """Say where periods will end: over, running or to come.
 
     Args:
         days: as of `forecast_daily`, and so are the others.
         cost: cost per day.
-        start: first day of the period.
-        end: the day after its last one.
+        periods: first day, and the day after the last one, of each.
         completion: billing latency.
-        level: of the interval.
+        level: of the intervals.
         reported_on: day of the report.
 
     Raises:
-        InputError: the period begins after the day that follows the history.
+        InputError: a period ends too far ahead, or the history cannot be used.
     """
     series, _ = _settled(regular_series(days, cost), completion, reported_on)
     next_day = series.days[-1] + 1
+    horizon = max((int((end - next_day).astype(int)) for _, end in periods), default=0)
+    if horizon > MAX_HORIZON_DAYS:
+        raise InputError(f"forecast: {horizon} days ahead are too far; at most {MAX_HORIZON_DAYS}")
+    paths = all_paths(series.cost, series.days, horizon) if horizon > 0 else None
+    return [_period(series, paths, start, end, level) for start, end in periods]
+
+
+def _period(
+    series: Series, paths: Floats | None, start: np.datetime64, end: np.datetime64, level: float
+) -> MonthEnd:
+    next_day = series.days[-1] + 1
     inside = (series.days >= start) & (series.days < end)
     actual = float(series.cost[inside].sum())
-    left = int((end - max(next_day, start)).astype(int))
-    skipped = int((start - next_day).astype(int))
-    if skipped > 0:
-        raise InputError(
-            f"forecast: the period begins {start}, but costs end {series.days[-1]}; use forecast_daily"
-        )
+    stop = int((end - next_day).astype(int))
     head = (_date(start), _date(end - 1), actual)
-    if left <= 0:
+    if stop <= 0 or paths is None:
         none = Backtest(0, 0, None, None, None, None, None, level)
-        return MonthEnd(*head, actual, actual, actual, level, 0, None, none, {})
-    ensemble = combine(series.cost, series.days, left)
-    spread = spread_of(series.cost, ensemble.paths, left)
+        return MonthEnd(*head, actual, actual, actual, level, 0, None, none, {}, np.empty(0))
+    skip = max(int((start - next_day).astype(int)), 0)
+    ensemble = weigh(series.cost, paths[:, :, :stop])
+    spread = spread_of(series.cost, ensemble.paths, stop - skip, skip)
     low, high = spread.bounds(level)
     return MonthEnd(
         *head,
@@ -240,10 +249,11 @@ def forecast_period(
         actual + low,
         actual + high,
         level,
-        left,
+        stop - skip,
         spread,
-        _backtest(series.cost, ensemble.paths, left, level),
+        _backtest(series.cost, ensemble.paths, stop - skip, level, skip),
         dict(zip(MEMBERS, ensemble.weights[:, -1].tolist(), strict=True)),
+        ensemble.paths[-1, skip:],
     )
 
 
@@ -273,8 +283,9 @@ def _fan(cost: Floats, paths: Floats, level: float) -> tuple[Floats, Floats, Spr
     return expected - below, expected + above, spread
 
 
-def _backtest(cost: Floats, paths: Floats, length: int, level: float) -> Backtest:
-    actual, expected = window_totals(cost, length), paths[:, :length].sum(axis=1)
+def _backtest(cost: Floats, paths: Floats, length: int, level: float, start: int = 0) -> Backtest:
+    actual = window_totals(cost, length, start)
+    expected = paths[:, start : start + length].sum(axis=1)
     known = np.isfinite(actual) & np.isfinite(expected)
     known[:FIRST_ORIGIN] = False
     if not known.any():
@@ -283,7 +294,7 @@ def _backtest(cost: Floats, paths: Floats, length: int, level: float) -> Backtes
     error = np.abs(expected - actual)
     share = np.divide(error, np.abs(actual), out=np.full_like(error, np.inf), where=actual != 0)
     share[error == 0] = 0.0
-    held = covered(cost, paths, length, level)
+    held = covered(cost, paths, length, level, start)
     finite = np.isfinite(share).any()
     return Backtest(
         windows=len(actual),
