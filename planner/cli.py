@@ -69,6 +69,10 @@ COMMANDS: dict[str, CommandSpec] = {
     "schedule": CommandSpec(
         "planner.commands.schedule", "schedule", "Place work that may pause by an hourly forecast."
     ),
+    "advise": CommandSpec("planner.commands.advise", "advise", "Say what a job on spot should do now."),
+    "simulate": CommandSpec(
+        "planner.commands.simulate", "simulate", "Replay spot policies on recorded availability."
+    ),
     "catalog": CommandSpec(
         "planner.commands.catalog", "catalog", "List, show and check prices and machines."
     ),

@@ -1,4 +1,4 @@
-"""Progress of a refresh on standard error, one line per provider; only for a person at a terminal."""
+"""Progress on standard error, for a person at a terminal: of a refresh a line per provider, of counted work a bar."""
 
 from __future__ import annotations
 
@@ -47,3 +47,26 @@ def refresh_progress(
             progress.update(tasks[provider], description=text.rstrip())
 
         yield tell
+
+
+@contextmanager
+def counted_progress(
+    what: str, *, quiet: bool = False, console: Console | None = None
+) -> Iterator[Callable[[int, int], None] | None]:
+    """Give the callback that draws a bar from the number done and the number in all; None where nobody looks.
+
+    Args:
+        what: word before the bar.
+        quiet: draw nothing.
+        console: where to draw; default: standard error, if it is a terminal.
+    """
+    if quiet or (console is None and not sys.stderr.isatty()):
+        yield None
+        return
+    from rich.console import Console as NewConsole
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console or NewConsole(stderr=True), transient=True) as progress:
+        bar = progress.add_task(what, total=None)
+        yield lambda done, total: progress.update(bar, completed=done, total=total)

@@ -1,0 +1,116 @@
+"""`planner advise`: what a job on spot should do now."""
+
+from __future__ import annotations
+
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from planner.commands.options import Seconds
+from planner.render.report import REPORT_FORMATS
+
+if TYPE_CHECKING:
+    from planner.advise.question import Question
+    from planner.risk.hazards import HazardModel
+
+POLICY_NAMES = ("survival", "uniform_progress", "greedy", "margin", "on_demand", "spot_only")
+
+
+@click.command()
+@click.argument("plan", type=click.Path(path_type=Path))
+@click.option(
+    "--state",
+    "state_file",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="Where the job stands: YAML or JSON, `planner schema state`.",
+)
+@click.option(
+    "--policy", type=click.Choice(POLICY_NAMES), default="survival", show_default=True, help="Who decides."
+)
+@click.option(
+    "-o", "--output", type=click.Choice(REPORT_FORMATS), default="table", show_default=True, help="Format."
+)
+@click.option(
+    "--every",
+    type=Seconds(),
+    default="6m",
+    show_default=True,
+    help="Time between two questions of the launcher.",
+)
+@click.option(
+    "--hazards",
+    type=click.Path(path_type=Path),
+    default=None,
+    help="Hazards fitted to your own traces (CSV) instead of the bundled ones.",
+)
+@click.option(
+    "--table",
+    type=click.Path(path_type=Path, dir_okay=False),
+    default=None,
+    help="Also write the policy's decisions for all states: FILE.json or FILE.csv.",
+)
+@click.option(
+    "--out", type=click.Path(path_type=Path, dir_okay=False), default=None, help="Write there, not to stdout."
+)
+def advise(
+    plan: Path,
+    state_file: Path,
+    policy: str,
+    output: str,
+    every: float,
+    hazards: Path | None,
+    table: Path | None,
+    out: Path | None,
+) -> None:
+    """Say what the job of PLAN (JSON of `planner optimize -o json`, on spot) should do now.
+
+    Wait, start spot in a zone, stay, migrate or switch to on-demand: with what it costs, what else could be done, and
+    how long until on-demand must start. Whatever the policy says, the deadline is not put at risk while on-demand can
+    be had.
+
+    Exit code 0: an action (or: the work is done); 3: the deadline is over or can no longer be met for certain; 2: bad
+    input.
+    """
+    from planner.advise.answer import advise as answer
+    from planner.advise.question import build_question
+    from planner.advise.report import advice_report
+    from planner.advise.saved_plan import load_spot_plan
+    from planner.render.report import render_report
+    from planner.render.terminal import terminal_width, wants_color
+    from planner.workload.state_load import load_state
+
+    made, loaded = load_spot_plan(plan), load_state(state_file)
+    question = build_question(made, loaded, tick_hours=every / 3600.0, clock=datetime.now(UTC))
+    model = load_model(hazards)
+    found = answer(question, model, policy)
+    if table is not None:
+        _write_table(table, question, model, policy)
+    color = out is None and wants_color(sys.stdout)
+    text = render_report(advice_report(found), output, width=terminal_width(sys.stdout), color=color)
+    if out is None:
+        click.echo(text, nl=False)
+    else:
+        from planner.files import write_atomically
+
+        write_atomically(out, text)
+    if found.status in ("late", "missed"):
+        click.get_current_context().exit(3)
+
+
+def load_model(path: Path | None) -> HazardModel:
+    """The hazards of a file, or the bundled ones."""
+    from planner.risk.hazards import HazardModel, load_hazards
+
+    return load_hazards() if path is None else HazardModel.load(path)
+
+
+def _write_table(path: Path, question: Question, model: HazardModel, policy: str) -> None:
+    """Write the decision table; the format follows from the file's name."""
+    from planner.advise.table import build_table, table_text
+    from planner.files import write_atomically
+
+    write_atomically(path, table_text(build_table(question.job, model, policy), path))

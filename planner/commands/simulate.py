@@ -1,0 +1,213 @@
+"""`planner simulate`: what spot policies would have cost on recorded availability."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from planner.commands.advise import POLICY_NAMES, load_model
+from planner.render.report import REPORT_FORMATS
+
+if TYPE_CHECKING:
+    from planner.simulate.answer import Simulation
+    from planner.simulate.groups import ZoneGroup
+    from planner.simulate.jobs import SimJob
+
+INTERRUPTED = 130
+
+
+class Hours(click.ParamType[float]):
+    """A time such as `48h`, `12m` or `3d`, or a number of hours."""
+
+    name = "time"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return hours, or fail with an example."""
+        from planner.units import parse_duration
+
+        try:
+            hours = float(value)
+        except ValueError:
+            try:
+                return parse_duration(value) / timedelta(hours=1)
+            except ValueError as error:
+                self.fail(f"{error}", param, ctx)
+        if not 0.0 < hours < 1e5:
+            self.fail(f"{value!r} is not a time; write it as 48h, 12m or 3d", param, ctx)
+        return hours
+
+
+@click.command()
+@click.argument("workloads", nargs=-1, type=click.Path(path_type=Path))
+@click.option(
+    "--traces", type=click.Path(path_type=Path), default=None, help="Folder (or file) of recorded traces."
+)
+@click.option(
+    "--generate", type=click.IntRange(1, 1000), default=None, help="Or draw N traces from the fitted model."
+)
+@click.option(
+    "--policy",
+    "policies",
+    multiple=True,
+    type=click.Choice([*POLICY_NAMES, "all"]),
+    default=("survival",),
+    show_default=True,
+    help="To be compared; may be repeated.",
+)
+@click.option(
+    "--starts", type=click.IntRange(1, 100_000), default=60, show_default=True, help="Random launches."
+)
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the launches.")
+@click.option(
+    "--sweep", type=click.Path(path_type=Path), default=None, help="Many jobs: `planner schema sweep`."
+)
+@click.option("--work-hours", type=Hours(), default=None, help="Without a workload: undisturbed work.")
+@click.option("--deadline", type=Hours(), default=None, help="Without a workload: from the launch.")
+@click.option(
+    "--restart", type=Hours(), default=None, help="Without a workload: paid time of a restart.  [0.2h]"
+)
+@click.option("--acquire", type=Hours(), default=None, help="Time until on-demand is obtained.  [0]")
+@click.option(
+    "--egress-usd", type=click.FloatRange(0), default=None, help="Moving a checkpoint to another region."
+)
+@click.option("--instance-type", default=None, help="Only traces of this type.")
+@click.option("--gang", type=click.IntRange(1), default=None, help="Instances needed together.")
+@click.option("--any-trace", is_flag=True, help="Take traces of other types as stand-ins.")
+@click.option(
+    "--groups",
+    type=click.Choice(["both", "single", "several"]),
+    default="both",
+    show_default=True,
+    help="Each zone alone, all zones of a recording together, or both.",
+)
+@click.option("--no-optimum", is_flag=True, help="Leave the offline optimum out: several times faster.")
+@click.option(
+    "--hazards", type=click.Path(path_type=Path), default=None, help="Hazards fitted to your own traces."
+)
+@click.option("--workers", type=click.IntRange(1, 1024), default=1, show_default=True, help="Processes.")
+@click.option(
+    "--engine",
+    type=click.Choice(["processes", "dask"]),
+    default="processes",
+    show_default=True,
+    help="Who computes.",
+)
+@click.option(
+    "--dask-address", default="", help="A running scheduler, e.g. tcp://host:8786; default: this process."
+)
+@click.option(
+    "--plots", type=click.Path(path_type=Path, file_okay=False), default=None, help="Write SVG plots there."
+)
+@click.option(
+    "-o", "--output", type=click.Choice(REPORT_FORMATS), default="table", show_default=True, help="Format."
+)
+@click.option(
+    "--out", type=click.Path(path_type=Path, dir_okay=False), default=None, help="Write there, not to stdout."
+)
+@click.pass_context
+def simulate(ctx: click.Context, /, **given: Any) -> None:
+    """Replay spot policies on recorded or generated availability: cost, misses, gap to the offline optimum.
+
+    WORKLOADS are planned and their best spot plan replayed; or name a job by --work-hours and --deadline, or many by
+    --sweep. The same seed gives the same answer, whatever computes it. Ctrl-C tells what is done by then, marked as
+    partial.
+
+    Exit code 0: done; 2: bad input; 130: interrupted.
+    """
+    from planner.render.progress import counted_progress
+    from planner.simulate.answer import Setting
+    from planner.simulate.answer import simulate as run
+    from planner.simulate.executors import make_executor
+
+    name, jobs = _jobs(given)
+    groups, notes = _groups(given)
+    names = POLICY_NAMES if "all" in given["policies"] else tuple(dict.fromkeys(given["policies"]))
+    setting = Setting(names, given["starts"], given["seed"], not given["no_optimum"])
+    executor = make_executor(given["engine"], given["workers"], given["dask_address"])
+    model = load_model(given["hazards"])
+    quiet = ctx.obj is not None and ctx.obj.quiet
+    with counted_progress("simulate", quiet=quiet) as on_done:
+        found = run(name, jobs, groups, model, setting, executor, on_done=on_done, notes=notes)
+    _write(found, given)
+    if not found.complete:
+        ctx.exit(INTERRUPTED)
+
+
+def _write(found: Simulation, given: dict[str, Any]) -> None:
+    from planner.render.report import render_report
+    from planner.render.terminal import terminal_width, wants_color
+    from planner.simulate.report import simulation_report
+
+    out = given["out"]
+    color = out is None and wants_color(sys.stdout)
+    report = simulation_report(found)
+    text = render_report(report, given["output"], width=terminal_width(sys.stdout), color=color)
+    if out is None:
+        click.echo(text, nl=False)
+    else:
+        from planner.files import write_atomically
+
+        write_atomically(out, text)
+    if given["plots"] is not None:
+        from planner.simulate.plots import write_plots
+
+        for path in write_plots(found, given["plots"]):
+            click.echo(f"wrote {path}", err=True)
+
+
+def _jobs(given: dict[str, Any]) -> tuple[str, Sequence[SimJob]]:
+    """Name and jobs of the question.
+
+    Raises:
+        InputError: nothing, or two things at once, say what to replay.
+    """
+    from dataclasses import replace
+
+    from planner.errors import InputError
+    from planner.simulate.gather import named_apart, sweep_and_workload_jobs, workload_jobs
+    from planner.simulate.jobs import SimJob
+
+    ways = [bool(given["workloads"]), given["sweep"] is not None, given["work_hours"] is not None]
+    if sum(ways) != 1:
+        raise InputError("give one of: workload files, --sweep FILE, or --work-hours with --deadline")
+    any_trace = given["any_trace"]
+    if given["sweep"] is not None:
+        name, jobs = sweep_and_workload_jobs(given["sweep"], any_trace=any_trace)
+    elif given["workloads"]:
+        jobs = list(workload_jobs(given["workloads"], any_trace=any_trace))
+        name = jobs[0].name if len(jobs) == 1 else f"{len(jobs)} workloads"
+    else:
+        if given["deadline"] is None:
+            raise InputError("--work-hours needs --deadline, e.g. --work-hours 48 --deadline 72h")
+        name = f"{given['work_hours']:g} h of work in {given['deadline']:g} h"
+        jobs = [SimJob(name, given["work_hours"], given["deadline"], 0.2)]
+    named = {"deadline": "deadline_hours", "restart": "restart_hours", "acquire": "on_demand_acquire_hours",
+             "egress_usd": "egress_usd"}  # fmt: skip
+    changed: dict[str, Any] = {field: given[flag] for flag, field in named.items() if given[flag] is not None}
+    if given["instance_type"] is not None:
+        changed["instance_types"] = (given["instance_type"],)
+    if given["gang"] is not None:
+        changed["gangs"] = (given["gang"],)
+    return name, named_apart([replace(job, **changed) for job in jobs])
+
+
+def _groups(given: dict[str, Any]) -> tuple[list[ZoneGroup], tuple[str, ...]]:
+    """Zone groups of the question, and notes on them.
+
+    Raises:
+        InputError: neither or both of --traces and --generate.
+    """
+    from planner.errors import InputError
+    from planner.simulate.gather import recorded
+    from planner.simulate.groups import KINDS, zone_groups
+
+    if (given["traces"] is None) == (given["generate"] is None):
+        raise InputError("give either --traces FOLDER with recorded availability or --generate N")
+    kinds = KINDS if given["groups"] == "both" else (given["groups"],)
+    traces = recorded(given["traces"], given["gang"])
+    return list(zone_groups(traces, kinds)), ()

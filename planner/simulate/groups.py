@@ -1,0 +1,110 @@
+"""Zones that a job may use together: traces of one recording, type and gang on a common clock."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+
+import numpy as np
+import numpy.typing as npt
+
+from planner.records import record
+from planner.risk.trace import BoolArray, FloatArray, ZoneTrace
+
+KINDS = ("single", "several")
+MOST_NAMED = 3
+
+
+@record(frozen=True, eq=False)
+class ZoneGroup:
+    """One or more zones with what was recorded of them.
+
+    Attributes:
+        name: the zone, or the zones and their number.
+        kind: a name in `KINDS`.
+        source: the recording they come from.
+        zones: their traces, of equal start, tick and length.
+    """
+
+    name: str
+    kind: str
+    source: str
+    zones: tuple[ZoneTrace, ...]
+
+    @property
+    def cluster(self) -> str:
+        """What is drawn together in a bootstrap: the same zones on other days are not independent."""
+        return f"{self.zones[0].instance_type} x{self.zones[0].gang} {self.name}"
+
+    @property
+    def up(self) -> BoolArray:
+        """Availability, shape `(n_zones, n_ticks)`."""
+        return np.array([zone.up for zone in self.zones])
+
+    @property
+    def usd_per_hour(self) -> FloatArray:
+        """Spot price of the gang, shape `(n_zones, n_ticks)`; a gap takes the zone's mean, NaN where none is known."""
+        return np.array([_filled(zone.spot_usd_per_hour) for zone in self.zones])
+
+    @property
+    def on_demand_usd_per_hour(self) -> float | None:
+        """Cheapest on-demand price of the gang among the zones, None where none is recorded."""
+        known = [
+            zone.on_demand_usd_per_hour for zone in self.zones if zone.on_demand_usd_per_hour is not None
+        ]
+        return min(known) if known else None
+
+
+def zone_groups(traces: Iterable[ZoneTrace], kinds: Sequence[str] = KINDS) -> Iterator[ZoneGroup]:
+    """Each zone alone, and all zones of one recording, type, gang and tick that overlap, together."""
+    for _, members in groupby(sorted(traces, key=_together), key=_together):
+        zones = tuple(members)
+        if "single" in kinds:
+            for zone in zones:
+                yield ZoneGroup(zone.zone, "single", zone.source, (zone,))
+        if "several" in kinds and len(zones) > 1:
+            aligned = _aligned(zones)
+            if aligned:
+                yield ZoneGroup(_name(zones), "several", zones[0].source, aligned)
+
+
+def _together(zone: ZoneTrace) -> tuple[str, str, str, int, float, str]:
+    """What zones must share to be used together; the name last, so that the order is the same each time."""
+    return zone.source, zone.provider, zone.instance_type, zone.gang, zone.tick_hours, ""
+
+
+def _name(zones: Sequence[ZoneTrace]) -> str:
+    names = [zone.zone for zone in zones]
+    more = len(names) - MOST_NAMED
+    return f"{len(names)} zones: " + "+".join(names[:MOST_NAMED]) + (f"+{more} more" if more > 0 else "")
+
+
+def _aligned(zones: Sequence[ZoneTrace]) -> tuple[ZoneTrace, ...]:
+    """The zones cut to the time that all of them cover; empty where there is none."""
+    from dataclasses import replace
+
+    start, end = max(zone.start for zone in zones), min(zone.end for zone in zones)
+    tick = zones[0].tick_hours
+    ticks = int((end - start).total_seconds() / 3600.0 / tick + 1e-6)
+    if ticks <= 0:
+        return ()
+    cut = []
+    for zone in zones:
+        at = round((start - zone.start).total_seconds() / 3600.0 / tick)
+        last = min(at + ticks, len(zone.up))
+        cut.append((zone, at, last))
+    shortest = min(last - at for _, at, last in cut)
+    return tuple(
+        replace(
+            zone,
+            start=start,
+            up=zone.up[at : at + shortest],
+            spot_usd_per_hour=zone.spot_usd_per_hour[at : at + shortest],
+        )
+        for zone, at, _ in cut
+    )
+
+
+def _filled(usd: npt.NDArray[np.float64]) -> FloatArray:
+    known = np.isfinite(usd)
+    return usd if known.all() else np.where(known, usd, usd[known].mean() if known.any() else np.nan)

@@ -1,0 +1,176 @@
+"""A simulation as a report."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from planner.render import numbers
+from planner.render.document import Block, Document, Facts, Grid, Notes, without_empty
+from planner.render.report import Report
+from planner.simulate.answer import lines_by
+from planner.simulate.replays import BASELINE, OPTIMUM
+
+if TYPE_CHECKING:
+    from planner.simulate.answer import Line, Simulation
+    from planner.simulate.replays import Cell
+    from planner.simulate.statistics import Interval
+
+MOST_GROUPS = 40  # of the people's table; programs get all
+KINDS = {"single": "one zone", "several": "several zones"}
+_COLUMNS = (
+    "job", "kind", "zone_group", "recording", "instance_type", "gang", "policy", "launches", "misses",
+    "cost_ratio", "cost_ratio_p10", "cost_ratio_p90", "spot_hours", "on_demand_hours", "interruptions", "lost_hours",
+    "finish_over_deadline_ratio", "complete",
+)  # fmt: skip
+
+
+def simulation_report(simulation: Simulation) -> Report:
+    """Build the report."""
+    setting = simulation.setting
+    by_kind = list(lines_by(simulation, lambda cell: KINDS[cell.kind]))
+    by_group = list(lines_by(simulation, group_label))
+    values: dict[str, Any] = {
+        "name": simulation.name, "complete": simulation.complete, "tasks": simulation.tasks,
+        "tasks_done": simulation.tasks_done, "jobs": simulation.n_jobs, "zone_groups": simulation.n_groups,
+        "starts": setting.starts, "seed": setting.seed, "policies": list(setting.replayed),
+        "baseline": BASELINE, "interval_level_ratio": 0.9,
+        "by_kind": [_line_values(line) for line in by_kind],
+        "by_zone_group": [_line_values(line) for line in by_group],
+        "left_out": [{"reason": why, "pairs": count} for why, count in sorted(simulation.left_out.items())],
+        "notes": list(simulation.notes),
+    }  # fmt: skip
+    rows = [_row(cell, simulation.complete) for cell in simulation.cells]
+    return Report(_document(simulation, by_kind, by_group), values, _COLUMNS, rows)
+
+
+def group_label(cell: Cell) -> str:
+    """How a zone group is called in tables: its zones, type and gang."""
+    gang = f" x{cell.gang}" if cell.gang > 1 else ""
+    return f"{cell.group} ({cell.instance_type}{gang})"
+
+
+def _row(cell: Cell, complete: bool) -> dict[str, Any]:
+    return {
+        "job": cell.job, "kind": cell.kind, "zone_group": cell.group, "recording": cell.source,
+        "instance_type": cell.instance_type, "gang": cell.gang, "policy": cell.policy, "launches": cell.starts,
+        "misses": cell.misses, "cost_ratio": _finite(cell.cost_ratio), "cost_ratio_p10": _finite(cell.cost_ratio_p10),
+        "cost_ratio_p90": _finite(cell.cost_ratio_p90), "spot_hours": _finite(cell.spot_hours),
+        "on_demand_hours": _finite(cell.on_demand_hours), "interruptions": _finite(cell.interruptions),
+        "lost_hours": _finite(cell.lost_hours), "finish_over_deadline_ratio": _finite(cell.finish_ratio),
+        "complete": "yes" if complete else "partial",
+    }  # fmt: skip
+
+
+def _line_values(line: Line) -> dict[str, Any]:
+    return {
+        "label": line.label, "policy": line.policy, "launches": line.launches, "misses": line.misses,
+        "cost_ratio": _interval(line.cost), "above_optimum_ratio": _finite(line.above_optimum),
+        "gap_closed_ratio": _interval(line.gap), "spot_hours": _finite(line.spot_hours),
+        "on_demand_hours": _finite(line.on_demand_hours), "interruptions": _finite(line.interruptions),
+    }  # fmt: skip
+
+
+def _interval(found: Interval) -> dict[str, float | None]:
+    return {"value": _finite(found.value), "low": _finite(found.low), "high": _finite(found.high)}
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _document(simulation: Simulation, by_kind: list[Line], by_group: list[Line]) -> Document:
+    done, setting = simulation, simulation.setting
+    headline = f"{done.name}: {_verdict(simulation, by_kind)}"
+    summary = [f"{_counted(done.n_jobs, 'job')} on {_counted(done.n_groups, 'zone group')}, up to "
+               f"{setting.starts} launches of each, seed {setting.seed}"]  # fmt: skip
+    if not done.complete:
+        headline = f"PARTIAL ({done.tasks_done} of {done.tasks} tasks): {headline}"
+        summary.append("interrupted: the figures are of the tasks that were done, not of all")
+    blocks: list[Block] = [_policies(by_kind, setting.with_optimum), _groups(simulation, by_group)]
+    left_out = [(why, numbers.number(count)) for why, count in sorted(done.left_out.items())]
+    if left_out:
+        blocks.append(Facts("Not replayed (pairs of job and zone group)", tuple(left_out)))
+    if done.notes:
+        blocks.append(Notes("Traces", done.notes))
+    return Document(headline, tuple(summary), tuple(blocks), done.complete)
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def _verdict(simulation: Simulation, by_kind: list[Line]) -> str:
+    """Cost and misses of the first policy asked for."""
+    name = simulation.setting.policies[0]
+    own = [line for line in by_kind if line.policy == name]
+    told = ", ".join(f"{numbers.percent(line.cost.value)} with {line.label}" for line in own)
+    misses, launches = sum(line.misses for line in own), sum(line.launches for line in own)
+    return f"{name} costs {told} of the same work on-demand; {misses:,} of {launches:,} launches late"
+
+
+def _span(found: Interval, digits: int = 1) -> str:
+    """A ratio as per cent, with its interval where there is one."""
+    if not math.isfinite(found.value):
+        return ""
+    text = numbers.percent(found.value, digits)
+    if math.isfinite(found.low):
+        text += f" [{100 * found.low:.{digits}f}, {100 * found.high:.{digits}f}]"
+    return text
+
+
+def _policies(lines: list[Line], with_optimum: bool) -> Grid:
+    rows = [
+        (line.label, line.policy, _span(line.cost), _percent(line.above_optimum), _gap(line),
+         "" if line.policy == OPTIMUM else f"{line.misses:,}", _hours(line.spot_hours), _hours(line.on_demand_hours),
+         _count(line.interruptions), f"{line.launches:,}")
+        for line in lines
+    ]  # fmt: skip
+    header, cells, align = without_empty(
+        ("zones", "policy", "cost of on-demand", "above optimum", "gap closed", "late", "spot h", "on-dem. h", "stops",
+         "launches"), rows, "llrrrrrrrr",
+    )  # fmt: skip
+    notes = ["late: the deadline was missed; what was left is charged on-demand"]
+    if with_optimum:
+        notes.append(f"gap closed: from {BASELINE} (0 %) to the offline optimum (100 %); "
+                     "in brackets 90 % intervals over zone groups")  # fmt: skip
+    return Grid("Policies", header, cells, align, tuple(notes))
+
+
+def _gap(line: Line) -> str:
+    return "" if line.policy in (BASELINE, OPTIMUM) else _span(line.gap, 0)
+
+
+def _percent(value: float) -> str:
+    return numbers.percent(value) if math.isfinite(value) else ""
+
+
+def _hours(value: float) -> str:
+    return numbers.hours(value) if math.isfinite(value) else ""
+
+
+def _count(value: float) -> str:
+    return f"{value:.1f}" if math.isfinite(value) else ""
+
+
+def _groups(simulation: Simulation, lines: list[Line]) -> Grid:
+    """Cost per zone group, one column per policy, and the gap that the first one closes."""
+    policies, first = simulation.setting.replayed, simulation.setting.policies[0]
+    labels = list(dict.fromkeys(line.label for line in lines))
+    found = {(line.label, line.policy): line for line in lines}
+    rows = []
+    for label in labels[:MOST_GROUPS]:
+        costs = [numbers.percent(found[label, name].cost.value) for name in policies]
+        own = found[label, first]
+        misses = sum(found[label, name].misses for name in policies if name != OPTIMUM)
+        rows.append((label, f"{own.launches:,}", *costs, _gap(own), f"{misses:,}" if misses else ""))
+    header, cells, align = without_empty(
+        ("zone group", "launches", *policies, f"gap closed by {first}", "late"),
+        rows,
+        "lr" + "r" * (len(policies) + 2),
+    )
+    more = len(labels) - MOST_GROUPS
+    notes = ["mean cost over the same work on-demand"]
+    if more > 0:
+        notes.append(f"and {more:,} more zone groups; -o json has them all, -o csv every cell")
+    return Grid("Zone groups", header, cells, align, tuple(notes), detail=True)
