@@ -74,7 +74,8 @@ def bind(sql: str, parameters: Mapping[str, Parameter]) -> exp.Query:
         raise InputError(f"the query has no parameter :{', :'.join(unknown)}; it has {known}")
     for node in found:
         node.replace(_literal(parameters[str(node.this)]))
-    return tree
+    # a JSON path is understood, and written for other engines, only where it stood in the text
+    return _parse(tree.sql(DIALECT)) if found else tree
 
 
 @lru_cache(maxsize=512)

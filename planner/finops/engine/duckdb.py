@@ -54,6 +54,19 @@ class DuckDbEngine:
         except (duckdb.IOException, duckdb.InvalidInputException) as error:
             raise InputError(f"a file of the bill can no longer be read: {first_line(error)}") from None
 
+    def register_files(self, table: str, files: tuple[str, ...]) -> None:
+        """Make Parquet files a table, with their names as `x_file`."""
+        names = ", ".join("'" + file.replace("'", "''") + "'" for file in files)
+        # files of one table have the same columns, but not always in the same order
+        self.connection.execute(
+            f"CREATE OR REPLACE VIEW {table} AS "
+            f"SELECT * FROM READ_PARQUET([{names}], union_by_name = true, filename = 'x_file')"
+        )
+
+    def register_view(self, name: str, sql: str) -> None:
+        """Make a query a view."""
+        self.connection.execute(f"CREATE OR REPLACE VIEW {name} AS {sql}")
+
     def close(self) -> None:
         """Close the connection."""
         self.connection.close()

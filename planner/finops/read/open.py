@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from planner.errors import InputError
 from planner.finops.engine.duckdb import DuckDbEngine
+from planner.finops.engine.registry import FileEngine, open_engine
 from planner.finops.read.columns import (
     COST,
     Kind,
@@ -85,9 +86,6 @@ def _open(
     progress("reading", 1.0)
     if not any(group.dataset == COST for group in groups):
         raise InputError(f"{files[0].path}: no file holds costs (dataset CostAndUsage): add the cost export")
-    engine: Engine = reader
-    if engine_name != "duckdb":
-        raise InputError(f"no engine is called {engine_name!r}")
     groups = _merge(groups)
     _register(reader, groups, "")
     totals = _totals(reader)
@@ -98,12 +96,18 @@ def _open(
     if currency is not None:
         conditions.append(f'"BillingCurrency" = {text(chosen)}')
         totals = [total for total in totals if total.currency == chosen]
-    if conditions:
-        _register(reader, groups, " AND ".join(conditions))
+    where = " AND ".join(conditions)
+    if where:
+        _register(reader, groups, where)
     months = tuple(sorted({total.month for total in totals if total.month is not None}))
     _check_month(months, month)
     findings += [*stager.findings, *later, *more, *find_repeats(reader, totals), *_unknown(totals)]
     findings.sort(key=lambda finding: _SEVERITIES.index(finding.severity))
+    engine: FileEngine = reader
+    if engine_name != reader.name:
+        engine = open_engine(engine_name, temporary=temporary, connection=connection)
+        _register(engine, groups, where)
+        reader.close()
     return Bill(engine, _sources(files, totals), tuple(findings), chosen, months, temporary)
 
 
@@ -172,18 +176,12 @@ def _merge(groups: Sequence[Group]) -> list[Group]:
     return out
 
 
-def _register(engine: DuckDbEngine, groups: Sequence[Group], where: str) -> None:
+def _register(engine: FileEngine, groups: Sequence[Group], where: str) -> None:
     for group in groups:
-        files = ", ".join(map(text, group.files))
-        # rows of one group have the same columns, but not always in the same order
-        engine.connection.execute(
-            f"CREATE OR REPLACE VIEW {group.table} AS "
-            f"SELECT * FROM READ_PARQUET([{files}], union_by_name = true, filename = 'x_file')"
-        )
+        engine.register_files(group.table, group.files)
     for dataset in focus_columns():
         name = "focus" if dataset == COST else dataset
-        sql = dataset_sql(groups, dataset, where)
-        engine.connection.execute(f"CREATE OR REPLACE VIEW {name} AS {sql}")
+        engine.register_view(name, dataset_sql(groups, dataset, where))
 
 
 def _totals(engine: Engine) -> list[Total]:

@@ -135,18 +135,12 @@ class Stager:
                 return False
         return True
 
-    def stage(
-        self,
-        file: BillFile,
-        inputs: Mapping[str, tuple[Field, Kind]],
-        outputs: Mapping[str, str] | None = None,
-    ) -> Path:
+    def stage(self, file: BillFile, inputs: Mapping[str, tuple[Field, Kind]]) -> Path:
         """Write a file's columns into typed Parquet.
 
         Args:
             file: the file.
             inputs: name -> field and kind.
-            outputs: name -> expression over the inputs; without it the inputs themselves.
 
         Returns:
             Parquet with the columns, `x_source` and `x_bad` (the first cell of the row that could not be read).
@@ -156,28 +150,61 @@ class Stager:
         """
         is_csv = file.kind == "csv"
         typed = {name: field.read(kind, is_csv=is_csv) for name, (field, kind) in inputs.items()}
-        tests = [
-            f"CASE WHEN {typed[name]} IS NULL "
-            f"THEN {text(name + _SEPARATOR)} || NULLIF(TRIM(CAST({field.value} AS VARCHAR)), '') END"
+        raw = {
+            name: field.value
             for name, (field, kind) in inputs.items()
             if kind != "text" and not (field.is_plain(kind) and kind != "json")
+        }
+        target = self.write(file, self.typed_sql(file, typed, raw))
+        self.report_bad(file, target, {name: (field.name, kind) for name, (field, kind) in inputs.items()})
+        return target
+
+    def typed_sql(self, file: BillFile, typed: Mapping[str, str], raw: Mapping[str, str]) -> str:
+        """Return the SELECT of typed columns and `x_bad`.
+
+        Args:
+            file: the file.
+            typed: name -> expression.
+            raw: name -> raw cell, for those that may not be readable.
+        """
+        tests = [
+            f"CASE WHEN {typed[name]} IS NULL "
+            f"THEN {text(name + _SEPARATOR)} || NULLIF(TRIM(CAST({cell} AS VARCHAR)), '') END"
+            for name, cell in raw.items()
         ]
         bad = f"COALESCE({', '.join(tests)}, NULL)" if tests else "CAST(NULL AS VARCHAR)"
         items = ", ".join(f"{value} AS {quote(name)}" for name, value in typed.items())
-        inner = f"SELECT {items}, {bad} AS x_bad FROM {self.table(file)}"
-        if outputs is not None:
-            made = ", ".join(f"{value} AS {quote(name)}" for name, value in outputs.items())
-            inner = f"SELECT {made}, x_bad FROM ({inner})"
+        return f"SELECT {items}, {bad} AS x_bad FROM {self.table(file)}"
+
+    def write(self, file: BillFile, sql: str) -> Path:
+        """Write a SELECT over a file into Parquet, and report rows that could not be read.
+
+        Raises:
+            InputError: the file is damaged, or the temporary disk is full.
+        """
         target = self._folder / f"{next(self._count):05d}.parquet"
-        query = f"SELECT *, {text(str(file.path))} AS x_source FROM ({inner})"
+        query = f"SELECT *, {text(str(file.path))} AS x_source FROM ({sql})"
         try:
             self._connection.execute(f"COPY ({query}) TO {text(str(target))} (FORMAT parquet)")
         except _duckdb_error() as error:
             raise InputError(_damaged(file.path, file.kind, error)) from None
-        if is_csv:
+        if file.kind == "csv":
             self._report_rejects(file)
-        self._report_bad(file, target, inputs)
         return target
+
+    def one(self, file: BillFile, sql: str) -> tuple[object, ...]:
+        """Return the first row of a query over a file.
+
+        Raises:
+            InputError: the file is damaged.
+        """
+        try:
+            row = self._connection.execute(sql).fetchone()
+        except _duckdb_error() as error:
+            raise InputError(_damaged(file.path, file.kind, error)) from None
+        if file.kind == "csv":
+            self._connection.execute("DROP TABLE IF EXISTS reject_errors; DROP TABLE IF EXISTS reject_scans")
+        return row or ()
 
     def _report_rejects(self, file: BillFile) -> None:
         """Report rows that are no rows of the table, with their lines."""
@@ -201,8 +228,14 @@ class Stager:
         )
         self.findings.append(Finding("error", "rejected_rows", message, f"{file.path}:{first}", rows))
 
-    def _report_bad(self, file: BillFile, target: Path, inputs: Mapping[str, tuple[Field, Kind]]) -> None:
-        """Report cells that hold no value of their kind; their row is kept and the value is unknown."""
+    def report_bad(self, file: BillFile, target: Path, columns: Mapping[str, tuple[str, Kind]]) -> None:
+        """Report cells that hold no value of their kind; their row is kept and the value is unknown.
+
+        Args:
+            file: the file.
+            target: what was written of it.
+            columns: name in `x_bad` -> name in the file, and kind.
+        """
         rows = self._connection.execute(
             f"SELECT SPLIT_PART(x_bad, {text(_SEPARATOR)}, 1), COUNT(*), "
             f"MIN(SPLIT_PART(x_bad, {text(_SEPARATOR)}, 2)) "
@@ -210,9 +243,9 @@ class Stager:
         ).fetchall()
         for name, count, example in rows:
             where = str(file.path)
-            if file.kind == "csv" and (line := _line_of(file, inputs[name][0].name, example)):
+            if file.kind == "csv" and (line := _line_of(file, columns[name][0], example)):
                 where = f"{file.path}:{line}"
-            kind = inputs[name][1]
+            kind = columns[name][1]
             hint = "; write decimal points" if kind == "number" and "," in example else ""
             word = {"number": "number", "moment": "date and time", "json": "JSON"}.get(kind, kind)
             message = (

@@ -1,0 +1,124 @@
+"""Spark: the same queries through sqlglot on the user's own session, or on one inside the process."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from planner.errors import InputError
+from planner.finops.engine.base import Parameter
+from planner.finops.engine.dialects import bind
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pandas as pd
+
+# Small answers over many queries: few partitions, no web page, nothing written into the working folder.
+_LOCAL = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.autoBroadcastJoinThreshold": "33554432",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    "spark.log.level": "ERROR",
+}
+
+
+class SparkEngine:
+    """A Spark session.
+
+    Attributes:
+        session: the user's, or one started here (and stopped by `close`).
+    """
+
+    name = "spark"
+    dialect = "spark"
+
+    def __init__(self, session: Any = None, temporary: Path | None = None) -> None:
+        self._own = session is None
+        self.session: Any = _start(temporary) if session is None else session
+        # moments of a bill are UTC; a session elsewhere would move charges into other days
+        self._zone = self.session.conf.get("spark.sql.session.timeZone")
+        self.session.conf.set("spark.sql.session.timeZone", "UTC")
+        self._views: list[str] = []
+
+    def query(self, sql: str, parameters: Mapping[str, Parameter] | None = None) -> pd.DataFrame:
+        """Run one query; see `Engine.query`. Dates and moments come as DuckDB gives them."""
+        from sqlglot import ErrorLevel
+
+        text = bind(sql, parameters or {}).sql(self.dialect, unsupported_level=ErrorLevel.RAISE)
+        try:
+            return _frame(self.session.sql(text))
+        except Exception as error:
+            if type(error).__module__.startswith(("pyspark.", "py4j.")):
+                raise InputError(f"Spark cannot run the query: {str(error).splitlines()[0]}") from error
+            raise
+
+    def register_files(self, table: str, files: tuple[str, ...]) -> None:
+        """Make Parquet files a table, with their names as `x_file`."""
+        from pyspark.sql import functions
+
+        name = functions.regexp_replace(functions.col("_metadata.file_path"), "^file:/+", "/")
+        frame = self.session.read.parquet(*files)
+        self._view(table, frame.withColumn("x_file", name))
+
+    def register_view(self, name: str, sql: str) -> None:
+        """Make a query in DuckDB's dialect a view."""
+        from sqlglot import ErrorLevel, parse_one
+
+        text = parse_one(sql, read="duckdb").sql(self.dialect, unsupported_level=ErrorLevel.RAISE)
+        self._view(name, self.session.sql(text))
+
+    def _view(self, name: str, frame: Any) -> None:
+        frame.createOrReplaceTempView(name)
+        self._views.append(name)
+
+    def close(self) -> None:
+        """Drop the views; stop the session where it was started here."""
+        if self._own:
+            self.session.stop()
+            return
+        for name in self._views:
+            self.session.catalog.dropTempView(name)
+        self.session.conf.set("spark.sql.session.timeZone", self._zone)
+
+
+def _start(temporary: Path | None) -> Any:
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError:
+        raise InputError("--engine spark needs pyspark: pip install 'ml-training-planner[spark]'") from None
+    builder = SparkSession.builder.master("local[*]").appName("planner review")
+    for key, value in _LOCAL.items():
+        builder = builder.config(key, value)
+    if temporary is not None:
+        builder = builder.config("spark.local.dir", str(temporary))
+        builder = builder.config("spark.sql.warehouse.dir", str(temporary / "warehouse"))
+    try:
+        return builder.getOrCreate()
+    except Exception as error:  # noqa: BLE001  the JVM, the shell script before it or py4j may fail
+        raise InputError(
+            f"Spark does not start: {str(error).splitlines()[0]}; it needs Java 17 or newer (JAVA_HOME)"
+        ) from None
+
+
+def _frame(answer: Any) -> pd.DataFrame:
+    import pandas as pd
+
+    kinds = {field.name: field.dataType.typeName() for field in answer.schema.fields}
+    rows = [tuple(row) for row in answer.collect()]
+    frame = pd.DataFrame(rows, columns=list(kinds), dtype=object)
+    for name, kind in kinds.items():
+        if kind in ("date", "timestamp", "timestamp_ntz"):
+            frame[name] = pd.to_datetime(frame[name]).astype("datetime64[us]")
+        elif kind in ("double", "float", "decimal"):
+            frame[name] = frame[name].astype("float64")
+        elif kind in ("integer", "long", "short", "byte") and not frame[name].isna().any():
+            frame[name] = frame[name].astype("int64")
+        elif kind in ("integer", "long", "short", "byte"):
+            frame[name] = frame[name].astype("float64")
+        elif kind == "string":
+            frame[name] = frame[name].astype("str")
+    return frame

@@ -1,0 +1,198 @@
+"""An adapter's data file, and the expressions made of it."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import cast
+
+from planner.finops.read.cells import read_cell
+from planner.finops.read.columns import Kind, plain
+from planner.finops.read.select import SQL_TYPES, quote, text
+from planner.finops.read.stage import Field
+from planner.records import record
+
+_FOLDER = Path(__file__).resolve().parent
+# kinds that an adapter knows besides those of FOCUS, and what they hold
+_KINDS: Mapping[str, Kind] = {
+    "tags": "json",
+    "tags_text": "json",
+    "map_text": "json",
+    "labels": "json",
+    "credits": "number",
+}
+
+
+@record(frozen=True)
+class Input:
+    """A column an export may have; `spellings` are plain names or, for `tags`, prefixes."""
+
+    name: str
+    kind: str
+    spellings: tuple[str, ...]
+
+
+@record(frozen=True)
+class Adapter:
+    """An export that is not FOCUS.
+
+    Attributes:
+        name: of its data file.
+        title: for people.
+        version: FOCUS version whose columns are filled.
+        detect: plain names of the columns that tell it.
+        columns: FOCUS column -> expression over the inputs.
+        split: part's name -> condition of rows that are given once more as this part.
+        kinds: name -> test over a whole file.
+        replaced_by: kind -> condition of rows to leave out where a file of that kind has the month.
+        alone: kind -> what a reader must know of a file without its counterpart.
+        checks: code -> sum that must be 0, and the message where it is not.
+    """
+
+    name: str
+    title: str
+    version: str
+    detect: frozenset[str]
+    inputs: tuple[Input, ...]
+    columns: Mapping[str, str]
+    split: Mapping[str, str]
+    kinds: Mapping[str, str]
+    replaced_by: Mapping[str, str]
+    alone: Mapping[str, str]
+    checks: Mapping[str, tuple[str, str]]
+
+
+@lru_cache(maxsize=1)
+def load_adapters() -> tuple[Adapter, ...]:
+    """Return all adapters, by name."""
+    return tuple(_load(path) for path in sorted(_FOLDER.glob("*.csv")))
+
+
+def detect_adapter(header: Iterable[str]) -> Adapter | None:
+    """Return the adapter whose telling columns a file has."""
+    names = {plain(name) for name in header}
+    return next((adapter for adapter in load_adapters() if adapter.detect <= names), None)
+
+
+def _load(path: Path) -> Adapter:
+    parts: dict[str, list[dict[str, str]]] = {}
+    with path.open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            parts.setdefault(row["part"], []).append(row)
+
+    def values(part: str) -> dict[str, str]:
+        return {row["name"]: row["value"] for row in parts.get(part, [])}
+
+    about, checks = values("about"), values("check")
+    maps: dict[str, list[dict[str, str]]] = {}
+    for row in parts.get("map", []):
+        maps.setdefault(row["kind"], []).append(row)
+    return Adapter(
+        name=path.stem,
+        title=about["title"],
+        version=about["version"],
+        detect=frozenset(plain(row["name"]) for row in parts["detect"]),
+        inputs=tuple(
+            Input(row["name"], row["kind"], tuple([row["name"], *row["value"].split()]))
+            for row in parts["input"]
+        ),
+        columns={row["name"]: _with_maps(row["value"], maps) for row in parts["column"]},
+        split=values("split"),
+        kinds=values("kind"),
+        replaced_by=values("replaced_by"),
+        alone=values("alone"),
+        checks={
+            code: (sql, checks[f"{code}_message"])
+            for code, sql in checks.items()
+            if not code.endswith("_message")
+        },
+    )
+
+
+def _with_maps(expression: str, maps: Mapping[str, Sequence[Mapping[str, str]]]) -> str:
+    def case(found: re.Match[str]) -> str:
+        column = found.group(1)
+        whens = " ".join(f"WHEN {text(row['name'])} THEN {text(row['value'])}" for row in maps[column])
+        return f"CASE {column} {whens} ELSE 'Other' END"
+
+    return re.sub(r"\{map:(\w+)\}", case, expression)
+
+
+def typed_inputs(adapter: Adapter, fields: Sequence[Field], *, is_csv: bool) -> dict[str, tuple[str, str]]:
+    """Return input -> expression of its value and of its raw cell (empty where the file has no such column)."""
+    by_plain: dict[str, Field] = {}
+    for field in fields:
+        by_plain.setdefault(plain(field.name), field)
+    out = {}
+    for wanted in adapter.inputs:
+        field = next((by_plain[plain(name)] for name in wanted.spellings if plain(name) in by_plain), None)
+        kind = cast("Kind", _KINDS.get(wanted.kind, wanted.kind))
+        if wanted.kind == "tags" and field is None:
+            value = _prefixed(fields, wanted.spellings[1:])
+            out[wanted.name] = (value or f"CAST(NULL AS {SQL_TYPES[kind]})", "")
+        elif field is None:
+            out[wanted.name] = (f"CAST(NULL AS {SQL_TYPES[kind]})", "")
+        elif wanted.kind in _KINDS:
+            out[wanted.name] = (_special(wanted.kind, field, is_csv=is_csv), "")
+        else:
+            out[wanted.name] = (field.read(kind, is_csv=is_csv), field.value if kind != "text" else "")
+    return out
+
+
+def _special(kind: str, field: Field, *, is_csv: bool) -> str:
+    """Return the expression of a map, of labels or of credits in any of their forms."""
+    if kind == "credits":
+        if field.type_name == "list":
+            amounts = f"LIST_TRANSFORM({field.value}, credit -> CAST(credit.amount AS DOUBLE))"
+            return f"CAST(LIST_SUM({amounts}) AS DOUBLE)"
+        if field.type_name == "varchar":
+            # either a sum already, or the list as JSON text
+            amounts = f"CAST(JSON_EXTRACT({field.value}, '$[*].amount') AS DOUBLE[])"
+            many = f"CASE WHEN JSON_VALID({field.value}) THEN CAST(LIST_SUM({amounts}) AS DOUBLE) END"
+            return f"COALESCE({read_cell(field.value, 'number')}, {many})"
+        return f"CAST({field.value} AS DOUBLE)"
+    if kind == "labels" and field.type_name == "varchar":
+        entries = f"CAST(CAST({field.value} AS JSON) AS STRUCT(key VARCHAR, value VARCHAR)[])"
+        array = f"CAST(TO_JSON(MAP_FROM_ENTRIES({entries})) AS VARCHAR)"
+        return (
+            f"CASE WHEN JSON_VALID({field.value}) THEN CASE WHEN JSON_TYPE({field.value}) = 'ARRAY' "
+            f"THEN NULLIF({array}, '{{}}') ELSE {field.value} END END"
+        )
+    value = field.read("text" if kind == "tags_text" else "json", is_csv=is_csv)
+    if kind == "tags_text":  # "key": "value" pairs, with or without the braces
+        value = f"CASE WHEN TRIM({value}) LIKE '{{%' THEN {value} ELSE '{{' || {value} || '}}' END"
+        value = read_cell(value, "json")
+    if kind == "tags":  # user:team and user_team are the tag team
+        value = f"REGEXP_REPLACE({value}, '([{{,]\\s*)\"user[:_]', '\\1\"', 'g')"
+    return f"NULLIF({value}, '{{}}')"
+
+
+def _prefixed(fields: Sequence[Field], prefixes: Sequence[str]) -> str:
+    """Return the JSON of columns whose names start with a prefix, without the empty ones."""
+    pairs = []
+    for field in fields:
+        prefix = next((prefix for prefix in prefixes if field.name.startswith(prefix)), None)
+        if prefix is not None:
+            key = re.sub(r"^user[:_]", "", field.name.removeprefix(prefix))
+            pairs += [text(key), f"NULLIF(CAST({field.value} AS VARCHAR), '')"]
+    if not pairs:
+        return ""
+    made = f"JSON_MERGE_PATCH('{{}}', JSON_OBJECT({', '.join(pairs)}))"
+    return f"NULLIF(CAST({made} AS VARCHAR), '{{}}')"
+
+
+def adapted_sql(adapter: Adapter, inner: str, cost_kind: str) -> str:
+    """Return the SELECT that makes FOCUS columns of a SELECT of the inputs."""
+    made = ", ".join(f"{value} AS {quote(name)}" for name, value in adapter.columns.items())
+    parts = ", ".join(["('charge')", *(f"({text(part)})" for part in adapter.split)])
+    wanted = " OR ".join(
+        ["part = 'charge'", *(f"(part = {text(part)} AND {test})" for part, test in adapter.split.items())]
+    )
+    return (
+        f"SELECT {made}, CASE WHEN part = 'charge' THEN x_bad END AS x_bad "
+        f"FROM (SELECT *, {text(cost_kind)} AS cost_kind FROM ({inner})) AS inputs "
+        f"CROSS JOIN (VALUES {parts}) AS parts(part) WHERE {wanted}"
+    )
