@@ -10,7 +10,7 @@ import csv
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -38,7 +38,10 @@ FloatArray = npt.NDArray[np.float64]
 Side = Literal["down", "up"]
 Pool = tuple[str, str, str]
 
-__all__ = ["AGE_EDGES_HOURS", "HazardModel", "HazardTable", "age_bucket", "fit_hazards", "load_hazards"]
+__all__ = [
+    "AGE_EDGES_HOURS", "HazardModel", "HazardTable", "Weather", "age_bucket", "fit_hazards", "load_hazards",
+    "load_weather",
+]  # fmt: skip
 
 
 @record(frozen=True, eq=False)
@@ -276,9 +279,34 @@ def load_hazards(path: Path | None = None) -> HazardModel:
     return HazardModel.load(path or DATA_DIRECTORY / "hazards.csv")
 
 
+class Weather(NamedTuple):
+    """What moves the hazards of several zones together.
+
+    Attributes:
+        region_sd: sd of the log hazard shared within a region; up hazards move against down hazards.
+        common_sd: the same shared by all zones.
+        hours: how long it lasts (Ornstein-Uhlenbeck correlation time).
+    """
+
+    region_sd: float
+    common_sd: float
+    hours: float
+
+
 @cache
-def load_scales(path: Path | None = None) -> Mapping[str, Scales]:
+def load_scales() -> Mapping[str, Scales]:
     """Spread of the levels per direction, from hazard_scales.csv."""
-    with (path or DATA_DIRECTORY / "hazard_scales.csv").open(encoding="utf-8", newline="") as file:
-        rows = {row["name"]: row for row in csv.DictReader(file)}
+    rows = _scale_rows()
     return {side: Scales(*(float(rows[name][side]) for name in Scales._fields)) for side in ("down", "up")}
+
+
+@cache
+def load_weather() -> Weather:
+    """What zones share, from hazard_scales.csv."""
+    rows = _scale_rows()
+    return Weather(*(float(rows[f"weather_{name}"]["down"]) for name in Weather._fields))
+
+
+def _scale_rows() -> dict[str, dict[str, str]]:
+    with (DATA_DIRECTORY / "hazard_scales.csv").open(encoding="utf-8", newline="") as file:
+        return {row["name"]: row for row in csv.DictReader(file)}
