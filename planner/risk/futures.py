@@ -86,7 +86,8 @@ def seen_in(history: BoolArray, up: Spells, down: Spells) -> Seen:
 
     Args:
         history: up per tick, oldest first, shape `(n_ticks,)`.
-        up, down: hazards of up spells and of down spells.
+        up: hazards of up spells.
+        down: hazards of down spells.
     """
     n = len(history)
     if n == 0:
@@ -106,7 +107,8 @@ def sample_level(sd: float, ends: float, expected: float, quantile: FloatArray) 
 
     Args:
         sd: prior sd of the log level.
-        ends, expected: what was seen; 0 and 0 give the prior.
+        ends: spells that were seen to end.
+        expected: what the table expects of them; 0 and 0 give the prior.
         quantile: where in the posterior each level lies, in 0..1.
     """
     log_weight = -0.5 * _GRID**2 + ends * sd * _GRID - expected * np.exp(sd * _GRID)
