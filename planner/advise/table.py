@@ -146,7 +146,7 @@ def _ask(
 def _run_lengths(slack: IntArray, actions: IntArray) -> Runs:
     """Slack from which on each action holds; the first one holds for all less as well."""
     at = np.flatnonzero(np.append(True, actions[1:] != actions[:-1]))
-    return tuple((int(slack[i]), MODES[actions[i]]) for i in at)
+    return tuple((int(slack[i]) if i else 0, MODES[actions[i]]) for i in at)
 
 
 def _order(job: SpotJob, tables: dict[str, HazardTable]) -> tuple[str, ...]:

@@ -53,7 +53,8 @@ class Simulation:
     Attributes:
         name: what was simulated.
         setting: how.
-        n_jobs, n_groups: given.
+        n_jobs: given.
+        n_groups: zone groups that something was replayed on.
         cells: means per job, zone group and policy, in the order of the tasks.
         left_out: number of (job, zone group) pairs not replayed, by reason.
         tasks, tasks_done: of the work; fewer done than there are only after an interruption.
@@ -155,8 +156,9 @@ def simulate(
         reasons = "; ".join(f"{why} ({count} times)" for why, count in left_out.items())
         raise InputError(f"nothing could be replayed: {reasons}")
     seconds = time.monotonic() - begun
+    used = len({(cell.source, cell.cluster) for cell in cells})
     return Simulation(
-        name, setting, len(jobs), len(groups), tuple(cells), left_out, len(tasks), done, seconds, notes
+        name, setting, len(jobs), used, tuple(cells), left_out, len(tasks), done, seconds, notes
     )
 
 
@@ -183,9 +185,10 @@ def _nothing(jobs: Sequence[SimJob], groups: Sequence[ZoneGroup]) -> str:
 
 def lines_by(simulation: Simulation, key: Callable[[Cell], str]) -> Iterator[Line]:
     """One line per label and policy, in the order in which labels and policies first appear."""
-    labels = dict.fromkeys(key(cell) for cell in simulation.cells)
-    for label in labels:
-        chosen = [cell for cell in simulation.cells if key(cell) == label]
+    found: dict[str, list[Cell]] = {}
+    for cell in simulation.cells:
+        found.setdefault(key(cell), []).append(cell)
+    for label, chosen in found.items():
         yield from _lines(label, chosen, simulation.setting)
 
 

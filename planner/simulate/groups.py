@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from planner.records import record
+from planner.risk.hazards_cells import plain_zone
 from planner.risk.trace import BoolArray, FloatArray, ZoneTrace
 
 KINDS = ("single", "several")
-MOST_NAMED = 3
 
 
 @record(frozen=True, eq=False)
@@ -61,7 +61,7 @@ def zone_groups(traces: Iterable[ZoneTrace], kinds: Sequence[str] = KINDS) -> It
         zones = tuple(members)
         if "single" in kinds:
             for zone in zones:
-                yield ZoneGroup(zone.zone, "single", zone.source, (zone,))
+                yield ZoneGroup(plain_zone(zone.zone), "single", zone.source, (zone,))
         if "several" in kinds and len(zones) > 1:
             aligned = _aligned(zones)
             if aligned:
@@ -74,9 +74,12 @@ def _together(zone: ZoneTrace) -> tuple[str, str, str, int, float, str]:
 
 
 def _name(zones: Sequence[ZoneTrace]) -> str:
-    names = [zone.zone for zone in zones]
-    more = len(names) - MOST_NAMED
-    return f"{len(names)} zones: " + "+".join(names[:MOST_NAMED]) + (f"+{more} more" if more > 0 else "")
+    """`2 zones: us-east-2a us-west-2a,b`."""
+    letters: dict[str, list[str]] = {}
+    for zone in zones:
+        letters.setdefault(zone.region, []).append(plain_zone(zone.zone).removeprefix(zone.region))
+    places = (region + ",".join(parts) for region, parts in letters.items())
+    return f"{len(zones)} zones: {' '.join(places)}"
 
 
 def _aligned(zones: Sequence[ZoneTrace]) -> tuple[ZoneTrace, ...]:

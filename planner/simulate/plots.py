@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,12 +25,12 @@ def charts(simulation: Simulation) -> Iterator[tuple[str, Chart]]:
     kinds = list(lines_by(simulation, lambda cell: KINDS[cell.kind]))
     yield "cost", Chart(
         f"Cost by policy, 90 % intervals over zone groups{partial}", "cost over the same work on-demand",
-        tuple(_rows_by_label(kinds)), marks=(1.0,),
+        tuple(_groups(kinds)), marks=(1.0,), limits=_cost_limits(kinds),
     )  # fmt: skip
     groups = list(lines_by(simulation, group_label))
     yield "cost-by-zone-group", Chart(
         f"Cost by zone group{partial}", "cost over the same work on-demand",
-        tuple(_groups(groups))[:MOST_ROWS], marks=(1.0,),
+        tuple(_groups(groups))[:MOST_ROWS], marks=(1.0,), limits=_cost_limits(groups),
     )  # fmt: skip
     if simulation.setting.with_optimum:
         yield "gap-closed", Chart(
@@ -45,16 +46,15 @@ def charts(simulation: Simulation) -> Iterator[tuple[str, Chart]]:
                 "cost over the same work on-demand",
                 tuple(_groups(jobs))[:MOST_ROWS],
                 marks=(1.0,),
+                limits=_cost_limits(jobs),
             ),
         )
 
 
-def _rows_by_label(lines: list[Line]) -> Iterator[Row]:
-    for line in lines:
-        yield Row(
-            f"{line.policy}, {line.label}",
-            (Dot(line.policy, line.cost.value, line.cost.low, line.cost.high),),
-        )
+def _cost_limits(lines: list[Line]) -> tuple[float, float]:
+    """From nothing to on-demand, or to the dearest: a share of a whole is drawn from 0."""
+    most = max((line.cost.value for line in lines), default=1.0)
+    return 0.0, max(1.0, math.ceil(most * 5.0 - 1e-9) / 5.0)
 
 
 def _groups(lines: list[Line]) -> Iterator[Row]:

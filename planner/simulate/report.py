@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from planner.simulate.statistics import Interval
 
 MOST_GROUPS = 40  # of the people's table; programs get all
+_SHORT = {BASELINE: "UP"}
 KINDS = {"single": "one zone", "several": "several zones"}
 _COLUMNS = (
     "job", "kind", "zone_group", "recording", "instance_type", "gang", "policy", "launches", "misses",
@@ -87,7 +88,9 @@ def _document(simulation: Simulation, by_kind: list[Line], by_group: list[Line])
     if not done.complete:
         headline = f"PARTIAL ({done.tasks_done} of {done.tasks} tasks): {headline}"
         summary.append("interrupted: the figures are of the tasks that were done, not of all")
-    blocks: list[Block] = [_policies(by_kind, setting.with_optimum), _groups(simulation, by_group)]
+    kinds = dict.fromkeys(line.label for line in by_kind)
+    blocks: list[Block] = [_policies(kind, by_kind) for kind in kinds]
+    blocks += [Notes("Words", _legend(setting.with_optimum)), _groups(simulation, by_group)]
     left_out = [(why, numbers.number(count)) for why, count in sorted(done.left_out.items())]
     if left_out:
         blocks.append(Facts("Not replayed (pairs of job and zone group)", tuple(left_out)))
@@ -114,27 +117,35 @@ def _span(found: Interval, digits: int = 1) -> str:
     if not math.isfinite(found.value):
         return ""
     text = numbers.percent(found.value, digits)
-    if math.isfinite(found.low):
-        text += f" [{100 * found.low:.{digits}f}, {100 * found.high:.{digits}f}]"
-    return text
+    return f"{text} [{100 * found.low:.0f}, {100 * found.high:.0f}]" if math.isfinite(found.low) else text
 
 
-def _policies(lines: list[Line], with_optimum: bool) -> Grid:
+def _policies(label: str, lines: list[Line]) -> Grid:
+    own = [line for line in lines if line.label == label]
     rows = [
-        (line.label, line.policy, _span(line.cost), _percent(line.above_optimum), _gap(line),
+        (line.policy, _span(line.cost), _percent(line.above_optimum), _gap(line),
          "" if line.policy == OPTIMUM else f"{line.misses:,}", _hours(line.spot_hours), _hours(line.on_demand_hours),
-         _count(line.interruptions), f"{line.launches:,}")
-        for line in lines
+         _count(line.interruptions))
+        for line in own
     ]  # fmt: skip
     header, cells, align = without_empty(
-        ("zones", "policy", "cost of on-demand", "above optimum", "gap closed", "late", "spot h", "on-dem. h", "stops",
-         "launches"), rows, "llrrrrrrrr",
-    )  # fmt: skip
-    notes = ["late: the deadline was missed; what was left is charged on-demand"]
+        ("policy", "cost", "above opt.", "gap closed", "late", "spot h", "od h", "stops"), rows, "lrrrrrrr"
+    )
+    title = f"{label[0].upper()}{label[1:]}, {own[0].launches:,} launches"
+    return Grid(title, header, cells, align)
+
+
+def _legend(with_optimum: bool) -> tuple[str, ...]:
+    """What the words of the grids mean."""
+    items = [
+        "cost: over the same work on-demand; [90 % intervals over zone groups]",
+        "late: missed the deadline; what was left then is charged on-demand",
+    ]
     if with_optimum:
-        notes.append(f"gap closed: from {BASELINE} (0 %) to the offline optimum (100 %); "
-                     "in brackets 90 % intervals over zone groups")  # fmt: skip
-    return Grid("Policies", header, cells, align, tuple(notes))
+        items.append(
+            f"gap closed: from {BASELINE} (0 %) to the offline optimum, which knows the future (100 %)"
+        )
+    return tuple(items)
 
 
 def _gap(line: Line) -> str:
@@ -165,12 +176,12 @@ def _groups(simulation: Simulation, lines: list[Line]) -> Grid:
         misses = sum(found[label, name].misses for name in policies if name != OPTIMUM)
         rows.append((label, f"{own.launches:,}", *costs, _gap(own), f"{misses:,}" if misses else ""))
     header, cells, align = without_empty(
-        ("zone group", "launches", *policies, f"gap closed by {first}", "late"),
+        ("zone group", "launches", *(_SHORT.get(name, name) for name in policies), "gap closed", "late"),
         rows,
         "lr" + "r" * (len(policies) + 2),
     )
     more = len(labels) - MOST_GROUPS
-    notes = ["mean cost over the same work on-demand"]
+    notes = [f"mean cost over the same work on-demand; gap closed by {first}; {BASELINE} is called UP"]
     if more > 0:
         notes.append(f"and {more:,} more zone groups; -o json has them all, -o csv every cell")
     return Grid("Zone groups", header, cells, align, tuple(notes), detail=True)
