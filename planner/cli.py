@@ -73,6 +73,9 @@ COMMANDS: dict[str, CommandSpec] = {
     "simulate": CommandSpec(
         "planner.commands.simulate", "simulate", "Replay spot policies on recorded availability."
     ),
+    "forecast": CommandSpec(
+        "planner.commands.forecast", "forecast", "Forecast what the coming months cost."
+    ),
     "catalog": CommandSpec(
         "planner.commands.catalog", "catalog", "List, show and check prices and machines."
     ),

@@ -25,6 +25,9 @@ _PRIOR_WINDOWS = 15.0  # what a stand-in counts for beside the windows of the ho
 _GROWTH = (
     0.37  # relative error of a total grows as days ** _GROWTH beyond a week; see docs/finops/forecast.md
 )
+_OFFSET = 0.05  # of the usual cost of a window, added to both sides of a ratio
+_RATE_DAYS = 30.0  # longer windows overlap more: what one day's misses teach is taught by many
+_LEAST_ASKED = -0.1  # below 0: wider than the largest error so far, but within reason
 _TINY = 1e-9  # relative errors below it are rounding
 
 
@@ -35,7 +38,8 @@ class Spread:
     Attributes:
         centre: expected total.
         logarithmic: whether `widths` are logarithms of ratios, or shares of `size`.
-        size: usual cost of as many days, where widths are shares of it.
+        size: usual cost of as many days where widths are shares of it; else what is added to both sides of a ratio, so
+            that a total of 0 has a logarithm.
         widths: (n_levels,) half width at each of `LEVELS`.
     """
 
@@ -47,8 +51,11 @@ class Spread:
     def bounds(self, level: float) -> tuple[float, float]:
         """The interval that should hold the total in `level` (0..1) of cases."""
         width = float(np.interp(level, np.r_[0.0, LEVELS], np.r_[0.0, self.widths]))
+        if width == 0:
+            return self.centre, self.centre
         if self.logarithmic:
-            return self.centre * math.exp(-width), self.centre * math.exp(width)
+            lifted = self.centre + self.size
+            return max(lifted * math.exp(-width) - self.size, 0.0), lifted * math.exp(width) - self.size
         return self.centre - width * self.size, self.centre + width * self.size
 
     def p_over(self, amount: float) -> float:
@@ -56,11 +63,18 @@ class Spread:
         if self.widths[-1] <= 0:
             return float(self.centre > amount)
         if self.logarithmic:
-            away = math.log(amount / self.centre) if amount > 0 and self.centre > 0 else -math.inf
+            lifted = amount + self.size
+            away = math.log(lifted / (self.centre + self.size)) if lifted > 0 else -math.inf
         else:
             away = (amount - self.centre) / self.size
         outside = 1.0 - _level_of(abs(away), self.widths)
         return 0.5 * outside if away >= 0 else 1.0 - 0.5 * outside
+
+    def at_least(self, other: Spread) -> Spread:
+        """This spread, no narrower in proportion than `other`."""
+        if self.logarithmic != other.logarithmic:
+            return self
+        return Spread(self.centre, self.logarithmic, self.size, np.maximum(self.widths, other.widths))
 
 
 def _level_of(width: float, widths: Floats) -> float:
@@ -79,8 +93,8 @@ class Errors:
 
     Attributes:
         values: (n_days + 1,) per origin; NaN where the window is not over.
-        logarithmic: whether they are log(actual / forecast), or (actual - forecast) / size.
-        size: (n_days + 1,) usual cost of a window, from the days before each origin.
+        logarithmic: whether they are log((actual + size) / (forecast + size)), or (actual - forecast) / size.
+        size: (n_days + 1,); see `Spread`.
     """
 
     values: Floats
@@ -99,17 +113,20 @@ def past_errors(cost: Floats, paths: Floats, length: int, start: int = 0) -> Err
     """
     actual = window_totals(cost, length, start)
     expected = paths[:, start : start + length].sum(axis=1)
-    size = _usual(cost) * length
-    known = np.isfinite(actual)
+    known = np.isfinite(actual) & np.isfinite(expected)
     known[:FIRST_ORIGIN] = False
-    logarithmic = bool(
-        (actual[known] > 0).all() and (expected[FIRST_ORIGIN:] > 0).all() and (cost >= 0).all()
-    )
+    overall = float(np.abs(cost).mean()) * length
+    logarithmic = bool((cost >= 0).all()) and overall > 0
     with np.errstate(invalid="ignore", divide="ignore"):
-        values = np.log(actual / expected) if logarithmic else (actual - expected) / size
-    values[~known] = np.nan
+        if logarithmic:
+            size = np.full(len(cost) + 1, _OFFSET * overall)
+            values = np.log((actual + size) / (expected + size))
+        else:
+            size = np.maximum(_usual(cost) * length, 0.1 * overall)
+            values = (actual - expected) / size
     values[np.abs(values) < _TINY] = 0.0
-    return Errors(np.where(np.isfinite(values), values, np.where(known, 0.0, np.nan)), logarithmic, size)
+    values[~np.isfinite(values)] = 0.0
+    return Errors(np.where(known, values, np.nan), logarithmic, size)
 
 
 def _usual(cost: Floats) -> Floats:
@@ -120,13 +137,29 @@ def _usual(cost: Floats) -> Floats:
     return np.asarray((total[at] - total[first]) / np.maximum(at - first, 1))
 
 
-def spread_of(cost: Floats, paths: Floats, length: int, start: int = 0) -> Spread:
-    """The spread of the total of `length` days that begin `start` days after the last known one."""
+def calibrate(
+    cost: Floats, paths: Floats, length: int, level: float, start: int = 0
+) -> tuple[Spread, NDArray[np.bool_]]:
+    """The spread of the total of the days ahead, and how past intervals did.
+
+    Args:
+        cost: (n_days,).
+        paths: (n_days + 1, horizon) forecasts.
+        length: days of the window.
+        start: days between the last known one and the window.
+        level: of the intervals that are checked; the nearest of `LEVELS`.
+
+    Returns:
+        The spread, and per past window that had an interval whether it held the actual total.
+    """
     errors = past_errors(cost, paths, length, start)
     stand_in = _stand_in(cost, paths, start + length, errors.logarithmic)
     widths = adaptive_widths(errors, start + length, stand_in)
     centre = float(paths[-1, start : start + length].sum())
-    return Spread(centre, errors.logarithmic, float(errors.size[-1]), widths[-1])
+    at = int(np.argmin(np.abs(LEVELS - level)))
+    seen = np.isfinite(errors.values) & np.isfinite(widths[:, at])
+    held: NDArray[np.bool_] = np.abs(errors.values[seen]) <= widths[seen, at]
+    return Spread(centre, errors.logarithmic, float(errors.size[-1]), widths[-1]), held
 
 
 def plain_halves(cost: Floats, paths: Floats, length: int, level: float) -> tuple[float, float]:
@@ -139,26 +172,17 @@ def plain_halves(cost: Floats, paths: Floats, length: int, level: float) -> tupl
     if not len(known):
         return math.inf, math.inf
     centre, width = float(paths[-1, :length].sum()), float(np.quantile(known, level))
+    size = float(errors.size[-1])
     if errors.logarithmic:
-        return centre * (1 - math.exp(-width)), centre * (math.exp(width) - 1)
-    return width * float(errors.size[-1]), width * float(errors.size[-1])
-
-
-def covered(cost: Floats, paths: Floats, length: int, level: float, start: int = 0) -> NDArray[np.bool_]:
-    """Per past window that is over and had an interval: whether it held the actual total."""
-    errors = past_errors(cost, paths, length, start)
-    stand_in = _stand_in(cost, paths, start + length, errors.logarithmic)
-    widths = adaptive_widths(errors, start + length, stand_in)
-    at = int(np.argmin(np.abs(LEVELS - level)))
-    seen = np.isfinite(errors.values) & np.isfinite(widths[:, at])
-    held: NDArray[np.bool_] = np.abs(errors.values[seen]) <= widths[seen, at]
-    return held
+        return (centre + size) * (1 - math.exp(-width)), (centre + size) * (math.exp(width) - 1)
+    return width * size, width * size
 
 
 def adaptive_widths(errors: Errors, delay: int, stand_in: Floats) -> Floats:
     """Half widths (n_origins, n_levels), each with what its origin knew: windows are over `delay` days later."""
     size = np.abs(errors.values)
     misses = 1.0 - LEVELS
+    rate = GAMMA * min(1.0, _RATE_DAYS / delay)
     asked = misses.copy()
     widths = np.full((len(size), len(LEVELS)), np.nan)
     known: list[float] = []
@@ -166,7 +190,7 @@ def adaptive_widths(errors: Errors, delay: int, stand_in: Floats) -> Floats:
         over = origin - delay
         if over >= 0 and math.isfinite(size[over]):
             if np.isfinite(widths[over]).all():
-                asked = asked + GAMMA * (misses - (size[over] > widths[over]))
+                asked = np.maximum(asked + rate * (misses - (size[over] > widths[over])), _LEAST_ASKED)
             known.append(float(size[over]))
         widths[origin] = _blend(np.asarray(known), asked, stand_in[origin])
     return np.asarray(np.maximum.accumulate(widths, axis=1))

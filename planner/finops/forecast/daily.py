@@ -62,6 +62,22 @@ def load_daily(
     return {scope: _series(mine, told, until_last_day) for scope, mine in sorted(sums.items())}
 
 
+def load_vintages(path: Path) -> list[tuple[date, Days, Floats]]:
+    """Read earlier reports: columns reported, date, scope, cost; scopes are added up.
+
+    Raises:
+        InputError: names file, line and remedy.
+    """
+    reports: dict[date, dict[date, float]] = {}
+    for made, row in zip(_rows(path, ("reported", "scope", "cost")), _rows(path, COLUMNS), strict=True):
+        mine = reports.setdefault(made[0], {})
+        mine[row[0]] = mine.get(row[0], 0.0) + row[2]
+    return [
+        (made, np.array(sorted(told), dtype="datetime64[D]"), np.array([told[day] for day in sorted(told)]))
+        for made, told in sorted(reports.items())
+    ]
+
+
 def total_of(scopes: Mapping[str, DailyCost]) -> DailyCost:
     """The sum of all scopes by day."""
     sums: dict[np.datetime64, float] = {}

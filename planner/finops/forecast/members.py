@@ -65,7 +65,11 @@ def median_rate(window: int) -> Member:
 
 
 def line(window: int) -> Member:
-    """The least-squares line of the last `window` days, carried on: what is stored grows by the day."""
+    """The least-squares line of the last `window` days, carried on: what is stored grows by the day.
+
+    At most `window` days ahead, then level; and never beyond half or double the window's mean: a fall within the window
+    is no trend.
+    """
 
     def paths(cost: Floats, days: Days, horizon: int) -> Floats:
         del days
@@ -73,8 +77,10 @@ def line(window: int) -> Member:
         first = np.maximum(at - window, 0)
         total = np.concatenate([[0.0], np.cumsum(cost)])
         mean = (total[at] - total[first]) / np.maximum(at - first, 1)
-        from_middle = (at - (first + at - 1) / 2)[:, None] + np.arange(horizon)
-        return np.asarray(mean[:, None] + _slopes(cost, window)[:, None] * from_middle)
+        from_middle = (at - (first + at - 1) / 2)[:, None] + np.minimum(np.arange(horizon), window)
+        away = np.abs(mean)[:, None] * np.array((0.5, 1.0))
+        change = np.clip(_slopes(cost, window)[:, None] * from_middle, -away[:, :1], away[:, 1:])
+        return np.asarray(mean[:, None] + change)
 
     return paths
 

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from planner.errors import InputError
 from planner.finops.forecast.clean import Series, regular_series
 from planner.finops.forecast.completion import Completion, learn_completion, settle
-from planner.finops.forecast.conformal import Spread, covered, plain_halves, spread_of
+from planner.finops.forecast.conformal import Spread, calibrate, plain_halves
 from planner.finops.forecast.ensemble import FIRST_ORIGIN, combine, weigh, window_totals
 from planner.finops.forecast.members import MEMBERS, all_paths
 from planner.records import record
@@ -158,7 +158,8 @@ def forecast_daily(
     series, dropped = _settled(given, completion, reported_on)
     ahead = horizon_days + dropped
     ensemble = combine(series.cost, series.days, ahead)
-    low, high, spread = _fan(series.cost, ensemble.paths, level)
+    spread, held = calibrate(series.cost, ensemble.paths, ahead, level)
+    low, high = _fan(series.cost, ensemble.paths, level, spread)
     return DailyForecast(
         days=series.days[-1] + 1 + np.arange(ahead),
         expected=ensemble.paths[-1],
@@ -169,7 +170,7 @@ def forecast_daily(
         total_high=float(high[-1]),
         level=level,
         weights=dict(zip(MEMBERS, ensemble.weights[:, -1].tolist(), strict=True)),
-        backtest=_backtest(series.cost, ensemble.paths, ahead, level),
+        backtest=_backtest(series.cost, ensemble.paths, ahead, level, held),
         spread=spread,
         dropped_days=dropped,
         filled_days=given.filled,
@@ -225,11 +226,20 @@ def forecast_periods(
     if horizon > MAX_HORIZON_DAYS:
         raise InputError(f"forecast: {horizon} days ahead are too far; at most {MAX_HORIZON_DAYS}")
     paths = all_paths(series.cost, series.days, horizon) if horizon > 0 else None
-    return [_period(series, paths, start, end, level) for start, end in periods]
+    found: list[MonthEnd] = []
+    for start, end in periods:
+        earlier = [one for one in found if one.end < _date(start)]
+        found.append(_period(series, paths, start, end, level, earlier[-1] if earlier else None))
+    return found
 
 
 def _period(
-    series: Series, paths: Floats | None, start: np.datetime64, end: np.datetime64, level: float
+    series: Series,
+    paths: Floats | None,
+    start: np.datetime64,
+    end: np.datetime64,
+    level: float,
+    before: MonthEnd | None,
 ) -> MonthEnd:
     next_day = series.days[-1] + 1
     inside = (series.days >= start) & (series.days < end)
@@ -241,7 +251,9 @@ def _period(
         return MonthEnd(*head, actual, actual, actual, level, 0, None, none, {}, np.empty(0))
     skip = max(int((start - next_day).astype(int)), 0)
     ensemble = weigh(series.cost, paths[:, :, :stop])
-    spread = spread_of(series.cost, ensemble.paths, stop - skip, skip)
+    spread, held = calibrate(series.cost, ensemble.paths, stop - skip, level, skip)
+    if before is not None and before.spread is not None and before.days_left >= stop - skip:
+        spread = spread.at_least(before.spread)  # the further ahead, the less is known
     low, high = spread.bounds(level)
     return MonthEnd(
         *head,
@@ -251,7 +263,7 @@ def _period(
         level,
         stop - skip,
         spread,
-        _backtest(series.cost, ensemble.paths, stop - skip, level, skip),
+        _backtest(series.cost, ensemble.paths, stop - skip, level, held, skip),
         dict(zip(MEMBERS, ensemble.weights[:, -1].tolist(), strict=True)),
         ensemble.paths[-1, skip:],
     )
@@ -269,10 +281,9 @@ def _settled(
     return Series(days, cost, series.filled), dropped
 
 
-def _fan(cost: Floats, paths: Floats, level: float) -> tuple[Floats, Floats, Spread]:
+def _fan(cost: Floats, paths: Floats, level: float, spread: Spread) -> tuple[Floats, Floats]:
     """Bounds of the cost up to each day ahead, never wider than those of a later day."""
     horizon = paths.shape[1]
-    spread = spread_of(cost, paths, horizon)
     low, high = spread.bounds(level)
     lengths = [0, *(h for h in _FAN_DAYS if h < horizon), horizon]
     between = [plain_halves(cost, paths, length, level) for length in lengths[1:-1]]
@@ -280,10 +291,12 @@ def _fan(cost: Floats, paths: Floats, level: float) -> tuple[Floats, Floats, Spr
     halves = np.minimum.accumulate(halves[::-1], axis=0)[::-1]
     ahead, expected = np.arange(1, horizon + 1), np.cumsum(paths[-1])
     below, above = (np.interp(ahead, lengths, half) for half in halves.T)
-    return expected - below, expected + above, spread
+    return expected - below, expected + above
 
 
-def _backtest(cost: Floats, paths: Floats, length: int, level: float, start: int = 0) -> Backtest:
+def _backtest(
+    cost: Floats, paths: Floats, length: int, level: float, held: NDArray[np.bool_], start: int = 0
+) -> Backtest:
     actual = window_totals(cost, length, start)
     expected = paths[:, start : start + length].sum(axis=1)
     known = np.isfinite(actual) & np.isfinite(expected)
@@ -294,7 +307,6 @@ def _backtest(cost: Floats, paths: Floats, length: int, level: float, start: int
     error = np.abs(expected - actual)
     share = np.divide(error, np.abs(actual), out=np.full_like(error, np.inf), where=actual != 0)
     share[error == 0] = 0.0
-    held = covered(cost, paths, length, level, start)
     finite = np.isfinite(share).any()
     return Backtest(
         windows=len(actual),

@@ -1,0 +1,156 @@
+"""`planner forecast`: what the coming months cost, from a bill and from plans."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from planner.commands.options import RatioOption
+from planner.render.report import REPORT_FORMATS
+
+FORMATS = (*REPORT_FORMATS, "focus")
+
+
+@click.command()
+@click.option("--focus", multiple=True, metavar="PATH", help="Bill: files, folders, globs; may be repeated.")
+@click.option(
+    "--daily", type=click.Path(path_type=Path), help="Instead of a bill: CSV with date, scope, cost."
+)
+@click.option(
+    "--by", default="total", show_default=True, help="Scopes: service, project, region, tag:team, ..."
+)
+@click.option(
+    "--cost",
+    type=click.Choice(["effective", "billed"]),
+    default="effective",
+    show_default=True,
+    help="Which cost of the bill.",
+)
+@click.option("--currency", help="ISO 4217: of a bill's rows to take, or what the CSV is in.")
+@click.option(
+    "--plans", multiple=True, metavar="[SCOPE=]GLOB", help="Saved plans (-o json) to add; repeatable."
+)
+@click.option(
+    "--scenario",
+    multiple=True,
+    metavar="CHANGE",
+    help="price=-20%, team-a:volume=+30%@2026-12-01; repeatable.",
+)
+@click.option(
+    "--period",
+    type=click.Choice(["month", "quarter", "year"]),
+    default="month",
+    show_default=True,
+    help="Length of the periods.",
+)
+@click.option(
+    "--periods",
+    type=click.IntRange(1, 24),
+    default=3,
+    show_default=True,
+    help="How many, with the running one.",
+)
+@click.option(
+    "--horizon",
+    type=click.IntRange(0, 750),
+    default=30,
+    show_default=True,
+    help="One more period of so many days; 0: none.",
+)
+@click.option("--fiscal-start", metavar="MM", help="Month in which the fiscal year begins.")
+@click.option(
+    "--fiscal-weeks", metavar="4-4-5@DAY", help="Weeks of a quarter's periods; DAY begins a fiscal year."
+)
+@click.option(
+    "--level", type=RatioOption(), default="80%", show_default=True, help="Share of cases the intervals hold."
+)
+@click.option(
+    "--top",
+    type=click.IntRange(1, 1000),
+    default=20,
+    show_default=True,
+    help="Scopes apart; the rest is one.",
+)
+@click.option(
+    "--drop-days",
+    type=click.IntRange(0, 31),
+    default=None,
+    help="Last days to leave out; default: those whose bill looks late.",
+)
+@click.option(
+    "--vintages",
+    type=click.Path(path_type=Path),
+    help="CSV with reported, date, scope, cost: earlier reports, to learn how late bills are.",
+)
+@click.option(
+    "-o", "--output", type=click.Choice(FORMATS), default="table", show_default=True, help="Format."
+)
+@click.option(
+    "--out", type=click.Path(path_type=Path, dir_okay=False), default=None, help="Write there, not to stdout."
+)
+def forecast(
+    focus: tuple[str, ...], daily: Path | None, by: str, cost: str, currency: str | None, plans: tuple[str, ...],
+    scenario: tuple[str, ...], period: str, periods: int, horizon: int, fiscal_start: str | None,
+    fiscal_weeks: str | None, level: float, top: int, drop_days: int | None, vintages: Path | None, output: str,
+    out: Path | None,
+) -> None:  # fmt: skip
+    """Forecast the cost of a bill (--focus) or of daily costs (--daily), in all and by scope.
+
+    Each scope is forecast by what did best on its own past; the table says how well that was. Intervals are of whole
+    periods. `-o focus` writes FOCUS 1.4 rows. Exit code 2: bad input.
+    """
+    from planner.finops.forecast.answer import Question, forecast_scopes
+    from planner.finops.forecast.calendars import parse_calendar
+    from planner.finops.forecast.completion import learn_completion
+    from planner.finops.forecast.daily import load_vintages
+    from planner.finops.forecast.plans import load_plans
+    from planner.finops.forecast.scenarios import parse_scenario
+    from planner.finops.forecast.source import check_currency, read_costs
+    from planner.render.progress import counted_progress
+
+    calendar = parse_calendar(fiscal_start, fiscal_weeks)
+    scenarios = tuple(parse_scenario(one) for one in scenario)
+    planned, plan_currency = load_plans(plans)
+    costs = read_costs(focus, daily, (by,), cost=cost, currency=currency)
+    known_currency = check_currency(costs.currency, plan_currency)
+    question = Question(
+        calendar=calendar, size=period, count=periods, horizon_days=horizon, level=level, top=top,  # type: ignore[arg-type]
+        drop_days=drop_days, scenarios=scenarios, planned=planned,
+        completion=learn_completion(load_vintages(vintages)) if vintages is not None else None,
+    )  # fmt: skip
+    quiet = bool(getattr(click.get_current_context().find_root().obj, "quiet", False))
+    for line in costs.findings if not quiet else ():
+        click.echo(line, err=True)
+    name = by if daily is None else "scope"
+    with counted_progress("scopes", quiet=quiet) as progress:
+        answer = forecast_scopes(
+            costs.scopes[by], question, currency=known_currency, by=name, progress=progress
+        )
+    _write(_text(answer, output, color=out is None), out)
+
+
+def _text(answer: object, output: str, *, color: bool) -> str:
+    from typing import cast
+
+    from planner.finops.focus_out import focus_csv, forecast_to_focus
+    from planner.finops.forecast.answer import ForecastAnswer
+    from planner.finops.forecast.report import forecast_report
+    from planner.render.report import render_report
+    from planner.render.terminal import terminal_width, wants_color
+
+    found = cast("ForecastAnswer", answer)
+    if output == "focus":
+        return focus_csv(forecast_to_focus(found))
+    color = color and wants_color(sys.stdout)
+    return render_report(forecast_report(found), output, width=terminal_width(sys.stdout), color=color)
+
+
+def _write(text: str, out: Path | None) -> None:
+    if out is None:
+        click.echo(text, nl=False)
+        return
+    from planner.files import write_atomically
+
+    write_atomically(out, text)

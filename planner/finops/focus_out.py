@@ -1,0 +1,183 @@
+"""Plans and forecasts in the shape of FOCUS 1.4 CostAndUsage, so that they sit beside actuals in any FOCUS tool.
+
+Every row says in `ChargeDescription` that it is no charge, carries `x_row_kind` (`forecast` or `plan`) and its range in
+`x_low_cost` and `x_high_cost`; tags carry `run_id`. Columns that a forecast cannot know are empty, as FOCUS asks for
+values that do not exist.
+"""
+
+from __future__ import annotations
+
+import csv
+import functools
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from planner.render.csv import csv_text
+
+if TYPE_CHECKING:
+    from planner.finops.forecast.answer import ForecastAnswer, ScopeForecast
+    from planner.plan import Plan
+
+Row = dict[str, str]
+EXTRA = ("x_row_kind", "x_low_cost", "x_high_cost", "x_scope", "x_period")
+_DATASET, _VERSION = "CostAndUsage", "1.4"
+_DATA = Path(__file__).parent / "data" / "focus_columns.csv"
+_UNKNOWN_CURRENCY = "XXX"
+
+
+@functools.cache
+def focus_names() -> tuple[str, ...]:
+    """The columns of FOCUS 1.4 CostAndUsage, in the order of the data file."""
+    with _DATA.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    return tuple(row["column"] for row in rows if row["dataset"] == _DATASET and not row["until"])
+
+
+def focus_csv(rows: Iterable[Mapping[str, str]]) -> str:
+    """FOCUS rows as CSV: all columns of 1.4, then ours."""
+    return csv_text((*focus_names(), *EXTRA), rows)
+
+
+def forecast_to_focus(answer: ForecastAnswer) -> list[Row]:
+    """One row per scope and day; the interval stands on each period's first forecast day.
+
+    Where there are scopes besides the total, the total is left out: rows must add up.
+    """
+    scopes = [one for one in answer.scopes if one.scope != "total"] or list(answer.scopes)
+    return [row for scope in scopes for row in _scope_rows(answer, scope)]
+
+
+def plan_to_focus(plan: Mapping[str, Any]) -> list[Row]:
+    """One row per line and kind of cost of a plan of `planner optimize` (its JSON); the worst case stands beside.
+
+    Args:
+        plan: the parsed JSON. A plan without lines (infeasible) gives no row.
+    """
+    rows: list[Row] = []
+    if not plan.get("lines"):
+        return rows
+    start = _moment(str(plan["start"]))
+    end = start + timedelta(hours=max(float(plan["hours"] or 0.0), 1 / 60))
+    total = float(plan["total_usd"])
+    worst = float((plan.get("risk") or {}).get("worst_cost_usd") or total)
+    tags = {"workload": str(plan["workload"]), "run_id": str(plan.get("run_id", ""))}
+    for line in plan["lines"]:
+        for cost in line["costs"]:
+            amount = float(cost["amount_usd"])
+            share = amount / total if total else 0.0
+            rows.append(_plan_row(plan, line, cost, start, end, amount, share * worst, tags))
+    return rows
+
+
+def render(plan: Plan, *, width: int, color: bool, verbose: bool) -> str:
+    """Render a plan as FOCUS rows; the renderer behind `planner optimize -o focus`."""
+    del width, color, verbose  # data formats are always complete
+    from planner.render.json import render as render_json
+
+    return focus_csv(plan_to_focus(json.loads(render_json(plan, width=0, color=False, verbose=True))))
+
+
+def _scope_rows(answer: ForecastAnswer, scope: ScopeForecast) -> list[Row]:
+    rows: list[Row] = []
+    bounds: dict[str, tuple[str, float, float]] = {}
+    for one in scope.periods:
+        if one.days_left and not one.period.label.startswith("next "):
+            first = max(one.period.start, answer.last_day + timedelta(days=1)).isoformat()
+            bounds[first] = (one.period.label, one.low - one.actual, one.high - one.actual)
+    for day, cost in zip(scope.days, scope.expected, strict=True):
+        start = _moment(str(day))
+        label, low, high = bounds.get(str(day), ("", None, None))
+        row = _row(start, start + timedelta(days=1), float(cost), answer.currency)
+        description = f"forecast of {scope.scope}, made with costs to {answer.last_day}"
+        row |= {
+            "ChargeDescription": description, "ChargeCategory": "Usage", "ServiceName": "Forecast",
+            "ServiceCategory": "Other", "ServiceSubcategory": "Other (Other)", "x_row_kind": "forecast",
+            "x_scope": scope.scope, "x_period": label, "Tags": json.dumps(_scope_tags(answer.by, scope.scope)),
+            "x_low_cost": "" if low is None else _number(low), "x_high_cost": "" if high is None else _number(high),
+        }  # fmt: skip
+        rows.append(row | _dimension(answer.by, scope.scope))
+    return rows
+
+
+def _scope_tags(by: str, scope: str) -> dict[str, str]:
+    kind, _, key = by.partition(":")
+    return {key: scope} if kind == "tag" and scope != "(none)" else {}
+
+
+def _dimension(by: str, scope: str) -> Row:
+    """The FOCUS column that a scope is a value of."""
+    from planner.finops.forecast.bill import DIMENSIONS
+
+    if by not in DIMENSIONS or scope in ("(none)", "(others)"):
+        return {}
+    return {DIMENSIONS[by]: scope}
+
+
+def _plan_row(
+    plan: Mapping[str, Any], line: Mapping[str, Any], cost: Mapping[str, Any], start: datetime, end: datetime,
+    amount: float, worst: float, tags: Mapping[str, str],
+) -> Row:  # fmt: skip
+    compute = cost["kind"] == "compute"
+    spot = line["purchase_option"] == "spot"
+    row = _row(start, end, amount, str(plan.get("currency", "USD")))
+    return row | {
+        "ChargeDescription": f"plan, not charged: {cost['label']} for {plan['workload']}",
+        "ChargeCategory": "Usage",
+        "PricingCategory": "Dynamic" if compute and spot else "Standard",
+        "PricingQuantity": _number(float(cost["quantity"])) if cost.get("quantity") is not None else "",
+        "PricingUnit": str(cost.get("unit") or ""),
+        "ListUnitPrice": _number(float(cost["unit_price"])) if cost.get("unit_price") is not None else "",
+        "ConsumedQuantity": _number(float(cost["quantity"])) if cost.get("quantity") is not None else "",
+        "ConsumedUnit": str(cost.get("unit") or ""),
+        "ServiceProviderName": str(line["provider"]),
+        "HostProviderName": str(line["provider"]),
+        "InvoiceIssuerName": str(line["provider"]),
+        "RegionId": str(line["region"]),
+        "RegionName": str(line["region"]),
+        "AvailabilityZone": str(line.get("zone") or ""),
+        "ResourceType": str(line["instance_type"]),
+        "ServiceName": "Compute" if compute else str(cost["kind"]).capitalize(),
+        "ServiceCategory": "Compute" if compute else "Other",
+        "ServiceSubcategory": "Virtual Machines" if compute else "Other (Other)",
+        "SkuId": str(line["offer_id"]),
+        "Tags": json.dumps({key: value for key, value in tags.items() if value}),
+        "x_row_kind": "plan",
+        "x_low_cost": _number(amount),
+        "x_high_cost": _number(max(worst, amount)),
+        "x_scope": str(plan["workload"]),
+    }  # fmt: skip
+
+
+def _row(start: datetime, end: datetime, cost: float, currency: str) -> Row:
+    """The columns that every row has."""
+    month = start.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+    following = (month + timedelta(days=32)).replace(day=1)
+    amount = _number(cost)
+    known = currency if currency != _UNKNOWN_CURRENCY else "USD"
+    return dict.fromkeys(focus_names(), "") | {
+        "BilledCost": amount, "EffectiveCost": amount, "ListCost": amount, "ContractedCost": amount,
+        "BillingAccountId": "planner", "BillingAccountName": "planner", "BillingAccountType": "planner",
+        "BillingCurrency": known, "BillingPeriodStart": _text(month), "BillingPeriodEnd": _text(following),
+        "ChargePeriodStart": _text(start), "ChargePeriodEnd": _text(end), "ChargeFrequency": "Usage-Based",
+        "PricingCategory": "Standard", "InvoiceIssuerName": "planner", "ServiceProviderName": "planner",
+        "HostProviderName": "planner",
+    }  # fmt: skip
+
+
+def _moment(text: str) -> datetime:
+    found = datetime.fromisoformat(text)
+    return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+
+
+def _text(moment: datetime) -> str:
+    return f"{moment:%Y-%m-%dT%H:%M:%SZ}"
+
+
+def _number(value: float) -> str:
+    return f"{value:.10g}"
+
+
+__all__: Sequence[str] = ("focus_csv", "focus_names", "forecast_to_focus", "plan_to_focus", "render")

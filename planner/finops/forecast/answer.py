@@ -1,0 +1,271 @@
+"""The forecast of many scopes: periods, plans, scenarios and the record of each. One function a notebook can call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import date, timedelta
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.errors import InputError
+from planner.finops.forecast.calendars import FiscalCalendar, Period, Size
+from planner.finops.forecast.clean import MIN_DAYS, regular_series
+from planner.finops.forecast.completion import Completion
+from planner.finops.forecast.conformal import Spread
+from planner.finops.forecast.daily import DailyCost, total_of
+from planner.finops.forecast.model import Backtest, MonthEnd, forecast_periods
+from planner.finops.forecast.plans import PlannedCost, daily_plan_cost
+from planner.finops.forecast.scenarios import Scenario, check_scopes, day_factors
+from planner.finops.forecast.tail import incomplete_days
+from planner.records import record
+
+Floats = NDArray[np.float64]
+TOTAL = "total"
+OTHERS = "(others)"
+Progress = Callable[[int, int], None]
+
+
+@record(frozen=True, eq=False)
+class PeriodForecast:
+    """One period of one scope.
+
+    Attributes:
+        actual: cost of its days that are known.
+        expected, low, high: cost of the whole period with plans and scenarios, and its interval.
+        base: the same without plans and scenarios.
+        planned: what plans add.
+        factor: what scenarios multiply its forecast days with.
+        days_left: days that are forecast.
+    """
+
+    period: Period
+    actual: float
+    expected: float
+    low: float
+    high: float
+    base: float
+    planned: float
+    factor: float
+    days_left: int
+    spread: Spread | None
+    backtest: Backtest
+
+    def p_over(self, amount: float) -> float:
+        """Probability that the period costs more than `amount`."""
+        rest = amount - self.actual - self.planned
+        if self.spread is None or self.factor <= 0:
+            return float(rest < 0)
+        return self.spread.p_over(rest / self.factor)
+
+
+@record(frozen=True, eq=False)
+class ScopeForecast:
+    """One scope.
+
+    Attributes:
+        days: forecast days, (n,) datetime64[D].
+        expected: (n,) cost per day with plans and scenarios.
+        periods: in order; the last may be the horizon asked for.
+        weights: of the members, for the first period that is not over.
+    """
+
+    scope: str
+    first_day: date
+    last_day: date
+    filled_days: int
+    days: NDArray[np.datetime64]
+    expected: Floats
+    periods: tuple[PeriodForecast, ...]
+    weights: Mapping[str, float]
+
+
+@record(frozen=True, eq=False)
+class ForecastAnswer:
+    """Forecasts of all scopes.
+
+    Attributes:
+        currency: ISO 4217; `XXX` where unknown.
+        by: the dimension of the scopes.
+        last_day: last day whose cost was used.
+        dropped_days: last days left out because their bill is not complete.
+        skipped: scopes without a forecast, and why.
+    """
+
+    currency: str
+    by: str
+    level: float
+    last_day: date
+    dropped_days: int
+    scopes: tuple[ScopeForecast, ...]
+    skipped: tuple[tuple[str, str], ...]
+    planned: tuple[PlannedCost, ...]
+    scenarios: tuple[Scenario, ...]
+
+
+@record(frozen=True)
+class Question:
+    """What to forecast.
+
+    Attributes:
+        calendar, size, count: the periods; the first is the one in which the day after the last known one lies.
+        horizon_days: an extra period of as many days from then on; 0: none.
+        level: of the intervals.
+        top: so many scopes at most, the dearest; the rest is one scope.
+        drop_days: last days to leave out; None: those that look late.
+    """
+
+    calendar: FiscalCalendar = FiscalCalendar()
+    size: Size = "month"
+    count: int = 3
+    horizon_days: int = 30
+    level: float = 0.8
+    top: int = 20
+    drop_days: int | None = None
+    scenarios: tuple[Scenario, ...] = ()
+    planned: tuple[PlannedCost, ...] = ()
+    completion: Completion | None = None
+
+
+def forecast_scopes(
+    scopes: Mapping[str, DailyCost],
+    question: Question,
+    *,
+    currency: str = "USD",
+    by: str = TOTAL,
+    progress: Progress | None = None,
+) -> ForecastAnswer:
+    """Forecast the total and each scope.
+
+    The total is forecast by itself, not as the sum: errors of scopes cancel in it.
+
+    Args:
+        scopes: daily cost per scope.
+        question: what to forecast.
+        currency: of the costs.
+        by: the dimension of the scopes.
+        progress: told how many scopes are done, and of how many.
+
+    Raises:
+        InputError: no scope has enough days, or a scenario or plan names a scope that is not there.
+    """
+    total = total_of(scopes)
+    chosen = {TOTAL: total}
+    if set(scopes) != {TOTAL}:
+        chosen |= _dearest({name: one for name, one in scopes.items() if name != TOTAL}, question.top)
+    check_scopes(question.scenarios, [*scopes, TOTAL])
+    for plan in question.planned:
+        if plan.scope is not None and plan.scope not in chosen:
+            raise InputError(f"--plans: no scope '{plan.scope}'; there are {', '.join(list(chosen)[:8])}")
+    drop = _drop(total, question)
+    reported, last = total.days[-1], total.days[-1] - drop
+    found: list[ScopeForecast] = []
+    skipped: list[tuple[str, str]] = []
+    for number, (name, one) in enumerate(chosen.items()):
+        if progress is not None:
+            progress(number, len(chosen))
+        known = one.days <= last
+        try:
+            found.append(_scope(name, one.days[known], one.cost[known], question, reported, last))
+        except InputError as error:
+            skipped.append((name, str(error).removeprefix("forecast: ")))
+    if not found:
+        raise InputError(f"forecast: no scope has {MIN_DAYS} days of cost; give a longer bill")
+    return ForecastAnswer(
+        currency, by, question.level, _day(last), drop, tuple(found), tuple(skipped), question.planned,
+        question.scenarios,
+    )  # fmt: skip
+
+
+def _drop(total: DailyCost, question: Question) -> int:
+    if question.completion is not None:
+        return 0
+    if question.drop_days is not None:
+        return question.drop_days
+    return incomplete_days(regular_series(total.days, total.cost).cost)
+
+
+def _dearest(scopes: Mapping[str, DailyCost], top: int) -> dict[str, DailyCost]:
+    """The dearest scopes, and the others added up."""
+    order = sorted(scopes, key=lambda name: (-float(np.abs(scopes[name].cost).sum()), name))
+    chosen = {name: scopes[name] for name in order[:top]}
+    rest = {name: scopes[name] for name in order[top:]}
+    return chosen | ({OTHERS: total_of(rest)} if rest else {})
+
+
+def _scope(
+    name: str,
+    days: NDArray[np.datetime64],
+    cost: Floats,
+    question: Question,
+    reported: np.datetime64,
+    last: np.datetime64,
+) -> ScopeForecast:
+    series = regular_series(days, cost)
+    if series.days[-1] < last:  # silent since: no cost, as the file has days of others
+        series = regular_series(np.append(days, last), np.append(cost, 0.0))
+    periods = list(question.calendar.periods(question.size, _day(last) + timedelta(days=1), question.count))
+    if question.horizon_days:
+        begin = _day(last) + timedelta(days=1)
+        periods.append(
+            Period(f"next {question.horizon_days} days", begin, begin + timedelta(days=question.horizon_days))
+        )
+    ends = forecast_periods(
+        series.days,
+        series.cost,
+        periods=[(np.datetime64(p.start), np.datetime64(p.end)) for p in periods],
+        level=question.level,
+        completion=question.completion,
+        reported_on=reported,
+    )
+    planned = [one for one in question.planned if name == TOTAL or one.scope == name]
+    made = tuple(_period(name, p, end, question, planned) for p, end in zip(periods, ends, strict=True))
+    ahead, expected = _by_day(name, periods, ends, question, planned)
+    return ScopeForecast(
+        name, _day(series.days[0]), _day(series.days[-1]), series.filled, ahead, expected, made,
+        next((end.weights for end in ends if end.weights), {}),
+    )  # fmt: skip
+
+
+def _left(period: Period, end: MonthEnd) -> NDArray[np.datetime64]:
+    """The forecast days of a period."""
+    last = np.datetime64(period.end, "D")
+    return np.arange(last - end.days_left, last)
+
+
+def _period(
+    name: str, period: Period, end: MonthEnd, question: Question, planned: Sequence[PlannedCost]
+) -> PeriodForecast:
+    days = _left(period, end)
+    changed = day_factors(question.scenarios, name, days)
+    base = float(end.expected.sum())
+    factor = 1.0 + (float(end.expected @ (changed - 1)) / base if base else 0.0)
+    extra = float((daily_plan_cost(planned, days) * changed).sum())
+    fixed = end.actual_to_date + extra
+    low, high = end.low - end.actual_to_date, end.high - end.actual_to_date
+    return PeriodForecast(
+        period, end.actual_to_date, fixed + factor * base, fixed + factor * low, fixed + factor * high, end.landing,
+        extra, factor, end.days_left, end.spread, end.backtest,
+    )  # fmt: skip
+
+
+def _by_day(
+    name: str,
+    periods: Sequence[Period],
+    ends: Sequence[MonthEnd],
+    question: Question,
+    planned: Sequence[PlannedCost],
+) -> tuple[NDArray[np.datetime64], Floats]:
+    """Expected cost of every forecast day, each from the first period that holds it."""
+    told: dict[np.datetime64, float] = {}
+    for period, end in zip(periods, ends, strict=True):
+        for day, cost in zip(_left(period, end), end.expected, strict=True):
+            told.setdefault(day, float(cost))
+    days = np.array(sorted(told), dtype="datetime64[D]")
+    cost = np.array([told[day] for day in days], dtype=float)
+    changed = day_factors(question.scenarios, name, days)
+    return days, (cost + daily_plan_cost(planned, days)) * changed
+
+
+def _day(day: np.datetime64) -> date:
+    return date.fromisoformat(str(day.astype("datetime64[D]")))

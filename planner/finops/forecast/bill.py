@@ -1,0 +1,81 @@
+"""Daily costs from an open bill, by scope."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.errors import InputError
+from planner.finops.forecast.daily import DailyCost
+from planner.workload.faults import near
+
+if TYPE_CHECKING:
+    from planner.finops.read import Bill
+
+TOTAL = "total"
+NO_VALUE = "(none)"
+DIMENSIONS = {
+    "provider": "ServiceProviderName",
+    "service": "ServiceName",
+    "category": "ServiceCategory",
+    "account": "BillingAccountId",
+    "project": "SubAccountName",
+    "sub_account": "SubAccountId",
+    "region": "RegionId",
+}
+COSTS = {"effective": "EffectiveCost", "billed": "BilledCost"}
+_TAG_KEY = re.compile(r"[^\"'\\\x00-\x1f]{1,128}")
+
+
+def daily_of_bill(bill: Bill, by: str = TOTAL, cost: str = "effective") -> dict[str, DailyCost]:
+    """Sum a bill by day and scope, taxes left out.
+
+    A day on which the bill has charges, but none of a scope, is a day without cost for that scope.
+
+    Args:
+        bill: an open bill.
+        by: `total`, a name in `DIMENSIONS`, or `tag:KEY`.
+        cost: `effective` (commitments spread over their use) or `billed`.
+
+    Raises:
+        InputError: there is no such dimension, or no charge.
+    """
+    told = _query(bill, _scope_sql(TOTAL), COSTS[cost])
+    if not told:
+        raise InputError("the bill has no charge but taxes: there is nothing to forecast")
+    days = np.array(sorted({day for _, day, _ in told}), dtype="datetime64[D]")
+    rows = told if by == TOTAL else _query(bill, _scope_sql(by), COSTS[cost])
+    place = {day: at for at, day in enumerate(days.tolist())}
+    found: dict[str, np.ndarray[tuple[int], np.dtype[np.float64]]] = {}
+    for scope, day, amount in rows:
+        found.setdefault(scope, np.zeros(len(days)))[place[day.astype("datetime64[D]").item()]] += amount
+    return {scope: DailyCost(days, found[scope]) for scope in sorted(found)}
+
+
+def _scope_sql(by: str) -> str:
+    """The expression of a scope."""
+    kind, _, key = by.partition(":")
+    if kind == "tag" and key:
+        if not _TAG_KEY.fullmatch(key):
+            raise InputError(f"--by {by}: a tag key has no quotes, backslashes or control characters")
+        return f"JSON_EXTRACT_STRING(Tags, '$.\"{key}\"')"
+    if by == TOTAL:
+        return f"'{TOTAL}'"
+    if by not in DIMENSIONS:
+        names = [TOTAL, *DIMENSIONS, "tag:KEY"]
+        hint = near(by, names)
+        meant = f" (did you mean '{hint}'?)" if hint else ""
+        raise InputError(f"--by {by}: no such dimension{meant}; there are {', '.join(names)}")
+    return DIMENSIONS[by]
+
+
+def _query(bill: Bill, scope: str, column: str) -> list[tuple[str, np.datetime64, float]]:
+    frame = bill.engine.query(
+        f"SELECT {scope} AS scope, x_day, SUM({column}) AS cost FROM focus "  # noqa: S608 - from this file's tables
+        f"WHERE ChargeCategory <> 'Tax' AND {column} IS NOT NULL AND x_day IS NOT NULL GROUP BY {scope}, x_day"
+    )
+    days = frame["x_day"].to_numpy().astype("datetime64[D]")
+    scopes = [str(one) if isinstance(one, str) and one.strip() else NO_VALUE for one in frame["scope"]]
+    return list(zip(scopes, days, frame["cost"].astype(float), strict=True))

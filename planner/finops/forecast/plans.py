@@ -1,0 +1,166 @@
+"""What planned workloads will cost by day: saved plans of optimize, portfolio, schedule and commit."""
+
+from __future__ import annotations
+
+import glob
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.errors import InputError
+from planner.records import record
+from planner.workload.load import decode, read_limited
+
+Floats = NDArray[np.float64]
+Days = NDArray[np.datetime64]
+MAX_BYTES = 64 * 1024 * 1024
+_YEAR_HOURS = 8760
+
+
+@record(frozen=True)
+class PlannedCost:
+    """Cost of one planned run, job or commitment, even over its time.
+
+    Attributes:
+        name: workload, job or commitment.
+        run_id: the plan's, empty where it has none.
+        start, end: UTC; equal for a payment at one moment.
+        cost: in the plan's currency; below 0 what a commitment saves.
+        source: file it comes from.
+        scope: scope it belongs to; None: only the total.
+    """
+
+    name: str
+    run_id: str
+    start: datetime
+    end: datetime
+    cost: float
+    source: str
+    scope: str | None = None
+
+
+def load_plans(patterns: Sequence[str]) -> tuple[tuple[PlannedCost, ...], str]:
+    """Read saved plans.
+
+    Args:
+        patterns: files or globs of `-o json` answers; `SCOPE=GLOB` says whose they are.
+
+    Returns:
+        The costs, and their currency (empty without plans).
+
+    Raises:
+        InputError: a file is missing or no plan; currencies differ.
+    """
+    found: list[PlannedCost] = []
+    currencies: dict[str, str] = {}
+    for pattern in patterns:
+        scope, _, rest = pattern.rpartition("=")
+        names = sorted(glob.glob(rest, recursive=True))  # noqa: PTH207 - a pattern may be absolute
+        if not names:
+            raise InputError(f"--plans {pattern}: no such file")
+        for name in names:
+            values = _read(Path(name))
+            currencies.setdefault(str(values.get("currency", "USD")), name)
+            found += _costs(values, name, scope or None)
+    if len(currencies) > 1:
+        shown = ", ".join(f"{currency} ({name})" for currency, name in sorted(currencies.items()))
+        raise InputError(f"--plans: plans are in different currencies: {shown}; give those of one")
+    return tuple(found), next(iter(currencies), "")
+
+
+def daily_plan_cost(planned: Sequence[PlannedCost], days: Days) -> Floats:
+    """Cost of the plans on each of the days, (n_days,); what lies outside them is left out."""
+    out = np.zeros(len(days))
+    for one in planned:
+        seconds = (one.end - one.start).total_seconds()
+        for at, day in enumerate(days.astype("datetime64[D]").tolist()):
+            begin = datetime(day.year, day.month, day.day, tzinfo=UTC)
+            finish = begin + timedelta(days=1)
+            if seconds <= 0:
+                out[at] += one.cost if begin <= one.start < finish else 0.0
+                continue
+            shared = (min(finish, one.end) - max(begin, one.start)).total_seconds()
+            out[at] += one.cost * max(shared, 0.0) / seconds
+    return out
+
+
+def _read(path: Path) -> Mapping[str, Any]:
+    try:
+        values = json.loads(decode(read_limited(path, MAX_BYTES), str(path)))
+    except json.JSONDecodeError as error:
+        raise InputError(
+            f"{path}:{error.lineno}: is no JSON: {error.msg}; save plans with -o json"
+        ) from error
+    if not isinstance(values, dict):
+        raise InputError(f"{path}: is no plan; save plans with -o json")
+    return values
+
+
+def _costs(values: Mapping[str, Any], source: str, scope: str | None) -> list[PlannedCost]:
+    """Tell the kind of answer by what only it has."""
+    run_id = str(values.get("run_id", ""))
+    try:
+        if "workload" in values and "total_usd" in values:
+            rows = _of_run(values)
+        elif values.get("kind") == "portfolio":
+            rows = _of_jobs(values)
+        elif "schedule" in values and "intervals" in values:
+            rows = _of_schedule(values)
+        elif "break_evens" in values and "plan" in values:
+            rows = _of_commitments(values)
+        else:
+            raise InputError(f"{source}: is no answer of planner optimize, portfolio, schedule or commit")
+        return [PlannedCost(name, run_id, start, end, cost, source, scope) for name, start, end, cost in rows]
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError(f"{source}: the plan lacks or garbles {error}; save it anew with -o json") from error
+
+
+_Row = tuple[str, datetime, datetime, float]
+
+
+def _of_run(values: Mapping[str, Any]) -> Iterator[_Row]:
+    if values.get("status") != "planned":
+        return
+    start = _moment(values["start"])
+    yield (
+        str(values["workload"]),
+        start,
+        start + timedelta(hours=float(values["hours"])),
+        float(values["total_usd"]),
+    )
+
+
+def _of_jobs(values: Mapping[str, Any]) -> Iterator[_Row]:
+    for job in values["jobs"]:
+        if job["status"] == "planned":
+            yield str(job["job"]), _moment(job["start"]), _moment(job["end"]), float(job["cost_usd"])
+
+
+def _of_schedule(values: Mapping[str, Any]) -> Iterator[_Row]:
+    name = str(values["schedule"])
+    for one in values["intervals"]:
+        yield f"{name}: {one['job']}", _moment(one["from"]), _moment(one["until"]), float(one["cost_usd"])
+    start = _moment(values["start"])
+    for one in values["copies"]:
+        cost = float(one["transfer_usd"]) + float(one["storage_usd"])
+        yield f"{name}: data of {one['job']}", start, start + timedelta(hours=float(one["kept_hours"])), cost
+
+
+def _of_commitments(values: Mapping[str, Any]) -> Iterator[_Row]:
+    """What the plan saves against buying nothing, from its first commitment on."""
+    start, years = _moment(values["start"]), float(values["years"])
+    end = start + timedelta(hours=years * _YEAR_HOURS)
+    yield f"{values['name']}: commitments", start, end, -float(values["plan"]["savings_usd"])
+
+
+def _moment(text: str) -> datetime:
+    if len(text) <= 10:
+        day = date.fromisoformat(text)
+        return datetime(day.year, day.month, day.day, tzinfo=UTC)
+    moment = datetime.fromisoformat(text)
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)

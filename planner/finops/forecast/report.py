@@ -1,0 +1,164 @@
+"""A forecast as a report."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from planner.finops.forecast.answer import TOTAL
+from planner.render import numbers
+from planner.render.document import Document, Grid, Notes, without_empty
+from planner.render.report import Report
+
+if TYPE_CHECKING:
+    from planner.finops.forecast.answer import ForecastAnswer, PeriodForecast, ScopeForecast
+    from planner.finops.forecast.model import Backtest
+
+_COLUMNS = (
+    "scope", "period", "start", "end", "currency", "actual_to_date", "expected", "low", "high", "level_ratio", "base",
+    "planned", "scenario_factor", "days_left", "backtest_windows", "backtest_median_error_ratio",
+    "backtest_within_12_ratio", "backtest_coverage_ratio",
+)  # fmt: skip
+_MANY = 8  # scopes: more of them show only their first period
+
+
+def forecast_report(answer: ForecastAnswer) -> Report:
+    """Build the report."""
+    rows = [_period_values(answer, scope, one) for scope in answer.scopes for one in scope.periods]
+    values: dict[str, Any] = {
+        "forecast": answer.by, "currency": answer.currency, "last_day": answer.last_day.isoformat(),
+        "dropped_days": answer.dropped_days, "level_ratio": answer.level,
+        "scenarios": [one.text for one in answer.scenarios],
+        "plans": [
+            {"name": one.name, "run_id": one.run_id, "start": one.start.isoformat(), "end": one.end.isoformat(),
+             "cost": one.cost, "scope": one.scope} for one in answer.planned
+        ],
+        "scopes": [_scope_values(answer, scope) for scope in answer.scopes],
+        "skipped": [{"scope": scope, "reason": reason} for scope, reason in answer.skipped],
+    }  # fmt: skip
+    flat = [{name: _flat(row, name) for name in _COLUMNS} for row in rows]
+    return Report(_document(answer), values, _COLUMNS, flat)
+
+
+def money(value: float, currency: str) -> str:
+    """Format an amount: `$1,234.50`, `EUR 1,234.50`; `1,234.50` where the currency is not known."""
+    exact = Decimal(repr(round(value, 2)))
+    if currency == "USD":
+        return numbers.usd(exact)
+    return numbers.amount(exact) if currency == "XXX" else f"{currency} {numbers.amount(exact)}"
+
+
+def _scope_values(answer: ForecastAnswer, scope: ScopeForecast) -> dict[str, Any]:
+    return {
+        "scope": scope.scope, "first_day": scope.first_day.isoformat(), "last_day": scope.last_day.isoformat(),
+        "filled_days": scope.filled_days, "weights": dict(scope.weights),
+        "days": [
+            {"date": str(day), "expected": float(cost)} for day, cost in zip(scope.days, scope.expected, strict=True)
+        ],
+        "periods": [_period_values(answer, scope, one) for one in scope.periods],
+    }  # fmt: skip
+
+
+def _period_values(answer: ForecastAnswer, scope: ScopeForecast, one: PeriodForecast) -> dict[str, Any]:
+    return {
+        "scope": scope.scope, "period": one.period.label, "start": one.period.start.isoformat(),
+        "end": one.period.end.isoformat(), "currency": answer.currency, "actual_to_date": one.actual,
+        "expected": one.expected, "low": one.low, "high": one.high, "level_ratio": answer.level, "base": one.base,
+        "planned": one.planned, "scenario_factor": one.factor, "days_left": one.days_left,
+        "backtest": _backtest_values(one.backtest),
+    }  # fmt: skip
+
+
+def _backtest_values(record: Backtest) -> dict[str, Any]:
+    return {
+        "windows": record.windows, "horizon_days": record.horizon_days,
+        "median_error_ratio": record.median_error_ratio, "p90_error_ratio": record.p90_error_ratio,
+        "bias_ratio": record.bias_ratio, "within_12_ratio": record.within_12_ratio,
+        "coverage_ratio": record.coverage_ratio,
+    }  # fmt: skip
+
+
+def _flat(row: dict[str, Any], name: str) -> Any:
+    value = row["backtest"][name.removeprefix("backtest_")] if name.startswith("backtest_") else row[name]
+    return round(value, 6) if isinstance(value, float) else value
+
+
+def _document(answer: ForecastAnswer) -> Document:
+    scope = answer.scopes[0]
+    first = scope.periods[0]
+    headline = (
+        f"{scope.scope}: {first.period.label} lands at {money(first.expected, answer.currency)}, "
+        f"{_range(answer, first)} in {answer.level:.0%} of cases"
+    )
+    summary = [f"cost known to {answer.last_day}" + _dropped(answer)]
+    if answer.scenarios:
+        summary.append("scenario: " + ", ".join(one.text for one in answer.scenarios))
+    if answer.planned:
+        total = sum(one.cost for one in answer.planned)
+        count = len(answer.planned)
+        summary.append(
+            f"{count} planned cost{'s' if count > 1 else ''}, {money(total, answer.currency)} in all"
+        )
+    blocks = [_periods(answer), _record(answer)]
+    notes = _notes(answer)
+    return Document(headline, tuple(summary), (*blocks, *notes), True)
+
+
+def _dropped(answer: ForecastAnswer) -> str:
+    if not answer.dropped_days:
+        return ""
+    days = "day is" if answer.dropped_days == 1 else f"{answer.dropped_days} days are"
+    return f"; the last {days} left out: the bill is not complete (--drop-days 0 takes them as they are)"
+
+
+def _range(answer: ForecastAnswer, one: PeriodForecast) -> str:
+    return f"{money(one.low, answer.currency)} to {money(one.high, answer.currency)}"
+
+
+def _periods(answer: ForecastAnswer) -> Grid:
+    many = len(answer.scopes) > _MANY
+    rows = []
+    for scope in answer.scopes:
+        shown = scope.periods[:1] if many and scope.scope != TOTAL else scope.periods
+        for at, one in enumerate(shown):
+            changed = one.planned or one.factor != 1
+            rows.append((
+                "" if at else scope.scope, one.period.label, money(one.actual, "XXX") if one.actual else "",
+                money(one.expected, "XXX"), money(one.low, "XXX"), money(one.high, "XXX"),
+                money(one.planned, "XXX") if one.planned else "", money(one.base, "XXX") if changed else "",
+            ))  # fmt: skip
+    low, high = (1 - answer.level) / 2, (1 + answer.level) / 2
+    header, cells, align = without_empty(
+        ("scope", "period", "to date", "landing", f"P{100 * low:.0f}", f"P{100 * high:.0f}", "of it planned",
+         "without changes"), rows, "llrrrrrr",
+    )  # fmt: skip
+    notes = ("of scopes but the total only the first period is shown; -o csv has all",) if many else ()
+    unit = "" if answer.currency == "XXX" else f", {answer.currency}"
+    return Grid(f"Forecast{unit}", header, cells, align, notes)
+
+
+def _record(answer: ForecastAnswer) -> Grid:
+    """How the method did on each scope's own past."""
+    rows = []
+    for scope in answer.scopes:
+        one = scope.periods[-1].backtest
+        if one.windows:
+            rows.append((
+                scope.scope, f"{one.windows:,} of {one.horizon_days} d", numbers.percent(one.median_error_ratio),
+                numbers.percent(one.within_12_ratio, 0), numbers.percent(one.coverage_ratio, 0),
+                numbers.percent(one.bias_ratio),
+            ))  # fmt: skip
+        else:
+            rows.append((scope.scope, "none: history too short", "", "", "", ""))
+    header = ("scope", "windows", "median error", "within 12 %", f"{answer.level:.0%} held", "bias")
+    return Grid("Record on the past", header, tuple(rows), "llrrrr")
+
+
+def _notes(answer: ForecastAnswer) -> list[Notes]:
+    items = [f"{scope}: no forecast: {reason}" for scope, reason in answer.skipped]
+    filled = max(scope.filled_days for scope in answer.scopes)
+    if filled:
+        items.append(
+            f"days without a row, at most {filled} of a scope, were filled in from the same weekdays"
+        )
+    return [Notes("Notes", tuple(items), "warning")] if items else []

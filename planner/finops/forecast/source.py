@@ -1,0 +1,76 @@
+"""Where daily costs come from: a bill, or a CSV file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from planner.errors import InputError
+from planner.finops.forecast.daily import DailyCost, load_daily
+from planner.records import record
+
+UNKNOWN_CURRENCY = "XXX"
+
+
+@record(frozen=True, eq=False)
+class Costs:
+    """Daily costs.
+
+    Attributes:
+        scopes: dimension -> scope -> cost; a CSV file has its scopes under `scope`.
+        currency: ISO 4217; `XXX` where unknown.
+        findings: what a reader must know about the bill.
+    """
+
+    scopes: Mapping[str, Mapping[str, DailyCost]]
+    currency: str
+    findings: tuple[str, ...] = ()
+
+
+def read_costs(
+    focus: Sequence[str],
+    daily: Path | None,
+    dimensions: Sequence[str],
+    *,
+    cost: str = "effective",
+    currency: str | None = None,
+) -> Costs:
+    """Read a bill, or a file of daily costs.
+
+    Args:
+        focus: files, folders and globs of a bill.
+        daily: CSV file with columns date, scope, cost.
+        dimensions: by what to divide: see `bill.daily_of_bill`; a CSV file has only `scope`.
+        cost: `effective` or `billed`.
+        currency: of the rows to take from a bill; of a CSV file what its amounts are in.
+
+    Raises:
+        InputError: neither or both are given, or the files cannot be used.
+    """
+    if bool(focus) == (daily is not None):
+        raise InputError("give costs either with --focus (a bill) or with --daily (a CSV file)")
+    if daily is not None:
+        scopes = load_daily(daily, until_last_day=True)
+        return Costs(dict.fromkeys(dimensions, scopes), currency or UNKNOWN_CURRENCY)
+    from planner.finops.forecast.bill import daily_of_bill
+    from planner.finops.read import open_bill
+
+    with open_bill(focus, currency=currency) as bill:
+        found = {by: daily_of_bill(bill, by, cost) for by in dimensions}
+        told = tuple(f"{one.severity}: {one.message}" for one in bill.findings if one.severity != "info")
+        return Costs(found, bill.currency, told)
+
+
+def check_currency(currency: str, plan_currency: str) -> str:
+    """The one currency of costs and plans.
+
+    Raises:
+        InputError: they differ.
+    """
+    if not plan_currency or currency == plan_currency:
+        return currency
+    if currency == UNKNOWN_CURRENCY:
+        return plan_currency
+    raise InputError(
+        f"--plans: the plans are in {plan_currency}, the costs in {currency}; convert one of them first"
+    )
