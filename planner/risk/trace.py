@@ -28,6 +28,8 @@ class ZoneTrace:
         spot_usd_per_hour: price of the whole gang, shape `(n_ticks,)`; NaN where unknown.
         on_demand_usd_per_hour: price of the whole gang, or None where unknown.
         source: where it was read.
+        probe_hours: time between two looks; an interruption shorter than it may not be seen, and none is counted that
+            is. 0 where unknown.
     """
 
     provider: str
@@ -41,6 +43,7 @@ class ZoneTrace:
     spot_usd_per_hour: FloatArray
     on_demand_usd_per_hour: float | None = None
     source: str = ""
+    probe_hours: float = 0.0
 
     @property
     def hours(self) -> float:

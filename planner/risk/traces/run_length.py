@@ -12,7 +12,7 @@ import numpy as np
 
 from planner.errors import InputError
 from planner.risk.trace import FloatArray, ZoneTrace
-from planner.risk.traces.grid import first_samples, up_on_grid
+from planner.risk.traces.samples import ZoneSamples, trace_of
 
 
 def read_run_length(path: Path, *, gang: int | None = None, tick_hours: float = 0.1) -> tuple[ZoneTrace, ...]:
@@ -45,30 +45,17 @@ def expand(pairs: Sequence[Sequence[float]]) -> FloatArray:
     )
 
 
-def region_of(zone: str) -> tuple[str, str]:
-    """Provider and region of a zone id: AWS ends in a letter, GCP in a dash and a letter."""
-    base = zone.split("_", 1)[0]
-    if len(base) > 2 and base[-2] == "-" and base[-1].isalpha():
-        return "gcp", base[:-2]
-    if base and base[-1].isalpha() and base[-2:-1].isdigit():
-        return "aws", base[:-1]
-    return "", base
-
-
 def _zone(
     name: str, zone: Mapping[str, Any], gap: float, gang: int, tick_hours: float, label: str
 ) -> ZoneTrace:
-    samples = expand(zone["rle"])
-    at = first_samples(len(samples), gap, tick_hours)
-    if "spot_price_rle" in zone:
-        prices = expand(zone["spot_price_rle"])
-        price = prices[np.minimum(at, len(prices) - 1)]
-    else:
-        price = np.full(len(at), float(zone.get("spot_price", np.nan)))
-    provider, region = region_of(name)
+    values = expand(zone["rle"])
     listed = zone.get("on_demand_price")
-    return ZoneTrace(
-        provider, region, name, str(zone.get("itype", "")), gang, datetime.fromisoformat(zone["start_utc"]),
-        tick_hours, up_on_grid(samples >= gang, gap, tick_hours), price,
-        None if listed is None else float(listed), label,
-    )  # fmt: skip
+    if "spot_price_rle" in zone:
+        given = expand(zone["spot_price_rle"])
+        prices = given[np.minimum(np.arange(len(values)), len(given) - 1)]
+    else:
+        prices = np.full(len(values), float(zone.get("spot_price", np.nan)))
+    start = datetime.fromisoformat(zone["start_utc"])
+    on_demand = None if listed is None else float(listed)
+    samples = ZoneSamples(name, start, gap, values, prices, on_demand, str(zone.get("itype", "")))
+    return trace_of(samples, gang, tick_hours, label)
