@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 from planner.errors import InputError
 from planner.finops.engine.duckdb import DuckDbEngine
 from planner.finops.engine.registry import FileEngine, open_engine
+from planner.finops.read.adapted import pair_cost_kinds, stage_adapted
+from planner.finops.read.adapters import detect_adapter, load_adapters
 from planner.finops.read.columns import (
     COST,
     Kind,
@@ -79,19 +81,28 @@ def _open(
     files, findings = inspect_files(find_files(paths))
     reader = DuckDbEngine(temporary)
     stager = Stager(reader.connection, temporary)
-    groups: list[Group] = []
+    read: list[Group] = []
     for number, file in enumerate(files):
         progress(f"reading {file.path.name}", number / len(files))
-        groups.append(_read_file(stager, file, number))
+        read.append(_read_file(stager, file, number))
     progress("reading", 1.0)
-    if not any(group.dataset == COST for group in groups):
+    if not any(group.dataset == COST for group in read):
         raise InputError(f"{files[0].path}: no file holds costs (dataset CostAndUsage): add the cost export")
-    groups = _merge(groups)
+    groups = _merge(read)
     _register(reader, groups, "")
     totals = _totals(reader)
     replaced, later = superseded(totals)
     conditions = [superseded_sql(replaced)] if replaced else []
     totals = [total for total in totals if (total.source, total.month) not in replaced]
+    kinds = {
+        str(file.path): (group.adapter, group.cost_kind) for file, group in zip(files, read, strict=True)
+    }
+    counterparts, paired = pair_cost_kinds(kinds, totals)
+    if counterparts:
+        conditions += counterparts
+        _register(reader, groups, " AND ".join(conditions))
+        totals = _totals(reader)
+    later += paired
     chosen, more = _currency(totals, currency)
     if currency is not None:
         conditions.append(f'"BillingCurrency" = {text(chosen)}')
@@ -108,15 +119,26 @@ def _open(
         engine = open_engine(engine_name, temporary=temporary, connection=connection)
         _register(engine, groups, where)
         reader.close()
-    return Bill(engine, _sources(files, totals), tuple(findings), chosen, months, temporary)
+    return Bill(engine, _sources(files, read, totals), tuple(findings), chosen, months, temporary)
 
 
 def _read_file(stager: Stager, file: BillFile, number: int) -> Group:
     fields = stager.fields(file)
     names = names_of(fields)
+    table = f"source_{number}"
     dataset = detect_dataset(names)
-    if dataset is None:
+    if dataset is not None:
+        return _read_focus(stager, file, fields, dataset, table)
+    adapter = detect_adapter(names)
+    if adapter is None:
         raise InputError(_not_a_bill(file, names))
+    target, cost_kind = stage_adapted(stager, file, fields, adapter)
+    columns = {name: quote(name) for name in adapter.columns}
+    return Group(table, (str(target),), columns, "x_source", adapter.version, adapter.name, COST, cost_kind)
+
+
+def _read_focus(stager: Stager, file: BillFile, fields: Sequence[Field], dataset: str, table: str) -> Group:
+    names = names_of(fields)
     by_name = {field.name: field for field in fields}
     found = match_columns(names, dataset)
     version = detect_version(found, dataset)
@@ -126,7 +148,6 @@ def _read_file(stager: Stager, file: BillFile, number: int) -> Group:
     for name in names:
         if name.startswith("x_") and name not in taken and name.casefold() not in HELPERS:
             inputs[name] = (by_name[name], "text")
-    table = f"source_{number}"
     if file.kind == "parquet" and _in_place(stager, file, inputs):
         blank = stager.blank_columns(file)
         expressions = {
@@ -149,7 +170,11 @@ def _not_a_bill(file: BillFile, names: Sequence[str]) -> str:
     wanted = ("ChargePeriodStart", "BilledCost", "EffectiveCost")
     hints = [f"{name!r} (did you mean {close!r}?)" for name in wanted if (close := near(name, names))]
     lacks = ", ".join(hints or wanted)
-    return f"{file.path}:1: is neither FOCUS nor a known export: it lacks {lacks}; it has {', '.join(names[:12])}"
+    known = "; ".join(adapter.title for adapter in load_adapters())
+    return (
+        f"{file.path}: is neither FOCUS nor an export that is known ({known}): as FOCUS it lacks {lacks}; "
+        f"it has {', '.join(names[:12])}"
+    )
 
 
 def _merge(groups: Sequence[Group]) -> list[Group]:
@@ -256,12 +281,13 @@ def _check_month(months: Sequence[date], month: date | None) -> None:
     raise InputError(f"--month {month:%Y-%m}: the bill has no charges in it; it has {shown}")
 
 
-def _sources(files: Sequence[BillFile], totals: Sequence[Total]) -> tuple[Source, ...]:
+def _sources(files: Sequence[BillFile], read: Sequence[Group], totals: Sequence[Total]) -> tuple[Source, ...]:
     out = []
-    for file in files:
+    for file, group in zip(files, read, strict=True):
         own = [total for total in totals if total.source == str(file.path)]
         months = tuple(sorted({total.month for total in own if total.month is not None}))
-        version = own[0].version if own else ""
         rows = sum(total.rows for total in own)
-        out.append(Source(str(file.path), rows, version, "", COST, months, file.sha256))
+        out.append(
+            Source(str(file.path), rows, group.version, group.adapter, group.dataset, months, file.sha256)
+        )
     return tuple(out)

@@ -33,6 +33,7 @@ class Group:
         columns: FOCUS name (or `x_` name) -> expression over the table; what lacks here is NULL.
         source: expression of the file's name.
         version, adapter, dataset: see `Source`.
+        cost_kind: of an export that comes in several kinds (`actual`).
     """
 
     table: str
@@ -42,6 +43,7 @@ class Group:
     version: str
     adapter: str = ""
     dataset: str = COST
+    cost_kind: str = ""
 
 
 def quote(name: str) -> str:

@@ -96,8 +96,7 @@ def _load(path: Path) -> Adapter:
         version=about["version"],
         detect=frozenset(plain(row["name"]) for row in parts["detect"]),
         inputs=tuple(
-            Input(row["name"], row["kind"], tuple([row["name"], *row["value"].split()]))
-            for row in parts["input"]
+            Input(row["name"], row["kind"], (row["name"], *row["value"].split())) for row in parts["input"]
         ),
         columns={row["name"]: _with_maps(row["value"], maps) for row in parts["column"]},
         split=values("split"),
@@ -124,11 +123,12 @@ def _with_maps(expression: str, maps: Mapping[str, Sequence[Mapping[str, str]]])
 def typed_inputs(adapter: Adapter, fields: Sequence[Field], *, is_csv: bool) -> dict[str, tuple[str, str]]:
     """Return input -> expression of its value and of its raw cell (empty where the file has no such column)."""
     by_plain: dict[str, Field] = {}
-    for field in fields:
-        by_plain.setdefault(plain(field.name), field)
+    for one in fields:
+        by_plain.setdefault(plain(one.name), one)
     out = {}
     for wanted in adapter.inputs:
-        field = next((by_plain[plain(name)] for name in wanted.spellings if plain(name) in by_plain), None)
+        found = [by_plain[plain(name)] for name in wanted.spellings if plain(name) in by_plain]
+        field = found[0] if found else None
         kind = cast("Kind", _KINDS.get(wanted.kind, wanted.kind))
         if wanted.kind == "tags" and field is None:
             value = _prefixed(fields, wanted.spellings[1:])

@@ -70,10 +70,8 @@ def spark_bill(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.local.dir", str(local))
         .config("spark.sql.warehouse.dir", str(local / "warehouse"))
-        # eighty small queries: compiling each one costs more than running it
+        # eighty small queries, each run once: what pays is little planning and a quick compiler
         .config("spark.sql.shuffle.partitions", "1")
-        .config("spark.sql.codegen.wholeStage", "false")
-        .config("spark.sql.codegen.factoryMode", "NO_CODEGEN")
         .config("spark.sql.adaptive.enabled", "false")
         .config("spark.driver.memory", "2g")
         .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
