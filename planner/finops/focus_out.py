@@ -121,16 +121,19 @@ def _plan_row(
     amount: float, worst: float, tags: Mapping[str, str],
 ) -> Row:  # fmt: skip
     compute = cost["kind"] == "compute"
+    quantity = _number(float(cost["quantity"])) if cost.get("quantity") is not None else ""
+    price = cost.get("unit_price")
+    in_usd = _number(float(price) * float(cost.get("usd_per_currency") or 1.0)) if price is not None else ""
     spot = line["purchase_option"] == "spot"
     row = _row(start, end, amount, str(plan.get("currency", "USD")))
     return row | {
         "ChargeDescription": f"plan, not charged: {cost['label']} for {plan['workload']}",
         "ChargeCategory": "Usage",
         "PricingCategory": "Dynamic" if compute and spot else "Standard",
-        "PricingQuantity": _number(float(cost["quantity"])) if cost.get("quantity") is not None else "",
+        "PricingQuantity": quantity,
         "PricingUnit": str(cost.get("unit") or ""),
-        "ListUnitPrice": _number(float(cost["unit_price"])) if cost.get("unit_price") is not None else "",
-        "ConsumedQuantity": _number(float(cost["quantity"])) if cost.get("quantity") is not None else "",
+        "ListUnitPrice": in_usd,
+        "ConsumedQuantity": quantity,
         "ConsumedUnit": str(cost.get("unit") or ""),
         "ServiceProviderName": str(line["provider"]),
         "HostProviderName": str(line["provider"]),

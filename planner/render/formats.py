@@ -35,6 +35,7 @@ FORMATS: dict[str, Format] = {
     "csv": Format("planner.render.csv", "csv", "text/csv", "chosen lines and alternatives, for spreadsheets"),
     "yaml": Format("planner.render.yaml", "yaml", "application/yaml", "everything, for people and programs"),
     "md": Format("planner.render.md", "md", "text/markdown", "for pull-request comments"),
+    "focus": Format("planner.finops.focus_out", "focus.csv", "text/csv", "FOCUS 1.4 rows, beside a bill's"),
 }
 
 
