@@ -126,6 +126,11 @@ class HazardModel:
             self._tables[key] = self._look_up(*key)
         return self._tables[key]
 
+    def recorded(self, zone: SpotZone) -> bool:
+        """Whether the zone itself was seen with this instance type, at any gang."""
+        type_, name = plain_type(zone.instance_type), plain_zone(zone.pool or zone.name)
+        return any(c.instance_type == type_ and c.zone == name for c in self.cells)
+
     def with_cells(self, cells: Iterable[HazardCell]) -> HazardModel:
         """The model with more records, shrunk anew."""
         return HazardModel((*self.cells, *cells), self.scales, self.given)
@@ -307,6 +312,12 @@ def load_weather() -> Weather:
     return Weather(*(float(rows[f"weather_{name}"]["down"]) for name in Weather._fields))
 
 
+def scale(name: str, side: str) -> float:
+    """One figure of hazard_scales.csv."""
+    return float(_scale_rows()[name][side])
+
+
+@cache
 def _scale_rows() -> dict[str, dict[str, str]]:
     with (DATA_DIRECTORY / "hazard_scales.csv").open(encoding="utf-8", newline="") as file:
         return {row["name"]: row for row in csv.DictReader(file)}
