@@ -76,6 +76,9 @@ COMMANDS: dict[str, CommandSpec] = {
     "forecast": CommandSpec(
         "planner.commands.forecast", "forecast", "Forecast what the coming months cost."
     ),
+    "budget": CommandSpec(
+        "planner.commands.budget", "budget", "Check budgets by how likely they go over."
+    ),
     "catalog": CommandSpec(
         "planner.commands.catalog", "catalog", "List, show and check prices and machines."
     ),

@@ -15,6 +15,7 @@ import click
             "pipeline",
             "serving",
             "schedule",
+            "budget",
             "state",
             "sweep",
             "calibration",

@@ -19,6 +19,7 @@ KINDS = {
     "commit": "planner.workload.commit_schema:CommitQuestion",
     "state": "planner.workload.state_schema:RunState",
     "sweep": "planner.workload.sweep_schema:Sweep",
+    "budget": "planner.workload.budget_schema:BudgetFile",
 }
 
 

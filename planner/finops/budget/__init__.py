@@ -1,0 +1,1 @@
+"""Budgets against what was spent and what is to come: alerts by probability."""

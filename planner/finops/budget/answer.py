@@ -1,0 +1,218 @@
+"""Budgets checked: spent so far, where the period lands, how likely it goes over. Notebooks call `check_budgets`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import date, timedelta
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from planner.errors import InputError
+from planner.finops.forecast.calendars import FiscalCalendar, Period, parse_calendar
+from planner.finops.forecast.clean import regular_series
+from planner.finops.forecast.daily import DailyCost, total_of
+from planner.finops.forecast.model import Backtest, MonthEnd, forecast_periods
+from planner.finops.forecast.plans import PlannedCost, daily_plan_cost
+from planner.finops.forecast.source import UNKNOWN_CURRENCY
+from planner.finops.forecast.tail import incomplete_days
+from planner.records import record
+from planner.workload.faults import Fault, near
+
+if TYPE_CHECKING:
+    from planner.workload.budget_load import LoadedBudgets
+    from planner.workload.budget_schema import Budget
+
+Status = Literal["over", "alert", "watch", "ok"]
+Scopes = Mapping[str, Mapping[str, DailyCost]]
+LEVEL = 0.8  # of the range shown: P10 to P90
+_WATCH = 0.5  # share of the gate's probability from which a budget is watched
+
+
+@record(frozen=True, eq=False)
+class BudgetLine:
+    """One budget in its period.
+
+    Attributes:
+        scope: as people write it: `total`, `service AmazonEC2`, `tag:team research`.
+        amount: the budget; `actual`: spent so far, or in all.
+        landing, low, high: expected cost of the period, and its P10 and P90.
+        planned: what plans add to it.
+        p_over: probability that it goes over; 0 or 1 when the period is over.
+        max_p_over: the gate.
+        status: `over`: spent more already; `alert`: the gate is exceeded; `watch`: half of it is; `ok`.
+        runs_out: day on which the expected cost passes the budget, in this period; None where it does not.
+    """
+
+    name: str
+    scope: str
+    period: Period
+    amount: float
+    actual: float
+    landing: float
+    low: float
+    high: float
+    planned: float
+    p_over: float
+    max_p_over: float
+    status: Status
+    runs_out: date | None
+    days_left: int
+    backtest: Backtest
+
+    @property
+    def exceeded(self) -> bool:
+        """Whether the gate closes."""
+        return self.status in ("over", "alert")
+
+
+@record(frozen=True, eq=False)
+class BudgetAnswer:
+    """All budgets that hold in their period.
+
+    Attributes:
+        last_day: last day whose cost was used; `dropped_days`: days after it whose bill is not complete.
+        silent: names of budgets that do not hold on that day.
+    """
+
+    name: str
+    currency: str
+    last_day: date
+    dropped_days: int
+    lines: tuple[BudgetLine, ...]
+    silent: tuple[str, ...]
+
+    @property
+    def exceeded(self) -> bool:
+        """Whether any gate closes."""
+        return any(line.exceeded for line in self.lines)
+
+
+def dimensions(loaded: LoadedBudgets) -> tuple[str, ...]:
+    """What the bill must be divided by, the total first."""
+    return tuple(dict.fromkeys(("total", *(budget.by for budget in loaded.file.budgets))))
+
+
+def check_budgets(
+    loaded: LoadedBudgets,
+    scopes: Scopes,
+    *,
+    currency: str,
+    day: date | None = None,
+    planned: Sequence[PlannedCost] = (),
+    drop_days: int | None = None,
+) -> BudgetAnswer:
+    """Check every budget in the period in which `day` lies.
+
+    Args:
+        loaded: the budgets.
+        scopes: dimension -> scope -> daily cost, for `dimensions(loaded)`.
+        currency: of the costs; `XXX` where unknown.
+        day: None: the last day whose cost is known.
+        planned: costs to come, added to the total, and to a scope they name.
+        drop_days: last days to leave out; None: those whose bill looks late.
+
+    Raises:
+        InputError: a currency differs, a scope is not in the bill, or the history cannot be used.
+    """
+    file = loaded.file
+    if currency not in (file.currency, UNKNOWN_CURRENCY):
+        text = f"the costs are in {currency}: budgets must be in the same currency"
+        raise loaded.error([Fault(("currency",), text)])
+    calendar = _calendar(loaded)
+    _check_scopes(loaded, scopes)
+    total = total_of(next(iter(scopes.values())))
+    drop = incomplete_days(regular_series(total.days, total.cost).cost) if drop_days is None else drop_days
+    last = total.days[-1] - drop
+    when = day or _date(last)
+    lines, silent = [], []
+    for budget in file.budgets:
+        period = calendar.periods(budget.period, when, 1)[0]
+        if not _holds(budget, period):
+            silent.append(budget.name)
+            continue
+        own = scopes[budget.by][budget.scope] if budget.scope is not None else total
+        mine = [one for one in planned if budget.scope is None or one.scope == budget.scope]
+        lines.append(_line(file.max_p_over, budget, period, own, last, mine))
+    return BudgetAnswer(file.name, file.currency, _date(last), drop, tuple(lines), tuple(silent))
+
+
+def _calendar(loaded: LoadedBudgets) -> FiscalCalendar:
+    file = loaded.file
+    try:
+        return parse_calendar(file.fiscal_start, file.fiscal_weeks)
+    except InputError as error:
+        key = "fiscal_weeks" if file.fiscal_weeks is not None else "fiscal_start"
+        raise loaded.error([Fault((key,), str(error).partition(": ")[2])]) from None
+
+
+def _check_scopes(loaded: LoadedBudgets, scopes: Scopes) -> None:
+    faults = []
+    for at, budget in enumerate(loaded.file.budgets):
+        known = sorted(scopes.get(budget.by, {}))
+        if budget.scope is not None and budget.scope not in known:
+            some = ", ".join(known[:8]) + (", ..." if len(known) > 8 else "")
+            text = f"no cost of {budget.by} '{budget.scope}'; there are {some or 'none'}"
+            faults.append(Fault(("budgets", at, "scope"), text, near(budget.scope, known)))
+    if faults:
+        raise loaded.error(faults)
+
+
+def _holds(budget: Budget, period: Period) -> bool:
+    after = budget.starts is None or budget.starts < period.end
+    return after and (budget.ends is None or budget.ends >= period.start)
+
+
+def _line(
+    gate: float,
+    budget: Budget,
+    period: Period,
+    own: DailyCost,
+    last: np.datetime64,
+    planned: Sequence[PlannedCost],
+) -> BudgetLine:
+    known = own.days <= last
+    series = regular_series(own.days[known], own.cost[known])
+    days, cost = series.days, series.cost
+    if days[-1] < last:
+        filled = regular_series(np.append(days, last), np.append(cost, 0.0))
+        days, cost = filled.days, filled.cost
+    bounds = [(np.datetime64(period.start), np.datetime64(period.end))]
+    end = forecast_periods(days, cost, periods=bounds, level=LEVEL)[0]
+    ahead = np.datetime64(period.end, "D") - np.arange(end.days_left, 0, -1)
+    extra = daily_plan_cost(planned, ahead)
+    amount, more = float(budget.amounts.get(period.label, budget.amount)), float(extra.sum())
+    p_over = end.p_over(amount - more)
+    limit = budget.max_p_over if budget.max_p_over is not None else gate
+    status = _status(end, amount, p_over, limit)
+    return BudgetLine(
+        budget.name, budget.by if budget.scope is None else f"{budget.by} {budget.scope}", period, amount,
+        end.actual_to_date, end.landing + more, end.low + more, end.high + more, more, p_over, limit, status,
+        _runs_out(days, cost, period, ahead, end.expected + extra, amount), end.days_left, end.backtest,
+    )  # fmt: skip
+
+
+def _status(end: MonthEnd, amount: float, p_over: float, limit: float) -> Status:
+    if end.actual_to_date > amount:
+        return "over"
+    if end.days_left and p_over > limit:
+        return "alert"
+    return "watch" if end.days_left and p_over > _WATCH * limit else "ok"
+
+
+def _runs_out(
+    days: np.ndarray[tuple[int], np.dtype[np.datetime64]],
+    cost: np.ndarray[tuple[int], np.dtype[np.float64]],
+    period: Period,
+    ahead: np.ndarray[tuple[int], np.dtype[np.datetime64]],
+    expected: np.ndarray[tuple[int], np.dtype[np.float64]],
+    amount: float,
+) -> date | None:
+    inside = (days >= np.datetime64(period.start)) & (days < np.datetime64(period.end))
+    spent = np.cumsum(np.concatenate([cost[inside], expected]))
+    passed = np.flatnonzero(spent > amount)
+    return _date(np.concatenate([days[inside], ahead])[passed[0]]) if passed.size else None
+
+
+def _date(day: np.datetime64) -> date:
+    return date(1970, 1, 1) + timedelta(days=int(day.astype("datetime64[D]").astype(int)))
