@@ -91,6 +91,8 @@ def _open(
     groups = _merge(read)
     _register(reader, groups, "")
     totals = _totals(reader)
+    if not totals:
+        raise InputError(f"{files[0].path}: holds a header but no charges; fetch the export again")
     replaced, later = superseded(totals)
     conditions = [superseded_sql(replaced)] if replaced else []
     totals = [total for total in totals if (total.source, total.month) not in replaced]

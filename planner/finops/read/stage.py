@@ -185,12 +185,15 @@ class Stager:
         target = self._folder / f"{next(self._count):05d}.parquet"
         query = f"SELECT *, {text(str(file.path))} AS x_source FROM ({sql})"
         try:
-            self._connection.execute(f"COPY ({query}) TO {text(str(target))} (FORMAT parquet)")
-        except _duckdb_error() as error:
+            self._copy(query, target)
+        except (_duckdb_error(), OSError) as error:
             raise InputError(_damaged(file.path, file.kind, error)) from None
         if file.kind == "csv":
             self._report_rejects(file)
         return target
+
+    def _copy(self, query: str, target: Path) -> None:
+        self._connection.execute(f"COPY ({query}) TO {text(str(target))} (FORMAT parquet)")
 
     def one(self, file: BillFile, sql: str) -> tuple[object, ...]:
         """Return the first row of a query over a file.

@@ -1,0 +1,221 @@
+"""Opening bills: every version, every shape of file, and what goes wrong with each."""
+
+from __future__ import annotations
+
+import gzip
+from datetime import date
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from planner.errors import InputError
+from planner.finops.read import Bill, open_bill
+from planner.finops.read.columns import VERSIONS, detect_version, focus_columns
+from tests.focus_company import make_company
+
+HEADER = (
+    "BillingAccountId,BillingCurrency,BillingPeriodStart,BillingPeriodEnd,ChargePeriodStart,ChargePeriodEnd,"
+    "ChargeCategory,BilledCost,EffectiveCost,ListCost,ContractedCost,ProviderName,ServiceName,SkuId,Tags"
+)
+
+
+def line(
+    cost: object = "1.5", *, day: str = "2026-10-03", currency: str = "USD", sku: str = "s1", tags: str = ""
+) -> str:
+    start = f"{day}T00:00:00Z"
+    return f"a1,{currency},2026-10-01,2026-11-01,{start},{day}T01:00:00Z,Usage,{cost},{cost},2,2,P,S,{sku},{tags}"
+
+
+def write(path: Path, *lines: str, header: str = HEADER) -> Path:
+    path.write_text("\n".join([header, *lines]) + "\n", encoding="utf-8")
+    return path
+
+
+def total(bill: Bill) -> tuple[float, int]:
+    row = bill.engine.query("SELECT SUM(BilledCost) AS cost, COUNT(*) AS n FROM focus").iloc[0]
+    return float(row["cost"]), int(row["n"])
+
+
+def codes(bill: Bill) -> list[str]:
+    return [finding.code for finding in bill.findings]
+
+
+@pytest.mark.parametrize(
+    ("version", "count"), [("1.0", 43), ("1.1", 50), ("1.2", 57), ("1.3", 65), ("1.4", 65)]
+)
+def test_versions_have_the_columns_of_the_specification(version: str, count: int) -> None:
+    columns = focus_columns()["CostAndUsage"].values()
+    own = [c.name for c in columns if c.since <= version and (not c.until or c.until >= version)]
+    assert len(own) == count
+    assert detect_version(own) == version
+
+
+@pytest.mark.parametrize(
+    ("version", "fmt"), [*((version, "parquet") for version in VERSIONS), ("1.0", "csv"), ("1.4", "csv.gz")]
+)
+def test_every_version_and_format_gives_the_same_sums(version: str, fmt: str, tmp_path: Path) -> None:
+    truth = make_company(2, seed=3, rows_per_month=500, version=version, out=tmp_path, fmt=fmt)
+    with open_bill([tmp_path]) as bill:
+        costs = bill.engine.query(
+            "SELECT x_month, SUM(EffectiveCost) AS cost FROM focus WHERE ChargeCategory <> 'Tax' "
+            "GROUP BY x_month ORDER BY x_month"
+        )
+        assert list(costs["cost"]) == pytest.approx(
+            [truth.month[month].effective for month in bill.months], abs=0.01
+        )
+        assert {source.focus_version for source in bill.sources if source.dataset == "CostAndUsage"} == {
+            version
+        }
+        assert bill.currency == "USD"
+        assert bill.months == truth.months
+        assert [f.code for f in bill.findings if f.severity == "error"] == []
+
+
+def test_a_provider_of_one_version_feeds_the_other(tmp_path: Path) -> None:
+    with open_bill([write(tmp_path / "a.csv", line())]) as bill:
+        row = bill.engine.query(
+            "SELECT ProviderName, ServiceProviderName, CommitmentProgramEligibilityDetails FROM focus"
+        )
+        assert list(row.iloc[0])[:2] == ["P", "P"]
+        assert row.iloc[0].isna().iloc[2]
+
+
+def test_helpers_of_the_view(tmp_path: Path) -> None:
+    lines = [line(), line("3").replace(",2,2,P", ",0,,P")]
+    with open_bill([write(tmp_path / "a.csv", *lines)]) as bill:
+        row = bill.engine.query(
+            "SELECT x_month, x_day, x_list_known, x_contracted_known, x_focus_version, x_source FROM focus ORDER BY BilledCost"
+        )
+        assert str(row["x_month"][0])[:10] == "2026-10-01"
+        assert str(row["x_day"][0])[:10] == "2026-10-03"
+        assert list(row["x_list_known"]) == [True, False]  # 0 for something that was charged is no price
+        assert list(row["x_contracted_known"]) == [True, False]
+        assert row["x_focus_version"][0] == "1.0"
+        assert row["x_source"][0].endswith("a.csv")
+
+
+def test_parquet_is_read_where_it_lies_and_an_empty_text_is_no_value(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    duckdb.sql(
+        "SELECT TIMESTAMPTZ '2026-10-31 23:30:00-02:00' AS ChargePeriodStart, 1.25::DECIMAL(10, 2) AS BilledCost, "
+        "2.5 AS EffectiveCost, '' AS CommitmentDiscountId, MAP {'team': 'a'} AS Tags, 'EUR' AS BillingCurrency"
+    ).write_parquet(str(path))
+    with open_bill([path]) as bill:
+        row = bill.engine.query(
+            "SELECT BilledCost, CommitmentDiscountId, json_extract_string(Tags, '$.\"team\"') AS team, x_month FROM focus"
+        ).iloc[0]
+        assert (row["BilledCost"], row["team"], bill.currency) == (1.25, "a", "EUR")
+        assert row.isna()["CommitmentDiscountId"]
+        assert bill.months == (date(2026, 11, 1),)  # UTC
+
+
+def test_folders_globs_and_marks_of_other_tools(tmp_path: Path) -> None:
+    (tmp_path / "2026").mkdir()
+    write(tmp_path / "2026" / "a.csv", line())
+    (tmp_path / "2026" / "b.csv.gz").write_bytes(gzip.compress(f"{HEADER}\n{line(2, sku='s2')}\n".encode()))
+    (tmp_path / "2026" / "_SUCCESS").write_text("")
+    (tmp_path / "2026" / "manifest.json").write_text("{}")
+    for given in ([tmp_path], [str(tmp_path / "**" / "*.csv*")], [tmp_path, tmp_path / "2026" / "a.csv"]):
+        with open_bill(given) as bill:
+            assert total(bill) == (3.5, 2)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "cp1252"])
+def test_encodings(encoding: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes(f"{HEADER}\r\n{line(sku='Größe')}\r\n".encode(encoding))
+    with open_bill([path]) as bill:
+        assert list(bill.engine.query("SELECT SkuId FROM focus")["SkuId"]) == ["Größe"]
+        assert codes(bill) == ([] if encoding == "utf-8-sig" else ["encoding"])
+
+
+@pytest.mark.parametrize(
+    ("cell", "value"),
+    [
+        ("$1,234.50", 1234.5),
+        ("-$5", -5.0),
+        ("1,234.5", 1234.5),
+        (" 7 ", 7.0),
+        ("1e3", 1000.0),
+        ("-0.5", -0.5),
+    ],
+)
+def test_numbers_as_people_save_them(cell: str, value: float, tmp_path: Path) -> None:
+    with open_bill([write(tmp_path / "a.csv", line(f'"{cell}"'))]) as bill:
+        assert total(bill) == (value, 1)
+
+
+@pytest.mark.parametrize("cell", ["0,123", "1.234,50", "abc", "inf", "nan"])
+def test_a_cost_that_is_no_number_stays_unknown_and_is_told(cell: str, tmp_path: Path) -> None:
+    with open_bill([write(tmp_path / "a.csv", line(), line(f'"{cell}"'))]) as bill:
+        assert total(bill) == (1.5, 2)
+        (first,) = {finding.where for finding in bill.findings}
+        assert first.endswith("a.csv:3")
+        assert {finding.severity for finding in bill.findings} == {"error"}
+        assert repr(cell) in bill.findings[0].message
+
+
+def test_semicolons_and_month_first_dates(tmp_path: Path) -> None:
+    text = f"{HEADER}\n{line()}\n".replace(",", ";").replace("2026-10-03T00:00:00Z", "10/3/26")
+    path = tmp_path / "a.csv"
+    path.write_text(text)
+    with open_bill([path]) as bill:
+        assert bill.months == (date(2026, 10, 1),)
+
+
+def test_malformed_rows_are_counted_with_their_lines(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.csv", line(), "too,short", line() + ",too,long", line(2))
+    with open_bill([path]) as bill:
+        assert total(bill) == (3.5, 2)
+        (finding,) = bill.findings
+        assert (finding.code, finding.rows, finding.severity) == ("rejected_rows", 2, "error")
+        assert "line 3, 4" in finding.message
+        assert finding.cost is None
+
+
+def test_credits_stay_negative(tmp_path: Path) -> None:
+    with open_bill([write(tmp_path / "a.csv", line(10), line(-4).replace("Usage", "Credit"))]) as bill:
+        assert total(bill) == (6.0, 2)
+
+
+def test_tags_that_are_no_json_do_not_stop_a_query(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    duckdb.sql(
+        "SELECT TIMESTAMP '2026-10-01' AS ChargePeriodStart, 1.0::DOUBLE AS BilledCost, 'team=a' AS Tags, "
+        "1.0::DOUBLE AS EffectiveCost, 'USD' AS BillingCurrency"
+    ).write_parquet(str(path))
+    with open_bill([path]) as bill:
+        assert (
+            bill.engine.query("SELECT json_extract_string(Tags, '$.team') AS t FROM focus")["t"].isna().all()
+        )
+        assert codes(bill) == ["bad_cells"]
+
+
+def test_the_other_datasets(tmp_path: Path) -> None:
+    make_company(1, seed=3, rows_per_month=500, version="1.4", out=tmp_path)
+    with open_bill([tmp_path]) as bill:
+        for dataset in ("ContractCommitment", "InvoiceDetail", "BillingPeriod"):
+            assert bill.engine.query(f"SELECT COUNT(*) AS n FROM {dataset}")["n"][0] > 0
+        assert {s.dataset for s in bill.sources} == set(focus_columns())
+
+
+def test_without_them_they_are_empty(tmp_path: Path) -> None:
+    with open_bill([write(tmp_path / "a.csv", line())]) as bill:
+        assert bill.engine.query("SELECT COUNT(*) AS n FROM InvoiceDetail")["n"][0] == 0
+
+
+@pytest.mark.parametrize("name", ["x' OR 1=1 --.csv", 'a"b.csv', "größe [1].csv"])
+def test_names_of_files_are_no_sql(name: str, tmp_path: Path) -> None:
+    with open_bill([write(tmp_path / name, line())]) as bill:
+        assert list(bill.engine.query("SELECT x_source FROM focus")["x_source"]) == [str(tmp_path / name)]
+
+
+def test_nothing_is_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    bills = tmp_path / "bills"
+    bills.mkdir()
+    open_bill([write(bills / "a.csv", line())]).close()
+    with pytest.raises(InputError):
+        open_bill([write(bills / "b.csv", "1", header="x")])
+    assert [path.name for path in tmp_path.iterdir()] == ["bills"]

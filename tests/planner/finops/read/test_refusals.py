@@ -1,0 +1,156 @@
+"""What is refused or reported: one sentence with the place and the remedy, exit code 2, no traceback."""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from planner.errors import InputError
+from planner.finops.read import open_bill
+from tests.focus_company import make_company
+from tests.planner.finops.read.test_open import HEADER, codes, line, total, write
+
+
+def refusal(*paths: object, **options: object) -> str:
+    with pytest.raises(InputError) as caught:
+        open_bill(list(paths), **options)  # type: ignore[arg-type]
+    assert caught.value.exit_code == 2
+    return str(caught.value)
+
+
+def test_no_such_file(tmp_path: Path) -> None:
+    write(tmp_path / "october.csv", line())
+    assert "no such file (did you mean 'october.csv'?)" in refusal(tmp_path / "octobre.csv")
+    assert "no file has such a name" in refusal(str(tmp_path / "*.parquet"))
+
+
+def test_folder_without_bills(tmp_path: Path) -> None:
+    assert "has no bill in it" in refusal(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        (b"", "is empty"),
+        (b"\n\n", "holds blank lines only"),
+        (b"PAR1 and then nothing", "cannot be read as Parquet"),
+        (b"\x1f\x8b\x08cut off", "cannot be read"),
+        (b"PK\x03\x04\x00\x00binary", "is neither CSV, Parquet nor JSON"),
+        (b'{"a": 1', "cannot be read as JSON"),
+        (b"a,b,a\n1,2,3\n", "names 'a' twice"),
+    ],
+)
+def test_damaged_files(data: bytes, text: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.bin"
+    path.write_bytes(data)
+    message = refusal(path)
+    assert text in message
+    assert str(path) in message
+
+
+def test_truncated_parquet(tmp_path: Path) -> None:
+    make_company(1, seed=3, rows_per_month=500, version="1.2", out=tmp_path)
+    path = next(tmp_path.glob("focus*.parquet"))
+    path.write_bytes(path.read_bytes()[:-500])
+    assert "cannot be read as Parquet" in refusal(path)
+
+
+def test_unreadable_file(tmp_path: Path) -> None:
+    path = tmp_path / "loop.csv"
+    path.symlink_to(path)  # root may read anything, but not this
+    assert "cannot be read" in refusal(tmp_path / "loop.csv") or "no such file" in refusal(path)
+
+
+def test_wrong_columns(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.csv", "1,2", header="ChargePeriodStat,BiledCost")
+    message = refusal(path)
+    assert "'ChargePeriodStart' (did you mean 'ChargePeriodStat'?)" in message
+    assert "AWS Cost and Usage Report" in message
+
+
+def test_costs_are_needed(tmp_path: Path) -> None:
+    make_company(1, seed=3, rows_per_month=500, version="1.4", out=tmp_path)
+    assert "add the cost export" in refusal(next(tmp_path.glob("invoice*")))
+
+
+def test_a_full_temporary_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from planner.finops.read.stage import Stager
+
+    def full(self: Stager, *_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Stager, "_copy", full)
+    message = refusal(write(tmp_path / "a.csv", line()))
+    assert "temporary disk ran out" in message
+    assert "TMPDIR" in message
+
+
+def test_currencies_are_never_mixed(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.csv", line(1), line(2), line(5, currency="EUR"))
+    message = refusal(path)
+    assert "EUR (1 rows, 5.00 billed), USD (2 rows, 3.00 billed)" in message
+    assert "--currency EUR" in message
+    with open_bill([path], currency="USD") as bill:
+        assert total(bill) == (3.0, 2)
+        assert codes(bill) == ["other_currency"]
+    assert "no row is billed in it" in refusal(path, currency="GBP")
+
+
+def test_no_currency_at_all(tmp_path: Path) -> None:
+    with open_bill([write(tmp_path / "a.csv", line(currency=""))]) as bill:
+        assert (bill.currency, codes(bill)) == ("XXX", ["no_currency"])
+
+
+def test_a_month_that_is_not_there(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.csv", line(), line(day="2026-09-30"))
+    assert "--month 2026-08: the bill has no charges in it; it has 2026-09, 2026-10" in refusal(
+        path, month=date(2026, 8, 1)
+    )
+    open_bill([path], month=date(2026, 9, 15)).close()
+
+
+def test_rows_of_no_month(tmp_path: Path) -> None:
+    with open_bill([write(tmp_path / "a.csv", line(), line(day="2026-13-45"))]) as bill:
+        assert total(bill) == (3.0, 2)
+        assert {"no_month", "bad_cells"} == set(codes(bill))
+
+
+def test_the_same_file_twice_counts_once(tmp_path: Path) -> None:
+    write(tmp_path / "a.csv", line())
+    write(tmp_path / "copy of a.csv", line())
+    with open_bill([tmp_path]) as bill:
+        assert total(bill) == (1.5, 1)
+        assert codes(bill) == ["duplicate_file"]
+
+
+def test_charges_in_two_exports_are_told(tmp_path: Path) -> None:
+    write(tmp_path / "a.csv", line(1, sku="s1"), line(2, sku="s2"), line(4, sku="s3"))
+    write(tmp_path / "b.csv", line(2, sku="s2"), line(8, sku="s4"), line(9, sku="s5"))
+    with open_bill([tmp_path]) as bill:
+        assert total(bill)[1] == 6  # nothing is dropped on a guess
+        (finding,) = bill.findings
+        assert (finding.code, finding.rows, finding.cost) == ("repeated_charges", 1, 2.0)
+        assert "give each charge once" in finding.message
+
+
+def test_parts_of_one_export_do_not_repeat(tmp_path: Path) -> None:
+    write(tmp_path / "a.csv", *[line(n, sku=f"s{n}") for n in range(5)])
+    write(tmp_path / "b.csv", *[line(n, sku=f"s{n}") for n in range(5, 9)])
+    with open_bill([tmp_path]) as bill:
+        assert codes(bill) == []
+
+
+def test_the_latest_delivery_wins_where_the_folder_says_so(tmp_path: Path) -> None:
+    for moment, cost in (("20261101T040000Z", 1), ("20261105T040000Z", 2)):
+        (tmp_path / moment).mkdir()
+        write(tmp_path / moment / "part-0.csv", line(cost), line(cost, day="2026-10-04"))
+    with open_bill([tmp_path]) as bill:
+        assert total(bill) == (4.0, 2)
+        (finding,) = bill.findings
+        assert (finding.code, finding.rows, finding.severity) == ("superseded", 2, "info")
+
+
+def test_header_only(tmp_path: Path) -> None:
+    assert "no charges" in refusal(write(tmp_path / "a.csv", header=HEADER))
