@@ -56,6 +56,17 @@ def emit_sql(sql: str, dialect: str, parameters: Mapping[str, Parameter] | None 
     return text
 
 
+def parameter_names(sql: str) -> tuple[str, ...]:
+    """Return the names of a query's parameters, sorted.
+
+    Raises:
+        InputError: the query cannot be read or uses what other engines lack.
+    """
+    from sqlglot import exp
+
+    return tuple(sorted({str(node.this) for node in _parse(sql).find_all(exp.Placeholder)}))
+
+
 def bind(sql: str, parameters: Mapping[str, Parameter]) -> exp.Query:
     """Parse a query and put its parameters in as literals.
 

@@ -146,7 +146,7 @@ def _special(kind: str, field: Field, *, is_csv: bool) -> str:
     """Return the expression of a map, of labels or of credits in any of their forms."""
     if kind == "credits":
         if field.type_name == "list":
-            amounts = f"LIST_TRANSFORM({field.value}, credit -> CAST(credit.amount AS DOUBLE))"
+            amounts = f"LIST_TRANSFORM({field.value}, LAMBDA credit: CAST(credit.amount AS DOUBLE))"
             return f"CAST(LIST_SUM({amounts}) AS DOUBLE)"
         if field.type_name == "varchar":
             # either a sum already, or the list as JSON text

@@ -85,7 +85,8 @@ def test_helpers_of_the_view(tmp_path: Path) -> None:
     lines = [line(), line("3").replace(",2,2,P", ",0,,P")]
     with open_bill([write(tmp_path / "a.csv", *lines)]) as bill:
         row = bill.engine.query(
-            "SELECT x_month, x_day, x_list_known, x_contracted_known, x_focus_version, x_source FROM focus ORDER BY BilledCost"
+            "SELECT x_month, x_day, x_list_known, x_contracted_known, x_focus_version, x_source "
+            "FROM focus ORDER BY BilledCost"
         )
         assert str(row["x_month"][0])[:10] == "2026-10-01"
         assert str(row["x_day"][0])[:10] == "2026-10-03"
@@ -103,7 +104,8 @@ def test_parquet_is_read_where_it_lies_and_an_empty_text_is_no_value(tmp_path: P
     ).write_parquet(str(path))
     with open_bill([path]) as bill:
         row = bill.engine.query(
-            "SELECT BilledCost, CommitmentDiscountId, json_extract_string(Tags, '$.\"team\"') AS team, x_month FROM focus"
+            "SELECT BilledCost, CommitmentDiscountId, x_month, "
+            "json_extract_string(Tags, '$.\"team\"') AS team FROM focus"
         ).iloc[0]
         assert (row["BilledCost"], row["team"], bill.currency) == (1.25, "a", "EUR")
         assert row.isna()["CommitmentDiscountId"]

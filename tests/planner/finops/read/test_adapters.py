@@ -1,0 +1,267 @@
+"""The clouds' own exports: sums are those of the invoice and of amortised cost, row by row where it matters."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import duckdb
+import pandas as pd
+import pytest
+
+from planner.finops.read import Bill, open_bill
+from planner.finops.read.adapted import unknown_columns
+from planner.finops.read.adapters import load_adapters
+
+SHARED = Path(__file__).parents[5] / "shared" / "finops" / "native_bills"
+COMMIT = "arn:aws:savingsplans::1:savingsplan/s"
+RESERVED = "arn:aws:ec2:us-east-1:1:reserved-instances/r"
+
+# One hour of each kind: on demand 1.00, under the plan 0.60, reserved 0.50; of both one more hour is paid and unused.
+CUR = [
+    {"lineItem/LineItemType": "Usage", "lineItem/UnblendedCost": "1.00", "pricing/publicOnDemandCost": "1.25"},
+    {"lineItem/LineItemType": "SavingsPlanCoveredUsage", "lineItem/UnblendedCost": "1.00",
+     "pricing/publicOnDemandCost": "1.25", "savingsPlan/SavingsPlanEffectiveCost": "0.60",
+     "savingsPlan/SavingsPlanARN": COMMIT},
+    {"lineItem/LineItemType": "SavingsPlanNegation", "lineItem/UnblendedCost": "-1.00",
+     "savingsPlan/SavingsPlanARN": COMMIT},
+    {"lineItem/LineItemType": "SavingsPlanRecurringFee", "lineItem/UnblendedCost": "1.20",
+     "savingsPlan/TotalCommitmentToDate": "1.20", "savingsPlan/UsedCommitment": "0.60",
+     "savingsPlan/SavingsPlanARN": COMMIT},
+    {"lineItem/LineItemType": "DiscountedUsage", "lineItem/UnblendedCost": "0", "pricing/publicOnDemandCost": "1.25",
+     "reservation/EffectiveCost": "0.50", "reservation/ReservationARN": RESERVED},
+    {"lineItem/LineItemType": "RIFee", "lineItem/UnblendedCost": "0.70", "reservation/UnusedRecurringFee": "0.35",
+     "reservation/UnusedAmortizedUpfrontFeeForBillingPeriod": "0.15", "reservation/ReservationARN": RESERVED},
+    {"lineItem/LineItemType": "Fee", "lineItem/UnblendedCost": "100", "reservation/ReservationARN": RESERVED},
+    {"lineItem/LineItemType": "Tax", "lineItem/UnblendedCost": "0.10"},
+    {"lineItem/LineItemType": "Credit", "lineItem/UnblendedCost": "-0.25"},
+    {"lineItem/LineItemType": "Refund", "lineItem/UnblendedCost": "-0.05"},
+]  # fmt: skip
+BASE = {
+    "bill/PayerAccountId": "1", "bill/BillingPeriodStartDate": "2026-10-01T00:00:00Z",
+    "bill/BillingPeriodEndDate": "2026-11-01T00:00:00Z", "lineItem/UsageAccountId": "2",
+    "lineItem/UsageStartDate": "2026-10-05T00:00:00Z", "lineItem/UsageEndDate": "2026-10-05T01:00:00Z",
+    "lineItem/ProductCode": "AmazonEC2", "lineItem/UsageType": "BoxUsage:p4d.24xlarge", "lineItem/UsageAmount": "1",
+    "lineItem/CurrencyCode": "USD", "product/region": "us-east-1", "pricing/unit": "Hrs",
+    "product/instanceType": "p4d.24xlarge", "resourceTags/user:team": "vision", "resourceTags/aws:createdBy": "",
+}  # fmt: skip
+BILLED = 1.00 + 1.20 + 0.70 + 100 + 0.10 - 0.25 - 0.05
+AMORTISED = 1.00 + 0.60 + 0.60 + 0.50 + 0.50 + 0.10 - 0.25 - 0.05
+
+
+def write_rows(path: Path, rows: list[dict[str, str]]) -> Path:
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, names)
+        writer.writeheader()
+        writer.writerows(rows)
+    return path
+
+
+def cur(path: Path, rows: list[dict[str, str]] = CUR) -> Path:
+    return write_rows(path, [BASE | row for row in rows])
+
+
+def sums(bill: Bill, where: str = "TRUE") -> tuple[float, float]:
+    sql = f"SELECT SUM(BilledCost) AS b, SUM(EffectiveCost) AS e FROM focus WHERE {where}"
+    row = bill.engine.query(sql).iloc[0]
+    return round(float(row["b"]), 9), round(float(row["e"]), 9)
+
+
+def one(bill: Bill, where: str) -> pd.Series:
+    frame = bill.engine.query(f"SELECT * FROM focus WHERE {where}")
+    assert len(frame) == 1
+    return frame.iloc[0]
+
+
+def test_aws_legacy_gives_the_invoice_and_amortised_cost(tmp_path: Path) -> None:
+    with open_bill([cur(tmp_path / "cur.csv")]) as bill:
+        assert bill.findings == ()
+        assert bill.sources[0].adapter == "aws_cur"
+        assert sums(bill) == (pytest.approx(BILLED), pytest.approx(AMORTISED))
+        row = one(bill, "ChargeCategory = 'Usage' AND PricingCategory = 'Standard'")
+        assert (row["ListCost"], row["ContractedCost"], row["ServiceCategory"]) == (1.25, 1.0, "Compute")
+        assert (row["Tags"], row["RegionId"]) == ('{"team":"vision"}', "us-east-1")
+        assert json.loads(row["SkuPriceDetails"]) == {"InstanceType": "p4d.24xlarge"}
+        assert one(bill, "ChargeClass = 'Correction'")["ChargeCategory"] == "Credit"
+
+
+@pytest.mark.parametrize(("commitment", "used", "unused"), [(COMMIT, 0.60, 0.60), (RESERVED, 0.50, 0.50)])
+def test_aws_utilisation(commitment: str, used: float, unused: float, tmp_path: Path) -> None:
+    with open_bill([cur(tmp_path / "cur.csv")]) as bill:
+        usage = f"ChargeCategory = 'Usage' AND CommitmentDiscountId = '{commitment}'"
+        assert sums(bill, f"{usage} AND CommitmentDiscountStatus = 'Used'")[1] == pytest.approx(used)
+        assert sums(bill, f"{usage} AND CommitmentDiscountStatus = 'Unused'") == (0.0, pytest.approx(unused))
+        purchases = f"ChargeCategory = 'Purchase' AND CommitmentDiscountId = '{commitment}'"
+        assert sums(bill, purchases)[1] == 0.0
+
+
+def test_aws_covered_use_without_its_negation_is_told(tmp_path: Path) -> None:
+    rows = [row for row in CUR if row["lineItem/LineItemType"] != "SavingsPlanNegation"]
+    with open_bill([cur(tmp_path / "cur.csv", rows)]) as bill:
+        (finding,) = bill.findings
+        assert (finding.code, finding.cost) == ("sp_negation", 1.0)
+
+
+def test_aws_2_has_maps_and_other_spellings(tmp_path: Path) -> None:
+    names = {
+        "lineItem/LineItemType": "line_item_line_item_type", "lineItem/UnblendedCost": "line_item_unblended_cost",
+        "lineItem/UsageStartDate": "line_item_usage_start_date", "lineItem/UsageEndDate": "line_item_usage_end_date",
+        "lineItem/CurrencyCode": "line_item_currency_code",
+        "savingsPlan/SavingsPlanARN": "savings_plan_savings_plan_a_r_n",
+        "savingsPlan/SavingsPlanEffectiveCost": "savings_plan_savings_plan_effective_cost",
+        "savingsPlan/TotalCommitmentToDate": "savings_plan_total_commitment_to_date",
+        "savingsPlan/UsedCommitment": "savings_plan_used_commitment",
+        "reservation/EffectiveCost": "reservation_effective_cost",
+        "reservation/ReservationARN": "reservation_reservation_a_r_n",
+        "reservation/UnusedRecurringFee": "reservation_unused_recurring_fee",
+        "reservation/UnusedAmortizedUpfrontFeeForBillingPeriod":
+            "reservation_unused_amortized_upfront_fee_for_billing_period",
+    }  # fmt: skip
+    path = cur(tmp_path / "cur.csv")
+    kept = ", ".join(f'"{old}" AS {new}' for old, new in names.items())
+    target = tmp_path / "cur2.parquet"
+    duckdb.sql(
+        f"SELECT {kept}, MAP {{'user_team': 'vision', 'aws_created_by': 'x'}} AS resource_tags, "
+        f"MAP {{'product_name': 'Amazon EC2', 'region': 'us-east-1'}} AS product FROM read_csv('{path}')"
+    ).write_parquet(str(target))
+    with open_bill([target]) as bill:
+        assert sums(bill) == (pytest.approx(BILLED), pytest.approx(AMORTISED))
+        row = one(bill, "ChargeCategory = 'Tax'")
+        assert json.loads(row["Tags"]) == {"team": "vision", "aws_created_by": "x"}
+        assert (row["ServiceName"], row["RegionId"]) == ("Amazon EC2", "us-east-1")
+
+
+AZURE = {
+    "SubscriptionId": "sub", "Date": "10/05/2026", "BillingPeriodStartDate": "10/01/2026",
+    "BillingPeriodEndDate": "10/31/2026", "MeterCategory": "Virtual Machines", "ServiceFamily": "Compute",
+    "BillingCurrency": "EUR", "Quantity": "1", "UnitPrice": "1.00", "PayGPrice": "1.25", "MeterId": "m",
+    "ChargeType": "Usage", "PricingModel": "OnDemand", "Cost": "1.00", "Tags": '"team": "vision","env": "prod"',
+    "ReservationId": "", "ReservationName": "", "Frequency": "UsageBased", "ResourceLocation": "WestEurope",
+}  # fmt: skip
+RESERVATION = {"PricingModel": "Reservation", "ReservationId": "r1", "ReservationName": "my reservation"}
+ACTUAL = [
+    AZURE,
+    AZURE | RESERVATION | {"Cost": "0", "PayGPrice": "0"},
+    AZURE | RESERVATION | {"ChargeType": "Purchase", "Cost": "744", "Frequency": "Recurring"},
+]
+AMORTIZED = [
+    AZURE,
+    AZURE | RESERVATION | {"Cost": "0.60", "PayGPrice": "0"},
+    AZURE | RESERVATION | {"ChargeType": "UnusedReservation", "Cost": "0.40"},
+]
+
+
+def test_azure_actual_and_amortized_are_never_added(tmp_path: Path) -> None:
+    write_rows(tmp_path / "actual.csv", ACTUAL)
+    write_rows(tmp_path / "amortized.csv", AMORTIZED)
+    with open_bill([tmp_path]) as bill:
+        assert [finding.code for finding in bill.findings] == ["cost_kinds"]
+        assert sums(bill) == (1.00 + 744, 1.00 + 0.60 + 0.40)
+        assert bill.engine.query("SELECT COUNT(*) AS n FROM focus")["n"][0] == 4
+        assert bill.currency == "EUR"
+
+
+def test_azure_actual_alone_leaves_effective_cost_unknown(tmp_path: Path) -> None:
+    with open_bill([write_rows(tmp_path / "a.csv", ACTUAL)]) as bill:
+        assert [finding.code for finding in bill.findings] == ["actual_only"]
+        assert sums(bill) == (745.0, 1.0)
+        assert bill.engine.query("SELECT COUNT(*) AS n FROM focus WHERE EffectiveCost IS NULL")["n"][0] == 1
+
+
+def test_azure_amortized_alone_leaves_purchases_unknown(tmp_path: Path) -> None:
+    with open_bill([write_rows(tmp_path / "a.csv", AMORTIZED)]) as bill:
+        assert [finding.code for finding in bill.findings] == ["amortized_only"]
+        row = one(bill, "CommitmentDiscountStatus = 'Used'")
+        assert (row["EffectiveCost"], row["CommitmentDiscountId"], row["x_list_known"]) == (0.6, "r1", False)
+        assert json.loads(row["Tags"]) == {"team": "vision", "env": "prod"}
+        assert (str(row["ChargePeriodEnd"]), row["RegionId"]) == ("2026-10-06 00:00:00", "westeurope")
+
+
+def test_azure_customer_agreement_spells_in_camel_case(tmp_path: Path) -> None:
+    names = {"Cost": "costInBillingCurrency", "PayGPrice": "payGPrice", "Date": "date"}
+    rows = [
+        {names.get(key, key[0].lower() + key[1:]): value for key, value in row.items()} for row in AMORTIZED
+    ]
+    with open_bill([write_rows(tmp_path / "a.csv", rows)]) as bill:
+        assert sums(bill) == (1.0, 2.0)
+
+
+GOOGLE = {
+    "billing_account_id": "A-B", "service": {"id": "6F81", "description": "Compute Engine"},
+    "sku": {"id": "s1", "description": "Spot Preemptible A2 Instance Core"},
+    "usage_start_time": "2026-10-05 00:00:00 UTC", "usage_end_time": "2026-10-05 01:00:00 UTC",
+    "project": {"id": "p", "name": "P"}, "labels": [{"key": "team", "value": "vision"}],
+    "location": {"location": "us-central1", "region": "us-central1"}, "cost": 2.0, "currency": "USD",
+    "usage": {"amount": 3600.0, "unit": "seconds", "amount_in_pricing_units": 1.0, "pricing_unit": "hour"},
+    "credits": [{"name": "sud", "amount": -0.5}, {"name": "promo", "amount": -0.25}], "invoice": {"month": "202610"},
+    "cost_type": "regular", "cost_at_list": 2.5,
+}  # fmt: skip
+FLAT = {
+    "billing_account_id": "A-B", "service.description": "Compute Engine", "sku.id": "s1",
+    "sku.description": "Spot Preemptible A2 Instance Core", "usage_start_time": "2026-10-05 00:00:00 UTC",
+    "usage_end_time": "2026-10-05 01:00:00 UTC", "project.id": "p", "location.region": "us-central1", "cost": "2.0",
+    "currency": "USD", "usage.amount_in_pricing_units": "1", "usage.pricing_unit": "hour", "invoice.month": "202610",
+    "cost_type": "regular", "cost_at_list": "2.5", "labels": '[{"key":"team","value":"vision"}]',
+    "credits": '[{"name":"sud","amount":-0.5},{"name":"promo","amount":-0.25}]',
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("form", ["json", "parquet", "csv", "csv with a sum"])
+def test_google_in_every_form(form: str, tmp_path: Path) -> None:
+    path = tmp_path / "export.json"
+    path.write_text(f"{json.dumps(GOOGLE)}\n{json.dumps(GOOGLE | {'cost_type': 'tax', 'credits': []})}\n")
+    if form == "parquet":
+        duckdb.sql(f"SELECT * FROM read_json('{path}')").write_parquet(str(tmp_path / "export.parquet"))
+        path = tmp_path / "export.parquet"
+    elif form.startswith("csv"):
+        credit = FLAT["credits"] if form == "csv" else "-0.75"
+        path = write_rows(
+            tmp_path / "export.csv", [FLAT | {"credits": credit}, FLAT | {"cost_type": "tax", "credits": ""}]
+        )
+    with open_bill([path]) as bill:
+        assert bill.sources[0].adapter == "gcp_bigquery"
+        assert sums(bill, "ChargeCategory = 'Usage'") == (1.25, 1.25)
+        assert sums(bill, "ChargeCategory = 'Tax'") == (2.0, 2.0)
+        row = one(bill, "ChargeCategory = 'Usage'")
+        assert (row["ListCost"], row["ContractedCost"], row["PricingCategory"]) == (2.5, 2.0, "Dynamic")
+        assert (row["Tags"], row["SubAccountId"], row["RegionId"]) == (
+            '{"team":"vision"}',
+            "p",
+            "us-central1",
+        )
+        assert (row["PricingQuantity"], row["PricingUnit"], row["ServiceCategory"]) == (
+            1.0,
+            "hour",
+            "Compute",
+        )
+        assert str(row["BillingPeriodStart"]) == "2026-10-01 00:00:00"
+        assert [finding.code for finding in bill.findings] == []
+
+
+def test_every_adapter_fills_focus_columns_and_says_where_it_has_them_from() -> None:
+    assert {adapter.name for adapter in load_adapters()} == {"aws_cur", "azure_cost", "gcp_bigquery"}
+    needed = {
+        "BilledCost",
+        "EffectiveCost",
+        "ListCost",
+        "ContractedCost",
+        "ChargePeriodStart",
+        "ChargePeriodEnd",
+    }
+    for adapter in load_adapters():
+        assert unknown_columns(adapter) == []
+        assert needed | {"BillingCurrency", "ChargeCategory", "Tags", "SkuId"} <= adapter.columns.keys()
+
+
+@pytest.mark.shared
+@pytest.mark.skipif(not SHARED.exists(), reason="the clouds' sample exports are not beside the project")
+def test_real_samples() -> None:
+    with open_bill([SHARED / "sample-anonymous-aws-export-dataset.csv"]) as bill:
+        assert bill.findings == ()
+        assert bill.sources[0].rows == 1281
+    paths = [SHARED / f"azure_EA_{kind}Cost_Small.csv" for kind in ("Actual", "Amortized")]
+    with open_bill(paths) as bill:
+        # the amortized file's cost, and the one purchase of the actual file
+        assert sums(bill) == (pytest.approx(15.79778 + 3.25), pytest.approx(15.79778 + 0.499152006))
