@@ -14,10 +14,10 @@ import numpy.typing as npt
 from planner.errors import InputError
 from planner.records import record
 from planner.risk.policy.job import JobState, SpotJob, SpotZone, ZoneState
-from planner.workload.faults import Fault
+from planner.workload.faults import Fault, near
 
 if TYPE_CHECKING:
-    from planner.advise.saved_plan import SpotPlan
+    from planner.advise.saved_plan import Place, SpotPlan
     from planner.workload.state_load import LoadedState
     from planner.workload.state_schema import RunState, StateZone
 
@@ -74,7 +74,7 @@ def build_question(plan: SpotPlan, loaded: LoadedState, *, tick_hours: float, cl
     faults = list(_faults(plan, state, launched, now, clock))
     if faults:
         raise loaded.error(faults)
-    regions = [zone.region or plan.region for zone in state.zones]
+    regions = [place_of(plan, zone).region for zone in state.zones]
     priced, notes = with_prices(plan, regions)
     on_demand = state.on_demand_usd_per_hour
     hourly = priced.on_demand_usd_per_hour if on_demand is None else on_demand * plan.nodes
@@ -103,7 +103,7 @@ def _joined(
     zones = tuple(
         SpotZone(
             zone.name,
-            zone.region or plan.region,
+            place_of(plan, zone).region,
             plan.instance_type,
             _usd(zone, plan),
             plan.provider,
@@ -182,10 +182,15 @@ def _faults(
     most = plan.restart_hours + plan.on_demand_acquire_hours
     if state.restart_left_hours > 10.0 * most + 1.0:
         yield Fault(("restart_left_hours",), f"is far above the plan's restart ({most:.2f} h)")
-    regions = {zone.region or plan.region for zone in state.zones} | {plan.region}
+    for number, zone in enumerate(state.zones):
+        if not _is_known(plan, zone):
+            known = sorted({place.zone or place.region for place in plan.places})
+            text = (
+                f"'{zone.name}' is no zone of the plan's ({', '.join(known)}): give its region if it is meant"
+            )
+            yield Fault(("zones", number, "name"), text, near(zone.name, known))
+    regions = {place_of(plan, zone).region for zone in state.zones} | {place.region for place in plan.places}
     if state.checkpoint_region is not None and state.checkpoint_region not in regions:
-        from planner.workload.faults import near
-
         hint = near(state.checkpoint_region, sorted(regions))
         yield Fault(
             ("checkpoint_region",), f"'{state.checkpoint_region}' is the region of none of the zones", hint
@@ -208,8 +213,30 @@ def _done_hours(plan: SpotPlan, state: RunState) -> float:
     return state.done_hours if state.done_hours is not None else plan.work_hours * (state.done_ratio or 0.0)
 
 
+def place_of(plan: SpotPlan, zone: StateZone) -> Place:
+    """The plan's place of a zone: that of its name, else of its region, else the first with the region as given."""
+    from planner.advise.saved_plan import Place
+
+    named = [place for place in plan.places if place.zone == zone.name]
+    region = zone.region or next(
+        (one.region for one in plan.places if zone.name.startswith(one.region)), None
+    )
+    there = [place for place in plan.places if place.region == region]
+    found = (named or there or plan.places)[0]
+    return found if named else Place(region or found.region, zone.name, found.usd_per_hour)
+
+
+def _is_known(plan: SpotPlan, zone: StateZone) -> bool:
+    """Whether the plan or the state file says where a zone is."""
+    return zone.region is not None or any(
+        place.zone == zone.name or zone.name.startswith(place.region) for place in plan.places
+    )
+
+
 def _usd(zone: StateZone, plan: SpotPlan) -> float:
-    return plan.spot_usd_per_hour if zone.usd_per_hour is None else zone.usd_per_hour * plan.nodes
+    if zone.usd_per_hour is not None:
+        return zone.usd_per_hour * plan.nodes
+    return place_of(plan, zone).usd_per_hour
 
 
 def _since(zone: StateZone, now: datetime) -> float:

@@ -1,4 +1,4 @@
-"""What a saved plan says of its spot line: work, prices, deadline, restart. Reads any plan with one such line."""
+"""What a saved plan says of spot: work, places, prices, deadline, restart. Reads any plan that runs on spot as one."""
 
 from __future__ import annotations
 
@@ -13,21 +13,33 @@ from planner.errors import InputError
 from planner.plan_file import load_plan
 from planner.records import record
 
+Line = Mapping[str, Any]
 WORK_PARTS = ("training steps", "evaluation", "checkpoints", "final export")
 _CHECKPOINT = re.compile(r"([0-9][0-9,.]*) GiB every")
 _GB_PER_GIB = 1.073741824
+_IN_TURN = ("spot", "spot_with_fallback")
+_REMEDY = "set constraints.purchase_options: [spot] in the workload and plan again"
 _RESTART_S = 720.0  # as in planner/data/assumptions.csv, for plans that do not say
 
 
 @record(frozen=True)
+class Place:
+    """Where the plan takes spot; `zone` is empty where no price depends on it, `usd_per_hour` is of all nodes."""
+
+    region: str
+    zone: str
+    usd_per_hour: float
+
+
+@record(frozen=True)
 class SpotPlan:
-    """The spot line of a plan, in the words of a spot job.
+    """The spot lines of a plan, in the words of a spot job.
 
     Attributes:
         name: of the workload.
-        provider, region, zone, instance_type: of the line; `zone` is empty where no price depends on it.
+        provider, instance_type: of all lines.
+        places: where spot is taken, the plan's first choice first.
         nodes: instances that run together.
-        spot_usd_per_hour: of all nodes.
         on_demand_usd_per_hour: of all nodes, None where the plan does not say.
         work_hours: undisturbed hours: steps, evaluation, checkpoints, export.
         restart_hours: paid hours without progress per interruption: restart and repeated work.
@@ -40,11 +52,9 @@ class SpotPlan:
 
     name: str
     provider: str
-    region: str
-    zone: str
     instance_type: str
+    places: tuple[Place, ...]
     nodes: int
-    spot_usd_per_hour: float
     on_demand_usd_per_hour: float | None
     work_hours: float
     restart_hours: float
@@ -57,22 +67,32 @@ class SpotPlan:
     egress_usd: float = 0.0
 
     @property
+    def region(self) -> str:
+        """Region of the plan's first choice."""
+        return self.places[0].region
+
+    @property
+    def spot_usd_per_hour(self) -> float:
+        """Price of the plan's first choice, all nodes."""
+        return self.places[0].usd_per_hour
+
+    @property
     def deadline_hours(self) -> float:
         """Hours from the start to the deadline; infinite without one."""
         return math.inf if self.deadline is None else (self.deadline - self.start) / timedelta(hours=1)
 
 
 def load_spot_plan(path: Path) -> SpotPlan:
-    """Read the spot line of a saved plan.
+    """Read the spot lines of a saved plan.
 
     Raises:
-        InputError: not a plan, or one without a spot line that runs together until a deadline.
+        InputError: not a plan, or one that does not run on spot as one cluster.
     """
     return spot_plan(load_plan(path), str(path))
 
 
 def spot_plan(made: Mapping[str, Any], place: str) -> SpotPlan:
-    """The spot line of a plan's values.
+    """The spot lines of a plan's values.
 
     Args:
         made: the plan as JSON values.
@@ -81,9 +101,9 @@ def spot_plan(made: Mapping[str, Any], place: str) -> SpotPlan:
     Raises:
         InputError: as `load_spot_plan`.
     """
-    line = _spot_line(made, place)
+    spot, steady = _lines(made, place)
     try:
-        return _read(made, line)
+        return _read(made, spot, steady)
     except (KeyError, TypeError, ValueError, ArithmeticError, AttributeError) as error:
         raise InputError(
             f"{place}: a plan, but not one this version wrote ({type(error).__name__}: {error}); "
@@ -91,60 +111,65 @@ def spot_plan(made: Mapping[str, Any], place: str) -> SpotPlan:
         ) from error
 
 
-def _spot_line(made: Mapping[str, Any], place: str) -> Mapping[str, Any]:
-    """The one line of the plan on spot.
+def _lines(made: Mapping[str, Any], place: str) -> tuple[list[Line], Line | None]:
+    """The lines on spot, of which one runs at a time, and the on-demand line that takes over, if the plan names it.
 
     Raises:
-        InputError: there is none, or several, or its machines do not run together.
+        InputError: nothing is on spot, or its machines do not run together.
     """
     lines = [line for line in made.get("lines") or () if isinstance(line, Mapping)]
     spot = [line for line in lines if line.get("purchase_option") == "spot"]
+    rest = [line for line in lines if line.get("purchase_option") != "spot"]
     if made.get("status") == "infeasible" and not lines:
         raise InputError(f"{place}: an infeasible answer: there is no plan to follow")
     if not spot:
         bought = ", ".join(sorted({str(line.get("purchase_option")) for line in lines})) or "nothing"
         raise InputError(
             f"{place}: no line of this plan is on spot (it buys {bought}), so there is nothing to decide: start it and "
-            "let it run; to plan for spot set constraints.purchase_options: [spot]"
+            f"let it run; to plan for spot {_REMEDY}"
         )
     if made.get("kind") == "fleet":
         raise InputError(
             f"{place}: the workers of a fleet run one by one: a lost one loses its own task only, so replace it where "
             "the plan says; `planner advise` is for jobs that run as one cluster"
         )
-    if len(lines) > 1:
+    in_turn = str((made.get("launch") or {}).get("strategy", "")) in _IN_TURN or len(lines) == 1
+    alike = len({(line.get("provider"), line.get("instance_type"), line.get("nodes")) for line in lines}) == 1
+    if not in_turn or not alike or any(line.get("purchase_option") != "on_demand" for line in rest):
         raise InputError(
-            f"{place}: the plan buys its cluster in {len(lines)} parts; `planner advise` follows plans whose nodes are "
-            "all on spot: plan again with constraints.purchase_options: [spot]"
+            f"{place}: the plan buys one cluster in {len(lines)} parts that run side by side; `planner advise` follows "
+            f"plans whose nodes are all on spot: {_REMEDY}"
         )
-    return spot[0]
+    return spot, rest[0] if rest else None
 
 
-def _read(made: Mapping[str, Any], line: Mapping[str, Any]) -> SpotPlan:
+def _read(made: Mapping[str, Any], spot: list[Line], steady: Line | None) -> SpotPlan:
     parts = {str(part["name"]): part for part in made["timeline"]}
     assumed = {str(item["key"]): item["value"] for item in made.get("assumptions") or ()}
-    nodes = int(line["nodes"])
-    hourly = _positive(line["price_per_hour"]) * _positive(line["usd_per_currency"]) * nodes
-    restart_s = float(str(assumed.get("restart_time_s", _RESTART_S)).replace(",", ""))
-    deadline = made.get("deadline")
+    launch = made.get("launch") or {}
+    line, deadline = spot[0], made.get("deadline")
+    acquire_s = launch.get("on_demand_acquire_s", assumed.get("on_demand_acquire_s", 0.0))
     return SpotPlan(
         name=str(made["workload"]),
         provider=str(line["provider"]),
-        region=str(line["region"]),
-        zone=str(line.get("zone") or ""),
         instance_type=str(line["instance_type"]),
-        nodes=nodes,
-        spot_usd_per_hour=hourly,
-        on_demand_usd_per_hour=None,
+        places=tuple(Place(str(one["region"]), str(one.get("zone") or ""), _hourly(one)) for one in spot),
+        nodes=int(line["nodes"]),
+        on_demand_usd_per_hour=None if steady is None else _hourly(steady),
         work_hours=_positive(sum(float(parts[name]["hours"]) for name in WORK_PARTS if name in parts)),
-        restart_hours=_restart_hours(made, restart_s / 3600.0),
+        restart_hours=_restart_hours(made, float(assumed.get("restart_time_s", _RESTART_S)) / 3600.0),
         start=_moment(made["start"]),
         deadline=None if deadline is None else _moment(deadline),
         steps=_steps(made, parts),
-        on_demand_acquire_hours=float(assumed.get("on_demand_acquire_s", 0.0)) / 3600.0,
-        checkpoint_gb=_checkpoint_gb(parts),
+        on_demand_acquire_hours=float(acquire_s) / 3600.0,
+        checkpoint_gb=_checkpoint_gb(launch, parts),
         hashes={str(source["provider"]): str(source["sha256"]) for source in made["catalog"]},
     )
+
+
+def _hourly(line: Line) -> float:
+    """USD per hour of all nodes."""
+    return _positive(line["price_per_hour"]) * _positive(line["usd_per_currency"]) * int(line["nodes"])
 
 
 def _positive(value: Any) -> float:
@@ -176,6 +201,9 @@ def _steps(made: Mapping[str, Any], parts: Mapping[str, Mapping[str, Any]]) -> i
     return round(float(parts["training steps"]["hours"]) * 3600.0 / float(step_s))
 
 
-def _checkpoint_gb(parts: Mapping[str, Mapping[str, Any]]) -> float | None:
+def _checkpoint_gb(launch: Mapping[str, Any], parts: Mapping[str, Mapping[str, Any]]) -> float | None:
+    size_gib = (launch.get("checkpoints") or {}).get("size_gib")
+    if size_gib is not None:
+        return float(size_gib) * _GB_PER_GIB
     found = _CHECKPOINT.search(str(parts.get("checkpoints", {}).get("note", "")))
     return float(found[1].replace(",", "")) * _GB_PER_GIB if found else None

@@ -14,6 +14,7 @@ from planner.commands.advise import POLICY_NAMES, load_model
 from planner.render.report import REPORT_FORMATS
 
 if TYPE_CHECKING:
+    from planner.risk.hazards import HazardModel
     from planner.simulate.answer import Simulation
     from planner.simulate.groups import ZoneGroup
     from planner.simulate.jobs import SimJob
@@ -77,6 +78,20 @@ class Hours(click.ParamType[float]):
 )
 @click.option("--instance-type", default=None, help="Only traces of this type.")
 @click.option("--gang", type=click.IntRange(1), default=None, help="Instances needed together.")
+@click.option(
+    "--spot-ratio",
+    type=click.FloatRange(0.01, 1.0),
+    default=0.3,
+    show_default=True,
+    help="Spot over on-demand, for generated traces of a job without prices.",
+)
+@click.option(
+    "--polarity",
+    type=click.Choice(["auto", "instances", "preempted"]),
+    default="auto",
+    show_default=True,
+    help="What the values of sample lists count.",
+)
 @click.option("--any-trace", is_flag=True, help="Take traces of other types as stand-ins.")
 @click.option(
     "--groups",
@@ -125,11 +140,11 @@ def simulate(ctx: click.Context, /, **given: Any) -> None:
     from planner.simulate.executors import make_executor
 
     name, jobs = _jobs(given)
-    groups, notes = _groups(given)
+    model = load_model(given["hazards"])
+    groups, notes = _groups(given, jobs, model)
     names = POLICY_NAMES if "all" in given["policies"] else tuple(dict.fromkeys(given["policies"]))
     setting = Setting(names, given["starts"], given["seed"], not given["no_optimum"])
     executor = make_executor(given["engine"], given["workers"], given["dask_address"])
-    model = load_model(given["hazards"])
     quiet = ctx.obj is not None and ctx.obj.quiet
     with counted_progress("simulate", quiet=quiet) as on_done:
         found = run(name, jobs, groups, model, setting, executor, on_done=on_done, notes=notes)
@@ -196,18 +211,26 @@ def _jobs(given: dict[str, Any]) -> tuple[str, Sequence[SimJob]]:
     return name, named_apart([replace(job, **changed) for job in jobs])
 
 
-def _groups(given: dict[str, Any]) -> tuple[list[ZoneGroup], tuple[str, ...]]:
+def _groups(
+    given: dict[str, Any], jobs: Sequence[SimJob], model: HazardModel
+) -> tuple[list[ZoneGroup], tuple[str, ...]]:
     """Zone groups of the question, and notes on them.
 
     Raises:
         InputError: neither or both of --traces and --generate.
     """
     from planner.errors import InputError
-    from planner.simulate.gather import recorded
     from planner.simulate.groups import KINDS, zone_groups
 
     if (given["traces"] is None) == (given["generate"] is None):
         raise InputError("give either --traces FOLDER with recorded availability or --generate N")
     kinds = KINDS if given["groups"] == "both" else (given["groups"],)
-    traces = recorded(given["traces"], given["gang"])
+    from planner.risk.traces.registry import read_traces
+
+    if given["generate"] is not None:
+        from planner.simulate.gather import generated
+
+        drawn, notes = generated(jobs, given["generate"], model, given["spot_ratio"], given["seed"])
+        return list(zone_groups(drawn, kinds)), notes
+    traces = read_traces(given["traces"], gang=given["gang"], polarity=given["polarity"])
     return list(zone_groups(traces, kinds)), ()

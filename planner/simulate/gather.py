@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from planner.errors import InputError
-from planner.simulate.jobs import SimJob, plan_job, sweep_jobs
+from planner.simulate.jobs import TICK_HOURS, SimJob, plan_job, sweep_jobs
 
 if TYPE_CHECKING:
     from planner.advise.saved_plan import SpotPlan
+    from planner.risk.hazards import HazardModel
     from planner.risk.trace import ZoneTrace
 
-TRACE_SUFFIXES = (".json", ".csv", ".gz", ".txt", ".jsonl", ".parquet")
+LEAST_HOURS = 336.0  # two weeks, as long as the recorded traces
+DEADLINES_LONG = 4.0  # so that starts differ
 
 
 def workload_jobs(paths: Sequence[Path], *, any_trace: bool) -> Iterator[SimJob]:
@@ -45,8 +48,6 @@ def spot_plan_of(path: Path) -> SpotPlan:
     from planner.workload.load import load_workload
 
     loaded = load_workload(path, cache=False)
-    from dataclasses import replace
-
     limits = loaded.workload.constraints.model_copy(
         update={"purchase_options": ("spot",), "exclude_purchase_options": (), "deadline_confidence": 0.01}
     )
@@ -72,8 +73,6 @@ def sweep_and_workload_jobs(path: Path, *, any_trace: bool) -> tuple[str, list[S
 
 def named_apart(jobs: Sequence[SimJob]) -> list[SimJob]:
     """The jobs, with a number behind names that occur twice."""
-    from dataclasses import replace
-
     seen: dict[str, int] = {}
     out = []
     for job in jobs:
@@ -82,18 +81,63 @@ def named_apart(jobs: Sequence[SimJob]) -> list[SimJob]:
     return out
 
 
-def recorded(folder: Path, gang: int | None) -> list[ZoneTrace]:
-    """All traces of a folder or file, in the order of the files' names.
+def generated(
+    jobs: Sequence[SimJob], n: int, model: HazardModel, spot_ratio: float, seed: int
+) -> tuple[list[ZoneTrace], tuple[str, ...]]:
+    """Traces of `n` zones of one region for each kind of machine that the jobs ask for, drawn from the model.
 
-    Raises:
-        InputError: nothing there can be read as a trace.
+    Args:
+        jobs: what will be replayed on them.
+        n: zones.
+        model: hazards.
+        spot_ratio: spot over on-demand, for jobs without prices.
+        seed: of the draws.
+
+    Returns:
+        The traces, and a note on the record behind each kind.
     """
-    from planner.risk.traces.run_length import read_run_length
+    from planner.risk.generate import generate_traces
+    from planner.risk.policy.job import SpotZone
 
-    files = sorted(path for path in folder.iterdir() if path.is_file()) if folder.is_dir() else [folder]
-    files = [path for path in files if path.suffix.lower() in TRACE_SUFFIXES] if folder.is_dir() else files
-    if not files:
-        raise InputError(
-            f"{folder}: holds no trace ({', '.join(TRACE_SUFFIXES)}); see docs/spot/hazards.md for formats"
+    hours = max(LEAST_HOURS, DEADLINES_LONG * max(job.deadline_hours for job in jobs))
+    kinds = dict.fromkeys(
+        (
+            job.provider,
+            job.region or "generated-",
+            kind,
+            gang,
+            job.spot_usd_per_hour,
+            job.on_demand_usd_per_hour,
         )
-    return [trace for path in files for trace in read_run_length(path, gang=gang)]
+        for job in jobs
+        for kind in job.instance_types or ("",)
+        for gang in job.gangs or (1,)
+    )
+    traces: list[ZoneTrace] = []
+    notes = []
+    for number, (provider, region, kind, gang, spot_usd, on_demand_usd) in enumerate(kinds):
+        price = on_demand_usd or 1.0
+        zones = [
+            SpotZone(f"{region}{_letters(at)}", region, kind, spot_usd or spot_ratio * price, provider, gang)
+            for at in range(n)
+        ]
+        tables = {zone.name: model.table_for(zone) for zone in zones}
+        found = generate_traces(
+            zones, tables, hours, seed=seed + number, tick_hours=TICK_HOURS, on_demand_usd_per_hour=price
+        )
+        traces += [replace(trace, source="generated") for trace in found]
+        sources = ", ".join(sorted({table.source for table in tables.values()}))
+        notes.append(
+            f"{n} zones of {kind or 'any type'} x{gang} generated, {hours:.0f} h each, from: {sources}"
+        )
+    return traces, tuple(notes)
+
+
+def _letters(number: int) -> str:
+    """a, b, ..., z, aa, ab, ..."""
+    text = ""
+    number += 1
+    while number:
+        number, digit = divmod(number - 1, 26)
+        text = chr(ord("a") + digit) + text
+    return text

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby
+from dataclasses import replace
+from datetime import timedelta
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +14,7 @@ from planner.risk.hazards_cells import plain_zone
 from planner.risk.trace import BoolArray, FloatArray, ZoneTrace
 
 KINDS = ("single", "several")
+_A_DAY = timedelta(days=1)
 
 
 @record(frozen=True, eq=False)
@@ -57,20 +59,43 @@ class ZoneGroup:
 
 def zone_groups(traces: Iterable[ZoneTrace], kinds: Sequence[str] = KINDS) -> Iterator[ZoneGroup]:
     """Each zone alone, and all zones of one recording, type, gang and tick that overlap, together."""
-    for _, members in groupby(sorted(traces, key=_together), key=_together):
-        zones = tuple(members)
+    for zones in _recordings(traces):
         if "single" in kinds:
             for zone in zones:
                 yield ZoneGroup(plain_zone(zone.zone), "single", zone.source, (zone,))
-        if "several" in kinds and len(zones) > 1:
-            aligned = _aligned(zones)
+        several = _longest_each(zones)
+        if "several" in kinds and len(several) > 1:
+            aligned = _aligned(several)
             if aligned:
-                yield ZoneGroup(_name(zones), "several", zones[0].source, aligned)
+                yield ZoneGroup(_name(several), "several", several[0].source, aligned)
 
 
-def _together(zone: ZoneTrace) -> tuple[str, str, str, int, float, str]:
-    """What zones must share to be used together; the name last, so that the order is the same each time."""
-    return zone.source, zone.provider, zone.instance_type, zone.gang, zone.tick_hours, ""
+def _recordings(traces: Iterable[ZoneTrace]) -> Iterator[list[ZoneTrace]]:
+    """Zones seen together: from one source, or, where each zone has its own file, begun within a day."""
+    alike: dict[tuple[str, str, int, float], list[ZoneTrace]] = {}
+    for trace in traces:
+        alike.setdefault((trace.provider, trace.instance_type, trace.gang, trace.tick_hours), []).append(
+            trace
+        )
+    for zones in alike.values():
+        sources: dict[str, list[ZoneTrace]] = {}
+        for zone in zones:
+            sources.setdefault(zone.source, []).append(zone)
+        loose = [found[0] for found in sources.values() if len(found) == 1]
+        yield from (found for found in sources.values() if len(found) > 1)
+        while loose:
+            first = min(zone.start for zone in loose)
+            yield [zone for zone in loose if zone.start - first < _A_DAY]
+            loose = [zone for zone in loose if zone.start - first >= _A_DAY]
+
+
+def _longest_each(zones: Sequence[ZoneTrace]) -> tuple[ZoneTrace, ...]:
+    """One record per zone: a log with holes gives several, of which the longest is used beside other zones."""
+    best: dict[str, ZoneTrace] = {}
+    for zone in zones:
+        if zone.zone not in best or zone.hours > best[zone.zone].hours:
+            best[zone.zone] = zone
+    return tuple(best.values())
 
 
 def _name(zones: Sequence[ZoneTrace]) -> str:
@@ -84,8 +109,6 @@ def _name(zones: Sequence[ZoneTrace]) -> str:
 
 def _aligned(zones: Sequence[ZoneTrace]) -> tuple[ZoneTrace, ...]:
     """The zones cut to the time that all of them cover; empty where there is none."""
-    from dataclasses import replace
-
     start, end = max(zone.start for zone in zones), min(zone.end for zone in zones)
     tick = zones[0].tick_hours
     ticks = int((end - start).total_seconds() / 3600.0 / tick + 1e-6)

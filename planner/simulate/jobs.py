@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from planner.advise.question import on_grid
 from planner.records import record
 
 if TYPE_CHECKING:
     from planner.advise.saved_plan import SpotPlan
     from planner.workload.sweep_schema import Sweep
+
+
+TICK_HOURS = 0.1  # of all traces
 
 
 @record(frozen=True)
@@ -22,6 +26,7 @@ class SimJob:
         instance_types: traces of these only; empty: all.
         gangs: traces of these gang sizes only; empty: all.
         on_demand_usd_per_hour, spot_usd_per_hour: of the gang, where a trace has no price.
+        provider, region: what generated traces are drawn for.
     """
 
     name: str
@@ -34,6 +39,8 @@ class SimJob:
     gangs: tuple[int, ...] = ()
     on_demand_usd_per_hour: float | None = None
     spot_usd_per_hour: float | None = None
+    provider: str = ""
+    region: str = ""
 
     def takes(self, instance_type: str, gang: int) -> bool:
         """Whether a trace of this type and gang is one of the job's."""
@@ -68,11 +75,13 @@ def plan_job(plan: SpotPlan, *, any_trace: bool) -> SimJob:
         name=plan.name,
         work_hours=plan.work_hours,
         deadline_hours=plan.deadline_hours,
-        restart_hours=plan.restart_hours,
-        on_demand_acquire_hours=plan.on_demand_acquire_hours,
+        restart_hours=on_grid(plan.restart_hours, TICK_HOURS),
+        on_demand_acquire_hours=on_grid(plan.on_demand_acquire_hours, TICK_HOURS),
         egress_usd=plan.egress_usd,
         instance_types=() if any_trace else (plan.instance_type,),
         gangs=() if any_trace else (plan.nodes,),
         on_demand_usd_per_hour=None if any_trace else plan.on_demand_usd_per_hour,
         spot_usd_per_hour=None if any_trace else plan.spot_usd_per_hour,
+        provider=plan.provider,
+        region=plan.region,
     )
