@@ -16,6 +16,7 @@ from planner.plan import (
     CashMonth,
     CatalogSource,
     CostLine,
+    Launch,
     Layout,
     Plan,
     PlanLine,
@@ -54,11 +55,12 @@ def assemble_plan(context: Context, found: Found, choice: Choice, proof: Proof) 
     candidates, at = found.candidates, choice.winner
     lines = plan_lines(context, candidates, at)
     total = total_usd([cost for line in lines for cost in line.costs])
-    risk = risk_of(context, candidates, at, total)
+    launch = _launch_of(context, candidates, at, total)
+    risk = risk_of(context, candidates, at, total, launch)
     limit = context.workload.preferences.max_results
     others = pick_alternatives(context, candidates, choice, limit)
     report = count_filters(candidates.all_bits())
-    hours = float(candidates.hours[at])
+    hours, in_turn = float(candidates.hours[at]), at >= candidates.n_at_once
     return Plan(
         **plan_frame(context),
         status="planned",
@@ -77,10 +79,19 @@ def assemble_plan(context: Context, found: Found, choice: Choice, proof: Proof) 
         relaxations=(),
         unknown_options=unknown_options(context, lines),
         proof=proof,
-        warnings=(*plan_warnings(context, lines, risk), *memory_warnings(context, candidates, at)),
+        warnings=(*plan_warnings(context, lines, risk, in_turn=in_turn), *memory_warnings(context, candidates, at)),
         n_results=len(others) + 1,
         n_feasible=choice.n_feasible,
+        launch=launch,
     )
+
+
+def _launch_of(context: Context, candidates: Candidates, at: int, total: Decimal) -> Launch | None:
+    if not any(context.is_spot[part.row] for part in candidates.parts(at)):
+        return None
+    from planner.strategy.launch import launch_of
+
+    return launch_of(context, candidates, at, total)
 
 
 def plan_frame(context: Context) -> dict[str, Any]:

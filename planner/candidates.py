@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from planner.context import Context
     from planner.offers import OfferSet
+    from planner.risk.distribution import SpotPool
 
     FloatArray = npt.NDArray[np.float64]
     IntArray = npt.NDArray[np.int64]
@@ -78,6 +79,36 @@ class Mixes:
 
 
 @record(frozen=True, eq=False)
+class Turns:
+    """Purchases of the candidates from position `first` on, which run on one offer after another (`planner.strategy`).
+
+    Attributes:
+        offer: spot offers, cheapest first, then on-demand; -1 none; shape `(n_turns, most_parts)`.
+        paid_hours, billed_hours, instance_hours: expected, per part, of the same shape.
+        has_fallback: whether the last offer is on-demand to fall back on, shape `(n_turns,)`.
+        p_change: probability that on-demand is needed; slack_hours: waits and losses that can be afforded.
+        p_spot_only: probability to meet the deadline without on-demand.
+        work_share: of the work that on-demand does.
+        moved_gb, moved_usd: checkpoints carried between regions, expected, and what that costs.
+        pool: the spot capacity of each, all its zones seen as one.
+    """
+
+    first: int
+    offer: IntArray
+    paid_hours: FloatArray
+    billed_hours: FloatArray
+    instance_hours: FloatArray
+    has_fallback: npt.NDArray[np.bool_]
+    p_change: FloatArray
+    slack_hours: FloatArray
+    p_spot_only: FloatArray
+    work_share: FloatArray
+    moved_gb: FloatArray
+    moved_usd: FloatArray
+    pool: SpotPool
+
+
+@record(frozen=True, eq=False)
 class Candidates:
     """Timed and priced cells of the grid; every array has shape `(n_candidates,)` unless said.
 
@@ -94,6 +125,8 @@ class Candidates:
         shapes: output of the performance model; grid_bits: filters of the cells that no layout fits.
         mixes: parts of the last candidates, where some are bought in several; `offer`, `paid_hours`, `billed_hours`
             of those are the leading part's (spot, else the one that tops up).
+        turns: offers of the last candidates of all, where some run on one offer after another; `offer` of those is
+            the cheapest spot offer.
     """
 
     offer: IntArray
@@ -120,6 +153,7 @@ class Candidates:
     shapes: Table
     grid_bits: IntArray
     mixes: Mixes | None = None
+    turns: Turns | None = None
 
     def all_bits(self) -> IntArray:
         """Filter bits of every cell of the grid, those that fit and those that do not."""
@@ -128,10 +162,21 @@ class Candidates:
     @property
     def n_single(self) -> int:
         """Candidates bought with one offer; the others follow them."""
-        return len(self.offer) if self.mixes is None else self.mixes.first
+        return self.n_at_once if self.mixes is None else self.mixes.first
+
+    @property
+    def n_at_once(self) -> int:
+        """Candidates all of whose instances run together; those that run on one offer after another follow them."""
+        return len(self.offer) if self.turns is None else self.turns.first
 
     def parts(self, at: int) -> tuple[Part, ...]:
-        """Return what candidate `at` buys: one part, or those of its mix."""
+        """Return what candidate `at` buys: one part, or those of its mix, or those it runs on in turn."""
+        if self.turns is not None and at >= self.n_at_once:
+            own, turns = at - self.n_at_once, self.turns
+            rows = turns.offer[own].tolist()
+            hours = (column[own].tolist() for column in (turns.paid_hours, turns.billed_hours, turns.instance_hours))
+            whole = [int(self.nodes[at])] * len(rows)
+            return tuple(_part(*row) for row in zip(rows, whole, *hours, strict=True) if row[0] >= 0)
         own = at - self.n_single
         if self.mixes is None or own < 0:
             values = (self.offer, self.nodes, self.paid_hours, self.billed_hours, self.instance_hours)
@@ -144,12 +189,12 @@ class Candidates:
     def gang(self, at: IntArray) -> tuple[IntArray, IntArray, FloatArray]:
         """Offer, instances and work hours of what may be taken back together (all of it for one offer)."""
         rows, nodes, work = self.offer[at], self.nodes[at], self.work_hours[at]
-        own = at - self.n_single
-        if self.mixes is None or not (own >= 0).any():
+        mixed = (at >= self.n_single) & (at < self.n_at_once)
+        if self.mixes is None or not mixed.any():
             return rows, nodes, work
-        own = np.maximum(own, -1)  # -1: a single offer, replaced below
-        nodes = np.where(own < 0, nodes, self.mixes.gang[own])
-        return rows, nodes, np.where(own < 0, work, self.mixes.gang_work[own])
+        own = np.where(mixed, at - self.n_single, -1)  # -1: all instances, replaced below
+        nodes = np.where(mixed, self.mixes.gang[own], nodes)
+        return rows, nodes, np.where(mixed, self.mixes.gang_work[own], work)
 
 
 def _part(row: int, nodes: int, paid: float, billed: float, instance: float) -> Part:
@@ -236,7 +281,7 @@ def concat_candidates(parts: Sequence[Candidates]) -> Candidates:
     offsets = np.cumsum([0, *(part.shapes.n_rows for part in parts[:-1])])
     joined: dict[str, Any] = {"shapes": Table.concat([part.shapes for part in parts])}
     for field in fields(Candidates):
-        if field.name in ("shapes", "mixes"):  # mixes are made last
+        if field.name in ("shapes", "mixes", "turns"):  # mixes and turns are made last
             continue
         columns = [getattr(part, field.name) for part in parts]
         if field.name == "shape":

@@ -64,8 +64,9 @@ def _enumeration(answer: Answer) -> dict[str, Any]:
     assert choice is not None
     feasible = np.flatnonzero(made.bits == 0)
     value = made.cost_usd if objective == "cost" else made.hours
-    scaled = np.rint(value[feasible] * MILLIONTH).astype(np.int64)
-    best = int(np.rint(value[choice.winner] * MILLIONTH))
+    # rounded down: what the certificate proves is never above what a plan comes to
+    scaled = np.floor(value[feasible] * MILLIONTH).astype(np.int64)
+    best = int(np.floor(value[choice.winner] * MILLIONTH))
     return {
         "certificate_version": VERSION,
         "kind": "enumeration",
@@ -86,5 +87,6 @@ def _names(context: Context, made: Candidates, at: npt.NDArray[np.int64]) -> lis
     names = [ids[row] for row in made.offer[at].tolist()]
     for number in np.flatnonzero(at >= made.n_single).tolist():
         parts = made.parts(int(at[number]))
-        names[number] = " + ".join(f"{part.nodes} x {context.offer_set.offer_id(part.row)}" for part in parts)
+        joint = " + " if at[number] < made.n_at_once else " else "
+        names[number] = joint.join(f"{part.nodes} x {context.offer_set.offer_id(part.row)}" for part in parts)
     return names

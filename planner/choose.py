@@ -39,8 +39,10 @@ def rank(context: Context, candidates: Candidates, feasible: IntArray, objective
     # 12 significant digits: float noise must not decide between offers that cost the same
     cost, hours = _significant(cost), _significant(hours)
     first, second = (cost, hours) if objective == "cost" else (hours, cost)
-    names = context.id_rank[candidates.offer[feasible]]
-    return feasible[np.lexsort((names, candidates.nodes[feasible], second, first))]
+    names, nodes = context.id_rank[candidates.offer[feasible]], candidates.nodes[feasible]
+    # at the same cost and time nobody should run on what may be taken back
+    spot = context.is_spot[candidates.offer[feasible]]
+    return feasible[np.lexsort((names, nodes, spot, second, first))]
 
 
 def _significant(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
@@ -67,13 +69,22 @@ def choose(context: Context, candidates: Candidates, objective: str) -> Choice |
 def _ways(context: Context, candidates: Candidates, at: IntArray) -> IntArray:
     """Code of what alternatives differ in; a mix differs in the purchase options of its parts."""
     ways = context.way_of_offer[candidates.offer[at]]
-    mixes, own = candidates.mixes, at - candidates.n_single
+    mixes, turns, own = candidates.mixes, candidates.turns, at - candidates.n_single
+    size = int(context.way_of_offer.max()) + 1
+    if turns is not None:
+        # in turn: the type's spot, with or without a fall-back, in one zone or several
+        late = np.flatnonzero(at >= candidates.n_at_once)
+        mine = at[late] - candidates.n_at_once
+        several = context.is_spot[turns.offer[mine, 1]] & (turns.offer[mine, 1] >= 0)
+        ways[late] += size * (1 + turns.has_fallback[mine] + 2 * several)
+        own = np.where(at >= candidates.n_at_once, -1, own)
     if mixes is None or not (own >= 0).any():
         return ways
+    size *= 4
     parts = mixes.offer[own[own >= 0]]
     codes = np.sort(np.where(parts >= 0, context.way_of_offer[parts], -1), axis=1)
     _, code = np.unique(codes, axis=0, return_inverse=True)
-    ways[own >= 0] = int(context.way_of_offer.max()) + 1 + code.reshape(-1)
+    ways[own >= 0] = size + code.reshape(-1)
     return ways
 
 

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from planner.calibration.correction import Correction
     from planner.offers import OfferSet
     from planner.resolve import Job
+    from planner.risk.hazards import HazardModel
+    from planner.strategy.pools import Pool
     from planner.workload.schema import Workload
 
     FloatArray = npt.NDArray[np.float64]
@@ -42,7 +44,10 @@ class OfferRisk:
 
 @record(frozen=True, eq=False)
 class Context:
-    """One planning run. Instances are built by `planner.optimize`; nothing here reads a file."""
+    """One planning run. Instances are built by `planner.optimize`; nothing here reads a file.
+
+    `hazards`: of the user's own records of spot capacity; None without any.
+    """
 
     workload: Workload
     sha256: str
@@ -55,6 +60,7 @@ class Context:
     start: datetime
     deadline: datetime | None
     calibration: Correction | None = None
+    hazards: HazardModel | None = None
 
     @property
     def deadline_hours(self) -> float | None:
@@ -77,6 +83,33 @@ class Context:
     def risk(self) -> OfferRisk:
         """Interruption figures of every offer; only spot is interrupted."""
         return _risk(self.offer_set, self.tariffs)
+
+    def recorded_pool(self, row: int) -> Pool | None:
+        """What records say of the spot pool of offer `row`: the user's own if there are any, else the bundled ones."""
+        if row not in self._recorded:
+            from planner.strategy.pools import find_pool, pool_of
+
+            names = ("provider", "instance_type", "region", "zone")
+            place = [str(self.offer_set.offers[name][row]) for name in names]
+            found = find_pool(*place) if self.hazards is None else pool_of(self.hazards, *place)
+            self._recorded[row] = found
+        return self._recorded[row]
+
+    @cached_property
+    def _recorded(self) -> dict[int, Pool | None]:
+        return {}
+
+    @cached_property
+    def pool_of_offer(self) -> IntArray:
+        """Code of (instance type, region, zone) per offer: what interruptions differ in."""
+        codes, _ = self.offer_set.offers.distinct_keys("provider", "region", "zone", "instance_type")
+        return codes.astype(np.int64)
+
+    @cached_property
+    def region_of_offer(self) -> IntArray:
+        """Code of (provider, region) per offer."""
+        codes, _ = self.offer_set.offers.distinct_keys("provider", "region")
+        return codes.astype(np.int64)
 
     @cached_property
     def is_spot(self) -> npt.NDArray[np.bool_]:

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     IntArray = npt.NDArray[np.int64]
 
 USD = Decimal(1)
+DATA_SET = "data set in object storage"
+EXPORT = "final model out of the region"
 _ZERO_TAG = PriceTag(Decimal(0), "USD", USD, "declared", "nothing is moved or kept", "")
 
 
@@ -133,8 +135,7 @@ class CostModel:
         share = self._share[rows]
         instance_hours = _rounded(np.where(share > 0, nodes * billed, 0.0) * share)
         months = hours / HOURS_PER_MONTH
-        stored = np.where(self._copy[place], self._job.data_gib or 0.0, 0.0)
-        dataset = _rounded(stored * months)
+        dataset = self._copy_gib_months(place, hours)
         checkpoint = _rounded(self._job.checkpoint_gib * self._job.checkpoints_kept * months)
         hourly = self._offers.usd_per_hour[rows]
         upfront = self._offers.upfront_usd[rows] * nodes
@@ -202,12 +203,34 @@ class CostModel:
             )
         return [*out, *self.place_lines(row, dataset, checkpoint)] if with_place else out
 
+    def copy_usd(self, rows: IntArray, hours: FloatArray) -> FloatArray:
+        """What a further region of one job costs: the data set brought there and kept, USD, shape `(n,)`.
+
+        Args:
+            rows: an offer of the region, shape `(n,)`.
+            hours: elapsed hours.
+        """
+        place = self._place_of_offer[rows]
+        moved = np.asarray([sum(float(t.quantity) * float(t.unit_price) for t in _copies(p)) for p in self.places])
+        return self._copy_gib_months(place, hours) * self._storage[place] + moved[place]
+
+    def copy_lines(self, row: int, hours: float) -> list[CostLine]:
+        """The lines of `copy_usd` for one candidate."""
+        place, at = self.place(row), np.asarray([self._place_of_offer[row]])
+        months, out = float(self._copy_gib_months(at, np.asarray([hours]))[0]), []
+        if months:
+            out.append(price_line("data_storage", DATA_SET, months, "GiB-month", place.storage))
+        return [*out, *(part.line() for part in _copies(place))]
+
+    def _copy_gib_months(self, place: IntArray, hours: FloatArray) -> FloatArray:
+        return _rounded(np.where(self._copy[place], self._job.data_gib or 0.0, 0.0) * (hours / HOURS_PER_MONTH))
+
     def place_lines(self, row: int, dataset: float, checkpoint: float) -> list[CostLine]:
         """Return what the place of offer `row` costs once: storage and transfers."""
         place, out = self.place(row), []
         if dataset:
             out.append(
-                price_line("data_storage", "data set in object storage", dataset, "GiB-month", place.storage)
+                price_line("data_storage", DATA_SET, dataset, "GiB-month", place.storage)
             )
         if checkpoint:
             label = f"{self._job.checkpoints_kept} checkpoints in object storage"
@@ -223,9 +246,7 @@ class CostModel:
             label = "data set streamed into the region" if job.stream else "data set into the region"
             transfers += self._split_tiers(label, job.location, here, moved or 0.0, job.egress_used_gb)
         if job.export_gb:
-            transfers += self._split_tiers(
-                "final model out of the region", here, job.location, job.export_gb, 0.0
-            )
+            transfers += self._split_tiers(EXPORT, here, job.location, job.export_gb, 0.0)
         storage = self._tariffs.storage_price(provider, region, "object")
         fee = self._tariffs.system_disk_fee(provider, region)
         disk = None
@@ -253,6 +274,11 @@ class CostModel:
     @cached_property
     def _dearest(self) -> TierCurve:
         return self._tariffs.dearest_internet_curve()
+
+
+def _copies(place: Place) -> list[Transfer]:
+    """Transfers that every region of a job needs: the data into it, not the one model out of it."""
+    return [part for part in place.transfers if part.label != EXPORT]
 
 
 def _rounded(quantity: FloatArray) -> FloatArray:

@@ -155,7 +155,8 @@ def explain_layout(context: Context, plan: Plan) -> list[str]:
     if plan.kind == "fleet" or not plan.lines or plan.lines[0].layout is None:
         return []
     line, offers = plan.lines[0], context.offer_set
-    nodes = sum(part.nodes for part in plan.lines)
+    in_turn = plan.launch is not None and plan.launch.strategy != "spot_with_steady"
+    nodes = line.nodes if in_turn else sum(part.nodes for part in plan.lines)
     same = np.flatnonzero(offers.offers.equals("instance_type", line.instance_type))
     offer = next(at for at in same.tolist() if offers.offer_id(at) == line.offer_id)
     row = int(offers.hardware_of_type[offers.type_of_offer[offer]])

@@ -38,7 +38,8 @@ def choose_by_milp(context: Context, found: Found, choice: Choice, options: Opti
     made = found.candidates
     feasible = np.flatnonzero(made.bits == 0)
     cost = made.cost_usd if context.workload.preferences.objective == "cost" else made.hours
-    single = feasible[feasible < made.n_single]
+    # what runs in turn is one candidate with its own cost, as what is bought with one offer
+    single = feasible[(feasible < made.n_single) | (feasible >= made.n_at_once)]
     mix = None
     if made.mixes is not None:
         from planner.milp_mix import mix_input

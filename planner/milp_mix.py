@@ -25,7 +25,7 @@ def mix_input(context: Context, made: Candidates) -> MixInput | None:
     """Describe the clusters bought in parts that keep every limit but those a split decides; None without any."""
     if made.mixes is None:
         return None
-    at = np.flatnonzero((made.bits[made.n_single :] & ~BIT["budget"]) == 0) + made.n_single
+    at = np.flatnonzero((made.bits[made.n_single : made.n_at_once] & ~BIT["budget"]) == 0) + made.n_single
     if not len(at):
         return None
     rows, nodes, _ = made.gang(at)

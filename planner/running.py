@@ -9,6 +9,7 @@ import numpy as np
 from planner.records import record
 from planner.risk.checkpoint import young_interval_hours
 from planner.risk.renewal import SpotOutcome, p_meet_deadline, spot_outcome
+from planner.strategy.evidence import gang_risk
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -79,9 +80,10 @@ def checkpoint_interval(context: Context, rows: IntArray, nodes: IntArray, write
     longest = context.assumptions.checkpoint_interval_s / 3600.0
     if context.job.interval_hours is not None:
         return np.full(len(rows), context.job.interval_hours)
-    count, risk = nodes.astype(np.float64), context.risk
-    spot = risk.rate_per_hour[rows] * count ** risk.gang_exponent[rows]
-    rate = np.where(context.is_spot[rows], spot, context.assumptions.machine_failures_per_node_hour * count)
+    rate = context.assumptions.machine_failures_per_node_hour * nodes
+    at = np.flatnonzero(context.is_spot[rows])
+    if len(at):
+        rate[at] = gang_risk(context, rows[at], nodes[at]).pool.rate
     mtbf = 1.0 / np.maximum(rate, 1e-9)
     return np.clip(young_interval_hours(write, mtbf), MINUTE, longest)
 
@@ -103,17 +105,19 @@ def _spot_arguments(
     context: Context, rows: IntArray, nodes: IntArray, write: FloatArray, interval: FloatArray
 ) -> dict[str, Any]:
     """What the renewal model needs to know of offers and checkpoints."""
-    risk, count = context.risk, nodes.astype(np.float64)
+    pool = gang_risk(context, rows, nodes).pool
     return {
-        "rate_per_hour": risk.rate_per_hour[rows],
-        "nodes": count,
-        "gang_exponent": risk.gang_exponent[rows],
-        "mean_wait_hours": risk.mean_wait_hours[rows] * count ** risk.wait_exponent[rows],
+        "rate_per_hour": pool.rate,
+        "nodes": 1.0,  # the rate is the gang's
+        "gang_exponent": 0.0,
+        "mean_wait_hours": pool.wait,
+        "first_wait_hours": pool.first_wait,
         "checkpoint_interval_hours": interval,
         "checkpoint_write_hours": write,
         "restart_hours": context.restart_hours,
-        "notice_hours": risk.notice_hours[rows],
-        "frailty_sd": context.assumptions.spot_frailty_sd,
+        "notice_hours": context.risk.notice_hours[rows],
+        "frailty_sd": pool.frailty_sd,
+        "dispersion": pool.dispersion,
     }
 
 

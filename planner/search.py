@@ -71,11 +71,22 @@ def search_job(context: Context, shapes: Table, counts: Sequence[int]) -> Found:
     leaders = _hopeful(context, first, offer_bits)
     between = sorted(set(range(1, counts[-1] + 1)) - set(counts))
     if not len(leaders) or not between:
-        return Found(with_mixes(context, first, offer_bits, counts[-1]), offer_bits, tuple(counts), 0)
+        return Found(with_all(context, first, offer_bits, counts[-1]), offer_bits, tuple(counts), 0)
     offers = np.flatnonzero(_is_leader(context, leaders)[_hardware_of_offer(context)] & (offer_bits == 0))
     second = build_candidates(context, offer_bits, _shapes(context, leaders, between), offers)
-    every = with_mixes(context, concat_candidates([first, second]), offer_bits, counts[-1])
+    every = with_all(context, concat_candidates([first, second]), offer_bits, counts[-1])
     return Found(every, offer_bits, tuple(counts), len(leaders))
+
+
+def with_all(context: Context, made: Candidates, offer_bits: IntArray, most: int) -> Candidates:
+    """Add clusters bought in parts, and spot with on-demand to fall back on or in several zones."""
+    if not (context.is_spot & (offer_bits == 0)).any():
+        return with_mixes(context, made, offer_bits, most)
+    from planner.strategy.build import add_turns, on_demand_partners
+    from planner.strategy.discount import mark_no_discount
+
+    mark_no_discount(context, made, on_demand_partners(context, offer_bits))
+    return add_turns(context, with_mixes(context, made, offer_bits, most), offer_bits)
 
 
 def with_mixes(context: Context, made: Candidates, offer_bits: IntArray, most: int) -> Candidates:

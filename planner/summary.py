@@ -28,6 +28,10 @@ def lines_of(context: Context, candidates: Candidates, at: int) -> list[CostLine
 
 def lines_by_part(context: Context, candidates: Candidates, at: int) -> list[list[CostLine]]:
     """Return the cost lines of each part of candidate `at`; the first carries what the place costs once."""
+    if at >= candidates.n_at_once:
+        from planner.strategy.course import turn_lines
+
+        return turn_lines(context, candidates, at)
     stored = float(candidates.dataset_gib_months[at]), float(candidates.checkpoint_gib_months[at])
     return [
         context.costs.lines(part.row, part.instance_hours, *stored, part.nodes, with_place=number == 0)
@@ -43,8 +47,9 @@ def summarize(
     parts = candidates.parts(at)
     rows = [part.row for part in parts]
     offers, types = context.offer_set.offers, context.offer_set.types
-    # the parts of a mix have one zone or leave it open
-    zone = max(str(offers["zone"][part]) for part in rows)
+    # the parts of a mix have one zone or leave it open; what runs in turn is told by its cheapest zone
+    zone = str(offers["zone"][row]) or max(str(offers["zone"][part]) for part in rows)
+    zone = zone if at < candidates.n_at_once else str(offers["zone"][row])
     kind = int(context.offer_set.type_of_offer[row])
     cost = total_usd(lines_of(context, candidates, at))
     base = cost if reference is None else total_usd(lines_of(context, candidates, reference))
@@ -57,9 +62,7 @@ def summarize(
         label=label,
         **known,
         zone=zone,
-        purchase_option=str(offers["purchase_option"][row])
-        if len(parts) == 1
-        else options_text(context, parts),
+        purchase_option=bought_text(context, candidates, at),
         option_variant=str(offers["option_variant"][row]) if len(parts) == 1 else "",
         accelerator=str(types["accelerator"][kind]),
         accelerators=nodes * float(types["accelerator_count"][kind]),
@@ -71,6 +74,18 @@ def summarize(
         price_as_of=min(str(offers["as_of"][part]) for part in rows),
         flags=tuple(dict.fromkeys(flags)),
     )
+
+
+def bought_text(context: Context, candidates: Candidates, at: int) -> str:
+    """How candidate `at` is bought: its purchase option, those of its parts, or those it runs on in turn."""
+    parts = candidates.parts(at)
+    if at >= candidates.n_at_once:
+        spot = [part for part in parts if context.is_spot[part.row]]
+        zones = f" in {len(spot)} zones" if len(spot) > 1 else ""
+        return f"spot{zones}" + (", else on_demand" if len(spot) < len(parts) else "")
+    if len(parts) > 1:
+        return options_text(context, parts)
+    return str(context.offer_set.offers["purchase_option"][parts[0].row])
 
 
 def options_text(context: Context, parts: Sequence[Part]) -> str:
@@ -97,7 +112,7 @@ def find_savings(context: Context, found: Found, winner: int) -> Savings:
         return _present_cluster(context, found, winner, cost)
     on_demand = context.offer_set.offers.equals("purchase_option", "on_demand")
     mask = (candidates.bits == 0) & on_demand[candidates.offer]
-    mask[candidates.n_single :] = False  # bought in part only
+    mask[candidates.n_single :] = False  # bought in part, or for a part of the time, only
     best = best_where(context, candidates, mask, context.workload.preferences.objective)
     if best is None:
         return Savings(None, None, None, "no on-demand candidate satisfies the same constraints")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.plan import Performance, Risk, TimePart
-from planner.running import finish_quantile, spot_outcome_of
+from planner.running import finish_quantile
 from planner.timing import Z80
 
 if TYPE_CHECKING:
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from planner.candidates import Candidates
     from planner.context import Context
+    from planner.plan import Launch
 
     FloatArray = npt.NDArray[np.float64]
 
@@ -33,7 +34,8 @@ def timeline_of(context: Context, candidates: Candidates, at: int) -> tuple[Time
     work, write = float(candidates.work_hours[at]), float(candidates.write_hours[at])
     steps = work / (1.0 + assume.evaluation_share_ratio)
     checkpoints = work * write / float(candidates.interval_hours[at])
-    spot = all(context.is_spot[part.row] for part in candidates.parts(at))
+    parts_of = candidates.parts(at)
+    spot = at >= candidates.n_at_once or all(context.is_spot[part.row] for part in parts_of)
     acquire = 0.0 if spot else assume.on_demand_acquire_s / 3600.0
     provision = assume.provision_s / 3600.0 + acquire
     export = write + assume.export_s / 3600.0
@@ -89,33 +91,37 @@ def performance_of(context: Context, candidates: Candidates, at: int) -> Perform
     )
 
 
-def risk_of(context: Context, candidates: Candidates, at: int, expected_usd: Decimal) -> Risk:
+def risk_of(
+    context: Context, candidates: Candidates, at: int, expected_usd: Decimal, launch: Launch | None
+) -> Risk:
     """Interruptions, lost work, and the worst case: the 90th percentile over interruptions and model error.
 
-    The worst paid hours combine the spread of the step time with that of the interruptions as independent logarithms.
+    Args:
+        context: the planning run.
+        candidates: all of them.
+        at: the chosen one.
+        expected_usd: its cost.
+        launch: what is known of it at launch where it has spot.
     """
     one = np.asarray([at])
-    rows, nodes, work = candidates.gang(one)
-    spread = float(candidates.sigma[at]) * Z80
-    basis = "capacity is not taken back; machine failures and the spread of the step-time prediction only"
-    if context.is_spot[rows[0]]:
-        write, interval = candidates.write_hours[one], candidates.interval_hours[one]
-        outcome = spot_outcome_of(context, rows, nodes, work, write, interval, np.asarray([np.inf]))
-        more = float(np.log(outcome.paid_p90_hours / outcome.expected_paid_hours)[0])
-        spread = float(np.hypot(spread, max(more, 0.0)))
-        prior = context.risk.priors[int(context.risk.prior_of_offer[rows[0]])]
-        basis = f"{prior.basis}: {prior.source} ({prior.as_of})"
-    worst_hours = np.maximum(finish_quantile(context, candidates, one, WORST_LEVEL), candidates.hours[one])
-    worst_usd = _cost_of(context, candidates, at, float(np.exp(spread)), worst_hours)
     p_meet = float(candidates.p_meet[at])
+    if launch is None:
+        basis = "capacity is not taken back; machine failures and the spread of the step-time prediction only"
+        spread = float(np.exp(candidates.sigma[at] * Z80))
+        worst = np.maximum(finish_quantile(context, candidates, one, WORST_LEVEL), candidates.hours[one])
+        usd = Decimal(repr(round(_cost_of(context, candidates, at, spread, worst), 6)))
+        worst_hours = float(worst[0])
+    else:
+        basis = "; ".join(dict.fromkeys(place.evidence for place in launch.places))
+        worst_hours, usd = launch.p90_hours, launch.cost_p90_usd
     return Risk(
         p_meet_deadline=None if np.isnan(p_meet) else p_meet,
         expected_interruptions=float(candidates.interruptions[at]),
         expected_lost_hours=float(candidates.lost_hours[at]),
         expected_hours=float(candidates.hours[at]),
-        worst_hours=float(worst_hours[0]),
+        worst_hours=worst_hours,
         expected_cost_usd=expected_usd,
-        worst_cost_usd=max(Decimal(repr(round(worst_usd, 6))), expected_usd),
+        worst_cost_usd=max(usd, expected_usd),
         basis=basis,
     )
 

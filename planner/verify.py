@@ -11,6 +11,7 @@ from fractions import Fraction
 from math import floor, prod
 from typing import TYPE_CHECKING, Any
 
+from planner.verify_launch import check_launch, runs_in_turn
 from planner.verify_limits import check_limits
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def verify_plan(plan: Json, workload: Workload | None = None, offers: Table | No
             return [] if not plan["lines"] else ["an infeasible plan must not have lines"]
         if not plan["lines"]:
             return ["a plan without lines"]
-        faults = [*_money(plan), *_time(plan), *_cluster(plan)]
+        faults = [*_money(plan), *_time(plan), *_cluster(plan), *check_launch(plan)]
         if workload is not None:
             faults += [*check_limits(plan, workload), *_work(plan, workload), *_owned(plan, workload)]
         if offers is not None:
@@ -105,7 +106,9 @@ def _cluster(plan: Json) -> list[str]:
         faults += _compute(line)
         if plan["kind"] == "fleet":
             faults += _ranks(line, line["nodes"] * line["accelerators_per_node"])
-    return faults if plan["kind"] == "fleet" else faults + _one_cluster(plan)
+    if plan["kind"] == "fleet":
+        return faults
+    return faults + (_one_after_another(plan) if runs_in_turn(plan) else _one_cluster(plan))
 
 
 def _compute(line: Json) -> list[str]:
@@ -147,6 +150,20 @@ def _one_cluster(plan: Json) -> list[str]:
             faults.append(f"{line['offer_id']}: {line['billed_hours']} h billed, in use for {used:.6f} h")
     devices = sum(line["nodes"] * line["accelerators_per_node"] for line in lines)
     return faults + _ranks(lines[0], devices)
+
+
+def _one_after_another(plan: Json) -> list[str]:
+    """Each line is the whole cluster for a part of the time: one type and layout; regions are charged once each."""
+    lines = plan["lines"]
+    faults = [
+        f"one job runs on lines of different {name}"
+        for name in ("provider", "instance_type", "layout")
+        if any(line[name] != lines[0][name] for line in lines)
+    ]
+    for region in sorted({line["region"] for line in lines}):
+        own = [line for line in lines if line["region"] == region]
+        faults += [f"{label}: charged by more than one line" for label in sorted(_by_two_lines(own))]
+    return faults + _ranks(lines[0], lines[0]["nodes"] * lines[0]["accelerators_per_node"])
 
 
 def _by_two_lines(lines: list[Json]) -> set[str]:

@@ -7,6 +7,8 @@ from fnmatch import fnmatchcase
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from planner.verify_launch import runs_in_turn
+
 if TYPE_CHECKING:
     from planner.workload.schema import Constraints, Workload
 
@@ -53,13 +55,15 @@ def _totals(plan: Json, limits: Constraints) -> list[str]:
     cash = sum((Fraction(month["amount_usd"]) for month in plan["cash"]), Fraction(0))
     if limits.budget_usd is not None and cash > Fraction(limits.budget_usd):
         faults.append(f"cash obligations {float(cash):.2f} exceed the budget {limits.budget_usd}")
-    nodes = sum(line["nodes"] for line in plan["lines"])
+    # lines used one after another are one cluster; those used together add up
+    together = max if runs_in_turn(plan) else sum
+    nodes = together(line["nodes"] for line in plan["lines"])
     if nodes > limits.max_nodes:
         faults.append(f"{nodes} nodes exceed max_nodes {limits.max_nodes}")
-    devices = sum(line["nodes"] * line["accelerators_per_node"] for line in plan["lines"])
+    devices = together(line["nodes"] * line["accelerators_per_node"] for line in plan["lines"])
     if limits.max_accelerators is not None and devices > limits.max_accelerators:
         faults.append(f"{devices:g} accelerators exceed max_accelerators {limits.max_accelerators}")
-    memory = sum(
+    memory = together(
         line["nodes"] * line["accelerators_per_node"] * (line["accelerator_memory_gib"] or 0)
         for line in plan["lines"]
     )
@@ -127,7 +131,8 @@ def _quotas(plan: Json, limits: Constraints) -> list[str]:
                 and fnmatchcase(line["region"], quota.region)
                 and quota.quota in names
             ):
-                used[line["region"]] = used.get(line["region"], 0.0) + line["quota"]["needed"]
+                before, need = used.get(line["region"], 0.0), line["quota"]["needed"]
+                used[line["region"]] = max(before, need) if runs_in_turn(plan) else before + need
         faults += [
             f"quota {quota.quota} in {region}: needs {needed:g}, limit {quota.limit:g}"
             for region, needed in used.items()

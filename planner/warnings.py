@@ -21,8 +21,10 @@ OOM_WARNING = 0.05
 _WARNING = "warning: "  # how catalogs.overlays marks a note that something is probably wrong
 
 
-def plan_warnings(context: Context, lines: Sequence[PlanLine], risk: Risk | None) -> tuple[str, ...]:
-    """Collect warnings about prices, risk and budget of the chosen lines."""
+def plan_warnings(
+    context: Context, lines: Sequence[PlanLine], risk: Risk | None, *, in_turn: bool = False
+) -> tuple[str, ...]:
+    """Collect warnings about prices, risk and budget of the chosen lines; `in_turn`: used one after another."""
     out = [note.removeprefix(_WARNING) for note in context.offer_set.notes if note.startswith(_WARNING)]
     out += context.calibration.warnings if context.calibration is not None else ()
     family = context.job.model.family
@@ -50,7 +52,7 @@ def plan_warnings(context: Context, lines: Sequence[PlanLine], risk: Risk | None
             for cost in line.costs
             if "unknown_transfer_price" in cost.flags
         ]
-    if context.workload.kind == "training" and len(lines) > 1:
+    if context.workload.kind == "training" and len(lines) > 1 and not in_turn:
         bought = " + ".join(f"{line.nodes} {line.purchase_option}" for line in lines)
         out.append(
             f"one cluster bought in parts ({bought}): the speed assumes that all its nodes share one network; "

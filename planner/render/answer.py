@@ -53,6 +53,15 @@ def verdict(plan: Plan) -> tuple[str, tuple[str, ...]]:
         where = place(line.provider, line.region, line.zone)
         return f"{best} feasible plan: {machines} {bought} in {where}: {ready}", ()
     nodes = sum(line.nodes for line in plan.lines)
+    if plan.kind == "training" and _in_turn(plan):
+        from planner.render.launch import strategy_words
+
+        first = plan.lines[0]
+        inside = devices(first.accelerators, first.accelerator)
+        machines = cluster(first.nodes, first.instance_type) + (f" ({inside})" if inside else "")
+        regions = len({line.region for line in plan.lines})
+        where = place(first.provider, first.region, first.zone) + (" and elsewhere" if regions > 1 else "")
+        return f"{best} feasible plan: {machines} {strategy_words(plan)}, {where}: {ready}", ()
     if plan.kind == "training":  # one cluster bought in parts
         first = plan.lines[0]
         inside = devices(sum(line.accelerators for line in plan.lines), first.accelerator)
@@ -67,10 +76,15 @@ def verdict(plan: Plan) -> tuple[str, tuple[str, ...]]:
     return f"{best} feasible plan: {mix}: {ready}", ()
 
 
+def _in_turn(plan: Plan) -> bool:
+    """Whether lines are used one after another; else several lines run together."""
+    return plan.launch is not None and plan.launch.strategy != "spot_with_steady"
+
+
 def plan_lines(plan: Plan, verbose: bool) -> list[Block]:
     """Return what to buy and how to run it."""
     header = ("instance type", "accelerators", "where", "option", "hours", "price/h", "cost", "units/s")
-    fleet = len(plan.lines) > 1
+    fleet = len(plan.lines) > 1 and not _in_turn(plan)
     rows = [
         (
             cluster(line.nodes, line.instance_type),
@@ -87,6 +101,8 @@ def plan_lines(plan: Plan, verbose: bool) -> list[Block]:
     unit = plan.performance.unit if plan.performance else "units"
     names, cells, align = without_empty((*header[:-1], f"{unit}/s"), rows, "llllrrrr")
     notes = [*_price_notes(plan.lines, verbose), *_layouts(plan.lines)]
+    if len(plan.lines) > 1 and _in_turn(plan):
+        notes.insert(0, "one after another, hours and costs expected: the whole cluster is on one line at a time")
     return [Grid("Plan", names, cells, align, tuple(notes))]
 
 
@@ -224,7 +240,11 @@ def _breakdown(parts: dict[str, float], verbose: bool) -> str:
 
 
 def risk(plan: Plan) -> list[Block]:
-    """Return what interruptions may do."""
+    """Return what interruptions may do; of a plan with spot, all that is known at launch."""
+    if plan.launch is not None:
+        from planner.render.launch import launch
+
+        return launch(plan.launch)
     danger = plan.risk
     if danger is None:
         return []

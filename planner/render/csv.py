@@ -1,4 +1,4 @@
-"""CSV: one flat row per chosen line, baseline and alternative, safe to open in a spreadsheet."""
+"""CSV: one flat row per chosen line, baseline, alternative and spot launch, safe to open in a spreadsheet."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 
-from planner.plan import Plan, PlanLine, Summary
+from planner.plan import Launch, Plan, PlanLine, Summary
 from planner.render.text import clean
 
 COLUMNS = (
@@ -37,6 +37,20 @@ COLUMNS = (
     "price_source",
     "flags",
     "offer_id",
+    "p_meet_deadline",
+    "p_meet_spot_only_ratio",
+    "cost_p10_usd",
+    "cost_p90_usd",
+    "p10_hours",
+    "p90_hours",
+    "interruptions",
+    "spot_hours",
+    "on_demand_hours",
+    "lost_hours",
+    "checkpoint_interval_hours",
+    "checkpoint_gib",
+    "notice_s",
+    "evidence",
 )
 _FORMULA_STARTS = ("=", "+", "-", "@")
 
@@ -50,6 +64,8 @@ def render(plan: Plan, *, width: int, color: bool, verbose: bool) -> str:
     if plan.savings is not None and plan.savings.baseline is not None:
         rows.append(_summary("baseline", None, plan.savings.baseline))
     rows += [_summary("alternative", rank, item) for rank, item in enumerate(plan.alternatives, start=2)]
+    if plan.launch is not None:
+        rows.append(_launch(plan.launch))
     if plan.status == "infeasible":
         found = [item.best for item in plan.relaxations if item.best is not None]
         rows += [_summary("relaxation", rank, item) for rank, item in enumerate(found, start=1)]
@@ -93,6 +109,29 @@ def _line(line: PlanLine, rank: int) -> dict[str, Cell]:
         "price_source": line.price_source,
         "flags": ";".join(line.flags),
         "offer_id": line.offer_id,
+    }
+
+
+def _launch(told: Launch) -> dict[str, Cell]:
+    return {
+        "row": "launch",
+        "purchase_option": told.strategy,
+        "hours": told.expected_hours,
+        "cost_usd": told.expected_cost_usd,
+        "p_meet_deadline": told.p_meet_deadline,
+        "p_meet_spot_only_ratio": told.p_meet_spot_only_ratio,
+        "cost_p10_usd": told.cost_p10_usd,
+        "cost_p90_usd": told.cost_p90_usd,
+        "p10_hours": told.p10_hours,
+        "p90_hours": told.p90_hours,
+        "interruptions": told.expected_interruptions,
+        "spot_hours": told.spot_hours,
+        "on_demand_hours": told.on_demand_hours,
+        "lost_hours": told.lost_hours,
+        "checkpoint_interval_hours": told.checkpoints.interval_hours,
+        "checkpoint_gib": told.checkpoints.size_gib,
+        "notice_s": told.checkpoints.notice_s,
+        "evidence": "; ".join(dict.fromkeys(place.evidence for place in told.places)),
     }
 
 

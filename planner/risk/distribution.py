@@ -167,18 +167,42 @@ class Elapsed:
         return self.floor + excess, self.floor + paid
 
 
-def describe_elapsed(
-    job: Job, rate: FloatArray, wait: FloatArray, frailty_sd: FloatArray, dispersion: FloatArray
-) -> Elapsed:
+@record(frozen=True, eq=False)
+class SpotPool:
+    """How the capacity of a gang comes and goes, arrays of shape `(n,)`.
+
+    Attributes:
+        rate: interruptions per up-hour.
+        wait: mean wait for capacity after an interruption, hours.
+        first_wait: mean wait at launch where capacity is down then, hours: whoever comes at any time meets the long
+            waits more often (for exponential waits the same as `wait`).
+        frailty_sd: standard deviation of the log frailties.
+        dispersion: variance of the excess over that of exponential spells with the same means.
+    """
+
+    rate: FloatArray
+    wait: FloatArray
+    first_wait: FloatArray
+    frailty_sd: FloatArray
+    dispersion: FloatArray
+
+    def tile(self, times: int) -> SpotPool:
+        """The same pools, stacked `times` times."""
+        return SpotPool(**{name.name: np.tile(getattr(self, name.name), times) for name in fields(self)})
+
+    def take(self, at: npt.NDArray[np.int64]) -> SpotPool:
+        """Some of the pools."""
+        return SpotPool(**{name.name: getattr(self, name.name)[at] for name in fields(self)})
+
+
+def describe_elapsed(job: Job, pool: SpotPool) -> Elapsed:
     """Average the model over the frailties.
 
     Args:
         job: the job, arrays of shape `(n,)`.
-        rate: interruptions of the gang per up-hour, shape `(n,)`.
-        wait: mean wait for capacity, hours, shape `(n,)`.
-        frailty_sd: standard deviation of the log frailties, shape `(n,)`.
-        dispersion: variance of the excess over that of exponential spells with the same means, shape `(n,)`.
+        pool: capacity, of the same shape.
     """
+    rate, wait, frailty_sd = pool.rate, pool.wait, pool.frailty_sd
     floor = job.floor_hours
     total, square, paid, still, within = (np.zeros_like(floor) for _ in range(5))
     spread = np.expm1(frailty_sd * frailty_sd)
@@ -187,13 +211,13 @@ def describe_elapsed(
             hazard = rate * factor
             moments = compute_moments(job, hazard, wait, variance=True)
             ready = 1.0 / (1.0 + hazard * wait)
-            # At launch capacity is down with probability 1 - ready, then for w more hours.
-            start = wait * (1.0 - ready)
-            start_variance = 2.0 * wait * wait * (1.0 - ready) - start * start
+            # At launch capacity is down with probability 1 - ready, then for the first wait.
+            start = pool.first_wait * (1.0 - ready)
+            start_variance = 2.0 * pool.first_wait**2 * (1.0 - ready) - start * start
             up = np.maximum(moments.paid_hours - floor, 0.0)
             mean = moments.excess_hours + start
             waits = mean - up
-            chance = moments.excess_variance * dispersion + start_variance
+            chance = moments.excess_variance * pool.dispersion + start_variance
             # Var over the wait's frailty: the waiting part scales with it.
             variance = chance * (1.0 + spread) + waits * waits * spread
             total += weight * mean
@@ -211,29 +235,18 @@ def describe_elapsed(
         return Elapsed(floor, still, mean, variance, share, np.clip(np.nan_to_num(skew), 0.0, 1.0))
 
 
-def meet_probability(
-    job: Job,
-    rate: FloatArray,
-    wait: FloatArray,
-    deadline: FloatArray,
-    frailty_sd: FloatArray,
-    dispersion: FloatArray,
-    work_log_sd: FloatArray,
-) -> FloatArray:
+def meet_probability(job: Job, pool: SpotPool, deadline: FloatArray, work_log_sd: FloatArray) -> FloatArray:
     """P(elapsed <= deadline), shape `(n,)`; 1 where the deadline is infinite.
 
     Args:
         job: the job, arrays of shape `(n,)`.
-        rate: interruptions of the gang per up-hour.
-        wait: mean wait for capacity, hours.
+        pool: capacity, of the same shape.
         deadline: hours from the request for capacity.
-        frailty_sd: standard deviation of the log frailties, shape `(n,)`.
-        dispersion: as of `describe_elapsed`.
         work_log_sd: standard deviation of the log error of the predicted work, shape `(n,)`; 0 for none.
     """
     endless = np.isposinf(deadline)
     if not work_log_sd.any():
-        return np.where(endless, 1.0, describe_elapsed(job, rate, wait, frailty_sd, dispersion).cdf(deadline))
+        return np.where(endless, 1.0, describe_elapsed(job, pool).cdf(deadline))
     moved, still = np.zeros_like(deadline), np.zeros_like(deadline)
     points = _hermite(_WORK_POINTS)
     # All points in one call while that is small: a call costs a millisecond however few the rows.
@@ -241,8 +254,7 @@ def meet_probability(
     for first in range(0, len(points), at_once):
         part = points[first : first + at_once]
         factor = np.concatenate([np.exp(work_log_sd * node) for node, _ in part])
-        pool = (np.tile(own, len(part)) for own in (rate, wait, frailty_sd, dispersion))
-        elapsed = describe_elapsed(scaled_job(job, factor), *pool)
+        elapsed = describe_elapsed(scaled_job(job, factor), pool.tile(len(part)))
         shape = (len(part), len(deadline))
         later = elapsed.moved_cdf(np.tile(deadline, len(part))).reshape(shape)
         calm = np.where(elapsed.calm, 1.0, elapsed.still).reshape(shape)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from planner.records import record
 from planner.risk.checkpoint import young_interval_hours
-from planner.risk.distribution import MEAN_POINTS, describe_elapsed, frailties, meet_probability
+from planner.risk.distribution import MEAN_POINTS, SpotPool, describe_elapsed, frailties, meet_probability
 from planner.risk.moments import FloatArray, Job, compute_moments, split_job
 
 FRAILTY_SD = 0.35
@@ -56,6 +56,7 @@ def spot_outcome(
     deadline_hours: npt.ArrayLike | None = None,
     frailty_sd: npt.ArrayLike = FRAILTY_SD,
     dispersion: npt.ArrayLike = 1.0,
+    first_wait_hours: npt.ArrayLike | None = None,
     with_distribution: bool = True,
 ) -> SpotOutcome:
     """Estimate what a checkpointed job on spot capacity needs. All arguments broadcast to `(n,)`.
@@ -74,6 +75,7 @@ def spot_outcome(
             NaN.
         frailty_sd: standard deviation of the log of the hazards' frailty.
         dispersion: variance of waits and lost hours over that of exponential spells with the same means.
+        first_wait_hours: mean wait at launch where capacity is down then; default `mean_wait_hours`.
         with_distribution: also compute the 90 % times and, given a deadline, p_meet_deadline.
 
     Returns:
@@ -90,12 +92,12 @@ def spot_outcome(
         np.inf if deadline_hours is None else deadline_hours,
     )
     (job, rate, wait), deadline = _prepare(*given, *more)
-    sd, scale = _each(frailty_sd, rate), _each(dispersion, rate)
-    elapsed, paid, count = _means(job, rate, wait, sd)
+    pool = _pool(rate, wait, first_wait_hours, frailty_sd, dispersion)
+    elapsed, paid, count = _means(job, pool)
     nothing = np.full(job.work.shape, np.nan)
     meet, p90, paid_p90 = nothing, nothing, nothing
     if with_distribution:
-        spread = describe_elapsed(job, rate, wait, sd, scale)
+        spread = describe_elapsed(job, pool)
         p90, paid_p90 = spread.quantile(0.9)
         if deadline_hours is not None:
             meet = np.where(np.isposinf(deadline), 1.0, spread.cdf(deadline))
@@ -125,6 +127,7 @@ def p_meet_deadline(
     work_log_sd: npt.ArrayLike = 0.0,
     frailty_sd: npt.ArrayLike = FRAILTY_SD,
     dispersion: npt.ArrayLike = 1.0,
+    first_wait_hours: npt.ArrayLike | None = None,
 ) -> FloatArray:
     """Probability to finish within `deadline_hours`, also when the predicted work itself is uncertain.
 
@@ -142,6 +145,7 @@ def p_meet_deadline(
         work_log_sd: standard deviation of the log of the true over the predicted work; 0 when certain.
         frailty_sd: see `spot_outcome`.
         dispersion: see `spot_outcome`.
+        first_wait_hours: see `spot_outcome`.
 
     Returns:
         Probability, shape `(n,)`; never falls when the deadline moves later.
@@ -149,12 +153,21 @@ def p_meet_deadline(
     given = (work_hours, rate_per_hour, nodes, gang_exponent, mean_wait_hours, checkpoint_interval_hours)
     more = (checkpoint_write_hours, restart_hours, notice_hours, deadline_hours)
     (job, rate, wait), deadline = _prepare(*given, *more)
-    more_arguments = (_each(value, rate) for value in (frailty_sd, dispersion, work_log_sd))
-    return meet_probability(job, rate, wait, deadline, *more_arguments)
+    pool = _pool(rate, wait, first_wait_hours, frailty_sd, dispersion)
+    return meet_probability(job, pool, deadline, np.broadcast_to(np.asarray(work_log_sd, float), rate.shape))
 
 
-def _each(value: npt.ArrayLike, like: FloatArray) -> FloatArray:
-    return np.broadcast_to(np.asarray(value, dtype=np.float64), like.shape)
+def _pool(
+    rate: FloatArray,
+    wait: FloatArray,
+    first_wait: npt.ArrayLike | None,
+    frailty_sd: npt.ArrayLike,
+    dispersion: npt.ArrayLike,
+) -> SpotPool:
+    given = (wait if first_wait is None else first_wait, frailty_sd, dispersion)
+    return SpotPool(
+        rate, wait, *(np.broadcast_to(np.asarray(v, dtype=np.float64), rate.shape) for v in given)
+    )
 
 
 def _prepare(*given: npt.ArrayLike) -> tuple[tuple[Job, FloatArray, FloatArray], FloatArray]:
@@ -166,23 +179,17 @@ def _prepare(*given: npt.ArrayLike) -> tuple[tuple[Job, FloatArray, FloatArray],
     return (split_job(work, interval, write, restart, notice), rate, wait), deadline
 
 
-def _means(
-    job: Job, rate: FloatArray, wait: FloatArray, frailty_sd: FloatArray
-) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _means(job: Job, pool: SpotPool) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Expected elapsed hours, paid hours and interruptions, averaged over the frailty of the up hazard."""
     elapsed, paid, count = (np.zeros_like(job.work) for _ in range(3))
-    for factor, weight in frailties(frailty_sd, MEAN_POINTS):
-        means = compute_moments(job, rate * factor, wait, variance=False)
-        elapsed += weight * (means.floor_hours + means.excess_hours + initial_wait_hours(rate * factor, wait))
+    for factor, weight in frailties(pool.frailty_sd, MEAN_POINTS):
+        rate = pool.rate * factor
+        means = compute_moments(job, rate, pool.wait, variance=False)
+        down = rate * pool.wait / (1.0 + rate * pool.wait)
+        elapsed += weight * (means.floor_hours + means.excess_hours + pool.first_wait * down)
         paid += weight * means.paid_hours
         count += weight * means.interruptions
     return elapsed, paid, count
-
-
-def initial_wait_hours(rate: FloatArray, wait: FloatArray) -> FloatArray:
-    """Mean wait at launch: with probability L w / (1 + L w) capacity is down, then for w more hours."""
-    load = rate * wait
-    return np.asarray(wait * load / (1.0 + load), dtype=np.float64)
 
 
 def _check(work: FloatArray, rate: FloatArray, nodes: FloatArray, *rest: FloatArray) -> None:
@@ -205,7 +212,6 @@ def _check(work: FloatArray, rate: FloatArray, nodes: FloatArray, *rest: FloatAr
 __all__ = [
     "FRAILTY_SD",
     "SpotOutcome",
-    "initial_wait_hours",
     "p_meet_deadline",
     "spot_outcome",
     "young_interval_hours",

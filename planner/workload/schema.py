@@ -357,6 +357,20 @@ class Fleet(Section):
     max_share_per_offer: Ratio | None = Field(None, description="Most of the throughput from one offer.")
 
 
+class Spot(Section):
+    """How spot may be used; what it costs and whether it is in time is the planner's to say."""
+
+    fallback: Literal["on_demand", "none"] = Field(
+        "on_demand", description="What runs when spot alone would miss the deadline."
+    )
+    zones: Literal["any", "single"] = Field(
+        "any", description="Whether a run may go on in another zone or region where spot is to be had."
+    )
+    evidence: tuple[Text, ...] = Field(
+        (), description="Files of your own availability records or preemption logs, relative to this file."
+    )
+
+
 class Workload(Section):
     """One training job (`kind: training`) or divisible work (`kind: fleet`)."""
 
@@ -379,6 +393,7 @@ class Workload(Section):
     baseline: Baseline | None = Field(None, description="Present cluster to compare with.")
     fleet: Fleet | None = Field(None, description="How the work divides (kind fleet).")
     commitments: tuple[OwnedCommitment, ...] = Field((), description="Commitments already paid.")
+    spot: Spot = Field(Spot.model_construct(), description="How spot may be used.")
     measured: MeasuredLine | None = Field(
         None, description="Your own throughput with this training, on instances or accelerators."
     )

@@ -9,9 +9,11 @@ from planner.plan import (
     Assumption,
     CashMonth,
     CatalogSource,
+    Checkpoints,
     CostLine,
     FilterCount,
     FilterPair,
+    Launch,
     Layout,
     Performance,
     Plan,
@@ -21,6 +23,7 @@ from planner.plan import (
     Relaxation,
     Risk,
     Savings,
+    SpotPlace,
     Summary,
     TimePart,
 )
@@ -244,6 +247,37 @@ SPOT_LINE = replace(
     quota=replace(QUOTA, name="All P4 Spot Instance Requests", code="L-7212CCBC"),
 )
 
+LAUNCH = Launch(
+    strategy="spot",
+    p_meet_deadline=0.9342,
+    p_meet_spot_only_ratio=0.9342,
+    p_on_demand_needed_ratio=0.0,
+    expected_cost_usd=D("4112.1724"),
+    cost_p10_usd=D("3700.10"),
+    cost_p90_usd=D("5230.40"),
+    expected_hours=121.5,
+    p10_hours=104.0,
+    p90_hours=161.0,
+    finish_p10="2026-11-24T20:00+00:00",
+    finish_p90="2026-11-27T05:00+00:00",
+    expected_interruptions=3.4,
+    spot_hours=121.5,
+    on_demand_hours=0.0,
+    waiting_hours=8.2,
+    lost_hours=9.8,
+    on_demand_acquire_s=0.0,
+    checkpoints=Checkpoints(
+        14.9, 0.75, 45.0, "object storage in aws/us-east-1", 120.0, "notice page (2026)", True
+    ),
+    places=(
+        SpotPlace(
+            "aws/us-east-1/use1-az4/p4d.24xlarge/spot/-", 121.5, 30.0, 2.4, 0.926, "band 5-10 % per month"
+        ),
+    ),
+    why=("on-demand alone would cost $8,993.88",),
+    notes=("=nothing that a spreadsheet runs",),
+)
+
 SPOT = replace(
     TRAINING,
     workload="bert-large",
@@ -275,6 +309,7 @@ SPOT = replace(
         ),
     ),
     warnings=("the spot price is derived from a savings ratio of 2026-10-28; check it before you start",),
+    launch=LAUNCH,
 )
 
 FLEET_LINES = (
@@ -403,6 +438,7 @@ EVIL = "x" * 150 + "|<b>[link](http://e.example)</b>\n=cmd()\x1b[31m\x07\u202e @
 
 HOSTILE = replace(
     SPOT,
+    launch=None,
     workload='=HYPERLINK("http://e.example")\r\n' + EVIL,
     lines=(
         replace(

@@ -37,7 +37,7 @@ from tests.planner.spine_catalogs import (
 )
 from tests.planner.test_formulation_goldens import FOLDER
 from tests.planner.test_frontier import front_of
-from tests.planner.test_spine_brute_force import compare
+from tests.planner.test_spine_brute_force import ONE_WAY, compare
 
 Json = dict[str, Any]
 QUOTAS = {
@@ -78,8 +78,9 @@ def random_mix(seed: int) -> tuple[Json, list[Offer]]:
     }  # fmt: skip
     wishes = {"objective": "time" if rng.random() < 0.2 else "cost"}
     job = work(
-        training=training, data={"size": rng.choice(["1GB", "20GB"])}, constraints=limits, preferences=wishes
-    )
+        training=training, data={"size": rng.choice(["1GB", "20GB"])}, constraints=limits, preferences=wishes,
+        spot=ONE_WAY,
+    )  # fmt: skip
     return job, [*offers.values()]
 
 

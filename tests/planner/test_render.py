@@ -163,9 +163,10 @@ def test_yaml_and_json_hold_the_same_values(name: str) -> None:
 
 def test_csv_has_one_row_per_line_baseline_and_alternative() -> None:
     rows = list(csv.DictReader(io.StringIO(render_plan(SPOT, "csv"))))
-    assert [row["row"] for row in rows] == ["line", "baseline", "alternative", "alternative"]
+    assert [row["row"] for row in rows] == ["line", "baseline", "alternative", "alternative", "launch"]
     assert Decimal(rows[0]["cost_usd"]) == SPOT.lines[0].cost_usd
-    assert [row["rank"] for row in rows] == ["1", "", "2", "3"]
+    assert [row["rank"] for row in rows] == ["1", "", "2", "3", ""]
+    assert (rows[4]["p_meet_deadline"], rows[4]["cost_p90_usd"]) == ("0.9342", "5230.40")
     assert rows[2]["delta_hours"] == "-20.25"  # a number, not text: a sign is no formula
 
 

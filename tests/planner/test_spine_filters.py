@@ -80,6 +80,7 @@ TRIGGERS: dict[str, tuple[list[Offer], dict[str, Any]]] = {
     "throughput": ([GOOD], work(constraints={"min_throughput": {"tokens_per_s": 300_000}})),
     "deadline": ([GOOD], work(constraints=within(hours_of([GOOD]) * 1.1, 0.5))),
     "confidence": ([GOOD], work(constraints=within(ALONE_HOURS * 1.03, 0.99))),
+    "no_discount": ([GOOD, replace(GOOD, purchase_option="spot")], work()),
     "budget": ([GOOD], work(constraints={"budget_usd": f"{ALONE_USD * 1.1:.2f}"})),
 }  # fmt: skip
 
@@ -110,9 +111,9 @@ def test_the_filter_is_counted(name: str) -> None:
     assert found[name].removed_only_by_this == int((words == BIT[name]).sum())
 
 
-# The confidence is asked only of candidates that pass all else (its description says so); the others stand alone by
+# Confidence and discount are asked only of candidates that pass all else (as they say); the others stand alone by
 # nature.
-ALONE = ("provider", "memory", "layout", "inference_only", "unknown_peak", "confidence")
+ALONE = ("provider", "memory", "layout", "inference_only", "unknown_peak", "confidence", "no_discount")
 
 
 @pytest.mark.parametrize("name", [name for name in FILTERS if name not in ALONE])

@@ -1,0 +1,93 @@
+"""The section that says what to expect of spot before it starts."""
+
+from __future__ import annotations
+
+from planner.plan import Launch, Plan
+from planner.render.document import Block, Facts
+from planner.render.numbers import UNKNOWN, hours, moment, number, percent, usd
+from planner.render.words import join_some
+
+_STRATEGIES = {
+    "spot": "spot alone",
+    "spot_with_fallback": "spot; on-demand takes over at the last moment that keeps the deadline",
+    "spot_with_steady": "spot beside instances that are not taken back",
+}
+_MAX_PLACES = 4
+
+
+def strategy_words(plan: Plan) -> str:
+    """How a plan that runs on one offer after another is bought: `spot in 3 zones, else on_demand`."""
+    spot = [line for line in plan.lines if line.purchase_option == "spot"]
+    zones = f" in {len(spot)} zones" if len(spot) > 1 else ""
+    return f"spot{zones}" + (", else on_demand" if len(spot) < len(plan.lines) else "")
+
+
+def launch(told: Launch) -> list[Block]:
+    """Return chances, spread, hours, checkpoints and evidence."""
+    spots = f" in {len(told.places)} zones" if len(told.places) > 1 else ""
+    rows = [
+        ("way to run", _STRATEGIES[told.strategy].replace("spot", f"spot{spots}", 1)),
+        ("deadline met", _deadline(told)),
+        (
+            "cost",
+            f"{usd(told.expected_cost_usd)} expected, P10-P90 {usd(told.cost_p10_usd)} to {usd(told.cost_p90_usd)}",
+        ),
+        (
+            "finish",
+            f"after {hours(told.expected_hours)} h expected, P10-P90 {hours(told.p10_hours)} to "
+            f"{hours(told.p90_hours)} h: {moment(told.finish_p10)} to {moment(told.finish_p90)}",
+        ),
+        (
+            "hours",
+            f"{hours(told.spot_hours)} on spot, {hours(told.on_demand_hours)} on-demand, "
+            f"{hours(told.waiting_hours)} waiting for spot (expected)",
+        ),
+        (
+            "interruptions",
+            f"{number(told.expected_interruptions)}, losing {hours(told.lost_hours)} h (expected)",
+        ),
+        ("checkpoint", _checkpoint(told)),
+    ]
+    if told.strategy == "spot_with_fallback":
+        rows.append(
+            ("on-demand", f"assumed to be had {number(told.on_demand_acquire_s)} s after it is asked for")
+        )
+    rows.append(("evidence", _evidence(told)))
+    rows += [("why", text) for text in told.why]
+    rows += [("unknown", text) for text in told.notes]
+    return [Facts("Risk", tuple(rows))]
+
+
+def _deadline(told: Launch) -> str:
+    if told.p_meet_deadline is None:
+        return "no deadline given"
+    text = f"with probability {percent(told.p_meet_deadline)}"
+    if told.strategy != "spot_with_fallback":
+        return text
+    return (
+        f"{text} while on-demand can be had, {percent(told.p_meet_spot_only_ratio)} on spot alone; "
+        f"on-demand is needed with {percent(told.p_on_demand_needed_ratio)}"
+    )
+
+
+def _checkpoint(told: Launch) -> str:
+    saved = told.checkpoints
+    text = (
+        f"{number(saved.size_gib)} GiB every {number(saved.interval_hours * 60.0, 3)} min to {saved.stored_in}, "
+        f"{number(saved.write_s, 3)} s to write"
+    )
+    if saved.notice_s is None:
+        return f"{text}; no warning before an interruption is known"
+    fits = "one fits into" if saved.fits_in_notice else "none fits into"
+    return f"{text}: {fits} the warning of {number(saved.notice_s)} s"
+
+
+def _evidence(told: Launch) -> str:
+    texts = []
+    for place in told.places:
+        where = "/".join(part for part in place.offer_id.split("/")[1:3] if part != "-")
+        up = f"{hours(place.mean_up_hours)} h up, {hours(place.mean_wait_hours)} h down in the mean"
+        texts.append(
+            f"{where}: {up}, up {percent(place.availability_ratio, 0)} of the time ({place.evidence or UNKNOWN})"
+        )
+    return join_some(texts, _MAX_PLACES)

@@ -1,0 +1,97 @@
+"""What is known of interruptions, per spot offer and gang: one answer from the nearest evidence.
+
+In this order: the user's own records; recorded pools (`planner.risk.hazards`), where the tariff table says that the
+offer's family was recorded; the provider's published band; a pessimistic prior (both of the tariff table).
+
+The renewal model (`planner.risk.renewal`) knows one rate and one mean wait. Recorded spells are not exponential: many
+are short, some very long. Rate and wait are the inverse mean up spell and the mean down spell of the record; beside
+them the model gets the mean wait of whoever comes at any time, E[D^2] / (2 E[D]), and `dispersion`, the variance that
+alternating spells with the recorded moments bring over that of exponential ones,
+(E[U]^2 Var D + E[D]^2 Var U) / E[U]^3 per hour of up-time (Cox, Renewal Theory, 1962). Offers without a record get the
+record's typical ratios (assumptions `spot_dispersion_ratio`, `spot_first_wait_ratio`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from catalogs.table import distinct
+from planner.records import record
+from planner.risk.distribution import SpotPool
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+
+    from planner.context import Context
+
+    FloatArray = npt.NDArray[np.float64]
+    IntArray = npt.NDArray[np.int64]
+
+
+@record(frozen=True, eq=False)
+class GangRisk:
+    """Interruptions of gangs: how their capacity comes and goes, and what that rests on.
+
+    Attributes:
+        pool: arrays of shape `(n,)`.
+        source: index into `sources`, shape `(n,)`; -1 where nothing interrupts.
+        sources: what the figures rest on.
+    """
+
+    pool: SpotPool
+    source: IntArray
+    sources: tuple[str, ...]
+
+
+def gang_risk(context: Context, rows: IntArray, nodes: IntArray) -> GangRisk:
+    """Interruptions of `nodes` instances of each offer; of offers that nothing interrupts the rate is 0.
+
+    Args:
+        context: the planning run.
+        rows: offers, shape `(n,)`.
+        nodes: instances that must run together, shape `(n,)`.
+    """
+    risk, count = context.risk, nodes.astype(np.float64)
+    assume = context.assumptions
+    wait = risk.mean_wait_hours[rows] * count ** risk.wait_exponent[rows]
+    columns = [
+        risk.rate_per_hour[rows] * count ** risk.gang_exponent[rows],
+        wait,
+        wait * assume.spot_first_wait_ratio,
+        np.full(len(rows), assume.spot_frailty_sd),
+        np.full(len(rows), assume.spot_dispersion_ratio),
+    ]
+    prior = risk.prior_of_offer[rows]
+    sources = [f"{p.basis}: {p.source} ({p.as_of})" for p in risk.priors]
+    source = prior.copy()
+    recorded = np.asarray([p.basis == "measured" for p in risk.priors] + [False])
+    at = np.flatnonzero(context.is_spot[rows] & (recorded[prior] | (context.hazards is not None)))
+    if len(at):
+        _put_records(context, rows, count, at, columns, source, sources)
+    return GangRisk(SpotPool(*columns), source, tuple(sources))
+
+
+def _put_records(
+    context: Context,
+    rows: IntArray,
+    count: FloatArray,
+    at: IntArray,
+    columns: Sequence[FloatArray],
+    source: IntArray,
+    sources: list[str],
+) -> None:
+    """Overwrite the figures of the candidates `at` with those of recorded pools, where there are any."""
+    _, first, own = distinct(context.pool_of_offer[rows[at]])
+    for number, row in enumerate(rows[at][first].tolist()):
+        pool = context.recorded_pool(row)
+        if pool is None:
+            continue
+        mine = at[own == number]
+        for column, values in zip(columns, pool.at(count[mine]), strict=True):
+            column[mine] = values
+        source[mine] = len(sources)
+        sources.append(pool.source)
