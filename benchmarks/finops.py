@@ -1,0 +1,237 @@
+"""Review queries over a large FOCUS bill: through `open_bill` and its view, and hand-written over the same Parquet.
+
+`python -m benchmarks.finops --rows 10000000 [--folder DIR] [--json OUT]` generates the bill (38 columns, JSON tags, 300,000
+resources, two months) unless the folder has it, and prints seconds, CPU seconds and the largest resident memory of a
+process for each way. Hand-written is what an analyst with DuckDB would write: the same eight questions over
+`read_parquet`, in one process with DuckDB's own settings for memory. The whole library of KPI queries is timed as well.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import time
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+MONTHS = (date(2026, 9, 1), date(2026, 10, 1))
+RESOURCES, COMMITMENTS, SKUS, ACCOUNTS = 300_000, 80_000, 400, 60
+ROWS_PER_FILE = 5_000_000
+
+GENERATE = """
+COPY (
+  WITH n AS (SELECT range AS i, hash(range, {seed}) AS h, hash(range, 7919) AS g FROM range({low}, {high})),
+  keys AS (
+    SELECT i, h, g, CAST(h % {resources} AS INT) AS r, CAST(g % 1000 AS INT) AS c,
+      TIMESTAMP '2026-09-01' + INTERVAL 1 HOUR * CAST(i * 1464 // {total} AS BIGINT) AS t,
+      1 + (h >> 20) % 24 AS q
+    FROM n
+  ), priced AS (
+    SELECT *, r % {skus} AS s, 0.05 + (r % {skus}) * 0.013 AS p,
+      CASE WHEN c < 250 THEN 'Used' WHEN c < 262 THEN 'Unused' END AS status
+    FROM keys
+  )
+  SELECT
+    'a-1' AS BillingAccountId, 'Company' AS BillingAccountName, 'USD' AS BillingCurrency,
+    date_trunc('month', t) AS BillingPeriodStart, date_trunc('month', t) + INTERVAL 1 MONTH AS BillingPeriodEnd,
+    t AS ChargePeriodStart, t + INTERVAL 1 HOUR AS ChargePeriodEnd,
+    CASE WHEN c < 990 THEN 'Usage' WHEN c < 994 THEN 'Purchase' WHEN c < 997 THEN 'Credit' ELSE 'Tax' END
+      AS ChargeCategory,
+    CAST(NULL AS VARCHAR) AS ChargeClass, 'Usage of sku ' || s AS ChargeDescription, 'Usage-Based' AS ChargeFrequency,
+    CASE WHEN c >= 994 AND c < 997 THEN -p * q WHEN status IS NOT NULL THEN 0 ELSE p * q * 0.95 END AS BilledCost,
+    CASE WHEN c >= 994 AND c < 997 THEN -p * q WHEN status IS NOT NULL THEN p * q * 0.6 ELSE p * q * 0.95 END
+      AS EffectiveCost,
+    p * q AS ListCost, p * q * 0.95 AS ContractedCost, p AS ListUnitPrice, p * 0.95 AS ContractedUnitPrice,
+    CASE WHEN status IS NOT NULL THEN 'Committed' WHEN c >= 900 AND c < 960 THEN 'Dynamic' ELSE 'Standard' END
+      AS PricingCategory,
+    CAST(q AS DOUBLE) AS PricingQuantity, 'Hours' AS PricingUnit, CAST(q AS DOUBLE) AS ConsumedQuantity,
+    'Hours' AS ConsumedUnit,
+    CASE WHEN status IS NOT NULL THEN 'cd-' || (r % {commitments}) END AS CommitmentDiscountId,
+    status AS CommitmentDiscountStatus,
+    CASE WHEN status IS NOT NULL THEN 'Savings Plan' END AS CommitmentDiscountType,
+    'Cloud ' || (s % 3) AS ProviderName, 'Cloud ' || (s % 3) AS PublisherName, 'Cloud ' || (s % 3) AS InvoiceIssuerName,
+    CASE s % 4 WHEN 0 THEN 'Compute' WHEN 1 THEN 'Storage' WHEN 2 THEN 'Networking' ELSE 'Databases' END
+      AS ServiceCategory,
+    'Service ' || (s % 40) AS ServiceName, 'sku-' || s AS SkuId, 'price-' || s AS SkuPriceId,
+    CASE WHEN s % 4 = 0 THEN '{{"InstanceType":"type-' || s || '","GpuCount":' || (s % 9) || '}}' END AS SkuPriceDetails,
+    'region-' || (r % 12) AS RegionId, 'res-' || r AS ResourceId, 'account-' || (r % {accounts}) AS SubAccountId,
+    '{{"team":"team-' || (r % 50) || '","env":"' || CASE WHEN r % 3 = 0 THEN 'prod' ELSE 'dev' END
+      || '","cost-center":"cc-' || (r % 500) || '"}}' AS Tags,
+    'inv-' || strftime(t, '%Y-%m') AS InvoiceId
+  FROM priced
+) TO '{target}' (FORMAT parquet)
+"""
+
+# {focus} is the view of a bill, or the files themselves.
+_NO_PURCHASE = (
+    "ChargeCategory <> 'Tax' AND NOT (ChargeCategory = 'Purchase' AND CommitmentDiscountId IS NOT NULL)"
+)
+_NOW = "ChargePeriodStart >= TIMESTAMP '2026-10-01' AND ChargePeriodStart < TIMESTAMP '2026-11-01'"
+QUESTIONS = {
+    "totals": "SELECT date_trunc('month', ChargePeriodStart) AS m, SUM(BilledCost) AS b, SUM(EffectiveCost) AS e, "
+    "1 - SUM(EffectiveCost) / SUM(ListCost) AS esr, 1 - SUM(EffectiveCost) / SUM(ContractedCost) AS esr_contract "
+    f"FROM {{focus}} WHERE {_NO_PURCHASE} GROUP BY date_trunc('month', ChargePeriodStart) ORDER BY 1",
+    "services": "SELECT date_trunc('month', ChargePeriodStart) AS m, ProviderName, ServiceName, SUM(EffectiveCost) AS e "
+    "FROM {focus} GROUP BY date_trunc('month', ChargePeriodStart), ProviderName, ServiceName ORDER BY 1, 2, 3",
+    "commitments": "SELECT CommitmentDiscountId, SUM(CASE WHEN CommitmentDiscountStatus = 'Used' THEN EffectiveCost "
+    f"ELSE 0 END) AS used, SUM(EffectiveCost) AS paid FROM {{focus}} WHERE {_NOW} AND CommitmentDiscountId IS NOT NULL "
+    "AND ChargeCategory = 'Usage' GROUP BY CommitmentDiscountId ORDER BY paid DESC, 1 LIMIT 20",
+    "allocation": "SELECT json_extract_string(tag_text, '$.\"team\"') AS team, SUM(cost) AS cost FROM (SELECT Tags AS "
+    f"tag_text, SUM(EffectiveCost) AS cost FROM {{focus}} WHERE {_NOW} GROUP BY Tags) AS texts "
+    "GROUP BY json_extract_string(tag_text, '$.\"team\"') ORDER BY 1",
+    "price_volume": "SELECT SkuId, RegionId, PricingCategory, PricingUnit, "
+    f"SUM(CASE WHEN {_NOW} THEN PricingQuantity ELSE 0 END) AS q1, SUM(CASE WHEN {_NOW} THEN EffectiveCost ELSE 0 END) "
+    f"AS e1, SUM(CASE WHEN {_NOW} THEN 0 ELSE PricingQuantity END) AS q0, SUM(CASE WHEN {_NOW} THEN 0 ELSE EffectiveCost "
+    "END) AS e0 FROM {focus} WHERE ChargeCategory = 'Usage' GROUP BY SkuId, RegionId, PricingCategory, PricingUnit "
+    "ORDER BY 1, 2, 3, 4",
+    "daily": "SELECT CAST(ChargePeriodStart AS DATE) AS d, SUM(EffectiveCost) AS e FROM {focus} "
+    "GROUP BY CAST(ChargePeriodStart AS DATE) ORDER BY 1",
+    "gpu_hours": "SELECT RegionId, SUM(quantity * CAST(json_extract_string(details, '$.\"GpuCount\"') AS DOUBLE)) AS h "
+    "FROM (SELECT RegionId, SkuPriceDetails AS details, SUM(PricingQuantity) AS quantity FROM {focus} "
+    f"WHERE {_NOW} AND SkuPriceDetails IS NOT NULL GROUP BY RegionId, SkuPriceDetails) AS texts "
+    "GROUP BY RegionId ORDER BY 1",
+    "resources": f"SELECT ResourceId, SUM(EffectiveCost) AS e FROM {{focus}} WHERE {_NOW} GROUP BY ResourceId "
+    "ORDER BY e DESC, 1 LIMIT 50",
+}  # fmt: skip
+
+
+def generate(folder: Path, rows: int) -> None:
+    """Write the bill, a file per five million rows."""
+    import duckdb
+
+    folder.mkdir(parents=True, exist_ok=True)
+    with duckdb.connect(
+        config={"memory_limit": "1GB", "temp_directory": str(folder / "spill")}
+    ) as connection:
+        for low in range(0, rows, ROWS_PER_FILE):
+            target = folder / f"focus-{low // ROWS_PER_FILE:03d}.parquet"
+            high = min(rows, low + ROWS_PER_FILE)
+            connection.execute(
+                GENERATE.format(
+                    seed=11,
+                    low=low,
+                    high=high,
+                    total=rows,
+                    target=target,
+                    resources=RESOURCES,
+                    commitments=COMMITMENTS,
+                    skus=SKUS,
+                    accounts=ACCOUNTS,
+                )  # fmt: skip
+            )
+            print(f"  {high:,} rows", file=sys.stderr, flush=True)
+
+
+def _rows_key(rows: list[tuple[Any, ...]]) -> list[tuple[str, ...]]:
+    return [
+        tuple(f"{value:.2f}" if isinstance(value, float) else str(value) for value in row) for row in rows
+    ]
+
+
+def run_by_hand(folder: Path) -> dict[str, Any]:
+    """Answer the questions over the files themselves."""
+    import duckdb
+
+    times, answers = {}, {}
+    focus = f"read_parquet('{folder}/*.parquet')"
+    with duckdb.connect() as connection:
+        connection.execute("SET preserve_insertion_order = false")
+        for name, question in QUESTIONS.items():
+            begun = time.perf_counter()
+            answers[name] = _rows_key(connection.execute(question.format(focus=focus)).fetchall())
+            times[name] = time.perf_counter() - begun
+    return {"times": times, "answers": answers}
+
+
+def run_through_bill(folder: Path) -> dict[str, Any]:
+    """Answer the questions through an open bill, opening and the data-quality gate included."""
+    from planner.finops.quality import assess_quality
+    from planner.finops.read import open_bill
+
+    times, answers = {}, {}
+    begun = time.perf_counter()
+    with open_bill([folder]) as bill:
+        times["open"] = time.perf_counter() - begun
+        begun = time.perf_counter()
+        assess_quality(bill, MONTHS[-1])
+        times["gate"] = time.perf_counter() - begun
+        for name, question in QUESTIONS.items():
+            begun = time.perf_counter()
+            frame = bill.engine.query(question.format(focus="focus"))
+            times[name] = time.perf_counter() - begun
+            answers[name] = _rows_key(list(frame.itertuples(index=False, name=None)))
+    return {"times": times, "answers": answers}
+
+
+def run_review(folder: Path) -> dict[str, Any]:
+    """Make the whole review of the last month."""
+    from planner.finops.read import open_bill
+    from planner.finops.review.answer import review_bill
+
+    times = {}
+    begun = time.perf_counter()
+    with open_bill([folder]) as bill:
+        times["open"] = time.perf_counter() - begun
+        begun = time.perf_counter()
+        review_bill(bill, month=MONTHS[-1])
+        times["review"] = time.perf_counter() - begun
+    return {"times": times, "answers": {}}
+
+
+WAYS = {"by_hand": run_by_hand, "through_bill": run_through_bill, "review": run_review}
+
+
+def measure(way: str, folder: Path) -> dict[str, Any]:
+    """Run one way in a process of its own."""
+    command = [sys.executable, "-m", "benchmarks.finops", "--way", way, "--folder", str(folder)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        return {"error": done.stderr.strip().splitlines()[-1] if done.stderr else str(done.returncode)}
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def main() -> None:
+    """Generate, measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=int, default=10_000_000)
+    parser.add_argument("--folder", type=Path, default=Path("/tmp/planner-benchmark-focus"))
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--way", choices=list(WAYS))
+    given = parser.parse_args()
+    if given.way:
+        begun = time.perf_counter()
+        found = WAYS[given.way](given.folder)
+        used = resource.getrusage(resource.RUSAGE_SELF)
+        found |= {"wall_s": time.perf_counter() - begun, "cpu_s": used.ru_utime + used.ru_stime}
+        print(json.dumps(found | {"rss_gb": used.ru_maxrss / 1e6}))
+        return
+    if not list(given.folder.glob("*.parquet")):
+        generate(given.folder, given.rows)
+    results = {way: measure(way, given.folder) for way in WAYS}
+    hand, bill = results["by_hand"], results["through_bill"]
+    if hand.get("answers") != bill.get("answers"):
+        print("the answers differ", file=sys.stderr)
+    for way, found in results.items():
+        if "error" in found:
+            print(f"{way:14} {found['error']}")
+            continue
+        found.pop("answers")
+        print(f"{way:14} {found['wall_s']:7.1f} s {found['cpu_s']:7.1f} CPU-s {found['rss_gb']:6.2f} GB")
+        print("   " + ", ".join(f"{name} {seconds:.2f}" for name, seconds in found["times"].items()))
+    if "times" in hand and "times" in bill:
+        asked = sum(bill["times"][name] for name in QUESTIONS)
+        by_hand = sum(hand["times"].values())
+        print(
+            f"questions alone {asked / by_hand:.2f}x, with opening and gate {bill['wall_s'] / hand['wall_s']:.2f}x"
+        )
+    if given.json:
+        given.json.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
