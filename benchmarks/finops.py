@@ -1,7 +1,7 @@
 """Review queries over a large FOCUS bill: through `open_bill` and its view, and hand-written over the same Parquet.
 
-`python -m benchmarks.finops --rows 10000000 [--folder DIR] [--json OUT]` generates the bill (38 columns, JSON tags, 300,000
-resources, two months) unless the folder has it, and prints seconds, CPU seconds and the largest resident memory of a
+`python -m benchmarks.finops --rows 10000000 [--folder DIR] [--json OUT]` generates the bill (38 columns, JSON tags,
+300,000 resources, two months) unless the folder has it, and prints seconds, CPU seconds and the largest resident memory of a
 process for each way. Hand-written is what an analyst with DuckDB would write: the same eight questions over
 `read_parquet`, in one process with DuckDB's own settings for memory. The whole library of KPI queries is timed as well.
 """
@@ -57,7 +57,8 @@ COPY (
     CASE s % 4 WHEN 0 THEN 'Compute' WHEN 1 THEN 'Storage' WHEN 2 THEN 'Networking' ELSE 'Databases' END
       AS ServiceCategory,
     'Service ' || (s % 40) AS ServiceName, 'sku-' || s AS SkuId, 'price-' || s AS SkuPriceId,
-    CASE WHEN s % 4 = 0 THEN '{{"InstanceType":"type-' || s || '","GpuCount":' || (s % 9) || '}}' END AS SkuPriceDetails,
+    CASE WHEN s % 4 = 0 THEN '{{"InstanceType":"type-' || s || '","GpuCount":' || (s % 9) || '}}' END
+      AS SkuPriceDetails,
     'region-' || (r % 12) AS RegionId, 'res-' || r AS ResourceId, 'account-' || (r % {accounts}) AS SubAccountId,
     '{{"team":"team-' || (r % 50) || '","env":"' || CASE WHEN r % 3 = 0 THEN 'prod' ELSE 'dev' END
       || '","cost-center":"cc-' || (r % 500) || '"}}' AS Tags,
@@ -75,8 +76,8 @@ QUESTIONS = {
     "totals": "SELECT date_trunc('month', ChargePeriodStart) AS m, SUM(BilledCost) AS b, SUM(EffectiveCost) AS e, "
     "1 - SUM(EffectiveCost) / SUM(ListCost) AS esr, 1 - SUM(EffectiveCost) / SUM(ContractedCost) AS esr_contract "
     f"FROM {{focus}} WHERE {_NO_PURCHASE} GROUP BY date_trunc('month', ChargePeriodStart) ORDER BY 1",
-    "services": "SELECT date_trunc('month', ChargePeriodStart) AS m, ProviderName, ServiceName, SUM(EffectiveCost) AS e "
-    "FROM {focus} GROUP BY date_trunc('month', ChargePeriodStart), ProviderName, ServiceName ORDER BY 1, 2, 3",
+    "services": "SELECT date_trunc('month', ChargePeriodStart) AS m, ProviderName, ServiceName, "
+    "SUM(EffectiveCost) AS e FROM {focus} GROUP BY date_trunc('month', ChargePeriodStart), ProviderName, ServiceName ORDER BY 1, 2, 3",
     "commitments": "SELECT CommitmentDiscountId, SUM(CASE WHEN CommitmentDiscountStatus = 'Used' THEN EffectiveCost "
     f"ELSE 0 END) AS used, SUM(EffectiveCost) AS paid FROM {{focus}} WHERE {_NOW} AND CommitmentDiscountId IS NOT NULL "
     "AND ChargeCategory = 'Usage' GROUP BY CommitmentDiscountId ORDER BY paid DESC, 1 LIMIT 20",
@@ -85,8 +86,8 @@ QUESTIONS = {
     "GROUP BY json_extract_string(tag_text, '$.\"team\"') ORDER BY 1",
     "price_volume": "SELECT SkuId, RegionId, PricingCategory, PricingUnit, "
     f"SUM(CASE WHEN {_NOW} THEN PricingQuantity ELSE 0 END) AS q1, SUM(CASE WHEN {_NOW} THEN EffectiveCost ELSE 0 END) "
-    f"AS e1, SUM(CASE WHEN {_NOW} THEN 0 ELSE PricingQuantity END) AS q0, SUM(CASE WHEN {_NOW} THEN 0 ELSE EffectiveCost "
-    "END) AS e0 FROM {focus} WHERE ChargeCategory = 'Usage' GROUP BY SkuId, RegionId, PricingCategory, PricingUnit "
+    f"AS e1, SUM(CASE WHEN {_NOW} THEN 0 ELSE PricingQuantity END) AS q0, "
+    f"SUM(CASE WHEN {_NOW} THEN 0 ELSE EffectiveCost END) AS e0 FROM {{focus}} WHERE ChargeCategory = 'Usage' GROUP BY SkuId, RegionId, PricingCategory, PricingUnit "
     "ORDER BY 1, 2, 3, 4",
     "daily": "SELECT CAST(ChargePeriodStart AS DATE) AS d, SUM(EffectiveCost) AS e FROM {focus} "
     "GROUP BY CAST(ChargePeriodStart AS DATE) ORDER BY 1",
@@ -121,12 +122,13 @@ def generate(folder: Path, rows: int) -> None:
                     commitments=COMMITMENTS,
                     skus=SKUS,
                     accounts=ACCOUNTS,
-                )  # fmt: skip
+                )
             )
             print(f"  {high:,} rows", file=sys.stderr, flush=True)
 
 
-def _rows_key(rows: list[tuple[Any, ...]]) -> list[tuple[str, ...]]:
+def _rows_key(frame: Any) -> list[tuple[str, ...]]:
+    rows = frame.itertuples(index=False, name=None)
     return [
         tuple(f"{value:.2f}" if isinstance(value, float) else str(value) for value in row) for row in rows
     ]
@@ -142,7 +144,7 @@ def run_by_hand(folder: Path) -> dict[str, Any]:
         connection.execute("SET preserve_insertion_order = false")
         for name, question in QUESTIONS.items():
             begun = time.perf_counter()
-            answers[name] = _rows_key(connection.execute(question.format(focus=focus)).fetchall())
+            answers[name] = _rows_key(connection.execute(question.format(focus=focus)).df())
             times[name] = time.perf_counter() - begun
     return {"times": times, "answers": answers}
 
@@ -163,7 +165,7 @@ def run_through_bill(folder: Path) -> dict[str, Any]:
             begun = time.perf_counter()
             frame = bill.engine.query(question.format(focus="focus"))
             times[name] = time.perf_counter() - begun
-            answers[name] = _rows_key(list(frame.itertuples(index=False, name=None)))
+            answers[name] = _rows_key(frame)
     return {"times": times, "answers": answers}
 
 
