@@ -79,6 +79,7 @@ COMMANDS: dict[str, CommandSpec] = {
     "budget": CommandSpec(
         "planner.commands.budget", "budget", "Check budgets by how likely they go over."
     ),
+    "review": CommandSpec("planner.commands.review", "review", "Review one month of a cloud bill."),
     "catalog": CommandSpec(
         "planner.commands.catalog", "catalog", "List, show and check prices and machines."
     ),

@@ -9,8 +9,8 @@ from pathlib import Path
 from planner.errors import InputError
 
 
-def write_atomically(path: Path, text: str) -> None:
-    """Write `text` to `path`: a reader, or a killed writer, leaves the old file or the new one, never a part.
+def write_atomically(path: Path, text: str | bytes) -> None:
+    """Write `text` (as UTF-8) to `path`: a reader, or a killed writer, leaves the old file or the new one, never a part.
 
     A link stays a link: what it points to is written. What is no regular file (`/dev/null`, a pipe) is written to,
     never replaced.
@@ -27,8 +27,8 @@ def write_atomically(path: Path, text: str) -> None:
     except OSError as error:
         raise InputError(f"{path}: cannot write there: {error.strerror}") from error
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
+        with os.fdopen(handle, "wb") as file:
+            file.write(_bytes(text))
             file.flush()
             os.fsync(file.fileno())
         Path(name).chmod(0o644)
@@ -38,14 +38,18 @@ def write_atomically(path: Path, text: str) -> None:
         raise InputError(f"{path}: cannot be written: {error.strerror}") from error
 
 
-def _write_through(path: Path, text: str) -> None:
+def _bytes(text: str | bytes) -> bytes:
+    return text if isinstance(text, bytes) else text.replace("\n", os.linesep).encode("utf-8")
+
+
+def _write_through(path: Path, text: str | bytes) -> None:
     """Write to a device or a pipe.
 
     Raises:
         InputError: it cannot be written.
     """
     try:
-        with path.open("w", encoding="utf-8") as file:
-            file.write(text)
+        with path.open("wb") as file:
+            file.write(_bytes(text))
     except OSError as error:
         raise InputError(f"{path}: cannot be written: {error.strerror}") from error

@@ -70,3 +70,26 @@ def counted_progress(
     with Progress(*columns, console=console or NewConsole(stderr=True), transient=True) as progress:
         bar = progress.add_task(what, total=None)
         yield lambda done, total: progress.update(bar, completed=done, total=total)
+
+
+@contextmanager
+def step_progress(
+    what: str, *, quiet: bool = False, console: Console | None = None
+) -> Iterator[Callable[[str, float], None] | None]:
+    """Give the callback that draws a bar from a step's name and the share done (0..1); None where nobody looks.
+
+    Args:
+        what: word before the bar.
+        quiet: draw nothing.
+        console: where to draw; default: standard error, if it is a terminal.
+    """
+    if quiet or (console is None and not sys.stderr.isatty()):
+        yield None
+        return
+    from rich.console import Console as NewConsole
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console or NewConsole(stderr=True), transient=True) as progress:
+        bar = progress.add_task(what, total=1.0)
+        yield lambda step, share: progress.update(bar, description=f"{what}: {step}", completed=share)

@@ -13,8 +13,9 @@ from tests.focus_company.commitments import Commitment, apply_commitment
 from tests.focus_company.ledger import Floats, Ints, Ledger, days_in
 
 SPOT_ACCOUNT = 2
+REGION_PRICES = (1.0, 1.08)  # the second region is dearer
 SHARES = sum(sku.share for sku in SKUS)
-SPIKE_SKU, SPIKE_REGION, SPIKE_ACCOUNT, SPIKE_DAY, SPIKE_FACTOR = "aws-net", 0, 0, 16, 40.0
+SPIKE_SKU, SPIKE_REGION, SPIKE_ACCOUNT, SPIKE_DAY, SPIKE_FACTOR = "aws-net", 0, 0, 16, 400.0
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,7 @@ def _add(
     commitments: tuple[Commitment, ...], rng: np.random.Generator,
 ) -> Spike | None:  # fmt: skip
     q = quantities(sku, month, index, resources, rng)
-    listed = list_price(sku, offset)
+    listed = round(list_price(sku, offset) * REGION_PRICES[place], 12)
     contracted = round(listed * sku.contract_ratio, 12)
     extra = np.zeros_like(q)
     spiky = (sku.code, place, holder, offset) == (SPIKE_SKU, SPIKE_REGION, SPIKE_ACCOUNT, -1)

@@ -17,6 +17,10 @@ SELECT
   ServiceProviderName AS provider,
   ServiceName AS service,
   SUM(EffectiveCost) AS effective_cost,
+  SUM(CASE WHEN ChargeCategory <> 'Credit' THEN ABS(EffectiveCost) ELSE 0 END) AS use_weight,
+  SUM(CASE WHEN ChargeCategory <> 'Credit' AND x_list_known THEN ABS(EffectiveCost) ELSE 0 END) AS list_known_weight,
+  SUM(CASE WHEN ChargeCategory <> 'Credit' AND x_contracted_known THEN ABS(EffectiveCost) ELSE 0 END)
+    AS contracted_known_weight,
   SUM(CASE WHEN x_list_known THEN ListCost ELSE 0 END) AS list_cost,
   SUM(CASE WHEN x_list_known THEN EffectiveCost ELSE 0 END) AS effective_cost_with_list,
   SUM(CASE WHEN x_contracted_known THEN ContractedCost ELSE 0 END) AS contracted_cost,

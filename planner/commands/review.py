@@ -1,0 +1,139 @@
+"""`planner review`: the FinOps review of one month of a bill."""
+
+from __future__ import annotations
+
+import sys
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import click
+
+from planner.finops.render import FORMATS
+
+# The names of planner.finops.engine.registry.ENGINES and .dialects.DIALECTS, imported only when used; a test compares.
+ENGINE_NAMES = ("duckdb", "spark", "bigquery", "snowflake", "databricks", "clickhouse", "trino", "athena", "redshift",
+                "postgres")  # fmt: skip
+DIALECT_NAMES = ("duckdb", "spark", "databricks", "bigquery", "snowflake", "clickhouse", "trino", "athena", "redshift",
+                 "postgres")  # fmt: skip
+
+
+class MonthOption(click.ParamType[date]):
+    """A month `YYYY-MM`, as its first day."""
+
+    name = "month"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> date:
+        """Return the first day, or fail with an example."""
+        if isinstance(value, date):
+            return value
+        try:
+            return date.fromisoformat(f"{str(value).strip()}-01")
+        except ValueError:
+            self.fail(f"{value!r} is not a month; write it as 2026-10", param, ctx)
+
+
+@click.command()
+@click.option("--focus", multiple=True, metavar="PATH", help="Bill: files, folders, globs; may be repeated.")
+@click.option(
+    "--month", type=MonthOption(), default=None, help="Month to review; default: the newest with use."
+)
+@click.option(
+    "--compare", type=MonthOption(), default=None, help="Month to compare with; default: the one before."
+)
+@click.option("--tags", default="team,env", show_default=True, metavar="KEYS",
+              help="Mandatory tag keys, the first names who pays.")  # fmt: skip
+@click.option(
+    "--run-tag", default="run_id", show_default=True, metavar="KEY", help="Tag key that names a run."
+)
+@click.option(
+    "--budgets", type=click.Path(path_type=Path), default=None, help="Budgets file, `planner schema budget`."
+)
+@click.option("--plans", multiple=True, metavar="GLOB", help="Saved plans (-o json) of the runs; repeatable.")
+@click.option("--utilisation", type=click.Path(path_type=Path), default=None, metavar="CSV",
+              help="How busy accelerators were, by day and run.")  # fmt: skip
+@click.option(
+    "--forecasts", multiple=True, metavar="GLOB", help="Earlier `planner forecast -o json`; repeatable."
+)
+@click.option("--forecast/--no-forecast", "ahead", default=True, show_default=True, help="Look ahead.")
+@click.option("--currency", default=None, metavar="CODE", help="Review rows of this billing currency only.")
+@click.option(
+    "--engine", type=click.Choice(ENGINE_NAMES), default="duckdb", show_default=True, help="Who sums."
+)
+@click.option("--emit-sql", type=click.Choice(DIALECT_NAMES), default=None,
+              help="Print the KPIs' SQL over a view `focus` instead; reads no bill.")  # fmt: skip
+@click.option("--measurements", type=click.Path(path_type=Path, file_okay=False), default=None, metavar="FOLDER",
+              help="Write a file per planned run for `planner calibrate` there.")  # fmt: skip
+@click.option(
+    "-o", "--output", type=click.Choice(list(FORMATS)), default="table", show_default=True, help="Format."
+)
+@click.option(
+    "--out", type=click.Path(path_type=Path, dir_okay=False), default=None, help="Write there, not to stdout."
+)
+def review(focus: tuple[str, ...], emit_sql: str | None, output: str, out: Path | None, **given: Any) -> None:
+    """Review one month of a bill: FOCUS 1.0 to 1.4, or the exports of AWS, Azure and Google.
+
+    Spend and why it changed, savings, commitments, GPU units, allocation, anomalies, forecast, plans against the bill,
+    and what to do. Exit code 0: reviewed; 2: bad input.
+    """
+    from planner.errors import InputError
+
+    if emit_sql is not None:
+        from planner.finops.review.emit import emit_kpis
+
+        tags = _words(given["tags"])
+        text: str | bytes = emit_kpis(emit_sql, given["month"], given["compare"], tags, given["run_tag"])
+    elif not focus:
+        raise InputError("--focus: name the bill's files or folder")
+    else:
+        if output == "xlsx" and out is None and sys.stdout.isatty():
+            raise InputError("-o xlsx: is no text for a terminal; name a file with --out")
+        text = _review(focus, output, out, given)
+    if out is not None:
+        from planner.files import write_atomically
+
+        write_atomically(out, text)
+    elif isinstance(text, bytes):
+        sys.stdout.buffer.write(text)
+    else:
+        click.echo(text, nl=False)
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(word.strip() for word in text.split(",") if word.strip())
+
+
+def _review(focus: tuple[str, ...], output: str, out: Path | None, given: dict[str, Any]) -> str | bytes:
+    from planner.finops.plan_vs_actual import load_plans
+    from planner.finops.read import open_bill
+    from planner.finops.render import render_review
+    from planner.finops.review.answer import review_bill
+    from planner.finops.review.files import find_named, load_forecasts, write_measurements
+    from planner.finops.utilisation import load_utilisation
+    from planner.render.progress import step_progress
+    from planner.render.terminal import terminal_width, wants_color
+
+    plans = load_plans(find_named("--plans", given["plans"]))
+    forecasts = load_forecasts(find_named("--forecasts", given["forecasts"]))
+    busy = load_utilisation(given["utilisation"]) if given["utilisation"] else None
+    budgets = _budgets(given["budgets"])
+    quiet = bool(getattr(click.get_current_context().find_root().obj, "quiet", False))
+    chosen = {name: given[name] for name in ("engine", "month", "currency")}
+    with step_progress("review", quiet=quiet) as tell, open_bill(focus, **chosen, progress=tell) as bill:
+        made = review_bill(
+            bill, month=given["month"], compare_month=given["compare"], budgets=budgets, plans=plans, utilisation=busy,
+            tags=_words(given["tags"]), run_tag=given["run_tag"], forecasts=forecasts, forecast=given["ahead"],
+            progress=tell,
+        )  # fmt: skip
+    if given["measurements"] is not None:
+        write_measurements(given["measurements"], made)
+    color = out is None and output == "table" and wants_color(sys.stdout)
+    return render_review(made, output, width=terminal_width(sys.stdout), color=color)
+
+
+def _budgets(path: Path | None) -> Any:
+    if path is None:
+        return None
+    from planner.workload.budget_load import load_budgets
+
+    return load_budgets(path)

@@ -1,0 +1,256 @@
+"""What a run was planned to cost and what it was billed, and which part of the difference has which cause.
+
+The machines of a run cost nodes x price x hours, where hours are work and work lost to interruptions. The difference of
+two such products is split by the Shapley value (each factor's change in all orders, averaged), so that it adds up
+exactly and does not depend on an order (Shorrocks 2013, doi:10.1007/s10888-011-9214-z). For factors n, p, h:
+
+    effect of n = (n1 - n0) ((p0 h0 + p1 h1) / 3 + (p0 h1 + p1 h0) / 6)
+
+and the effect of h goes to work and lost hours as their changes go into h's.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from planner.errors import InputError
+from planner.plan_file import load_plan
+from planner.records import record
+
+RUN_ID_LENGTH = 200
+
+
+@record(frozen=True)
+class PlannedRun:
+    """A plan as far as a bill can be compared with it.
+
+    Attributes:
+        run_id: value of the tag on the run's machines; path: the plan's file.
+        nodes, hours: machines and billed hours of each (the mean, where lines differ).
+        lost_hours: of these, hours that interruptions are expected to cost.
+        price_usd: per machine and hour.
+        total_usd: everything the plan counts, machines, storage and transfer.
+        unit, throughput_per_s: predicted speed; step_hours: hours of training steps.
+    """
+
+    run_id: str
+    path: str
+    workload: str
+    provider: str
+    region: str
+    instance_type: str
+    purchase_option: str
+    nodes: float
+    hours: float
+    lost_hours: float
+    price_usd: float
+    total_usd: float
+    unit: str
+    throughput_per_s: float | None
+    step_hours: float | None
+
+    @property
+    def machine_usd(self) -> float:
+        """Nodes x hours x price."""
+        return self.nodes * self.hours * self.price_usd
+
+
+@record(frozen=True)
+class ActualRun:
+    """A run as billed; `lost_hours` None where nobody measured them; money in the bill's currency."""
+
+    nodes: float
+    hours: float
+    lost_hours: float | None
+    machine_cost: float
+    total_cost: float
+
+    @property
+    def price(self) -> float:
+        """Paid per machine and hour."""
+        return self.machine_cost / (self.nodes * self.hours)
+
+
+@record(frozen=True)
+class Difference:
+    """Billed less planned, split; the parts sum to `total`.
+
+    Attributes:
+        price: dearer or cheaper machine hours.
+        duration: more or less hours of work (of all hours, where lost hours are not known).
+        nodes: more or fewer machines at a time.
+        interruption: more or less work lost; None where not known.
+        other: storage, transfer and all else that is no machine.
+    """
+
+    total: float
+    price: float
+    duration: float
+    nodes: float
+    interruption: float | None
+    other: float
+
+
+def load_plans(paths: Iterable[Path]) -> tuple[PlannedRun, ...]:
+    """Read plans that `planner optimize -o json` saved; those that found nothing are left out.
+
+    Raises:
+        InputError: a file cannot be read or is no plan, or two plans share a run id.
+    """
+    found: dict[str, PlannedRun] = {}
+    for path in paths:
+        made = planned_run(load_plan(path), str(path))
+        if made is None:
+            continue
+        if made.run_id in found:
+            raise InputError(
+                f"{path}: has the run id {made.run_id} of {found[made.run_id].path}: keep one file per run"
+            )
+        found[made.run_id] = made
+    return tuple(found.values())
+
+
+def planned_run(plan: Mapping[str, Any], path: str) -> PlannedRun | None:
+    """What a plan's JSON promises, None of one without lines.
+
+    Raises:
+        InputError: a field is missing or no number.
+    """
+    if plan["status"] != "planned" or not plan["lines"]:
+        return None
+    try:
+        return _planned(plan, path)
+    except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
+        raise InputError(
+            f"{path}: not a whole plan ({type(error).__name__}: {error}); save it again with "
+            "`planner optimize ... -o json --out FILE`"
+        ) from None
+
+
+def _planned(plan: Mapping[str, Any], path: str) -> PlannedRun:
+    lines = plan["lines"]
+    nodes = math.fsum(float(line["nodes"]) for line in lines)
+    node_hours = math.fsum(float(line["nodes"]) * float(line["billed_hours"]) for line in lines)
+    machine = math.fsum(
+        float(line["nodes"]) * float(line["billed_hours"]) * float(line["price_per_hour"])
+        * float(line["usd_per_currency"]) for line in lines
+    )  # fmt: skip
+    first = lines[0]
+    speed = plan.get("performance") or {}
+    steps = [float(part["hours"]) for part in plan.get("timeline", ()) if part["name"] == "training steps"]
+    hours = node_hours / nodes
+    lost = float((plan.get("risk") or {}).get("expected_lost_hours", 0.0))
+    return PlannedRun(
+        _run_id(plan, path), path, str(plan.get("workload", "")), str(first["provider"]), str(first["region"]),
+        _one_of(line["instance_type"] for line in lines), _one_of(line["purchase_option"] for line in lines), nodes,
+        hours, min(lost, hours), machine / node_hours, float(plan["total_usd"]), str(speed.get("unit", "")),
+        speed.get("throughput_per_s"), math.fsum(steps) if steps else None,
+    )  # fmt: skip
+
+
+def _run_id(plan: Mapping[str, Any], path: str) -> str:
+    run_id = plan.get("run_id")
+    if not isinstance(run_id, str) or not 0 < len(run_id) <= RUN_ID_LENGTH:
+        raise InputError(f"{path}: the plan has no run id; make it anew with this version of the planner")
+    return run_id
+
+
+def _one_of(values: Iterable[Any]) -> str:
+    names = sorted({str(value) for value in values})
+    return names[0] if len(names) == 1 else " + ".join(names)
+
+
+def split_difference(plan: PlannedRun, actual: ActualRun) -> Difference:
+    """Split billed less planned; see the module.
+
+    Args:
+        plan: the plan, in the bill's currency.
+        actual: what was billed; at least one machine and some hours.
+    """
+    known = actual.lost_hours is not None
+    lost0, lost1 = (plan.lost_hours, float(actual.lost_hours or 0.0)) if known else (0.0, 0.0)
+    n, p, h = _product_effects(
+        (plan.nodes, plan.price_usd, plan.hours), (actual.nodes, actual.price, actual.hours)
+    )
+    share = h / (actual.hours - plan.hours) if actual.hours != plan.hours else _slope(plan, actual)
+    interruption = (lost1 - lost0) * share
+    machines = actual.machine_cost - plan.machine_usd
+    total = actual.total_cost - plan.total_usd
+    return Difference(total, p, h - interruption, n, interruption if known else None, total - machines)
+
+
+def _slope(plan: PlannedRun, actual: ActualRun) -> float:
+    """Cost of one more hour where both ran as long: the mean of nodes x price over all orders."""
+    n0, n1, p0, p1 = plan.nodes, actual.nodes, plan.price_usd, actual.price
+    return (n0 * p0 + n1 * p1) / 3 + (n0 * p1 + n1 * p0) / 6
+
+
+def _product_effects(
+    before: tuple[float, float, float], after: tuple[float, float, float]
+) -> tuple[float, float, float]:
+    """Shapley effects of three factors on their product."""
+    out = []
+    for i in range(3):
+        (b0, c0), (b1, c1) = (tuple(v for j, v in enumerate(side) if j != i) for side in (before, after))
+        mean = (b0 * c0 + b1 * c1) / 3 + (b0 * c1 + b1 * c0) / 6
+        out.append((after[i] - before[i]) * mean)
+    return out[0], out[1], out[2]
+
+
+@record(frozen=True)
+class Measurement:
+    """A run's measured speed, as `planner calibrate` reads it."""
+
+    run_id: str
+    workload: str
+    value_per_s: float
+    unit: str
+    instance_type: str
+    nodes: int
+    whole_work: bool
+
+    @property
+    def command(self) -> str:
+        """The command that makes use of it."""
+        return (
+            f"planner calibrate {self.workload or 'WORKLOAD'}.yaml --measured '{self.value_per_s:.6g} {self.unit}/s' "
+            f"--instance-type {self.instance_type} --nodes {self.nodes}"
+        )
+
+    @property
+    def csv(self) -> str:
+        """A log of one step, a format of `planner calibrate`."""
+        return f"step,{self.unit}_per_s\n1,{self.value_per_s:.9g}\n"
+
+
+def measure(plan: PlannedRun, actual: ActualRun, units: float | None = None) -> Measurement | None:
+    """The run's speed while it trained, None where it cannot be told.
+
+    Hours of training steps are the billed hours less lost ones and less what the plan needs besides (start, data,
+    evaluation, checkpoints). Without `units` the run is taken to have done the plan's whole work.
+
+    Args:
+        plan: the plan.
+        actual: the bill.
+        units: tokens (samples) done, where the utilisation file tells them.
+    """
+    if (
+        plan.throughput_per_s is None
+        or not plan.step_hours
+        or (actual.lost_hours is None and plan.lost_hours)
+    ):
+        return None
+    if "+" in plan.instance_type:
+        return None
+    besides = max(0.0, plan.hours - plan.lost_hours - plan.step_hours)
+    hours = actual.hours - (actual.lost_hours or 0.0) - besides
+    done = units or plan.throughput_per_s * 3600 * plan.step_hours
+    if hours <= 0 or plan.unit not in ("tokens", "samples"):
+        return None
+    return Measurement(
+        plan.run_id, plan.workload, done / (hours * 3600), plan.unit, plan.instance_type, round(actual.nodes),
+        units is None,
+    )  # fmt: skip

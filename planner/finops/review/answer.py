@@ -1,0 +1,138 @@
+"""The review of one month of a bill: one function from an open bill to a `Review`, and no terminal in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, date, datetime
+from typing import TYPE_CHECKING, Any
+
+from planner.errors import InputError
+from planner.finops.quality import CompletionFactors, assess_quality
+from planner.finops.review.inputs import MAX_TAGS, Inputs, daily_frame, month_name
+from planner.finops.review.model import Review, Section
+from planner.finops.review.sections import (
+    actions,
+    allocation,
+    anomalies,
+    bridge,
+    commitments,
+    forecast,
+    gpu,
+    plan_vs_actual,
+    quality,
+)
+from planner.finops.review.verdict import verdict
+
+if TYPE_CHECKING:
+    from planner.finops.plan_vs_actual import PlannedRun
+    from planner.finops.read import Bill
+    from planner.finops.utilisation import Utilisation
+
+DEFAULT_TAGS = ("team", "env")
+RUN_TAG = "run_id"
+SECTIONS: tuple[tuple[str, Callable[[Inputs], Section]], ...] = (
+    ("quality", quality.build),
+    ("bridge", bridge.build),
+    ("movers", bridge.build_movers),
+    ("commitments", commitments.build),
+    ("gpu", gpu.build),
+    ("allocation", allocation.build),
+    ("anomalies", anomalies.build),
+    ("forecast", forecast.build),
+    ("plan_vs_actual", plan_vs_actual.build),
+    ("actions", actions.build),
+)
+
+
+def review_bill(
+    bill: Bill,
+    *,
+    month: date | None = None,
+    compare_month: date | None = None,
+    budgets: Any = None,
+    plans: Sequence[PlannedRun] = (),
+    utilisation: Utilisation | None = None,
+    tags: Sequence[str] = DEFAULT_TAGS,
+    run_tag: str = RUN_TAG,
+    forecasts: Sequence[Mapping[str, Any]] = (),
+    forecast: bool = True,
+    completion: CompletionFactors | None = None,
+    progress: Callable[[str, float], None] | None = None,
+    created: datetime | None = None,
+) -> Review:
+    """Review one month.
+
+    Args:
+        bill: an open bill.
+        month: any day of the month; by default the newest with use.
+        compare_month: any day of the month it is compared with; by default the one before, if the bill has it.
+        budgets: what `planner.workload.budget_load.load_budgets` read.
+        plans: what `planner.finops.plan_vs_actual.load_plans` read.
+        utilisation: what `planner.finops.utilisation.load_utilisation` read.
+        tags: mandatory tag keys, at most six; the first one names who pays.
+        run_tag: tag key that names a run.
+        forecasts: earlier answers of `planner forecast -o json`, read.
+        forecast: whether to look ahead.
+        completion: share of cost reported by age, learned from re-statements.
+        progress: told the step and the share done.
+        created: moment to note, by default now.
+
+    Raises:
+        InputError: the bill has no charge in one of the months, or the tags are too many.
+    """
+    import planner
+
+    tell = progress or (lambda _step, _share: None)
+    tell("summing the days", 0.0)
+    daily = daily_frame(bill)
+    wanted = (month or _newest(daily)).replace(day=1)
+    before = _before(bill, wanted, compare_month)
+    _check(bill, wanted, tags)
+    tell("checking the data", 0.1)
+    gate = assess_quality(bill, wanted, completion=completion)
+    inputs = Inputs(
+        bill, wanted, before, gate, tuple(tags), run_tag, daily, budgets, tuple(plans), utilisation, tuple(forecasts),
+        forecast, {},
+    )  # fmt: skip
+    made = []
+    for number, (name, build) in enumerate(SECTIONS):
+        tell(name.replace("_", " "), 0.2 + 0.8 * number / len(SECTIONS))
+        made.append(build(inputs))
+    tell("done", 1.0)
+    sources = tuple(f"{s.path}: {s.rows:,} rows, {s.dataset}, FOCUS {s.focus_version}" for s in bill.sources)
+    return Review(
+        f"{wanted:%Y-%m}", bill.currency, verdict(inputs), tuple(made), sources, created or datetime.now(UTC),
+        planner.__version__,
+    )  # fmt: skip
+
+
+def _newest(daily: Any) -> date:
+    use = daily[daily["charge_category"] == "Usage"]
+    days = (use if len(use) else daily)["day"]
+    if not len(days):
+        raise InputError("the bill has no charge with a ChargePeriodStart: there is nothing to review")
+    newest: date = days.max().to_pydatetime().date()
+    return newest
+
+
+def _before(bill: Bill, month: date, asked: date | None) -> date | None:
+    if asked is not None:
+        wanted = asked.replace(day=1)
+        if wanted not in bill.months:
+            shown = ", ".join(f"{m:%Y-%m}" for m in bill.months)
+            raise InputError(f"--compare {wanted:%Y-%m}: the bill has no charges in it; it has {shown}")
+        if wanted == month:
+            raise InputError(f"--compare {wanted:%Y-%m}: is the reviewed month itself")
+        return wanted
+    last = date(month.year - (month.month == 1), (month.month - 2) % 12 + 1, 1)
+    return last if last in bill.months else None
+
+
+def _check(bill: Bill, month: date, tags: Sequence[str]) -> None:
+    if month not in bill.months:
+        shown = ", ".join(f"{m:%Y-%m}" for m in bill.months) or "no month"
+        raise InputError(
+            f"--month {month:%Y-%m} ({month_name(month)}): the bill has no charges in it; it has {shown}"
+        )
+    if not 1 <= len(set(tags)) == len(tags) <= MAX_TAGS:
+        raise InputError(f"--tags: name one to {MAX_TAGS} different tags, got {', '.join(tags) or 'none'}")

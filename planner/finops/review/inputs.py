@@ -1,0 +1,156 @@
+"""What the sections of a review are made from: the bill, the two months, and answers that several sections need."""
+
+from __future__ import annotations
+
+from calendar import monthrange
+from collections.abc import Callable, Mapping
+from datetime import date, timedelta
+from typing import TYPE_CHECKING, Any
+
+from planner.finops.kpis import load_kpi, query_kpi
+from planner.finops.quality import Gate
+from planner.finops.read import Bill
+from planner.records import record
+
+if TYPE_CHECKING:
+    from planner.finops.plan_vs_actual import PlannedRun
+    from planner.finops.utilisation import Utilisation
+
+EXPIRY_DAYS = 90
+MAX_TAGS = 6
+_NO_MONTH = date(1900, 1, 1)  # a comparison month without any row
+
+
+def month_end(month: date) -> date:
+    """First day after the month."""
+    return month + timedelta(days=monthrange(month.year, month.month)[1])
+
+
+def month_name(month: date) -> str:
+    """`October 2026`."""
+    return f"{month:%B %Y}"
+
+
+@record(frozen=True, eq=False)
+class Inputs:
+    """Everything a section may ask for.
+
+    Attributes:
+        bill: the open bill.
+        month, before: first days of the month and of the one it is compared with (None: there is none).
+        gate: what the month's data can carry.
+        tags: mandatory tag keys, the first one names who pays.
+        run_tag: tag key that names a run.
+        daily: rows of the KPI `daily_cost`, all months, with `day` as datetime64[D].
+        budgets, plans, utilisation, forecasts: what the user gave beside the bill.
+        with_forecast: whether the coming days are forecast.
+        answers: frames that are asked for once.
+    """
+
+    bill: Bill
+    month: date
+    before: date | None
+    gate: Gate
+    tags: tuple[str, ...]
+    run_tag: str
+    daily: Any
+    budgets: Any
+    plans: tuple[PlannedRun, ...]
+    utilisation: Utilisation | None
+    forecasts: tuple[Mapping[str, Any], ...]
+    with_forecast: bool
+    answers: dict[str, Any]
+
+    @property
+    def end(self) -> date:
+        """First day after the month."""
+        return month_end(self.month)
+
+    @property
+    def last_day(self) -> date:
+        """Last day of the bill with a use charge, at most the month's last."""
+        days = self.use_days()
+        return min(days[-1], self.end - timedelta(days=1)) if days else self.month
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the month's last day has charges."""
+        return self.last_day == self.end - timedelta(days=1)
+
+    def use_days(self) -> list[date]:
+        """Days with use, in order."""
+        own = self.daily.loc[self.daily["charge_category"] == "Usage", "day"]
+        return sorted({value.item() for value in own.to_numpy().astype("datetime64[D]")})
+
+    def ask(self, kpi: str, **more: Any) -> Any:
+        """The rows of a KPI; asked once per set of parameters. Month columns become `YYYY-MM`."""
+        values = {**self.parameters, **more}
+        key = repr((kpi, sorted(more.items(), key=str)))
+        if key not in self.answers:
+            needed = load_kpi(kpi).parameters
+            frame: Any = query_kpi(self.bill.engine, kpi, {name: values[name] for name in needed})
+            for name in ("x_month", "first_month", "last_month"):
+                if name in frame:
+                    frame[name] = frame[name].astype(str).str[:7]
+            self.answers[key] = frame
+        return self.answers[key]
+
+    def of_month(self, frame: Any, month: date | None = None) -> Any:
+        """Rows of one month, by default the reviewed one."""
+        return frame[frame["x_month"] == f"{month or self.month:%Y-%m}"]
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """Values of the parameters that KPIs share."""
+        from planner.finops.use_cases.library import tag_path
+
+        before = self.before or _NO_MONTH
+        keys = [*self.tags[:MAX_TAGS], *([self.tags[0]] * MAX_TAGS)][:MAX_TAGS]
+        return {
+            "start": self.month, "end": self.end, "before_start": before,
+            "before_end": month_end(before), "horizon": self.end + timedelta(days=EXPIRY_DAYS),
+            "run_tag": tag_path(self.run_tag), "like_tag": f'%"{self.run_tag}"%',
+            **{f"tag_{i}": tag_path(key) for i, key in enumerate(keys, 1)},
+        }  # fmt: skip
+
+    def spend(self, month: date, *, column: str = "effective_cost", tax: bool = False) -> float:
+        """Cost of a month without tax, or the tax."""
+        days = self.daily["day"].to_numpy().astype("datetime64[M]")
+        own = self.daily[(days == month_64(month)) & ((self.daily["charge_category"] == "Tax") == tax)]
+        return float(own[column].sum())
+
+    def series(self, frame: Any = None) -> tuple[Any, Any]:
+        """Days and cost without tax of all months, no day missing between the first and the last with use."""
+        import numpy as np
+
+        own = self.daily if frame is None else frame
+        own = own[own["charge_category"] != "Tax"]
+        sums = own.groupby("day")["effective_cost"].sum()
+        found = sums.index.to_numpy().astype("datetime64[D]")
+        last = np.datetime64(self.use_days()[-1]) if self.use_days() else found[-1]
+        keep = found <= last
+        return found[keep], sums.to_numpy(dtype=float)[keep]
+
+
+def month_64(month: date) -> Any:
+    """A month as numpy knows it."""
+    import numpy as np
+
+    return np.datetime64(month, "M")
+
+
+Step = Callable[[str, float], None]
+
+
+def daily_frame(bill: Bill) -> Any:
+    """The KPI `daily_cost` with typed days; charges without a day are left out (the reader has told of them)."""
+    import numpy as np
+
+    frame: Any = query_kpi(bill.engine, "daily_cost", {})
+    frame = frame[frame["x_day"].notna()].copy()
+    frame["day"] = np.array(frame["x_day"].astype(str).str[:10].tolist(), dtype="datetime64[D]")
+    for name in ("provider", "service"):
+        frame[name] = frame[name].astype(object).where(frame[name].notna(), "(unnamed)")
+    for name in ("effective_cost", "billed_cost"):
+        frame[name] = frame[name].astype(float).fillna(0.0)
+    return frame

@@ -1,0 +1,101 @@
+"""Small builders for figures, tables and sentences of a review."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from planner.finops.review.model import Column, Figure, Section, Status, Table, Unit, Value
+
+if TYPE_CHECKING:
+    from planner.finops.review.inputs import Inputs
+
+
+def figure(inputs: Inputs, key: str, label: str, value: Value, unit: Unit, *, lacking: str = "") -> Figure:
+    """A figure that has passed the gate.
+
+    Args:
+        inputs: has the gate.
+        key: stable name.
+        label: for people.
+        value: the number; None or NaN is withheld because of `lacking`.
+        unit: how it is formatted.
+        lacking: why there may be no value.
+    """
+    status, reason = inputs.gate.status(key)
+    if value is None or (isinstance(value, float) and not math.isfinite(value)):
+        return Figure(key, label, None, unit, "withheld", lacking or reason or "the bill does not tell")
+    return Figure(key, label, None if status == "withheld" else value, unit, status, reason)
+
+
+def flagged(made: Figure, reason: str) -> Figure:
+    """The same figure with a caution, unless it is withheld already."""
+    if made.status == "withheld":
+        return made
+    why = f"{made.reason}; {reason}" if made.reason else reason
+    return Figure(made.key, made.label, made.value, made.unit, "flagged", why)
+
+
+def ratio(part: float, whole: float) -> float:
+    """Part over whole, NaN where the whole is 0."""
+    return part / whole if whole else math.nan
+
+
+def text(value: Any, default: str = "") -> str:
+    """A cell as text; NULL becomes `default`."""
+    return default if value is None or value != value else str(value)
+
+
+def table(
+    key: str, title: str, columns: list[tuple[str, str, Unit]], rows: list[Any], note: str = ""
+) -> Table:
+    """A table; NaN becomes None."""
+    made = tuple(tuple(_cell(v) for v in row) for row in rows)
+    return Table(key, title, tuple(Column(*c) for c in columns), made, note)
+
+
+def _cell(value: Any) -> Value:
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return value
+    number = float(value)
+    if not math.isfinite(number):
+        return None
+    return int(number) if type(value).__name__.startswith(("int", "uint")) else number
+
+
+def money(value: float, currency: str) -> str:
+    """`12,346 USD`, with cents below 100."""
+    digits = 2 if abs(value) < 100 else 0
+    out = f"{value:,.{digits}f}"
+    return f"{'0' if out.strip('-0.,') == '' else out} {currency}"
+
+
+def percent(value: float, digits: int = 1) -> str:
+    """`12.3 %`."""
+    return f"{100 * value:.{digits}f} %"
+
+
+def worst(section: Section) -> Section:
+    """The section with the status of its figures, if all that have one share a reason to doubt."""
+    marks = [f for f in section.figures if f.status != "ok"]
+    if not marks or section.status != "ok" or len(marks) < len(section.figures):
+        return section
+    status: Status = "withheld" if all(f.status == "withheld" for f in marks) else "flagged"
+    return Section(
+        section.key, section.title, section.sentences, section.figures, section.tables, section.charts, status,
+        marks[0].reason,
+    )  # fmt: skip
+
+
+def nothing(key: str, title: str, why: str) -> Section:
+    """A section that has nothing to say, and why."""
+    return Section(key, title, (why,))
+
+
+def withheld(key: str, title: str, reason: str) -> Section:
+    """A section that the gate does not let through."""
+    return Section(key, title, status="withheld", reason=reason)

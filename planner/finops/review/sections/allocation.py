@@ -1,0 +1,89 @@
+"""Whose cost is it?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from planner.finops.review.inputs import MAX_TAGS, Inputs
+from planner.finops.review.model import Chart, Figure, Section
+from planner.finops.review.parts import figure, money, percent, ratio, table, text, withheld
+
+TITLE = "Whose cost is it?"
+TOP = 15
+NOBODY = "(no tag)"
+# FinOps maturity model: allocated about 50 % crawl, 80 % walk, more than 90 % run (FINOPS.md, section 2)
+_LEVELS = ((0.9, "run"), (0.8, "walk"), (0.5, "crawl"))
+
+
+def build(inputs: Inputs) -> Section:
+    """Coverage by the mandatory tags and cost by the first of them."""
+    status, reason = inputs.gate.status("allocation_ratio")
+    if status == "withheld":
+        return withheld("allocation", TITLE, reason)
+    frame = inputs.ask("allocation")
+    own = inputs.of_month(frame)
+    before = inputs.of_month(frame, inputs.before) if inputs.before else own.iloc[:0]
+    taggable, tagged = float(own["taggable_cost"].sum()), float(own["tagged_cost"].sum())
+    tags = inputs.tags[:MAX_TAGS]
+    figures: list[Figure] = [
+        figure(inputs, "allocation_ratio", f"Cost with {_and(tags)}", ratio(tagged, taggable), "ratio",
+               lacking="the month has no cost that can carry tags"),
+        figure(inputs, "allocation_before_ratio", "The month before",
+               ratio(float(before["tagged_cost"].sum()), float(before["taggable_cost"].sum())), "ratio",
+               lacking="there is no month before"),
+        figure(inputs, "allocation_untagged_money", "Cost without all of them", taggable - tagged, "money"),
+    ]  # fmt: skip
+    for number, tag in enumerate(tags, 1):
+        share = ratio(float(own[f"tagged_{number}_cost"].sum()), taggable)
+        figures.append(figure(inputs, f"allocation_tag_{number}_ratio", f"Cost with {tag}", share, "ratio"))
+    rows = _owners(own, before)
+    shown = rows[:TOP]
+    made = table(
+        "allocation", f"Cost by {tags[0]}", [("owner", tags[0], "text"), ("cost", "Cost", "money"),
+        ("before", "Month before", "money"), ("change", "Change", "money"), ("share", "Share", "ratio"),
+        ("tagged", "With all tags", "ratio")], shown,
+        f"{len(rows) - TOP} more values are left out." if len(rows) > TOP else "",
+    )  # fmt: skip
+    chart = Chart(
+        "allocation", f"Cost by {tags[0]}", "bars", tuple(row[0] for row in shown),
+        (("cost", tuple(row[1] for row in shown)),), "money",
+        f"{shown[0][0]} has the largest share." if shown else "No cost can carry tags.",
+    )  # fmt: skip
+    said = _sentence(inputs, tagged, taggable)
+    charts = (chart,) if shown else ()
+    return Section("allocation", TITLE, (said,), tuple(figures), (made,), charts, status, reason)
+
+
+def _and(tags: tuple[str, ...]) -> str:
+    return tags[0] if len(tags) == 1 else f"{', '.join(tags[:-1])} and {tags[-1]}"
+
+
+def _owners(own: Any, before: Any) -> list[tuple[Any, ...]]:
+    total = float(own["taggable_cost"].sum())
+    sums: dict[str, list[float]] = {}
+    for frame, place in ((own, 0), (before, 2)):
+        for value, cost, full in zip(
+            frame["value_1"], frame["taggable_cost"], frame["tagged_cost"], strict=True
+        ):
+            entry = sums.setdefault(text(value, NOBODY), [0.0, 0.0, 0.0, 0.0])
+            entry[place] += float(cost)
+            entry[place + 1] += float(full)
+    ranked = sorted(sums.items(), key=lambda item: (-item[1][0], item[0]))
+    return [
+        (name, cost, old, cost - old, ratio(cost, total), ratio(full, cost))
+        for name, (cost, full, old, _) in ranked
+    ]
+
+
+def _sentence(inputs: Inputs, tagged: float, taggable: float) -> str:
+    if not taggable:
+        return "No cost of the month can carry tags."
+    share = tagged / taggable
+    level = next((name for least, name in _LEVELS if share >= least), "")
+    grade = (
+        f', the level "{level}" of the FinOps maturity model'
+        if level
+        else ", below the FinOps maturity model"
+    )
+    rest = money(taggable - tagged, inputs.bill.currency)
+    return f"{percent(share)} of the cost that can be tagged carries {_and(inputs.tags)}{grade}; {rest} does not."

@@ -1,0 +1,188 @@
+"""Why did cost change, and what moved most?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from planner.finops.bridge import Bridge, Effects, split_effects, sum_bridge
+from planner.finops.review.inputs import Inputs, month_name
+from planner.finops.review.model import Chart, Section
+from planner.finops.review.parts import figure, money, nothing, percent, table, text, withheld
+from planner.records import record
+
+TITLE = "Why did cost change?"
+MOVERS_TITLE = "What moved most?"
+TOP = 10
+_LABELS = {"price": "Price", "volume": "Volume", "mix": "Mix", "new": "New", "retired": "Retired",
+           "other": "Credits, fees and rest"}  # fmt: skip
+_UNKNOWN = "(none)"
+
+
+@record(frozen=True, eq=False)
+class Split:
+    """The change of everything bought; `frame` has one row per thing, arrays are in its order."""
+
+    frame: Any
+    effects: Effects
+    bridge: Bridge
+
+
+def split(inputs: Inputs) -> Split:
+    """Ask for quantities and costs of both months and split the change; worked out once."""
+    if "split" not in inputs.answers:
+        frame = inputs.ask("price_volume")
+        numbers = [
+            "quantity_before",
+            "effective_cost_before",
+            "quantity",
+            "effective_cost",
+            "contracted_cost",
+        ]
+        frame = frame.fillna(dict.fromkeys(numbers, 0.0))
+        q0, e0, q1, e1 = (frame[name].to_numpy(dtype=float) for name in numbers[:4])
+        has_unit = (frame["pricing_unit"].notna() & (frame["charge_kind"] == "use")).to_numpy(dtype=bool)
+        effects = split_effects(q0, e0, q1, e1, has_unit)
+        groups = [
+            (text(p, _UNKNOWN), text(s, _UNKNOWN), text(u, _UNKNOWN))
+            for p, s, u in zip(frame["provider"], frame["service"], frame["pricing_unit"], strict=True)
+        ]
+        inputs.answers["split"] = Split(frame, effects, sum_bridge(q0, e0, q1, e1, effects, groups))
+    made: Split = inputs.answers["split"]
+    return made
+
+
+def build(inputs: Inputs) -> Section:
+    """The bridge from the month before to the month."""
+    if inputs.before is None:
+        return nothing(
+            "bridge", TITLE, f"The bill has no month before {month_name(inputs.month)} to compare with."
+        )
+    parts = split(inputs)
+    made = parts.bridge
+    figures = [
+        figure(inputs, "bridge_before_money", month_name(inputs.before), made.before, "money"),
+        figure(inputs, "bridge_after_money", month_name(inputs.month), made.after, "money"),
+        figure(inputs, "bridge_change_money", "Change", made.change, "money"),
+        *(
+            figure(inputs, f"bridge_{name}_money", _LABELS[name], value, "money")
+            for name, value in made.steps
+        ),
+    ]
+    if any(f.status == "withheld" for f in figures):
+        return withheld("bridge", TITLE, figures[0].reason)
+    status, reason = inputs.gate.status("bridge_change_money")
+    chart = Chart(
+        "bridge", f"From {month_name(inputs.before)} to {month_name(inputs.month)}", "bridge",
+        (month_name(inputs.before), *(_LABELS[name] for name, _ in made.steps), month_name(inputs.month)),
+        (("cost", (made.before, *(value for _, value in made.steps), made.after)),), "money",
+        _sentence(made, inputs.bill.currency),
+    )  # fmt: skip
+    sentences = (_sentence(made, inputs.bill.currency),)
+    return Section(
+        "bridge", TITLE, sentences, tuple(figures), (_by_service(parts),), (chart,), status, reason
+    )
+
+
+def _sentence(made: Bridge, currency: str) -> str:
+    ranked = sorted(made.steps, key=lambda step: -abs(step[1]))
+    shown = [f"{_LABELS[name].lower()} {value:+,.0f}" for name, value in ranked if abs(value) >= 0.005][:3]
+    size = f" ({made.change / made.before:+.1%})" if made.before > 0 else ""
+    verb = "rose" if made.change >= 0 else "fell"
+    return f"Cost {verb} by {money(abs(made.change), currency)}{size}: {', '.join(shown) or 'nothing moved'}."
+
+
+def _by_service(parts: Split) -> Any:
+    import pandas as pd
+
+    frame, effects = parts.frame, parts.effects
+    data = pd.DataFrame({
+        "service": [
+            f"{text(s, _UNKNOWN)} ({text(p, _UNKNOWN)})"
+            for p, s in zip(frame["provider"], frame["service"], strict=True)
+        ],
+        "before": frame["effective_cost_before"].to_numpy(dtype=float),
+        "after": frame["effective_cost"].to_numpy(dtype=float), "price": effects.price, "volume": effects.volume,
+        "new": effects.new + effects.retired, "other": effects.other,
+    })  # fmt: skip
+    sums = data.groupby("service").sum().reset_index()
+    sums["change"] = sums["after"] - sums["before"]
+    sums = sums.reindex(sums["change"].abs().sort_values(ascending=False, kind="stable").index)
+    rows = [
+        (r.service, r.after, r.change, r.price, r.volume, r.new, r.other)
+        for r in sums.head(2 * TOP).itertuples()
+        if abs(r.change) >= 0.005
+    ]
+    left = len(sums) - len(rows)
+    note = "Volume here includes mix." + (
+        f" {left} services with smaller changes are left out." if left > 0 else ""
+    )
+    columns: list[Any] = [("service", "Service", "text"), ("cost", "Cost", "money")]
+    columns += [(k, k.capitalize(), "money") for k in ("change", "price", "volume")]
+    columns += [("new_less_retired", "New, gone", "money"), ("other", "Other", "money")]
+    return table("bridge_services", "By service", columns, rows, note)
+
+
+def build_movers(inputs: Inputs) -> Section:
+    """The things whose cost changed most, each with the reason."""
+    if inputs.before is None:
+        return nothing("movers", MOVERS_TITLE, f"The bill has no month before {month_name(inputs.month)}.")
+    parts = split(inputs)
+    status, reason = inputs.gate.status("movers")
+    if status == "withheld":
+        return withheld("movers", MOVERS_TITLE, reason)
+    frame, effects = parts.frame.reset_index(drop=True), parts.effects
+    change = effects.change
+    order = np.lexsort((np.arange(len(change)), -np.abs(change)))[:TOP]
+    rows = [_mover(frame.iloc[i], effects, int(i)) for i in order if abs(change[i]) >= 0.005]
+    columns: list[Any] = [
+        ("provider", "Provider", "text"), ("service", "Service", "text"), ("sku", "SKU", "text"),
+        ("region", "Region", "text"), ("option", "Priced", "text"), ("before", "Before", "money"),
+        ("after", "After", "money"), ("change", "Change", "money"), ("price", "Price effect", "money"),
+        ("volume", "Volume effect", "money"), ("reason", "Reason", "text"),
+    ]  # fmt: skip
+    chart = Chart(
+        "movers", "Change by SKU, region and pricing", "bars",
+        tuple(" ".join(str(part) for part in row[2:5] if part) for row in rows),
+        (("change", tuple(row[7] for row in rows)),), "money",
+        f"{rows[0][2]} moved most: {rows[0][7]:+,.0f} {inputs.bill.currency}." if rows else "Nothing moved.",
+    )  # fmt: skip
+    share = float(np.abs(change[order]).sum() / max(np.abs(change).sum(), 1e-12))
+    said = (
+        f"The {len(rows)} largest moves make up {percent(share, 0)} of all movement."
+        if rows
+        else "Nothing moved."
+    )
+    made = table("movers", "Top movers", columns, rows)
+    return Section("movers", MOVERS_TITLE, (said,), (), (made,), (chart,) if rows else (), status, reason)
+
+
+def _mover(row: Any, effects: Effects, i: int) -> tuple[Any, ...]:
+    return (
+        text(row["provider"], _UNKNOWN), text(row["service"], _UNKNOWN), text(row["sku_id"], text(row["charge_kind"])),
+        text(row["region_id"]), text(row["pricing_category"]), float(row["effective_cost_before"]),
+        float(row["effective_cost"]), float(effects.change[i]), float(effects.price[i]), float(effects.volume[i]),
+        reason_of(row, effects, i),
+    )  # fmt: skip
+
+
+def reason_of(row: Any, effects: Effects, i: int) -> str:
+    """Why one thing's cost changed, in a few words."""
+    unit = text(row["pricing_unit"])
+    q0, q1 = float(row["quantity_before"]), float(row["quantity"])
+    if effects.new[i]:
+        return f"new: {q1:,.6g} {unit}"
+    if effects.retired[i]:
+        return f"gone: {q0:,.6g} {unit} before"
+    if effects.other[i]:
+        kind = text(row["charge_kind"])
+        return "charges without a quantity" if kind == "use" else f"{kind.lower()}s"
+    volume = f"{'more' if q1 >= q0 else 'less'} volume ({q1 / q0 - 1:+.1%})"
+    p0, p1 = float(row["effective_cost_before"]) / q0, float(row["effective_cost"]) / q1
+    size = f" ({p1 / p0 - 1:+.1%})" if p0 else ""
+    price = f"{'higher' if p1 >= p0 else 'lower'} price{size}"
+    parts = [(abs(effects.volume[i]), volume), (abs(effects.price[i]), price)]
+    parts.sort(key=lambda part: -part[0])
+    small = parts[1][0] < 0.05 * max(parts[0][0], 1e-12)
+    return parts[0][1] if small else f"{parts[0][1]}, {parts[1][1]}"

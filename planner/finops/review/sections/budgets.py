@@ -1,0 +1,81 @@
+"""Was the budget kept, and will it be?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from planner.finops.review.inputs import Inputs
+from planner.finops.review.model import Table
+from planner.finops.review.parts import money, percent, ratio, table
+
+
+def checked_budgets(inputs: Inputs) -> Any:
+    """Every budget in the period in which the month ends, or what is known of it; None without budgets."""
+    if inputs.budgets is None:
+        return None
+    if "budgets" not in inputs.answers:
+        from planner.finops.budget.answer import check_budgets, dimensions
+        from planner.finops.forecast.bill import daily_of_bill
+        from planner.finops.forecast.daily import DailyCost
+
+        end = np.datetime64(inputs.end)
+        scopes = {}
+        for by in dimensions(inputs.budgets):
+            found = daily_of_bill(inputs.bill, by, inputs.budgets.file.cost)
+            scopes[by] = {k: DailyCost(d.days[d.days < end], d.cost[d.days < end]) for k, d in found.items()}
+        inputs.answers["budgets"] = check_budgets(
+            inputs.budgets, scopes, currency=inputs.bill.currency, day=inputs.last_day,
+            drop_days=0 if inputs.is_complete else None,
+        )  # fmt: skip
+    return inputs.answers["budgets"]
+
+
+def budget_table(inputs: Inputs) -> Table | None:
+    """Budgets against actual and expected cost."""
+    answer = checked_budgets(inputs)
+    if answer is None:
+        return None
+    held = inputs.gate.status("budget_variance_money")
+    rows = [
+        (line.name, line.scope, line.period.label, line.amount, line.actual, line.landing,
+         line.landing - line.amount, ratio(line.landing - line.amount, line.amount), line.p_over, line.status)
+        for line in answer.lines
+    ]  # fmt: skip
+    note = "Variance: expected cost of the period less the budget; above 0 is over."
+    if held[0] != "ok":
+        note += f" {held[0].capitalize()}: {held[1]}."
+    return table(
+        "budgets", "Budgets", [("name", "Budget", "text"), ("scope", "Scope", "text"), ("period", "Period", "text"),
+        ("amount", "Budget amount", "money"), ("actual", "Spent", "money"), ("landing", "Expected", "money"),
+        ("variance", "Variance", "money"), ("variance_ratio", "Variance", "ratio"),
+        ("p_over", "P(over)", "ratio"), ("status", "Status", "text")], rows, note,
+    )  # fmt: skip
+
+
+def budget_words(inputs: Inputs) -> list[str]:
+    """One sentence on all budgets."""
+    answer = checked_budgets(inputs)
+    if answer is None or not answer.lines:
+        return []
+    bad = [line.name for line in answer.lines if line.exceeded]
+    if not bad:
+        return [f"All {len(answer.lines)} budgets keep within their gate."]
+    return [f"{len(bad)} of {len(answer.lines)} budgets are over or likely to be: {', '.join(bad)}."]
+
+
+def verdict_words(inputs: Inputs) -> str:
+    """The total's budget for the verdict, if there is one for this month."""
+    answer = checked_budgets(inputs)
+    if answer is None:
+        return ""
+    total = [line for line in answer.lines if line.scope == "total"]
+    if not total:
+        return ""
+    line = total[0]
+    gap = line.landing - line.amount
+    size = f"{percent(abs(ratio(gap, line.amount)))} {'over' if gap > 0 else 'under'} its budget"
+    if line.days_left:
+        return f"{size} of {money(line.amount, inputs.bill.currency)} expected (P(over) {percent(line.p_over, 0)})"
+    return f"{size} of {money(line.amount, inputs.bill.currency)}"

@@ -1,0 +1,203 @@
+"""What was saved against the price list, and do commitments pay?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from planner.finops.review.inputs import EXPIRY_DAYS, Inputs
+from planner.finops.review.model import Chart, Figure, Section, Table
+from planner.finops.review.parts import figure, flagged, money, percent, ratio, table, text
+from planner.records import record
+
+TITLE = "What was saved, and do commitments pay?"
+_NO_USE = "the month has no use with such a price"
+
+
+@record(frozen=True)
+class Savings:
+    """Sums of the KPI `savings_rate` over one month, in the bill's currency."""
+
+    weight: float
+    list_known: float
+    contracted_known: float
+    list_cost: float
+    effective_with_list: float
+    contracted: float
+    effective_with_contracted: float
+    both_list: float
+    both_contracted: float
+    both_effective: float
+
+    @property
+    def identity_gap(self) -> float:
+        """(list - effective) - (list - contracted) - (contracted - effective): 0 but for rounding."""
+        negotiated, rest = self.both_list - self.both_contracted, self.both_contracted - self.both_effective
+        return (self.both_list - self.both_effective) - negotiated - rest
+
+
+def savings(inputs: Inputs) -> Savings:
+    """The month's sums."""
+    own = inputs.of_month(inputs.ask("savings_rate"))
+    names = (
+        "use_weight", "list_known_weight", "contracted_known_weight", "list_cost", "effective_cost_with_list",
+        "contracted_cost", "effective_cost_with_contracted", "both_list_cost", "both_contracted_cost",
+        "both_effective_cost",
+    )  # fmt: skip
+    return Savings(*(float(own[name].sum()) for name in names))
+
+
+def build(inputs: Inputs) -> Section:
+    """Savings rates, utilisation, coverage, waste and what ends soon."""
+    own = inputs.of_month(inputs.ask("commitment_utilisation"))
+    used, unused = float(own["used_cost"].sum()), float(own["unused_cost"].sum())
+    ends = expiries(inputs)
+    figures = [*_savings(inputs), *_commitments(inputs, used, unused), _coverage(inputs)]
+    told = "ContractCommitment" in {source.dataset for source in inputs.bill.sources}
+    soon = figure(inputs, "commitments_ending_count", f"Commitments that end within {EXPIRY_DAYS} days", len(ends),
+                  "count")  # fmt: skip
+    figures.append(soon if told else flagged(soon, "without the ContractCommitment dataset only ends of commitments "
+                                                   "paid at once are known"))  # fmt: skip
+    tables = [_table(own), _providers(inputs)]
+    if ends:
+        tables.append(_ending(ends))
+    sentences = _sentences(inputs, figures, used, unused, len(own))
+    charts = (_chart(own),) if len(own) else ()
+    return Section("commitments", TITLE, sentences, tuple(figures), tuple(tables), charts)
+
+
+def _savings(inputs: Inputs) -> list[Figure]:
+    s = savings(inputs)
+
+    def made(key: str, label: str, value: float, unit: Any = "money") -> Figure:
+        return figure(inputs, key, label, value, unit, lacking=_NO_USE)
+
+    return [
+        made("esr_list_ratio", "Effective savings rate against list", 1 - ratio(s.effective_with_list, s.list_cost),
+             "ratio"),
+        made("esr_contract_ratio", "Effective savings rate against contract",
+             1 - ratio(s.effective_with_contracted, s.contracted), "ratio"),
+        made("price_list_known_ratio", "Use cost with a known list price",
+             ratio(s.list_known, s.weight), "ratio"),
+        made("price_contract_known_ratio", "Use cost with a known contracted price",
+             ratio(s.contracted_known, s.weight), "ratio"),
+        made("savings_total_money", "Saved against list", s.both_list - s.both_effective),
+        made("savings_negotiated_money", "of it negotiated", s.both_list - s.both_contracted),
+        made("savings_commitment_money", "of it commitments and spot", s.both_contracted - s.both_effective),
+    ]  # fmt: skip
+
+
+def _commitments(inputs: Inputs, used: float, unused: float) -> list[Figure]:
+    lacking = "the month has no charge under a commitment"
+    return [
+        figure(inputs, "commitment_utilisation_ratio", "Commitment utilisation", ratio(used, used + unused), "ratio",
+               lacking=lacking),
+        figure(inputs, "commitment_waste_money", "Unused commitments", unused, "money"),
+    ]  # fmt: skip
+
+
+def _coverage(inputs: Inputs) -> Figure:
+    own = inputs.of_month(inputs.ask("commitment_coverage"))
+    covered = float(own["covered_list_cost"].sum())
+    # A provider whose rows say what is eligible is believed; another's compute stands in for it.
+    tells = own["eligible_rows"] > 0
+    open_cost = float(
+        own["eligible_uncovered_list_cost"].where(tells, own["compute_uncovered_list_cost"]).sum()
+    )
+    made = figure(inputs, "commitment_coverage_ratio", "Commitment coverage", ratio(covered, covered + open_cost),
+                  "ratio", lacking="the month has no use that a commitment could cover")  # fmt: skip
+    guessed = own[~tells & (own["compute_uncovered_list_cost"] + own["covered_list_cost"] > 0)]
+    if guessed.empty:
+        return made
+    names = ", ".join(sorted(text(p, "(unnamed)") for p in guessed["provider"]))
+    return flagged(
+        made, f"charges of {names} do not say what is eligible (FOCUS 1.4); all compute is counted as such"
+    )
+
+
+def _table(own: Any) -> Table:
+    rows = [
+        (r.provider, text(r.commitment_name, r.commitment_id), text(r.commitment_type), float(r.used_cost),
+         float(r.unused_cost), ratio(r.used_cost, r.used_cost + r.unused_cost),
+         float(r.used_contracted_cost - r.used_cost - r.unused_cost))
+        for r in own.sort_values(["unused_cost", "commitment_id"], ascending=[False, True]).itertuples()
+    ]  # fmt: skip
+    return table(
+        "commitments", "Commitments", [("provider", "Provider", "text"), ("name", "Commitment", "text"),
+        ("type", "Type", "text"), ("used", "Used", "money"), ("unused", "Unused", "money"),
+        ("utilisation", "Utilisation", "ratio"), ("net", "Net saving", "money")], rows,
+        "Net saving: the use at contracted prices less the whole commitment; below 0 it costs more than it saves.",
+    )  # fmt: skip
+
+
+def _providers(inputs: Inputs) -> Table:
+    own = inputs.of_month(inputs.ask("savings_rate")).groupby("provider").sum(numeric_only=True).reset_index()
+    hidden = inputs.gate.status("esr_list_ratio")[0] == "withheld"
+    closed = inputs.gate.status("esr_contract_ratio")[0] == "withheld"
+    rows = [
+        (r.provider, float(r.effective_cost),
+         None if hidden else 1 - ratio(r.effective_cost_with_list, r.list_cost),
+         None if closed else 1 - ratio(r.effective_cost_with_contracted, r.contracted_cost),
+         ratio(r.list_known_weight, r.use_weight))
+        for r in own.sort_values("effective_cost", ascending=False, kind="stable").itertuples()
+    ]  # fmt: skip
+    return table(
+        "savings", "Savings by provider", [("provider", "Provider", "text"), ("cost", "Cost", "money"),
+        ("esr_list", "Against list", "ratio"), ("esr_contract", "Against contract", "ratio"),
+        ("known", "List price known", "ratio")], rows,
+    )  # fmt: skip
+
+
+def expiries(inputs: Inputs) -> list[dict[str, Any]]:
+    """Commitments that end soon, of the ContractCommitment dataset first, else told by their purchase."""
+    import pandas as pd
+
+    frames = [inputs.ask("commitment_expiries"), inputs.ask("commitment_terms")]
+    frame = pd.concat([f for f in frames if len(f)] or frames[:1], ignore_index=True)
+    frame = frame.drop_duplicates("commitment_id").sort_values(["period_end", "commitment_id"])
+    out: list[dict[str, Any]] = frame.to_dict("records")
+    return out
+
+
+def _ending(ends: list[dict[str, Any]]) -> Table:
+    rows = [
+        (text(r["commitment_name"], r["commitment_id"]), text(r["commitment_type"]), str(r["period_start"])[:10],
+         str(r["period_end"])[:10], r["commitment_cost"])
+        for r in ends
+    ]  # fmt: skip
+    return table(
+        "commitments_ending", "Ending soon", [("name", "Commitment", "text"), ("type", "Type", "text"),
+        ("start", "Start", "date"), ("end", "End", "date"), ("cost", "Cost of the whole term", "money")], rows,
+    )  # fmt: skip
+
+
+def _chart(own: Any) -> Chart:
+    rows = own.sort_values(["used_cost", "commitment_id"], ascending=[False, True]).head(8)
+    labels = tuple(text(n, i) for n, i in zip(rows["commitment_name"], rows["commitment_id"], strict=True))
+    used, unused = (tuple(float(v) for v in rows[name]) for name in ("used_cost", "unused_cost"))
+    share = percent(ratio(sum(used), sum(used) + sum(unused))) if sum(used) + sum(unused) else "nothing"
+    return Chart("commitments", "Used and unused commitments", "bars", labels, (("used", used), ("unused", unused)),
+                 "money", f"Of these commitments {share} was used.")  # fmt: skip
+
+
+def _sentences(
+    inputs: Inputs, figures: list[Figure], used: float, unused: float, count: int
+) -> tuple[str, ...]:
+    found = {f.key: f for f in figures}
+    out = []
+    rate = found["esr_list_ratio"]
+    if isinstance(rate.value, float):
+        contract = found["esr_contract_ratio"].value
+        tail = f" and {percent(contract)} below contracted prices" if isinstance(contract, float) else ""
+        out.append(f"What was used cost {percent(rate.value)} less than at list prices{tail}.")
+    else:
+        out.append(f"No savings rate can be told: {rate.reason}.")
+    if count:
+        share = ratio(used, used + unused)
+        out.append(
+            f"Of the commitments paid for {percent(share)} was used; {money(unused, inputs.bill.currency)} was not."
+            if share == share
+            else "Commitments were bought, but no charge says whether they were used."
+        )
+    else:
+        out.append("No charge of the month is under a commitment.")
+    return tuple(out)

@@ -1,0 +1,193 @@
+"""Where will cost go, was the budget kept, and how good were earlier forecasts?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from planner.errors import InputError
+from planner.finops.review.inputs import Inputs, month_end, month_name
+from planner.finops.review.model import Chart, Figure, Section, Table
+from planner.finops.review.parts import figure, money, nothing, percent, table
+from planner.records import record
+
+TITLE = "Where will cost go?"
+LEVEL = 0.8
+PAST_DAYS = 60
+_JUDGED_DAYS = 14  # as many days are needed to see that the last ones are late
+
+
+@record(frozen=True, eq=False)
+class Outlook:
+    """The forecast of the review: the rest of the month if it is not over, else the month after.
+
+    Attributes:
+        month_end: F's `MonthEnd` of the month that is forecast.
+        daily: F's `DailyForecast` of the days up to its end.
+        name: the month that is forecast.
+    """
+
+    month_end: Any
+    daily: Any
+    name: str
+
+
+def outlook(inputs: Inputs) -> Outlook | str:
+    """The forecast, or why there is none; worked out once."""
+    if "outlook" not in inputs.answers:
+        inputs.answers["outlook"] = _outlook(inputs)
+    made: Outlook | str = inputs.answers["outlook"]
+    return made
+
+
+def _outlook(inputs: Inputs) -> Outlook | str:
+    from planner.finops.forecast.model import forecast_daily, forecast_month_end
+    from planner.finops.forecast.tail import incomplete_days
+
+    if not inputs.with_forecast:
+        return "No forecast was asked for."
+    days, cost = inputs.series()
+    target = inputs.month
+    keep = days < np.datetime64(inputs.end)  # a review of an old month does not look ahead of it
+    days, cost = days[keep], cost[keep]
+    if not inputs.is_complete and len(days) > _JUDGED_DAYS:
+        drop = incomplete_days(cost)  # the last days of an open month may be reported in part
+        days, cost = days[: len(days) - drop], cost[: len(cost) - drop]
+    if inputs.is_complete:
+        target = month_end(inputs.month)
+    ahead = int((np.datetime64(month_end(target)) - days[-1]).astype(int)) - 1 if len(days) else 1
+    try:
+        landing = forecast_month_end(days, cost, month=target, level=LEVEL)
+        daily = forecast_daily(days, cost, horizon_days=ahead, level=LEVEL)
+    except InputError as error:
+        return f"No forecast can be made: {error}."
+    return Outlook(landing, daily, month_name(target))
+
+
+def build(inputs: Inputs) -> Section:
+    """The fan with its record, budgets, and the score of earlier forecasts."""
+    made = outlook(inputs)
+    extra = [*budget_tables(inputs), *_earlier(inputs)]
+    if isinstance(made, str):
+        if not extra:
+            return nothing("forecast", TITLE, made)
+        return Section("forecast", TITLE, (made, *_budget_words(inputs)), (), tuple(extra))
+    end, currency = made.month_end, inputs.bill.currency
+    test = end.backtest
+    said = [
+        f"{made.name} is expected to cost {money(end.landing, currency)}, with {LEVEL:.0%} certainty between "
+        f"{money(end.low, currency)} and {money(end.high, currency)}.",
+        _record(test),
+        *_budget_words(inputs),
+    ]
+    figures = [
+        figure(inputs, "forecast_landing_money", f"{made.name}, expected", end.landing, "money"),
+        figure(inputs, "forecast_low_money", "Low", end.low, "money"),
+        figure(inputs, "forecast_high_money", "High", end.high, "money"),
+        figure(inputs, "forecast_days_count", "Days that are forecast", end.days_left, "days"),
+        *_test(inputs, test),
+    ]
+    return Section("forecast", TITLE, tuple(said), tuple(figures), tuple(extra), (_fan(inputs, made),))
+
+
+def _test(inputs: Inputs, test: Any) -> list[Figure]:
+    lacking = "the history is too short to try the method on it"
+    return [
+        figure(inputs, "forecast_windows_count", "Past windows tried", test.windows, "count"),
+        figure(inputs, "forecast_median_error_ratio", "Median error of the total there", test.median_error_ratio,
+               "ratio", lacking=lacking),
+        figure(inputs, "forecast_within_12_ratio", "Windows within 12 %", test.within_12_ratio, "ratio",
+               lacking=lacking),
+        figure(inputs, "forecast_hit_ratio", f"Windows inside the {LEVEL:.0%} interval", test.coverage_ratio, "ratio",
+               lacking=lacking),
+    ]  # fmt: skip
+
+
+def _record(test: Any) -> str:
+    if not test.windows or test.median_error_ratio is None:
+        return "The history is too short to try the method on it."
+    return (
+        f"On {test.windows} past windows of {test.horizon_days} days of this bill the same method missed the total by "
+        f"{percent(test.median_error_ratio)} in the median."
+    )
+
+
+def _fan(inputs: Inputs, made: Outlook) -> Chart:
+    days, cost = inputs.series()
+    keep = days < np.datetime64(inputs.end)
+    days, cost = days[keep][-PAST_DAYS:], cost[keep][-PAST_DAYS:]
+    daily = made.daily
+    labels = tuple(str(d) for d in [*days, *daily.days])
+    past, ahead = (None,) * len(days), (None,) * len(daily.days)
+    # the interval of one day: what the cumulative interval grows by, seen from the expected day
+    low = _per_day(daily.cumulative_low, daily.expected)
+    high = _per_day(daily.cumulative_high, daily.expected)
+    series = (
+        ("actual", (*map(float, cost), *ahead)), ("expected", (*past, *map(float, daily.expected))),
+        ("low", (*past, *map(float, np.minimum(low, daily.expected)))),
+        ("high", (*past, *map(float, np.maximum(high, daily.expected)))),
+    )  # fmt: skip
+    said = f"{made.name} is expected at {money(made.month_end.landing, inputs.bill.currency)}."
+    return Chart("forecast_fan", "Cost per day and its forecast", "fan", labels, series, "money", said)
+
+
+def _per_day(cumulative: Any, expected: Any) -> Any:
+    """The expected day moved by the mean daily width of the interval of the total up to it."""
+    width = cumulative - np.cumsum(expected)
+    return expected + width / np.arange(1, len(width) + 1)
+
+
+def budget_tables(inputs: Inputs) -> list[Table]:
+    """Budgets against actual and expected cost."""
+    from planner.finops.review.sections.budgets import budget_table
+
+    made = budget_table(inputs)
+    return [made] if made is not None else []
+
+
+def _budget_words(inputs: Inputs) -> list[str]:
+    from planner.finops.review.sections.budgets import budget_words
+
+    return budget_words(inputs)
+
+
+def _earlier(inputs: Inputs) -> list[Table]:
+    """How saved forecasts of the month did."""
+    if not inputs.forecasts:
+        return []
+    from planner.finops.forecast.bill import TOTAL, daily_of_bill
+    from planner.finops.forecast.score import score_forecasts
+
+    scopes = {
+        row["scope"] for saved in inputs.forecasts for scope in saved["scopes"] for row in scope["periods"]
+    }
+    actual = daily_of_bill(inputs.bill)
+    for name in ("provider", "service", "project"):
+        if scopes - actual.keys() - {TOTAL}:
+            actual = {**daily_of_bill(inputs.bill, name), **actual}
+    scores = [
+        s for s in score_forecasts(inputs.forecasts, actual) if s.period.startswith(f"{inputs.month:%Y-%m}")
+    ]
+    rows = [
+        (
+            s.vintage.isoformat(),
+            s.scope,
+            s.forecast,
+            s.low,
+            s.high,
+            s.actual,
+            s.error_ratio,
+            "yes" if s.held else "no",
+        )
+        for s in sorted(scores, key=lambda s: (s.vintage, s.scope))
+    ]
+    if not rows:
+        return []
+    return [table(
+        "forecast_accuracy", f"Earlier forecasts of {month_name(inputs.month)}", [("vintage", "Made with data to",
+        "date"), ("scope", "Scope", "text"), ("forecast", "Forecast", "money"), ("low", "Low", "money"),
+        ("high", "High", "money"), ("actual", "Actual", "money"), ("error", "Error", "ratio"),
+        ("held", "Inside the interval", "text")], rows,
+        "FinOps maturity: crawl about 20 %, walk 15 %, run at most 12 % off.",
+    )]  # fmt: skip

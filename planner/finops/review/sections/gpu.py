@@ -1,0 +1,149 @@
+"""What does a unit of GPU work cost, and how much of what is paid is of use?"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from planner.finops.review.inputs import Inputs
+from planner.finops.review.model import Chart, Figure, Section, Table
+from planner.finops.review.parts import figure, percent, ratio, table, text
+
+TITLE = "What does a unit of GPU work cost?"
+TOP = 20
+_NO_FILE = "needs the utilisation file (--utilisation)"
+
+
+def build(inputs: Inputs) -> Section:
+    """GPU-hours, runs, the waterfall from paid to useful, and spot."""
+    gpus = inputs.of_month(inputs.ask("gpu_hours"))
+    hours, cost = float(gpus["gpu_hours"].sum()), float(gpus["effective_cost"].sum())
+    idle = float(gpus["unused_gpu_hours"].sum())
+    runs = _runs(inputs)
+    figures = [*_units(inputs, hours, cost, idle, runs), *_useful(inputs, hours, cost), *_spot(inputs)]
+    busy = inputs.utilisation.between(inputs.month, inputs.end) if inputs.utilisation else None
+    charts = (_waterfall(hours, busy),) if busy is not None and hours else ()
+    tables = [made for made in (_places(gpus), _run_table(inputs, runs)) if made.rows]
+    return Section("gpu", TITLE, _sentences(inputs, hours, cost, busy), tuple(figures), tuple(tables), charts)
+
+
+def _runs(inputs: Inputs) -> list[dict[str, Any]]:
+    """Runs with charges in the month."""
+    frame = inputs.ask("run_cost")
+    month = f"{inputs.month:%Y-%m}"
+    own = frame[(frame["first_month"] <= month) & (frame["last_month"] >= month)]
+    own = own.sort_values(["effective_cost", "run_id"], ascending=[False, True])
+    out: list[dict[str, Any]] = own.to_dict("records")
+    return out
+
+
+def _units(
+    inputs: Inputs, hours: float, cost: float, idle: float, runs: list[dict[str, Any]]
+) -> list[Figure]:
+    lacking = (
+        "no charge of the month says how many GPUs its machine has (SkuPriceDetails GpuCount, FOCUS 1.1)"
+    )
+    mean = math.fsum(r["effective_cost"] for r in runs) / len(runs) if runs else None
+    return [
+        figure(inputs, "gpu_hours", "GPU-hours paid", hours or None, "hours", lacking=lacking),
+        figure(inputs, "gpu_cost_money", "Cost of GPU machines", cost if hours else None, "money", lacking=lacking),
+        figure(inputs, "gpu_hour_money", "Cost per GPU-hour", ratio(cost, hours), "money_per_hour", lacking=lacking),
+        figure(inputs, "gpu_unused_hours", "GPU-hours reserved and not used", idle if hours else None, "hours",
+               lacking=lacking),
+        figure(inputs, "gpu_runs_count", "Tagged runs", len(runs), "count"),
+        figure(inputs, "gpu_run_money", "Cost per run", mean, "money",
+               lacking=f"no charge of the month carries the tag {inputs.run_tag!r}"),
+    ]  # fmt: skip
+
+
+def _useful(inputs: Inputs, hours: float, cost: float) -> list[Figure]:
+    busy = inputs.utilisation.between(inputs.month, inputs.end) if inputs.utilisation else None
+    lacking = _NO_FILE if inputs.utilisation is None else "the utilisation file has no row of the month"
+    made: list[tuple[str, str, float | None, Any]] = [
+        ("gpu_useful_hour_money", "Cost per useful GPU-hour", None, "money_per_hour"),
+        ("gpu_goodput_ratio", "Useful share of paid GPU-hours", None, "ratio"),
+        ("gpu_million_tokens_money", "Cost per 1M tokens", None, "unit_price"),
+        ("gpu_eflop_money", "Cost per EFLOP", None, "unit_price"),
+        ("gpu_preemption_overhead_ratio", "GPU-hours lost to interruptions", None, "ratio"),
+    ]
+    if busy is not None:
+        values = (
+            ratio(cost, busy.goodput), ratio(busy.goodput, hours), ratio(cost * 1e6, busy.tokens or 0.0),
+            ratio(cost, busy.eflop or 0.0), math.nan if busy.lost is None else ratio(busy.lost, hours),
+        )  # fmt: skip
+        made = [(*m[:2], v, m[3]) for m, v in zip(made, values, strict=True)]
+        lacking = "the utilisation file does not tell"
+    return [figure(inputs, *one, lacking=lacking) for one in made]
+
+
+def _spot(inputs: Inputs) -> list[Figure]:
+    own = inputs.of_month(inputs.ask("spot"))
+    spot, compute = float(own["spot_cost"].sum()), float(own["compute_cost"].sum())
+    priced, listed = float(own["spot_cost_with_list"].sum()), float(own["spot_list_cost"].sum())
+    return [
+        figure(inputs, "spot_share_ratio", "Spot share of compute cost", ratio(spot, compute), "ratio",
+               lacking="the month has no compute"),
+        figure(inputs, "spot_list_savings_ratio", "Spot saving against list", 1 - ratio(priced, listed), "ratio",
+               lacking="the month has no spot use with a list price"),
+    ]  # fmt: skip
+
+
+def _waterfall(hours: float, busy: Any) -> Chart:
+    levels = (hours, busy.allocated, busy.busy, busy.goodput)
+    said = f"Of {hours:,.0f} paid GPU-hours {busy.goodput:,.0f} were of use ({percent(ratio(busy.goodput, hours))})."
+    return Chart("gpu_waterfall", "GPU-hours: from paid to useful", "funnel",
+                 ("paid", "allocated", "busy", "goodput"), (("hours", levels),), "hours", said)  # fmt: skip
+
+
+def _places(gpus: Any) -> Table:
+    rows = [
+        (text(r.provider), text(r.region_id), text(r.pricing_category), float(r.gpu_hours), float(r.effective_cost),
+         ratio(r.effective_cost, r.gpu_hours))
+        for r in gpus.sort_values(["effective_cost", "provider"], ascending=[False, True]).head(TOP).itertuples()
+    ]  # fmt: skip
+    return table(
+        "gpu_places", "GPU-hours by place and pricing", [("provider", "Provider", "text"), ("region", "Region", "text"),
+        ("option", "Priced", "text"), ("hours", "GPU-hours", "hours"), ("cost", "Cost", "money"),
+        ("price", "Per GPU-hour", "money_per_hour")], rows,
+    )  # fmt: skip
+
+
+def _run_table(inputs: Inputs, runs: list[dict[str, Any]]) -> Table:
+    rows = []
+    for run in runs[:TOP]:
+        busy = _busy_of(inputs, run)
+        tokens = busy.tokens if busy else None
+        cost = float(run["effective_cost"])
+        rows.append((
+            run["run_id"], text(run["provider"]), text(run["region_id"]), text(run["pricing_category"]),
+            int(run["nodes"]), ratio(run["node_hours"], run["nodes"]), float(run["gpu_hours"]), cost,
+            ratio(cost, float(run["gpu_hours"])), None if not tokens else cost * 1e6 / tokens,
+            None if busy is None else ratio(cost, busy.goodput),
+        ))  # fmt: skip
+    return table(
+        "gpu_runs", "Runs", [("run_id", "Run", "text"), ("provider", "Provider", "text"), ("region", "Region", "text"),
+        ("option", "Priced", "text"), ("nodes", "Nodes", "count"), ("hours", "Hours", "hours"),
+        ("gpu_hours", "GPU-hours", "hours"), ("cost", "Cost", "money"), ("per_hour", "Per GPU-hour", "money_per_hour"),
+        ("per_mtok", "Per 1M tokens", "unit_price"), ("per_useful", "Per useful GPU-hour", "money_per_hour")], rows,
+        f"{len(runs) - TOP} runs with less cost are left out." if len(runs) > TOP else "",
+    )  # fmt: skip
+
+
+def _busy_of(inputs: Inputs, run: dict[str, Any]) -> Any:
+    """What the utilisation file knows of a run, over all its days."""
+    if inputs.utilisation is None:
+        return None
+    from datetime import date
+
+    return inputs.utilisation.between(date.min, date.max, run["run_id"])
+
+
+def _sentences(inputs: Inputs, hours: float, cost: float, busy: Any) -> tuple[str, ...]:
+    if not hours:
+        return ("No charge of the month says that its machine has GPUs.",)
+    said = [f"{hours:,.0f} GPU-hours were paid at {cost / hours:,.2f} {inputs.bill.currency} each."]
+    if busy is not None:
+        said.append(f"{percent(ratio(busy.goodput, hours))} of them did work that was kept.")
+        if busy.allocated > hours * 1.001:
+            said.append("More GPU-hours are allocated than paid for: the bill or the file is not complete.")
+    return tuple(said)

@@ -1,0 +1,142 @@
+"""Did plans keep their word?"""
+
+from __future__ import annotations
+
+import math
+from datetime import date
+from typing import Any
+
+from planner.finops.plan_vs_actual import (
+    ActualRun,
+    Difference,
+    Measurement,
+    PlannedRun,
+    measure,
+    split_difference,
+)
+from planner.finops.review.inputs import Inputs
+from planner.finops.review.model import Chart, Section
+from planner.finops.review.parts import figure, money, nothing, percent, ratio, table
+from planner.records import record
+
+TITLE = "Did plans keep their word?"
+
+
+@record(frozen=True)
+class Compared:
+    """A plan and its run."""
+
+    plan: PlannedRun
+    actual: ActualRun
+    difference: Difference
+    measurement: Measurement | None
+
+
+def compared_runs(inputs: Inputs) -> list[Compared]:
+    """Plans whose run has charges in the month, over all the run's months; worked out once."""
+    if "compared" not in inputs.answers:
+        bills = {row["run_id"]: row for row in inputs.ask("run_cost").to_dict("records")}
+        month = f"{inputs.month:%Y-%m}"
+        out = []
+        for plan in inputs.plans:
+            row = bills.get(plan.run_id)
+            if row and row["first_month"] <= month <= row["last_month"] and row["node_hours"] > 0:
+                out.append(_compare(inputs, plan, row))
+        inputs.answers["compared"] = out
+    found: list[Compared] = inputs.answers["compared"]
+    return found
+
+
+def _compare(inputs: Inputs, plan: PlannedRun, row: dict[str, Any]) -> Compared:
+    nodes = float(row["nodes"]) or 1.0
+    busy = inputs.utilisation.between(date.min, date.max, plan.run_id) if inputs.utilisation else None
+    gpus = float(row["gpu_hours"]) / float(row["node_hours"])
+    lost = busy.lost / (nodes * gpus) if busy is not None and busy.lost is not None and gpus else None
+    actual = ActualRun(
+        nodes,
+        float(row["node_hours"]) / nodes,
+        lost,
+        float(row["machine_cost"]),
+        float(row["effective_cost"]),
+    )
+    units = busy.tokens if busy is not None and plan.unit == "tokens" else None
+    return Compared(plan, actual, split_difference(plan, actual), measure(plan, actual, units))
+
+
+def build(inputs: Inputs) -> Section:
+    """Planned and billed cost of each run and what made the difference."""
+    if not inputs.plans:
+        return nothing("plan_vs_actual", TITLE,
+                       f"No plans were given: save them with `planner optimize -o json`, tag the machines with their "
+                       f"run id ({inputs.run_tag}) and name them with --plans.")  # fmt: skip
+    if inputs.bill.currency not in ("USD", "XXX"):
+        why = f"Plans are in USD and the bill is in {inputs.bill.currency}: they cannot be compared."
+        return nothing("plan_vs_actual", TITLE, why)
+    runs = compared_runs(inputs)
+    if not runs:
+        return nothing("plan_vs_actual", TITLE,
+                       f"No charge of the month carries the run id of one of the {len(inputs.plans)} plans in the tag "
+                       f"{inputs.run_tag!r}.")  # fmt: skip
+    planned = math.fsum(r.plan.total_usd for r in runs)
+    billed = math.fsum(r.actual.total_cost for r in runs)
+    steps = [(name, math.fsum(getattr(r.difference, name) or 0.0 for r in runs)) for name in _EFFECTS]
+    figures = (
+        figure(inputs, "plan_runs_count", "Runs with a plan", len(runs), "count"),
+        figure(inputs, "plan_planned_money", "Planned", planned, "money"),
+        figure(inputs, "plan_effective_money", "Billed", billed, "money"),
+        figure(
+            inputs, "plan_difference_ratio", "Billed over planned", ratio(billed - planned, planned), "ratio"
+        ),
+        *(figure(inputs, f"plan_{n}_effect_money", f"{_EFFECTS[n]} effect", v, "money") for n, v in steps),
+    )
+    chart = Chart(
+        "plan_bridge", "From planned to billed", "bridge", ("Planned", *_EFFECTS.values(), "Billed"),
+        (("cost", (planned, *(v for _, v in steps), billed)),), "money",
+        f"Runs cost {money(billed - planned, inputs.bill.currency)} more than planned.",
+    )  # fmt: skip
+    top = max(steps, key=lambda step: abs(step[1]))
+    word = "more" if billed >= planned else "less"
+    said = [
+        f"{len(runs)} planned run{'s' * (len(runs) > 1)} cost {money(abs(billed - planned), inputs.bill.currency)} "
+        f"({percent(abs(ratio(billed - planned, planned)))}) {word} than planned, mostly by {_EFFECTS[top[0]].lower()} "
+        f"({top[1]:+,.0f})."
+    ]  # fmt: skip
+    if any(r.difference.interruption is None for r in runs):
+        said.append(
+            "Without lost_gpu_hours in the utilisation file, work lost to interruptions counts as duration."
+        )
+    return Section("plan_vs_actual", TITLE, tuple(said), figures, _tables(runs), (chart,))
+
+
+_EFFECTS = {"price": "Price", "duration": "Duration", "nodes": "Nodes in use", "interruption": "Interruptions",
+            "other": "Storage, transfer, rest"}  # fmt: skip
+
+
+def _tables(runs: list[Compared]) -> Any:
+    columns: list[Any] = [("run_id", "Run", "text"), ("workload", "Workload", "text"), ("planned", "Planned", "money"),
+                          ("billed", "Billed", "money"), ("difference", "Difference", "money")]  # fmt: skip
+    columns += [(name, label, "money") for name, label in _EFFECTS.items()]
+    columns += [("planned_hours", "Hours planned", "hours"), ("hours", "Hours billed", "hours")]
+    columns += [
+        ("planned_price", "Price planned", "money_per_hour"),
+        ("price", "Price billed", "money_per_hour"),
+    ]
+    rows = [
+        (r.plan.run_id, r.plan.workload, r.plan.total_usd, r.actual.total_cost, r.difference.total,
+         *(getattr(r.difference, name) for name in _EFFECTS), r.plan.hours, r.actual.hours, r.plan.price_usd,
+         r.actual.price)
+        for r in sorted(runs, key=lambda r: (-abs(r.difference.total), r.plan.run_id))
+    ]  # fmt: skip
+    tables = [
+        table("plan_vs_actual", "Runs", columns, rows, "Billed less planned; the effects add up to it.")
+    ]
+    measured = [r.measurement for r in runs if r.measurement is not None]
+    if measured:
+        tables.append(table(
+            "measurements", "Measured speed, for `planner calibrate`", [("run_id", "Run", "text"),
+            ("speed", "Per second", "quantity"), ("unit", "Unit", "text"), ("command", "Command", "text")],
+            [(m.run_id, m.value_per_s, m.unit, m.command) for m in measured],
+            "Training hours are the billed hours less lost ones and less what the plan needs besides."
+            + (" Runs are taken to have done the whole planned work." if any(m.whole_work for m in measured) else ""),
+        ))  # fmt: skip
+    return tuple(tables)

@@ -1,0 +1,55 @@
+"""Can the figures be trusted?"""
+
+from __future__ import annotations
+
+from planner.finops.review.inputs import Inputs
+from planner.finops.review.model import Figure, Section
+from planner.finops.review.parts import table
+
+TITLE = "Can the figures be trusted?"
+_FINDINGS = 20
+
+
+def build(inputs: Inputs) -> Section:
+    """The gate's checks, what the reader found, and the files."""
+    bill, gate = inputs.bill, inputs.gate
+    figures = [
+        Figure(f"{check.key}_ratio", check.label, check.value, "ratio", check.status, check.reason)
+        for check in gate.checks
+        if check.value is not None
+    ]
+    rows = sum(source.rows for source in bill.sources)
+    figures.append(Figure("rows_read_count", "Rows read", rows, "count"))
+    figures.append(Figure("complete_through", "Use is there through", inputs.last_day.isoformat(), "date"))
+    files = table(
+        "sources", "Files", [("path", "File", "text"), ("dataset", "Dataset", "text"), ("rows", "Rows", "count"),
+        ("version", "FOCUS", "text"), ("months", "Months", "text")],
+        [(s.path, s.dataset, s.rows, s.focus_version + (f" from {s.adapter}" if s.adapter else ""), _months(s.months))
+         for s in bill.sources],
+    )  # fmt: skip
+    shown = bill.findings[:_FINDINGS]
+    more = len(bill.findings) - len(shown)
+    findings = table(
+        "findings", "Found while reading", [("severity", "Severity", "text"), ("where", "Where", "text"),
+        ("message", "What", "text"), ("rows", "Rows", "count"), ("cost", "Billed", "money")],
+        [(f.severity, f.where, f.message, f.rows or None, f.cost) for f in shown],
+        f"and {more} more" if more > 0 else "",
+    )  # fmt: skip
+    tables = (files, findings) if shown else (files,)
+    return Section("quality", TITLE, (_sentence(inputs),), tuple(figures), tables)
+
+
+def _months(months: tuple[object, ...]) -> str:
+    names = [f"{m:%Y-%m}" for m in months]
+    return names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}" if names else ""
+
+
+def _sentence(inputs: Inputs) -> str:
+    checks = [check for check in inputs.gate.checks if check.value is not None]
+    failed = [check for check in checks if check.status != "ok"]
+    if not failed:
+        return f"All {len(checks)} checks of the data pass."
+    held = sum(check.status == "withheld" for check in failed)
+    words = "; ".join(check.reason for check in failed)
+    tail = " Figures that rest on it are withheld." if held else " Figures that rest on it are marked."
+    return f"{len(failed)} of {len(checks)} checks of the data fail: {words}.{tail}"

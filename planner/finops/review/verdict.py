@@ -1,0 +1,35 @@
+"""The one line that everybody reads."""
+
+from __future__ import annotations
+
+from planner.finops.review.inputs import Inputs, month_name
+from planner.finops.review.parts import money, percent
+from planner.finops.review.sections.budgets import verdict_words
+from planner.finops.review.sections.forecast import Outlook, outlook
+
+
+def verdict(inputs: Inputs) -> str:
+    """Spend against the month before, the budget and the forecast."""
+    currency = inputs.bill.currency
+    spent = inputs.spend(inputs.month)
+    so_far = "" if inputs.is_complete else f" up to {inputs.last_day:%-d %B}"
+    said = f"{month_name(inputs.month)} cost {money(spent, currency)}{so_far} without tax"
+    parts = [part for part in (_against(inputs, spent), verdict_words(inputs)) if part]
+    out = f"{said}{', ' if parts else ''}{' and '.join(parts)}."
+    ahead = outlook(inputs)
+    if isinstance(ahead, Outlook):
+        end = ahead.month_end
+        out += f" {ahead.name} is expected at {money(end.landing, currency)} (80 %: {end.low:,.0f} to {end.high:,.0f})."
+    return out
+
+
+def _against(inputs: Inputs, spent: float) -> str:
+    if inputs.before is None:
+        return ""
+    if not inputs.is_complete:
+        return ""  # a part of a month is no month to compare with; the forecast says where it lands
+    before = inputs.spend(inputs.before)
+    if before <= 0:
+        return f"against {money(before, inputs.bill.currency)} in {month_name(inputs.before)}"
+    change = spent / before - 1
+    return f"{percent(abs(change))} {'more' if change >= 0 else 'less'} than {month_name(inputs.before)}"
