@@ -53,7 +53,8 @@ def spells_of(hazard_per_hour: FloatArray, tick_hours: float) -> Spells:
     """A side of a table on a grid of ticks."""
     n = round(_MAX_AGE_HOURS / tick_hours)
     hazard = hazard_per_hour[age_bucket((np.arange(n) + 1) * tick_hours)] * tick_hours
-    survival = np.exp(-np.concatenate(([0.0], np.cumsum(hazard[:-1]))))
+    # kept above zero for the quotient below: ages that no spell reaches
+    survival = np.maximum(np.exp(-np.concatenate(([0.0], np.cumsum(hazard[:-1])))), 1e-200)
     # ticks still ahead: the sum of the survival, beyond the last age at its constant hazard
     tail = survival[-1] / -np.expm1(-max(float(hazard[-1]), 1e-12))
     ahead = np.cumsum(np.append(survival[:-1], tail)[::-1])[::-1]

@@ -173,7 +173,8 @@ def on_even_grid(
     if len(stamp) < 2:
         return []
     steps = np.diff(stamp)
-    usual = float(np.median(steps[steps > 0])) if (steps > 0).any() else 0.0
+    # to the millisecond: hours since 1970 hold no finer difference, and a grid must not lose its last tick to it
+    usual = round(float(np.median(steps[steps > 0])) * 3600.0, 3) / 3600.0 if (steps > 0).any() else 0.0
     if usual <= 0.0:
         return []
     out = []
