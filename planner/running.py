@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from planner.candidates import Candidates
     from planner.context import Context
+    from planner.risk.distribution import SpotPool
 
     FloatArray = npt.NDArray[np.float64]
     IntArray = npt.NDArray[np.int64]
@@ -47,15 +48,18 @@ def run_candidates(
         work: hours of steps and evaluation.
         write: hours of one checkpoint.
     """
-    interval = checkpoint_interval(context, rows, nodes, write)
+    at = np.flatnonzero(context.is_spot[rows])
+    pool = gang_risk(context, rows[at], nodes[at]).pool
+    interval = checkpoint_interval(context, rows, nodes, write, pool)
     steady = steady_hours(context, nodes, work, write, interval)
     failures = context.assumptions.machine_failures_per_node_hour * nodes * steady
     lost = steady - work * (1.0 + write / interval)
     run = Run(steady.copy(), steady, failures, lost, interval)
-    at = np.flatnonzero(context.is_spot[rows])
     if not len(at):
         return run
-    outcome = spot_outcome_of(context, rows[at], nodes[at], work[at], write[at], interval[at], None)
+    outcome = spot_outcome(
+        work[at], with_distribution=False, **model_arguments(context, rows[at], write[at], interval[at], pool)
+    )
     run.elapsed_hours[at] = outcome.expected_elapsed_hours
     run.paid_hours[at] = outcome.expected_paid_hours
     run.interruptions[at] = outcome.expected_interruptions
@@ -75,15 +79,20 @@ def steady_hours(
     return work * (1.0 + write / interval) * (1.0 + loss)
 
 
-def checkpoint_interval(context: Context, rows: IntArray, nodes: IntArray, write: FloatArray) -> FloatArray:
-    """Hours between checkpoints: the workload's, else Young's, never longer than the assumed one."""
+def checkpoint_interval(
+    context: Context, rows: IntArray, nodes: IntArray, write: FloatArray, pool: SpotPool | None = None
+) -> FloatArray:
+    """Hours between checkpoints: the workload's, else Young's, never longer than the assumed one.
+
+    `pool`: of the spot candidates among them, where it is known already.
+    """
     longest = context.assumptions.checkpoint_interval_s / 3600.0
     if context.job.interval_hours is not None:
         return np.full(len(rows), context.job.interval_hours)
     rate = context.assumptions.machine_failures_per_node_hour * nodes
     at = np.flatnonzero(context.is_spot[rows])
     if len(at):
-        rate[at] = gang_risk(context, rows[at], nodes[at]).pool.rate
+        rate[at] = (gang_risk(context, rows[at], nodes[at]).pool if pool is None else pool).rate
     mtbf = 1.0 / np.maximum(rate, 1e-9)
     return np.clip(young_interval_hours(write, mtbf), MINUTE, longest)
 
@@ -97,15 +106,14 @@ def spot_outcome_of(
         work,
         deadline_hours=np.inf if deadline_hours is None else deadline_hours,
         with_distribution=deadline_hours is not None,
-        **_spot_arguments(context, rows, nodes, write, interval),
+        **model_arguments(context, rows, write, interval, gang_risk(context, rows, nodes).pool),
     )
 
 
-def _spot_arguments(
-    context: Context, rows: IntArray, nodes: IntArray, write: FloatArray, interval: FloatArray
+def model_arguments(
+    context: Context, rows: IntArray, write: FloatArray, interval: FloatArray, pool: SpotPool
 ) -> dict[str, Any]:
-    """What the renewal model needs to know of offers and checkpoints."""
-    pool = gang_risk(context, rows, nodes).pool
+    """What the renewal model needs to know of spot offers `rows`, their checkpoints and their capacity."""
     return {
         "rate_per_hour": pool.rate,
         "nodes": 1.0,  # the rate is the gang's
@@ -141,7 +149,9 @@ def meet_probability(
             work[at],
             deadline_hours=available_hours[at],
             work_log_sd=sigma[at],
-            **_spot_arguments(context, rows[at], nodes[at], write[at], interval[at]),
+            **model_arguments(
+                context, rows[at], write[at], interval[at], gang_risk(context, rows[at], nodes[at]).pool
+            ),
         )
     return np.clip(out, 0.0, 1.0)
 

@@ -13,7 +13,7 @@ from planner.pricing import PriceTag, exact, price_line
 from planner.records import record
 from planner.risk.moments import split_job
 from planner.risk.renewal import p_meet_deadline, spot_outcome
-from planner.running import steady_hours
+from planner.running import model_arguments, steady_hours
 from planner.strategy.fallback import fallback
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def run_in_turn(context: Context, made: Candidates, cells: Cells, deadline_hours
     interval, fixed = made.interval_hours[base], made.fixed_hours[base]
     waiting = _waiting(context, cells)
     room = deadline_hours - waiting - fixed
-    arguments = strategy_arguments(context, made, base, rows, cells.pool)
+    arguments = model_arguments(context, rows, write, interval, cells.pool)
     free = spot_outcome(work, with_distribution=False, **arguments)
     sigma = made.sigma[base]
     has = cells.on_demand >= 0
@@ -125,19 +125,6 @@ def run_in_turn(context: Context, made: Candidates, cells: Cells, deadline_hours
         lost=free.expected_lost_hours * (1.0 - share) + change * restart, slack=slack, p_change=change,
         p_meet=np.where(has, surely, alone), p_spot_only=alone, work_share=share,
     )  # fmt: skip
-
-
-def strategy_arguments(
-    context: Context, made: Candidates, base: IntArray, rows: IntArray, pool: SpotPool
-) -> dict[str, Any]:
-    """What the renewal model needs to know of candidates `base` on the spot offers `rows`, seen as `pool`."""
-    return {
-        "rate_per_hour": pool.rate, "nodes": 1.0, "gang_exponent": 0.0, "mean_wait_hours": pool.wait,
-        "first_wait_hours": pool.first_wait, "checkpoint_interval_hours": made.interval_hours[base],
-        "checkpoint_write_hours": made.write_hours[base], "restart_hours": context.restart_hours,
-        "notice_hours": context.risk.notice_hours[rows], "frailty_sd": pool.frailty_sd,
-        "dispersion": pool.dispersion,
-    }  # fmt: skip
 
 
 def _waiting(context: Context, cells: Cells) -> FloatArray:

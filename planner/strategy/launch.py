@@ -10,8 +10,7 @@ import numpy as np
 
 from planner.choose import best_where
 from planner.plan import Checkpoints, Launch, SpotPlace
-from planner.running import meet_probability, steady_hours
-from planner.strategy.course import strategy_arguments
+from planner.running import meet_probability, model_arguments, steady_hours
 from planner.strategy.evidence import gang_risk
 from planner.strategy.outcomes import Outcomes, Task, possible_outcomes
 
@@ -51,8 +50,9 @@ def launch_of(context: Context, made: Candidates, at: int, total: Decimal) -> La
     outcomes = possible_outcomes(_task(context, made, at, fallback), pool)
     before = float(made.waiting_hours[at] + made.fixed_hours[at])
     hours, usd = before + outcomes.elapsed, _usd(context, made, at, outcomes, spot, steady)
-    usd_low, usd_high = (Decimal(repr(round(float(np.quantile(usd, level)), 2))) for level in (LOW, HIGH))
-    low, high = (float(np.quantile(hours, level)) for level in (LOW, HIGH))
+    usd_low, usd_high = (Decimal(repr(round(value, 2))) for value in _range(usd))
+    low, high = _range(hours)
+    low, high = min(low, float(made.hours[at])), max(high, float(made.hours[at]))
     known = _meets(context, made, at)
     expected_spot = sum(part.paid_hours for part in spot)
     waits = (
@@ -63,11 +63,10 @@ def launch_of(context: Context, made: Candidates, at: int, total: Decimal) -> La
     return Launch(
         strategy="spot_with_fallback" if fallback else "spot_with_steady" if steady else "spot",
         p_meet_deadline=known[0], p_meet_spot_only_ratio=known[1],
-        p_on_demand_needed_ratio=0.0 if made.turns is None or not turn else float(made.turns.p_change[at - made.n_at_once]),
+        p_on_demand_needed_ratio=float(made.turns.p_change[at - made.n_at_once]) if turn and made.turns else 0.0,
         expected_cost_usd=total, cost_p10_usd=min(usd_low, total), cost_p90_usd=max(usd_high, total),
-        expected_hours=float(made.hours[at]), p10_hours=min(low, float(made.hours[at])),
-        p90_hours=max(high, float(made.hours[at])), finish_p10=_moment(context, min(low, float(made.hours[at]))),
-        finish_p90=_moment(context, max(high, float(made.hours[at]))),
+        expected_hours=float(made.hours[at]), p10_hours=low, p90_hours=high, finish_p10=_moment(context, low),
+        finish_p90=_moment(context, high),
         expected_interruptions=float(made.interruptions[at]), spot_hours=expected_spot,
         on_demand_hours=sum((part.paid_hours for part in parts if turn and part not in spot), 0.0),
         waiting_hours=max(waits, 0.0), lost_hours=float(made.lost_hours[at]),
@@ -75,6 +74,13 @@ def launch_of(context: Context, made: Candidates, at: int, total: Decimal) -> La
         checkpoints=_checkpoints(context, made, at, spot), places=_places(context, spot),
         why=_why(context, made, at, known[1]), notes=(_UNKNOWN,) if fallback else (),
     )  # fmt: skip
+
+
+def _range(values: FloatArray) -> tuple[float, float]:
+    """P10 and P90 of equally likely values; `numpy.quantile` would import a module that takes longer than all this."""
+    place = (np.arange(len(values)) + 0.5) / len(values)
+    low, high = np.interp((LOW, HIGH), place, np.sort(values)).tolist()
+    return low, high
 
 
 def _pool(context: Context, made: Candidates, at: int) -> SpotPool:
@@ -134,7 +140,7 @@ def _meets(context: Context, made: Candidates, at: int) -> tuple[float | None, f
         pool = made.turns.pool.take(one - made.n_at_once)
         alone = p_meet_deadline(
             made.work_hours[one], deadline_hours=np.maximum(room, 0.0), work_log_sd=made.sigma[one],
-            **strategy_arguments(context, made, one, made.offer[one], pool),
+            **model_arguments(context, made.offer[one], made.write_hours[one], made.interval_hours[one], pool),
         )  # fmt: skip
         return float(made.p_meet[at]), float(alone[0])
     write, interval = made.write_hours[one], made.interval_hours[one]

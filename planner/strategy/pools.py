@@ -41,8 +41,8 @@ class Pool(NamedTuple):
 
     def at(self, gang: FloatArray) -> FloatArray:
         """Figures at other gangs, straight in logarithms between those known, shape `(5, n)`."""
-        logs, place = np.log(self.values), np.log(gang)
-        return np.exp([np.interp(place, np.log(self.gangs), column) for column in logs.T])
+        known, place = np.log(self.gangs), np.log(gang)
+        return np.exp([np.interp(place, known, column) for column in np.log(self.values.T)])
 
 
 def family_of(instance_type: str) -> str:
