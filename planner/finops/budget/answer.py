@@ -10,7 +10,7 @@ import numpy as np
 
 from planner.errors import InputError
 from planner.finops.forecast.calendars import FiscalCalendar, Period, parse_calendar
-from planner.finops.forecast.clean import regular_series
+from planner.finops.forecast.clean import regular_series, until
 from planner.finops.forecast.daily import DailyCost, total_of
 from planner.finops.forecast.model import Backtest, MonthEnd, forecast_periods
 from planner.finops.forecast.plans import PlannedCost, daily_plan_cost
@@ -172,11 +172,8 @@ def _line(
     planned: Sequence[PlannedCost],
 ) -> BudgetLine:
     known = own.days <= last
-    series = regular_series(own.days[known], own.cost[known])
+    series = regular_series(*until(own.days[known], own.cost[known], last))
     days, cost = series.days, series.cost
-    if days[-1] < last:
-        filled = regular_series(np.append(days, last), np.append(cost, 0.0))
-        days, cost = filled.days, filled.cost
     bounds = [(np.datetime64(period.start), np.datetime64(period.end))]
     end = forecast_periods(days, cost, periods=bounds, level=LEVEL)[0]
     ahead = np.datetime64(period.end, "D") - np.arange(end.days_left, 0, -1)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from planner.errors import InputError
 from planner.finops.forecast.calendars import FiscalCalendar, Period, Size
-from planner.finops.forecast.clean import MIN_DAYS, regular_series
+from planner.finops.forecast.clean import MIN_DAYS, regular_series, until
 from planner.finops.forecast.completion import Completion
 from planner.finops.forecast.conformal import Spread
 from planner.finops.forecast.daily import DailyCost, total_of
@@ -201,9 +201,7 @@ def _scope(
     reported: np.datetime64,
     last: np.datetime64,
 ) -> ScopeForecast:
-    series = regular_series(days, cost)
-    if series.days[-1] < last:  # silent since: no cost, as the file has days of others
-        series = regular_series(np.append(days, last), np.append(cost, 0.0))
+    series = regular_series(*until(days, cost, last)) if len(days) else regular_series(days, cost)
     periods = list(question.calendar.periods(question.size, _day(last) + timedelta(days=1), question.count))
     if question.horizon_days:
         begin = _day(last) + timedelta(days=1)

@@ -12,6 +12,8 @@ Floats = NDArray[np.float64]
 Days = NDArray[np.datetime64]
 MIN_DAYS = 7
 _NEIGHBOUR_WEEKS = 2
+_SPIKE_DAYS = 14
+_SPIKE_MADS = 6.0
 
 
 @record(frozen=True, eq=False)
@@ -71,3 +73,37 @@ def _filled(when: Days, amount: Floats) -> Series:
         near = near[np.isfinite(near)]
         filled[day] = np.median(near) if len(near) else whole
     return Series(when[0] + np.arange(len(cost)), filled, len(absent))
+
+
+def until(days: Days, cost: Floats, last: np.datetime64) -> tuple[Days, Floats]:
+    """Carry a series on to `last` with days without cost: others were charged on them, this one was not."""
+    more = np.arange(days[-1] + 1, last + 1)
+    return np.concatenate([days, more]), np.concatenate([cost, np.zeros(len(more))])
+
+
+def one_day_spikes(cost: Floats) -> NDArray[np.bool_]:
+    """Days that leave the usual range of the two weeks before them and are back in it for the two days after.
+
+    Args:
+        cost: (n_days,).
+
+    Returns:
+        (n_days,); a day is told only by days up to two after it.
+    """
+    found = np.zeros(len(cost), dtype=bool)
+    if len(cost) < _SPIKE_DAYS + 3:
+        return found
+    before = np.lib.stride_tricks.sliding_window_view(cost[:-3], _SPIKE_DAYS)  # of day _SPIKE_DAYS + row
+    middle = np.median(before, axis=1)
+    usual = _SPIKE_MADS * 1.4826 * np.median(np.abs(before - middle[:, None]), axis=1) + 0.5 * np.abs(middle)
+    away = [np.abs(cost[_SPIKE_DAYS + k : len(cost) - 2 + k] - middle) > usual for k in (0, 1, 2)]
+    found[_SPIKE_DAYS : len(cost) - 2] = away[0] & ~away[1] & ~away[2] & (usual > 0)
+    return found
+
+
+def without_spikes(cost: Floats, spikes: NDArray[np.bool_]) -> Floats:
+    """Put the same weekday of the week before in the place of spikes."""
+    out = cost.copy()
+    for day in np.flatnonzero(spikes):
+        out[day] = out[day - 7]
+    return out

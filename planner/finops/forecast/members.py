@@ -11,6 +11,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from planner.finops.forecast.clean import one_day_spikes, without_spikes
 from planner.finops.forecast.smoothing import (
     WEEK,
     damped_grid,
@@ -153,12 +154,30 @@ MEMBERS: dict[str, Member] = {
 }
 
 
+# a spike of one day is no news for these; run rates over weeks and the monthly member count it as what may come again
+_UNMOVED = frozenset(
+    {"seasonal_naive", "run_rate_7", "run_rate_14", "median_7", "weekday_median", "damped_trend", "damped_trend_log",
+     "theta", "line_28", "line_56"}
+)  # fmt: skip
+_TOLD_AFTER = 2  # days after a spike at which it is known to be one
+
+
 def all_paths(cost: Floats, days: Days, horizon: int) -> Floats:
     """Forecasts of all members, (n_members, n_origins, horizon), in the order of `MEMBERS`.
 
+    Spikes of one day are taken out for the members that they would mislead, at the origins that know them as such.
     Where no day is below 0 no forecast is either.
     """
     paths = np.stack([member(cost, days, horizon) for member in MEMBERS.values()])
+    spikes = one_day_spikes(cost)
+    if spikes.any():
+        calm = without_spikes(cost, spikes)
+        fresh = np.zeros(len(cost) + 1, dtype=bool)
+        for day in np.flatnonzero(spikes):
+            fresh[day + 1 : day + 1 + _TOLD_AFTER] = True
+        for at, (name, member) in enumerate(MEMBERS.items()):
+            if name in _UNMOVED:
+                paths[at, ~fresh] = member(calm, days, horizon)[~fresh]
     return np.maximum(paths, 0.0) if (cost >= 0).all() else paths
 
 

@@ -17,11 +17,9 @@ def incomplete_days(cost: Floats) -> int:
     Args:
         cost: (n_days,) total cost per day without gaps.
     """
-    count = 0
-    for back in range(1, MOST_DAYS + 1):
+    for back in range(1, MOST_DAYS + 2):
         at = len(cost) - back
         same = cost[[at - 7 * week for week in range(1, _WEEKS + 1) if at - 7 * week >= 0]]
         if len(same) < _WEEKS or not cost[at] < _SHARE * float(np.median(same)):
-            break
-        count = back
-    return count
+            return back - 1
+    return 0

@@ -1,0 +1,84 @@
+"""`planner forecast` as a user types it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.conftest import ROOT, CliResult
+from tests.focus_company import make_company
+
+Run = Callable[..., CliResult]
+COSTS = str(ROOT / "examples" / "daily-costs.csv")
+
+
+def test_a_bill_by_team_with_a_scenario_and_a_fiscal_year(run_cli: Run, tmp_path: Path) -> None:
+    make_company(2, 7, 1000, out=tmp_path)
+    found = run_cli("forecast", "--focus", str(tmp_path), "--by", "tag:team", "--scenario", "price=-20%",
+                "--fiscal-start", "02", "-o", "json")  # fmt: skip
+    assert found.code == 0, found.stderr
+    values = json.loads(found.stdout)
+    assert values["currency"] == "USD" and "research" in {one["scope"] for one in values["scopes"]}
+    first = values["scopes"][0]["periods"][0]
+    assert first["period"].startswith("FY2027 P") and first["scenario_factor"] == pytest.approx(0.8)
+    assert first["low"] < first["expected"] < first["high"]
+
+
+def test_formats_agree(run_cli: Run, tmp_path: Path) -> None:
+    arguments = ("forecast", "--daily", COSTS, "--currency", "EUR", "--periods", "2", "--horizon", "0")
+    values = json.loads(run_cli(*arguments, "-o", "json").stdout)
+    assert yaml.safe_load(run_cli(*arguments, "-o", "yaml").stdout) == values
+    rows = list(csv.DictReader(io.StringIO(run_cli(*arguments, "-o", "csv").stdout)))
+    told = [one for scope in values["scopes"] for one in scope["periods"]]
+    assert [float(row["expected"]) for row in rows] == pytest.approx(
+        [one["expected"] for one in told], rel=1e-6
+    )
+    assert len(rows) == 5 * 2 and rows[0]["currency"] == "EUR"
+    assert "EUR" in run_cli(*arguments, "-o", "md").stdout
+    out = tmp_path / "f.csv"
+    assert run_cli(*arguments, "-o", "focus", "--out", str(out)).stdout == ""
+    focus = list(csv.DictReader(io.StringIO(out.read_text())))
+    assert {row["BillingCurrency"] for row in focus} == {"EUR"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((), "either with --focus"),
+        (("--daily", "none.csv"), "no such file"),
+        (("--daily", COSTS, "--scenario", "price=5"), "write price=-20%"),
+        (("--daily", COSTS, "--plans", "none*.json"), "no such file"),
+        (("--daily", COSTS, "--fiscal-start", "13"), "01 to 12"),
+        (("--daily", COSTS, "--vintages", COSTS), "no column 'reported'"),
+    ],
+)
+def test_bad_input_is_named(run_cli: Run, arguments: tuple[str, ...], said: str) -> None:
+    found = run_cli("forecast", *arguments)
+    assert found.code == 2 and said in found.stderr and not found.stdout and "Traceback" not in found.stderr
+
+
+def test_late_last_days_are_left_out_and_said(run_cli: Run, tmp_path: Path) -> None:
+    text = Path(COSTS).read_text()
+    cut = text[: text.index("2026-11-18")] + "2026-11-18,platform,3\n"
+    (tmp_path / "late.csv").write_text(cut)
+    found = run_cli("forecast", "--daily", str(tmp_path / "late.csv"))
+    assert "cost known to 2026-11-17; the last day is left out" in found.stdout
+    kept = run_cli("forecast", "--daily", str(tmp_path / "late.csv"), "--drop-days", "0")
+    assert "cost known to 2026-11-18" in kept.stdout
+
+
+def test_plan_as_focus_rows(run_cli: Run, tmp_path: Path) -> None:
+    workload = str(ROOT / "examples" / "resnet50-imagenet.yaml")
+    rows = list(csv.DictReader(io.StringIO(run_cli("optimize", workload, "-o", "focus").stdout)))
+    plan = json.loads(run_cli("optimize", workload, "-o", "json").stdout)
+    assert sum(float(row["EffectiveCost"]) for row in rows) == pytest.approx(float(plan["total_usd"]))
+    assert {json.loads(row["Tags"])["run_id"] for row in rows} == {plan["run_id"]}
+    assert all(
+        row["x_row_kind"] == "plan" and "plan, not charged" in row["ChargeDescription"] for row in rows
+    )
