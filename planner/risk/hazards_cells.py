@@ -190,4 +190,12 @@ def _cells_of(path: Path, rows: list[dict[str, str]]) -> tuple[HazardCell, ...]:
         if not all(math.isfinite(value) and value >= 0 for value in values):
             raise InputError(f"{path}: row {number}: hours and counts must be finite and not negative")
         found.setdefault(key, np.zeros((4, N_AGES)))[:, at] += values
-    return tuple(HazardCell(*key[:4], int(key[4]), *counts, *key[5:]) for key, counts in found.items())
+    out = []
+    for (provider, region, zone, type_, gang, source, as_of), counts in found.items():
+        up_hours, downs, down_hours, ups = counts
+        out.append(
+            HazardCell(
+                provider, region, zone, type_, int(gang), up_hours, downs, down_hours, ups, source, as_of
+            )
+        )
+    return tuple(out)
