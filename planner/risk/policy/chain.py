@@ -15,8 +15,8 @@ import numpy.typing as npt
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
-_SINGLE_TICKS = 4
-_GROWTH = 1.6
+_SINGLE_TICKS = 3
+_GROWTH = 2.0
 _LAST_AGE_HOURS = 48.0
 
 

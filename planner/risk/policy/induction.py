@@ -14,13 +14,13 @@ import numpy as np
 import numpy.typing as npt
 
 from planner.risk.policy.chain import SpellChain
-from planner.risk.policy.view import IDLE, ON_DEMAND, SPOT
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
-CodeArray = npt.NDArray[np.uint32]
+Float32Array = npt.NDArray[np.float32]
+CodeArray = npt.NDArray[np.uint32] | npt.NDArray[np.uint8]
 
-MISS = 1e7
+MISS = 1e6
 FRESH_MASK = 3
 STAY_ON_DEMAND = 4
 STAY_ON_SPOT_SHIFT = 3
@@ -45,7 +45,8 @@ class Problem:
     """One job on the grid, up to `work` steps left and `slack` steps to spare.
 
     Attributes:
-        chain: spells of the zone.
+        chains: spells of the zone, one per world that is thought possible.
+        weights: how likely each is, shape `(n_worlds,)`.
         work, slack: largest work left, and largest time left beyond it, in steps.
         per_tick: steps per tick.
         spot, on_demand: the two starts; on-demand's may hold an unpaid wait of `wait_ticks`.
@@ -54,7 +55,8 @@ class Problem:
 
     def __init__(
         self,
-        chain: SpellChain,
+        chains: list[SpellChain],
+        weights: FloatArray,
         work: int,
         slack: int,
         per_tick: int,
@@ -63,110 +65,108 @@ class Problem:
         wait_ticks: float,
         price_ratio: float,
     ) -> None:
-        self.chain = chain
+        self.chains, self.weights = chains, weights
         self.work, self.slack, self.per_tick = work, slack, per_tick
         self.spot, self.on_demand, self.wait_ticks = spot, on_demand, wait_ticks
         self.price_ratio = price_ratio
+        self.stages = len(chains[0].step)
+        self.pad = max(per_tick, spot.gain, on_demand.gain)
+
+    def blank(self, rows: int) -> Float32Array:
+        """Values by work left; the first `pad` columns and the next one are work done: nothing more to pay."""
+        blank = np.full((rows, self.pad + self.work + 1), MISS, np.float32)
+        blank[:, : self.pad + 1] = 0.0
+        return blank
+
+    def filled(self, value: Float32Array, at: slice) -> Float32Array:
+        """Values of some columns among those of all."""
+        filled = self.blank(len(value))
+        filled[:, at] = np.minimum(value, np.float32(MISS))
+        return filled
+
+    def gain(self, level: int) -> int:
+        """Work done in the tick that a run on spot since `level` ticks begins, in steps."""
+        return min(max(self.per_tick - (self.spot.steps - level * self.per_tick), 0), self.per_tick)
+
+
+class _World:
+    """Values of one world, from the deadline back to the present number of ticks left."""
+
+    def __init__(self, problem: Problem, chain: SpellChain) -> None:
+        self.problem, self.step = problem, chain.step.astype(np.float32)
+        self.half = problem.stages // 2
+        self.jump = np.linalg.matrix_power(self.step, problem.on_demand.ticks)
+        self.stopped = problem.blank(problem.stages)
+        self.spot = [problem.blank(self.half) for _ in range(problem.spot.ticks + 1)]
+        self.demand = [problem.blank(problem.stages) for _ in range(max(problem.on_demand.ticks, 1))]
+
+    def tick(self, left: int, at: slice) -> Float32Array:
+        """One tick further from the deadline.
+
+        Returns:
+            Costs to go of waiting, starting spot, asking for on-demand, keeping on-demand, and staying on spot since
+            0, 1, .. ticks; shape `(4 + levels, stages, columns)`, `MISS` and more where there is no such action.
+        """
+        p, half = self.problem, self.half
+        top = p.spot.ticks
+        costs = np.full((5 + top, p.stages, at.stop - at.start), 2 * MISS, np.float32)
+        costs[0] = self.step @ self.stopped[:, at]
+        for level in range(top + 1):
+            after = slice(at.start - p.gain(level), at.stop - p.gain(level))
+            then = np.vstack([self.spot[min(level + 1, top)][:, after], self.stopped[half:, after]])
+            costs[4 + level, :half] = np.float32(p.price_ratio) + self.step[:half] @ then
+        costs[1] = costs[4]
+        done = slice(at.start - p.per_tick, at.stop - p.per_tick)
+        costs[3] = 1.0 + self.step @ self.demand[0][:, done]
+        costs[2] = self._begin(left, at, costs[3])
+        best = costs[:3].min(axis=0)
+        self.stopped = p.filled(best, at)
+        self.spot = [p.filled(np.minimum(costs[4 + level, :half], best[:half]), at) for level in range(top + 1)]
+        self.demand = [p.filled(np.minimum(costs[3], best), at), *self.demand[:-1]]
+        return costs
+
+    def _begin(self, left: int, at: slice, keep: Float32Array) -> Float32Array:
+        """Cost of asking for on-demand now, kept until its restart is over."""
+        p, ticks = self.problem, self.problem.on_demand.ticks
+        if ticks == 0:
+            return keep
+        if left < ticks:
+            return np.full_like(keep, MISS)
+        after = slice(at.start - p.on_demand.gain, at.stop - p.on_demand.gain)
+        return np.asarray(np.float32(ticks - p.wait_ticks) + self.jump @ self.demand[ticks - 1][:, after])
 
 
 class Induction:
     """Codes of the best actions, `codes[stage, slack, work]`.
+
+    Each world is solved for itself; the action is the one of least expected cost over the worlds (QMDP: Littman,
+    Cassandra and Kaelbling, 1995). A world in which spot is scarcer than it looks thus puts a price on slack.
 
     Bits 0-1: what a stopped run does (mode code). Bit 2: a run on on-demand stays there. Bit 3 + k: a run on spot
     since `k` ticks stays there (k capped at the length of the restart).
     """
 
     def __init__(self, problem: Problem) -> None:
-        self.problem = problem
-        self.levels = problem.spot.ticks
-        self.stages = len(problem.chain.step)
-        self.half = self.stages // 2
-        self.pad = max(problem.per_tick, problem.spot.gain, problem.on_demand.gain)
-        self.codes: CodeArray = np.zeros((self.stages, problem.slack + 1, problem.work + 1), dtype=np.uint32)
-        self._jump = np.linalg.matrix_power(problem.chain.step, problem.on_demand.ticks)
-        self._solve()
-
-    def _blank(self, rows: int) -> FloatArray:
-        """Values by work left; the first `pad` columns and the next one are work done: nothing more to pay."""
-        blank = np.full((rows, self.pad + self.problem.work + 1), MISS)
-        blank[:, : self.pad + 1] = 0.0
-        return blank
-
-    def _solve(self) -> None:
-        p = self.problem
-        stopped = self._blank(self.stages)
-        spot = [self._blank(self.half) for _ in range(self.levels + 1)]
-        demand = [self._blank(self.stages) for _ in range(max(p.on_demand.ticks, 1))]
+        self.problem = p = problem
+        small = STAY_ON_SPOT_SHIFT + p.spot.ticks < 8
+        self.codes: CodeArray = np.zeros(
+            (p.stages, p.slack + 1, p.work + 1), dtype=np.uint8 if small else np.uint32
+        )
+        worlds = [_World(p, chain) for chain in p.chains]
         for left in range(1, -(-(p.work + p.slack) // p.per_tick) + 1):
-            low = max(1, left * p.per_tick - p.slack)
-            high = min(p.work, left * p.per_tick)
-            if high < low:
-                continue
-            stopped, spot, latest = self._tick(left, low, high, stopped, spot, demand)
-            demand = [latest, *demand[:-1]]
-
-    def _tick(
-        self,
-        left: int,
-        low: int,
-        high: int,
-        stopped: FloatArray,
-        spot: list[FloatArray],
-        demand: list[FloatArray],
-    ) -> tuple[FloatArray, list[FloatArray], FloatArray]:
-        """Values with `left` ticks left from those with one tick less."""
-        p, half, step = self.problem, self.half, self.problem.chain.step
-        at = slice(self.pad + low, self.pad + high + 1)
-
-        def after(gain: int) -> slice:
-            return slice(at.start - gain, at.stop - gain)
-
-        wait = step @ stopped[:, at]
-        on_spot = []
-        for level in range(self.levels + 1):
-            gain = self._gain(level)
-            then = np.vstack([spot[min(level + 1, self.levels)][:, after(gain)], stopped[half:, after(gain)]])
-            on_spot.append(p.price_ratio + step[:half] @ then)
-        keep = 1.0 + step @ demand[0][:, after(p.per_tick)]
-        begin = self._begin(demand, keep, after(p.on_demand.gain), left)
-        start = np.full_like(wait, 2 * MISS)
-        start[:half] = on_spot[0]
-        choices = np.stack([wait, start, begin])
-        fresh = choices.argmin(axis=0)
-        best = choices.min(axis=0)
-        code = fresh.astype(np.uint32)
-        code |= np.where(keep <= best + 1e-9, STAY_ON_DEMAND, 0).astype(np.uint32)
-        new_spot = []
-        for level, value in enumerate(on_spot):
-            stays = value <= best[:half] + 1e-9
-            code[:half] |= (stays.astype(np.uint32)) << (STAY_ON_SPOT_SHIFT + level)
-            new_spot.append(self._filled(np.minimum(value, best[:half]), at))
-        self._store(left, low, high, code)
-        return self._filled(best, at), new_spot, self._filled(np.minimum(keep, best), at)
-
-    def _gain(self, level: int) -> int:
-        """Work done in the tick that a run on spot since `level` ticks begins, in steps."""
-        per_tick = self.problem.per_tick
-        return min(max(per_tick - (self.problem.spot.steps - level * per_tick), 0), per_tick)
-
-    def _begin(self, demand: list[FloatArray], keep: FloatArray, at: slice, left: int) -> FloatArray:
-        """Cost of asking for on-demand now, kept until its restart is over."""
-        p = self.problem
-        if p.on_demand.ticks == 0:
-            return keep
-        paid = p.on_demand.ticks - p.wait_ticks
-        if left < p.on_demand.ticks:
-            return np.full((self.stages, at.stop - at.start), MISS)
-        return np.asarray(paid + self._jump @ demand[p.on_demand.ticks - 1][:, at])
-
-    def _filled(self, value: FloatArray, at: slice) -> FloatArray:
-        filled = self._blank(len(value))
-        filled[:, at] = np.minimum(value, MISS)
-        return filled
-
-    def _store(self, left: int, low: int, high: int, code: CodeArray) -> None:
-        work = np.arange(low, high + 1)
-        self.codes[:, left * self.problem.per_tick - work, work] = code
+            low, high = max(1, left * p.per_tick - p.slack), min(p.work, left * p.per_tick)
+            if high >= low:
+                at = slice(p.pad + low, p.pad + high + 1)
+                costs = [np.float32(w) * world.tick(left, at) for w, world in zip(p.weights, worlds, strict=True)]
+                work = np.arange(low, high + 1)
+                self.codes[:, left * p.per_tick - work, work] = _codes(sum(costs[1:], costs[0]))
 
 
-__all__ = ["FRESH_MASK", "IDLE", "ON_DEMAND", "SPOT", "Induction", "Problem", "Restart"]
+def _codes(costs: Float32Array) -> npt.NDArray[np.int64]:
+    """The best actions of all states as integers; see `Induction`."""
+    best = costs[:3].min(axis=0) + np.float32(1e-4)
+    code = costs[:3].argmin(axis=0)
+    code |= np.where(costs[3] <= best, STAY_ON_DEMAND, 0)
+    for level, stay in enumerate(costs[4:]):
+        code |= (stay <= best).astype(np.int64) << (STAY_ON_SPOT_SHIFT + level)
+    return code

@@ -12,6 +12,7 @@ FloatArray = npt.NDArray[np.float64]
 
 SWITCH_CAP = 0.6
 """Most that is believed of "another zone will be up": beyond it policies wait their slack away."""
+CROWD = 0.85
 SAME_REGION_RATIO = 0.6
 OTHER_REGION_RATIO = 0.85
 """What is left of a zone's availability when a zone of its region, or of another, has just gone down."""
@@ -20,7 +21,6 @@ OTHER_REGION_RATIO = 0.85
 def make_pool(
     chains: list[SpellChain],
     price_ratio: FloatArray,
-    availability: FloatArray,
     same_region: npt.NDArray[np.bool_],
     restart_ticks: float,
     egress_ticks: float,
@@ -30,7 +30,6 @@ def make_pool(
     Args:
         chains: spells per zone.
         price_ratio: spot over on-demand, shape `(n,)`.
-        availability: long-run share of time up, shape `(n,)`.
         same_region: shape `(n, n)`.
         restart_ticks: length of a restart.
         egress_ticks: price of moving the checkpoint, in on-demand ticks.
@@ -38,6 +37,7 @@ def make_pool(
     n = len(chains)
     life = np.array([_typical_life(chain) for chain in chains])
     index = price_ratio * life / np.maximum(life - restart_ticks, 0.2 * life)
+    availability = np.array([_availability(chain) for chain in chains])
     chance = availability[None, :] * np.where(same_region, SAME_REGION_RATIO, OTHER_REGION_RATIO)
     np.fill_diagonal(chance, 0.0)
     other, none = np.zeros((n, n)), np.ones(n)
@@ -46,7 +46,7 @@ def make_pool(
         none = none * (1.0 - chance[:, zone])
     total = other.sum(axis=1, keepdims=True)
     other *= np.minimum(1.0, SWITCH_CAP / np.maximum(total, 1e-12))
-    arrive = np.stack([chain.leave_down for chain in chains], axis=1) / np.sqrt(n)
+    arrive = np.stack([chain.leave_down for chain in chains], axis=1) / n**CROWD
     arrive *= np.minimum(1.0, 0.95 / np.maximum(arrive.sum(axis=1, keepdims=True), 1e-12))
     return Pool(chains, price_ratio, other, np.where(same_region, 0.0, egress_ticks), arrive)
 
@@ -56,3 +56,10 @@ def _typical_life(chain: SpellChain) -> float:
     k = len(chain.first_ticks)
     left = np.linalg.solve(np.eye(k) - chain.step[:k, :k], np.ones(k))
     return float(up_age(chain) @ left)
+
+
+def _availability(chain: SpellChain) -> float:
+    """Long-run share of time up."""
+    k = len(chain.first_ticks)
+    spells = [np.linalg.solve(np.eye(k) - part, np.ones(k))[0] for part in (chain.step[:k, :k], chain.step[k:, k:])]
+    return float(spells[0] / (spells[0] + spells[1]))

@@ -9,16 +9,20 @@ restart. Prices are in units of one on-demand tick; values of all actions are ke
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
 from planner.risk.policy.chain import SpellChain
-from planner.risk.policy.induction import MISS, Restart
+from planner.risk.policy.induction import Restart
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 Float32Array = npt.NDArray[np.float32]
+Values = tuple[Float32Array, ...]
 
+MISS = 1e6
 FINE_TICKS = 30
 COARSE_STEP = 4
 
@@ -94,115 +98,93 @@ class PoolInduction:
         )
         self._solve()
 
-    def _blank(self, rows: tuple[int, ...]) -> FloatArray:
-        blank = np.full((*rows, self.pad + self.work + 1), MISS)
+    def _blank(self, rows: tuple[int, ...]) -> Float32Array:
+        blank = np.full((*rows, self.pad + self.work + 1), MISS, np.float32)
         blank[..., : self.pad + 1] = 0.0
         return blank
 
-    def _lost(self, free: FloatArray, dry: FloatArray) -> FloatArray:
-        """Value after the loss of each zone: another one by its age, or a dry spell; shape `(n, columns)`."""
-        pool = self.pool
-        typical = np.einsum("zk,zkw->zw", pool.age, free)
-        none = 1.0 - pool.other.sum(axis=1)
-        moved = (pool.other * pool.move).sum(axis=1)
-        return np.asarray(pool.other @ typical + moved[:, None] + none[:, None] * dry[0])
-
     def _solve(self) -> None:
-        z, k = self.zones, self.k
-        free, dry, run = self._blank((z, k)), self._blank((k,)), self._blank((z, k))
-        rented, rented_dry = self._blank((z, k)), self._blank((k,))
-        past: list[tuple[FloatArray, ...]] = [(run, free, dry, rented, rented_dry)] * (
-            max(self.spot.ticks, self.on_demand.ticks) + 1
-        )
-        jump = [np.linalg.matrix_power(self.pool.step, n) for n in (self.spot.ticks, self.on_demand.ticks)]
-        dry_jump = np.linalg.matrix_power(self.pool.dry, self.on_demand.ticks)
+        z, k, pool = self.zones, self.k, self.pool
+        self.step, self.dry = pool.step.astype(np.float32), pool.dry.astype(np.float32)
+        self.leave, self.arrive = pool.leave.astype(np.float32)[:, :, None], pool.arrive.astype(np.float32)
+        self.price = pool.price_ratio.astype(np.float32)[:, None, None]
+        self.age, self.other = pool.age.astype(np.float32)[:, None, :], pool.other.astype(np.float32)
+        self.none = (1.0 - pool.other.sum(axis=1)).astype(np.float32)[:, None]
+        self.moved = (pool.other * pool.move).sum(axis=1).astype(np.float32)[:, None]
+        self.jump = [np.linalg.matrix_power(self.step, n) for n in (self.spot.ticks, self.on_demand.ticks)]
+        self.dry_jump = np.linalg.matrix_power(self.dry, self.on_demand.ticks)
+        zones, dry = self._blank((z, k)), self._blank((k,))
+        lost = self._blank((z,))
+        past: list[Values] = [(zones, zones, dry, zones, dry, lost, lost)]
+        past *= max(self.spot.ticks, self.on_demand.ticks) + 1
         for left in range(1, self.work + self.slack + 1):
             low, high = max(1, left - self.slack), min(self.work, left)
-            if high < low:
-                continue
-            past = [self._tick(left, low, high, past, jump, dry_jump), *past[:-1]]
+            if high >= low:
+                past = [self._tick(left, low, high, past), *past[:-1]]
 
-    def _tick(
-        self,
-        left: int,
-        low: int,
-        high: int,
-        past: list[tuple[FloatArray, ...]],
-        jump: list[FloatArray],
-        dry_jump: FloatArray,
-    ) -> tuple[FloatArray, ...]:
-        pool, pad = self.pool, self.pad
-        run1, free1, dry1, rent1, rent_dry1 = past[0]
-        at, done = slice(pad + low, pad + high + 1), slice(pad + low - 1, pad + high)
-        price = pool.price_ratio[:, None, None]
-        leave = pool.leave[:, :, None]
+    def _onward(self, value: Float32Array, lost: Float32Array) -> Float32Array:
+        """Expected value after a tick in which a zone may be lost."""
+        return np.asarray(self.step @ value + self.leave * lost[:, None, :])
 
-        def onward(value: FloatArray, lost: FloatArray) -> FloatArray:
-            return np.asarray(pool.step @ value + leave * lost[:, None, :])
+    def _lost(self, free: Float32Array, dry: Float32Array, moved: bool) -> Float32Array:
+        """Value after the loss of each zone: another one, at the age it is likely to have, or a dry spell."""
+        typical = (self.age @ free)[:, 0]
+        after = self.other @ typical + self.none * dry[0]
+        return np.asarray(after + self.moved if moved else after)
 
-        wait = onward(free1[..., at], self._lost(free1[..., at], dry1[..., at]))
-        run = price + onward(run1[..., done], self._lost(free1[..., done], dry1[..., done]))
-        keep = 1.0 + onward(rent1[..., done], self._lost_rented(rent1, rent_dry1, done))
-        keep_dry = 1.0 + pool.dry @ rent_dry1[:, done] + pool.arrive @ rent1[:, 0, done]
-        wait_dry = pool.dry @ dry1[:, at] + pool.arrive @ free1[:, 0, at]
-        start = self._start(left, at, past, jump[0], run)
-        begin, begin_dry = self._begin(left, at, past, jump[1], dry_jump, keep, keep_dry)
+    def _tick(self, left: int, low: int, high: int, past: list[Values]) -> Values:
+        """Values with `left` ticks left from those with one tick less."""
+        run1, free1, dry1, rent1, rent_dry1, lost1, lost_rent1 = past[0]
+        at = slice(self.pad + low, self.pad + high + 1)
+        done = slice(at.start - 1, at.stop - 1)
+        wait = self._onward(free1[..., at], lost1[:, at])
+        run = self.price + self._onward(run1[..., done], lost1[:, done])
+        keep = 1.0 + self._onward(rent1[..., done], lost_rent1[:, done])
+        keep_dry = 1.0 + self.dry @ rent_dry1[:, done] + self.arrive @ rent1[:, 0, done]
+        wait_dry = self.dry @ dry1[:, at] + self.arrive @ free1[:, 0, at]
+        start = self._start(left, at, past, run)
+        begin, begin_dry = self._begin(left, at, past, keep, keep_dry)
         best = np.minimum(np.minimum(wait, start), begin)
         best_dry = np.minimum(wait_dry, begin_dry)
         self._store(left, low, high, (start, run, wait, keep, begin), (wait_dry, keep_dry, begin_dry))
-        new = (np.minimum(run, best), best, best_dry, np.minimum(keep, best), np.minimum(keep_dry, best_dry))
+        run, keep, keep_dry = np.minimum(run, best), np.minimum(keep, best), np.minimum(keep_dry, best_dry)
+        lost, lost_rented = self._lost(best, best_dry, True), self._lost(keep, keep_dry, False)
+        new = (run, best, best_dry, keep, keep_dry, lost, lost_rented)
         return tuple(self._filled(value, at) for value in new)
 
-    def _lost_rented(self, rented: FloatArray, rented_dry: FloatArray, at: slice) -> FloatArray:
-        """On on-demand the zones matter only for going back to spot."""
-        typical = np.einsum("zk,zkw->zw", self.pool.age, rented[..., at])
-        none = 1.0 - self.pool.other.sum(axis=1)
-        return np.asarray(self.pool.other @ typical + none[:, None] * rented_dry[0, at])
-
-    def _start(
-        self, left: int, at: slice, past: list[tuple[FloatArray, ...]], jump: FloatArray, run: FloatArray
-    ) -> FloatArray:
+    def _start(self, left: int, at: slice, past: list[Values], run: Float32Array) -> Float32Array:
         """Start spot: survive the restart, or lose all of it."""
         n = self.spot.ticks
         if n == 0:
             return run
         if left < n:
             return np.full_like(run, MISS)
-        then_run, then_free, then_dry = past[n - 1][:3]
-        gained = slice(at.start - self.spot.gain, at.stop - self.spot.gain)
-        lost = self._lost(then_free[..., at], then_dry[..., at])
-        gone = 1.0 - jump.sum(axis=2)
-        paid = n * self.pool.price_ratio[:, None, None]
-        return np.asarray(paid + jump @ then_run[..., gained] + gone[:, :, None] * lost[:, None, :])
+        jump, gained = self.jump[0], slice(at.start - self.spot.gain, at.stop - self.spot.gain)
+        gone = 1.0 - jump.sum(axis=2, keepdims=True)
+        then = jump @ past[n - 1][0][..., gained] + gone * past[n - 1][5][:, None, at]
+        return np.asarray(n * self.price + then)
 
     def _begin(
-        self,
-        left: int,
-        at: slice,
-        past: list[tuple[FloatArray, ...]],
-        jump: FloatArray,
-        dry_jump: FloatArray,
-        keep: FloatArray,
-        keep_dry: FloatArray,
-    ) -> tuple[FloatArray, FloatArray]:
+        self, left: int, at: slice, past: list[Values], keep: Float32Array, keep_dry: Float32Array
+    ) -> tuple[Float32Array, Float32Array]:
         """Ask for on-demand and stay until its restart is over."""
         n = self.on_demand.ticks
         if n == 0:
             return keep, keep_dry
         if left < n:
             return np.full_like(keep, MISS), np.full_like(keep_dry, MISS)
-        rented, rented_dry = past[n - 1][3:]
+        rented, rented_dry, lost = past[n - 1][3], past[n - 1][4], past[n - 1][6]
         gained = slice(at.start - self.on_demand.gain, at.stop - self.on_demand.gain)
-        paid = n - self.wait_ticks
-        lost = self._lost_rented(rented, rented_dry, gained)
-        gone, wet = 1.0 - jump.sum(axis=2), 1.0 - dry_jump.sum(axis=1)
-        begin = paid + jump @ rented[..., gained] + gone[:, :, None] * lost[:, None, :]
+        paid = np.float32(n - self.wait_ticks)
+        gone = 1.0 - self.jump[1].sum(axis=2, keepdims=True)
+        wet = 1.0 - self.dry_jump.sum(axis=1, keepdims=True)
+        begin = paid + self.jump[1] @ rented[..., gained] + gone * lost[:, None, gained]
         fresh = rented[:, 0, gained].mean(axis=0)
-        return begin, paid + dry_jump @ rented_dry[:, gained] + wet[:, None] * fresh
+        return begin, np.asarray(paid + self.dry_jump @ rented_dry[:, gained] + wet * fresh)
 
-    def _filled(self, value: FloatArray, at: slice) -> FloatArray:
+    def _filled(self, value: Float32Array, at: slice) -> Float32Array:
         filled = self._blank(value.shape[:-1])
-        filled[..., at] = np.minimum(value, MISS)
+        filled[..., at] = np.minimum(value, np.float32(MISS))
         return filled
 
     def _store(
@@ -210,8 +192,8 @@ class PoolInduction:
         left: int,
         low: int,
         high: int,
-        values: tuple[FloatArray, ...],
-        dry: tuple[FloatArray, ...],
+        values: Values,
+        dry: Values,
     ) -> None:
         slack = left - self.work_at
         place = np.searchsorted(self.slack_at, np.maximum(slack, 0))
@@ -226,6 +208,15 @@ class PoolInduction:
             kept[:own, row, column] = value.reshape(own, -1)[:, take]
         for kept, value in zip((self.wait, self.keep, self.begin), dry, strict=True):
             kept[own:, row, column] = value[:, take]
+
+
+def mean_values(worlds: Sequence[PoolInduction], weights: Sequence[float]) -> PoolInduction:
+    """Expected values over the worlds, in place of those of the first (QMDP, see `planner.risk.policy.induction`)."""
+    mean = worlds[0]
+    for name in ("start", "run", "wait", "keep", "begin"):
+        tables = [np.float32(w) * getattr(world, name) for w, world in zip(weights, worlds, strict=True)]
+        setattr(mean, name, np.sum(tables, axis=0))
+    return mean
 
 
 def _grid(slack: int) -> IntArray:

@@ -20,7 +20,6 @@ from planner.risk.policy.chain import SpellChain
 from planner.risk.policy.guard import guarded
 from planner.risk.policy.induction import (
     FRESH_MASK,
-    MISS,
     STAY_ON_DEMAND,
     STAY_ON_SPOT_SHIFT,
     Induction,
@@ -28,7 +27,7 @@ from planner.risk.policy.induction import (
     Restart,
 )
 from planner.risk.policy.job import SpotJob
-from planner.risk.policy.pool_induction import PoolInduction
+from planner.risk.policy.pool_induction import MISS, PoolInduction, mean_values
 from planner.risk.policy.view import (
     EPS_HOURS,
     IDLE,
@@ -50,6 +49,9 @@ _CACHE: OrderedDict[tuple[Any, ...], Any] = OrderedDict()
 _MOST_CELLS = 1_500_000
 _MOST_STEPS_PER_TICK = 10
 _PRICE_STEP = 0.005
+_FRAILTY = (-math.sqrt(3.0), 0.0, math.sqrt(3.0))
+_FRAILTY_WEIGHTS = (1 / 6, 2 / 3, 1 / 6)
+"""Worlds: Gauss-Hermite nodes of a standard normal, exact for its first five moments."""
 
 
 class Grid:
@@ -83,7 +85,9 @@ class SurvivalPolicy(ArrayPolicy):
         super().__init__(job)
         self.grid = Grid(self.view)
         self.tables = [tables[zone.name] for zone in job.zones]
-        self.chains = [chain_of(table, self.grid.tick_hours) for table in self.tables]
+        self.worlds = [
+            [chain_of(table, self.grid.tick_hours, frailty) for table in self.tables] for frailty in _FRAILTY
+        ]
         self._solver = _OneZone(self) if len(job.zones) == 1 else _SeveralZones(self)
 
     def decide_runs(self, runs: RunStates) -> tuple[IntArray, IntArray]:
@@ -93,9 +97,11 @@ class SurvivalPolicy(ArrayPolicy):
         return guarded(self.view, runs, mode, zone)
 
 
-def chain_of(table: HazardTable, tick_hours: float) -> SpellChain:
-    """Spells of a table on a tick."""
-    return SpellChain(table.age_edges_hours, table.down_per_hour, table.up_per_hour, tick_hours)
+def chain_of(table: HazardTable, tick_hours: float, frailty: float = 0.0) -> SpellChain:
+    """Spells of a table on a tick, in a world that is `frailty` standard deviations worse than expected."""
+    down = table.down_per_hour * np.exp(frailty * table.frailty_sd_down)
+    up = table.up_per_hour * np.exp(-frailty * table.frailty_sd_up)
+    return SpellChain(table.age_edges_hours, down, up, tick_hours)
 
 
 def _cached(key: tuple[Any, ...], make: Callable[[], Any]) -> Any:
@@ -116,10 +122,13 @@ def _price(ratio: float) -> float:
 class _OneZone:
     def __init__(self, policy: SurvivalPolicy) -> None:
         grid, job = policy.grid, policy.view.job
-        self.view, self.grid, self.chain = policy.view, grid, policy.chains[0]
+        self.view, self.grid = policy.view, grid
+        chains = [world[0] for world in policy.worlds]
+        self.chain = chains[0]
         ratio = _price(job.zones[0].usd_per_hour / job.on_demand_usd_per_hour)
         problem = Problem(
-            self.chain,
+            chains,
+            np.array(_FRAILTY_WEIGHTS),
             grid.work,
             grid.slack,
             grid.per_tick,
@@ -128,7 +137,7 @@ class _OneZone:
             grid.wait_ticks,
             ratio,
         )
-        self.codes = _cached(("one", *_key(grid, [self.chain]), ratio), lambda: Induction(problem)).codes
+        self.codes = _cached(("one", *_key(grid, chains), ratio), lambda: Induction(problem)).codes
 
     def decide(self, runs: RunStates, up: BoolArray) -> tuple[IntArray, IntArray]:
         grid, view = self.grid, self.view
@@ -184,32 +193,35 @@ class _SeveralZones:
 
     def __init__(self, policy: SurvivalPolicy) -> None:
         grid, job = policy.grid, policy.view.job
-        self.view, self.grid, self.chains = policy.view, grid, policy.chains
+        self.view, self.grid, self.chains = policy.view, grid, policy.worlds[0]
         self.k = len(self.chains[0].first_ticks)
         whole = job.on_demand_usd_per_hour * grid.tick_hours
         self.egress_ticks = job.egress_usd / whole
         ratio = np.array([_price(zone.usd_per_hour / job.on_demand_usd_per_hour) for zone in job.zones])
         region = policy.view.region
         same = region[:, None] == region[None, :]
-        key = ("several", *_key(grid, self.chains), tuple(ratio), same.tobytes(), self.egress_ticks)
-        self.values: PoolInduction = _cached(
-            key,
-            lambda: PoolInduction(
-                pools.make_pool(
-                    self.chains,
-                    ratio,
-                    np.array([table.availability_ratio for table in policy.tables]),
-                    same,
-                    grid.spot.ticks,
-                    self.egress_ticks,
-                ),
-                -(-grid.work // grid.per_tick),
-                grid.slack // grid.per_tick,
-                Restart(job.restart_hours, grid.tick_hours, 1),
-                Restart(policy.view.on_demand_start_hours, grid.tick_hours, 1),
-                grid.wait_ticks,
-            ),
-        )
+        every = [chain for world in policy.worlds for chain in world]
+        key = ("several", *_key(grid, every), tuple(ratio), same.tobytes(), self.egress_ticks)
+
+        def solve() -> PoolInduction:
+            worlds = [
+                pools.make_pool(world, ratio, same, grid.spot.ticks, self.egress_ticks)
+                for world in policy.worlds
+            ]
+            worlds_values = [
+                PoolInduction(
+                    pool,
+                    -(-grid.work // grid.per_tick),
+                    grid.slack // grid.per_tick,
+                    Restart(job.restart_hours, grid.tick_hours, 1),
+                    Restart(policy.view.on_demand_start_hours, grid.tick_hours, 1),
+                    grid.wait_ticks,
+                )
+                for pool in worlds
+            ]
+            return mean_values(worlds_values, _FRAILTY_WEIGHTS)
+
+        self.values: PoolInduction = _cached(key, solve)
 
     def decide(self, runs: RunStates, up: BoolArray) -> tuple[IntArray, IntArray]:
         n, zones = up.shape
