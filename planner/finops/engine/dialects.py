@@ -42,12 +42,20 @@ def emit_sql(sql: str, dialect: str, parameters: Mapping[str, Parameter] | None 
     Raises:
         InputError: unknown dialect, a parameter is missing or unknown, syntax that would not survive.
     """
+    if dialect not in DIALECTS:
+        raise InputError(f"no SQL dialect is called {dialect!r}; there are {', '.join(DIALECTS)}")
+    return checked_text(bind(sql, parameters or {}), dialect)
+
+
+def checked_text(tree: exp.Query, dialect: str) -> str:
+    """Return a parsed query as a dialect's text that the dialect's reader understands.
+
+    Raises:
+        InputError: something in it would not survive.
+    """
     from sqlglot import ErrorLevel, parse_one
     from sqlglot.errors import SqlglotError
 
-    if dialect not in DIALECTS:
-        raise InputError(f"no SQL dialect is called {dialect!r}; there are {', '.join(DIALECTS)}")
-    tree = bind(sql, parameters or {})
     try:
         text: str = tree.sql(dialect, pretty=True, unsupported_level=ErrorLevel.RAISE)
         parse_one(text, read=dialect)

@@ -18,7 +18,7 @@ from planner.workload.faults import near
 
 FileKind = Literal["csv", "parquet", "json"]
 SUFFIXES = (".csv", ".csv.gz", ".parquet", ".json", ".json.gz", ".jsonl", ".jsonl.gz", ".ndjson")
-_HASHED_BYTES = 1 << 30  # larger files are hashed only where another has the same size
+_HASHED_BYTES = 1 << 26  # larger files are hashed only where another has the same size
 _CHUNK = 1 << 20
 _DELIMITERS = ",;\t|"
 

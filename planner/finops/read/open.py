@@ -7,11 +7,11 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from planner.errors import InputError
 from planner.finops.engine.duckdb import DuckDbEngine
-from planner.finops.engine.registry import FileEngine, open_engine
+from planner.finops.engine.registry import WAREHOUSES, FileEngine, open_engine
 from planner.finops.read.adapted import pair_cost_kinds, stage_adapted
 from planner.finops.read.adapters import detect_adapter, load_adapters
 from planner.finops.read.columns import (
@@ -23,14 +23,13 @@ from planner.finops.read.columns import (
     match_columns,
 )
 from planner.finops.read.files import BillFile, find_files, inspect_files
-from planner.finops.read.model import UNKNOWN_CURRENCY, Bill, Finding, Progress, Source
+from planner.finops.read.model import Bill, Progress, Source
 from planner.finops.read.overlaps import Total, find_repeats, superseded, superseded_sql
 from planner.finops.read.select import HELPERS, Group, dataset_sql, quote, text
 from planner.finops.read.stage import Field, Stager, names_of
+from planner.finops.read.tables import open_tables
+from planner.finops.read.totals import charges_of_no_month, check_month, choose_currency, read_totals
 from planner.workload.faults import near
-
-if TYPE_CHECKING:
-    from planner.finops.engine.base import Engine
 
 _SEVERITIES = ("error", "warning", "info")
 
@@ -57,6 +56,8 @@ def open_bill(
     Raises:
         InputError: a file is missing, damaged or no bill; several currencies; the month has no charges.
     """
+    if engine in WAREHOUSES:
+        return open_tables([str(path) for path in paths], engine, month, currency, connection)
     temporary = Path(tempfile.mkdtemp(prefix="planner-bill-"))
     try:
         return _open(paths, engine, month, currency, connection, progress or _silent, temporary)
@@ -90,7 +91,7 @@ def _open(
         raise InputError(f"{files[0].path}: no file holds costs (dataset CostAndUsage): add the cost export")
     groups = _merge(read)
     _register(reader, groups, "")
-    totals = _totals(reader)
+    totals = read_totals(reader)
     if not totals:
         raise InputError(f"{files[0].path}: holds a header but no charges; fetch the export again")
     replaced, later = superseded(totals)
@@ -103,9 +104,9 @@ def _open(
     if counterparts:
         conditions += counterparts
         _register(reader, groups, " AND ".join(conditions))
-        totals = _totals(reader)
+        totals = read_totals(reader)
     later += paired
-    chosen, more = _currency(totals, currency)
+    chosen, more = choose_currency(totals, currency)
     if currency is not None:
         conditions.append(f'"BillingCurrency" = {text(chosen)}')
         totals = [total for total in totals if total.currency == chosen]
@@ -113,8 +114,8 @@ def _open(
     if where:
         _register(reader, groups, where)
     months = tuple(sorted({total.month for total in totals if total.month is not None}))
-    _check_month(months, month)
-    findings += [*stager.findings, *later, *more, *find_repeats(reader, totals), *_unknown(totals)]
+    check_month(months, month)
+    findings += [*stager.findings, *later, *more, *find_repeats(reader, totals), *charges_of_no_month(totals)]
     findings.sort(key=lambda finding: _SEVERITIES.index(finding.severity))
     engine: FileEngine = reader
     if engine_name != reader.name:
@@ -209,78 +210,6 @@ def _register(engine: FileEngine, groups: Sequence[Group], where: str) -> None:
     for dataset in focus_columns():
         name = "focus" if dataset == COST else dataset
         engine.register_view(name, dataset_sql(groups, dataset, where))
-
-
-def _totals(engine: Engine) -> list[Total]:
-    """Return what each file charges, in one pass over the bill."""
-    frame = engine.query(
-        "SELECT x_source, CAST(x_month AS VARCHAR) AS month, BillingCurrency, COUNT(*) AS n, "
-        "SUM(BilledCost) AS billed, MIN(x_focus_version) AS version "
-        "FROM focus GROUP BY x_source, x_month, BillingCurrency ORDER BY x_source, x_month, BillingCurrency"
-    )
-    out = []
-    for source, month, currency, rows, billed, version in frame.itertuples(index=False):
-        when = date.fromisoformat(str(month)[:10]) if isinstance(month, str) else None
-        code = currency if isinstance(currency, str) else None
-        cost = float(billed) if billed == billed else 0.0
-        out.append(Total(str(source), when, code, int(rows), cost, str(version)))
-    return out
-
-
-def _unknown(totals: Sequence[Total]) -> list[Finding]:
-    """Report charges that belong to no month."""
-    lost = [total for total in totals if total.month is None]
-    if not lost:
-        return []
-    rows, cost = sum(total.rows for total in lost), sum(total.billed for total in lost)
-    message = f"{rows:,} rows ({cost:,.2f} billed) have no ChargePeriodStart and are in no month's figures"
-    return [Finding("error", "no_month", message, lost[0].source, rows, cost)]
-
-
-def _currency(totals: Sequence[Total], asked: str | None) -> tuple[str, list[Finding]]:
-    """Return the bill's currency, and what is left out for it."""
-    sums: dict[str, list[float]] = {}
-    for total in totals:
-        entry = sums.setdefault(total.currency or "", [0, 0.0])
-        entry[0] += total.rows
-        entry[1] += total.billed
-    named = {code: entry for code, entry in sums.items() if code}
-    shown = ", ".join(
-        f"{code} ({int(n):,} rows, {cost:,.2f} billed)" for code, (n, cost) in sorted(named.items())
-    )
-    if asked is not None:
-        if asked not in named:
-            raise InputError(
-                f"--currency {asked}: no row is billed in it; there are {shown or 'no currencies'}"
-            )
-        out = []
-        for code, (rows, cost) in sums.items():
-            if code != asked:
-                named_as = f"{int(rows):,} rows in {code or 'no currency'} ({cost:,.2f} billed)"
-                message = f"{named_as} are left out by --currency {asked}"
-                out.append(Finding("warning", "other_currency", message, "", int(rows), None))
-        return asked, out
-    if len(named) > 1:
-        raise InputError(
-            f"the bill mixes currencies: {shown}; amounts are never added across currencies: "
-            f"choose one with --currency {min(named)}"
-        )
-    if not named:
-        message = "no row names its BillingCurrency; amounts are shown without one"
-        return UNKNOWN_CURRENCY, [Finding("warning", "no_currency", message)]
-    code = next(iter(named))
-    if "" in sums and sums[""][0]:
-        rows, cost = sums[""]
-        message = f"{int(rows):,} rows name no BillingCurrency and are taken as {code}"
-        return code, [Finding("warning", "no_currency", message, "", int(rows), cost)]
-    return code, []
-
-
-def _check_month(months: Sequence[date], month: date | None) -> None:
-    if month is None or month.replace(day=1) in months:
-        return
-    shown = ", ".join(f"{found:%Y-%m}" for found in months) or "no month at all"
-    raise InputError(f"--month {month:%Y-%m}: the bill has no charges in it; it has {shown}")
 
 
 def _sources(files: Sequence[BillFile], read: Sequence[Group], totals: Sequence[Total]) -> tuple[Source, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import date
+from datetime import date, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,14 +31,18 @@ _MANY = 0.5
 
 @record(frozen=True)
 class Total:
-    """One file's charges of one month in one currency; `month` and `currency` are None where rows have none."""
+    """One file's charges of one day in one currency; `day` and `currency` are None where rows have none."""
 
     source: str
-    month: date | None
+    day: date | None
     currency: str | None
     rows: int
     billed: float
-    version: str
+
+    @property
+    def month(self) -> date | None:
+        """First day of the month."""
+        return None if self.day is None else self.day.replace(day=1)
 
 
 def superseded(totals: Iterable[Total]) -> tuple[dict[tuple[str, date], str], list[Finding]]:
@@ -87,38 +91,43 @@ def superseded_sql(replaced: Mapping[tuple[str, date], str]) -> str:
 
 def find_repeats(engine: Engine, totals: Sequence[Total]) -> list[Finding]:
     """Report charges that stand in more than one file; they are counted as often as they stand there."""
-    by_month: dict[date, dict[str, int]] = {}
+    by_day: dict[date, dict[str, int]] = {}
     for total in totals:
-        if total.month is not None:
-            counts = by_month.setdefault(total.month, {})
+        if total.day is not None:
+            counts = by_day.setdefault(total.day, {})
             counts[total.source] = counts.get(total.source, 0) + total.rows
-    months = [month for month, counts in by_month.items() if len(counts) > 1]
-    if not months:
+    shared = sorted(day for day, counts in by_day.items() if len(counts) > 1)
+    if not shared:
         return []
-    count = sum(sum(by_month[month].values()) for month in months)
-    share = max(1, -(-count // _SAMPLED_ROWS))
-    days = ", ".join(f"CAST('{month.isoformat()}' AS DATE)" for month in months)
+    share = max(1, -(-sum(sum(by_day[day].values()) for day in shared) // _SAMPLED_ROWS))
+    compared = shared[::share]
+    rows = {
+        source: sum(by_day[day].get(source, 0) for day in compared) for source in {t.source for t in totals}
+    }
+    times = len(shared) / len(compared)
+    days = ", ".join(f"CAST('{day.isoformat()}' AS DATE)" for day in compared)
     frame = engine.query(
-        "SELECT x_month, source, other, COUNT(*) AS charges, SUM(billed) AS billed FROM ("
-        "SELECT x_month, charge, MIN(x_source) AS source, MAX(x_source) AS other, MAX(billed) AS billed FROM ("
-        "SELECT x_month, x_source, charge, SUM(BilledCost) AS billed FROM ("
-        f"SELECT x_month, x_source, BilledCost, HASH({', '.join(map(quote, _KEY))}) AS charge FROM focus "
-        f"WHERE x_month IN ({days})) AS hashed WHERE charge % {share} = 0 "
-        "GROUP BY x_month, x_source, charge) AS files "
-        "GROUP BY x_month, charge HAVING COUNT(*) > 1) AS repeats "
-        "GROUP BY x_month, source, other ORDER BY x_month, source, other"
+        "SELECT source, other, COUNT(*) AS charges, SUM(billed) AS billed FROM ("
+        "SELECT x_day, charge, MIN(x_source) AS source, MAX(x_source) AS other, MAX(billed) AS billed FROM ("
+        "SELECT x_day, x_source, charge, SUM(BilledCost) AS billed FROM ("
+        f"SELECT x_day, x_source, BilledCost, HASH({', '.join(map(quote, _KEY))}) AS charge FROM focus "
+        # the span lets files skip what the days alone do not
+        f"WHERE ChargePeriodStart >= CAST('{compared[0].isoformat()}' AS TIMESTAMP) AND ChargePeriodStart < "
+        f"CAST('{(compared[-1] + timedelta(days=1)).isoformat()}' AS TIMESTAMP) AND x_day IN ({days})) AS hashed "
+        "GROUP BY x_day, x_source, charge) AS files "
+        "GROUP BY x_day, charge HAVING COUNT(*) > 1) AS repeats "
+        "GROUP BY source, other ORDER BY source, other"
     )
+    span = f"{shared[0]} to {shared[-1]}" if len(shared) > 1 else f"{shared[0]}"
     findings = []
-    for month, source, other, charges, billed in frame.itertuples(index=False):
-        rows, cost = int(charges) * share, float(billed) * share
-        smaller = min(by_month[month.date()][source], by_month[month.date()][other])
-        about = "about " if share > 1 else ""
+    for source, other, charges, billed in frame.itertuples(index=False):
         kind = "they look like two snapshots of one export: give the latest only"
-        if rows < _MANY * smaller:
+        if charges < _MANY * min(rows[source], rows[other]):
             kind = "give each charge once"
+        count, cost = round(charges * times), float(billed) * times
         message = (
-            f"{source} and {other}: {about}{rows:,} charges of {month:%Y-%m} ({cost:,.2f} billed) stand in both "
-            f"and are counted twice; {kind}"
+            f"{source} and {other}: {'about ' if share > 1 else ''}{count:,} charges of {span} ({cost:,.2f} billed) "
+            f"stand in both and are counted twice; {kind}"
         )
-        findings.append(Finding("error", "repeated_charges", message, source, rows, cost))
+        findings.append(Finding("error", "repeated_charges", message, source, count, cost))
     return findings

@@ -96,7 +96,7 @@ def _group_sql(group: Group, dataset: str, extras: Sequence[str]) -> str:
 def _empty_sql(dataset: str) -> str:
     items = [f"{_null(column.kind)} AS {quote(column.name)}" for column in focus_columns()[dataset].values()]
     items += ["CAST(NULL AS VARCHAR) AS x_source", "CAST(NULL AS VARCHAR) AS x_focus_version"]
-    return f"SELECT {', '.join(items)}\nWHERE 1 = 0"
+    return f"SELECT {', '.join(items)}\nFROM (SELECT 1 AS one) AS nothing\nWHERE 1 = 0"
 
 
 def _null(kind: Kind) -> str:

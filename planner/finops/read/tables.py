@@ -1,0 +1,79 @@
+"""A bill that is a table of the user's warehouse: nothing is copied, every question is asked there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date
+from typing import Any
+
+from planner.errors import InputError
+from planner.finops.engine.warehouse import WarehouseEngine, open_connection, table_name
+from planner.finops.read.columns import COST, detect_dataset, detect_version, focus_columns, match_columns
+from planner.finops.read.model import Bill, Finding, Source
+from planner.finops.read.select import SQL_TYPES, Group, dataset_sql, quote, text
+from planner.finops.read.totals import charges_of_no_month, check_month, choose_currency, read_totals
+
+
+def open_tables(
+    names: Sequence[str], engine_name: str, month: date | None, currency: str | None, connection: Any
+) -> Bill:
+    """Open tables in FOCUS columns as one bill.
+
+    Args:
+        names: `table`, `schema.table` or `catalog.schema.table`.
+        engine_name: the warehouse.
+        month: a month that must be there.
+        currency: keep rows of this billing currency only.
+        connection: see `open_connection`.
+
+    Raises:
+        InputError: no connection, no such table, or a table without FOCUS columns.
+    """
+    engine = WarehouseEngine(engine_name, open_connection(engine_name, connection))
+    try:
+        groups = [_group(engine, name) for name in names]
+        if not any(group.dataset == COST for group in groups):
+            raise InputError(f"{', '.join(names)}: no table holds costs (dataset CostAndUsage)")
+        _register(engine, groups, "")
+        totals = read_totals(engine)
+        if not totals:
+            raise InputError(f"{', '.join(names)}: holds no charges")
+        chosen, findings = choose_currency(totals, currency)
+        if currency is not None:
+            _register(engine, groups, f'"BillingCurrency" = {text(chosen)}')
+            totals = [total for total in totals if total.currency == chosen]
+        months = tuple(sorted({total.month for total in totals if total.month is not None}))
+        check_month(months, month)
+    except BaseException:
+        engine.close()
+        raise
+    findings = [*findings, *charges_of_no_month(totals), Finding("info", "not_checked", _UNCHECKED, names[0])]
+    sources = []
+    for name, group in zip(names, groups, strict=True):
+        own = [total for total in totals if total.source == name]
+        found = tuple(sorted({total.month for total in own if total.month is not None}))
+        rows = sum(total.rows for total in own)
+        sources.append(Source(name, rows, group.version, "", group.dataset, found, ""))
+    return Bill(engine, tuple(sources), tuple(findings), chosen, months)
+
+
+_UNCHECKED = "tables of a warehouse are not searched for malformed cells and charges delivered twice"
+
+
+def _group(engine: WarehouseEngine, name: str) -> Group:
+    header = engine.columns(name)
+    dataset = detect_dataset(header)
+    if dataset is None:
+        raise InputError(f"{name}: has no FOCUS columns; it has {', '.join(header[:12])}")
+    found = match_columns(header, dataset)
+    kinds = focus_columns()[dataset]
+    columns = {
+        column: f"CAST({quote(own)} AS {SQL_TYPES[kinds[column].kind]})" for column, own in found.items()
+    }
+    version = detect_version(found, dataset)
+    return Group(table_name(name), (), columns, text(name), version, "", dataset)
+
+
+def _register(engine: WarehouseEngine, groups: Sequence[Group], where: str) -> None:
+    for dataset in focus_columns():
+        engine.views["focus" if dataset == COST else dataset] = dataset_sql(groups, dataset, where)
