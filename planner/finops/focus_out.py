@@ -26,6 +26,7 @@ EXTRA = ("x_row_kind", "x_low_cost", "x_high_cost", "x_scope", "x_period")
 _DATASET, _VERSION = "CostAndUsage", "1.4"
 _DATA = Path(__file__).parent / "data" / "focus_columns.csv"
 _UNKNOWN_CURRENCY = "XXX"
+_MOST_HOURS = 100 * 366 * 24.0  # a century: what a date still has room for
 
 
 @functools.cache
@@ -60,7 +61,7 @@ def plan_to_focus(plan: Mapping[str, Any]) -> list[Row]:
     if not plan.get("lines"):
         return rows
     start = _moment(str(plan["start"]))
-    end = start + timedelta(hours=max(float(plan["hours"] or 0.0), 1 / 60))
+    end = start + timedelta(hours=min(max(float(plan["hours"] or 0.0), 1 / 60), _MOST_HOURS))
     total = float(plan["total_usd"])
     worst = float((plan.get("risk") or {}).get("worst_cost_usd") or total)
     tags = {"workload": str(plan["workload"]), "run_id": str(plan.get("run_id", ""))}

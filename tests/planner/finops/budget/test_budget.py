@@ -66,7 +66,10 @@ def test_chance_falls_with_the_amount_and_the_gate_is_the_budgets_own(tmp_path: 
 
 
 def test_periods_that_are_over_or_not_begun(tmp_path: Path) -> None:
-    text = "budgets: [{name: a, amount: 280, amounts: {2026-02: 100}}, {name: b, amount: 1, period: quarter, ends: 2025-12-31}]"
+    text = (
+        "budgets: [{name: a, amount: 280, amounts: {2026-02: 100}}, "
+        "{name: b, amount: 1, period: quarter, ends: 2025-12-31}]"
+    )
     answer = check(tmp_path, text, day=date(2026, 2, 5))
     (line,) = answer.lines
     assert (line.amount, line.days_left, line.status, line.p_over) == (100.0, 0, "over", 1.0)
