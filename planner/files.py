@@ -10,10 +10,10 @@ from planner.errors import InputError
 
 
 def write_atomically(path: Path, text: str | bytes) -> None:
-    """Write `text` (as UTF-8) to `path`: a reader, or a killed writer, leaves the old file or the new one, never a part.
+    """Write `text` to `path`: a reader, or a killed writer, leaves the old file or the new one, never a part.
 
-    A link stays a link: what it points to is written. What is no regular file (`/dev/null`, a pipe) is written to,
-    never replaced.
+    Text is written as UTF-8. A link stays a link: what it points to is written. What is no regular file (`/dev/null`,
+    a pipe) is written to, never replaced.
 
     Raises:
         InputError: the folder does not exist or cannot be written.

@@ -17,7 +17,7 @@ from planner.finops.review.sections.commitments import expiries
 from planner.records import record
 
 TITLE = "What should be done?"
-TOP = 12
+TOP = 20
 # a commitment used below this loses more than a usual one-year discount gives (bundled 1-year discounts: 25 to 40 %)
 LOW_UTILISATION = 0.75
 STEADY_QUANTILE = 0.1  # of the month's days: what is there on nine days of ten
@@ -243,10 +243,11 @@ def _renew(inputs: Inputs) -> list[Action]:
 
 
 def _unusual(inputs: Inputs) -> list[Action]:
+    """Unusual days that no tagged run explains."""
+    found = [one for one in unusual_days(inputs) if not one.run]
     return [
         Action("look_into", f"Look into {one.service} of {one.day.isoformat()}",
-               f"{one.sku or one.service} in {one.region or 'no region'} cost more than the days around it"
-               + (f", by the run {one.run}" if one.run else ""), one.excess,
+               f"{one.sku or one.service} in {one.region or 'no region'} cost more than the days around it", one.excess,
                one.account or one.provider, "")
-        for one in unusual_days(inputs)[:3]
+        for one in found[:3]
     ]  # fmt: skip

@@ -111,10 +111,9 @@ def _by_service(parts: Split) -> Any:
     sums = sums.reindex(sums["change"].abs().sort_values(ascending=False, kind="stable").index)
     rows = [
         (r.service, r.after, r.change, r.price, r.volume, r.new, r.other)
-        for r in sums.head(2 * TOP).itertuples()
-        if abs(r.change) >= 0.005
+        for r in sums[sums["change"].abs() >= 0.005].head(2 * TOP).itertuples()
     ]
-    left = len(sums) - len(rows)
+    left = int((sums["change"].abs() >= 0.005).sum()) - len(rows)
     note = "Volume here includes mix." + (
         f" {left} services with smaller changes are left out." if left > 0 else ""
     )

@@ -1,0 +1,180 @@
+"""Plans against the bill: an exact split, the causes that were put in, and a measurement that calibrate can read."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from planner.calibration.logs import ReadOptions, read_log
+from planner.errors import InputError
+from planner.finops.plan_vs_actual import (
+    ActualRun,
+    PlannedRun,
+    load_plans,
+    measure,
+    planned_run,
+    split_difference,
+)
+from planner.finops.utilisation import load_utilisation
+from tests.focus_company.plans import STORAGE_USD, effects_of, plan_json, write_plans, write_utilisation
+from tests.focus_company.shared import small_company
+
+positive = st.floats(0.1, 1e4)
+
+
+def plan_of(nodes: float, hours: float, price: float, lost: float = 0.0, other: float = 0.0) -> PlannedRun:
+    total = nodes * hours * price + other
+    return PlannedRun(
+        "run-1",
+        "p.json",
+        "w",
+        "aws",
+        "r",
+        "p5.48xlarge",
+        "spot",
+        nodes,
+        hours,
+        lost,
+        price,
+        total,
+        "tokens",
+        1e5,
+        1.0,
+    )
+
+
+@given(positive, positive, positive, positive, positive, positive, st.floats(0, 1), st.floats(0, 1))
+def test_the_effects_sum_to_the_difference(
+    n0: float, h0: float, p0: float, n1: float, h1: float, p1: float, share0: float, share1: float
+) -> None:
+    plan = plan_of(n0, h0, p0, share0 * h0, 7.0)
+    actual = ActualRun(n1, h1, share1 * h1, n1 * h1 * p1, n1 * h1 * p1 + 3.0)
+    d = split_difference(plan, actual)
+    parts = (d.price, d.duration, d.nodes, d.interruption or 0.0, d.other)
+    scale = max(n0 * h0 * p0, n1 * h1 * p1, 1.0)
+    assert math.fsum(parts) == pytest.approx(d.total, abs=1e-9 * scale)
+    assert d.other == pytest.approx(3.0 - 7.0, abs=1e-9 * scale)
+
+
+def test_one_cause_alone_takes_all() -> None:
+    plan = plan_of(4, 50, 30)
+    dearer = split_difference(plan, ActualRun(4, 50, 0.0, 4 * 50 * 33, 4 * 50 * 33))
+    assert (dearer.price, dearer.duration, dearer.nodes) == (
+        pytest.approx(600),
+        pytest.approx(0),
+        pytest.approx(0),
+    )
+    more_lost = split_difference(plan, ActualRun(4, 55, 5.0, 4 * 55 * 30, 4 * 55 * 30))
+    assert (more_lost.interruption, more_lost.duration) == (pytest.approx(600), pytest.approx(0))
+    wider = split_difference(plan, ActualRun(5, 40, 0.0, 5 * 40 * 30, 5 * 40 * 30))
+    assert wider.total == pytest.approx(0)
+    assert wider.nodes == pytest.approx(-wider.duration)
+
+
+def test_lost_hours_swapped_for_work_move_between_causes_at_no_cost() -> None:
+    same = split_difference(plan_of(4, 50, 30, lost=2.0), ActualRun(4, 50, 6.0, 6000, 6000))
+    assert same.interruption == pytest.approx(4 * 4 * 30)
+    assert same.duration == pytest.approx(-4 * 4 * 30)
+
+
+def test_without_measured_losses_there_is_no_interruption_effect() -> None:
+    d = split_difference(plan_of(4, 50, 30, lost=2.0), ActualRun(4, 60, None, 7200, 7200))
+    assert d.interruption is None
+    assert d.duration == pytest.approx(1200)
+
+
+@pytest.mark.parametrize("run", small_company().runs, ids=lambda run: run.run_id)
+def test_the_generated_runs_give_their_causes(run: object, tmp_path: Path) -> None:
+    from tests.focus_company.runs import Run
+
+    assert isinstance(run, Run)
+    (plan,) = load_plans(write_plans(tmp_path, [run]))
+    assert plan.total_usd == pytest.approx(run.planned_usd + STORAGE_USD)
+    d = split_difference(
+        plan, ActualRun(run.nodes, run.hours, run.lost_hours, run.billed_usd, run.billed_usd)
+    )
+    truth = effects_of(run)
+    assert d.price == pytest.approx(truth["price"])
+    assert d.nodes == pytest.approx(truth["nodes"])
+    assert d.duration == pytest.approx(truth["work"])
+    assert d.interruption == pytest.approx(truth["lost"])
+    assert d.other == pytest.approx(-STORAGE_USD)
+
+
+def test_the_measurement_is_read_by_calibrate(tmp_path: Path) -> None:
+    run = small_company().runs[0]
+    plan = planned_run(plan_json(run), "p.json")
+    assert plan is not None
+    actual = ActualRun(run.nodes, run.hours, run.lost_hours, run.billed_usd, run.billed_usd)
+    made = measure(plan, actual, run.tokens)
+    assert made is not None
+    # 60 hours billed, 2 of them not training, none lost
+    assert made.value_per_s == pytest.approx(run.tokens / (58 * 3600))
+    path = tmp_path / "run.csv"
+    path.write_text(made.csv)
+    log = read_log(path, "csv", ReadOptions())
+    assert (log.unit, log.values) == ("tokens", pytest.approx((made.value_per_s,)))
+    assert f"'{made.value_per_s:.6g} tokens/s'" in made.command and "--nodes 4" in made.command
+
+
+def test_plans_without_run_id_and_doubled_ones_are_told(tmp_path: Path) -> None:
+    run = small_company().runs[0]
+    old = tmp_path / "old.json"
+    old.write_text(json.dumps({k: v for k, v in plan_json(run).items() if k != "run_id"}))
+    with pytest.raises(InputError, match="has no run id"):
+        load_plans([old])
+    (one,) = write_plans(tmp_path / "a", [run])
+    (two,) = write_plans(tmp_path / "b", [run])
+    with pytest.raises(InputError, match="keep one file per run"):
+        load_plans([one, two])
+    broken = tmp_path / "broken.json"
+    broken.write_text(json.dumps({**plan_json(run), "lines": [{"nodes": 3}]}))
+    with pytest.raises(InputError, match="not a whole plan"):
+        load_plans([broken])
+
+
+def test_a_made_plan_has_the_same_run_id_each_time() -> None:
+    from dataclasses import replace
+
+    from tests.planner.render_plans import TRAINING
+
+    assert TRAINING.run_id == replace(TRAINING, created_at="2026-12-24T00:00:00+00:00").run_id
+    assert TRAINING.run_id != replace(TRAINING, workload_sha256="0" * 64).run_id
+    assert TRAINING.to_dict()["run_id"] == TRAINING.run_id
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("date,busy_gpu_hours\n", "lacks the columns allocated_gpu_hours, goodput_gpu_hours"),
+        ("{head}October,1,1,1\n", ":2: date: 'October' is no day"),
+        ("{head}2026-10-01,1,x,1\n", ":2: busy_gpu_hours: 'x' is no number"),
+        ("{head}2026-10-01,1,nan,1\n", "is no number"),
+        ("{head}2026-10-01,1,0.5,0.7\n", "goodput_gpu_hours 0.7 is above busy_gpu_hours 0.5"),
+    ],
+)
+def test_wrong_utilisation_files_are_told_with_the_line(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "busy.csv"
+    path.write_text(text.replace("{head}", "date,allocated_gpu_hours,busy_gpu_hours,goodput_gpu_hours\n"))
+    with pytest.raises(InputError, match=message.replace("(", r"\(")):
+        load_utilisation(path)
+
+
+def test_utilisation_sums_by_run(tmp_path: Path) -> None:
+    from datetime import date
+
+    from tests.focus_company.plans import useful_hours
+
+    company = small_company()
+    busy = load_utilisation(write_utilisation(tmp_path / "busy.csv", company.runs))
+    for run in company.runs:
+        found = busy.between(date.min, date.max, run.run_id)
+        assert found is not None
+        sums = (found.allocated, found.busy, found.goodput, found.lost)
+        assert sums == pytest.approx(useful_hours(run))
+    assert busy.between(date(2020, 1, 1), date(2020, 2, 1)) is None
