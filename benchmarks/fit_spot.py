@@ -16,14 +16,10 @@ from planner.risk.traces.run_length import read_run_length
 _GANGS = {1: (1,), 4: (1, 2, 4), 16: (1, 2, 4, 8, 16)}
 
 
-def traces_of(directory: Path) -> list[ZoneTrace]:
-    """Every file of `directory` at every gang it can answer for."""
-    out: list[ZoneTrace] = []
-    for path in sorted(directory.glob("*.json")):
-        requested = read_run_length(path)[0].gang
-        for gang in _GANGS[requested]:
-            out += read_run_length(path, gang=gang)
-    return out
+def traces_of_file(path: Path) -> list[ZoneTrace]:
+    """A file at every gang it can answer for."""
+    requested = read_run_length(path)[0].gang
+    return [trace for gang in _GANGS[requested] for trace in read_run_length(path, gang=gang)]
 
 
 def main() -> None:
@@ -32,7 +28,9 @@ def main() -> None:
     parser.add_argument("--traces", type=Path, required=True)
     parser.add_argument("--out", type=Path, default=Path("planner/data/spot/hazards.csv"))
     given = parser.parse_args()
-    model: HazardModel = fit_hazards(traces_of(given.traces))
+    model: HazardModel = fit_hazards(
+        [t for path in sorted(given.traces.glob("*.json")) for t in traces_of_file(path)]
+    )
     model.save(given.out)
     print(f"{len(model.cells)} cells, {sum(c.hours for c in model.cells):.0f} zone-hours -> {given.out}")
 

@@ -1,0 +1,174 @@
+"""Launch forecasts on days they were not fitted to: P(meet) of spot alone, and the policy's own cost.
+
+`python -m benchmarks.spot_forecast --traces DIR [--every N] [--only-meet]`
+
+The fixed jobs of DIR/jobs/jobs.json; for each, hazards are fitted without its file. Files whose pool occurs nowhere
+else are halved: a job in one half is forecast from the other half and the other files.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.fit_spot import traces_of_file
+from planner.records import record
+from planner.risk.hazards import HazardModel, fit_hazards
+from planner.risk.hazards_cells import HazardCell, cell_of
+from planner.risk.launch import forecast_launch, p_meet_spot_only
+from planner.risk.policy.job import SpotJob, SpotZone
+from planner.risk.replay_batch import replay_futures
+from planner.risk.trace import ZoneTrace
+from planner.risk.traces.run_length import read_run_length
+
+_DAY = 240
+_ALONE = ("h100x16", "r5_preempt", "v100x16", "v100x4")
+
+
+@record(frozen=True, eq=False)
+class Scored:
+    """One job: what was said and what happened."""
+
+    kind: str
+    file: str
+    p_meet: float
+    met: bool
+    mean: float
+    middle: float
+    low: float
+    high: float
+    realised: float
+    late: bool
+
+
+class Days:
+    """Traces by file and gang, and models that leave a job's days out."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self._traces: dict[tuple[str, int | None], dict[str, ZoneTrace]] = {}
+        self._models: dict[tuple[str, int], HazardModel] = {}
+        self._cells: dict[str, list[HazardCell]] = {
+            path.name: [cell_of(trace) for trace in traces_of_file(path)]
+            for path in sorted(directory.glob("*.json"))
+        }
+
+    def traces(self, job: Mapping[str, Any]) -> list[ZoneTrace]:
+        """The traces of a job's zones, in its order."""
+        key = (job["file"], job["threshold"])
+        if key not in self._traces:
+            found = read_run_length(self.directory / job["file"], gang=job["threshold"])
+            self._traces[key] = {trace.zone: trace for trace in found}
+        return [self._traces[key][name] for name in job["zones"]]
+
+    def model(self, job: Mapping[str, Any]) -> HazardModel:
+        """Hazards fitted without the job's days."""
+        name, half = job["file"], 2
+        if name.startswith(_ALONE):
+            n = len(self.traces(job)[0].up)
+            middle = job["start_tick"] + round(job["deadline_h"] * 5)
+            half = 0 if middle > n / 2 else 1
+        if (name, half) not in self._models:
+            cells = [cell for other, found in self._cells.items() if other != name for cell in found]
+            if half < 2:
+                cells += [cell_of(_half(t, half)) for t in traces_of_file(self.directory / name)]
+            base = fit_hazards(())
+            self._models[name, half] = HazardModel(tuple(cells), base.scales, {})
+        return self._models[name, half]
+
+
+def main() -> None:
+    """Score and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--traces", type=Path, required=True)
+    parser.add_argument("--every", type=int, default=6)
+    parser.add_argument("--only-meet", action="store_true", help="P(meet) of spot alone, one-zone jobs")
+    given = parser.parse_args()
+    days = Days(given.traces)
+    jobs = json.loads((given.traces / "jobs" / "jobs.json").read_text(encoding="utf-8"))[:: given.every]
+    if given.only_meet:
+        jobs = [job for job in jobs if job["kind"] == "single"]
+    found = [_score(job, days, full=not given.only_meet) for job in jobs]
+    single = [one for one in found if one.kind == "single"]
+    said, met = (
+        np.asarray([one.p_meet for one in single]),
+        np.asarray([one.met for one in single], dtype=float),
+    )
+    print(
+        f"P(meet) n={len(single)} Brier {np.mean((said - met) ** 2):.3f} ECE {_ece(said, met):.3f} ", end=""
+    )
+    print(f"bias {np.mean(said - met):+.3f} (climatology {met.mean() * (1 - met.mean()):.3f})")
+    if not given.only_meet:
+        for kind in ("single", "multi"):
+            _say_cost(kind, [one for one in found if one.kind == kind])
+
+
+def _score(job: Mapping[str, Any], days: Days, *, full: bool) -> Scored:
+    traces, at, model = days.traces(job), int(job["start_tick"]), days.model(job)
+    zones = tuple(
+        SpotZone(t.zone, region, t.instance_type, float(t.spot_usd_per_hour[at]), t.provider, t.gang)
+        for t, region in zip(traces, job["regions"], strict=True)
+    )
+    seen = {t.zone: t.up[max(at - _DAY, 0) : at] for t in traces}
+    one = SpotJob(
+        job["work_h"], job["deadline_h"], job["restart_h"], job["od_price"], zones, job["egress_usd"], history=seen
+    )  # fmt: skip
+    if not full:
+        chance = p_meet_spot_only(one, model, [one.deadline_hours], seed=job["id"])
+        return Scored(
+            job["kind"], job["file"], float(chance[0]), job["spot_only_meets"], 0.0, 0.0, 0.0, 0.0, 1.0, False
+        )
+    made = forecast_launch(one, model, seed=job["id"])
+    ticks = slice(at, at + round(one.deadline_hours / one.tick_hours))
+    up = np.stack([t.up[ticks] for t in traces])[None]
+    prices = np.stack([t.spot_usd_per_hour[ticks] for t in traces])
+    tables = {zone.name: model.table_for(zone) for zone in zones}
+    real = replay_futures(one, "survival", tables, up, prices)
+    return Scored(
+        job["kind"],
+        job["file"],
+        made.p_meet_spot_only_ratio,
+        bool(job["spot_only_meets"]),
+        made.cost_ratio,
+        made.cost_ratio_p50,
+        made.cost_ratio_p10,
+        made.cost_ratio_p90,
+        float(real.cost_usd[0]) / (one.work_hours * one.on_demand_usd_per_hour),
+        not bool(real.finished[0]),
+    )
+
+
+def _say_cost(kind: str, found: Sequence[Scored]) -> None:
+    real = np.asarray([one.realised for one in found])
+    middle, mean = np.asarray([one.middle for one in found]), np.asarray([one.mean for one in found])
+    inside = [one.low - 1e-9 <= one.realised <= one.high + 1e-9 for one in found]
+    print(
+        f"cost {kind:6s} n={len(found)} realised {real.mean():.3f} late {sum(one.late for one in found)} | median "
+        f"|error| of the middle {100 * np.median(np.abs(middle / real - 1)):.1f} %, of the mean "
+        f"{100 * np.median(np.abs(mean / real - 1)):.1f} % | bias {100 * (middle.mean() / real.mean() - 1):+.1f} % and "
+        f"{100 * (mean.mean() / real.mean() - 1):+.1f} % | P10-P90 covers {100 * np.mean(inside):.0f} %"
+    )
+
+
+def _ece(said: np.ndarray, met: np.ndarray) -> float:
+    """Expected calibration error over ten equal bins."""
+    bins = np.clip((said * 10).astype(int), 0, 9)
+    return float(
+        sum((bins == b).mean() * abs(said[bins == b].mean() - met[bins == b].mean()) for b in np.unique(bins))
+    )
+
+
+def _half(trace: ZoneTrace, which: int) -> ZoneTrace:
+    n = len(trace.up)
+    part = slice(0, n // 2) if which == 0 else slice(n // 2, n)
+    fields = {name: getattr(trace, name) for name in trace.__dataclass_fields__}
+    return ZoneTrace(**{**fields, "up": trace.up[part], "spot_usd_per_hour": trace.spot_usd_per_hour[part]})
+
+
+if __name__ == "__main__":
+    main()
