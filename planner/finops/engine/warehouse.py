@@ -48,20 +48,15 @@ class WarehouseEngine:
         """Run one query; see `Engine.query`."""
         import pandas as pd
 
-        rows, names = self._execute(self.text(sql, parameters))
+        tree = with_views(bind(sql, parameters or {}), self.views)
+        rows, names = self._execute(checked_text(tree, self.dialect))
+        if len(tree.named_selects) == len(names) and "*" not in tree.named_selects:
+            names = tuple(tree.named_selects)  # as written: some warehouses answer in capitals
         frame = pd.DataFrame([tuple(row) for row in rows], columns=list(names))
         for name in frame.columns:  # exact decimals become what DuckDB gives
             if frame[name].map(type).map(lambda kind: kind.__name__).eq("Decimal").any():
                 frame[name] = frame[name].astype("float64")
         return frame
-
-    def text(self, sql: str, parameters: Mapping[str, Parameter] | None = None) -> str:
-        """Return a query as it is sent.
-
-        Raises:
-            InputError: it cannot be written for this warehouse without loss.
-        """
-        return checked_text(with_views(bind(sql, parameters or {}), self.views), self.dialect)
 
     def _execute(self, text: str) -> tuple[list[Any], tuple[str, ...]]:
         cursor = self._connection.cursor()

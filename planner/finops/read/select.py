@@ -17,10 +17,7 @@ SQL_TYPES: Mapping[Kind, str] = {
 HELPERS = ("x_month", "x_day", "x_list_known", "x_contracted_known", "x_source", "x_focus_version")
 # A price is unknown where the export gives no cost at it, or 0 for something that was charged: Microsoft writes
 # ListCost and ContractedCost 0 for use covered by reservations (FINOPS.md, section 1).
-_KNOWN = (
-    '"{0}" IS NOT NULL AND ("{0}" <> 0 '
-    'OR (COALESCE("EffectiveCost", 0) = 0 AND COALESCE("BilledCost", 0) = 0))'
-)
+_KNOWN = "{0} IS NOT NULL AND ({0} <> 0 OR (COALESCE(EffectiveCost, 0) = 0 AND COALESCE(BilledCost, 0) = 0))"
 
 
 @record(frozen=True)
@@ -73,8 +70,8 @@ def dataset_sql(groups: Sequence[Group], dataset: str, where: str = "") -> str:
     condition = f"\nWHERE {where}" if where else ""
     return (
         "SELECT *,\n"
-        "  CAST(DATE_TRUNC('month', \"ChargePeriodStart\") AS DATE) AS x_month,\n"
-        '  CAST("ChargePeriodStart" AS DATE) AS x_day,\n'
+        "  CAST(DATE_TRUNC('month', ChargePeriodStart) AS DATE) AS x_month,\n"
+        "  CAST(ChargePeriodStart AS DATE) AS x_day,\n"
         f"  ({_KNOWN.format('ListCost')}) AS x_list_known,\n"
         f"  ({_KNOWN.format('ContractedCost')}) AS x_contracted_known\n"
         f"FROM (\n{union}\n) AS charges{condition}"
@@ -87,16 +84,21 @@ def _group_sql(group: Group, dataset: str, extras: Sequence[str]) -> str:
         own = group.columns.get(column.name)
         fed = group.columns.get(column.fed_by) if column.fed_by else None
         value = f"COALESCE({own}, {fed})" if own and fed else own or fed
-        items.append(f"{value or _null(column.kind)} AS {quote(column.name)}")
-    items += [f"{group.columns.get(name) or _null('text')} AS {quote(name)}" for name in extras]
+        items.append(f"{value or _null(column.kind)} AS {_bare(column.name)}")
+    items += [f"{group.columns.get(name) or _null('text')} AS {_bare(name)}" for name in extras]
     items += [f"{group.source} AS x_source", f"{text(group.version)} AS x_focus_version"]
     return f"SELECT {', '.join(items)}\nFROM {group.table}"
 
 
 def _empty_sql(dataset: str) -> str:
-    items = [f"{_null(column.kind)} AS {quote(column.name)}" for column in focus_columns()[dataset].values()]
+    items = [f"{_null(column.kind)} AS {_bare(column.name)}" for column in focus_columns()[dataset].values()]
     items += ["CAST(NULL AS VARCHAR) AS x_source", "CAST(NULL AS VARCHAR) AS x_focus_version"]
     return f"SELECT {', '.join(items)}\nFROM (SELECT 1 AS one) AS nothing\nWHERE 1 = 0"
+
+
+def _bare(name: str) -> str:
+    """Leave a plain name unquoted: engines that fold case then fold it here and in the queries alike."""
+    return name if name.isascii() and name.isidentifier() else quote(name)
 
 
 def _null(kind: Kind) -> str:

@@ -1,0 +1,187 @@
+"""Parameters, dialects and connections."""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+
+import duckdb
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from planner.errors import InputError
+from planner.finops.engine.dialects import DIALECTS, bind, emit_sql, parameter_names
+from planner.finops.engine.duckdb import DuckDbEngine
+from planner.finops.engine.registry import ENGINES, open_engine
+from planner.finops.engine.warehouse import WarehouseEngine
+from planner.finops.read import open_bill
+from tests.planner.finops.read.test_open import line, write
+
+
+@pytest.fixture(scope="module")
+def engine() -> DuckDbEngine:
+    return DuckDbEngine()
+
+
+def test_parameters_are_values_and_no_text(engine: DuckDbEngine) -> None:
+    sql = "SELECT :a AS a, ':a' AS text, CAST(:d AS DATE) AS d, x::INT AS x -- :not_this\nFROM (SELECT '1' AS x) AS t"
+    assert parameter_names(sql) == ("a", "d")
+    row = engine.query(sql, {"a": "o'x'; DROP TABLE t; --", "d": date(2026, 10, 1)}).iloc[0]
+    assert (row["a"], row["text"], str(row["d"])[:10], row["x"]) == (
+        "o'x'; DROP TABLE t; --",
+        ":a",
+        "2026-10-01",
+        1,
+    )
+
+
+@given(
+    st.one_of(
+        st.text(),
+        st.integers(-(2**53), 2**53),
+        st.floats(allow_nan=False, allow_infinity=False),
+        st.booleans(),
+    )
+)
+def test_any_value_comes_back(value: str | int | float | bool) -> None:
+    if isinstance(value, str) and "\x00" in value:
+        return
+    text = bind("SELECT :v AS v", {"v": value}).sql("duckdb")
+    assert duckdb.execute(text).fetchone() == (value,)
+
+
+@pytest.mark.parametrize(
+    ("sql", "values", "text"),
+    [
+        ("SELECT :a AS a", {}, "needs a value for :a"),
+        ("SELECT 1 AS a", {"b": 1}, "has no parameter :b; it has no parameters"),
+        ("SELECT x, COUNT(*) FROM focus GROUP BY ALL", {}, "GROUP BY ALL"),
+        ("SELECT x FROM focus QUALIFY ROW_NUMBER() OVER (ORDER BY x) = 1", {}, "QUALIFY"),
+        ("DELETE FROM focus", {}, "one SELECT is needed"),
+        ("SELECT 1 AS a; SELECT 2 AS b", {}, "one SELECT is needed"),
+        ("SELECT (", {}, "cannot be read"),
+    ],
+)
+def test_refused_queries(sql: str, values: dict[str, int], text: str) -> None:
+    with pytest.raises(InputError, match=text.replace("(", "\\(")):
+        bind(sql, values)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_tag_is_looked_up_in_every_dialect(dialect: str) -> None:
+    text = emit_sql(
+        "SELECT json_extract_string(Tags, :tag) AS t FROM focus", dialect, {"tag": '$."kube.io/x"'}
+    )
+    assert "kube.io/x" in text
+    if dialect == "spark":
+        assert "GET_JSON_OBJECT(Tags, '$[\\'kube.io/x\\']')" in text
+
+
+def test_an_unknown_dialect_or_engine_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no SQL dialect is called 'oracle'"):
+        emit_sql("SELECT 1 AS a", "oracle")
+    with pytest.raises(InputError, match="did you mean 'spark'"):
+        open_engine("sparc", temporary=tmp_path)
+    path = write(tmp_path / "a.csv", line())
+    with pytest.raises(InputError, match="no engine is called 'sparc'"):
+        open_bill([path], engine="sparc")
+
+
+def warehouse() -> duckdb.DuckDBPyConnection:
+    connection = duckdb.connect()
+    connection.execute(
+        "CREATE SCHEMA billing; CREATE TABLE billing.focus_export AS "
+        "SELECT TIMESTAMP '2026-10-03' AS charge_period_start, "
+        "2.5::DECIMAL(18, 6) AS billed_cost, 2.0 AS effective_cost, 'USD' AS billing_currency, "
+        "'Usage' AS charge_category, '{\"team\": \"a\"}' AS tags, 'P' AS provider_name "
+        "UNION ALL SELECT TIMESTAMP '2026-09-03', 1, 1, 'USD', 'Usage', NULL, 'P'"
+    )
+    return connection
+
+
+@pytest.mark.parametrize("name", ["postgres", "trino"])
+def test_a_table_of_a_warehouse_is_a_bill(name: str) -> None:
+    """DuckDB stands for the warehouse: it reads what these engines' text has in common."""
+    with open_bill(["billing.focus_export"], engine=name, connection=warehouse()) as bill:
+        frame = bill.engine.query(
+            "WITH own AS (SELECT * FROM focus WHERE x_month = :month) "
+            "SELECT ServiceProviderName, SUM(BilledCost) AS cost FROM own GROUP BY ServiceProviderName",
+            {"month": date(2026, 10, 1)},
+        )
+        assert frame.to_dict("records") == [{"ServiceProviderName": "P", "cost": 2.5}]
+        assert bill.months == (date(2026, 9, 1), date(2026, 10, 1))
+        assert [(s.path, s.rows, s.focus_version) for s in bill.sources] == [
+            ("billing.focus_export", 2, "1.0")
+        ]
+        assert bill.engine.query("SELECT COUNT(*) AS n FROM InvoiceDetail")["n"][0] == 0
+
+
+def test_a_connection_is_the_users_own_function(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "my_warehouse.py").write_text(
+        "from tests.planner.finops.engine.test_engines import warehouse as connect\n"
+        "def broken():\n    raise RuntimeError('password=hunter2')\n"
+    )
+    with open_bill(["billing.focus_export"], engine="postgres", connection="my_warehouse:connect") as bill:
+        assert bill.currency == "USD"
+    with pytest.raises(InputError) as caught:
+        open_bill(["t"], engine="postgres", connection="my_warehouse:broken")
+    assert "RuntimeError" in str(caught.value)
+    assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("table", "connection", "text"),
+    [
+        ("t", None, "needs --connection"),
+        ("t", "nothing", "write module:function, or a URL"),
+        ("t", "no_such_module:connect", "no no_such_module:connect"),
+        ("t", "trino://user:secret@host/x", "a URL is understood for"),
+        ("billing.missing", "own", "trino refuses the query"),
+        ("a.b.c.d", "own", "is no table"),
+        ("billing.other", "own", "has no FOCUS columns"),
+    ],
+)
+def test_what_a_warehouse_refuses(table: str, connection: str | None, text: str) -> None:
+    own = warehouse()
+    own.execute("CREATE TABLE billing.other AS SELECT 1 AS x")
+    with pytest.raises(InputError) as caught:
+        open_bill([table], engine="trino", connection=own if connection == "own" else connection)
+    assert text in str(caught.value)
+    assert "secret" not in str(caught.value)
+
+
+def test_every_engine_has_a_dialect() -> None:
+    assert set(ENGINES) <= set(DIALECTS)
+
+
+def test_names_come_back_as_the_query_writes_them() -> None:
+    class Capitals:
+        """A cursor of a warehouse that folds names."""
+
+        description = (("A_COST",), ("N",))
+        sent = ""
+
+        def cursor(self) -> Capitals:
+            return self
+
+        def execute(self, text: str) -> None:
+            Capitals.sent = text
+
+        def fetchall(self) -> list[tuple[float, int]]:
+            return [(1.5, 2)]
+
+        def close(self) -> None: ...
+
+    engine = WarehouseEngine("snowflake", Capitals())
+    frame = engine.query("SELECT SUM(BilledCost) AS a_cost, COUNT(*) AS n FROM focus")
+    assert list(frame.columns) == ["a_cost", "n"]
+    assert '"' not in Capitals.sent
+
+
+def test_decimals_of_a_driver_become_numbers() -> None:
+    engine = WarehouseEngine("postgres", warehouse())
+    frame = engine.query("SELECT SUM(billed_cost) AS cost FROM billing.focus_export")
+    assert frame["cost"].dtype == "float64"
