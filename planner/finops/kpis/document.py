@@ -13,12 +13,12 @@ This page is made from the headers of `planner/finops/kpis/queries/*.sql` (`pyth
 test keeps it equal. Each query is one SELECT in DuckDB's dialect over the view `focus`, without anything that other
 engines lack; `planner review --emit-sql bigquery --month 2026-10` prints them for your own engine.
 
-Sums are accrual (EffectiveCost), by the month of the charge period, without Tax unless a KPI says otherwise. Parameters:
-`:start`, `:end` (the month), `:before_start`, `:before_end` (the month it is compared with), `:horizon` (90 days on),
-`:tag_1` .. `:tag_6`, `:run_tag` (JSON paths of tag keys), `:like_tag` (rows that have the run tag at all).
+Sums are accrual (EffectiveCost), by the month of the charge period, without Tax unless a KPI says otherwise. The
+parameters are `:start`, `:end` (the month), `:before_start`, `:before_end` (the month it is compared with), `:horizon`
+(90 days on), `:tag_1` .. `:tag_6`, `:run_tag` (JSON paths of tag keys) and `:like_tag` (rows that have the run tag).
 
-A KPI is flagged or withheld where the checks named under *gate* fail; `planner/finops/data/quality_checks.csv` has their
-thresholds and reasons.
+A KPI is flagged or withheld where the checks named under *gate* fail; `planner/finops/data/quality_checks.csv` has
+their thresholds and reasons, `quality_kpis.csv` the checks of each figure.
 """
 
 
@@ -52,4 +52,6 @@ def _utilisation() -> str:
 
 
 if __name__ == "__main__":
-    print(kpi_page(), end="")
+    import sys
+
+    sys.stdout.write(kpi_page())

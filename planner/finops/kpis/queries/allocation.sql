@@ -9,7 +9,7 @@
 --   FINOPS.md section 2
 -- columns: ChargePeriodStart, ChargeCategory, CommitmentDiscountId, CommitmentDiscountStatus, Tags, EffectiveCost,
 --   ServiceProviderName
--- gate: effective_costs
+-- gate: effective_zero, tags_known
 -- since: 1.0
 WITH texts AS (
   SELECT x_month, ServiceProviderName AS provider, Tags AS tag_text, SUM(EffectiveCost) AS effective_cost

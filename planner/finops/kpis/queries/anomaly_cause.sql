@@ -6,7 +6,7 @@
 -- source: FINOPS.md section 2 (anomalies: likely SKU and region)
 -- columns: ChargePeriodStart, ServiceProviderName, ServiceName, ChargeCategory, SkuId, RegionId, SubAccountName,
 --   EffectiveCost
--- gate: effective_costs
+-- gate: effective_zero
 -- since: 1.0
 SELECT
   SkuId AS sku_id,

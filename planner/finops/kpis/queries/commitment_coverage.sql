@@ -9,7 +9,7 @@
 --   counts as eligible when it is covered or says so); list price as IBM Cloudability; FINOPS.md section 2
 -- columns: ChargePeriodStart, ServiceProviderName, ServiceCategory, ChargeCategory, PricingCategory,
 --   CommitmentDiscountStatus, CommitmentDiscountId, CommitmentProgramEligibilityDetails, ListCost, EffectiveCost
--- gate: list_prices
+-- gate: list_known, commitment_status
 -- since: 1.0
 SELECT
   x_month,

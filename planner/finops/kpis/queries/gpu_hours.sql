@@ -8,7 +8,7 @@
 -- columns: ChargePeriodStart, ServiceProviderName, ServiceName, RegionId, PricingCategory, PricingUnit,
 --   PricingQuantity, SkuPriceDetails, EffectiveCost, CapacityReservationStatus, CommitmentDiscountStatus,
 --   ChargeCategory
--- gate: effective_costs, quantities
+-- gate: effective_zero, quantity_known
 -- since: 1.1
 WITH texts AS (
   SELECT

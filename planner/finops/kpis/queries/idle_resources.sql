@@ -8,7 +8,7 @@
 -- columns: ChargePeriodStart, ServiceProviderName, ServiceName, RegionId, ResourceId, ResourceName,
 --   CapacityReservationId, CapacityReservationStatus, ConsumedQuantity, EffectiveCost, ChargeCategory,
 --   CommitmentDiscountStatus, PricingQuantity, PricingUnit
--- gate: effective_costs
+-- gate: effective_zero
 -- since: 1.1
 SELECT
   ServiceProviderName AS provider,

@@ -9,7 +9,7 @@
 -- source: FINOPS.md section 2 (mid-point, symmetric decomposition)
 -- columns: ChargePeriodStart, ServiceProviderName, ServiceName, SkuId, RegionId, PricingCategory, PricingUnit,
 --   PricingQuantity, EffectiveCost, ContractedCost, ChargeCategory, SkuMeter
--- gate: effective_costs, quantities
+-- gate: effective_zero, quantity_known
 -- since: 1.0
 SELECT
   ServiceProviderName AS provider,

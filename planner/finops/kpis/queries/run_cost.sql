@@ -8,7 +8,7 @@
 -- source: FinOps for AI overview (unit costs by tag); FINOPS.md section 2
 -- columns: ChargePeriodStart, ChargePeriodEnd, Tags, ServiceProviderName, RegionId, PricingCategory, PricingUnit,
 --   PricingQuantity, ResourceId, EffectiveCost, BilledCost, SkuPriceDetails, ChargeCategory
--- gate: effective_costs, quantities
+-- gate: effective_zero, quantity_known
 -- since: 1.0
 WITH texts AS (
   SELECT

@@ -10,7 +10,7 @@
 -- source: focus.finops.org/use-case/determine-effective-savings-rate; FINOPS.md section 2
 -- columns: ChargePeriodStart, ServiceProviderName, ServiceName, ChargeCategory, CommitmentDiscountId, EffectiveCost,
 --   ListCost, ContractedCost
--- gate: list_prices, contracted_prices, effective_costs
+-- gate: list_known, contracted_known, effective_zero
 -- since: 1.0
 SELECT
   x_month,

@@ -8,7 +8,7 @@
 -- source: FOCUS PricingCategory; AWS CUDOS kpi_tracker has the same idea; FINOPS.md section 2
 -- columns: ChargePeriodStart, ServiceProviderName, ServiceCategory, PricingCategory, ChargeCategory,
 --   CommitmentDiscountId, EffectiveCost, ListCost
--- gate: effective_costs
+-- gate: effective_zero
 -- since: 1.0
 SELECT
   x_month,

@@ -7,7 +7,7 @@
 -- source: FOCUS 1.4 use case identify-eligible-uncovered-spend-by-program-type; FINOPS.md section 2
 -- columns: ChargePeriodStart, ServiceProviderName, ServiceName, ServiceCategory, SkuId, RegionId, ChargeCategory,
 --   PricingCategory, CommitmentDiscountId, CommitmentProgramEligibilityDetails, EffectiveCost
--- gate: effective_costs
+-- gate: effective_zero
 -- since: 1.0
 SELECT
   ServiceProviderName AS provider,

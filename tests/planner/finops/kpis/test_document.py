@@ -24,3 +24,10 @@ def test_what_is_worked_out_names_modules_and_kpis_that_exist() -> None:
     for row in csv.DictReader(text.splitlines()):
         importlib.import_module(row["module"])
         assert row["needs"].split(" and ")[0] in known
+
+
+def test_gates_are_checks_of_the_quality_gate() -> None:
+    text = files("planner.finops").joinpath("data", "quality_checks.csv").read_text(encoding="utf-8")
+    checks = {row["check"] for row in csv.DictReader(text.splitlines())}
+    for kpi in load_kpis():
+        assert set(kpi.gate) <= checks, kpi.name
