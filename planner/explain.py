@@ -57,7 +57,8 @@ def _judged(context: Context, made: Candidates) -> IntArray:
     if context.deadline_hours is None:
         return bits
     single = [BIT[name] for name in FILTERS if name not in (*HARD, "deadline", "confidence")]
-    at = np.flatnonzero(np.isin(bits, single))
+    # what runs in turn was judged when it was made
+    at = np.flatnonzero(np.isin(bits[: made.n_at_once], single))
     if len(at):
         available = context.deadline_hours - made.waiting_hours[at] - made.fixed_hours[at]
         chance = meet_probability(

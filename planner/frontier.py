@@ -137,6 +137,12 @@ def find_frontier(context: Context, own: Workload, shapes: Table, counts: Sequen
         made = mixed
         front, times = _front(context, made)
         note += f"; {len(made.offer) - made.n_single:,} clusters bought in parts"
+    if (context.is_spot & (offer_bits == 0)).any():
+        from planner.strategy.front import add_turn_points
+
+        made, asked = add_turn_points(context, made, offer_bits, front, times)
+        front, times = _joined(made, front, times, asked)
+        note += f"; spot with a fall-back or in several zones at {len(asked)} deadlines"
     points = [
         _point(context, own, made, int(at), float(hours)) for at, hours in zip(front, times, strict=True)
     ]
@@ -168,6 +174,16 @@ def _front(context: Context, made: Candidates) -> tuple[IntArray, FloatArray]:
             hours[block] = sure_hours(context, made, block, level)
     front = pareto_front(hours, made.cost_usd)
     return front, hours[front]
+
+
+def _joined(
+    made: Candidates, front: IntArray, times: FloatArray, asked: FloatArray
+) -> tuple[IntArray, FloatArray]:
+    """The front of the candidates on it so far and of those that run in turn, which are kept from `asked` on."""
+    at = np.concatenate([front, np.arange(made.n_at_once, len(made.offer))])
+    hours = np.concatenate([times, asked])
+    best = pareto_front(hours, made.cost_usd[at])
+    return at[best], hours[best]
 
 
 def _hopeful_offers(context: Context, made: Candidates, front: IntArray, times: FloatArray) -> IntArray:

@@ -50,14 +50,15 @@ def add_turns(context: Context, made: Candidates, offer_bits: IntArray) -> Candi
     wish, partner = context.workload.spot, on_demand_partners(context, offer_bits)
     if wish.fallback == "none":
         partner = np.full_like(partner, -1)
-    at = _spot_candidates(context, made)
+    at = spot_candidates(context, made)
     if not len(at):
         return made
     deadline = context.deadline_hours
-    parts = [judged_turns(context, made, _single_cells(context, made, at, partner), deadline)]
+    likely = at[_enough(context, made, at)]
+    parts = [judged_turns(context, made, single_cells(context, likely, made, partner), deadline)]
     if wish.zones == "any":
         best = _best_value(context, made, parts[0])
-        parts.append(judged_turns(context, made, _set_cells(context, made, at, partner, best), deadline))
+        parts.append(judged_turns(context, made, set_cells(context, made, at, partner, best), deadline))
     found = [part for part in parts if part is not None]
     return append_turns(made, found) if found else made
 
@@ -86,7 +87,7 @@ def on_demand_partners(context: Context, offer_bits: IntArray) -> IntArray:
     return out
 
 
-def _spot_candidates(context: Context, made: Candidates) -> IntArray:
+def spot_candidates(context: Context, made: Candidates) -> IntArray:
     """Spot candidates that no limit removes but those that a fall-back changes."""
     changed = BIT["deadline"] | BIT["confidence"] | BIT["budget"]
     single = np.arange(len(made.offer)) < made.n_single
@@ -101,11 +102,10 @@ def _floor(context: Context, made: Candidates, at: IntArray, usd_per_hour: Float
     return np.asarray(made.nodes[at] * usd_per_hour * work * 0.999, dtype=np.float64)
 
 
-def _single_cells(context: Context, made: Candidates, at: IntArray, partner: IntArray) -> Cells:
-    """One zone with its fall-back, where it could have a place in the answer."""
+def single_cells(context: Context, at: IntArray, made: Candidates, partner: IntArray) -> Cells:
+    """One zone with its fall-back, of the spot candidates `at` whose spot costs less than on-demand."""
     price, own = context.offer_set.usd_per_hour, partner[made.offer[at]]
     at = at[(own >= 0) & (price[made.offer[at]] < price[own])]
-    at = at[_enough(context, made, at)]
     rows, nodes = made.offer[at], made.nodes[at]
     return Cells(
         base=at, zones=rows[:, None], shares=np.ones((len(at), 1)), on_demand=partner[rows],
@@ -139,7 +139,7 @@ def _best_value(context: Context, made: Candidates, single: tuple[dict[str, Any]
     return float(np.concatenate(known).min(initial=np.inf))
 
 
-def _set_cells(
+def set_cells(
     context: Context, made: Candidates, at: IntArray, partner: IntArray, best: float
 ) -> Cells | None:
     """Sets of zones of one type and size that could be better than the best candidate so far."""

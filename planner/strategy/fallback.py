@@ -63,8 +63,14 @@ def fallback(job: Job, pool: SpotPool, slack_hours: FloatArray) -> Fallback:
     shares = np.append(nodes, 1.0)
     elapsed = describe_elapsed(scaled_job(job, np.repeat(shares, len(slack_hours))), pool.tile(len(shares)))
     kept = elapsed.cdf(elapsed.floor + np.tile(slack_hours, len(shares))).reshape(len(shares), -1)
-    kept = np.where(slack_hours < 0, 0.0, kept)
-    return Fallback(1.0 - weights @ kept[:-1], 1.0 - kept[-1])
+    kept = falling(np.where(slack_hours < 0, 0.0, kept))
+    change = 1.0 - kept[-1]
+    return Fallback(np.clip(1.0 - weights @ kept[:-1], 0.0, change), change)
+
+
+def falling(kept: FloatArray) -> FloatArray:
+    """P(X(x) <= S) never rises with x, the first axis; its approximation may, by a little."""
+    return np.maximum.accumulate(kept[::-1], axis=0)[::-1]
 
 
 @lru_cache(maxsize=2)

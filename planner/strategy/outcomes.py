@@ -14,6 +14,7 @@ import numpy as np
 from planner.records import record
 from planner.risk.distribution import SpotPool, describe_elapsed, normal_quantile, scaled_job
 from planner.risk.moments import split_job
+from planner.strategy.fallback import falling
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -88,6 +89,7 @@ def _changes(job: Job, pool: SpotPool, task: Task, slower: FloatArray, luck: Flo
     part = describe_elapsed(scaled_job(job, factor), pool.tile(len(factor)))
     slack = np.repeat(task.room - task.restart - task.acquire - task.steady * slower, _SHARES)
     kept = np.where(slack < 0, 0.0, part.cdf(part.floor + slack)).reshape(len(slower), _SHARES)
+    kept = falling(kept.T).T
     # a row falls with the share: read from the far end, with nothing done at u = 1
     done = np.append(shares[::-1], 0.0)
     return np.concatenate([np.interp(luck, np.append(row[::-1], 1.0), done) for row in kept])

@@ -1,0 +1,62 @@
+"""Which evidence the hazards of an offer stand on, and that the ready-made figures are those of the hazards."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from planner.risk.hazards import load_hazards, make_table
+from planner.risk.hazards_cells import AGE_EDGES_HOURS, family_of
+from planner.strategy.evidence import gang_risk
+from planner.strategy.pools import DATA_FILE, figures_of, find_pool, pools_text
+from planner.strategy.pools import family_of as own_family
+from tests.planner.spine_catalogs import Machine
+from tests.planner.strategy.cases import ONE_ZONE, answer, on_demand, spot
+
+
+def test_the_ready_made_figures_are_those_of_the_hazards() -> None:
+    assert DATA_FILE.read_text(encoding="utf-8") == pools_text(), "run python -m planner.strategy.pools"
+
+
+def test_families_are_read_as_the_hazards_read_them() -> None:
+    for kind in {cell.instance_type for cell in load_hazards().cells}:
+        assert own_family(kind) == family_of(kind)
+
+
+def test_exponential_spells_give_the_plain_renewal_model() -> None:
+    ages = len(AGE_EDGES_HOURS)
+    table = make_table(np.full(ages, 0.5), np.full(ages, 0.25), (0.0, 0.0), 100.0, "zone x")
+    assert figures_of(table) == pytest.approx((0.5, 4.0, 4.0, 0.0, 1.0), rel=1e-3)
+
+
+def test_the_nearest_record_is_taken() -> None:
+    zone = find_pool("aws", "p3.2xlarge", "us-west-2", "us-west-2a")
+    region = find_pool("aws", "p3.2xlarge", "us-west-2", "usw2-az1")
+    kind = find_pool("aws", "p3.2xlarge", "ap-south-1", "")
+    size = find_pool("aws", "p3.8xlarge", "ap-south-1", "")
+    assert zone is not None and region is not None and kind is not None and size is not None
+    for pool, word in ((zone, "zone"), (region, "region"), (kind, "all zones"), (size, "family")):
+        assert word in pool.source
+    assert find_pool("azure", "Standard_NC6s_v3", "eastus", "") is None
+    between = zone.at(np.asarray([1.0, 2.0, 4.0]))
+    assert between.shape == (5, 3)
+    assert np.all(np.diff(np.log(between), 2) == pytest.approx(0.0, abs=1e-9))
+
+
+def test_records_win_over_bands_and_bands_over_priors() -> None:
+    new = Machine(
+        "aws", "p5.48xlarge", "p5", "h100-80gb-sxm", 8.0, 79.0, 192.0, 2048.0, internode_gbps=3200.0
+    )
+    offers = [*ONE_ZONE, on_demand("90", new), spot("30", "use1-az2", new), spot("31", "", new)]
+    offers[3] = type(offers[3])(new, "us-east-1", "30", "spot", zone="use1-az2", interruption_band="<5%")
+    made = answer(offers, 90.0)
+    found = made.context.offer_set.offers
+    rows = np.flatnonzero(found.equals("purchase_option", "spot"))
+    known = gang_risk(made.context, rows, np.ones(len(rows), dtype=np.int64))
+    told = {
+        (str(found["instance_type"][row]), str(found["zone"][row])): known.sources[int(source)]
+        for row, source in zip(rows.tolist(), known.source.tolist(), strict=True)
+    }
+    assert told["p3.2xlarge", "use1-az1"].startswith("recorded")
+    assert told["p5.48xlarge", "use1-az2"].startswith("band")
+    assert told["p5.48xlarge", ""].startswith(("band", "prior"))
