@@ -30,15 +30,29 @@ class Restart:
     """A start on the grid.
 
     Attributes:
-        steps: its length in steps of work.
+        steps: its length in steps of work; need not be whole.
         ticks: ticks until progress is whole.
         gain: steps of work done in the last of them.
     """
 
     def __init__(self, hours: float, tick_hours: float, steps_per_tick: int) -> None:
-        self.steps = math.ceil(hours / tick_hours * steps_per_tick - 1e-6)
-        self.ticks = -(-self.steps // steps_per_tick)
-        self.gain = self.ticks * steps_per_tick - self.steps
+        self.ticks = math.ceil(hours / tick_hours - 1e-6)
+        self.steps = hours / tick_hours * steps_per_tick
+        self.gain = max(self.ticks * steps_per_tick - self.steps, 0.0)
+
+
+def done(value: Float32Array, at: slice, gain: float) -> Float32Array:
+    """Values of the columns `at` after `gain` steps of work; between steps they are taken as straight.
+
+    Next to states that are lost this errs towards losing: never towards a miss.
+    """
+    whole = int(gain + 1e-6)
+    near = value[..., at.start - whole : at.stop - whole]
+    part = np.float32(gain - whole)
+    if part < 1e-6:
+        return near
+    far = value[..., at.start - whole - 1 : at.stop - whole - 1]
+    return np.asarray(near + part * (far - near))
 
 
 class Problem:
@@ -70,7 +84,7 @@ class Problem:
         self.spot, self.on_demand, self.wait_ticks = spot, on_demand, wait_ticks
         self.price_ratio = price_ratio
         self.stages = len(chains[0].step)
-        self.pad = max(per_tick, spot.gain, on_demand.gain)
+        self.pad = per_tick + 1
 
     def blank(self, rows: int) -> Float32Array:
         """Values by work left; the first `pad` columns and the next one are work done: nothing more to pay."""
@@ -84,9 +98,9 @@ class Problem:
         filled[:, at] = np.minimum(value, np.float32(MISS))
         return filled
 
-    def gain(self, level: int) -> int:
+    def gain(self, level: int) -> float:
         """Work done in the tick that a run on spot since `level` ticks begins, in steps."""
-        return min(max(self.per_tick - (self.spot.steps - level * self.per_tick), 0), self.per_tick)
+        return min(max((level + 1) * self.per_tick - self.spot.steps, 0.0), float(self.per_tick))
 
 
 class _World:
@@ -112,16 +126,19 @@ class _World:
         costs = np.full((5 + top, p.stages, at.stop - at.start), 2 * MISS, np.float32)
         costs[0] = self.step @ self.stopped[:, at]
         for level in range(top + 1):
-            after = slice(at.start - p.gain(level), at.stop - p.gain(level))
-            then = np.vstack([self.spot[min(level + 1, top)][:, after], self.stopped[half:, after]])
+            gain = p.gain(level)
+            then = np.vstack(
+                [done(self.spot[min(level + 1, top)], at, gain), done(self.stopped[half:], at, gain)]
+            )
             costs[4 + level, :half] = np.float32(p.price_ratio) + self.step[:half] @ then
         costs[1] = costs[4]
-        done = slice(at.start - p.per_tick, at.stop - p.per_tick)
-        costs[3] = 1.0 + self.step @ self.demand[0][:, done]
+        costs[3] = 1.0 + self.step @ done(self.demand[0], at, p.per_tick)
         costs[2] = self._begin(left, at, costs[3])
         best = costs[:3].min(axis=0)
         self.stopped = p.filled(best, at)
-        self.spot = [p.filled(np.minimum(costs[4 + level, :half], best[:half]), at) for level in range(top + 1)]
+        self.spot = [
+            p.filled(np.minimum(costs[4 + level, :half], best[:half]), at) for level in range(top + 1)
+        ]
         self.demand = [p.filled(np.minimum(costs[3], best), at), *self.demand[:-1]]
         return costs
 
@@ -132,8 +149,8 @@ class _World:
             return keep
         if left < ticks:
             return np.full_like(keep, MISS)
-        after = slice(at.start - p.on_demand.gain, at.stop - p.on_demand.gain)
-        return np.asarray(np.float32(ticks - p.wait_ticks) + self.jump @ self.demand[ticks - 1][:, after])
+        then = done(self.demand[ticks - 1], at, p.on_demand.gain)
+        return np.asarray(np.float32(ticks - p.wait_ticks) + self.jump @ then)
 
 
 class Induction:
@@ -148,16 +165,17 @@ class Induction:
 
     def __init__(self, problem: Problem) -> None:
         self.problem = p = problem
+        shape = (p.stages, p.slack + 1, p.work + 1)
         small = STAY_ON_SPOT_SHIFT + p.spot.ticks < 8
-        self.codes: CodeArray = np.zeros(
-            (p.stages, p.slack + 1, p.work + 1), dtype=np.uint8 if small else np.uint32
-        )
+        self.codes: CodeArray = np.zeros(shape, np.uint8) if small else np.zeros(shape, np.uint32)
         worlds = [_World(p, chain) for chain in p.chains]
         for left in range(1, -(-(p.work + p.slack) // p.per_tick) + 1):
             low, high = max(1, left * p.per_tick - p.slack), min(p.work, left * p.per_tick)
             if high >= low:
                 at = slice(p.pad + low, p.pad + high + 1)
-                costs = [np.float32(w) * world.tick(left, at) for w, world in zip(p.weights, worlds, strict=True)]
+                costs = [
+                    np.float32(w) * world.tick(left, at) for w, world in zip(p.weights, worlds, strict=True)
+                ]
                 work = np.arange(low, high + 1)
                 self.codes[:, left * p.per_tick - work, work] = _codes(sum(costs[1:], costs[0]))
 
@@ -169,4 +187,4 @@ def _codes(costs: Float32Array) -> npt.NDArray[np.int64]:
     code |= np.where(costs[3] <= best, STAY_ON_DEMAND, 0)
     for level, stay in enumerate(costs[4:]):
         code |= (stay <= best).astype(np.int64) << (STAY_ON_SPOT_SHIFT + level)
-    return code
+    return np.asarray(code, dtype=np.int64)

@@ -61,5 +61,7 @@ def _typical_life(chain: SpellChain) -> float:
 def _availability(chain: SpellChain) -> float:
     """Long-run share of time up."""
     k = len(chain.first_ticks)
-    spells = [np.linalg.solve(np.eye(k) - part, np.ones(k))[0] for part in (chain.step[:k, :k], chain.step[k:, k:])]
+    spells = [
+        np.linalg.solve(np.eye(k) - part, np.ones(k))[0] for part in (chain.step[:k, :k], chain.step[k:, k:])
+    ]
     return float(spells[0] / (spells[0] + spells[1]))

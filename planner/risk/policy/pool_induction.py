@@ -15,14 +15,13 @@ import numpy as np
 import numpy.typing as npt
 
 from planner.risk.policy.chain import SpellChain
-from planner.risk.policy.induction import Restart
+from planner.risk.policy.induction import MISS, Restart, done
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 Float32Array = npt.NDArray[np.float32]
 Values = tuple[Float32Array, ...]
 
-MISS = 1e6
 FINE_TICKS = 30
 COARSE_STEP = 4
 
@@ -87,7 +86,7 @@ class PoolInduction:
         self.pool, self.work, self.slack = pool, work, slack
         self.spot, self.on_demand, self.wait_ticks = spot, on_demand, wait
         self.zones, self.k = len(pool.chains), pool.stages
-        self.pad = max(1, spot.gain, on_demand.gain)
+        self.pad = 2
         self.slack_at = _grid(slack)
         self.work_at = np.unique(np.append(np.arange(0, work + 1, COARSE_STEP), work))
         shape = (len(self.slack_at), len(self.work_at))
@@ -136,11 +135,11 @@ class PoolInduction:
         """Values with `left` ticks left from those with one tick less."""
         run1, free1, dry1, rent1, rent_dry1, lost1, lost_rent1 = past[0]
         at = slice(self.pad + low, self.pad + high + 1)
-        done = slice(at.start - 1, at.stop - 1)
+        on = slice(at.start - 1, at.stop - 1)
         wait = self._onward(free1[..., at], lost1[:, at])
-        run = self.price + self._onward(run1[..., done], lost1[:, done])
-        keep = 1.0 + self._onward(rent1[..., done], lost_rent1[:, done])
-        keep_dry = 1.0 + self.dry @ rent_dry1[:, done] + self.arrive @ rent1[:, 0, done]
+        run = self.price + self._onward(run1[..., on], lost1[:, on])
+        keep = 1.0 + self._onward(rent1[..., on], lost_rent1[:, on])
+        keep_dry = 1.0 + self.dry @ rent_dry1[:, on] + self.arrive @ rent1[:, 0, on]
         wait_dry = self.dry @ dry1[:, at] + self.arrive @ free1[:, 0, at]
         start = self._start(left, at, past, run)
         begin, begin_dry = self._begin(left, at, past, keep, keep_dry)
@@ -159,9 +158,9 @@ class PoolInduction:
             return run
         if left < n:
             return np.full_like(run, MISS)
-        jump, gained = self.jump[0], slice(at.start - self.spot.gain, at.stop - self.spot.gain)
+        jump = self.jump[0]
         gone = 1.0 - jump.sum(axis=2, keepdims=True)
-        then = jump @ past[n - 1][0][..., gained] + gone * past[n - 1][5][:, None, at]
+        then = jump @ done(past[n - 1][0], at, self.spot.gain) + gone * past[n - 1][5][:, None, at]
         return np.asarray(n * self.price + then)
 
     def _begin(
@@ -174,13 +173,13 @@ class PoolInduction:
         if left < n:
             return np.full_like(keep, MISS), np.full_like(keep_dry, MISS)
         rented, rented_dry, lost = past[n - 1][3], past[n - 1][4], past[n - 1][6]
-        gained = slice(at.start - self.on_demand.gain, at.stop - self.on_demand.gain)
+        gain = self.on_demand.gain
         paid = np.float32(n - self.wait_ticks)
         gone = 1.0 - self.jump[1].sum(axis=2, keepdims=True)
         wet = 1.0 - self.dry_jump.sum(axis=1, keepdims=True)
-        begin = paid + self.jump[1] @ rented[..., gained] + gone * lost[:, None, gained]
-        fresh = rented[:, 0, gained].mean(axis=0)
-        return begin, np.asarray(paid + self.dry_jump @ rented_dry[:, gained] + wet * fresh)
+        begin = paid + self.jump[1] @ done(rented, at, gain) + gone * done(lost, at, gain)[:, None]
+        fresh = done(rented[:, 0], at, gain).mean(axis=0)
+        return begin, np.asarray(paid + self.dry_jump @ done(rented_dry, at, gain) + wet * fresh)
 
     def _filled(self, value: Float32Array, at: slice) -> Float32Array:
         filled = self._blank(value.shape[:-1])

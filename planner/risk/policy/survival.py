@@ -20,6 +20,7 @@ from planner.risk.policy.chain import SpellChain
 from planner.risk.policy.guard import guarded
 from planner.risk.policy.induction import (
     FRESH_MASK,
+    MISS,
     STAY_ON_DEMAND,
     STAY_ON_SPOT_SHIFT,
     Induction,
@@ -27,7 +28,7 @@ from planner.risk.policy.induction import (
     Restart,
 )
 from planner.risk.policy.job import SpotJob
-from planner.risk.policy.pool_induction import MISS, PoolInduction, mean_values
+from planner.risk.policy.pool_induction import PoolInduction, mean_values
 from planner.risk.policy.view import (
     EPS_HOURS,
     IDLE,
@@ -46,8 +47,8 @@ if TYPE_CHECKING:
 
 _CACHE_SIZE = 8
 _CACHE: OrderedDict[tuple[Any, ...], Any] = OrderedDict()
-_MOST_CELLS = 1_500_000
-_MOST_STEPS_PER_TICK = 10
+_MOST_CELLS = 300_000
+_MOST_STEPS_PER_TICK = 4
 _PRICE_STEP = 0.005
 _FRAILTY = (-math.sqrt(3.0), 0.0, math.sqrt(3.0))
 _FRAILTY_WEIGHTS = (1 / 6, 2 / 3, 1 / 6)
@@ -55,27 +56,26 @@ _FRAILTY_WEIGHTS = (1 / 6, 2 / 3, 1 / 6)
 
 
 class Grid:
-    """Ticks and steps the induction works on: the job's tick, or several of them for a long job."""
+    """Ticks and steps the induction works on: the job's tick, or several of them for a long job.
+
+    A restart that is no whole number of ticks gets a finer grid of work, as far as the number of cells allows.
+    """
 
     def __init__(self, view: JobView) -> None:
         job = view.job
         cells = job.work_hours * max(job.deadline_hours - job.work_hours, job.tick_hours) / job.tick_hours**2
-        self.tick_hours = job.tick_hours * max(1, math.ceil(math.sqrt(cells / _MOST_CELLS)))
-        self.per_tick = steps_per_tick(job.restart_hours / self.tick_hours)
+        ticks = max(1, math.ceil(math.sqrt(cells / _MOST_CELLS)))
+        self.tick_hours = job.tick_hours * ticks
+        restart = view.restart_hours / self.tick_hours
+        whole = abs(restart - round(restart)) < 1e-6
+        room = math.floor(math.sqrt(_MOST_CELLS * ticks**2 / cells))
+        self.per_tick = 1 if whole else max(1, min(room, _MOST_STEPS_PER_TICK))
         self.step_hours = self.tick_hours / self.per_tick
         self.work = math.ceil(job.work_hours / self.step_hours - 1e-6)
         self.slack = max(0, math.floor((view.deadline_hours - job.work_hours) / self.step_hours + 1e-6))
         self.spot = Restart(job.restart_hours, self.tick_hours, self.per_tick)
         self.on_demand = Restart(view.on_demand_start_hours, self.tick_hours, self.per_tick)
         self.wait_ticks = job.on_demand_acquire_hours / self.tick_hours
-
-
-def steps_per_tick(restart_ticks: float) -> int:
-    """Fewest steps per tick that hold the restart, at most `_MOST_STEPS_PER_TICK`."""
-    for steps in range(1, _MOST_STEPS_PER_TICK + 1):
-        if abs(restart_ticks * steps - round(restart_ticks * steps)) < 1e-6:
-            return steps
-    return _MOST_STEPS_PER_TICK
 
 
 class SurvivalPolicy(ArrayPolicy):
@@ -147,9 +147,9 @@ class _OneZone:
         )
         code = self.codes[stage, np.clip(slack, 0, grid.slack), np.clip(work, 0, grid.work)].astype(np.int64)
         code[slack < 0] = ON_DEMAND | STAY_ON_DEMAND
-        left = np.rint(runs.restart_left_hours / grid.step_hours).astype(np.int64)
-        level = np.clip((grid.spot.steps - left) // grid.per_tick, 0, grid.spot.ticks)
-        level = np.where(left <= 0, grid.spot.ticks, level)
+        gone = (self.view.restart_hours - runs.restart_left_hours) / grid.tick_hours
+        level = np.clip(np.floor(gone + 1e-6).astype(np.int64), 0, grid.spot.ticks)
+        level = np.where(runs.restart_left_hours <= EPS_HOURS, grid.spot.ticks, level)
         stays = (runs.mode == SPOT) & (code >> (STAY_ON_SPOT_SHIFT + level) & 1 > 0)
         keeps = (runs.mode == ON_DEMAND) & (
             (code & STAY_ON_DEMAND > 0) | (runs.restart_left_hours > EPS_HOURS)
