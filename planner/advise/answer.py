@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from planner.advise.rollout import Forced, futures_of, roll_out
+from planner.advise.rollout import Forced, Guarded, futures_of, roll_out
 from planner.records import record
-from planner.risk.policy.guard import is_safe
 from planner.risk.policy.job import Action, JobState, SpotJob
 from planner.risk.policy.registry import make_policy
-from planner.risk.policy.view import EPS_HOURS, IDLE, MODES, ON_DEMAND, SPOT, JobView, one_run
+from planner.risk.policy.view import EPS_HOURS, MODES, JobView
 
 if TYPE_CHECKING:
     from planner.advise.question import Question
@@ -107,10 +106,11 @@ def advise(
         return Advice(
             question, policy_name, status, option, (), "state", why, work, left, math.nan, math.nan, tables
         )
-    action, decided_by = decide(policy, job, state)
+    action, decided_by = decide(policy, state)
     up = futures_of(job, tables, state, question.history, futures, seed)
-    chosen = _option(job, policy, state, up, action)
-    tried = [_option(job, policy, state, up, other) for other in _others(state, action)]
+    safe = Guarded(policy)
+    chosen = _option(job, safe, state, up, action)
+    tried = [_option(job, safe, state, up, other) for other in _others(state, action)]
     others = sorted(tried, key=lambda one: (-round(one.p_finish, 2), one.cost_usd))
     status = "running" if can_still_finish(job, state) else "late"
     from planner.advise.reasons import reason
@@ -124,27 +124,10 @@ def advise(
     return replace(advice, why=reason(advice))
 
 
-def decide(policy: ArrayPolicy, job: SpotJob, state: JobState) -> tuple[Action, str]:
-    """The policy's action, unless it puts the deadline at risk, and who decided.
-
-    The guard does not rely on the policy: whatever it says, an action after which on-demand would come too late is
-    replaced by on-demand. Once not even on-demand asked for now is in time, a run on spot that would still be in time
-    if nothing happens to it is left alone; otherwise on-demand ends soonest.
-    """
-    view, action = policy.view, policy.decide(state)
-    runs = one_run(view, state)
-    if not can_still_finish(job, state):
-        stays = (
-            state.mode == "spot"
-            and job.deadline_hours - state.elapsed_hours >= _undisturbed(job, state) - EPS_HOURS
-        )
-        return (Action("spot", state.zone) if stays else Action("on_demand")), "guard"
-    mode, zone = _codes(view, action)
-    if mode == SPOT and not runs.up[0, zone]:
-        mode, zone, action = IDLE, -1, Action("idle")
-    if mode == ON_DEMAND or bool(is_safe(view, runs, np.array([mode]), np.array([zone]))[0]):
-        return action, "policy"
-    return Action("on_demand"), "guard"
+def decide(policy: ArrayPolicy, state: JobState) -> tuple[Action, str]:
+    """The policy's action under the hard guard, and who decided: `policy` or `guard`."""
+    wanted, action = policy.decide(state), Guarded(policy).decide(state)
+    return action, "policy" if action == wanted else "guard"
 
 
 def can_still_finish(job: SpotJob, state: JobState) -> bool:

@@ -75,19 +75,15 @@ def build_question(plan: SpotPlan, loaded: LoadedState, *, tick_hours: float, cl
     if faults:
         raise loaded.error(faults)
     regions = [place_of(plan, zone).region for zone in state.zones]
-    priced, notes = with_prices(plan, regions)
-    on_demand = state.on_demand_usd_per_hour
-    hourly = priced.on_demand_usd_per_hour if on_demand is None else on_demand * plan.nodes
-    if hourly is None:
-        raise loaded.error(
-            [
-                Fault(
-                    (),
-                    f"no on-demand price of {plan.instance_type} is known: add on_demand_usd_per_hour (one instance)",
-                )
-            ]
+    if state.on_demand_usd_per_hour is not None:
+        plan = replace(plan, on_demand_usd_per_hour=state.on_demand_usd_per_hour * plan.nodes)
+    plan, notes = with_prices(plan, regions)
+    if plan.on_demand_usd_per_hour is None:
+        lacking = (
+            f"no on-demand price of {plan.instance_type} is known: add on_demand_usd_per_hour (one instance)"
         )
-    return _joined(replace(priced, on_demand_usd_per_hour=hourly), state, launched, now, tick_hours, notes)
+        raise loaded.error([Fault((), lacking)])
+    return _joined(plan, state, launched, now, tick_hours, notes)
 
 
 def _joined(

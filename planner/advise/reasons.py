@@ -82,7 +82,7 @@ def _instead(advice: Advice) -> str:
         f" in {other.action.zone}" if other.action.zone and other.word in ("start spot", "migrate") else ""
     )
     if abs(more) < 0.005 * max(abs(advice.chosen.cost_usd), 0.01):
-        return f"; to {_verb(other.word)}{place} costs about the same"
+        return f"; to {_verb(other.word)}{place} instead costs about the same"
     if more < 0:
         return ""
     return f"; to {_verb(other.word)}{place} instead would cost about ${more:,.2f} more"

@@ -77,6 +77,8 @@ def _usd(value: float) -> str:
 def headline(advice: Advice) -> str:
     """The action in one line."""
     option = advice.chosen
+    if advice.status == "finished":
+        return f"{advice.question.plan.name}: finished"
     place = f" in {option.action.zone}" if option.action.zone else ""
     if option.word == "stay":
         place = f" on spot{place}" if option.action.mode == "spot" else " on on-demand"
@@ -87,7 +89,8 @@ def _document(advice: Advice) -> Document:
     blocks: list[Block] = [_where(advice)]
     if len(advice.others):
         blocks.append(_options(advice))
-    blocks.append(_zones(advice))
+    if advice.decided_by != "state":
+        blocks.append(_zones(advice))
     if advice.question.notes:
         blocks.append(Notes("Assumed", advice.question.notes))
     return Document(headline(advice), (advice.why,), tuple(blocks), advice.status in ("running", "finished"))

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from planner.risk.policy.guard import guarded
 from planner.risk.policy.job import JobState, SpotJob
-from planner.risk.policy.view import ArrayPolicy, JobView, RunStates, one_run
+from planner.risk.policy.view import EPS_HOURS, SPOT, ArrayPolicy, JobView, RunStates, one_run
 from planner.risk.replay_batch import BatchReplay, _Runs
 
 if TYPE_CHECKING:
@@ -23,6 +24,28 @@ FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
 IntArray = npt.NDArray[np.int64]
 DAY_HOURS = 24.0
+
+
+class Guarded(ArrayPolicy):
+    """A policy under the hard guard at every tick, whether or not it has one of its own.
+
+    Whatever the policy says, an action after which on-demand would come too late is replaced by on-demand. Once not
+    even on-demand asked for now is in time, a run on spot that would still be in time if nothing happens to it is left
+    alone; otherwise on-demand ends soonest.
+    """
+
+    def __init__(self, policy: ArrayPolicy) -> None:
+        self.view, self._policy = policy.view, policy
+
+    def decide_runs(self, runs: RunStates) -> tuple[IntArray, IntArray]:
+        """The policy's decision, made safe."""
+        view = self.view
+        mode, zone = guarded(view, runs, *self._policy.decide_runs(runs))
+        remaining = view.deadline_hours - runs.elapsed_hours + EPS_HOURS
+        work = view.work_hours - runs.done_hours
+        last_hope = (runs.mode == SPOT) & (remaining < work + view.on_demand_start_hours)
+        last_hope &= remaining >= work + runs.restart_left_hours
+        return np.where(last_hope, SPOT, mode), np.where(last_hope, runs.zone, zone)
 
 
 class Forced(ArrayPolicy):

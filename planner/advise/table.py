@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from planner.advise.rollout import Guarded
 from planner.errors import InputError
 from planner.records import record
 from planner.risk.policy.chain import stage_ticks
@@ -81,7 +82,7 @@ def build_table(job: SpotJob, model: HazardModel, policy_name: str) -> DecisionT
             f"--table: {deadline:,} ticks to the deadline make the table too large; ask less often, e.g. --every 30m"
         )
     tables = {zone.name: model.table_for(zone) for zone in job.zones}
-    policy = make_policy(policy_name, job, tables)
+    policy = Guarded(make_policy(policy_name, job, tables))
     keys = list(_keys(job))
     rows: dict[Key, list[tuple[int, Runs]]] = {key: [] for key in keys}
     for time_left in range(1, deadline + 1):

@@ -89,7 +89,8 @@ class Line:
         launches, misses: replayed, and late.
         cost: mean cost ratio.
         above_optimum: mean cost over the optimum's, less 1; NaN without optimum.
-        gap: share of the gap from Uniform Progress to the optimum that is closed.
+        gap: share of the gap from Uniform Progress to the optimum that is closed; NaN with misses, which no saving
+            makes good.
         spot_hours, on_demand_hours, interruptions: means per launch.
     """
 
@@ -202,13 +203,15 @@ def _lines(label: str, cells: Sequence[Cell], setting: Setting) -> Iterator[Line
         sums, counts = _totals(own), np.array([cell.starts for cell in own], dtype=np.float64)
         clusters = [cell.cluster for cell in own]
         nothing = Interval(float("nan"), float("nan"), float("nan"))
-        gap = clustered_gap(sums, base, best, clusters, seed=setting.seed) if len(best) else nothing
+        late = sum(cell.misses for cell in own)
+        known = len(best) and not late
+        gap = clustered_gap(sums, base, best, clusters, seed=setting.seed) if known else nothing
         weigh = counts / counts.sum()
         yield Line(
             label,
             name,
             int(counts.sum()),
-            sum(cell.misses for cell in own),
+            late,
             clustered_mean(sums, counts, clusters, seed=setting.seed),
             float(sums.sum() / best.sum()) - 1.0 if len(best) else float("nan"),
             gap,

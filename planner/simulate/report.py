@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from planner.simulate.replays import Cell
     from planner.simulate.statistics import Interval
 
+MOST_POLICIES = 5  # columns of the table by zone group
 MOST_GROUPS = 40  # of the people's table; programs get all
 _SHORT = {BASELINE: "UP"}
 KINDS = {"single": "one zone", "several": "several zones"}
@@ -167,13 +168,15 @@ def _count(value: float) -> str:
 def _groups(simulation: Simulation, lines: list[Line]) -> Grid:
     """Cost per zone group, one column per policy, and the gap that the first one closes."""
     policies, first = simulation.setting.replayed, simulation.setting.policies[0]
+    if len(policies) > MOST_POLICIES:
+        policies = tuple(name for name in policies if name in (first, BASELINE, OPTIMUM))
     labels = list(dict.fromkeys(line.label for line in lines))
     found = {(line.label, line.policy): line for line in lines}
     rows = []
     for label in labels[:MOST_GROUPS]:
         costs = [numbers.percent(found[label, name].cost.value) for name in policies]
         own = found[label, first]
-        misses = sum(found[label, name].misses for name in policies if name != OPTIMUM)
+        misses = sum(found[label, name].misses for name in simulation.setting.replayed if name != OPTIMUM)
         rows.append((label, f"{own.launches:,}", *costs, _gap(own), f"{misses:,}" if misses else ""))
     header, cells, align = without_empty(
         ("zone group", "launches", *(_SHORT.get(name, name) for name in policies), "gap closed", "late"),

@@ -1,0 +1,267 @@
+"""`planner advise` as a launcher calls it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import ROOT, CliResult
+from tests.planner.advise.plans import plan_values, state_values, write
+
+Run = Callable[..., CliResult]
+Golden = Callable[[str, str], None]
+
+
+def ask(run_cli: Run, folder: Path, *more: str, plan: Any = None, state: Any = None) -> CliResult:
+    plan_file, state_file = write(folder, plan, state)
+    return run_cli("advise", plan_file, "--state", state_file, *more)
+
+
+def answer(run_cli: Run, folder: Path, *more: str, plan: Any = None, **changes: Any) -> dict[str, Any]:
+    result = ask(run_cli, folder, "-o", "json", *more, plan=plan, state=state_values(**changes))
+    assert result.code == 0, result.stderr
+    found = json.loads(result.stdout)
+    assert isinstance(found, dict)
+    return found
+
+
+def test_spot_at_a_quarter_of_the_price_is_taken(tmp_path: Path, run_cli: Run) -> None:
+    found = answer(run_cli, tmp_path)
+    assert (found["action"], found["mode"], found["zone"]) == ("start spot", "spot", "us-east-2a")
+    assert found["time_left_hours"] == 15.0 and found["work_left_hours"] == 8.0
+    # 15 h less 8 h of work less a restart of 0.2 h
+    assert found["point_of_no_return_hours"] == pytest.approx(6.8)
+    assert found["point_of_no_return"] == "2026-03-02T19:48+00:00"
+    assert found["p_finish_ratio"] == 1.0 and 0 < found["p_finish_spot_alone_ratio"] < 1
+    assert found["prices"]["on_demand_usd_per_hour"] == 8.0  # of both nodes
+
+
+def test_costs_lie_between_all_spot_and_all_on_demand_and_the_next_best_costs_no_less(
+    tmp_path: Path, run_cli: Run
+) -> None:
+    found = answer(run_cli, tmp_path)
+    assert 8.0 * 2 < found["expected_cost_usd"] < 8.2 * 8
+    by_action = {option["action"]: option for option in found["options"]}
+    assert set(by_action) == {"start spot", "wait", "switch to on-demand"}
+    assert found["next_best"]["expected_cost_usd"] >= found["expected_cost_usd"] - 1.0
+    assert by_action["switch to on-demand"]["more_than_chosen_usd"] > 0
+
+
+def test_the_guard_stands_above_a_policy_that_would_wait(tmp_path: Path, run_cli: Run) -> None:
+    """8.2 h are needed on-demand; with 8.2 h left a policy that only ever uses spot is overruled."""
+    zones = [{"name": "us-east-2a", "available": False, "since": 3}]
+    late = answer(run_cli, tmp_path, "--policy", "spot_only", now=11.8, zones=zones)
+    assert late["action"] == "switch to on-demand" and late["decided_by"] == "guard"
+    assert late["point_of_no_return_hours"] == pytest.approx(0.0, abs=1e-9)
+    early = answer(run_cli, tmp_path, "--policy", "spot_only", now=11.6, zones=zones)
+    assert early["action"] == "wait" and early["decided_by"] == "policy"
+
+
+def test_time_to_obtain_on_demand_brings_the_guard_forward(tmp_path: Path, run_cli: Run) -> None:
+    assumptions = [
+        {"key": "restart_time_s", "value": "720"},
+        {"key": "on_demand_acquire_s", "value": "3600"},
+    ]
+    zones = [{"name": "us-east-2a", "available": False, "since": 3}]
+    plan = plan_values(assumptions=assumptions)
+    found = answer(run_cli, tmp_path, "--policy", "spot_only", plan=plan, now=10.8, zones=zones)
+    assert found["action"] == "switch to on-demand"
+    assert (
+        answer(run_cli, tmp_path, "--policy", "spot_only", plan=plan, now=10.6, zones=zones)["action"]
+        == "wait"
+    )
+
+
+@pytest.mark.parametrize(
+    "policy", ["survival", "uniform_progress", "greedy", "margin", "on_demand", "spot_only"]
+)
+def test_every_policy_leaves_the_deadline_alone(policy: str, tmp_path: Path, run_cli: Run) -> None:
+    """At the point of no return all of them go to on-demand, or stay where a tick of progress keeps it open."""
+    found = answer(run_cli, tmp_path, "--policy", policy, now=11.8)
+    assert found["p_finish_ratio"] == 1.0 and found["mode"] == "on_demand"
+
+
+def test_a_run_whose_zone_is_gone_counts_as_interrupted(tmp_path: Path, run_cli: Run) -> None:
+    zones = [{"name": "us-east-2a", "available": False}, {"name": "us-east-2b", "available": True}]
+    found = answer(run_cli, tmp_path, mode="spot", zone="us-east-2a", zones=zones)
+    assert found["interrupted"] is True and found["action"] == "start spot" and found["zone"] == "us-east-2b"
+
+
+def test_a_running_zone_is_kept_and_dear_spot_is_left(tmp_path: Path, run_cli: Run) -> None:
+    running: dict[str, Any] = {"mode": "spot", "zone": "us-east-2a"}
+    assert answer(run_cli, tmp_path, **running)["action"] == "stay"
+    dear = [{"name": "us-east-2a", "available": True, "since": 1.5, "usd_per_hour": 4.5}]
+    found = answer(run_cli, tmp_path, **running, zones=dear)
+    assert found["mode"] == "on_demand" and "no discount" in found["why"]
+
+
+def test_finished(tmp_path: Path, run_cli: Run, check_golden: Golden) -> None:
+    result = ask(run_cli, tmp_path, state=state_values(done_hours=10.0))
+    assert result.code == 0
+    check_golden("advise/finished.txt", result.stdout)
+
+
+def test_after_the_deadline(tmp_path: Path, run_cli: Run, check_golden: Golden) -> None:
+    result = ask(run_cli, tmp_path, state=state_values(now=21))
+    assert result.code == 3
+    check_golden("advise/missed.txt", result.stdout)
+
+
+def test_a_deadline_out_of_reach_is_said_and_the_soonest_end_chosen(tmp_path: Path, run_cli: Run) -> None:
+    result = ask(run_cli, tmp_path, "-o", "json", state=state_values(now=13))
+    found = json.loads(result.stdout)
+    assert result.code == 3 and found["status"] == "late" and found["action"] == "switch to on-demand"
+    assert "1.2 h after the deadline" in found["why"]
+
+
+def test_spot_that_still_makes_it_is_left_alone_when_on_demand_no_longer_can(
+    tmp_path: Path, run_cli: Run
+) -> None:
+    """8 h of work, 8.1 h left: a switch needs 8.2 h, the running spot instance 8 h."""
+    running = state_values(now=11.9, mode="spot", zone="us-east-2a")
+    result = ask(run_cli, tmp_path, "-o", "json", state=running)
+    found = json.loads(result.stdout)
+    assert result.code == 3 and found["action"] == "stay" and 0 < found["p_finish_ratio"] < 1
+
+
+@pytest.mark.parametrize("unit", [{"done_hours": 2.0}, {"done_ratio": 0.2}, {"done_steps": 2000}])
+def test_work_done_in_three_units(unit: dict[str, float], tmp_path: Path, run_cli: Run) -> None:
+    assert answer(run_cli, tmp_path, **{"done_hours": None, **unit})["work_left_hours"] == pytest.approx(8.0)
+
+
+@pytest.mark.parametrize("now", ["5h", "2026-03-02T13:00Z", "2026-03-02T14:00+01:00"])
+def test_the_present_as_duration_and_as_moment(now: str, tmp_path: Path, run_cli: Run) -> None:
+    zones = [{"name": "us-east-2a", "available": True, "since": "2026-03-02T11:30Z"}]
+    assert answer(run_cli, tmp_path, now=now, zones=zones)["time_left_hours"] == 15.0
+
+
+def test_a_launch_later_than_planned_keeps_the_deadline(tmp_path: Path, run_cli: Run) -> None:
+    found = answer(run_cli, tmp_path, launched_at="2026-03-02T10:00Z")
+    assert found["time_left_hours"] == 13.0
+
+
+def test_the_same_question_has_the_same_answer(tmp_path: Path, run_cli: Run) -> None:
+    assert answer(run_cli, tmp_path) == answer(run_cli, tmp_path)
+
+
+def test_rows_for_spreadsheets(tmp_path: Path, run_cli: Run) -> None:
+    rows = list(csv.DictReader(io.StringIO(ask(run_cli, tmp_path, "-o", "csv").stdout)))
+    assert [row["rank"] for row in rows] == ["1", "2", "3"] and rows[0]["action"] == "start spot"
+
+
+@pytest.mark.parametrize("fmt", ["table", "md", "yaml"])
+def test_formats_for_people(fmt: str, tmp_path: Path, run_cli: Run) -> None:
+    result = ask(run_cli, tmp_path, "-o", fmt)
+    assert result.code == 0 and "us-east-2a" in result.stdout
+    assert fmt != "table" or max(map(len, result.stdout.splitlines())) <= 100
+
+
+def test_the_plans_own_fallback_and_places_are_read(tmp_path: Path, run_cli: Run) -> None:
+    """Spot in two regions in turn and on-demand behind: prices come from the plan's lines."""
+    line = plan_values()["lines"][0]
+    west = {**line, "region": "us-west-2", "zone": "us-west-2b", "price_per_hour": "0.9"}
+    steady = {**line, "purchase_option": "on_demand", "price_per_hour": "3"}
+    plan = plan_values(lines=[line, west, steady], launch={"strategy": "spot_with_fallback"})
+    zones = [{"name": "us-west-2b", "available": True, "since": 2}]
+    found = answer(run_cli, tmp_path, plan=plan, on_demand_usd_per_hour=None, zones=zones)
+    assert found["prices"]["on_demand_usd_per_hour"] == 6.0 and found["zone"] == "us-west-2b"
+
+
+BAD_STATES: list[tuple[dict[str, Any], str]] = [
+    ({"zone": "us-east-2z", "mode": "spot"}, "'us-east-2z' is not among the zones (did you mean 'us-east-2a'?)"),
+    ({"zones": [{"name": "eu-west-1a", "available": True}]}, "'eu-west-1a' is no zone of the plan's (us-east-2)"),
+    ({"now": "2300-01-01T00:00Z"}, "in the future"),
+    ({"now": "2026-03-01T00:00Z"}, "before the launch"),
+    ({"now": -1}, "at least 0"),
+    ({"now": float("nan")}, "now:"),
+    ({"done_hours": float("nan")}, "done_hours"),
+    ({"done_hours": 11.0}, "more than the whole plan has (10.00 h of work)"),
+    ({"done_hours": None, "done_steps": 99_999}, "more than the whole plan has (10,000 steps)"),
+    ({"done_ratio": 0.5}, "says again what done_hours says"),
+    ({"done_hours": None}, "give the work done as one of"),
+    ({"mode": "spot"}, "name the zone it runs in"),
+    ({"zone": "us-east-2a"}, "is only for mode spot"),
+    ({"mode": "on-demand"}, "mode"),
+    ({"restart_left_hours": 1.0}, "must be 0 while nothing runs"),
+    ({"mode": "on_demand", "restart_left_hours": 50.0}, "far above the plan's restart"),
+    ({"checkpoint_region": "us-est-2"}, "did you mean 'us-east-2'"),
+    ({"launched_at": "2026-04-01"}, "after the plan's deadline"),
+    ({"launched_at": 4}, "must be a moment"),
+    ({"zones": []}, "zones"),
+    ({"zones": [{"name": "us-east-2a", "available": True, "usd_per_hour": 0}]}, "usd_per_hour"),
+    ({"zones": [{"name": "us-east-2a", "available": True, "since": "2026-03-02T14:00Z"}]}, "is after 'now'"),
+    ({"version": 2}, "version"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("changes", "message"), BAD_STATES)
+def test_bad_states_are_named_with_their_place(
+    changes: dict[str, Any], message: str, tmp_path: Path, run_cli: Run
+) -> None:
+    result = ask(run_cli, tmp_path, state=state_values(**changes))
+    assert result.code == 2 and message in result.stderr and "state.json:1:" in result.stderr
+    assert "Traceback" not in result.stderr and result.stdout == ""
+
+
+def test_a_clock_a_little_ahead_is_no_fault(tmp_path: Path, run_cli: Run) -> None:
+    begun = datetime.now(UTC) - timedelta(hours=5)
+    plan = plan_values(start=begun.isoformat(), deadline=(begun + timedelta(hours=20)).isoformat())
+    ahead = (datetime.now(UTC) + timedelta(minutes=2)).isoformat()
+    assert answer(run_cli, tmp_path, plan=plan, now=ahead)["status"] == "running"
+
+
+BAD_PLANS: list[tuple[dict[str, Any], str]] = [
+    ({"lines": [{**plan_values()["lines"][0], "purchase_option": "on_demand"}]}, "no line of this plan is on spot"),
+    ({"lines": [plan_values()["lines"][0]] * 2}, "in 2 parts that run side by side"),
+    ({"kind": "fleet"}, "the workers of a fleet run one by one"),
+    ({"deadline": None}, "has no deadline"),
+    ({"status": "infeasible", "lines": []}, "there is no plan to follow"),
+    ({"timeline": []}, "not one this version wrote"),
+    ({"start": "yesterday"}, "not one this version wrote"),
+    ({"lines": [{**plan_values()["lines"][0], "price_per_hour": "NaN"}]}, "not one this version wrote"),
+    ({"schema_version": 99}, "plan schema 99"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("changes", "message"), BAD_PLANS)
+def test_plans_that_cannot_be_followed_say_why(
+    changes: dict[str, Any], message: str, tmp_path: Path, run_cli: Run
+) -> None:
+    result = ask(run_cli, tmp_path, plan=plan_values(**changes))
+    assert result.code == 2 and message in result.stderr and "Traceback" not in result.stderr
+
+
+def test_files_that_are_no_plan_or_no_state(tmp_path: Path, run_cli: Run) -> None:
+    plan_file, state_file = write(tmp_path)
+    assert "not a plan" in run_cli("advise", state_file, "--state", state_file).stderr
+    assert run_cli("advise", plan_file, "--state", plan_file).code == 2
+    assert run_cli("advise", plan_file, "--state", str(tmp_path / "absent.json")).code == 2
+    assert run_cli("advise", plan_file).code == 2
+
+
+def test_an_unknown_type_asks_for_the_on_demand_price(tmp_path: Path, run_cli: Run) -> None:
+    plan = plan_values(lines=[{**plan_values()["lines"][0], "instance_type": "own.machine"}])
+    result = ask(run_cli, tmp_path, plan=plan, state=state_values(on_demand_usd_per_hour=None))
+    assert result.code == 2 and "add on_demand_usd_per_hour" in result.stderr
+
+
+def test_the_catalog_gives_the_on_demand_price_of_a_known_type(tmp_path: Path, run_cli: Run) -> None:
+    found = answer(run_cli, tmp_path, on_demand_usd_per_hour=None)
+    assert 2 * 2.0 < found["prices"]["on_demand_usd_per_hour"] < 2 * 5.0
+    assert any("no longer stored" in note for note in found["notes"])
+
+
+def test_a_newcomer_can_run_the_example(tmp_path: Path, run_cli: Run) -> None:
+    plan_file = str(tmp_path / "plan.json")
+    workload = str(ROOT / "examples" / "resnet50-imagenet.yaml")
+    planned = run_cli("optimize", workload, "-o", "json", "--out", plan_file)
+    assert planned.code == 0, planned.stderr
+    result = run_cli("advise", plan_file, "--state", str(ROOT / "examples" / "spot-state.json"))
+    assert result.code == 0 and "Zones" in result.stdout, result.stderr
