@@ -33,6 +33,9 @@ FORMATS = (*REPORT_FORMATS, "focus")
     "--plans", multiple=True, metavar="[SCOPE=]GLOB", help="Saved plans (-o json) to add; repeatable."
 )
 @click.option(
+    "--commitments-end", is_flag=True, help="Commitments that end are not renewed; default: they go on."
+)
+@click.option(
     "--scenario",
     multiple=True,
     metavar="CHANGE",
@@ -92,7 +95,7 @@ FORMATS = (*REPORT_FORMATS, "focus")
 )
 def forecast(
     focus: tuple[str, ...], daily: Path | None, by: str, cost: str, currency: str | None, plans: tuple[str, ...],
-    scenario: tuple[str, ...], period: str, periods: int, horizon: int, fiscal_start: str | None,
+    commitments_end: bool, scenario: tuple[str, ...], period: str, periods: int, horizon: int, fiscal_start: str | None,
     fiscal_weeks: str | None, level: float, top: int, drop_days: int | None, vintages: Path | None, output: str,
     out: Path | None,
 ) -> None:  # fmt: skip
@@ -113,11 +116,11 @@ def forecast(
     calendar = parse_calendar(fiscal_start, fiscal_weeks)
     scenarios = tuple(parse_scenario(one) for one in scenario)
     planned, plan_currency = load_plans(plans)
-    costs = read_costs(focus, daily, (by,), cost=cost, currency=currency)
+    costs = read_costs(focus, daily, (by,), cost=cost, currency=currency, endings=commitments_end)
     known_currency = check_currency(costs.currency, plan_currency)
     question = Question(
         calendar=calendar, size=period, count=periods, horizon_days=horizon, level=level, top=top,  # type: ignore[arg-type]
-        drop_days=drop_days, scenarios=scenarios, planned=planned,
+        drop_days=drop_days, scenarios=scenarios, planned=(*planned, *costs.endings),
         completion=learn_completion(load_vintages(vintages)) if vintages is not None else None,
     )  # fmt: skip
     quiet = bool(getattr(click.get_current_context().find_root().obj, "quiet", False))

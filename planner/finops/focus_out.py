@@ -47,7 +47,9 @@ def forecast_to_focus(answer: ForecastAnswer) -> list[Row]:
 
     Where there are scopes besides the total, the total is left out: rows must add up.
     """
-    scopes = [one for one in answer.scopes if one.scope != "total"] or list(answer.scopes)
+    from planner.finops.forecast.answer import TOTAL
+
+    scopes = [one for one in answer.scopes if one.scope != TOTAL] or list(answer.scopes)
     return [row for scope in scopes for row in _scope_rows(answer, scope)]
 
 
@@ -82,10 +84,12 @@ def render(plan: Plan, *, width: int, color: bool, verbose: bool) -> str:
 
 
 def _scope_rows(answer: ForecastAnswer, scope: ScopeForecast) -> list[Row]:
+    from planner.finops.forecast.answer import HORIZON
+
     rows: list[Row] = []
     bounds: dict[str, tuple[str, float, float]] = {}
     for one in scope.periods:
-        if one.days_left and not one.period.label.startswith("next "):
+        if one.days_left and not one.period.label.startswith(HORIZON):
             first = max(one.period.start, answer.last_day + timedelta(days=1)).isoformat()
             bounds[first] = (one.period.label, one.low - one.actual, one.high - one.actual)
     for day, cost in zip(scope.days, scope.expected, strict=True):

@@ -82,3 +82,18 @@ def test_plan_as_focus_rows(run_cli: Run, tmp_path: Path) -> None:
     assert all(
         row["x_row_kind"] == "plan" and "plan, not charged" in row["ChargeDescription"] for row in rows
     )
+
+
+def test_commitments_that_end_cost_more_from_then_on(run_cli: Run, tmp_path: Path) -> None:
+    make_company(2, 7, 1000, out=tmp_path)
+    arguments = ("forecast", "--focus", str(tmp_path), "--by", "provider", "--periods", "4", "-o", "json")
+    kept, ended = (json.loads(run_cli(*arguments, *more).stdout) for more in ((), ("--commitments-end",)))
+    assert not kept["plans"] and ended["plans"]
+    for before, after in zip(kept["scopes"], ended["scopes"], strict=True):
+        own = [one for one in ended["plans"] if before["scope"] in ("total", one["scope"])]
+        first = min((one["start"] for one in own), default="9999")
+        for one, other in zip(before["periods"], after["periods"], strict=True):
+            changed = other["expected"] - one["expected"]
+            assert changed == pytest.approx(other["planned"], abs=1e-6)
+            assert (changed != 0) == (other["end"] > first[:10]) or not own
+    assert run_cli("forecast", "--daily", COSTS, "--commitments-end").code == 2

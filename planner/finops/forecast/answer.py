@@ -23,6 +23,7 @@ from planner.records import record
 Floats = NDArray[np.float64]
 TOTAL = "total"
 OTHERS = "(others)"
+HORIZON = "next "  # how the label of the extra period begins
 Progress = Callable[[int, int], None]
 
 
@@ -206,7 +207,9 @@ def _scope(
     if question.horizon_days:
         begin = _day(last) + timedelta(days=1)
         periods.append(
-            Period(f"next {question.horizon_days} days", begin, begin + timedelta(days=question.horizon_days))
+            Period(
+                f"{HORIZON}{question.horizon_days} days", begin, begin + timedelta(days=question.horizon_days)
+            )
         )
     ends = forecast_periods(
         series.days,

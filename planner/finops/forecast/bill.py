@@ -42,11 +42,11 @@ def daily_of_bill(bill: Bill, by: str = TOTAL, cost: str = "effective") -> dict[
     Raises:
         InputError: there is no such dimension, or no charge.
     """
-    told = _query(bill, _scope_sql(TOTAL), COSTS[cost])
+    told = _query(bill, scope_sql(TOTAL), COSTS[cost])
     if not told:
         raise InputError("the bill has no charge but taxes: there is nothing to forecast")
     days = np.array(sorted({day for _, day, _ in told}), dtype="datetime64[D]")
-    rows = told if by == TOTAL else _query(bill, _scope_sql(by), COSTS[cost])
+    rows = told if by == TOTAL else _query(bill, scope_sql(by), COSTS[cost])
     place = {day: at for at, day in enumerate(days.tolist())}
     found: dict[str, np.ndarray[tuple[int], np.dtype[np.float64]]] = {}
     for scope, day, amount in rows:
@@ -54,7 +54,12 @@ def daily_of_bill(bill: Bill, by: str = TOTAL, cost: str = "effective") -> dict[
     return {scope: DailyCost(days, found[scope]) for scope in sorted(found)}
 
 
-def _scope_sql(by: str) -> str:
+def scope_name(value: object) -> str:
+    """What a value of a dimension is called; `(none)` where there is none."""
+    return value if isinstance(value, str) and value.strip() else NO_VALUE
+
+
+def scope_sql(by: str) -> str:
     """The expression of a scope."""
     kind, _, key = by.partition(":")
     if kind == "tag" and key:
@@ -77,5 +82,5 @@ def _query(bill: Bill, scope: str, column: str) -> list[tuple[str, np.datetime64
         f"WHERE ChargeCategory <> 'Tax' AND {column} IS NOT NULL AND x_day IS NOT NULL GROUP BY {scope}, x_day"
     )
     days = frame["x_day"].to_numpy().astype("datetime64[D]")
-    scopes = [str(one) if isinstance(one, str) and one.strip() else NO_VALUE for one in frame["scope"]]
+    scopes = [scope_name(one) for one in frame["scope"]]
     return list(zip(scopes, days, frame["cost"].astype(float), strict=True))

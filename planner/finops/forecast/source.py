@@ -7,6 +7,7 @@ from pathlib import Path
 
 from planner.errors import InputError
 from planner.finops.forecast.daily import DailyCost, load_daily
+from planner.finops.forecast.plans import PlannedCost
 from planner.records import record
 
 UNKNOWN_CURRENCY = "XXX"
@@ -20,11 +21,13 @@ class Costs:
         scopes: dimension -> scope -> cost; a CSV file has its scopes under `scope`.
         currency: ISO 4217; `XXX` where unknown.
         findings: what a reader must know about the bill.
+        endings: what commitments that end add; empty unless asked for.
     """
 
     scopes: Mapping[str, Mapping[str, DailyCost]]
     currency: str
     findings: tuple[str, ...] = ()
+    endings: tuple[PlannedCost, ...] = ()
 
 
 def read_costs(
@@ -34,6 +37,7 @@ def read_costs(
     *,
     cost: str = "effective",
     currency: str | None = None,
+    endings: bool = False,
 ) -> Costs:
     """Read a bill, or a file of daily costs.
 
@@ -43,6 +47,7 @@ def read_costs(
         dimensions: by what to divide: see `bill.daily_of_bill`; a CSV file has only `scope`.
         cost: `effective` or `billed`.
         currency: of the rows to take from a bill; of a CSV file what its amounts are in.
+        endings: whether commitments that end are looked for, along the first dimension.
 
     Raises:
         InputError: neither or both are given, or the files cannot be used.
@@ -50,15 +55,19 @@ def read_costs(
     if bool(focus) == (daily is not None):
         raise InputError("give costs either with --focus (a bill) or with --daily (a CSV file)")
     if daily is not None:
+        if endings:
+            raise InputError("--commitments-end needs a bill (--focus): daily costs tell of no commitments")
         scopes = load_daily(daily, until_last_day=True)
         return Costs(dict.fromkeys(dimensions, scopes), currency or UNKNOWN_CURRENCY)
     from planner.finops.forecast.bill import daily_of_bill
+    from planner.finops.forecast.endings import ending_commitments
     from planner.finops.read import open_bill
 
     with open_bill(focus, currency=currency) as bill:
         found = {by: daily_of_bill(bill, by, cost) for by in dimensions}
         told = tuple(f"{one.severity}: {one.message}" for one in bill.findings if one.severity != "info")
-        return Costs(found, bill.currency, told)
+        ending = ending_commitments(bill, dimensions[0]) if endings else ()
+        return Costs(found, bill.currency, told, ending)
 
 
 def check_currency(currency: str, plan_currency: str) -> str:
