@@ -87,11 +87,11 @@ class Context:
     def recorded_pool(self, row: int) -> Pool | None:
         """What records say of the spot pool of offer `row`: the user's own if there are any, else the bundled ones."""
         if row not in self._recorded:
-            from planner.strategy.pools import find_pool, pool_of
+            from planner.strategy.pools import OWN_RECORDS, find_pool, pool_of
 
             names = ("provider", "instance_type", "region", "zone")
             place = [str(self.offer_set.offers[name][row]) for name in names]
-            found = find_pool(*place) if self.hazards is None else pool_of(self.hazards, *place)
+            found = find_pool(*place) if self.hazards is None else pool_of(self.hazards, *place, OWN_RECORDS)
             self._recorded[row] = found
         return self._recorded[row]
 

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from catalogs.table import Table
     from planner.choose import Choice
     from planner.formulation.fleet import FleetInput, FleetResult
+    from planner.risk.hazards import HazardModel
     from planner.workload.load import LoadedWorkload
     from planner.workload.schema import Workload
 
@@ -106,7 +107,24 @@ def build_context(
         start=times.start,
         deadline=times.deadline,
         calibration=calibration,
+        hazards=_own_hazards(workload, loaded.path.parent),
     )
+
+
+def _own_hazards(workload: Workload, folder: Path) -> HazardModel | None:
+    """Hazards with the user's own records of spot capacity, None without any.
+
+    Raises:
+        InputError: a file cannot be read as a record or a preemption log.
+    """
+    if not workload.spot.evidence:
+        return None
+    from planner.risk.hazards_evidence import model_from_files
+
+    try:
+        return model_from_files([folder / name for name in workload.spot.evidence])
+    except InputError as error:  # so that the message gets the place of the key in the workload
+        raise InputError("\n".join(f"spot.evidence: {line}" for line in str(error).splitlines())) from None
 
 
 def optimize(loaded: LoadedWorkload, options: Options, *, catalog_dir: Path | None = None) -> Answer:

@@ -54,6 +54,10 @@ from planner.render.formats import FORMATS
     help="Correct predictions with your own runs (planner calibrate).",
 )  # fmt: skip
 @click.option(
+    "--spot-evidence", multiple=True, type=click.Path(path_type=Path), metavar="FILE",
+    help="Your own availability record or preemption log, beside those of the file.",
+)  # fmt: skip
+@click.option(
     "--why-not", multiple=True, metavar="TYPE", help="Also say why this instance type is not the plan."
 )
 @click.option(
@@ -74,7 +78,7 @@ from planner.render.formats import FORMATS
 def optimize(
     workload: Path, output: str, as_of: datetime | None, max_results: int | None, objective: str | None, solver: str,
     backend: str, time_limit: float, gap: float, allow_flagged: bool, allow_derived: bool, quota: str,
-    calibrated: bool,
+    calibrated: bool, spot_evidence: tuple[Path, ...],
     why_not: tuple[str, ...], max_age: int | None, out: Path | None, certificate: Path | None,
     details: bool,
 ) -> None:  # fmt: skip
@@ -93,7 +97,7 @@ def optimize(
 
     loaded = override(
         load_workload(workload), max_results=max_results, objective=objective,
-        allow_flagged=allow_flagged, allow_derived=allow_derived,
+        allow_flagged=allow_flagged, allow_derived=allow_derived, spot_evidence=spot_evidence,
     )  # fmt: skip
     options = Options(
         as_of or utc_now(),

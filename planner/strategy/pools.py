@@ -29,6 +29,7 @@ FIGURES = ("rate_per_hour", "wait_hours", "first_wait_hours", "frailty_sd", "dis
 COLUMNS = ("provider", "instance_type", "region", "zone", "gang", *FIGURES, "source")
 # Sources of tables that are no record of the offer's own family: published bands and priors know more.
 NO_RECORD = ("prior of", "nothing known", "no record")
+OWN_RECORDS = "your records beside public ones"
 Key = tuple[str, str, str, str]
 
 
@@ -83,7 +84,9 @@ def find_pool(provider: str, instance_type: str, region: str, zone: str) -> Pool
     return next((pools[key] for key in keys if key in pools), None)
 
 
-def pool_of(model: HazardModel, provider: str, instance_type: str, region: str, zone: str) -> Pool | None:
+def pool_of(
+    model: HazardModel, provider: str, instance_type: str, region: str, zone: str, label: str = "recorded"
+) -> Pool | None:
     """The same straight from hazards, for records of the user's own."""
     from planner.risk.policy.job import SpotZone
 
@@ -92,7 +95,8 @@ def pool_of(model: HazardModel, provider: str, instance_type: str, region: str, 
     if tables[0].source.startswith(NO_RECORD):
         return None
     values = np.asarray([figures_of(table) for table in tables])
-    return Pool(np.asarray(GANGS, dtype=np.float64), values, f"recorded: {tables[0].source}")
+    source = f"{label}: {tables[0].source}"
+    return Pool(np.asarray(GANGS, dtype=np.float64), values, source)
 
 
 def figures_of(table: HazardTable) -> tuple[float, ...]:

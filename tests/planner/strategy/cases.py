@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from planner.optimize import Answer
@@ -33,4 +34,5 @@ def answer(
     limits: dict[str, Any] = {"max_nodes": changes.pop("max_nodes", 1), **changes.pop("constraints", {})}
     if deadline_hours is not None:
         limits |= {"deadline": f"{deadline_hours * 3600:.0f}s", "deadline_confidence": confidence}
-    return plan_on(make_world(offers), work(constraints=limits, **changes))
+    folder = changes.pop("folder", Path())
+    return plan_on(make_world(offers), work(constraints=limits, **changes), folder=folder)

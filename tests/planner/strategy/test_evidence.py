@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+from planner.errors import InputError
 from planner.risk.hazards import load_hazards, make_table
 from planner.risk.hazards_cells import AGE_EDGES_HOURS, family_of
 from planner.strategy.evidence import gang_risk
@@ -60,3 +63,26 @@ def test_records_win_over_bands_and_bands_over_priors() -> None:
     assert told["p3.2xlarge", "use1-az1"].startswith("recorded")
     assert told["p5.48xlarge", "use1-az2"].startswith("band")
     assert told["p5.48xlarge", ""].startswith(("band", "prior"))
+
+
+def test_own_records_change_what_is_expected(tmp_path: Path) -> None:
+    rows = [
+        f"aws,us-east-1,use1-az1,p3.2xlarge,1,2026-10-{day:02d}T00:00:00Z,2026-10-{day:02d}T23:30:00Z,preempted"
+        for day in range(1, 29)
+    ]
+    header = "provider,region,zone,instance_type,gang,start,end,reason"
+    (tmp_path / "log.csv").write_text("\n".join([header, *rows]), encoding="utf-8")
+    public = answer(ONE_ZONE, 30.0).plan
+    own = answer(ONE_ZONE, 30.0, folder=tmp_path, spot={"evidence": ["log.csv"]}).plan
+    assert public.launch is not None and own.launch is not None
+    assert own.launch.places[0].mean_up_hours > 3 * public.launch.places[0].mean_up_hours
+    assert own.launch.places[0].evidence.startswith("your records")
+    assert own.total_usd < public.total_usd
+
+
+def test_a_record_that_is_none_is_named(tmp_path: Path) -> None:
+    (tmp_path / "log.csv").write_text("a,b\n1,2\n", encoding="utf-8")
+    with pytest.raises(InputError, match=r"log\.csv"):
+        answer(ONE_ZONE, 30.0, folder=tmp_path, spot={"evidence": ["log.csv"]})
+    with pytest.raises(InputError, match="no such|cannot be read|not found"):
+        answer(ONE_ZONE, 30.0, folder=tmp_path, spot={"evidence": ["none.csv"]})
