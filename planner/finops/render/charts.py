@@ -18,7 +18,9 @@ from planner.finops.render.svg import (
     fit_lines,
     frame,
     line,
+    number,
     rect,
+    tag,
     text_px,
     ticks,
     words,
@@ -26,7 +28,7 @@ from planner.finops.render.svg import (
 from planner.finops.render.values import compact, number_of, show, tidy
 from planner.finops.review.model import Chart
 
-WIDE_PX, NARROW_PX = 720, 340
+WIDE_PX, NARROW_PX = 900, 340
 _MAX_BARS = 30
 _ROW_PX, _BAR_PX, _GAP_PX = 30.0, 16.0, 10.0
 _MAX_COLUMNS = 9  # more steps of a bridge are drawn as rows
@@ -72,7 +74,8 @@ def _bars(chart: Chart, currency: str, width: float) -> Drawn:
     left = value_px if min(known) < 0 else 0.0
     marks = (min(0.0, *known), max(0.0, *known))
     scale = Scale(*marks, room + left, width - (value_px if max(known) > 0 else 4.0))
-    thick = _BAR_PX if len(series) == 1 else 11.0
+    signed = len(series) == 1 and min(known) < 0  # a change: what adds and what takes away
+    thick = _BAR_PX if len(series) == 1 else 14.0
     for index, label in enumerate(chart.labels[:_MAX_BARS]):
         block = thick * len(series)
         if not beside:
@@ -80,9 +83,11 @@ def _bars(chart: Chart, currency: str, width: float) -> Drawn:
             top += 17
         else:
             parts.append(words(0, top + block / 2 + 4, fit(tidy(label), room - 8)))
-        for number, values in enumerate(series):
-            color = PALETTE[number % len(PALETTE)]
-            parts += _bar(scale, top + number * thick, thick - 2, values[index], color, chart.unit, currency)
+        for place, values in enumerate(series):
+            color = PALETTE[place % len(PALETTE)]
+            if signed:
+                color = MORE if (values[index] or 0) > 0 else LESS
+            parts += _bar(scale, top + place * thick, thick - 2, values[index], color, chart.unit, currency)
         top += block + _GAP_PX
     parts.append(line(scale.at(0.0), 0 if len(series) == 1 else 22, scale.at(0.0), top - 4, MUTED))
     if len(chart.labels) > _MAX_BARS:
@@ -101,7 +106,7 @@ def _bar(
     place, anchor = (end + 5, "start") if value >= 0 else (end - 5, "end")
     return [
         rect(zero, y, end - zero, thick, color, text),
-        words(place, y + thick / 2 + 4, text, anchor=anchor, size=min(12.0, thick)),
+        words(place, y + thick / 2 + 4, text, anchor=anchor, size=min(12.0, thick - 2)),
     ]
 
 
@@ -176,15 +181,25 @@ def _bridge_columns(steps: list[_Step], start: float, width: float) -> Drawn:
         x = index * pitch + (pitch - wide) / 2
         y1, y2 = scale.at(step.low), scale.at(step.high)
         parts.append(rect(x, y1, wide, y2 - y1, step.color, f"{step.label}: {step.text}"))
+        if step.total and start > 0:  # the column is cut: its foot is not zero
+            parts.append(tag("path", {"d": _zigzag(x, bottom - 12, wide), "stroke": "#fff", **_CUT}))
         middle = x + wide / 2
         above = min(y1, y2) - 6
         parts.append(words(middle, above, step.text, anchor="middle", bold=True))
         if index + 1 < len(steps):
             parts.append(line(x + wide, y2, x + pitch, y2, MUTED, "2 2"))
-        for number, text in enumerate(fit_lines(step.label, pitch - 6, 3)):
-            parts.append(words(middle, bottom + 18 + 15 * number, text, anchor="middle", color=INK))
+        for place, text in enumerate(fit_lines(step.label, pitch - 6, 3)):
+            parts.append(words(middle, bottom + 18 + 15 * place, text, anchor="middle", color=INK))
     rows = max(len(fit_lines(step.label, pitch - 6, 3)) for step in steps)
     return bottom + 12 + 15 * rows, parts
+
+
+_CUT = {"fill": "none", "stroke-width": 3.0}
+
+
+def _zigzag(x: float, y: float, width: float) -> str:
+    steps = range(7)
+    return "M" + "L".join(f"{number(x + width * i / 6)} {number(y + (4 if i % 2 else -4))}" for i in steps)
 
 
 def _bridge_rows(steps: list[_Step], start: float, width: float) -> Drawn:

@@ -18,6 +18,9 @@ MAX_BYTES = 300_000
 # small enough; JSON, CSV and XLSX hold everything.
 _LEVELS = ((60, 600, 12), (25, 300, 8), (12, 160, 4), (5, 80, 2), (3, 40, 1), (0, 20, 0))
 _MAX_SECTIONS = 60
+_ROOMY_COLUMNS, _DENSE_COLUMNS = 7, 11  # a table with more is set smaller, and smaller again
+_LONG = 28  # characters of a text that needs a wide column
+_SHORT = 12  # of one that is not broken where columns are narrow
 
 
 def render(review: Review, *, width: int = 100, color: bool = False) -> str:
@@ -82,7 +85,7 @@ def _section(
         "sentences": [cut(sentence) for sentence in section.sentences[: max(rows, 4)]],
         "figures": [_figure(figure, currency, cut) for figure in section.figures[: max(rows, 4)]],
         "charts": [
-            _chart(chart, f"s{number}c{index}", currency, cut)
+            _chart(chart, f"s{number}c{index}", currency, cut, section.sentences)
             for index, chart in enumerate(section.charts[:charts])
         ],
         "tables": [_table(table, currency, cut, rows) for table in section.tables if table.columns],
@@ -94,39 +97,54 @@ def _figure(figure: Figure, currency: str, cut: Callable[[object], str]) -> dict
         "label": cut(figure.label),
         "text": _minus(cut(figure_text(figure, currency))),
         "status": figure.status,
-        "warning": cut(status_words(figure.status, figure.reason)),
+        "warning": cut(
+            figure.reason if figure.status == "withheld" else status_words(figure.status, figure.reason)
+        ),
         "words": not is_numeric(figure.unit),
     }
 
 
-def _chart(chart: Chart, identity: str, currency: str, cut: Callable[[object], str]) -> dict[str, Any]:
+def _chart(
+    chart: Chart, identity: str, currency: str, cut: Callable[[object], str], said: tuple[str, ...]
+) -> dict[str, Any]:
+    """The two pictures of a chart; what it says stands below, unless the section says so already."""
     pictures = {
         name: _safe(draw(chart, currency=currency, width_px=width, identity=f"{identity}{name[0]}"))
         for name, width in (("wide", WIDE_PX), ("narrow", NARROW_PX))
     }
-    return {"title": cut(chart.title), "alt": cut(chart.alt), **pictures}
+    return {"title": cut(chart.title), "alt": "" if chart.alt in said else cut(chart.alt), **pictures}
 
 
 def _table(table: Table, currency: str, cut: Callable[[object], str], limit: int) -> dict[str, Any]:
-    numeric = [is_numeric(column.unit) for column in table.columns]
-    shown = [
-        [
-            (_minus(cut(text)) if number else cut(text), number)
-            for text, number in zip(row, numeric, strict=True)
-        ]
-        for row in cells(table, currency, limit)
-    ]
+    units = [column.unit for column in table.columns]
+    many = len(units) > _ROOMY_COLUMNS
+    size = "dense tight" if len(units) > _DENSE_COLUMNS else "dense" if many else ""
     return {
         "title": cut(table.title),
+        "size": size,
         "columns": [
-            (cut(column_label(column, currency)), number)
-            for column, number in zip(table.columns, numeric, strict=True)
+            (cut(column_label(column, currency)), _cell_class(column.unit)) for column in table.columns
         ],
-        "rows": shown,
+        "rows": [
+            [
+                (_minus(cut(text)), _cell_class(unit, text, many))
+                for text, unit in zip(row, units, strict=True)
+            ]
+            for row in cells(table, currency, limit)
+        ],
         "more": max(0, len(table.rows) - limit),
         "total": len(table.rows),
         "note": cut(table.note),
     }
+
+
+def _cell_class(unit: str, text: str = "", many: bool = False) -> str:
+    """`n`: a number, right aligned; `d`: a date or a short name, never broken; `l`: long text, given room."""
+    if is_numeric(unit):
+        return "n" if len(text) <= _LONG else "l"
+    if len(text) > _LONG:
+        return "l"
+    return "d" if unit == "date" or (many and 0 < len(text) <= _SHORT) else ""
 
 
 def _minus(text: str) -> str:

@@ -18,7 +18,7 @@ DASHES = ("", "7 3", "2 3", "9 3 2 3", "4 4", "1 4", "12 4")  # a second way to 
 MORE, LESS = PALETTE[1], PALETTE[0]  # cost goes up, cost goes down
 BAND = "#b9d7ea"
 FONT_PX = 12.0
-_EM = 0.56  # mean width of a character of a sans-serif type, of its size
+_EM = 0.6  # mean width of a character of a sans-serif type, of its size
 _FAMILY = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 
 
@@ -58,7 +58,8 @@ def words(
     given |= {"text-anchor": anchor} if anchor != "start" else {}
     given |= {"font-weight": "600"} if bold else {}
     given |= {"font-size": size} if size else {}
-    return tag("text", given, escaped(text))
+    shown = f"\N{MINUS SIGN}{text[1:]}" if text[:1] == "-" and text[1:2].isdigit() else text
+    return tag("text", given, escaped(shown))
 
 
 def line(x1: float, y1: float, x2: float, y2: float, color: str = GRID, dash: str = "") -> str:
