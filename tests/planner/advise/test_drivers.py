@@ -59,7 +59,7 @@ def drive(folder: Path, up: list[int]) -> dict[str, Any]:
         str(provider),
         "1800",
     ]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=100)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 0, done.stderr
     found = json.loads(world.read_text(encoding="utf-8"))
     assert isinstance(found, dict)
@@ -67,7 +67,7 @@ def drive(folder: Path, up: list[int]) -> dict[str, Any]:
 
 
 def test_the_shell_loop_finishes_before_the_deadline_though_spot_never_comes_back(tmp_path: Path) -> None:
-    world = drive(tmp_path, [1, 1, 0, 0, 0, 0])
+    world = drive(tmp_path, [1, 1, 0, 0, 0, 0, 0])
     assert world["done"] == 3 and world["tick"] <= 6 and world["mode"] == "idle"
     assert world["paid"]["spot"] > 0 and world["paid"]["on_demand"] > 0
 
@@ -77,7 +77,7 @@ def test_the_shell_loop_finishes_on_a_recorded_trace(tmp_path: Path, shared_dir:
     """Spot that is there, lost within the hour, and back: the first such stretch of one zone's record."""
     traces = read_traces(shared_dir / "spot" / "v100_2mo_b1.json", tick_hours=TICK_HOURS)
     up = next(trace.up for trace in traces if trace.zone.startswith("us-east-2a")).astype(int)
-    windows = [up[at : at + 6].tolist() for at in range(len(up) - 6)]
+    windows = [up[at : at + 7].tolist() for at in range(len(up) - 7)]
     world = drive(tmp_path, next(w for w in windows if w[0] and not all(w[:3]) and any(w[2:])))
     assert world["done"] == 3 and world["tick"] <= 6 and world["mode"] == "idle"
 
