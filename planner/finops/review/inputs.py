@@ -79,8 +79,11 @@ class Inputs:
 
     def use_days(self) -> list[date]:
         """Days with use, in order."""
-        own = self.daily.loc[self.daily["charge_category"] == "Usage", "day"]
-        return sorted({value.item() for value in own.to_numpy().astype("datetime64[D]")})
+        if "use_days" not in self.answers:
+            own = self.daily.loc[self.daily["charge_category"] == "Usage", "day"].drop_duplicates()
+            self.answers["use_days"] = sorted(own.to_numpy().astype("datetime64[D]").tolist())
+        found: list[date] = self.answers["use_days"]
+        return found
 
     def ask(self, kpi: str, **more: Any) -> Any:
         """The rows of a KPI; asked once per set of parameters. Month columns become `YYYY-MM`."""
@@ -119,17 +122,20 @@ class Inputs:
         own = self.daily[(days == month_64(month)) & ((self.daily["charge_category"] == "Tax") == tax)]
         return float(own[column].sum())
 
-    def series(self, frame: Any = None) -> tuple[Any, Any]:
+    def series(self) -> tuple[Any, Any]:
         """Days and cost without tax of all months, no day missing between the first and the last with use."""
         import numpy as np
 
-        own = self.daily if frame is None else frame
-        own = own[own["charge_category"] != "Tax"]
+        if "series" in self.answers:
+            found_before: tuple[Any, Any] = self.answers["series"]
+            return found_before
+        own = self.daily[self.daily["charge_category"] != "Tax"]
         sums = own.groupby("day")["effective_cost"].sum()
         found = sums.index.to_numpy().astype("datetime64[D]")
         last = np.datetime64(self.use_days()[-1]) if self.use_days() else found[-1]
         keep = found <= last
-        return found[keep], sums.to_numpy(dtype=float)[keep]
+        self.answers["series"] = found[keep], sums.to_numpy(dtype=float)[keep]
+        return self.series()
 
 
 def month_64(month: date) -> Any:

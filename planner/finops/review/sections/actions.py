@@ -99,11 +99,11 @@ def joint(found: list[Action]) -> float:
 
 def _waste(inputs: Inputs) -> list[Action]:
     own = inputs.of_month(inputs.ask("commitment_utilisation"))
+    paid = own["used_cost"] + own["unused_cost"]
+    low = own[(paid > 0) & (own["used_cost"] < LOW_UTILISATION * paid)]
     out = []
-    for row in own.to_dict("records"):
+    for row in low.nlargest(TOP, "unused_cost").to_dict("records"):
         used, unused = float(row["used_cost"]), float(row["unused_cost"])
-        if used + unused <= 0 or used / (used + unused) >= LOW_UTILISATION:
-            continue
         name = text(row["commitment_name"], row["commitment_id"])
         out.append(Action(
             "commit_less", f"Commit less: shrink, exchange or sell {name}",

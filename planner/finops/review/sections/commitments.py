@@ -10,6 +10,7 @@ from planner.finops.review.parts import figure, flagged, money, percent, ratio, 
 from planner.records import record
 
 TITLE = "What was saved, and do commitments pay?"
+TOP = 30
 _NO_USE = "the month has no use with such a price"
 
 
@@ -119,13 +120,14 @@ def _table(own: Any) -> Table:
         (r.provider, text(r.commitment_name, r.commitment_id), text(r.commitment_type), float(r.used_cost),
          float(r.unused_cost), ratio(r.used_cost, r.used_cost + r.unused_cost),
          float(r.used_contracted_cost - r.used_cost - r.unused_cost))
-        for r in own.sort_values(["unused_cost", "commitment_id"], ascending=[False, True]).itertuples()
+        for r in own.sort_values(["unused_cost", "commitment_id"], ascending=[False, True]).head(TOP).itertuples()
     ]  # fmt: skip
     return table(
         "commitments", "Commitments", [("provider", "Provider", "text"), ("name", "Commitment", "text"),
         ("type", "Type", "text"), ("used", "Used", "money"), ("unused", "Unused", "money"),
         ("utilisation", "Utilisation", "ratio"), ("net", "Net saving", "money")], rows,
-        "Net saving: the use at contracted prices less the whole commitment; below 0 it costs more than it saves.",
+        "Net saving: the use at contracted prices less the whole commitment; below 0 it costs more than it saves."
+        + (f" {len(own) - TOP} commitments with less unused are left out." if len(own) > TOP else ""),
     )  # fmt: skip
 
 
@@ -162,7 +164,7 @@ def _ending(ends: list[dict[str, Any]]) -> Table:
     rows = [
         (text(r["commitment_name"], r["commitment_id"]), text(r["commitment_type"]), str(r["period_start"])[:10],
          str(r["period_end"])[:10], r["commitment_cost"])
-        for r in ends
+        for r in ends[:TOP]
     ]  # fmt: skip
     return table(
         "commitments_ending", "Ending soon", [("name", "Commitment", "text"), ("type", "Type", "text"),
