@@ -1,0 +1,311 @@
+"""Additive cubes: a bill summed up by day (or month) and by everything that is no single resource.
+
+A cube is itself a bill in FOCUS columns, so every query that needs no ResourceId gives the same answer on it, at a
+fraction of the rows. Costs and quantities are sums, so months and clouds are built apart and merged. A cube is a folder
+of Parquet files and `cube-manifest.json`, which appears whole or not at all.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal
+
+from planner.errors import InputError
+from planner.finops.engine.duckdb import DuckDbEngine, first_line, memory_text
+from planner.finops.read import Bill, open_bill
+from planner.finops.read.columns import COST, focus_columns
+from planner.finops.read.model import Progress
+from planner.finops.read.select import quote, text
+from planner.records import record
+
+MANIFEST = "cube-manifest.json"
+SCHEMA_VERSION = 1
+Grain = Literal["day", "month"]
+MEASURES = (
+    *("BilledCost", "EffectiveCost", "ListCost", "ContractedCost", "PricingQuantity", "ConsumedQuantity"),
+    *("CommitmentDiscountQuantity", "PricingCurrencyEffectiveCost"),
+)
+# Columns that tell single resources, contracts' shares or rows apart: they are what a cube leaves out.
+LEFT_OUT = (
+    *("ResourceId", "ResourceName", "CapacityReservationId", "AvailabilityZone", "ChargeDescription"),
+    *("AllocatedMethodDetails", "AllocatedMethodId", "AllocatedResourceId", "AllocatedResourceName"),
+    *(
+        "AllocatedTags",
+        "ContractApplied",
+        "InvoiceDetailId",
+        "SkuPriceId",
+        "ListUnitPrice",
+        "ContractedUnitPrice",
+    ),
+    *("PricingCurrencyContractedUnitPrice", "PricingCurrencyListUnitPrice"),
+)
+_DERIVED = ("ChargePeriodStart", "ChargePeriodEnd", "Tags")
+
+
+@record(frozen=True)
+class Cube:
+    """What a cube's manifest says.
+
+    Attributes:
+        folder: where it lies.
+        grain: `day` or `month`.
+        tags: tag keys that were kept.
+        months: `2026-10`.
+        rows, charges: rows of the cube and of the bill.
+        billed, effective: sums of cost, in `currency`.
+        sources: file name -> sha256 of the bill's files (empty where it was not taken).
+    """
+
+    folder: Path
+    grain: Grain
+    tags: tuple[str, ...]
+    currency: str
+    months: tuple[str, ...]
+    rows: int
+    charges: int
+    billed: float
+    effective: float
+    sources: tuple[tuple[str, str], ...]
+
+
+def build_cube(
+    bill: Bill,
+    folder: Path,
+    *,
+    tags: Sequence[str] = (),
+    grain: Grain = "day",
+    progress: Progress | None = None,
+    sources: Sequence[tuple[str, str]] | None = None,
+) -> Cube:
+    """Sum a bill up into a new folder.
+
+    Args:
+        bill: an open bill on the embedded engine.
+        folder: what to write; must not exist.
+        tags: tag keys to keep; all others are summed over.
+        grain: one row per day, or per month (no anomalies, no daily forecast from it).
+        progress: told the month and the share done.
+        sources: files behind the bill, where the bill is made of cubes.
+
+    Raises:
+        InputError: the folder exists or cannot be written, the disk is full, or the bill has findings of charges
+            counted twice.
+    """
+    engine = bill.engine
+    if not isinstance(engine, DuckDbEngine):
+        raise InputError(f"a cube is built by the embedded engine, not by {engine.name}")
+    if repeated := [finding for finding in bill.findings if finding.code == "repeated_charges"]:
+        raise InputError(f"no cube is built of charges that are counted twice: {repeated[0].message}")
+    if folder.exists():
+        raise InputError(f"{folder}: exists already; choose another folder or remove it")
+    own = (
+        tuple((Path(source.path).name, source.sha256) for source in bill.sources)
+        if sources is None
+        else sources
+    )
+    partial = _partial(folder)
+    try:
+        _write(engine, bill, partial, tags, grain, progress)
+        cube = _describe(engine, bill, partial, tuple(tags), grain, tuple(own))
+        (partial / MANIFEST).write_text(_manifest(cube, partial), encoding="utf-8")
+        partial.rename(folder)
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be written: {error.strerror or error}") from None
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+    return replace(cube, folder=folder)
+
+
+def merge_cubes(folders: Sequence[Path], folder: Path) -> Cube:
+    """Add cubes of other months, accounts or clouds into a new one.
+
+    Raises:
+        InputError: a cube is damaged, two were made of the same file, or they keep different tags or grains.
+    """
+    cubes = [read_cube(path) for path in folders]
+    for what in ("tags", "grain", "currency"):
+        values = {getattr(cube, what) for cube in cubes}
+        if len(values) > 1:
+            shown = "; ".join(f"{cube.folder}: {getattr(cube, what) or 'none'}" for cube in cubes)
+            raise InputError(f"cubes of different {what} cannot be merged: {shown}")
+    sources = tuple(source for cube in cubes for source in cube.sources)
+    with open_cube(folders) as bill:
+        return build_cube(bill, folder, tags=cubes[0].tags, grain=cubes[0].grain, sources=sources)
+
+
+def open_cube(folders: Sequence[Path], *, currency: str | None = None) -> Bill:
+    """Open cubes as one bill.
+
+    Raises:
+        InputError: a cube is damaged, or two were made of the same file.
+    """
+    cubes = [read_cube(path) for path in folders]
+    seen: dict[str, Path] = {}
+    for cube in cubes:
+        for name, sha256 in cube.sources:
+            if sha256 and sha256 in seen:
+                raise InputError(
+                    f"{cube.folder} and {seen[sha256]} were both made of {name}: give one of them"
+                )
+            if sha256:
+                seen[sha256] = cube.folder
+    bill = open_bill(list(folders), currency=currency)
+    total = float(bill.engine.query("SELECT SUM(BilledCost) AS billed FROM focus")["billed"].iloc[0])
+    told = sum(cube.billed for cube in cubes)
+    if currency is None and abs(total - told) > 0.01 + 1e-9 * abs(told):
+        bill.close()
+        raise InputError(
+            f"the cubes' files hold {total:,.2f} and their manifests {told:,.2f}: build them again"
+        )
+    return bill
+
+
+def read_cube(folder: Path) -> Cube:
+    """Read a cube's manifest and check its files against it.
+
+    Raises:
+        InputError: there is no cube, or a file is missing or was changed.
+    """
+    path = folder / MANIFEST
+    try:
+        told: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        files: dict[str, str] = told.pop("files")
+        if told.pop("schema_version") != SCHEMA_VERSION:
+            raise InputError(f"{path}: was written by another version: build the cube again")
+        given: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in told.items()}
+        cube = Cube(folder=folder, **given)
+    except OSError:
+        raise InputError(f"{folder}: is no cube (it has no {MANIFEST})") from None
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise InputError(f"{path}: is damaged: build the cube again") from None
+    for name, sha256 in files.items():
+        if not (folder / name).is_file():
+            raise InputError(f"{folder}: lacks {name}: build the cube again")
+        if _sha256(folder / name) != sha256:
+            raise InputError(f"{folder / name}: was changed after it was written: build the cube again")
+    return replace(cube, sources=tuple((str(name), str(sha256)) for name, sha256 in cube.sources))
+
+
+def cube_sql(tags: Sequence[str], grain: Grain, month: str, extras: Sequence[str] = ()) -> str:
+    """Return the SELECT that sums one month of `focus` up."""
+    columns = focus_columns()[COST]
+    keys = [name for name in columns if name not in (*MEASURES, *LEFT_OUT, *_DERIVED)] + list(extras)
+    start = "ChargePeriodStart"
+    # charges of up to a day become the day's; longer ones (purchases, monthly fees) keep their period
+    short = f"COALESCE(ChargePeriodEnd <= {start} + INTERVAL 1 DAY, TRUE)"
+    unit = text(grain)
+    begin = f"CASE WHEN {short} THEN DATE_TRUNC({unit}, {start}) ELSE {start} END"
+    end = f"CASE WHEN {short} THEN DATE_TRUNC('day', {start}) + INTERVAL 1 DAY ELSE ChargePeriodEnd END"
+    if grain == "month":
+        end = (
+            f"CASE WHEN {short} THEN DATE_TRUNC('month', {start}) + INTERVAL 1 MONTH ELSE ChargePeriodEnd END"
+        )
+    grouped = [quote(name) for name in keys]
+    # rows with and without a price, and those whose effective cost is missing, stay apart: a sum would hide them
+    apart = "x_list_known, x_contracted_known, (EffectiveCost = 0 AND BilledCost > 0), (EffectiveCost < 0)"
+    known = {"ListCost": "x_list_known", "ContractedCost": "x_contracted_known"}
+    sums = ", ".join(
+        f"CASE WHEN {known[name]} THEN SUM({name}) END AS {name}"
+        if name in known
+        else f"SUM({name}) AS {name}"
+        for name in MEASURES
+    )
+    kept = "CAST(NULL AS VARCHAR)"
+    if tags:
+        pairs = ", ".join(f"{text(tag)}, JSON_EXTRACT_STRING(raw, {text(_path(tag))})" for tag in tags)
+        kept = f"NULLIF(CAST(JSON_MERGE_PATCH('{{}}', JSON_OBJECT({pairs})) AS VARCHAR), '{{}}')"
+    where = f"x_month = CAST({text(month)} AS DATE)"
+    return (
+        f"WITH texts AS (SELECT raw, {kept} AS kept FROM (SELECT DISTINCT Tags AS raw FROM focus WHERE {where})) "
+        f"SELECT {', '.join(grouped)}, {begin} AS ChargePeriodStart, {end} AS ChargePeriodEnd, kept AS Tags, {sums}, "
+        f"CAST(COUNT(*) AS VARCHAR) AS x_charges FROM focus LEFT JOIN texts ON focus.Tags = texts.raw WHERE {where} "
+        f"GROUP BY {', '.join(grouped)}, {begin}, {end}, kept, {apart}"
+    )
+
+
+def _path(tag: str) -> str:
+    if not tag or '"' in tag:
+        raise InputError(f"tag {tag!r}: an empty key, or one with a double quote, cannot be looked up")
+    return f'$."{tag}"'
+
+
+def _partial(folder: Path) -> Path:
+    try:
+        return Path(tempfile.mkdtemp(dir=folder.absolute().parent, prefix=f".{folder.name}."))
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be written there: {error.strerror}") from None
+
+
+def _write(
+    engine: DuckDbEngine,
+    bill: Bill,
+    folder: Path,
+    tags: Sequence[str],
+    grain: Grain,
+    progress: Progress | None,
+) -> None:
+    for number, month in enumerate(bill.months):
+        if progress is not None:
+            progress(f"{month:%Y-%m}", number / len(bill.months))
+        target = folder / f"focus-{month:%Y-%m}.parquet"
+        _copy(engine, cube_sql(tags, grain, month.isoformat()), target)
+    for dataset in focus_columns():
+        if dataset != COST and engine.query(f"SELECT COUNT(*) AS n FROM {dataset}")["n"].iloc[0]:
+            names = ", ".join(quote(name) for name in focus_columns()[dataset])
+            _copy(engine, f"SELECT {names} FROM {dataset}", folder / f"{dataset}.parquet")
+
+
+def _copy(engine: DuckDbEngine, sql: str, target: Path) -> None:
+    import duckdb
+
+    try:
+        engine.connection.execute(f"COPY ({sql}) TO {text(str(target))} (FORMAT parquet)")
+    except duckdb.Error as error:
+        if isinstance(error, duckdb.OutOfMemoryException) or "No space left" in str(error):
+            raise InputError(memory_text(error)) from None
+        raise InputError(f"{target.parent.parent}: the cube cannot be written: {first_line(error)}") from None
+
+
+def _describe(
+    engine: DuckDbEngine,
+    bill: Bill,
+    folder: Path,
+    tags: tuple[str, ...],
+    grain: Grain,
+    sources: tuple[tuple[str, str], ...],
+) -> Cube:
+    found = engine.connection.execute(
+        "SELECT COUNT(*), SUM(CAST(x_charges AS BIGINT)), SUM(BilledCost), SUM(EffectiveCost) "
+        f"FROM READ_PARQUET({text(str(folder / 'focus-*.parquet'))})"
+    ).fetchone()
+    rows, charges, billed, effective = found or (0, 0, 0.0, 0.0)
+    months = tuple(f"{month:%Y-%m}" for month in bill.months)
+    return Cube(
+        folder=folder,
+        grain=grain,
+        tags=tags,
+        currency=bill.currency,
+        months=months,
+        rows=int(rows),
+        charges=int(charges or 0),
+        billed=billed or 0.0,
+        effective=effective or 0.0,
+        sources=sources,
+    )
+
+
+def _manifest(cube: Cube, folder: Path) -> str:
+    told = {key: value for key, value in cube.__dict__.items() if key != "folder"}
+    told["files"] = {path.name: _sha256(path) for path in sorted(folder.glob("*.parquet"))}
+    return json.dumps({"schema_version": SCHEMA_VERSION, **told}, indent=1) + "\n"
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

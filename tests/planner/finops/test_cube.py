@@ -1,0 +1,190 @@
+"""Cubes answer like the bill they were made of, add up, and are there whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+import planner.finops
+from planner.errors import InputError
+from planner.finops.cube import LEFT_OUT, MANIFEST, build_cube, merge_cubes, open_cube, read_cube
+from planner.finops.quality import assess_quality
+from planner.finops.read import Bill, open_bill
+from tests.focus_company import make_company
+from tests.planner.finops.engine.test_spark_equal import CENT, _parameters, _rows
+from tests.planner.finops.read.test_open import line, write
+
+QUERIES = sorted((Path(planner.finops.__file__).parent / "kpis").glob("**/*.sql"))
+TAGS = ("team", "env", "cost_center", "run_id")
+
+
+@pytest.fixture(scope="module")
+def company(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("company")
+    make_company(2, seed=5, rows_per_month=6_000, version="1.4", out=folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def bill(company: Path) -> Iterator[Bill]:
+    with open_bill([company]) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def cube(bill: Bill, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("cubes") / "all"
+    made = build_cube(bill, folder, tags=TAGS)
+    assert read_cube(folder) == made
+    assert made.charges > 2 * made.rows or made.rows < made.charges
+    return folder
+
+
+def equal(first: Bill, second: Bill, path: Path) -> None:
+    sql = path.read_text(encoding="utf-8")
+    here = _rows(first.engine.query(sql, _parameters(sql)))
+    there = _rows(second.engine.query(sql, _parameters(sql)))
+    assert len(there) == len(here)
+    for name in here.columns:
+        if "rows" in name or name in ("charges", "row_count"):
+            continue  # a cube has fewer rows, which is its point
+        if here[name].dtype == "float64":
+            assert list(there[name]) == pytest.approx(list(here[name]), rel=1e-9, abs=CENT, nan_ok=True), name
+        else:
+            assert list(there[name]) == list(here[name]), name
+
+
+@pytest.mark.parametrize("path", QUERIES, ids=lambda path: path.stem)
+def test_queries_without_resources_answer_alike(path: Path, bill: Bill, cube: Path) -> None:
+    used = path.read_text(encoding="utf-8")
+    if any(name in used for name in LEFT_OUT):
+        pytest.skip("asks for single resources, which a cube does not have")
+    with open_cube([cube]) as opened:
+        equal(bill, opened, path)
+
+
+def test_the_gate_sees_the_same_costs(bill: Bill, cube: Path) -> None:
+    with open_cube([cube]) as opened:
+        checks = zip(*(assess_quality(b, date(2026, 10, 1)).checks for b in (bill, opened)), strict=True)
+        for here, there in checks:
+            if here.key not in ("commitment_status", "effective_zero_rows", "unknown_cost", "tags_known"):
+                assert there.value == pytest.approx(here.value), here.key
+
+
+def test_months_built_apart_and_merged_are_the_whole(company: Path, cube: Path, tmp_path: Path) -> None:
+    parts = []
+    for number, path in enumerate(sorted(company.glob("focus*"))):
+        with open_bill([path]) as opened:
+            parts.append(build_cube(opened, tmp_path / f"part-{number}", tags=TAGS).folder)
+    merged, whole = merge_cubes(parts, tmp_path / "merged"), read_cube(cube)
+    assert (merged.billed, merged.effective) == (pytest.approx(whole.billed), pytest.approx(whole.effective))
+    assert merged.months == whole.months
+    with open_cube([cube]) as here, open_cube([merged.folder]) as there:
+        equal(here, there, next(path for path in QUERIES if path.stem == "price_volume"))
+
+
+def test_a_month_grain_keeps_the_sums(bill: Bill, tmp_path: Path) -> None:
+    monthly = build_cube(bill, tmp_path / "monthly", grain="month")
+    daily = build_cube(bill, tmp_path / "daily")
+    assert monthly.rows < daily.rows
+    assert monthly.effective == pytest.approx(daily.effective)
+
+
+def small(tmp_path: Path, name: str = "a", **options: object) -> Path:
+    with open_bill([write(tmp_path / f"{name}.csv", line(), line(2, sku=name))]) as opened:
+        return build_cube(opened, tmp_path / f"cube {name}", **options).folder  # type: ignore[arg-type]
+
+
+def test_what_is_refused(tmp_path: Path) -> None:
+    first, second = small(tmp_path), small(tmp_path, "b", grain="month")
+    with open_bill([tmp_path / "a.csv"]) as opened, pytest.raises(InputError, match="exists already"):
+        build_cube(opened, first)
+    with pytest.raises(InputError, match=r"were both made of a\.csv"):
+        with open_bill([tmp_path / "a.csv"]) as opened:
+            again = build_cube(opened, tmp_path / "again").folder
+        open_cube([first, again])
+    with pytest.raises(InputError, match="different grain"):
+        merge_cubes([first, second], tmp_path / "x")
+    with pytest.raises(InputError, match="is no cube"):
+        read_cube(tmp_path)
+    with open_bill([tmp_path / "a.csv"]) as opened, pytest.raises(InputError, match="double quote"):
+        build_cube(opened, tmp_path / "y", tags=['a"b'])
+    with (
+        open_bill([tmp_path / "a.csv"]) as opened,
+        pytest.raises(InputError, match="cannot be written there"),
+    ):
+        build_cube(opened, tmp_path / "none" / "y")
+
+
+def test_a_changed_or_missing_file_is_noticed(tmp_path: Path) -> None:
+    folder = small(tmp_path)
+    (file,) = folder.glob("focus*.parquet")
+    data = file.read_bytes()
+    file.write_bytes(data[:-10])
+    with pytest.raises(InputError, match="was changed"):
+        open_cube([folder])
+    file.unlink()
+    with pytest.raises(InputError, match=r"lacks focus-2026-10\.parquet"):
+        open_cube([folder])
+    (folder / MANIFEST).write_text("{")
+    with pytest.raises(InputError, match="is damaged"):
+        open_cube([folder])
+
+
+def test_a_full_disk_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> str:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("planner.finops.cube._manifest", full)
+    with pytest.raises(InputError, match="No space left on device"):
+        small(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.csv"]
+
+
+_KILLED = """
+import sys
+from pathlib import Path
+import planner.finops.cube as cube
+from planner.finops.read import open_bill
+write = cube._manifest
+def slow(*args):
+    print("half way", flush=True)
+    sys.stdin.read()
+cube._manifest = slow
+with open_bill([sys.argv[1]]) as bill:
+    cube.build_cube(bill, Path(sys.argv[2]))
+"""
+
+
+def test_a_killed_writer_leaves_no_cube(tmp_path: Path) -> None:
+    path, folder = write(tmp_path / "a.csv", line()), tmp_path / "cube"
+    process = subprocess.Popen(
+        [sys.executable, "-c", _KILLED, str(path), str(folder)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": str(Path(planner.finops.__file__).parents[2])},
+    )  # fmt: skip
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"half way\n"
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    assert not folder.exists()
+    with pytest.raises(InputError, match="is no cube"):
+        read_cube(folder)
+    with open_bill([tmp_path]) as opened:  # what the killed writer left is not read as a bill
+        assert opened.sources[0].rows == 1
+        assert read_cube(build_cube(opened, folder).folder).charges == 1
+
+
+def test_a_manifest_is_plain_json(cube: Path) -> None:
+    told = json.loads((cube / MANIFEST).read_text())
+    assert told["schema_version"] == 1
+    assert told["months"] == ["2026-09", "2026-10"]
+    assert time.strptime(told["months"][0], "%Y-%m")
