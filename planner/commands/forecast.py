@@ -33,6 +33,9 @@ FORMATS = (*REPORT_FORMATS, "focus")
     "--plans", multiple=True, metavar="[SCOPE=]GLOB", help="Saved plans (-o json) to add; repeatable."
 )
 @click.option(
+    "--more-members", is_flag=True, help="Also try statsforecast's models (extra `forecast`); slower."
+)
+@click.option(
     "--commitments-end", is_flag=True, help="Commitments that end are not renewed; default: they go on."
 )
 @click.option(
@@ -95,9 +98,9 @@ FORMATS = (*REPORT_FORMATS, "focus")
 )
 def forecast(
     focus: tuple[str, ...], daily: Path | None, by: str, cost: str, currency: str | None, plans: tuple[str, ...],
-    commitments_end: bool, scenario: tuple[str, ...], period: str, periods: int, horizon: int, fiscal_start: str | None,
-    fiscal_weeks: str | None, level: float, top: int, drop_days: int | None, vintages: Path | None, output: str,
-    out: Path | None,
+    commitments_end: bool, more_members: bool, scenario: tuple[str, ...], period: str, periods: int, horizon: int,
+    fiscal_start: str | None, fiscal_weeks: str | None, level: float, top: int, drop_days: int | None,
+    vintages: Path | None, output: str, out: Path | None,
 ) -> None:  # fmt: skip
     """Forecast the cost of a bill (--focus) or of daily costs (--daily), in all and by scope.
 
@@ -108,6 +111,7 @@ def forecast(
     from planner.finops.forecast.calendars import parse_calendar
     from planner.finops.forecast.completion import learn_completion
     from planner.finops.forecast.daily import load_vintages
+    from planner.finops.forecast.more import statsforecast_members
     from planner.finops.forecast.plans import load_plans
     from planner.finops.forecast.scenarios import parse_scenario
     from planner.finops.forecast.source import check_currency, read_costs
@@ -122,6 +126,7 @@ def forecast(
         calendar=calendar, size=period, count=periods, horizon_days=horizon, level=level, top=top,  # type: ignore[arg-type]
         drop_days=drop_days, scenarios=scenarios, planned=(*planned, *costs.endings),
         completion=learn_completion(load_vintages(vintages)) if vintages is not None else None,
+        more_members=statsforecast_members() if more_members else None,
     )  # fmt: skip
     quiet = bool(getattr(click.get_current_context().find_root().obj, "quiet", False))
     for line in costs.findings if not quiet else ():

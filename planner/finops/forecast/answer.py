@@ -15,6 +15,7 @@ from planner.finops.forecast.completion import Completion
 from planner.finops.forecast.conformal import Spread
 from planner.finops.forecast.daily import DailyCost, total_of
 from planner.finops.forecast.model import Backtest, MonthEnd, forecast_periods
+from planner.finops.forecast.more import Fit
 from planner.finops.forecast.plans import PlannedCost, daily_plan_cost
 from planner.finops.forecast.scenarios import Scenario, check_scopes, day_factors
 from planner.finops.forecast.tail import incomplete_days
@@ -114,6 +115,7 @@ class Question:
         level: of the intervals.
         top: so many scopes at most, the dearest; the rest is one scope.
         drop_days: last days to leave out; None: those that look late.
+        more_members: members of the extra `forecast`.
     """
 
     calendar: FiscalCalendar = FiscalCalendar()
@@ -126,6 +128,7 @@ class Question:
     scenarios: tuple[Scenario, ...] = ()
     planned: tuple[PlannedCost, ...] = ()
     completion: Completion | None = None
+    more_members: Mapping[str, Fit] | None = None
 
 
 def forecast_scopes(
@@ -218,6 +221,7 @@ def _scope(
         level=question.level,
         completion=question.completion,
         reported_on=reported,
+        more_members=question.more_members,
     )
     planned = [one for one in question.planned if name == TOTAL or one.scope == name]
     made = tuple(_period(name, p, end, question, planned) for p, end in zip(periods, ends, strict=True))

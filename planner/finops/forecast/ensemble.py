@@ -13,7 +13,7 @@ Days = NDArray[np.datetime64]
 SHORT_HORIZONS = (7, 14)  # judged beside the horizon asked for: they are known sooner
 HALF_LIFE_DAYS = 120.0  # of an error's weight
 SHARPNESS = 6.0  # weight = score ** -SHARPNESS
-_EQUAL_SHARE = 0.05  # added to every relative score, so that no member takes all
+EQUAL_SHARE = 0.05  # added to every relative score, so that no member takes all
 FIRST_ORIGIN = 7  # days before the first forecast
 
 
@@ -66,7 +66,7 @@ def _weights(cost: Floats, paths: Floats, horizon: int) -> Floats:
         middle = np.nanmedian(np.where(usable, score, np.nan)[:, FIRST_ORIGIN:], axis=0)
         scale = np.concatenate([np.zeros(FIRST_ORIGIN), middle])
         total += np.divide(score, scale, out=np.zeros_like(score), where=scale > 0)
-    power = (total + _EQUAL_SHARE) ** -SHARPNESS * usable
+    power = (total + EQUAL_SHARE) ** -SHARPNESS * usable
     mass = power.sum(axis=0)
     return np.asarray(np.divide(power, mass, out=np.zeros_like(power), where=mass > 0))
 

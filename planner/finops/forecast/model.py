@@ -18,6 +18,7 @@ from planner.finops.forecast.completion import Completion, learn_completion, set
 from planner.finops.forecast.conformal import Spread, calibrate, plain_halves
 from planner.finops.forecast.ensemble import FIRST_ORIGIN, combine, weigh, window_totals
 from planner.finops.forecast.members import MEMBERS, all_paths
+from planner.finops.forecast.more import Fit, with_more_members
 from planner.records import record
 
 __all__ = [
@@ -206,6 +207,7 @@ def forecast_periods(
     completion: Completion | None = None,
     level: float = 0.8,
     reported_on: date | np.datetime64 | None = None,
+    more_members: Mapping[str, Fit] | None = None,
 ) -> list[MonthEnd]:
     """Say where periods will end: over, running or to come.
 
@@ -216,6 +218,7 @@ def forecast_periods(
         completion: billing latency.
         level: of the intervals.
         reported_on: day of the report.
+        more_members: members of the extra `forecast`: `more.statsforecast_members()`.
 
     Raises:
         InputError: a period ends too far ahead, or the history cannot be used.
@@ -226,10 +229,13 @@ def forecast_periods(
     if horizon > MAX_HORIZON_DAYS:
         raise InputError(f"forecast: {horizon} days ahead are too far; at most {MAX_HORIZON_DAYS}")
     paths = all_paths(series.cost, series.days, horizon) if horizon > 0 else None
+    more = None
+    if more_members and paths is not None:
+        more = with_more_members(series.cost, weigh(series.cost, paths).paths, dict(more_members))
     found: list[MonthEnd] = []
     for start, end in periods:
         earlier = [one for one in found if one.end < _date(start)]
-        found.append(_period(series, paths, start, end, level, earlier[-1] if earlier else None))
+        found.append(_period(series, paths, start, end, level, earlier[-1] if earlier else None, more))
     return found
 
 
@@ -240,6 +246,7 @@ def _period(
     end: np.datetime64,
     level: float,
     before: MonthEnd | None,
+    more: tuple[Floats, Mapping[str, float]] | None,
 ) -> MonthEnd:
     next_day = series.days[-1] + 1
     inside = (series.days >= start) & (series.days < end)
@@ -251,6 +258,11 @@ def _period(
         return MonthEnd(*head, actual, actual, actual, level, 0, None, none, {}, np.empty(0))
     skip = max(int((start - next_day).astype(int)), 0)
     ensemble = weigh(series.cost, paths[:, :, :stop])
+    weights = dict(zip(MEMBERS, ensemble.weights[:, -1].tolist(), strict=True))
+    if more is not None:
+        ensemble.paths[-1] = more[0][:stop]
+        weights = {name: more[1]["ensemble"] * weight for name, weight in weights.items()}
+        weights |= {name: weight for name, weight in more[1].items() if name != "ensemble"}
     spread, held = calibrate(series.cost, ensemble.paths, stop - skip, level, skip)
     if before is not None and before.spread is not None and before.days_left >= stop - skip:
         spread = spread.at_least(before.spread)  # the further ahead, the less is known
@@ -264,7 +276,7 @@ def _period(
         stop - skip,
         spread,
         _backtest(series.cost, ensemble.paths, stop - skip, level, held, skip),
-        dict(zip(MEMBERS, ensemble.weights[:, -1].tolist(), strict=True)),
+        weights,
         ensemble.paths[-1, skip:],
     )
 
