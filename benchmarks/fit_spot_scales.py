@@ -1,0 +1,142 @@
+"""Spread of the spot hazards per level, gang exponent, correlation of zones and price slope: hazard_scales.csv.
+
+`python -m benchmarks.fit_spot_scales --traces DIR [--days 4]`
+
+Records are cut into windows of `--days`. The log level of each window against one common age shape is normal around
+its zone, region and pool: variances by restricted maximum likelihood (Poisson noise `1 / (N + 1/2)` known), with the
+gang exponent as a fixed effect. Correlations are of availability per tick; `simulated` is what the bundled weather
+gives for the same tables.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from benchmarks.fit_spot import traces_of_file
+from planner.records import record
+from planner.risk.futures import sample_futures
+from planner.risk.hazards import fit_hazards
+from planner.risk.hazards_cells import N_AGES, age_bucket, plain_type, plain_zone, spell_age_ticks
+from planner.risk.hazards_shrink import common_shape
+from planner.risk.policy.job import SpotJob, SpotZone
+from planner.risk.trace import ZoneTrace
+from planner.risk.traces.run_length import read_run_length
+
+FloatArray = npt.NDArray[np.float64]
+
+
+@record(frozen=True, eq=False)
+class Window:
+    """Counts of one side over some days of one zone: hours and ends by age."""
+
+    trace: ZoneTrace
+    hours: FloatArray
+    ends: FloatArray
+
+
+def windows(trace: ZoneTrace, days: float, side_up: bool) -> list[Window]:
+    """A record cut into windows of about `days`; ages run on over the cuts."""
+    age = age_bucket(spell_age_ticks(trace.up)[:-1] * trace.tick_hours)
+    here = trace.up[:-1] if side_up else ~trace.up[:-1]
+    end = here & (trace.up[1:] != trace.up[:-1])
+    n = max(1, round(trace.hours / (24.0 * days)))
+    out = []
+    for part in np.array_split(np.arange(len(here)), n):
+        ends = np.bincount(age[part][end[part]], minlength=N_AGES).astype(float)
+        hours = np.bincount(age[part][here[part]], minlength=N_AGES) * trace.tick_hours
+        out.append(Window(trace, hours - ends * trace.tick_hours / 2.0, ends))
+    return out
+
+
+def spread(found: Sequence[Window]) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Sds of drift, zone, region and pool; intercept and gang exponent; standard errors of the latter two."""
+    from scipy.optimize import minimize
+
+    ends, hours = np.stack([w.ends for w in found]), np.stack([w.hours for w in found])
+    same: dict[object, int] = {}
+    probes = [(w.trace.source, w.trace.zone, w.trace.instance_type) for w in found]
+    for one in probes:
+        same[one] = same.get(one, 0) + 1
+    shape, _ = common_shape(ends, hours, np.asarray([1.0 / same[one] for one in probes]))
+    count, expected = ends.sum(axis=1), hours @ shape
+    used = np.flatnonzero(expected > 1.0).tolist()
+    level = np.log((count + 0.5) / (expected + 0.5))[used]
+    noise = 1.0 / (count + 0.5)[used]
+    pool = [(plain_type(found[i].trace.instance_type), found[i].trace.gang) for i in used]
+    region = [(*p, found[i].trace.region) for p, i in zip(pool, used, strict=True)]
+    zone = [(*r, plain_zone(found[i].trace.zone)) for r, i in zip(region, used, strict=True)]
+    blocks = [
+        np.asarray([[a == b for b in keys] for a in keys], dtype=float) for keys in (zone, region, pool)
+    ]
+    design = np.stack([np.ones(len(used)), np.log([found[i].trace.gang for i in used])], axis=1)
+
+    def parts(log_sd: FloatArray) -> tuple[float, FloatArray, FloatArray]:
+        variance = np.exp(2.0 * log_sd)
+        total = np.diag(noise + variance[0])
+        for v, block in zip(variance[1:], blocks, strict=True):
+            total = total + v * block
+        lower = np.linalg.cholesky(total)
+        x, y = np.linalg.solve(lower, design), np.linalg.solve(lower, level)
+        gram = x.T @ x
+        beta = np.linalg.solve(gram, x.T @ y)
+        rest = y - x @ beta
+        loss = 0.5 * rest @ rest + np.log(np.diag(lower)).sum() + 0.5 * np.linalg.slogdet(gram)[1]
+        return float(loss), beta, np.sqrt(np.diag(np.linalg.inv(gram)))
+
+    best = minimize(lambda p: parts(p)[0], np.log([0.4, 0.4, 0.4, 0.4]), method="Nelder-Mead").x
+    _, beta, error = parts(best)
+    return np.exp(best), beta, error
+
+
+def correlations(path: Path) -> str:
+    """Mean correlation of availability within and across regions of one file, recorded and simulated."""
+    traces = [t for t in read_run_length(path) if 0.02 < t.up.mean() < 0.98]
+    model = fit_hazards(traces)
+    zones = tuple(SpotZone(t.zone, t.region, t.instance_type, 1.0, t.provider, t.gang) for t in traces)
+    tables = {z.name: model.table_for(z) for z in zones}
+    n = min(len(t.up) for t in traces)
+    made = sample_futures(SpotJob(1.0, 1.0, 0.0, 1.0, zones), tables, 20, n, 1)
+    real = np.corrcoef(np.stack([t.up[:n] for t in traces]).astype(float))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        drawn = np.nanmean([np.corrcoef(one.astype(float)) for one in made], axis=0)
+    pairs = [(i, j) for i in range(len(traces)) for j in range(i)]
+    kinds = {
+        "same region and type": [(i, j) for i, j in pairs if _near(traces[i], traces[j])],
+        "other region": [(i, j) for i, j in pairs if traces[i].region != traces[j].region],
+    }
+    return "; ".join(
+        f"{kind} {np.mean([real[p] for p in at]):.2f} (simulated {np.mean([drawn[p] for p in at]):.2f})"
+        for kind, at in kinds.items()
+        if at
+    )
+
+
+def _near(a: ZoneTrace, b: ZoneTrace) -> bool:
+    return a.region == b.region and a.instance_type == b.instance_type
+
+
+def main() -> None:
+    """Print everything."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--traces", type=Path, required=True)
+    parser.add_argument("--days", type=float, default=4.0)
+    given = parser.parse_args()
+    files = sorted(given.traces.glob("*.json"))
+    traces = [trace for path in files for trace in traces_of_file(path)]
+    for name, up in (("down", True), ("up", False)):
+        sds, beta, error = spread([w for trace in traces for w in windows(trace, given.days, up)])
+        levels = " ".join(
+            f"{k} {v:.2f}" for k, v in zip(("drift", "zone", "region", "pool"), sds, strict=True)
+        )
+        print(f"{name:5s} sd of {levels}; gang exponent {beta[1]:+.3f} (s.e. {error[1]:.3f})")
+    for path in files:
+        print(f"{path.stem:28s} correlation {correlations(path)}")
+
+
+if __name__ == "__main__":
+    main()
