@@ -93,8 +93,6 @@ def review(focus: tuple[str, ...], emit_sql: str | None, output: str, out: Path 
         from planner.files import write_atomically
 
         write_atomically(out, text)
-    elif isinstance(text, bytes):
-        sys.stdout.buffer.write(text)
     else:
         click.echo(text, nl=False)
 

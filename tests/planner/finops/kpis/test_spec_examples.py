@@ -23,7 +23,6 @@ VALUES: dict[str, Any] = {
     "start": date(2023, 1, 1), "end": date(2023, 2, 1), "before_start": date(2022, 12, 1),
     "before_end": date(2023, 1, 1), "horizon": date(2023, 5, 2),
 }  # fmt: skip
-SHARED = Path(__file__).resolve().parents[5] / "shared" / "finops" / "focus_spec_examples"
 
 
 def row(category: str, pricing: str, listed: float, billed: float, effective: float, status: str) -> str:
@@ -89,20 +88,14 @@ OFFICIAL = {
 
 
 @pytest.mark.shared
-@pytest.mark.skipif(
-    not SHARED.is_dir(), reason=f"needs {SHARED.parent.parent.name}/finops beside the project"
-)
 @pytest.mark.parametrize("name", OFFICIAL)
-def test_the_official_files_give_the_stated_amounts(name: str) -> None:
-    with open_bill([SHARED / f"{name}.csv"]) as bill:
+def test_the_official_files_give_the_stated_amounts(name: str, shared_dir: Path) -> None:
+    with open_bill([shared_dir / "finops" / "focus_spec_examples" / f"{name}.csv"]) as bill:
         frame = query_kpi(bill.engine, "commitment_utilisation", VALUES)
     assert (frame["used_cost"].sum(), frame["unused_cost"].sum()) == OFFICIAL[name]
 
 
 @pytest.mark.shared
-@pytest.mark.skipif(
-    not SHARED.is_dir(), reason=f"needs {SHARED.parent.parent.name}/finops beside the project"
-)
 @pytest.mark.parametrize(
     "name",
     [
@@ -112,9 +105,9 @@ def test_the_official_files_give_the_stated_amounts(name: str) -> None:
         "zero_percent_utilization_without_commitment_discount_flexibility",
     ],
 )
-def test_official_files_can_be_reviewed(name: str) -> None:
+def test_official_files_can_be_reviewed(name: str, shared_dir: Path) -> None:
     from planner.finops.review.answer import review_bill
 
-    with open_bill([SHARED / f"{name}.csv"]) as bill:
+    with open_bill([shared_dir / "finops" / "focus_spec_examples" / f"{name}.csv"]) as bill:
         review = review_bill(bill, forecast=False)
     assert len(review.sections) == 10

@@ -1,0 +1,114 @@
+"""`planner review` from the command line: every format, files beside the bill, engines, and what goes wrong."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import CliResult
+from tests.focus_company.plans import write_plans, write_utilisation
+from tests.focus_company.shared import small_company
+
+Run = Callable[..., CliResult]
+
+
+@pytest.fixture(scope="module")
+def folder() -> str:
+    return str(small_company().files[0].parent)
+
+
+@pytest.mark.parametrize("fmt", ["table", "html"])
+def test_text_formats(fmt: str, folder: str, run_cli: Run) -> None:
+    done = run_cli("review", "--focus", folder, "--month", "2026-10", "--no-forecast", "-o", fmt)
+    assert (done.code, done.stderr) == (0, "")
+    assert "October 2026 cost" in done.stdout
+
+
+def test_a_workbook_is_written_to_a_file(folder: str, run_cli: Run, tmp_path: Path) -> None:
+    import openpyxl
+
+    out = tmp_path / "r.xlsx"
+    done = run_cli("review", "--focus", folder, "--no-forecast", "-o", "xlsx", "--out", str(out))
+    assert (done.code, done.stdout) == (0, "")
+    assert len(openpyxl.load_workbook(out).sheetnames) > 3
+
+
+def test_what_lies_beside_the_bill(folder: str, run_cli: Run, tmp_path: Path) -> None:
+    company = small_company()
+    write_plans(tmp_path / "plans", company.runs)
+    write_utilisation(tmp_path / "busy.csv", company.runs)
+    budgets = tmp_path / "budgets.yaml"
+    budgets.write_text("version: 1\nkind: budget\nbudgets:\n  - {name: all, amount: 100000}\n")
+    earlier = tmp_path / "earlier.json"
+    period = {"scope": "total", "period": "2026-10", "start": "2026-10-01", "end": "2026-11-01", "days_left": 31,
+              "expected": 150000.0, "low": 140000.0, "high": 160000.0}  # fmt: skip
+    earlier.write_text(json.dumps({"last_day": "2026-09-30", "scopes": [{"periods": [period]}]}))
+    done = run_cli(
+        "review", "--focus", folder, "--plans", str(tmp_path / "plans"), "--utilisation", str(tmp_path / "busy.csv"),
+        "--budgets", str(budgets), "--forecasts", str(earlier), "--measurements", str(tmp_path / "measured"), "-o",
+        "json", "--month", "2026-10", "--compare", "2026-08",
+    )  # fmt: skip
+    assert (done.code, done.stderr) == (0, "")
+    made = json.loads(done.stdout)
+    text = json.dumps(made)
+    assert "over its budget of 100,000 USD" in text
+    assert "From August 2026 to October 2026" in text
+    assert "forecast_accuracy" in text
+    assert {p.name for p in (tmp_path / "measured").iterdir()} == {
+        f"{run.run_id}.csv" for run in company.runs if run.start.month == 10
+    }
+
+
+def test_own_tags_are_asked_for(folder: str, run_cli: Run) -> None:
+    done = run_cli("review", "--focus", folder, "--no-forecast", "--tags", "application", "-o", "md")
+    assert "Cost with application" in done.stdout and "### Cost by application" in done.stdout
+    none = run_cli("review", "--focus", folder, "--no-forecast", "--tags", 'a"b')
+    assert none.code == 2 and "double quote" in none.stderr
+
+
+def test_the_sql_is_printed_without_a_bill(run_cli: Run) -> None:
+    from planner.finops.kpis import load_kpis
+
+    done = run_cli("review", "--emit-sql", "snowflake", "--month", "2026-10")
+    assert done.code == 0
+    for kpi in load_kpis():
+        assert f"-- {kpi.name}: " in done.stdout
+    assert ":start" not in done.stdout and "2026-11-01" in done.stdout
+    assert run_cli("review", "--emit-sql", "snowflake").code == 2
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        ((), "--focus: name the bill's files"),
+        (("--focus", "nowhere.csv"), "nowhere.csv"),
+        (("--focus", "{folder}", "--month", "2025-01"), "the bill has no charges in it; it has 2026-08"),
+        (("--focus", "{folder}", "--month", "10/2026"), "is not a month; write it as 2026-10"),
+        (("--focus", "{folder}", "--plans", "none*.json"), "--plans none*.json: no such file"),
+        (("--focus", "{folder}", "--currency", "EUR"), "no row is billed in it"),
+        (("--focus", "{folder}", "--utilisation", "none.csv"), "none.csv: cannot be read"),
+        (
+            ("--focus", "{folder}", "--compare", "2026-10", "--month", "2026-10"),
+            "is the reviewed month itself",
+        ),
+    ],
+)
+def test_bad_input_is_told_without_a_traceback(
+    args: tuple[str, ...], message: str, folder: str, run_cli: Run
+) -> None:
+    done = run_cli("review", *(arg.replace("{folder}", folder) for arg in args))
+    assert done.code == 2 and done.stdout == ""
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_option_names_are_those_of_the_registries() -> None:
+    from planner.commands.review import DIALECT_NAMES, ENGINE_NAMES
+    from planner.finops.engine.dialects import DIALECTS
+    from planner.finops.engine.registry import ENGINES
+
+    assert set(ENGINE_NAMES) == set(ENGINES)
+    assert set(DIALECT_NAMES) == set(DIALECTS)
