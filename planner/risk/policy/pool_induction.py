@@ -95,6 +95,8 @@ class PoolInduction:
         self.wait, self.keep, self.begin = (
             np.full(((z + 1) * k, *shape), MISS, np.float32) for _ in range(3)
         )
+        for table in (self.start, self.run, self.wait, self.keep, self.begin):
+            table[..., 0] = 0.0  # no work left: nothing to pay
         self._solve()
 
     def _blank(self, rows: tuple[int, ...]) -> Float32Array:

@@ -50,9 +50,9 @@ _CACHE: OrderedDict[tuple[Any, ...], Any] = OrderedDict()
 _MOST_CELLS = 300_000
 _MOST_STEPS_PER_TICK = 4
 _PRICE_STEP = 0.005
-_FRAILTY = (-math.sqrt(3.0), 0.0, math.sqrt(3.0))
-_FRAILTY_WEIGHTS = (1 / 6, 2 / 3, 1 / 6)
-"""Worlds: Gauss-Hermite nodes of a standard normal, exact for its first five moments."""
+_ONE_ZONE_WORLDS = ((-math.sqrt(3.0), 1 / 6), (0.0, 2 / 3), (math.sqrt(3.0), 1 / 6))
+_SEVERAL_ZONES_WORLDS = ((-1.0, 0.5), (1.0, 0.5))
+"""Worlds (frailty, weight): Gauss-Hermite nodes of a standard normal, exact for its first five and three moments."""
 
 
 class Grid:
@@ -85,8 +85,10 @@ class SurvivalPolicy(ArrayPolicy):
         super().__init__(job)
         self.grid = Grid(self.view)
         self.tables = [tables[zone.name] for zone in job.zones]
+        nodes = _ONE_ZONE_WORLDS if len(job.zones) == 1 else _SEVERAL_ZONES_WORLDS
+        self.weights = [weight for _, weight in nodes]
         self.worlds = [
-            [chain_of(table, self.grid.tick_hours, frailty) for table in self.tables] for frailty in _FRAILTY
+            [chain_of(table, self.grid.tick_hours, frailty) for table in self.tables] for frailty, _ in nodes
         ]
         self._solver = _OneZone(self) if len(job.zones) == 1 else _SeveralZones(self)
 
@@ -128,7 +130,7 @@ class _OneZone:
         ratio = _price(job.zones[0].usd_per_hour / job.on_demand_usd_per_hour)
         problem = Problem(
             chains,
-            np.array(_FRAILTY_WEIGHTS),
+            np.array(policy.weights),
             grid.work,
             grid.slack,
             grid.per_tick,
@@ -208,7 +210,7 @@ class _SeveralZones:
                 pools.make_pool(world, ratio, same, grid.spot.ticks, self.egress_ticks)
                 for world in policy.worlds
             ]
-            worlds_values = [
+            values = [
                 PoolInduction(
                     pool,
                     -(-grid.work // grid.per_tick),
@@ -219,7 +221,7 @@ class _SeveralZones:
                 )
                 for pool in worlds
             ]
-            return mean_values(worlds_values, _FRAILTY_WEIGHTS)
+            return mean_values(values, policy.weights)
 
         self.values: PoolInduction = _cached(key, solve)
 
