@@ -75,7 +75,10 @@ class DaskExecutor:
             ) from None
         try:
             given: dict[str, Any] = {"address": self.address, "timeout": "10s"}
-            own: dict[str, Any] = {"processes": False, "n_workers": 1, "dashboard_address": None}
+            # on loopback: nothing outside this machine need be reached to find out its address
+            own: dict[str, Any] = {
+                "processes": False, "n_workers": 1, "dashboard_address": None, "host": "127.0.0.1", "protocol": "tcp",
+            }  # fmt: skip
             client: Any = Client(**(given if self.address else own))  # type: ignore[no-untyped-call]
         except OSError as error:
             raise InputError(
