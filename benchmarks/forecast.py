@@ -32,7 +32,7 @@ from planner.finops.forecast.model import forecast_daily, forecast_month_end
 Floats = NDArray[np.float64]
 LANDING_DAYS = (5, 10, 20)
 LEVELS = (0.8, 0.95)
-_SCOPES = ("scope", "category", "project", "service", "description")
+_SCOPES = ("scope", "description", "category", "project", "service")  # the finest a file has
 _COSTS = ("cost", "cost_usd")
 _IMMATERIAL = (
     0.02  # windows below this share of the series' usual window are left out: their errors are ratios to ~0

@@ -56,6 +56,8 @@ def test_formats_agree(run_cli: Run, tmp_path: Path) -> None:
         (("--daily", COSTS, "--plans", "none*.json"), "no such file"),
         (("--daily", COSTS, "--fiscal-start", "13"), "01 to 12"),
         (("--daily", COSTS, "--vintages", COSTS), "no column 'reported'"),
+        (("--daily", COSTS, "--period", "year", "--periods", "9"), "at most 750"),
+        (("--daily", COSTS, "--level", "99%"), "at most 0.98"),
     ],
 )
 def test_bad_input_is_named(run_cli: Run, arguments: tuple[str, ...], said: str) -> None:

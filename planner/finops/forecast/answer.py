@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from planner.errors import InputError
 from planner.finops.forecast.calendars import FiscalCalendar, Period, Size
-from planner.finops.forecast.clean import MIN_DAYS, regular_series, until
+from planner.finops.forecast.clean import regular_series, until
 from planner.finops.forecast.completion import Completion
 from planner.finops.forecast.conformal import Spread
 from planner.finops.forecast.daily import DailyCost, total_of
@@ -151,7 +151,7 @@ def forecast_scopes(
         progress: told how many scopes are done, and of how many.
 
     Raises:
-        InputError: no scope has enough days, or a scenario or plan names a scope that is not there.
+        InputError: no scope can be forecast, or a scenario or plan names a scope that is not there.
     """
     total = total_of(scopes)
     chosen = {TOTAL: total}
@@ -174,7 +174,7 @@ def forecast_scopes(
         except InputError as error:
             skipped.append((name, str(error).removeprefix("forecast: ")))
     if not found:
-        raise InputError(f"forecast: no scope has {MIN_DAYS} days of cost; give a longer bill")
+        raise InputError(f"forecast: {skipped[0][1]}")
     return ForecastAnswer(
         currency, by, question.level, _day(last), drop, tuple(found), tuple(skipped), question.planned,
         question.scenarios,

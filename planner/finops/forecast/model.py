@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from planner.errors import InputError
 from planner.finops.forecast.clean import Series, regular_series
 from planner.finops.forecast.completion import Completion, learn_completion, settle
-from planner.finops.forecast.conformal import Spread, calibrate, plain_halves
+from planner.finops.forecast.conformal import LEVELS, Spread, calibrate, plain_halves
 from planner.finops.forecast.ensemble import FIRST_ORIGIN, combine, weigh, window_totals
 from planner.finops.forecast.members import MEMBERS, all_paths
 from planner.finops.forecast.more import Fit, with_more_members
@@ -153,8 +153,7 @@ def forecast_daily(
     """
     if not 1 <= horizon_days <= MAX_HORIZON_DAYS:
         raise InputError(f"forecast: the horizon must be 1 to {MAX_HORIZON_DAYS} days, got {horizon_days}")
-    if not 0 < level < 1:
-        raise InputError(f"forecast: the level must be between 0 and 1, got {level}")
+    _check_level(level)
     given = regular_series(days, cost)
     series, dropped = _settled(given, completion, reported_on)
     ahead = horizon_days + dropped
@@ -223,6 +222,7 @@ def forecast_periods(
     Raises:
         InputError: a period ends too far ahead, or the history cannot be used.
     """
+    _check_level(level)
     series, _ = _settled(regular_series(days, cost), completion, reported_on)
     next_day = series.days[-1] + 1
     horizon = max((int((end - next_day).astype(int)) for _, end in periods), default=0)
@@ -279,6 +279,11 @@ def _period(
         weights,
         ensemble.paths[-1, skip:],
     )
+
+
+def _check_level(level: float) -> None:
+    if not 0 < level <= LEVELS[-1]:
+        raise InputError(f"forecast: the level must be above 0 and at most {LEVELS[-1]}, got {level:g}")
 
 
 def _settled(

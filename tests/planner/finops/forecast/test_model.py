@@ -199,7 +199,7 @@ def test_months_end_on_their_last_day(last: str, month: str, left: int) -> None:
         (days(20), np.r_[np.ones(19), np.nan], {}, "is no number"),
         (days(20), np.ones(20), {"horizon_days": 0}, "horizon must be 1 to 750"),
         (days(20), np.ones(20), {"horizon_days": 9999}, "horizon must be 1 to 750"),
-        (days(20), np.ones(20), {"level": 80}, "level must be between 0 and 1"),
+        (days(20), np.ones(20), {"level": 80}, "level must be above 0 and at most 0.98"),
     ],
 )
 def test_bad_input_is_named(when: object, cost: Floats, options: dict[str, float], said: str) -> None:
