@@ -11,7 +11,6 @@ from planner.finops.review.parts import figure, percent, ratio, table, text
 
 TITLE = "What does a unit of GPU work cost?"
 TOP = 20
-_NO_FILE = "needs the utilisation file (--utilisation)"
 
 
 def build(inputs: Inputs) -> Section:
@@ -20,7 +19,11 @@ def build(inputs: Inputs) -> Section:
     hours, cost = float(gpus["gpu_hours"].sum()), float(gpus["effective_cost"].sum())
     idle = float(gpus["unused_gpu_hours"].sum())
     runs = _runs(inputs)
-    figures = [*_units(inputs, hours, cost, idle, runs), *_useful(inputs, hours, cost), *_spot(inputs)]
+    figures = _spot(inputs)
+    if inputs.utilisation is not None:
+        figures = [*_useful(inputs, hours, cost), *figures]
+    if hours or runs:
+        figures = [*_units(inputs, hours, cost, idle, runs), *figures]
     busy = inputs.utilisation.between(inputs.month, inputs.end) if inputs.utilisation else None
     charts = (_waterfall(hours, busy),) if busy is not None and hours else ()
     tables = [made for made in (_places(gpus), _run_table(inputs, runs)) if made.rows]
@@ -58,7 +61,7 @@ def _units(
 
 def _useful(inputs: Inputs, hours: float, cost: float) -> list[Figure]:
     busy = inputs.utilisation.between(inputs.month, inputs.end) if inputs.utilisation else None
-    lacking = _NO_FILE if inputs.utilisation is None else "the utilisation file has no row of the month"
+    lacking = "the utilisation file has no row of the month"
     made: list[tuple[str, str, float | None, Any]] = [
         ("gpu_useful_hour_money", "Cost per useful GPU-hour", None, "money_per_hour"),
         ("gpu_goodput_ratio", "Useful share of paid GPU-hours", None, "ratio"),
@@ -140,8 +143,12 @@ def _busy_of(inputs: Inputs, run: dict[str, Any]) -> Any:
 
 def _sentences(inputs: Inputs, hours: float, cost: float, busy: Any) -> tuple[str, ...]:
     if not hours:
-        return ("No charge of the month says that its machine has GPUs.",)
+        return (
+            "No charge of the month says that its machine has GPUs (SkuPriceDetails GpuCount, FOCUS 1.1).",
+        )
     said = [f"{hours:,.0f} GPU-hours were paid at {cost / hours:,.2f} {inputs.bill.currency} each."]
+    if inputs.utilisation is None:
+        said.append("How many of them were of use is told by a utilisation file (--utilisation).")
     if busy is not None:
         said.append(f"{percent(ratio(busy.goodput, hours))} of them did work that was kept.")
         if busy.allocated > hours * 1.001:
