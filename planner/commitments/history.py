@@ -1,6 +1,7 @@
-"""Usage by the hour, from a simple CSV or from a FOCUS CSV; every bad cell is named with its line.
+"""Usage by the hour, from a simple CSV or from a bill; every bad cell is named with its line.
 
-Simple: columns `hour` (a moment, or a number of hours from the first), `pool`, `instances`. FOCUS (1.0 to 1.4): rows
+Simple: columns `hour` (a moment, or a number of hours from the first), `pool`, `instances`. A bill is what
+`planner.finops.read` reads (FOCUS 1.0 to 1.4 as CSV or Parquet, the clouds' own exports): rows
 with ChargeCategory Usage; units in use are ConsumedQuantity (else PricingQuantity) over the hours of the charge period.
 Unused commitments are not use and are left out; use covered by commitments is use like any other.
 """
@@ -12,8 +13,9 @@ import gzip
 import io
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
@@ -21,17 +23,23 @@ import numpy as np
 import numpy.typing as npt
 
 from planner.errors import InputError
+from planner.finops.read import open_bill
+from planner.finops.read.adapters import detect_adapter
+from planner.finops.read.columns import detect_dataset
+from planner.finops.read.files import inspect_files
+from planner.finops.read.stage import line_of
 from planner.records import record
 from planner.workload.faults import near
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from planner.workload.commit_schema import Pool
 
 Floats = npt.NDArray[np.float64]
 MAX_HOURS = 5 * 366 * 24
 HOUR = timedelta(hours=1)
 _DEMAND = ("hour", "pool", "instances")
-_FOCUS = ("ChargePeriodStart", "ChargePeriodEnd", "RegionId")
 _TYPE_COLUMNS = ("InstanceType", "x_InstanceType", "SkuId", "SkuPriceId")
 _HOUR_UNITS = ("hour", "hours", "hrs", "h", "instance-hours")
 
@@ -75,17 +83,19 @@ def read_history(path: Path, pools: Sequence[Pool], kind: str = "auto") -> Histo
     Raises:
         InputError: unreadable file, missing column or bad cell, named with its line.
     """
+    if kind == "focus" or (kind == "auto" and _is_parquet(path)):
+        return _focus(path, pools)
     with open_text(path) as file:
         reader = csv.DictReader(file)
         header = [name.strip() for name in reader.fieldnames or ()]
         if not header:
             raise InputError(f"{path}: is empty; a header such as hour,pool,instances is needed")
         reader.fieldnames = header
-        if kind == "auto":
-            kind = "focus" if "ChargePeriodStart" in header else "demand"
-        require(path, header, _FOCUS if kind == "focus" else _DEMAND)
+        if kind == "auto" and (detect_dataset(header, costs=False) or detect_adapter(header)):
+            return _focus(path, pools)
+        require(path, header, _DEMAND)
         try:
-            return _focus(reader, path, pools) if kind == "focus" else _simple(reader, path, pools)
+            return _simple(reader, path, pools)
         except csv.Error as error:
             raise InputError(f"{path}:{reader.line_num}: not CSV: {error}") from None
 
@@ -215,38 +225,55 @@ def _fill(
     return History(begin, demand, notes)
 
 
-def _focus(reader: csv.DictReader[str], path: Path, pools: Sequence[Pool]) -> History:
-    header = list(reader.fieldnames or ())
-    quantity = next((name for name in ("ConsumedQuantity", "PricingQuantity") if name in header), None)
-    if quantity is None:
-        raise InputError(f"{path}:1: the header lacks ConsumedQuantity and PricingQuantity")
-    unit = quantity.replace("Quantity", "Unit")
+def _focus(path: Path, pools: Sequence[Pool]) -> History:
+    """Read use from a bill: FOCUS of any version and form, or an export that is known."""
+    extra = tuple(dict.fromkeys([*_TYPE_COLUMNS, *(column for pool in pools for column in pool.usage)]))
+    with open_bill([path], extra_columns=extra, costs=False) as bill:
+        if faults := [finding for finding in bill.findings if finding.severity == "error"]:
+            raise InputError(faults[0].message)
+        # columns that no row has are not in the view
+        frame = bill.engine.query("SELECT * FROM focus WHERE 1 = 0")
+        wanted = [name for name in ("RegionId", "SkuPriceDetails", *extra) if name in frame.columns]
+        keys = ", ".join(dict.fromkeys(f'"{name}"' for name in wanted))
+        use = bill.engine.query(_USE.format(keys=keys))
+    return _add_up(path, pools, use)
+
+
+_USE = """
+SELECT ChargePeriodStart AS begin_at, ChargePeriodEnd AS end_at,
+  CASE WHEN ConsumedQuantity IS NULL THEN 'PricingUnit' ELSE 'ConsumedUnit' END AS unit_column,
+  CASE WHEN ConsumedQuantity IS NULL THEN PricingUnit ELSE ConsumedUnit END AS unit,
+  SUM(COALESCE(ConsumedQuantity, PricingQuantity)) AS quantity, COUNT(*) AS row_count, {keys}
+FROM focus
+WHERE COALESCE(ChargeCategory, 'Usage') = 'Usage' AND COALESCE(CommitmentDiscountStatus, '') <> 'Unused'
+GROUP BY ChargePeriodStart, ChargePeriodEnd, ConsumedQuantity IS NULL,
+  CASE WHEN ConsumedQuantity IS NULL THEN PricingUnit ELSE ConsumedUnit END, {keys}
+ORDER BY ChargePeriodStart, ChargePeriodEnd, unit, {keys}
+"""
+
+
+def _add_up(path: Path, pools: Sequence[Pool], use: pd.DataFrame) -> History:
     found: dict[tuple[int, int], float] = {}
     first: datetime | None = None
-    other = 0
-    longest = HOUR
-    for line, row in rows_of(reader, path, len(header)):
-        if (
-            row.get("ChargeCategory", "Usage") != "Usage"
-            or row.get("CommitmentDiscountStatus", "") == "Unused"
-        ):
-            continue
+    other, longest = 0, HOUR
+    for record_ in use.to_dict("records"):
+        row = {str(name): value if isinstance(value, str) else "" for name, value in record_.items()}
         pool = _pool_of(row, pools)
         if pool is None:
-            other += 1
+            other += int(record_["row_count"])
             continue
-        name = str(path)
-        begin = _moment(row["ChargePeriodStart"], CsvCell(name, line, "ChargePeriodStart"))
-        end = _moment(row["ChargePeriodEnd"], CsvCell(name, line, "ChargePeriodEnd"))
-        if end <= begin:
-            raise CsvCell(name, line, "ChargePeriodEnd").error("is not after ChargePeriodStart")
-        if (
-            row.get(unit, "")
-            and pools[pool].unit == "instance"
-            and row[unit].strip().lower() not in _HOUR_UNITS
-        ):
-            raise CsvCell(name, line, unit).error(f"must be hours for a pool of instances, got {row[unit]!r}")
-        amount = parse_units(row[quantity], CsvCell(name, line, quantity))
+        begin, end = _utc(record_["begin_at"]), _utc(record_["end_at"])
+        if begin is None or end is None or end <= begin:
+            where = _line(path, lambda cells: cells["ChargePeriodEnd"] <= cells["ChargePeriodStart"])
+            raise InputError(f"{where}: ChargePeriodEnd: is not after ChargePeriodStart ({begin} to {end})")
+        unit, amount = row["unit"], float(record_["quantity"])
+        if unit and pools[pool].unit == "instance" and unit.strip().lower() not in _HOUR_UNITS:
+            column = row["unit_column"]
+            where = _line(path, partial(_has, column, unit))
+            raise InputError(f"{where}: {column}: must be hours for a pool of instances, got {unit!r}")
+        if not amount >= 0:
+            where = f"{path}: use of pool {pools[pool].name} at {begin:%Y-%m-%dT%H:%MZ}"
+            raise InputError(f"{where}: the quantity is {amount:g}; it must be a number of at least 0")
         first = begin.replace(minute=0, second=0, microsecond=0) if first is None else first
         longest = max(longest, end - begin)
         for hour, share in _hours(begin, end, first):
@@ -262,11 +289,27 @@ def _focus(reader: csv.DictReader[str], path: Path, pools: Sequence[Pool]) -> Hi
     return _fill(found, first, len(pools), path, tuple(notes))
 
 
-def _moment(text: str, cell: CsvCell) -> datetime:
-    moment = parse_hour(text, cell)
-    if isinstance(moment, int):
-        raise cell.error(f"must be a moment like 2026-01-31T15:00Z, got {text!r}")
-    return moment
+def _utc(moment: pd.Timestamp) -> datetime | None:
+    """Return a moment of the view, which is UTC; None where the bill has none."""
+    return None if moment != moment else moment.to_pydatetime().replace(tzinfo=UTC)
+
+
+def _line(path: Path, test: Callable[[Mapping[str, str]], bool]) -> str:
+    """Return `file:line` of a CSV's first row that passes a test, else the file."""
+    line = line_of(inspect_files([path])[0][0], test)
+    return f"{path}:{line}" if line else str(path)
+
+
+def _has(column: str, cell: str, row: Mapping[str, str]) -> bool:
+    return row.get(column) == cell
+
+
+def _is_parquet(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            return file.read(4) == b"PAR1"
+    except OSError:
+        return False  # told with its reason where the file is read
 
 
 def _hours(begin: datetime, end: datetime, first: datetime) -> Iterator[tuple[int, float]]:

@@ -436,3 +436,15 @@ def test_faults_of_a_question_are_placed(tmp_path: Path, text: str, message: str
     path.write_text(text)
     with pytest.raises(InputError, match=message):
         load_commit(path)
+
+
+def test_a_bill_in_parquet_is_a_history_too(tmp_path: Path) -> None:
+    import duckdb
+
+    path = tmp_path / "focus.parquet"
+    duckdb.sql(
+        "SELECT TIMESTAMP '2026-01-05' AS ChargePeriodStart, TIMESTAMP '2026-01-05 01:00:00' AS ChargePeriodEnd, "
+        "'us-east-1' AS RegionId, '{\"InstanceType\": \"g5.xlarge\"}' AS SkuPriceDetails, 4.0 AS ConsumedQuantity, "
+        "'Hours' AS ConsumedUnit, 'Usage' AS ChargeCategory, 1.0 AS BilledCost"
+    ).write_parquet(str(path))
+    assert read_history(path, POOLS).demand.tolist() == [[0.0, 4.0]]

@@ -83,10 +83,15 @@ def match_columns(header: Sequence[str], dataset: str = COST) -> dict[str, str]:
     return found
 
 
-def detect_dataset(header: Sequence[str]) -> str | None:
-    """Return the dataset that a header belongs to; None where it is no FOCUS."""
+def detect_dataset(header: Sequence[str], *, costs: bool = True) -> str | None:
+    """Return the dataset that a header belongs to; None where it is no FOCUS.
+
+    Args:
+        header: the columns of a file.
+        costs: charges must have a cost; without it a file of quantities alone will do.
+    """
     names = {plain(name) for name in header}
-    if {"chargeperiodstart", "billedcost"} <= names or {"chargeperiodstart", "effectivecost"} <= names:
+    if "chargeperiodstart" in names and (not costs or names & {"billedcost", "effectivecost"}):
         return COST
     return next((dataset for dataset, mark in _MARKS.items() if plain(mark) in names), None)
 

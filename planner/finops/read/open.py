@@ -42,6 +42,8 @@ def open_bill(
     currency: str | None = None,
     connection: Any = None,
     progress: Progress | None = None,
+    extra_columns: Sequence[str] = (),
+    costs: bool = True,
 ) -> Bill:
     """Open files as one bill with the view `focus`.
 
@@ -52,6 +54,8 @@ def open_bill(
         currency: keep rows of this billing currency only; needed where there are several.
         connection: the user's own connection, for engines that need one.
         progress: told the step and the share done.
+        extra_columns: columns outside FOCUS to keep as text, besides those that start with `x_`.
+        costs: charges must have costs; a reader of quantities alone can do without.
 
     Raises:
         InputError: a file is missing, damaged or no bill; several currencies; the month has no charges.
@@ -60,7 +64,17 @@ def open_bill(
         return open_tables([str(path) for path in paths], engine, month, currency, connection)
     temporary = Path(tempfile.mkdtemp(prefix="planner-bill-"))
     try:
-        return _open(paths, engine, month, currency, connection, progress or _silent, temporary)
+        return _open(
+            paths,
+            engine,
+            month,
+            currency,
+            connection,
+            progress or _silent,
+            temporary,
+            tuple(extra_columns),
+            costs,
+        )
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
         raise
@@ -78,6 +92,8 @@ def _open(
     connection: Any,
     progress: Progress,
     temporary: Path,
+    extra_columns: tuple[str, ...],
+    costs: bool,
 ) -> Bill:
     files, findings = inspect_files(find_files(paths))
     reader = DuckDbEngine(temporary)
@@ -85,7 +101,7 @@ def _open(
     read: list[Group] = []
     for number, file in enumerate(files):
         progress(f"reading {file.path.name}", number / len(files))
-        read.append(_read_file(stager, file, number))
+        read.append(_read_file(stager, file, number, extra_columns, costs))
     progress("reading", 1.0)
     if not any(group.dataset == COST for group in read):
         raise InputError(f"{files[0].path}: no file holds costs (dataset CostAndUsage): add the cost export")
@@ -125,13 +141,15 @@ def _open(
     return Bill(engine, _sources(files, read, totals), tuple(findings), chosen, months, temporary)
 
 
-def _read_file(stager: Stager, file: BillFile, number: int) -> Group:
+def _read_file(
+    stager: Stager, file: BillFile, number: int, extra_columns: tuple[str, ...], costs: bool
+) -> Group:
     fields = stager.fields(file)
     names = names_of(fields)
     table = f"source_{number}"
-    dataset = detect_dataset(names)
+    dataset = detect_dataset(names, costs=costs)
     if dataset is not None:
-        return _read_focus(stager, file, fields, dataset, table)
+        return _read_focus(stager, file, fields, dataset, table, extra_columns)
     adapter = detect_adapter(names)
     if adapter is None:
         raise InputError(_not_a_bill(file, names))
@@ -140,7 +158,14 @@ def _read_file(stager: Stager, file: BillFile, number: int) -> Group:
     return Group(table, (str(target),), columns, "x_source", adapter.version, adapter.name, COST, cost_kind)
 
 
-def _read_focus(stager: Stager, file: BillFile, fields: Sequence[Field], dataset: str, table: str) -> Group:
+def _read_focus(
+    stager: Stager,
+    file: BillFile,
+    fields: Sequence[Field],
+    dataset: str,
+    table: str,
+    extra_columns: tuple[str, ...],
+) -> Group:
     names = names_of(fields)
     by_name = {field.name: field for field in fields}
     found = match_columns(names, dataset)
@@ -149,7 +174,8 @@ def _read_focus(stager: Stager, file: BillFile, fields: Sequence[Field], dataset
     inputs = {name: (by_name[own], columns[name].kind) for name, own in found.items()}
     taken = {*found.values(), *columns}
     for name in names:
-        if name.startswith("x_") and name not in taken and name.casefold() not in HELPERS:
+        extra = name.startswith("x_") or name in extra_columns
+        if extra and name not in taken and name.casefold() not in HELPERS:
             inputs[name] = (by_name[name], "text")
     if file.kind == "parquet" and _in_place(stager, file, inputs):
         blank = stager.blank_columns(file)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -246,15 +247,14 @@ class Stager:
         ).fetchall()
         for name, count, example in rows:
             where = str(file.path)
-            if file.kind == "csv" and (line := _line_of(file, columns[name][0], example)):
+            if line := line_of(file, partial(_has, columns[name][0], example)):
                 where = f"{file.path}:{line}"
             kind = columns[name][1]
             hint = "; write decimal points" if kind == "number" and "," in example else ""
-            word = {"number": "number", "moment": "date and time", "json": "JSON"}.get(kind, kind)
-            message = (
-                f"{where}: {name}: {count:,} {'cell is' if count == 1 else 'cells are'} no {word}, such as "
-                f"{example[:60]!r}; the rows are kept with this value unknown{hint}"
-            )
+            word = {"number": "a number", "moment": "a moment like 2026-01-31T15:00:00Z", "json": "JSON"}
+            many = f"; {count:,} cells are like it, and the rows are kept with this value unknown"
+            kept = "; the row is kept with this value unknown" if count == 1 else many
+            message = f"{where}: {name}: must be {word.get(kind, kind)}, got {example[:60]!r}{hint}{kept}"
             severity = "error" if kind in ("number", "moment") else "warning"
             self.findings.append(Finding(severity, "bad_cells", message, where, count))  # type: ignore[arg-type]
 
@@ -284,16 +284,22 @@ def _line_end(path: Path) -> str:
     return r"\n" if b"\n" in start or b"\r" not in start else r"\r"
 
 
-def _line_of(file: BillFile, column: str, cell: str) -> int | None:
-    """Return the first line that has this cell in a column."""
-    index = file.header.index(column)
+def _has(column: str, cell: str, row: Mapping[str, str]) -> bool:
+    return row.get(column, "").strip() == cell
+
+
+def line_of(file: BillFile, test: Callable[[Mapping[str, str]], bool]) -> int | None:
+    """Return the first line of a CSV whose row passes a test; None where none does, or the file is no CSV."""
+    if file.kind != "csv":
+        return None
     with io.TextIOWrapper(
         open_bytes(file.path), encoding=file.encoding, errors="replace", newline=""
     ) as lines:
         reader = csv.reader(lines, delimiter=file.delimiter)
         try:
+            next(reader, None)
             for row in reader:
-                if len(row) > index and row[index] == cell:
+                if test(dict(zip(file.header, row, strict=False))):
                     return reader.line_num
         except csv.Error:
             return None
