@@ -95,7 +95,7 @@ class Inputs:
             for name in ("x_month", "first_month", "last_month"):
                 if name in frame:
                     frame[name] = frame[name].astype(str).str[:7]
-            self.answers[key] = frame
+            self.answers[key] = in_order(frame)
         return self.answers[key]
 
     def of_month(self, frame: Any, month: date | None = None) -> Any:
@@ -138,6 +138,15 @@ class Inputs:
         return self.series()
 
 
+def in_order(frame: Any) -> Any:
+    """Rows by their names: engines give them in any order, and an answer must not depend on it."""
+    import pandas as pd
+
+    names = [n for n in frame.columns if not pd.api.types.is_numeric_dtype(frame[n])]
+    made = frame.sort_values(names, kind="stable", na_position="first") if names else frame
+    return made.reset_index(drop=True)
+
+
 def month_64(month: date) -> Any:
     """A month as numpy knows it."""
     import numpy as np
@@ -159,4 +168,4 @@ def daily_frame(bill: Bill) -> Any:
         frame[name] = frame[name].astype(object).where(frame[name].notna(), "(unnamed)")
     for name in ("effective_cost", "billed_cost"):
         frame[name] = frame[name].astype(float).fillna(0.0)
-    return frame
+    return in_order(frame.drop(columns="x_day"))
