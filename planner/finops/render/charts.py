@@ -89,7 +89,8 @@ def _bars(chart: Chart, currency: str, width: float) -> Drawn:
                 color = MORE if (values[index] or 0) > 0 else LESS
             parts += _bar(scale, top + place * thick, thick - 2, values[index], color, chart.unit, currency)
         top += block + _GAP_PX
-    parts.append(line(scale.at(0.0), 0 if len(series) == 1 else 22, scale.at(0.0), top - 4, MUTED))
+    if beside or min(known) < 0:
+        parts.append(line(scale.at(0.0), 0 if len(series) == 1 else 22, scale.at(0.0), top - 4, MUTED))
     if len(chart.labels) > _MAX_BARS:
         parts.append(words(0, top + 12, f"{len(chart.labels) - _MAX_BARS:,} more not drawn", color=MUTED))
         top += 20
@@ -204,7 +205,7 @@ def _zigzag(x: float, y: float, width: float) -> str:
 
 def _bridge_rows(steps: list[_Step], start: float, width: float) -> Drawn:
     low, high = _range(steps, start)
-    room = max(text_px(step.text) for step in steps) + 8
+    room = max(text_px(step.text) for step in steps) + 16
     beside = min(width * 0.3, max(text_px(step.label) for step in steps) + 10) if width >= 500 else 0.0
     scale = Scale(low, high, beside + (room if low < 0 else 0), width - room)
     parts, top = [], 4.0

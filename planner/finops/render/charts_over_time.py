@@ -189,10 +189,9 @@ def draw_lines(chart: Chart, currency: str, width: float) -> tuple[float, list[s
 def draw_fan(chart: Chart, currency: str, width: float) -> tuple[float, list[str]]:
     """What was billed, what is expected, and the band between `low` and `high`; other series as thin lines."""
     series = _series(chart)
-    band = [
-        _band_point(low, high)
-        for low, high in zip(*(series.get(n, []) for n in ("low", "high")), strict=True)
-    ]
+    nothing: Values = [None] * len(chart.labels)
+    ends = zip(series.get("low", nothing), series.get("high", nothing), strict=True)
+    band = [_band_point(low, high) for low, high in ends]
     others = [name for name in series if name not in ("actual", "expected", "low", "high")][:3]
     items = [("actual", INK, "", False)] if "actual" in series else []
     items += [("expected", PALETTE[0], "7 3", False)] if "expected" in series else []

@@ -6,6 +6,7 @@ from planner.finops.render.values import (
     bare,
     cells,
     column_label,
+    column_places,
     compact,
     figure_text,
     is_numeric,
@@ -49,16 +50,15 @@ def section_blocks(section: Section, currency: str) -> list[Block]:
     """The blocks of one section: its sentences, figures, charts and tables."""
     title, blocks = tidy(section.title), list[Block]()
     warning = status_words(section.status, section.reason)
-    if warning:
-        blocks.append(Notes(title, (warning,), level="warning"))
-    if section.sentences:
-        blocks.append(Notes("" if warning else title, tuple(tidy(text) for text in section.sentences)))
+    said = (*((warning,) if warning else ()), *(tidy(text) for text in section.sentences))
+    if said:
+        blocks.append(Notes(title, said, level="warning" if warning else "info"))
     if section.figures:
         rows = tuple(
             (tidy(figure.label), _figure(figure_text(figure, currency), figure.status, figure.reason))
             for figure in section.figures
         )
-        blocks.append(Facts("" if blocks else title, rows))
+        blocks.append(Facts("Figures" if said else title, rows))
     for chart in section.charts:
         blocks += _chart(chart, currency)
     blocks += [_table(table, currency) for table in section.tables if table.columns]
@@ -102,11 +102,19 @@ def _chart(chart: Chart, currency: str) -> list[Block]:
         )
         return [Bars(title, rows, told)]
     names = [tidy(name) or "value" for name, _ in chart.series]
-    rows_text = tuple(
-        (tidy(label), *(bare(series[index], chart.unit, currency) for series in values))
-        for index, label in enumerate(chart.labels)
-    )
-    return [Grid(title, ("", *names), rows_text, "l" + "r" * len(names), told)]
+    return [Grid(title, ("", *names), chart_cells(chart, currency), "l" + "r" * len(names), told)]
+
+
+def chart_cells(chart: Chart, currency: str) -> tuple[tuple[str, ...], ...]:
+    """One row per label: the label and the value of each series, money with the same decimals in a column."""
+    columns = [
+        [
+            bare(value, chart.unit, currency, places=column_places(values, chart.unit, currency))
+            for value in values
+        ]
+        for values in chart_values(chart)
+    ]
+    return tuple(zip((tidy(label) for label in chart.labels), *columns, strict=True))
 
 
 def chart_values(chart: Chart) -> list[list[float | None]]:

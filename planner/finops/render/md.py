@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from planner.finops.render.document import chart_values, made_by, status_words
-from planner.finops.render.values import bare, cells, column_label, figure_text, is_numeric, tidy
+from planner.finops.render.document import chart_cells, made_by, status_words
+from planner.finops.render.values import cells, column_label, figure_text, is_numeric, tidy
 from planner.finops.review.model import Chart, Review, Section, Table
 from planner.render.md import escape
 
@@ -78,10 +78,6 @@ def _chart(chart: Chart, currency: str) -> list[str]:
     lines = [f"### {_inline(chart.title)}", "", *([_inline(chart.alt), ""] if chart.alt else [])]
     if chart.kind in ("lines", "fan") or not 0 < len(chart.labels) <= _MAX_CHART_ROWS or not chart.series:
         return lines if chart.alt else []
-    values = chart_values(chart)
-    rows = [
-        [tidy(label), *(bare(series[index], chart.unit, currency) for series in values)]
-        for index, label in enumerate(chart.labels)
-    ]
+    rows = [list(row) for row in chart_cells(chart, currency)]
     names = [tidy(name) or "value" for name, _ in chart.series]
     return [*lines, *_grid(["", *names], rows, "l" + "r" * len(names))]

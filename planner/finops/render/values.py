@@ -188,7 +188,7 @@ def column_places(values: Sequence[Value], unit: str, currency: str) -> int | No
 def cells(table: Table, currency: str, limit: int | None = None) -> list[list[str]]:
     """The rows as texts, without units; at most `limit` rows; a short row is filled, a long one is cut."""
     count = len(table.columns)
-    rows = [[*row[:count], *[None] * (count - len(row))] for row in table.rows]
+    rows = [[*row[:count], *[None] * (count - len(row))] for row in table.rows[:limit]]
     places = [
         column_places([row[index] for row in rows], column.unit, currency)
         for index, column in enumerate(table.columns)
@@ -198,5 +198,5 @@ def cells(table: Table, currency: str, limit: int | None = None) -> list[list[st
             bare(value, column.unit, currency, places=digits)
             for value, column, digits in zip(row, table.columns, places, strict=True)
         ]
-        for row in rows[:limit]
+        for row in rows
     ]

@@ -92,10 +92,10 @@ class _Writer:
         """A new sheet; its name is made short, legal and unique whatever was wanted."""
         base = " ".join(tidy(wanted).translate(_FORBIDDEN).split()).strip("'") or "sheet"
         base = "sheet history" if base.casefold() == "history" else base  # Excel keeps this name for itself
-        name, number = base[:_MAX_NAME].strip("' ") or "sheet", 1
+        name, number = _short(base, _MAX_NAME).strip("' ") or "sheet", 1
         while name.casefold() in self._names:
             number += 1
-            name = f"{base[: _MAX_NAME - len(str(number)) - 1].strip()} {number}"
+            name = f"{_short(base, _MAX_NAME - len(str(number)) - 1).strip()} {number}"
         self._names.add(name.casefold())
         sheet = self._book.add_worksheet(name)
         sheet.set_landscape()
@@ -173,7 +173,7 @@ class _Writer:
         sheet.repeat_rows(0)
 
     def _text(self, sheet: Any, row: int, column: int, text: object, style: Any) -> None:
-        words = tidy(text)[:_MAX_TEXT]
+        words = _short(tidy(text), _MAX_TEXT)
         if words:
             sheet.write_string(row, column, words, style)
 
@@ -203,6 +203,14 @@ class _Writer:
             return f"{mark}{money[unit]};[Red]-{mark}{money[unit]}"
         plain = {"ratio": "0.0%", "count": "#,##0", "hours": "#,##0.00", "days": "#,##0.0"}
         return plain.get(unit, "#,##0.####")
+
+
+def _short(text: str, most: int) -> str:
+    """The text cut to `most` units of UTF-16, in which Excel counts: an emoji takes two."""
+    text = text[:most]
+    while len(text) + sum(char > "\uffff" for char in text) > most:
+        text = text[:-1]
+    return text
 
 
 def _day(plain: object) -> datetime | None:
