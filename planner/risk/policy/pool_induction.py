@@ -83,11 +83,11 @@ class PoolInduction:
     def __init__(
         self, pool: Pool, work: int, slack: int, spot: Restart, on_demand: Restart, wait: float
     ) -> None:
-        self.pool, self.work, self.slack = pool, work, slack
+        self.pool, self.work, self.slack = pool, work, max(slack, 1)
         self.spot, self.on_demand, self.wait_ticks = spot, on_demand, wait
         self.zones, self.k = len(pool.chains), pool.stages
         self.pad = 2
-        self.slack_at = _grid(slack)
+        self.slack_at = _grid(self.slack)
         self.work_at = np.unique(np.append(np.arange(0, work + 1, COARSE_STEP), work))
         shape = (len(self.slack_at), len(self.work_at))
         z, k = self.zones, self.k

@@ -27,6 +27,7 @@ def jobs() -> dict[str, SpotJob]:
         "one zone": job(),
         "tight": job(deadline_hours=2.2),
         "three zones": job(3),
+        "three zones, tight": job(3, deadline_hours=2.2),
         "broken restart": job(2, restart_hours=0.07),
         "long restart": job(restart_hours=0.7, deadline_hours=5.0),
         "ten minutes": job(tick_hours=1 / 6, restart_hours=0.02, work_hours=4.0, deadline_hours=4.4),
@@ -44,7 +45,7 @@ def made(name: str, which: str) -> ArrayPolicy:
     return make_policy(name, this, tables(this))  # type: ignore[arg-type]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(st.data())
 @pytest.mark.parametrize("which", jobs())
 @pytest.mark.parametrize("name", PROMISING)
@@ -94,6 +95,14 @@ def test_an_adversary_cannot_make_it_late(name: str, which: str, spare_ticks: fl
     policy = Adversary(made(name, which), this, spare_ticks, ticks_up)
     everything = np.ones((len(this.zones), int(this.deadline_hours / this.tick_hours + 1e-6)), dtype=bool)
     assert replay(this, policy, everything).finished
+
+
+@pytest.mark.parametrize("name", PROMISING)
+@pytest.mark.parametrize("count", [1, 3])
+def test_a_deadline_out_of_reach_is_worked_at_from_launch(name: str, count: int) -> None:
+    this = job(count, deadline_hours=1.0)
+    result = replay(this, make_policy(name, this, tables(this)), np.zeros((count, 10), bool))  # type: ignore[arg-type]
+    assert result.on_demand_hours == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("usd_per_hour", [4.0, 5.0])
