@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from planner.simulate.jobs import sweep_jobs
+from planner.workload.sweep_load import load_sweep
 from tests.conftest import ROOT, CliResult
 from tests.planner.simulate.traces import write_recording
 
@@ -130,14 +132,29 @@ def test_a_sweep_is_every_combination(recording: str, run_cli: Run, tmp_path: Pa
     assert (tmp_path / "plots" / "cost-by-job.svg").is_file()
 
 
-def test_the_example_sweep_and_generated_traces(run_cli: Run) -> None:
-    sweep = str(ROOT / "examples" / "spot-sweep.yaml")
-    result = run_cli(
-        "simulate", "--sweep", sweep, "--generate", "1", "--instance-type", "p3.2xlarge", "--starts", "1",
-        "--policy", "greedy", "--no-optimum", "--groups", "single", "-o", "json",
-    )  # fmt: skip
-    found = json.loads(result.stdout)
-    assert found["jobs"] == 27 and found["zone_groups"] == 1 and "p3.2xlarge" in found["notes"][0]
+def test_the_example_sweep() -> None:
+    jobs = list(sweep_jobs(load_sweep(ROOT / "examples" / "spot-sweep.yaml").sweep))
+    assert len({job.name for job in jobs}) == 27
+
+
+def test_generated_traces(run_cli: Run) -> None:
+    asked = (
+        "simulate",
+        "--generate",
+        "2",
+        "--instance-type",
+        "p3.2xlarge",
+        *JOB,
+        "--policy",
+        "greedy",
+        "-o",
+        "json",
+    )
+    found = json.loads(run_cli(*asked, "--no-optimum").stdout)
+    assert found["zone_groups"] == 3 and "p3.2xlarge" in found["notes"][0]
+    costs = [line["cost_ratio"]["value"] for line in found["by_kind"]]
+    assert all(0.3 < cost < 1.05 for cost in costs)  # spot at 0.3 of on-demand
+    assert run_cli(*asked, "--no-optimum").stdout == run_cli(*asked, "--no-optimum").stdout
 
 
 def test_a_workload_is_planned_and_replayed_on_traces_of_its_type_or_on_stand_ins(
