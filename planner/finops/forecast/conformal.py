@@ -14,14 +14,15 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.finops.forecast.ensemble import FIRST_ORIGIN, HALF_LIFE_DAYS, window_totals
+from planner.finops.forecast.ensemble import FIRST_ORIGIN, window_totals
 from planner.records import record
 
 Floats = NDArray[np.float64]
 GAMMA = 0.02
 LEVELS = np.array((0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98))
+_HALF_LIFE_DAYS = 90.0  # of a past error's weight
 _STAND_INS = (14, 7, 1)  # days of windows that are known where those of the horizon are not yet
-_PRIOR_WINDOWS = 15.0  # what a stand-in counts for beside the windows of the horizon itself
+_PRIOR_WINDOWS = 5.0  # what a stand-in counts for beside the windows of the horizon itself
 _GROWTH = (
     0.37  # relative error of a total grows as days ** _GROWTH beyond a week; see docs/finops/forecast.md
 )
@@ -201,7 +202,7 @@ def _blend(known: Floats, asked: Floats, stand_in: Floats) -> Floats:
     if not len(known):
         return stand_in
     level = 1.0 - asked
-    weight = 0.5 ** (np.arange(len(known))[::-1] / HALF_LIFE_DAYS)
+    weight = 0.5 ** (np.arange(len(known))[::-1] / _HALF_LIFE_DAYS)
     order = np.argsort(known)
     mass = np.cumsum(weight[order])
     place = (mass - 0.5 * weight[order]) / mass[-1]
