@@ -158,3 +158,11 @@ def test_one_source_of_costs_is_needed(run_cli: Run, tmp_path: Path) -> None:
     for arguments in ((), ("--daily", COSTS, "--focus", "x")):
         found = run_cli("budget", EXAMPLE, *arguments)
         assert found.code == 2 and "either with --focus" in found.stderr
+
+
+def test_every_key_is_documented() -> None:
+    text = (ROOT / "docs" / "finops" / "forecast.md").read_text(encoding="utf-8")
+    table = text[text.index("| key | meaning |") :]
+    schema = json.loads((ROOT / "planner" / "data" / "schemas" / "budget.v1.json").read_text(encoding="utf-8"))
+    for key in (*schema["properties"], *schema["$defs"]["Budget"]["properties"]):
+        assert f"`{key}`" in table, key
