@@ -272,7 +272,9 @@ def main() -> None:
     """Generate, measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=10_000_000)
-    parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "planner-benchmark-focus")
+    parser.add_argument(
+        "--folder", type=Path, default=Path(tempfile.gettempdir()) / "planner-benchmark-focus"
+    )
     parser.add_argument("--json", type=Path)
     parser.add_argument("--way", choices=list(WAYS))
     given = parser.parse_args()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from planner.errors import InputError
 from planner.finops.engine.base import Parameter
@@ -24,13 +26,14 @@ _LOCAL = {
     "spark.driver.host": "127.0.0.1",
     "spark.log.level": "ERROR",
 }
+_UNQUOTED = "/:@!$&'()*+,;=~-._"  # what a path in a URI may hold as it is
 
 
 class SparkEngine:
     """A Spark session.
 
     Attributes:
-        session: the user's, or one started here (and stopped by `close`).
+        session: beside the user's, or one started here (and stopped by `close`).
     """
 
     name = "spark"
@@ -38,9 +41,9 @@ class SparkEngine:
 
     def __init__(self, session: Any = None, temporary: Path | None = None) -> None:
         self._own = session is None
-        self.session: Any = _start(temporary) if session is None else session
+        # views and settings of our own: the user's session, and another bill's, stay as they are
+        self.session: Any = _start(temporary) if session is None else session.newSession()
         # moments of a bill are UTC; a session elsewhere would move charges into other days
-        self._zone = self.session.conf.get("spark.sql.session.timeZone")
         self.session.conf.set("spark.sql.session.timeZone", "UTC")
         self._views: list[str] = []
 
@@ -60,8 +63,13 @@ class SparkEngine:
         """Make Parquet files a table, with their names as `x_file`."""
         from pyspark.sql import functions
 
-        name = functions.regexp_replace(functions.col("_metadata.file_path"), "^file:/+", "/")
-        frame = self.session.read.parquet(*files)
+        # Spark tells files as URIs, with blanks and the like encoded
+        encoded = [file for file in files if not re.fullmatch(r"[\w/.:=-]+", file, re.ASCII)]
+        path = functions.regexp_replace(functions.col("_metadata.file_path"), "^file:/+", "/")
+        name = path
+        for file in encoded:
+            name = functions.when(path == quote(file, safe=_UNQUOTED), file).otherwise(name)
+        frame = self.session.read.parquet(*map(_escaped, files))
         self._view(table, frame.withColumn("x_file", name))
 
     def register_view(self, name: str, sql: str) -> None:
@@ -82,7 +90,6 @@ class SparkEngine:
             return
         for name in self._views:
             self.session.catalog.dropTempView(name)
-        self.session.conf.set("spark.sql.session.timeZone", self._zone)
 
 
 def _start(temporary: Path | None) -> Any:
@@ -102,6 +109,11 @@ def _start(temporary: Path | None) -> Any:
         raise InputError(
             f"Spark does not start: {str(error).splitlines()[0]}; it needs Java 17 or newer (JAVA_HOME)"
         ) from None
+
+
+def _escaped(file: str) -> str:
+    """Keep Spark from reading a name as a glob."""
+    return re.sub(r"([\[\]{}*?\\])", r"\\\1", file)
 
 
 def _frame(answer: Any) -> pd.DataFrame:

@@ -88,7 +88,9 @@ class Stager:
         if file.kind == "parquet":
             return f"READ_PARQUET({text(str(file.path))})"
         if file.kind == "json":
-            return f"READ_JSON({text(str(file.path))}, maximum_object_size = 67108864)"
+            # the whole file tells the fields: one that a sample lacks would be left out without a word
+            every = "sample_size = -1, map_inference_threshold = -1, field_appearance_threshold = 0"
+            return f"READ_JSON({text(str(file.path))}, {every}, maximum_object_size = 67108864)"
         path = file.path if file.encoding == "utf-8-sig" else self._as_utf8(file)
         columns = ", ".join(f"{text(name)}: 'VARCHAR'" for name in file.header)
         nulls = ", ".join(map(text, NULLS))

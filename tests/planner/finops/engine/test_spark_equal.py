@@ -11,7 +11,9 @@ import warnings
 from collections.abc import Iterator
 from datetime import date, timedelta
 from pathlib import Path
+from typing import Any
 
+import duckdb
 import numpy as np
 import pandas as pd
 import pytest
@@ -53,7 +55,7 @@ def duckdb_bill(folder: Path) -> Iterator[Bill]:
 
 
 @pytest.fixture(scope="module")
-def spark_bill(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bill]:
+def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     pytest.importorskip("pyspark", reason="pyspark is not installed: pip install '.[spark]'")
     if not _java_is_new_enough():
         pytest.skip("Spark needs Java 17 or newer, and there is none")
@@ -61,7 +63,7 @@ def spark_bill(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         warnings.simplefilter("ignore", FutureWarning)  # pyspark's note on pandas 3, which is not used here
         from pyspark.sql import SparkSession
     local = tmp_path_factory.mktemp("spark")
-    session = (
+    started = (
         SparkSession.builder.master("local[2]")
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
@@ -77,9 +79,14 @@ def spark_bill(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
         .getOrCreate()
     )
+    yield started
+    started.stop()
+
+
+@pytest.fixture(scope="module")
+def spark_bill(folder: Path, session: Any) -> Iterator[Bill]:
     with open_bill([folder], engine="spark", connection=session) as bill:
         yield bill
-    session.stop()
 
 
 def _parameters(sql: str) -> dict[str, Parameter]:
@@ -131,6 +138,21 @@ def test_spark_equals_duckdb(path: Path, duckdb_bill: Bill, spark_bill: Bill) ->
             )
         else:
             assert list(there[name]) == list(here[name]), name
+
+
+def test_two_bills_in_one_session_and_odd_names_of_files(
+    spark_bill: Bill, session: Any, tmp_path: Path
+) -> None:
+    sql = "SELECT x_source, COUNT(*) AS n FROM focus GROUP BY x_source ORDER BY x_source"
+    before = spark_bill.engine.query("SELECT COUNT(*) AS n FROM focus")["n"][0]
+    paths = [tmp_path / "a b [1] %20.parquet", tmp_path / "größe.csv"]
+    duckdb.sql(
+        "SELECT TIMESTAMP '2026-10-01' AS ChargePeriodStart, 1.0::DOUBLE AS BilledCost, 1.0::DOUBLE AS EffectiveCost"
+    ).write_parquet(str(paths[0]))
+    paths[1].write_text("ChargePeriodStart,BilledCost\n2026-10-02,2\n")
+    with open_bill(paths, engine="spark", connection=session) as bill:
+        assert list(bill.engine.query(sql)["x_source"]) == sorted(map(str, paths))
+    assert spark_bill.engine.query("SELECT COUNT(*) AS n FROM focus")["n"][0] == before
 
 
 def test_the_bill_is_large_enough(duckdb_bill: Bill) -> None:
