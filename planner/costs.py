@@ -121,7 +121,9 @@ class CostModel:
         """Return the tariffs of the place of offer `row`."""
         return self.places[int(self._place_of_offer[row])]
 
-    def evaluate(self, rows: IntArray, nodes: IntArray, paid_hours: FloatArray, hours: FloatArray) -> Money:
+    def evaluate(
+        self, rows: IntArray, nodes: IntArray, paid_hours: FloatArray, hours: FloatArray, *, expected: bool = False
+    ) -> Money:
         """Price candidates.
 
         Args:
@@ -129,8 +131,10 @@ class CostModel:
             nodes: instances.
             paid_hours: hours in use per instance.
             hours: elapsed hours, over which data and checkpoints are kept.
+            expected: `paid_hours` are means over runs that differ: billed as they are, as rounding up a mean says
+                nothing of any run.
         """
-        billed = self._billed(rows, paid_hours)
+        billed = _rounded(paid_hours) if expected else self._billed(rows, paid_hours)
         place = self._place_of_offer[rows]
         share = self._share[rows]
         instance_hours = _rounded(np.where(share > 0, nodes * billed, 0.0) * share)

@@ -160,7 +160,7 @@ def price_in_turn(
     nodes = made.nodes[base]
     bought = offer >= 0
     row, _ = np.nonzero(bought)
-    each = context.costs.evaluate(offer[bought], nodes[row], paid[bought], hours[row])
+    each = context.costs.evaluate(offer[bought], nodes[row], paid[bought], hours[row], expected=True)
     cost, cash = np.zeros(n), np.zeros(n)
     np.add.at(cost, row, each.worker_usd)
     np.add.at(cash, row, each.cash_usd - each.kept_usd)
