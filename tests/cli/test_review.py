@@ -57,6 +57,7 @@ def test_what_lies_beside_the_bill(folder: str, run_cli: Run, tmp_path: Path) ->
     assert "over its budget of 100,000 USD" in text
     assert "From August 2026 to October 2026" in text
     assert "forecast_accuracy" in text
+    assert "above the forecast made with data to 30 September" in text
     assert {p.name for p in (tmp_path / "measured").iterdir()} == {
         f"{run.run_id}.csv" for run in company.runs if run.start.month == 10
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from planner.finops.review.inputs import Inputs, month_name
 from planner.finops.review.parts import money, percent
-from planner.finops.review.sections.budgets import verdict_words
+from planner.finops.review.sections import budgets, earlier
 from planner.finops.review.sections.forecast import Outlook, outlook
 
 
@@ -14,8 +14,10 @@ def verdict(inputs: Inputs) -> str:
     spent = inputs.spend(inputs.month)
     so_far = "" if inputs.is_complete else f" up to {inputs.last_day:%-d %B}"
     said = f"{month_name(inputs.month)} cost {money(spent, currency)}{so_far} without tax"
-    parts = [part for part in (_against(inputs, spent), verdict_words(inputs)) if part]
-    out = f"{said}{', ' if parts else ''}{' and '.join(parts)}."
+    parts = [_against(inputs, spent), budgets.verdict_words(inputs), earlier.verdict_words(inputs)]
+    parts = [part for part in parts if part]
+    tail = " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
+    out = f"{said}{', ' if tail else ''}{tail}."
     ahead = outlook(inputs)
     if isinstance(ahead, Outlook):
         end = ahead.month_end

@@ -8,8 +8,10 @@ import numpy as np
 
 from planner.errors import InputError
 from planner.finops.review.inputs import Inputs, month_end, month_name
-from planner.finops.review.model import Chart, Figure, Section, Table
-from planner.finops.review.parts import figure, money, nothing, percent, table
+from planner.finops.review.model import Chart, Figure, Section
+from planner.finops.review.parts import figure, money, nothing, percent
+from planner.finops.review.sections import earlier
+from planner.finops.review.sections.budgets import budget_table, budget_words
 from planner.records import record
 
 TITLE = "Where will cost go?"
@@ -68,18 +70,20 @@ def _outlook(inputs: Inputs) -> Outlook | str:
 def build(inputs: Inputs) -> Section:
     """The fan with its record, budgets, and the score of earlier forecasts."""
     made = outlook(inputs)
-    extra = [*budget_tables(inputs), *_earlier(inputs)]
+    budgets = budget_table(inputs)
+    extra = [*([budgets] if budgets else []), *earlier.tables(inputs)]
+    past = earlier.figures(inputs)
     if isinstance(made, str):
         if not extra:
             return nothing("forecast", TITLE, made)
-        return Section("forecast", TITLE, (made, *_budget_words(inputs)), (), tuple(extra))
+        return Section("forecast", TITLE, (made, *budget_words(inputs)), tuple(past), tuple(extra))
     end, currency = made.month_end, inputs.bill.currency
     test = end.backtest
     said = [
         f"{made.name} is expected to cost {money(end.landing, currency)}, with {LEVEL:.0%} certainty between "
         f"{money(end.low, currency)} and {money(end.high, currency)}.",
         _record(test),
-        *_budget_words(inputs),
+        *budget_words(inputs),
     ]
     figures = [
         figure(inputs, "forecast_landing_money", f"{made.name}, expected", end.landing, "money"),
@@ -87,6 +91,7 @@ def build(inputs: Inputs) -> Section:
         figure(inputs, "forecast_high_money", "High", end.high, "money"),
         figure(inputs, "forecast_days_count", "Days that are forecast", end.days_left, "days"),
         *_test(inputs, test),
+        *past,
     ]
     return Section("forecast", TITLE, tuple(said), tuple(figures), tuple(extra), (_fan(inputs, made),))
 
@@ -136,58 +141,3 @@ def _per_day(cumulative: Any, expected: Any) -> Any:
     """The expected day moved by the mean daily width of the interval of the total up to it."""
     width = cumulative - np.cumsum(expected)
     return expected + width / np.arange(1, len(width) + 1)
-
-
-def budget_tables(inputs: Inputs) -> list[Table]:
-    """Budgets against actual and expected cost."""
-    from planner.finops.review.sections.budgets import budget_table
-
-    made = budget_table(inputs)
-    return [made] if made is not None else []
-
-
-def _budget_words(inputs: Inputs) -> list[str]:
-    from planner.finops.review.sections.budgets import budget_words
-
-    return budget_words(inputs)
-
-
-def _earlier(inputs: Inputs) -> list[Table]:
-    """How saved forecasts of the month did."""
-    if not inputs.forecasts:
-        return []
-    from planner.finops.forecast.bill import TOTAL, daily_of_bill
-    from planner.finops.forecast.score import score_forecasts
-
-    scopes = {
-        row["scope"] for saved in inputs.forecasts for scope in saved["scopes"] for row in scope["periods"]
-    }
-    actual = daily_of_bill(inputs.bill)
-    for name in ("provider", "service", "project"):
-        if scopes - actual.keys() - {TOTAL}:
-            actual = {**daily_of_bill(inputs.bill, name), **actual}
-    scores = [
-        s for s in score_forecasts(inputs.forecasts, actual) if s.period.startswith(f"{inputs.month:%Y-%m}")
-    ]
-    rows = [
-        (
-            s.vintage.isoformat(),
-            s.scope,
-            s.forecast,
-            s.low,
-            s.high,
-            s.actual,
-            s.error_ratio,
-            "yes" if s.held else "no",
-        )
-        for s in sorted(scores, key=lambda s: (s.vintage, s.scope))
-    ]
-    if not rows:
-        return []
-    return [table(
-        "forecast_accuracy", f"Earlier forecasts of {month_name(inputs.month)}", [("vintage", "Made with data to",
-        "date"), ("scope", "Scope", "text"), ("forecast", "Forecast", "money"), ("low", "Low", "money"),
-        ("high", "High", "money"), ("actual", "Actual", "money"), ("error", "Error", "ratio"),
-        ("held", "Inside the interval", "text")], rows,
-        "FinOps maturity: crawl about 20 %, walk 15 %, run at most 12 % off.",
-    )]  # fmt: skip

@@ -1,0 +1,92 @@
+"""Reviews of bills that lack something: older FOCUS versions, an unfinished month, one month only, other currencies."""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from planner.finops.plan_vs_actual import load_plans
+from planner.finops.read import open_bill
+from planner.finops.review.answer import review_bill
+from planner.finops.review.model import Section
+from tests.focus_company import Truth, write_version
+from tests.focus_company.plans import write_plans
+from tests.planner.finops.review.conftest import figures, value
+
+OCTOBER = date(2026, 10, 1)
+
+
+def by_key(sections: tuple[Section, ...], key: str) -> Section:
+    return next(s for s in sections if s.key == key)
+
+
+@pytest.mark.parametrize(("version", "fmt"), [("1.0", "csv.gz"), ("1.2", "csv"), ("1.3", "parquet")])
+def test_older_versions_tell_the_same_but_what_they_lack(
+    version: str, fmt: str, company: Truth, tmp_path: Path
+) -> None:
+    written = write_version(company, version, tmp_path, fmt=fmt)
+    with open_bill([*written.files, *written.datasets]) as bill:
+        review = review_bill(bill, month=OCTOBER, forecast=False)
+    truth = company.month[OCTOBER]
+    assert value(review, "esr_list_ratio") == pytest.approx(truth.esr_list_ratio)
+    assert value(review, "commitment_utilisation_ratio") == pytest.approx(truth.utilisation_ratio)
+    assert value(review, "allocation_ratio") == pytest.approx(truth.allocation_ratio)
+    assert value(review, "bridge_after_money") == pytest.approx(truth.effective)
+    found = figures(review)
+    # only 1.4 says what a commitment could cover, and only 1.3 on when it ends
+    assert found["commitment_coverage_ratio"].status == "flagged"
+    assert "do not say what is eligible" in found["commitment_coverage_ratio"].reason
+    assert found["commitments_ending_count"].status == ("ok" if version == "1.3" else "flagged")
+    if version == "1.0":  # no SkuPriceDetails: nobody knows how many GPUs a machine has
+        assert found["gpu_hours"].status == "withheld"
+        assert found["gpu_runs_count"].value == 3
+    else:
+        assert value(review, "gpu_hours") == pytest.approx(truth.gpu_hours)
+
+
+def test_an_unfinished_month_is_not_compared_as_if_it_were_whole(company: Truth, tmp_path: Path) -> None:
+    early = write_version(company, "1.2", tmp_path, as_of=date(2026, 10, 20))
+    with open_bill([*early.files]) as bill:
+        review = review_bill(bill)
+    assert review.month == "2026-10"
+    assert "up to 19 October" in review.verdict and "than September" not in review.verdict
+    assert "October 2026 is expected at" in review.verdict
+    assert by_key(review.sections, "bridge").status == "flagged"
+    low, high = value(review, "forecast_low_money"), value(review, "forecast_high_money")
+    assert low < company.month[OCTOBER].effective < high
+
+
+def test_one_month_alone(company: Truth) -> None:
+    with open_bill([company.files[-1]]) as bill:
+        review = review_bill(bill, month=OCTOBER, forecast=False)
+    # September's corrections are on October's invoice, so there is something of September to see
+    assert value(review, "esr_list_ratio") == pytest.approx(company.month[OCTOBER].esr_list_ratio, abs=1e-6)
+
+
+def test_plans_are_not_compared_with_a_bill_in_another_currency(company: Truth, tmp_path: Path) -> None:
+    path = tmp_path / "eur.parquet"
+    duckdb.connect().execute(
+        f"COPY (SELECT * REPLACE ('EUR' AS BillingCurrency) FROM '{company.files[-1]}') TO '{path}' (FORMAT parquet)"
+    )
+    plans = load_plans(write_plans(tmp_path / "plans", company.runs))
+    with open_bill([path]) as bill:
+        review = review_bill(bill, month=OCTOBER, forecast=False, plans=plans)
+    assert review.currency == "EUR" and "EUR" in review.verdict
+    assert "the bill is in EUR" in by_key(review.sections, "plan_vs_actual").sentences[0]
+
+
+def test_a_truncated_bill_has_no_savings_rate(company: Truth, tmp_path: Path) -> None:
+    path = tmp_path / "cut.parquet"
+    duckdb.connect().execute(
+        "COPY (SELECT * REPLACE (CASE WHEN CommitmentDiscountId IS NULL THEN FLOOR(EffectiveCost) "
+        f"ELSE EffectiveCost END AS EffectiveCost) FROM '{company.files[-1]}' WHERE ServiceCategory <> 'Compute') TO '{path}' (FORMAT parquet)"
+    )
+    with open_bill([path]) as bill:
+        review = review_bill(bill, month=OCTOBER, forecast=False)
+    rate = figures(review)["esr_list_ratio"]
+    assert (rate.status, rate.value) == ("withheld", None)
+    assert "EffectiveCost of 0" in rate.reason
+    assert "No savings rate can be told" in by_key(review.sections, "commitments").sentences[0]
