@@ -13,6 +13,7 @@ from planner.records import record
 FloatArray = npt.NDArray[np.float64]
 LEVEL = 0.9
 RESAMPLES = 2_000
+LEAST_CLUSTERS = 4  # fewer say nothing of how clusters differ
 _LEAST = 1e-9
 
 
@@ -49,8 +50,8 @@ def clustered_gap(
 ) -> Interval:
     """`gap_closed` with a bootstrap interval in which whole clusters are drawn.
 
-    Launches in one zone group share its weather; drawing them one by one would claim far too much. With fewer than two
-    clusters there is no interval.
+    Launches in one zone group share its weather; drawing them one by one would claim far too much. With fewer than
+    `LEAST_CLUSTERS` clusters there is no interval.
 
     Args:
         policy: as in `gap_closed`.
@@ -87,10 +88,10 @@ def _ends(values: FloatArray) -> tuple[float, float]:
 def _drawn(
     arrays: Sequence[FloatArray], clusters: Sequence[str], seed: int
 ) -> tuple[bool, tuple[FloatArray, ...]]:
-    """Sums of each array over clusters drawn with replacement, shape `(RESAMPLES,)` each; False for one cluster."""
+    """Sums of each array over clusters drawn with replacement, shape `(RESAMPLES,)`; False for too few clusters."""
     _, at = np.unique(np.asarray(clusters, dtype=str), return_inverse=True)
     n = int(at.max()) + 1 if len(at) else 0
-    if n < 2:
+    if n < LEAST_CLUSTERS:
         return False, tuple(np.zeros(0) for _ in arrays)
     chosen = np.random.default_rng(seed).integers(0, n, size=(RESAMPLES, n))
     return True, tuple(np.bincount(at, weights=array)[chosen].sum(axis=1) for array in arrays)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from planner.simulate.statistics import clustered_gap, clustered_mean, gap_closed
 
-Ratios = st.lists(st.floats(0.1, 1.0), min_size=2, max_size=12)
+Ratios = st.lists(st.floats(0.1, 1.0), min_size=4, max_size=12)
 
 
 def test_by_hand() -> None:
@@ -40,11 +40,16 @@ def test_the_interval_holds_the_value_of_equal_clusters(values: list[float], see
 
 
 def test_clusters_and_not_their_members_are_drawn() -> None:
-    """Ten equal members of two clusters say as little as one of each."""
-    values = np.repeat([0.2, 0.6], 10)
-    found = clustered_mean(values, np.ones(20), ["a"] * 10 + ["b"] * 10)
-    assert (found.value, found.low, found.high) == pytest.approx((0.4, 0.2, 0.6))
-    apart = clustered_mean(values, np.ones(20), [str(k) for k in range(20)])
-    assert 0.3 < apart.low < apart.high < 0.5
-    alone = clustered_mean(values, np.ones(20), ["a"] * 20)
+    """Ten equal members of each of four clusters say as little as one of each."""
+    values = np.array([0.2, 0.3, 0.5, 0.6])
+    names = ["a", "b", "c", "d"]
+    few = clustered_mean(values, np.ones(4), names)
+    many = clustered_mean(np.repeat(values, 10), np.ones(40), np.repeat(names, 10).tolist())
+    assert (few.value, few.low, few.high) == pytest.approx((many.value, many.low, many.high))
+    apart = clustered_mean(np.repeat(values, 10), np.ones(40), [str(k) for k in range(40)])
+    assert few.low < apart.low < apart.high < few.high
+
+
+def test_three_clusters_say_nothing_of_how_clusters_differ() -> None:
+    alone = clustered_mean(np.repeat([0.2, 0.6], 10), np.ones(20), ["a", "b"] * 10)
     assert math.isnan(alone.low) and alone.value == pytest.approx(0.4)
