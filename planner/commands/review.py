@@ -34,6 +34,7 @@ class MonthOption(click.ParamType[date]):
 
 
 @click.command()
+@click.argument("more", nargs=-1, metavar="[PATH]...")
 @click.option("--focus", multiple=True, metavar="PATH", help="Bill: files, folders, globs; may be repeated.")
 @click.option(
     "--month", type=MonthOption(), default=None, help="Month to review; default: the newest with use."
@@ -70,7 +71,9 @@ class MonthOption(click.ParamType[date]):
 @click.option(
     "--out", type=click.Path(path_type=Path, dir_okay=False), default=None, help="Write there, not to stdout."
 )
-def review(focus: tuple[str, ...], emit_sql: str | None, output: str, out: Path | None, **given: Any) -> None:
+def review(
+    focus: tuple[str, ...], more: tuple[str, ...], emit_sql: str | None, output: str, out: Path | None, **given: Any
+) -> None:  # fmt: skip
     """Review one month of a bill: FOCUS 1.0 to 1.4, or the exports of AWS, Azure and Google.
 
     Spend and why it changed, savings, commitments, GPU units, allocation, anomalies, forecast, plans against the bill,
@@ -78,17 +81,18 @@ def review(focus: tuple[str, ...], emit_sql: str | None, output: str, out: Path 
     """
     from planner.errors import InputError
 
+    bill = (*focus, *more)  # a shell puts what a glob matches after --focus
     if emit_sql is not None:
         from planner.finops.review.emit import emit_kpis
 
         tags = _words(given["tags"])
         text: str | bytes = emit_kpis(emit_sql, given["month"], given["compare"], tags, given["run_tag"])
-    elif not focus:
+    elif not bill:
         raise InputError("--focus: name the bill's files or folder")
     else:
         if output == "xlsx" and out is None and sys.stdout.isatty():
             raise InputError("-o xlsx: is no text for a terminal; name a file with --out")
-        text = _review(focus, output, out, given)
+        text = _review(bill, output, out, given)
     if out is not None:
         from planner.files import write_atomically
 

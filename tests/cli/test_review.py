@@ -63,6 +63,12 @@ def test_what_lies_beside_the_bill(folder: str, run_cli: Run, tmp_path: Path) ->
     }
 
 
+def test_a_glob_that_the_shell_expanded(run_cli: Run) -> None:
+    files = [str(path) for path in small_company().files]
+    done = run_cli("review", "--focus", *files, "--no-forecast", "-o", "csv")
+    assert (done.code, done.stderr) == (0, "")
+
+
 def test_own_tags_are_asked_for(folder: str, run_cli: Run) -> None:
     done = run_cli("review", "--focus", folder, "--no-forecast", "--tags", "application", "-o", "md")
     assert "Cost with application" in done.stdout and "### Cost by application" in done.stdout

@@ -89,13 +89,13 @@ def build(inputs: Inputs) -> Section:
         ),
         *(figure(inputs, f"plan_{n}_effect_money", f"{_EFFECTS[n]} effect", v, "money") for n, v in steps),
     )
+    word = "more" if billed >= planned else "less"
     chart = Chart(
         "plan_bridge", "From planned to billed", "bridge", ("Planned", *_EFFECTS.values(), "Billed"),
         (("cost", (planned, *(v for _, v in steps), billed)),), "money",
-        f"Runs cost {money(billed - planned, inputs.bill.currency)} more than planned.",
+        f"Runs cost {money(abs(billed - planned), inputs.bill.currency)} {word} than planned.",
     )  # fmt: skip
     top = max(steps, key=lambda step: abs(step[1]))
-    word = "more" if billed >= planned else "less"
     said = [
         f"{len(runs)} planned run{'s' * (len(runs) > 1)} cost {money(abs(billed - planned), inputs.bill.currency)} "
         f"({percent(abs(ratio(billed - planned, planned)))}) {word} than planned, mostly by {_EFFECTS[top[0]].lower()} "

@@ -82,7 +82,8 @@ def test_a_truncated_bill_has_no_savings_rate(company: Truth, tmp_path: Path) ->
     path = tmp_path / "cut.parquet"
     duckdb.connect().execute(
         "COPY (SELECT * REPLACE (CASE WHEN CommitmentDiscountId IS NULL THEN FLOOR(EffectiveCost) "
-        f"ELSE EffectiveCost END AS EffectiveCost) FROM '{company.files[-1]}' WHERE ServiceCategory <> 'Compute') TO '{path}' (FORMAT parquet)"
+        f"ELSE EffectiveCost END AS EffectiveCost) FROM '{company.files[-1]}' "
+        f"WHERE ServiceCategory <> 'Compute') TO '{path}' (FORMAT parquet)"
     )
     with open_bill([path]) as bill:
         review = review_bill(bill, month=OCTOBER, forecast=False)
