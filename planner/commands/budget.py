@@ -42,7 +42,7 @@ def budget(
 
     Exit code 0: all within the gate; 5: one is over, or likelier to go over than its gate allows; 2: bad input.
     """
-    from planner.finops.budget.answer import check_budgets, dimensions
+    from planner.finops.budget.answer import check_budgets, dimensions, refuse_csv_scopes
     from planner.finops.budget.report import budget_report
     from planner.finops.forecast.plans import load_plans
     from planner.finops.forecast.source import check_currency, read_costs
@@ -51,6 +51,8 @@ def budget(
     from planner.workload.budget_load import load_budgets
 
     loaded = load_budgets(budgets)
+    if focus and daily is None:
+        refuse_csv_scopes(loaded)
     planned, plan_currency = load_plans(plans)
     currency = loaded.file.currency
     costs = read_costs(

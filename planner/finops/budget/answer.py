@@ -93,6 +93,20 @@ def dimensions(loaded: LoadedBudgets) -> tuple[str, ...]:
     return tuple(dict.fromkeys(("total", *(budget.by for budget in loaded.file.budgets))))
 
 
+def refuse_csv_scopes(loaded: LoadedBudgets) -> None:
+    """Refuse `by: scope` where costs come from a bill.
+
+    Raises:
+        InputError: names the budgets.
+    """
+    text = "is for daily costs in a CSV file; of a bill name a dimension, like service or tag:team"
+    faults = [
+        Fault(("budgets", at, "by"), text) for at, one in enumerate(loaded.file.budgets) if one.by == "scope"
+    ]
+    if faults:
+        raise loaded.error(faults)
+
+
 def check_budgets(
     loaded: LoadedBudgets,
     scopes: Scopes,

@@ -153,10 +153,14 @@ def forecast_scopes(
     Raises:
         InputError: no scope can be forecast, or a scenario or plan names a scope that is not there.
     """
+    if TOTAL in scopes and len(scopes) > 1:
+        raise InputError(
+            "a scope is called 'total': the total is made from the scopes; leave it out or rename it"
+        )
     total = total_of(scopes)
     chosen = {TOTAL: total}
     if set(scopes) != {TOTAL}:
-        chosen |= _dearest({name: one for name, one in scopes.items() if name != TOTAL}, question.top)
+        chosen |= _dearest(scopes, question.top)
     check_scopes(question.scenarios, [*scopes, TOTAL])
     for plan in question.planned:
         if plan.scope is not None and plan.scope not in chosen:

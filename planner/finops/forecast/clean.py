@@ -11,7 +11,9 @@ from planner.records import record
 Floats = NDArray[np.float64]
 Days = NDArray[np.datetime64]
 MIN_DAYS = 7
+MOST_DAYS = 800  # older days say nothing about the coming ones, and cost time
 _NEIGHBOUR_WEEKS = 2
+_MOST_UNKNOWN = 0.05  # share of absent days above which they are days without cost, not days without a report
 _SPIKE_DAYS = 14
 _SPIKE_MADS = 6.0
 
@@ -34,8 +36,9 @@ class Series:
 def regular_series(days: ArrayLike, cost: ArrayLike) -> Series:
     """Sort, check and fill.
 
-    Days before the first cost are cut off: the service did not run yet. An absent day is unknown, not 0: it becomes the
-    median of the same weekday in the weeks around it, or of all days.
+    Days before the first cost are cut off: the service did not run yet. A few absent days (5 %) are unknown: they
+    become the median of the same weekday in the weeks around them, or of all days. Many are days without cost: bills
+    have no rows for them. Only the last 800 days are kept.
 
     Raises:
         InputError: unequal lengths, a day twice, a number that is none, fewer than 7 days.
@@ -63,6 +66,8 @@ def _filled(when: Days, amount: Floats) -> Series:
     at = (when - when[0]).astype(int)
     cost = np.full(at[-1] + 1, np.nan)
     cost[at] = amount
+    if np.isnan(cost).mean() > _MOST_UNKNOWN:
+        cost[np.isnan(cost)] = 0.0
     absent = np.flatnonzero(np.isnan(cost))
     around = 7 * np.array([k for k in range(-_NEIGHBOUR_WEEKS, _NEIGHBOUR_WEEKS + 1) if k])
     whole = float(np.median(amount))
@@ -72,7 +77,8 @@ def _filled(when: Days, amount: Floats) -> Series:
         near = cost[near[(near >= 0) & (near < len(cost))]]
         near = near[np.isfinite(near)]
         filled[day] = np.median(near) if len(near) else whole
-    return Series(when[0] + np.arange(len(cost)), filled, len(absent))
+    days = when[0] + np.arange(len(cost))
+    return Series(days[-MOST_DAYS:], filled[-MOST_DAYS:], int((absent >= len(cost) - MOST_DAYS).sum()))
 
 
 def until(days: Days, cost: Floats, last: np.datetime64) -> tuple[Days, Floats]:

@@ -141,7 +141,7 @@ def forecast_daily(
     """Forecast the days after the last one.
 
     Args:
-        days: (n,) days with known cost, at least 7; absent days are unknown, not 0.
+        days: (n,) days with known cost, at least 7; see `clean.regular_series` for absent days.
         cost: (n,) cost per day, any currency, credits negative.
         horizon_days: days ahead, counted from the last day given.
         level: what share of cases the intervals should hold.

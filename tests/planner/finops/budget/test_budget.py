@@ -160,9 +160,16 @@ def test_one_source_of_costs_is_needed(run_cli: Run, tmp_path: Path) -> None:
         assert found.code == 2 and "either with --focus" in found.stderr
 
 
+def test_scopes_of_a_csv_file_are_not_those_of_a_bill(run_cli: Run) -> None:
+    found = run_cli("budget", EXAMPLE, "--focus", "bills")
+    assert found.code == 2 and "budgets[1].by: is for daily costs" in found.stderr
+
+
 def test_every_key_is_documented() -> None:
     text = (ROOT / "docs" / "finops" / "forecast.md").read_text(encoding="utf-8")
     table = text[text.index("| key | meaning |") :]
-    schema = json.loads((ROOT / "planner" / "data" / "schemas" / "budget.v1.json").read_text(encoding="utf-8"))
+    schema = json.loads(
+        (ROOT / "planner" / "data" / "schemas" / "budget.v1.json").read_text(encoding="utf-8")
+    )
     for key in (*schema["properties"], *schema["$defs"]["Budget"]["properties"]):
         assert f"`{key}`" in table, key

@@ -58,6 +58,11 @@ def test_a_scope_that_fell_silent_is_forecast_as_such_and_small_ones_are_joined(
     assert set(dict(forecast_scopes(scopes, Question(top=1)).skipped)) == set()
 
 
+def test_a_scope_called_total_would_count_twice() -> None:
+    with pytest.raises(InputError, match="a scope is called 'total'"):
+        forecast_scopes(SCOPES | {"total": flat(99, 40.0)}, Question())
+
+
 def test_scenarios_multiply_forecast_days_only() -> None:
     both = (parse_scenario("price=-20%"), parse_scenario("a:volume=+50%@2026-05-01"))
     answer = forecast_scopes(SCOPES, Question(scenarios=both))

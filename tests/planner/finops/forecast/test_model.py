@@ -156,6 +156,20 @@ def test_credits_and_zero_days_and_gaps() -> None:
     assert gappy.total == pytest.approx(forecast_daily(days(90), noisy(90), horizon_days=30).total, rel=0.02)
 
 
+def test_many_absent_days_are_days_without_cost() -> None:
+    """A machine of weekdays has no rows on weekends."""
+    weekday = days(140)[np.is_busday(days(140))]
+    found = forecast_daily(weekday, np.full(len(weekday), 10.0), horizon_days=28)
+    assert found.filled_days == 0
+    assert found.total == pytest.approx(200.0, rel=0.05)
+
+
+def test_old_days_do_not_matter() -> None:
+    cost = noisy(900)
+    whole = forecast_daily(days(900), cost, horizon_days=20)
+    assert whole.total == forecast_daily(days(900)[-800:], cost[-800:], horizon_days=20).total
+
+
 def test_rows_may_come_in_any_order_and_days_before_the_start_do_not_count() -> None:
     cost = noisy(80)
     order = np.random.default_rng(3).permutation(80)
