@@ -97,7 +97,7 @@ class Stager:
         return (
             f"READ_CSV({text(str(path))}, auto_detect = false, header = true, delim = {text(file.delimiter)}, "
             f"quote = '\"', escape = '\"', new_line = {text(_line_end(path))}, columns = {{{columns}}}, "
-            f"nullstr = [{nulls}], store_rejects = true, rejects_limit = 0, max_line_size = 33554432)"
+            f"nullstr = [{nulls}], store_rejects = true, rejects_limit = 0)"
         )
 
     def fields(self, file: BillFile) -> list[Field]:
