@@ -11,7 +11,18 @@ import numpy as np
 
 from planner.assemble import cash_of, moment_text, offer_line, plan_frame, unknown_options
 from planner.filters import count_filters
-from planner.plan import CostLine, Performance, Plan, PlanLine, Proof, Relaxation, Risk, Savings, TimePart
+from planner.plan import (
+    CostLine,
+    Launch,
+    Performance,
+    Plan,
+    PlanLine,
+    Proof,
+    Relaxation,
+    Risk,
+    Savings,
+    TimePart,
+)
 from planner.pricing import total_usd
 from planner.warnings import plan_warnings
 
@@ -77,7 +88,7 @@ def fleet_plan(context: Context, found: Found, mix: Mix) -> Plan:
     costs = [cost for line in lines for cost in line.costs]
     total = total_usd(costs)
     finish = context.start + timedelta(hours=mix.period)
-    risk = _risk(found, mix, total)
+    risk, launch = _risk(found, mix, total), _launch_of(context, found, mix, total)
     report = count_filters(found.candidates.all_bits())
     return Plan(
         **plan_frame(context),
@@ -100,7 +111,14 @@ def fleet_plan(context: Context, found: Found, mix: Mix) -> Plan:
         warnings=plan_warnings(context, lines, risk),
         n_results=1,
         n_feasible=report.passed,
+        launch=launch,
     )
+
+
+def _launch_of(context: Context, found: Found, mix: Mix, total: Decimal) -> Launch | None:
+    from planner.strategy.fleet_launch import fleet_launch
+
+    return fleet_launch(context, found, mix, total)
 
 
 def _lines(context: Context, mix: Mix) -> list[PlanLine]:

@@ -193,7 +193,8 @@ class Launch:
 
     Attributes:
         strategy: `spot`; `spot_with_fallback` (on-demand takes over at the last moment that keeps the deadline);
-            `spot_with_steady` (some instances are bought otherwise and run beside spot).
+            `spot_with_steady` (some instances are bought otherwise and run beside spot); `spot_in_fleet` (independent
+            workers; hours are summed over them).
         p_meet_deadline: None without a deadline; with a fall-back it is that of the speed, while on-demand can be had.
         p_meet_spot_only_ratio: the same without on-demand.
         p_on_demand_needed_ratio: 0 without a fall-back.
@@ -205,7 +206,7 @@ class Launch:
         notes: what the answer cannot know.
     """
 
-    strategy: Literal["spot", "spot_with_fallback", "spot_with_steady"]
+    strategy: Literal["spot", "spot_with_fallback", "spot_with_steady", "spot_in_fleet"]
     p_meet_deadline: float | None
     p_meet_spot_only_ratio: float | None
     p_on_demand_needed_ratio: float

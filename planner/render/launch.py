@@ -11,6 +11,7 @@ _STRATEGIES = {
     "spot": "spot alone",
     "spot_with_fallback": "spot; on-demand takes over at the last moment that keeps the deadline",
     "spot_with_steady": "spot beside instances that are not taken back",
+    "spot_in_fleet": "spot for some or all of independent workers",
 }
 _MAX_PLACES = 4
 

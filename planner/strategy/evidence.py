@@ -72,6 +72,8 @@ def gang_risk(context: Context, rows: IntArray, nodes: IntArray) -> GangRisk:
     at = np.flatnonzero(context.is_spot[rows] & (recorded[prior] | (context.hazards is not None)))
     if len(at):
         _put_records(context, rows, count, at, columns, source, sources)
+    if context.workload.kind == "fleet":  # a worker does run after run: it comes to its pool once, not with each
+        columns[2] = columns[1]
     return GangRisk(SpotPool(*columns), source, tuple(sources))
 
 

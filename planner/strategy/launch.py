@@ -71,7 +71,7 @@ def launch_of(context: Context, made: Candidates, at: int, total: Decimal) -> La
         on_demand_hours=sum((part.paid_hours for part in parts if turn and part not in spot), 0.0),
         waiting_hours=max(waits, 0.0), lost_hours=float(made.lost_hours[at]),
         on_demand_acquire_s=context.assumptions.on_demand_acquire_s,
-        checkpoints=_checkpoints(context, made, at, spot), places=_places(context, spot),
+        checkpoints=checkpoints_of(context, made, at, [part.row for part in spot]), places=_places(context, spot),
         why=_why(context, made, at, known[1]), notes=(_UNKNOWN,) if fallback else (),
     )  # fmt: skip
 
@@ -152,12 +152,12 @@ def _moment(context: Context, hours: float) -> str:
     return (context.start + timedelta(hours=min(hours, 1e6))).isoformat(timespec="minutes")
 
 
-def _checkpoints(context: Context, made: Candidates, at: int, spot: list[Part]) -> Checkpoints:
-    row = spot[0].row
-    offers, rule = context.offer_set.offers, context.offer_set.rules[context.offer_set.rule_of_offer[row]]
+def checkpoints_of(context: Context, made: Candidates, at: int, rows: list[int]) -> Checkpoints:
+    """How candidate `at` saves its work on the spot offers `rows`."""
+    offers, rule = context.offer_set.offers, context.offer_set.rules[context.offer_set.rule_of_offer[rows[0]]]
     write_s = float(made.write_hours[at]) * 3600.0
-    place = f"object storage in {offers['provider'][row]}/{offers['region'][row]}"
-    if len({(str(offers["provider"][p.row]), str(offers["region"][p.row])) for p in spot}) > 1:
+    place = f"object storage in {offers['provider'][rows[0]]}/{offers['region'][rows[0]]}"
+    if len({(str(offers["provider"][row]), str(offers["region"][row])) for row in rows}) > 1:
         place = "object storage of the region it runs in, carried along when the region changes"
     return Checkpoints(
         size_gib=context.job.checkpoint_gib, interval_hours=float(made.interval_hours[at]), write_s=write_s,

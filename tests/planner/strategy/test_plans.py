@@ -234,3 +234,19 @@ def test_a_further_zone_never_costs_more() -> None:
         plan = plan_of(offers, TIGHT)
         assert not_dearer(plan.total_usd, before)
         before = plan.total_usd
+
+
+def test_a_fleet_on_spot_says_what_to_expect() -> None:
+    fleet = {"kind": "fleet", "fleet": {"runs": 40, "nodes_per_run": 1}}
+    training = {"samples": 500_000, "global_batch": 256, "sequence_length": 128, "precision": "fp16"}
+    calm = answer([on_demand()], 12.0, max_nodes=8, training=training, **fleet).plan
+    assert calm.status == "planned" and calm.launch is None
+    plan = answer([on_demand("30.0"), spot("0.30")], 24.0, max_nodes=8, training=training, **fleet).plan
+    assert plan.status == "planned" and "spot" in options(plan)
+    launch = plan.launch
+    assert launch is not None and launch.strategy == "spot_in_fleet"
+    assert launch.p_meet_deadline is not None and 0.5 < launch.p_meet_deadline < 1
+    assert launch.cost_p10_usd < plan.total_usd < launch.cost_p90_usd
+    assert launch.p10_hours <= plan.hours <= launch.p90_hours
+    assert launch.spot_hours > 0 and launch.checkpoints.notice_s == 120.0
+    assert "independent workers" in render_plan(plan, "md")
