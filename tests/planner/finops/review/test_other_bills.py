@@ -91,3 +91,27 @@ def test_a_truncated_bill_has_no_savings_rate(company: Truth, tmp_path: Path) ->
     assert (rate.status, rate.value) == ("withheld", None)
     assert "EffectiveCost of 0" in rate.reason
     assert "No savings rate can be told" in by_key(review.sections, "commitments").sentences[0]
+
+
+def test_clouds_in_files_of_their_own_and_rows_in_any_order_change_nothing(
+    company: Truth, tmp_path: Path
+) -> None:
+    whole = ", ".join(f"'{path}'" for path in company.files)
+    con = duckdb.connect()
+    names = con.execute(f"SELECT DISTINCT InvoiceIssuerName FROM read_parquet([{whole}])").fetchall()
+    for number, (name,) in enumerate(names):
+        con.execute(
+            f"COPY (SELECT * FROM read_parquet([{whole}]) WHERE InvoiceIssuerName = ? ORDER BY hash(ResourceId)) "
+            f"TO '{tmp_path}/part-{number}.parquet' (FORMAT parquet)",
+            [name],
+        )
+    with open_bill([tmp_path]) as parts, open_bill(company.files) as together:
+        apart = review_bill(parts, month=OCTOBER, forecast=False)
+        one = review_bill(together, month=OCTOBER, forecast=False)
+    assert apart.verdict == one.verdict
+    skipped = {"rows_read_count"}
+    for key, figure in figures(one).items():
+        other = figures(apart)[key]
+        assert other.status == figure.status, key
+        if isinstance(figure.value, float) and key not in skipped:
+            assert other.value == pytest.approx(figure.value, abs=1e-6), key
