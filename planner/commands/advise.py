@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -42,10 +43,11 @@ POLICY_NAMES = ("survival", "uniform_progress", "greedy", "margin", "on_demand",
     help="Time between two questions of the launcher.",
 )
 @click.option(
-    "--hazards",
+    "--spot-evidence",
+    multiple=True,
     type=click.Path(path_type=Path),
-    default=None,
-    help="Hazards fitted to your own traces (CSV) instead of the bundled ones.",
+    metavar="FILE",
+    help="Your own availability traces or preemption log, beside the bundled record; may be repeated.",
 )
 @click.option(
     "--table",
@@ -62,7 +64,7 @@ def advise(
     policy: str,
     output: str,
     every: float,
-    hazards: Path | None,
+    spot_evidence: tuple[Path, ...],
     table: Path | None,
     out: Path | None,
 ) -> None:
@@ -85,7 +87,7 @@ def advise(
 
     made, loaded = load_spot_plan(plan), load_state(state_file)
     question = build_question(made, loaded, tick_hours=every / 3600.0, clock=datetime.now(UTC))
-    model = load_model(hazards)
+    model = load_model(spot_evidence)
     found = answer(question, model, policy)
     if table is not None:
         _write_table(table, question, model, policy)
@@ -101,11 +103,15 @@ def advise(
         click.get_current_context().exit(3)
 
 
-def load_model(path: Path | None) -> HazardModel:
-    """The hazards of a file, or the bundled ones."""
-    from planner.risk.hazards import HazardModel, load_hazards
+def load_model(evidence: Sequence[Path]) -> HazardModel:
+    """The bundled hazards, with what the user's own files say."""
+    if evidence:
+        from planner.risk.hazards_evidence import model_from_files
 
-    return load_hazards() if path is None else HazardModel.load(path)
+        return model_from_files(evidence)
+    from planner.risk.hazards import load_hazards
+
+    return load_hazards()
 
 
 def _write_table(path: Path, question: Question, model: HazardModel, policy: str) -> None:

@@ -102,7 +102,11 @@ class Hours(click.ParamType[float]):
 )
 @click.option("--no-optimum", is_flag=True, help="Leave the offline optimum out: several times faster.")
 @click.option(
-    "--hazards", type=click.Path(path_type=Path), default=None, help="Hazards fitted to your own traces."
+    "--spot-evidence",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Your own traces or preemption log, of other days than those replayed; may be repeated.",
 )
 @click.option("--workers", type=click.IntRange(1, 1024), default=1, show_default=True, help="Processes.")
 @click.option(
@@ -140,7 +144,7 @@ def simulate(ctx: click.Context, /, **given: Any) -> None:
     from planner.simulate.executors import make_executor
 
     name, jobs = _jobs(given)
-    model = load_model(given["hazards"])
+    model = load_model(given["spot_evidence"])
     groups, notes = _groups(given, jobs, model)
     names = POLICY_NAMES if "all" in given["policies"] else tuple(dict.fromkeys(given["policies"]))
     setting = Setting(names, given["starts"], given["seed"], not given["no_optimum"])

@@ -265,3 +265,18 @@ def test_a_newcomer_can_run_the_example(tmp_path: Path, run_cli: Run) -> None:
     assert planned.code == 0, planned.stderr
     result = run_cli("advise", plan_file, "--state", str(ROOT / "examples" / "spot-state.json"))
     assert result.code == 0 and "Zones" in result.stdout, result.stderr
+
+
+def test_the_users_own_record_counts(tmp_path: Path, run_cli: Run) -> None:
+    """A zone seen up for two weeks without a break: its spell is expected to last, and spot alone to be enough."""
+    rows = "\n".join(
+        f"2026-02-{day:02}T{hour:02}:00Z,us-east-2a,aws,p3.2xlarge,2,1"
+        for day in range(1, 15)
+        for hour in range(24)
+    )
+    log = tmp_path / "seen.csv"
+    log.write_text("time,zone,provider,instance_type,gang,available\n" + rows + "\n", encoding="utf-8")
+    before = answer(run_cli, tmp_path)
+    after = answer(run_cli, tmp_path, "--spot-evidence", str(log))
+    assert after["p_finish_spot_alone_ratio"] > before["p_finish_spot_alone_ratio"]
+    assert after["expected_cost_usd"] < before["expected_cost_usd"]
