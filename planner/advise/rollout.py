@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from planner.risk.policy.guard import guarded
 from planner.risk.policy.job import JobState, SpotJob
-from planner.risk.policy.view import EPS_HOURS, SPOT, ArrayPolicy, JobView, RunStates, one_run
+from planner.risk.policy.view import EPS_HOURS, IDLE, SPOT, ArrayPolicy, JobView, RunStates, one_run
 from planner.risk.replay_batch import BatchReplay, _Runs
 
 if TYPE_CHECKING:
@@ -39,8 +39,10 @@ class Guarded(ArrayPolicy):
 
     def decide_runs(self, runs: RunStates) -> tuple[IntArray, IntArray]:
         """The policy's decision, made safe."""
-        view = self.view
-        mode, zone = guarded(view, runs, *self._policy.decide_runs(runs))
+        view, rows = self.view, np.arange(len(runs.mode))
+        mode, zone = self._policy.decide_runs(runs)
+        refused = (mode == SPOT) & ~runs.up[rows, zone]  # asked for where there is none: a wait, without progress
+        mode, zone = guarded(view, runs, np.where(refused, IDLE, mode), np.where(refused, -1, zone))
         remaining = view.deadline_hours - runs.elapsed_hours + EPS_HOURS
         work = view.work_hours - runs.done_hours
         last_hope = (runs.mode == SPOT) & (remaining < work + view.on_demand_start_hours)
