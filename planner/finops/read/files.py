@@ -7,6 +7,7 @@ import csv
 import glob
 import gzip
 import hashlib
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import IO, Literal, cast
@@ -21,6 +22,7 @@ SUFFIXES = (".csv", ".csv.gz", ".parquet", ".json", ".json.gz", ".jsonl", ".json
 _HASHED_BYTES = 1 << 26  # larger files are hashed only where another has the same size
 _CHUNK = 1 << 20
 _DELIMITERS = ",;\t|"
+_SEP = re.compile(r"sep=.\s*$", re.IGNORECASE)
 
 
 @record(frozen=True)
@@ -31,6 +33,8 @@ class BillFile:
         sha256: of its bytes; empty where it is large and no other has its size.
         encoding: of a CSV as Python names it; `utf-8-sig` for plain UTF-8 too.
         delimiter, header: of a CSV.
+        skip: lines before the header.
+        mixed: lines of a CSV end in different ways.
     """
 
     path: Path
@@ -39,6 +43,8 @@ class BillFile:
     encoding: str = "utf-8-sig"
     delimiter: str = ","
     header: tuple[str, ...] = ()
+    skip: int = 0
+    mixed: bool = False
 
 
 def find_files(paths: Sequence[str | Path]) -> list[Path]:
@@ -148,29 +154,39 @@ def _inspect(path: Path, sha256: str) -> BillFile:
         return BillFile(path, "json", sha256)
     if b"\x00" in start[:4096] and not start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         raise InputError(f"{path}: is neither CSV, Parquet nor JSON; unpack it or export it as one of these")
-    encoding = _encoding(path, start)
-    text = start.decode(encoding, errors="replace")
-    line = next((line for line in text.splitlines() if line.strip()), "")
-    if not line:
+    encoding, mixed = _scan(path, start)
+    lines = start.decode(encoding, errors="replace").splitlines()
+    # blank lines, and the line that tells a spreadsheet the delimiter
+    skip = next((n for n, line in enumerate(lines) if line.strip() and not _SEP.match(line)), None)
+    if skip is None:
         raise InputError(f"{path}: holds blank lines only; fetch the export again or leave the file out")
-    delimiter = max(_DELIMITERS, key=line.count)
-    header = tuple(name.strip() for name in next(csv.reader([line], delimiter=delimiter)))
+    delimiter = max(_DELIMITERS, key=lines[skip].count)
+    names = next(csv.reader([lines[skip]], delimiter=delimiter))
+    header = tuple(name.strip() or f"column {number}" for number, name in enumerate(names, 1))
     if repeated := sorted({name for name in header if header.count(name) > 1}):
         raise InputError(f"{path}:1: the header names {', '.join(map(repr, repeated))} twice")
-    return BillFile(path, "csv", sha256, encoding, delimiter, header)
+    return BillFile(path, "csv", sha256, encoding, delimiter, header, skip, mixed)
 
 
-def _encoding(path: Path, start: bytes) -> str:
-    """Tell UTF-16 by its mark and Windows text by bytes that are not UTF-8, wherever in the file they stand."""
+def _scan(path: Path, start: bytes) -> tuple[str, bool]:
+    """Read a CSV once for its encoding and whether its lines end in different ways.
+
+    UTF-16 is told by its mark, Windows text by bytes that are not UTF-8, wherever in the file they stand.
+    """
     if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return "utf-16"
+        return "utf-16", False
     decoder = codecs.getincrementaldecoder("utf-8")()
+    encoding, both, feeds, returns, last = "utf-8-sig", 0, 0, 0, b""
     try:
         with open_bytes(path) as file:
             while chunk := file.read(_CHUNK):
-                decoder.decode(chunk)
-    except UnicodeDecodeError:
-        return "cp1252"
+                both += chunk.count(b"\r\n") + (last == b"\r" and chunk[:1] == b"\n")
+                feeds, returns, last = feeds + chunk.count(b"\n"), returns + chunk.count(b"\r"), chunk[-1:]
+                if encoding == "utf-8-sig":
+                    try:
+                        decoder.decode(chunk)
+                    except UnicodeDecodeError:
+                        encoding = "cp1252"
     except (OSError, EOFError) as error:
         raise InputError(f"{path}: cannot be read to its end: {error}; fetch the export again") from None
-    return "utf-8-sig"
+    return encoding, sum(count > 0 for count in (both, feeds - both, returns - both)) > 1

@@ -77,6 +77,7 @@ class Stager:
         self._connection = connection
         self._folder = folder
         self._count = itertools.count(1)
+        self._rewritten: dict[Path, Path] = {}
         self.findings: list[Finding] = []
 
     def table(self, file: BillFile) -> str:
@@ -91,12 +92,13 @@ class Stager:
             # the whole file tells the fields: one that a sample lacks would be left out without a word
             every = "sample_size = -1, map_inference_threshold = -1, field_appearance_threshold = 0"
             return f"READ_JSON({text(str(file.path))}, {every}, maximum_object_size = 67108864)"
-        path = file.path if file.encoding == "utf-8-sig" else self._as_utf8(file)
+        plain = file.encoding == "utf-8-sig" and not file.mixed
+        path = file.path if plain else self._as_utf8(file)
         columns = ", ".join(f"{text(name)}: 'VARCHAR'" for name in file.header)
         nulls = ", ".join(map(text, NULLS))
         return (
-            f"READ_CSV({text(str(path))}, auto_detect = false, header = true, delim = {text(file.delimiter)}, "
-            f"quote = '\"', escape = '\"', new_line = {text(_line_end(path))}, columns = {{{columns}}}, "
+            f"READ_CSV({text(str(path))}, auto_detect = false, header = true, skip = {file.skip}, "
+            f"delim = {text(file.delimiter)}, quote = '\"', escape = '\"', new_line = {text(_line_end(path))}, columns = {{{columns}}}, "
             f"nullstr = [{nulls}], store_rejects = true, rejects_limit = 0)"
         )
 
@@ -177,7 +179,14 @@ class Stager:
         ]
         bad = f"COALESCE({', '.join(tests)}, NULL)" if tests else "CAST(NULL AS VARCHAR)"
         items = ", ".join(f"{value} AS {quote(name)}" for name, value in typed.items())
-        return f"SELECT {items}, {bad} AS x_bad FROM {self.table(file)}"
+        where = ""
+        if file.kind == "csv":  # exports put behind one another bring their headers along
+            where = (
+                " WHERE NOT COALESCE("
+                + " AND ".join(f"{quote(n)} = {text(n)}" for n in file.header[:2])
+                + ", FALSE)"
+            )
+        return f"SELECT {items}, {bad} AS x_bad FROM {self.table(file)}{where}"
 
     def write(self, file: BillFile, sql: str) -> Path:
         """Write a SELECT over a file into Parquet, and report rows that could not be read.
@@ -224,7 +233,9 @@ class Stager:
             return
         lines: dict[int, tuple[str, int]] = {}
         for line, kind, message, length in found:
-            lines.setdefault(int(line), (f"{kind.lower()}: {message.splitlines()[0]}", int(length)))
+            lines.setdefault(
+                int(line), (f"{kind.lower()}: {message.splitlines()[0].rstrip('.')}", int(length))
+            )
         first = next(iter(lines))
         rows = sum(length for _, length in lines.values())
         shown = ", ".join(str(line) for line in list(lines)[:5]) + (", ..." if len(lines) > 5 else "")
@@ -261,17 +272,22 @@ class Stager:
             self.findings.append(Finding(severity, "bad_cells", message, where, count))  # type: ignore[arg-type]
 
     def _as_utf8(self, file: BillFile) -> Path:
-        target = self._folder / f"{next(self._count):05d}.csv"
+        """Rewrite a CSV as UTF-8 with one kind of line end; once, however often it is asked for."""
+        if file.path in self._rewritten:
+            return self._rewritten[file.path]
+        target = self._rewritten[file.path] = self._folder / f"{next(self._count):05d}.csv"
         try:
             with (
                 open_bytes(file.path) as packed,
-                io.TextIOWrapper(packed, encoding=file.encoding, errors="replace", newline="") as old,
+                io.TextIOWrapper(packed, encoding=file.encoding, errors="replace") as old,
                 target.open("w", encoding="utf-8", newline="") as new,
             ):
-                while chunk := old.read(1 << 20):
-                    new.write(chunk)
+                for line in old:
+                    new.write(line.rstrip("\r\n") + "\n")
         except OSError as error:
             raise InputError(f"{file.path}: cannot be rewritten as UTF-8: {error.strerror}") from None
+        if file.encoding == "utf-8-sig":
+            return target
         message = f"{file.path}: is {file.encoding.upper()} text and was read as such; UTF-8 is safer"
         self.findings.append(Finding("info", "encoding", message, str(file.path)))
         return target

@@ -221,3 +221,36 @@ def test_nothing_is_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     with pytest.raises(InputError):
         open_bill([write(bills / "b.csv", "1", header="x")])
     assert [path.name for path in tmp_path.iterdir()] == ["bills"]
+
+
+@pytest.mark.parametrize(
+    ("text", "rows"),
+    [
+        ("{H}\r\n{L}\n{L}\r\n{L}\n", 3),
+        ("{H}\n{L}\r\n{L}\n", 2),
+        ("{H}\r{L}\r{L}\r", 2),
+        ("{H}\n{L}\n\n{L}\n\n", 2),
+        ("\n\n{H}\n{L}\n", 1),
+        ("sep=,\n{H}\n{L}\n", 1),
+        ("{H},\n{L},\n", 1),
+        ("{H}\n{L}\n{H}\n{L}", 2),
+        ("{H},x_evil\"'; DROP VIEW focus; --\n{L},1\n", 1),
+        ('{H},x_note\n{L},"two\nlines, and ""quotes"""\n{L},z\n', 2),
+    ],
+    ids=["ends", "ends after", "returns", "blank", "leading", "sep", "comma", "headers", "hostile", "quotes"],
+)
+def test_csv_as_tools_write_it(text: str, rows: int, tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes(text.replace("{H}", HEADER).replace("{L}", line()).encode())
+    with open_bill([path]) as bill:
+        assert total(bill) == (1.5 * rows, rows)
+        assert bill.findings == ()
+
+
+def test_an_open_quote_loses_no_line_without_a_word(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(f'{HEADER}\n{line()}\n"{line()}\n{line()}\n{line()}\n')
+    with open_bill([path]) as bill:
+        (finding,) = bill.findings
+        assert total(bill)[1] + finding.rows >= 4
+        assert finding.where.endswith("a.csv:3")
