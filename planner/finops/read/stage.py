@@ -98,7 +98,8 @@ class Stager:
         nulls = ", ".join(map(text, NULLS))
         return (
             f"READ_CSV({text(str(path))}, auto_detect = false, header = true, skip = {file.skip}, "
-            f"delim = {text(file.delimiter)}, quote = '\"', escape = '\"', new_line = {text(_line_end(path))}, columns = {{{columns}}}, "
+            f"delim = {text(file.delimiter)}, quote = '\"', escape = '\"', "
+            f"new_line = {text(_line_end(path))}, columns = {{{columns}}}, "
             f"nullstr = [{nulls}], store_rejects = true, rejects_limit = 0)"
         )
 
