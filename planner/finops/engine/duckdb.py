@@ -40,7 +40,10 @@ class DuckDbEngine:
             config["temp_directory"] = str(temporary / "spill")
         self.connection: duckdb.DuckDBPyConnection = duckdb.connect(config=config)
         self.connection.execute(f"SET threads = {max(1, min(os.cpu_count() or 1, 8))}")
-        self.connection.execute("SET TimeZone = 'UTC'; SET enable_progress_bar = false")
+        self.connection.execute("SET TimeZone = 'UTC'")
+        # In a notebook without ipywidgets there is no bar, and even switching it off is an error.
+        if self.connection.execute("SELECT current_setting('enable_progress_bar')").fetchone() == (True,):
+            self.connection.execute("SET enable_progress_bar = false")
 
     def query(self, sql: str, parameters: Mapping[str, Parameter] | None = None) -> pd.DataFrame:
         """Run one query; see `Engine.query`."""
