@@ -14,6 +14,7 @@ SHORT_HORIZONS = (7, 14)  # judged beside the horizon asked for: they are known 
 HALF_LIFE_DAYS = 120.0  # of an error's weight
 SHARPNESS = 6.0  # weight = score ** -SHARPNESS
 EQUAL_SHARE = 0.05  # added to every relative score, so that no member takes all
+_WRONG = 1e3  # relative score
 FIRST_ORIGIN = 7  # days before the first forecast
 
 
@@ -65,7 +66,8 @@ def _weights(cost: Floats, paths: Floats, horizon: int) -> Floats:
         score = _discounted_errors(cost, paths[:, :, :length].sum(axis=2), length)
         middle = np.nanmedian(np.where(usable, score, np.nan)[:, FIRST_ORIGIN:], axis=0)
         scale = np.concatenate([np.zeros(FIRST_ORIGIN), middle])
-        total += np.divide(score, scale, out=np.zeros_like(score), where=scale > 0)
+        wrong = np.where(score > 0, _WRONG, 0.0)  # where most members are exact, one that is not gets nothing
+        total += np.divide(score, scale, out=wrong, where=scale > 0)
     power = (total + EQUAL_SHARE) ** -SHARPNESS * usable
     mass = power.sum(axis=0)
     return np.asarray(np.divide(power, mass, out=np.zeros_like(power), where=mass > 0))

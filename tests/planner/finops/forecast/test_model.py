@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from planner.errors import InputError
-from planner.finops.forecast.ensemble import combine
-from planner.finops.forecast.members import MEMBERS
+from planner.finops.forecast.ensemble import combine, weigh
+from planner.finops.forecast.members import MEMBERS, all_paths
 from planner.finops.forecast.model import forecast_daily, forecast_month_end, forecast_periods
 
 Floats = NDArray[np.float64]
@@ -113,6 +113,15 @@ def test_weights_prefer_the_member_that_is_right() -> None:
     assert found.total == pytest.approx((100 + 2 * np.arange(150, 180)).sum(), rel=0.005)
     assert sum(found.weights.values()) == pytest.approx(1.0)
     assert found.weights["line_28"] + found.weights["line_56"] > 0.8
+
+
+def test_a_member_that_is_wrong_where_most_are_exact_gets_no_weight() -> None:
+    cost = np.full(90, 5.0)
+    paths = all_paths(cost, days(90), 14)
+    paths[2] *= 1.1
+    found = weigh(cost, paths)
+    assert found.weights[2, -1] < 1e-9
+    assert found.paths[-1] == pytest.approx(np.full(14, 5.0), rel=1e-9)
 
 
 def test_a_level_shift_is_followed_and_a_spike_is_not() -> None:
