@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,12 +25,12 @@ def flat(down: float, up: float, sd: float = 0.0) -> HazardTable:
     return make_table(np.full(N_AGES, down), np.full(N_AGES, up), (sd, sd), 1.0, "flat")
 
 
-def job(zones: tuple[SpotZone, ...] = ZONES[:1], **changes: object) -> SpotJob:
+def job(zones: tuple[SpotZone, ...] = ZONES[:1], **changes: Any) -> SpotJob:
     made = SpotJob(12.0, 18.0, 0.2, 3.06, zones)
     return replace(made, **changes)
 
 
-def share_up(table: HazardTable, **changes: object) -> np.ndarray:
+def share_up(table: HazardTable, **changes: Any) -> np.ndarray:
     up = sample_futures(job(**changes), {NAMES[0]: table}, 400, 300, 1, weather=CALM)
     return np.asarray(up[:, 0].mean(axis=0))
 
