@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -80,6 +81,12 @@ class SpotPlan:
     def deadline_hours(self) -> float:
         """Hours from the start to the deadline; infinite without one."""
         return math.inf if self.deadline is None else (self.deadline - self.start) / timedelta(hours=1)
+
+    def due_earlier(self, hours: float) -> SpotPlan:
+        """The plan with its deadline moved forward; without one as it is."""
+        return (
+            self if self.deadline is None else replace(self, deadline=self.deadline - timedelta(hours=hours))
+        )
 
 
 def load_spot_plan(path: Path) -> SpotPlan:

@@ -43,6 +43,12 @@ POLICY_NAMES = ("survival", "uniform_progress", "greedy", "margin", "on_demand",
     help="Time between two questions of the launcher.",
 )
 @click.option(
+    "--margin",
+    type=Seconds(),
+    default=None,
+    help="Be done so much before the deadline, e.g. 30m: work that is not saved yet may be lost.",
+)
+@click.option(
     "--spot-evidence",
     multiple=True,
     type=click.Path(path_type=Path),
@@ -64,6 +70,7 @@ def advise(
     policy: str,
     output: str,
     every: float,
+    margin: float | None,
     spot_evidence: tuple[Path, ...],
     table: Path | None,
     out: Path | None,
@@ -85,7 +92,7 @@ def advise(
     from planner.render.terminal import terminal_width, wants_color
     from planner.workload.state_load import load_state
 
-    made, loaded = load_spot_plan(plan), load_state(state_file)
+    made, loaded = load_spot_plan(plan).due_earlier((margin or 0.0) / 3600.0), load_state(state_file)
     question = build_question(made, loaded, tick_hours=every / 3600.0, clock=datetime.now(UTC))
     model = load_model(spot_evidence)
     found = answer(question, model, policy)
