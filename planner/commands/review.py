@@ -5,11 +5,14 @@ from __future__ import annotations
 import sys
 from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from planner.finops.render import FORMATS
+
+if TYPE_CHECKING:
+    from planner.finops.read import Bill
 
 # The names of planner.finops.engine.registry.ENGINES and .dialects.DIALECTS, imported only when used; a test compares.
 ENGINE_NAMES = ("duckdb", "spark", "bigquery", "snowflake", "databricks", "clickhouse", "trino", "athena", "redshift",
@@ -63,6 +66,8 @@ class MonthOption(click.ParamType[date]):
 )
 @click.option("--emit-sql", type=click.Choice(DIALECT_NAMES), default=None,
               help="Print the KPIs' SQL over a view `focus` instead; reads no bill.")  # fmt: skip
+@click.option("--cube", "cubes", type=click.Path(path_type=Path, file_okay=False), multiple=True, metavar="FOLDER",
+              help="Write the bill's sums there; without --focus: review these instead of a bill.")  # fmt: skip
 @click.option("--measurements", type=click.Path(path_type=Path, file_okay=False), default=None, metavar="FOLDER",
               help="Write a file per planned run for `planner calibrate` there.")  # fmt: skip
 @click.option(
@@ -87,7 +92,7 @@ def review(
 
         tags = _words(given["tags"])
         text: str | bytes = emit_kpis(emit_sql, given["month"], given["compare"], tags, given["run_tag"])
-    elif not bill:
+    elif not bill and not given["cubes"]:
         raise InputError("--focus: name the bill's files or folder")
     else:
         if output == "xlsx" and out is None and sys.stdout.isatty():
@@ -107,7 +112,6 @@ def _words(text: str) -> tuple[str, ...]:
 
 def _review(focus: tuple[str, ...], output: str, out: Path | None, given: dict[str, Any]) -> str | bytes:
     from planner.finops.plan_vs_actual import load_plans
-    from planner.finops.read import open_bill
     from planner.finops.render import render_review
     from planner.finops.review.answer import review_bill
     from planner.finops.review.files import find_named, load_forecasts, write_measurements
@@ -120,8 +124,7 @@ def _review(focus: tuple[str, ...], output: str, out: Path | None, given: dict[s
     busy = load_utilisation(given["utilisation"]) if given["utilisation"] else None
     budgets = _budgets(given["budgets"])
     quiet = bool(getattr(click.get_current_context().find_root().obj, "quiet", False))
-    chosen = {name: given[name] for name in ("engine", "month", "currency")}
-    with step_progress("review", quiet=quiet) as tell, open_bill(focus, **chosen, progress=tell) as bill:
+    with step_progress("review", quiet=quiet) as tell, _open(focus, given, tell) as bill:
         made = review_bill(
             bill, month=given["month"], compare_month=given["compare"], budgets=budgets, plans=plans, utilisation=busy,
             tags=_words(given["tags"]), run_tag=given["run_tag"], forecasts=forecasts, forecast=given["ahead"],
@@ -131,6 +134,35 @@ def _review(focus: tuple[str, ...], output: str, out: Path | None, given: dict[s
         write_measurements(given["measurements"], made)
     color = out is None and output == "table" and wants_color(sys.stdout)
     return render_review(made, output, width=terminal_width(sys.stdout), color=color)
+
+
+def _open(focus: tuple[str, ...], given: dict[str, Any], tell: Any) -> Bill:
+    """The bill, or the cubes of one; a cube that is to be written is written on the way."""
+    from planner.errors import InputError
+    from planner.finops.read import open_bill
+
+    cubes: tuple[Path, ...] = given["cubes"]
+    if not focus:
+        from planner.finops.cube import open_cube
+
+        if given["engine"] != "duckdb":
+            raise InputError(f"--cube: is read by the embedded engine, not by {given['engine']}")
+        return open_cube(cubes, currency=given["currency"])
+    bill = open_bill(
+        focus, engine=given["engine"], month=given["month"], currency=given["currency"], progress=tell
+    )
+    if not cubes:
+        return bill
+    from planner.finops.cube import build_cube
+
+    try:
+        if len(cubes) > 1:
+            raise InputError("--cube: one folder is written; without --focus several are reviewed together")
+        build_cube(bill, cubes[0], tags=(*_words(given["tags"]), given["run_tag"]), progress=tell)
+    except BaseException:
+        bill.close()
+        raise
+    return bill
 
 
 def _budgets(path: Path | None) -> Any:

@@ -69,6 +69,17 @@ def test_a_glob_that_the_shell_expanded(run_cli: Run) -> None:
     assert (done.code, done.stderr) == (0, "")
 
 
+def test_a_cube_is_written_and_reviewed_later(folder: str, run_cli: Run, tmp_path: Path) -> None:
+    cube = str(tmp_path / "cube")
+    first = run_cli("review", "--focus", folder, "--cube", cube, "--no-forecast", "-o", "json")
+    assert (first.code, first.stderr) == (0, "")
+    again = run_cli("review", "--cube", cube, "--no-forecast", "-o", "json")
+    assert (again.code, again.stderr) == (0, "")
+    whole, sums = json.loads(first.stdout), json.loads(again.stdout)
+    assert sums["verdict"] == whole["verdict"]
+    assert run_cli("review", "--focus", folder, "--cube", cube).code == 2
+
+
 def test_own_tags_are_asked_for(folder: str, run_cli: Run) -> None:
     done = run_cli("review", "--focus", folder, "--no-forecast", "--tags", "application", "-o", "md")
     assert "Cost with application" in done.stdout and "### Cost by application" in done.stdout

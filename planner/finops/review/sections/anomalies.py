@@ -16,6 +16,7 @@ from planner.records import record
 
 TITLE = "Was anything unusual?"
 TOP = 10
+CAUSES = 5  # each asks the bill once more
 WINDOW_DAYS = 28
 # an excess below this share of an average day of the whole bill is no news, however unusual
 MATERIAL_RATIO = 0.005
@@ -54,7 +55,7 @@ def unusual_days(inputs: Inputs) -> list[Unusual]:
     if "unusual" not in inputs.answers:
         found = [one for series in _services(inputs) for one in _of_service(inputs, *series)]
         found.sort(key=lambda one: (-one.excess, one.day, one.service))
-        inputs.answers["unusual"] = [_with_cause(inputs, one) for one in found[:TOP]] + found[TOP:]
+        inputs.answers["unusual"] = [_with_cause(inputs, one) for one in found[:CAUSES]] + found[CAUSES:]
     out: list[Unusual] = inputs.answers["unusual"]
     return out
 

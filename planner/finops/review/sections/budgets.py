@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from planner.finops.review.inputs import Inputs
-from planner.finops.review.model import Table
-from planner.finops.review.parts import money, percent, ratio, table
+from planner.finops.review.model import Figure, Table
+from planner.finops.review.parts import figure, money, percent, ratio, table
 
 
 def checked_budgets(inputs: Inputs) -> Any:
@@ -54,6 +54,32 @@ def budget_table(inputs: Inputs) -> Table | None:
     )  # fmt: skip
 
 
+def budget_figures(inputs: Inputs) -> list[Figure]:
+    """The total's budget as figures."""
+    line = _total(inputs)
+    if line is None:
+        return []
+    gap = line.landing - line.amount
+    return [
+        figure(
+            inputs, "budget_amount_money", f"Budget {line.name}, {line.period.label}", line.amount, "money"
+        ),
+        figure(inputs, "budget_variance_money", "Expected less budget", gap, "money"),
+        figure(inputs, "budget_variance_ratio", "Variance", ratio(gap, line.amount), "ratio"),
+        figure(
+            inputs, "budget_p_over_ratio", "Probability that the period ends over it", line.p_over, "ratio"
+        ),
+    ]
+
+
+def _total(inputs: Inputs) -> Any:
+    """The first budget of the whole bill."""
+    answer = checked_budgets(inputs)
+    return (
+        next((line for line in answer.lines if line.scope == "total"), None) if answer is not None else None
+    )
+
+
 def budget_words(inputs: Inputs) -> list[str]:
     """One sentence on all budgets."""
     answer = checked_budgets(inputs)
@@ -67,13 +93,9 @@ def budget_words(inputs: Inputs) -> list[str]:
 
 def verdict_words(inputs: Inputs) -> str:
     """The total's budget for the verdict, if there is one for this month."""
-    answer = checked_budgets(inputs)
-    if answer is None:
+    line = _total(inputs)
+    if line is None:
         return ""
-    total = [line for line in answer.lines if line.scope == "total"]
-    if not total:
-        return ""
-    line = total[0]
     gap = line.landing - line.amount
     size = f"{percent(abs(ratio(gap, line.amount)))} {'over' if gap > 0 else 'under'} its budget"
     if line.days_left:

@@ -11,7 +11,7 @@ from planner.finops.review.inputs import Inputs, month_end, month_name
 from planner.finops.review.model import Chart, Figure, Section
 from planner.finops.review.parts import figure, money, nothing, percent
 from planner.finops.review.sections import earlier
-from planner.finops.review.sections.budgets import budget_table, budget_words
+from planner.finops.review.sections.budgets import budget_figures, budget_table, budget_words
 from planner.records import record
 
 TITLE = "Where will cost go?"
@@ -72,7 +72,7 @@ def build(inputs: Inputs) -> Section:
     made = outlook(inputs)
     budgets = budget_table(inputs)
     extra = [*([budgets] if budgets else []), *earlier.tables(inputs)]
-    past = earlier.figures(inputs)
+    past = [*budget_figures(inputs), *earlier.figures(inputs)]
     if isinstance(made, str):
         if not extra:
             return nothing("forecast", TITLE, made)

@@ -119,7 +119,7 @@ def _run_table(inputs: Inputs, runs: list[dict[str, Any]]) -> Table:
         cost = float(run["effective_cost"])
         rows.append((
             run["run_id"], text(run["provider"]), text(run["region_id"]), text(run["pricing_category"]),
-            int(run["nodes"]), ratio(run["node_hours"], run["nodes"]), float(run["gpu_hours"]), cost,
+            int(run["nodes"]) or None, ratio(run["node_hours"], run["nodes"]), float(run["gpu_hours"]), cost,
             ratio(cost, float(run["gpu_hours"])), None if not tokens else cost * 1e6 / tokens,
             None if busy is None else ratio(cost, busy.goodput),
         ))  # fmt: skip

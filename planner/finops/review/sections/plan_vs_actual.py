@@ -48,7 +48,7 @@ def compared_runs(inputs: Inputs) -> list[Compared]:
 
 
 def _compare(inputs: Inputs, plan: PlannedRun, row: dict[str, Any]) -> Compared:
-    nodes = float(row["nodes"]) or 1.0
+    nodes = float(row["nodes"]) or plan.nodes  # sums without resources (a cube) do not tell how many
     busy = inputs.utilisation.between(date.min, date.max, plan.run_id) if inputs.utilisation else None
     gpus = float(row["gpu_hours"]) / float(row["node_hours"])
     lost = busy.lost / (nodes * gpus) if busy is not None and busy.lost is not None and gpus else None

@@ -195,6 +195,9 @@ def test_budgets_of_a_closed_month_are_kept_or_not(reviews: Reviews, company: Tr
     assert (rows["all"]["status"], rows["all"]["p_over"]) == ("over", 1.0)
     assert (rows["payments"]["status"], rows["payments"]["p_over"]) == ("ok", 0.0)
     assert "over its budget of 170,000 USD" in reviews.full(OCTOBER).verdict
+    review = reviews.full(OCTOBER)
+    assert value(review, "budget_variance_money") == pytest.approx(spent - 170000)
+    assert value(review, "budget_p_over_ratio") == 1.0
 
 
 def test_the_forecast_is_of_the_month_after(reviews: Reviews) -> None:

@@ -12,6 +12,7 @@ from planner.finops.plan_vs_actual import load_plans
 from planner.finops.read import open_bill
 from planner.finops.review.answer import review_bill
 from planner.finops.review.model import Section
+from planner.workload.budget_load import load_budgets
 from tests.focus_company import Truth, write_version
 from tests.focus_company.plans import write_plans
 from tests.planner.finops.review.conftest import figures, value
@@ -49,12 +50,16 @@ def test_older_versions_tell_the_same_but_what_they_lack(
 
 def test_an_unfinished_month_is_not_compared_as_if_it_were_whole(company: Truth, tmp_path: Path) -> None:
     early = write_version(company, "1.2", tmp_path, as_of=date(2026, 10, 20))
+    path = tmp_path / "budgets.yaml"
+    path.write_text("version: 1\nkind: budget\nbudgets:\n  - {name: all, amount: 180000}\n")
     with open_bill([*early.files]) as bill:
-        review = review_bill(bill)
+        review = review_bill(bill, budgets=load_budgets(path))
     assert review.month == "2026-10"
     assert "up to 19 October" in review.verdict and "than September" not in review.verdict
     assert "October 2026 is expected at" in review.verdict
     assert by_key(review.sections, "bridge").status == "flagged"
+    assert 0 < value(review, "budget_p_over_ratio") < 1
+    assert "P(over)" in review.verdict
     low, high = value(review, "forecast_low_money"), value(review, "forecast_high_money")
     assert low < company.month[OCTOBER].effective < high
 
