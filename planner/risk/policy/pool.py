@@ -10,9 +10,12 @@ from planner.risk.policy.pool_induction import Pool, up_age
 
 FloatArray = npt.NDArray[np.float64]
 
-SWITCH_CAP = 0.6
-"""Most that is believed of "another zone will be up": beyond it policies wait their slack away."""
-CROWD = 0.85
+SWITCH_CAP = 0.2
+"""Most that is believed of "another zone will be up at once". Measured it is 0.6-1.0, but zones go down together within
+minutes, and a policy that trusts in the next zone takes spells that do not last and waits its slack away: on pools the
+fit has not seen, lower caps close more of the gap: docs/spot/policy.md."""
+_CROWDING = 0.85
+"""A dry spell of n zones ends with the sum of their hazards over `n ** _CROWDING`, as measured: docs/spot/policy.md."""
 SAME_REGION_RATIO = 0.6
 OTHER_REGION_RATIO = 0.85
 """What is left of a zone's availability when a zone of its region, or of another, has just gone down."""
@@ -46,7 +49,7 @@ def make_pool(
         none = none * (1.0 - chance[:, zone])
     total = other.sum(axis=1, keepdims=True)
     other *= np.minimum(1.0, SWITCH_CAP / np.maximum(total, 1e-12))
-    arrive = np.stack([chain.leave_down for chain in chains], axis=1) / n**CROWD
+    arrive = np.stack([chain.leave_down for chain in chains], axis=1) / n**_CROWDING
     arrive *= np.minimum(1.0, 0.95 / np.maximum(arrive.sum(axis=1, keepdims=True), 1e-12))
     return Pool(chains, price_ratio, other, np.where(same_region, 0.0, egress_ticks), arrive)
 

@@ -191,7 +191,14 @@ def _place(
 
 
 class _SeveralZones:
+    """Compares the values of all actions for the zones as they are.
+
+    Between two estimates the better one is flattered, so leaving a zone that runs, and waiting while one is up, must
+    be better by a margin: one on-demand tick each.
+    """
+
     MOVE_MARGIN = 1.0
+    WAIT_MARGIN = 1.0
 
     def __init__(self, policy: SurvivalPolicy) -> None:
         grid, job = policy.grid, policy.view.job
@@ -234,7 +241,7 @@ class _SeveralZones:
         here = self._corner(runs, 0.0)
         moved = (runs.region[:, None] >= 0) & (runs.region[:, None] != self.view.region[None, :])
         start = np.where(up, self._at(self.values.start, row, here) + moved * self.egress_ticks, np.inf)
-        wait = self._market(self.values.wait, row, dry, up, here)
+        wait = self._market(self.values.wait, row, dry, up, here) + self.WAIT_MARGIN * up.any(axis=1)
         begin = self._market(self.values.begin, row, dry, up, here)
         restarting = self._corner(runs, runs.restart_left_hours)
         zone = np.maximum(runs.zone, 0)
