@@ -7,9 +7,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from planner.advise.answer import Advice
     from planner.risk.hazards import HazardTable
     from planner.risk.policy.job import ZoneState
+
+_NO_DISCOUNT = "spot costs as much as on-demand or more: it is no discount"
 
 
 def reason(advice: Advice) -> str:
@@ -43,6 +47,8 @@ def _start_hours(advice: Advice) -> float:
 def _waiting(advice: Advice) -> str:
     slack = f"{advice.no_return_hours:.1f} h may pass before on-demand must start"
     up = [zone for zone in advice.question.state.zones if zone.available]
+    if up and not _cheaper(advice, up):
+        return f"{_NO_DISCOUNT}, and {slack}"
     if up:
         best = min(up, key=lambda zone: zone.usd_per_hour)
         return f"{best.name} is up but for too short or at too high a price to pay for a restart, and {slack}"
@@ -62,14 +68,18 @@ def _spot(advice: Advice) -> str:
 
 
 def _on_demand(advice: Advice) -> str:
-    state, job = advice.question.state, advice.question.job
-    cheaper = [zone for zone in state.zones if zone.usd_per_hour < job.on_demand_usd_per_hour]
-    if not cheaper:
-        return "spot costs as much as on-demand or more: it is no discount"
+    state = advice.question.state
+    if not _cheaper(advice, state.zones):
+        return _NO_DISCOUNT
     slack = f"{advice.no_return_hours:.1f} h of slack are left"
     if state.mode == "on_demand":
         return f"{slack}: leaving on-demand for spot would pay a restart for too little"
     return f"{slack}: spot is too scarce for it, and on-demand now costs less than a race later"
+
+
+def _cheaper(advice: Advice, zones: Iterable[ZoneState]) -> bool:
+    """Whether spot costs less than on-demand in any of the zones."""
+    return any(zone.usd_per_hour < advice.question.job.on_demand_usd_per_hour for zone in zones)
 
 
 def _instead(advice: Advice) -> str:

@@ -176,15 +176,14 @@ def _groups(simulation: Simulation, lines: list[Line]) -> Grid:
     for label in labels[:MOST_GROUPS]:
         costs = [numbers.percent(found[label, name].cost.value) for name in policies]
         own = found[label, first]
-        misses = sum(found[label, name].misses for name in simulation.setting.replayed if name != OPTIMUM)
-        rows.append((label, f"{own.launches:,}", *costs, _gap(own), f"{misses:,}" if misses else ""))
+        rows.append((label, f"{own.launches:,}", *costs, _gap(own), f"{own.misses:,}" if own.misses else ""))
     header, cells, align = without_empty(
         ("zone group", "launches", *(_SHORT.get(name, name) for name in policies), "gap closed", "late"),
         rows,
         "lr" + "r" * (len(policies) + 2),
     )
     more = len(labels) - MOST_GROUPS
-    notes = [f"mean cost over the same work on-demand; gap closed by {first}; {BASELINE} is called UP"]
+    notes = [f"mean cost over the same work on-demand; gap closed, late: of {first}; UP: {BASELINE}"]
     if more > 0:
         notes.append(f"and {more:,} more zone groups; -o json has them all, -o csv every cell")
-    return Grid("Zone groups", header, cells, align, tuple(notes), detail=True)
+    return Grid("Zone groups", header, cells, align, tuple(notes))
