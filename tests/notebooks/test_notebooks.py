@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+
+from tests.focus_company.shared import small_company
+from tests.notebooks.example_bill import FOLDER as EXAMPLE
+from tests.notebooks.example_bill import write_example
 
 FOLDER = Path(__file__).parents[2] / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
@@ -23,6 +30,55 @@ def test_the_notebook_runs(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for number, cell in enumerate(cells):
         if cell["cell_type"] != "code":
             continue
-        assert cell["outputs"] == [], f"cell {number} of {path.name} holds outputs: clear them before committing"
-        exec(compile("".join(cell["source"]), f"{path.name}[{number}]", "exec"), names)  # the repository's own code
+        assert cell["outputs"] == [], (
+            f"cell {number} of {path.name} holds outputs: clear them before committing"
+        )
+        exec(
+            compile("".join(cell["source"]), f"{path.name}[{number}]", "exec"), names
+        )  # the repository's own code
     assert len(names) > 1
+
+
+def _papermill(name: str, folder: Path, **parameters: str) -> str:
+    """Run a notebook as its users do, in a kernel of its own; its outputs as one text."""
+    given = [word for key, value in parameters.items() for word in ("-r", key, value)]
+    options = ["--no-progress-bar", "--kernel", "python3", "--cwd", str(folder), *given]
+    command = [
+        sys.executable,
+        "-m",
+        "papermill",
+        str(FOLDER / f"{name}.ipynb"),
+        str(folder / "out.ipynb"),
+        *options,
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    cells = json.loads((folder / "out.ipynb").read_text(encoding="utf-8"))["cells"]
+    outputs = [output for cell in cells if cell["cell_type"] == "code" for output in cell["outputs"]]
+    texts = [output.get("text", output.get("data", {}).get("text/html", "")) for output in outputs]
+    return "\n".join("".join(text) for text in texts)
+
+
+def test_the_review_runs_on_another_bill_and_month(tmp_path: Path) -> None:
+    company = small_company()
+    bill = str(Path(company.files[0]).parent)
+    shown = _papermill(
+        "monthly_review", tmp_path, bill=bill, month="2026-09", tags="team", report="review.html"
+    )
+    assert "September 2026 cost" in shown and "<svg" in shown
+    page = (tmp_path / "review.html").read_text(encoding="utf-8")
+    assert page.startswith("<!DOCTYPE html>") and "2026-09" in page
+
+
+def test_the_budget_runs_on_a_bill(tmp_path: Path) -> None:
+    bill = str(Path(small_company().files[0]).parent)
+    shown = _papermill("budget_forecast", tmp_path, bill=bill, by="tag:team", scenario="volume=+50%")
+    assert "research" in shown and "volume=+50%" in shown and "No budgets file was given." in shown
+
+
+def test_the_example_bill_is_what_its_generator_makes(tmp_path: Path) -> None:
+    made = write_example(tmp_path)
+    assert [path.name for path in made] == sorted(path.name for path in EXAMPLE.glob("*.csv.gz"))
+    assert sum(path.stat().st_size for path in EXAMPLE.iterdir()) < 200_000
+    for path in made:
+        assert gzip.decompress(path.read_bytes()) == gzip.decompress((EXAMPLE / path.name).read_bytes())

@@ -15,7 +15,7 @@ from planner.finops.render.values import (
     unit_words,
 )
 from planner.finops.review.model import Chart, Review, Section, Table
-from planner.render.document import Bars, Block, Document, Facts, Grid, Notes
+from planner.render.document import Bars, Block, Document, Grid, Notes, without_empty
 
 MAX_ROWS = 20
 _MAX_CHART_ROWS = 15
@@ -54,20 +54,20 @@ def section_blocks(section: Section, currency: str) -> list[Block]:
     if said:
         blocks.append(Notes(title, said, level="warning" if warning else "info"))
     if section.figures:
-        rows = tuple(
-            (tidy(figure.label), _figure(figure_text(figure, currency), figure.status, figure.reason))
-            for figure in section.figures
-        )
-        blocks.append(Facts("Figures" if said else title, rows))
+        blocks.append(_figures(section, "Figures" if said else title, currency))
     for chart in section.charts:
         blocks += _chart(chart, currency)
     blocks += [_table(table, currency) for table in section.tables if table.columns]
     return blocks or [Notes(title, ("nothing to say",))]
 
 
-def _figure(text: str, status: str, reason: str) -> str:
-    said = status_words(status, reason)
-    return f"{text}  [{said}]" if said else text
+def _figures(section: Section, title: str, currency: str) -> Block:
+    rows = [
+        (tidy(one.label), figure_text(one, currency), status_words(one.status, one.reason))
+        for one in section.figures
+    ]
+    header, shown, align = without_empty(("figure", "value", "note"), rows, "lrl")
+    return Grid(title, header, shown, align)
 
 
 def _table(table: Table, currency: str) -> Block:

@@ -15,6 +15,8 @@ from planner.render.text import display_width
 _FORBIDDEN = str.maketrans(dict.fromkeys("[]:*?/\\", " "))
 _MAX_NAME, _MAX_TEXT, _MAX_ROWS = 31, 32_000, 1_048_000
 _MIN_WIDTH, _MAX_WIDTH = 9, 60
+_SUMMARY_WIDTHS = (34, 12, 110)
+_LINE_PT = 15
 
 
 def render(review: Review, *, width: int = 100, color: bool = False) -> bytes:
@@ -56,7 +58,7 @@ def _chart_table(chart: Chart) -> Table:
 
     values = chart_values(chart)
     columns = (
-        Column("label", "", "text"),
+        Column("label", "Name", "text"),
         *(Column(f"s{i}", name, chart.unit) for i, (name, _) in enumerate(chart.series)),
     )
     rows = tuple((label, *(series[index] for series in values)) for index, label in enumerate(chart.labels))
@@ -106,9 +108,8 @@ class _Writer:
     def summary(self, review: Review) -> None:
         """The verdict, the state and the sentences of every section, the sources."""
         sheet = self._sheet("Summary")
-        sheet.set_column(0, 0, 24)
-        sheet.set_column(1, 1, 12)
-        sheet.set_column(2, 2, 110, self._wrapped)
+        for column, wide in enumerate(_SUMMARY_WIDTHS):
+            sheet.set_column(column, column, wide, self._wrapped)
         lines: list[tuple[str, str, str]] = [
             ("Verdict", "", review.verdict),
             ("Month", "", review.month),
@@ -127,6 +128,9 @@ class _Writer:
             self._text(sheet, row, 0, name, self._bold)
             self._text(sheet, row, 1, status, self._wrapped)
             self._text(sheet, row, 2, text, self._wrapped)
+            sheet.set_row(
+                row, _LINE_PT * max(_lines(name, _SUMMARY_WIDTHS[0]), _lines(text, _SUMMARY_WIDTHS[2]))
+            )
 
     def figures(self, review: Review) -> None:
         """Every figure of every section."""
@@ -154,13 +158,14 @@ class _Writer:
         labels = [column_label(column, self._currency) for column in table.columns]
         self._head(sheet, labels)
         rows = table.rows[:_MAX_ROWS]
+        widths: list[int] = []
         for row, values in enumerate(rows, start=1):
             for index, (column, value) in enumerate(zip(table.columns, values, strict=False)):
                 self._value(sheet, row, index, value, column.unit)
         for index, (column, label) in enumerate(zip(table.columns, labels, strict=True)):
-            sheet.set_column(
-                index, index, _width(label, column.unit, [row[index : index + 1] for row in rows])
-            )
+            widths.append(_width(label, column.unit, [row[index : index + 1] for row in rows[:200]]))
+            sheet.set_column(index, index, widths[-1])
+        sheet.set_row(0, _LINE_PT * max(map(_lines, labels, widths)))
         if rows:
             sheet.autofilter(0, 0, len(rows), len(labels) - 1)
         if table.note:
@@ -181,6 +186,9 @@ class _Writer:
         """A number with the format of its unit, a date as a date, anything else as text."""
         found = number_of(value)
         if found is not None and unit != "text":
+            found = (
+                round(found, 9) + 0.0 if unit == "money" else found
+            )  # what sums leave behind is no red minus
             sheet.write_number(
                 row, column, found, self._style(f"unit {unit}", num_format=self._pattern(unit))
             )
@@ -223,10 +231,15 @@ def _day(plain: object) -> datetime | None:
     return day if day.year >= 1900 and len(text) <= 32 else None
 
 
+def _lines(text: str, width: float) -> int:
+    """Lines that a wrapped text takes in a column; spreadsheets other than Excel do not find out by themselves."""
+    return min(20, 1 + int(display_width(tidy(text)) / (width * 0.95)))
+
+
 def _width(label: str, unit: str, rows: list[tuple[Value, ...]]) -> int:
     """Characters a column needs: of its text as it will be formatted, about."""
     longest = max((display_width(word) for word in label.split()), default=0) + 2
-    for cell in rows[:200]:
+    for cell in rows:
         text = tidy(cell[0]) if cell and cell[0] is not None else ""
         found = number_of(cell[0]) if cell else None
         longest = max(

@@ -6,9 +6,12 @@ import csv
 import io
 import json
 import re
+import shutil
+import subprocess
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -180,6 +183,21 @@ def test_the_workbook_holds_real_numbers_and_dates() -> None:
     figures = {row[1].value: row[2] for row in book["Figures"].iter_rows(min_row=2)}
     assert figures["GPU-hours paid"].value == 48_200 and figures["Spot savings"].value is None
     assert figures["Complete through"].value == datetime(2026, 10, 29)
+
+
+def test_libreoffice_opens_the_workbook(tmp_path: Path) -> None:
+    program = shutil.which("soffice")
+    if program is None:
+        pytest.skip("needs LibreOffice (soffice) on PATH")
+    made = RENDERERS["xlsx"](sample_review())
+    assert isinstance(made, bytes)
+    (tmp_path / "review.xlsx").write_bytes(made)
+    profile = f"-env:UserInstallation={(tmp_path / 'profile').as_uri()}"
+    command = [program, profile, "--headless", "--convert-to", "html", "review.xlsx"]
+    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, timeout=120)
+    page = (tmp_path / "review.html").read_text(encoding="utf-8")
+    shown = [unescape(text) for text in re.findall(r"<font[^>]*>([^<]+)<", page)]
+    assert {"USD 70,000.00", "-USD 2,000.00", "31.0%", "2026-11-15", "p5.48xlarge Linux hour 0"} <= set(shown)
 
 
 def test_the_workbook_runs_nothing() -> None:
