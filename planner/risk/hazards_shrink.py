@@ -135,7 +135,7 @@ def _levels(
     by_pool = _grouped([key[:-1] for key in by_region], list(by_region.values()), scales.region_sd**2)
     top = Belief(0.0, scales.pool_sd**2)
     pools = {key: _joined([top, own]) for key, own in by_pool.items()}
-    regions = _below(by_region, lambda _: top, scales.region_sd**2)
+    regions = _below(by_region, top, scales.region_sd**2)
     # a region's prior without the zone that asks: its other zones, under its pool without this region
     zones: dict[tuple[str, ...], Belief] = {}
     for key, own in by_zone.items():
@@ -147,13 +147,12 @@ def _levels(
 
 
 def _below(
-    nodes: dict[tuple[str, ...], Belief], prior_of: object, variance: float
+    nodes: dict[tuple[str, ...], Belief], top: Belief, variance: float
 ) -> dict[tuple[str, ...], Belief]:
-    """Belief about each node from its own data and its parent's belief without it."""
-    assert callable(prior_of)
+    """Belief about each node from its own data and what its siblings say of their parent, itself under `top`."""
     out = {}
     for key, own in nodes.items():
-        parent = _joined([prior_of(key), *_others(nodes, key, variance)])
+        parent = _joined([top, *_others(nodes, key, variance)])
         out[key] = _joined([Belief(parent.mean, parent.variance + variance), own])
     return out
 
