@@ -78,9 +78,10 @@ class Inputs:
         return self.last_day == self.end - timedelta(days=1)
 
     def use_days(self) -> list[date]:
-        """Days with use, in order."""
+        """Days with use, in order; of a bill without any use the days with a charge."""
         if "use_days" not in self.answers:
             own = self.daily.loc[self.daily["charge_category"] == "Usage", "day"].drop_duplicates()
+            own = own if len(own) else self.daily["day"].drop_duplicates()
             self.answers["use_days"] = sorted(own.to_numpy().astype("datetime64[D]").tolist())
         found: list[date] = self.answers["use_days"]
         return found
@@ -132,8 +133,7 @@ class Inputs:
         own = self.daily[self.daily["charge_category"] != "Tax"]
         sums = own.groupby("day")["effective_cost"].sum()
         found = sums.index.to_numpy().astype("datetime64[D]")
-        last = np.datetime64(self.use_days()[-1]) if self.use_days() else found[-1]
-        keep = found <= last
+        keep = found <= np.datetime64(self.use_days()[-1])
         self.answers["series"] = found[keep], sums.to_numpy(dtype=float)[keep]
         return self.series()
 

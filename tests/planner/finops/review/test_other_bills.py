@@ -120,3 +120,48 @@ def test_clouds_in_files_of_their_own_and_rows_in_any_order_change_nothing(
         assert other.status == figure.status, key
         if isinstance(figure.value, float) and key not in skipped:
             assert other.value == pytest.approx(figure.value, abs=1e-6), key
+
+
+_HEADER = (
+    "BillingPeriodStart,BillingPeriodEnd,ChargePeriodStart,ChargePeriodEnd,ChargeCategory,BilledCost,EffectiveCost,"
+    "ListCost,ContractedCost,BillingCurrency,ProviderName,ServiceName,SkuId,RegionId,PricingQuantity,PricingUnit,"
+    "CommitmentDiscountId,CommitmentDiscountStatus,Tags"
+)
+
+
+def charge(
+    category: str = "Usage", cost: str = "1", *, day: str = "2026-10-05", quantity: str = "1", commitment: str = ",",
+    tags: str = "", names: str = "P,S,K,r",
+) -> str:  # fmt: skip
+    """One row."""
+    times = f"2026-10-01T00:00:00Z,2026-11-01T00:00:00Z,{day}T00:00:00Z,{day}T01:00:00Z"
+    return f"{times},{category},{cost},{cost},{cost},{cost},USD,{names},{quantity},Hours,{commitment},{tags}"
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [charge("Tax")],
+        [charge("Credit", "-5", quantity="")],
+        [charge(cost="")],
+        [charge(cost="0", quantity="0")],
+        [charge(cost="-3", quantity="-1")],
+        [charge(names=",,,")],
+        [charge(commitment="c,Unused")],
+        [charge("Purchase", "9", commitment="c,")],
+        [charge(tags="not json"), charge(tags='"[1,2]"')],
+        [charge(cost="-4", day="2026-09-03"), charge()],
+        [charge(cost="1e15")],
+    ],
+    ids=["tax", "credit", "no cost", "zero", "negative", "no names", "unused", "purchase", "odd tags",
+         "negative before", "huge"],
+)  # fmt: skip
+def test_odd_bills_have_a_review_too(rows: list[str], tmp_path: Path) -> None:
+    from planner.finops.render import RENDERERS
+
+    path = tmp_path / "bill.csv"
+    path.write_text("\n".join([_HEADER, *rows]) + "\n")
+    with open_bill([path]) as bill:
+        review = review_bill(bill)
+    assert len(review.sections) == 10 and review.month == "2026-10"
+    assert "nan" not in str(RENDERERS["md"](review)).lower().replace("finance", "")
