@@ -28,7 +28,7 @@ _KEPT = """
     ChargeCategory <> 'Usage' OR CommitmentDiscountId IS NOT NULL OR SkuId LIKE '%gpu%'
     OR ResourceId IS NULL OR ResourceId LIKE '%-00-_'
 """
-_ORDER = "SkuPriceId NULLS FIRST, RegionId, ResourceId, ChargePeriodStart, Tags, BilledCost, EffectiveCost, PricingQuantity"
+_ORDER = "SkuPriceId NULLS FIRST, RegionId, ResourceId, ChargePeriodStart, Tags, BilledCost, PricingQuantity"
 _NUMBERS = frozenset(name for name in _COLUMNS if name.endswith(("Cost", "Quantity", "Price")))
 
 
