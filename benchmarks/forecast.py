@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import csv
 import gzip
-import io
 import json
 import sys
 import time
@@ -33,6 +32,7 @@ Floats = NDArray[np.float64]
 LANDING_DAYS = (5, 10, 20)
 LEVELS = (0.8, 0.95)
 _SCOPES = ("scope", "description", "category", "project", "service")  # the finest a file has
+_LONGEST_HEADER = 100_000  # bytes
 _COSTS = ("cost", "cost_usd")
 _IMMATERIAL = (
     0.02  # windows below this share of the series' usual window are left out: their errors are ratios to ~0
@@ -52,6 +52,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--json", type=Path, default=None, help="write every figure there")
     parser.add_argument("--by-series", action="store_true", help="print each series too")
     args = parser.parse_args(arguments)
+    if not args.data.is_dir():
+        parser.error(f"--data {args.data}: no such folder")
     skipped: list[str] = []
     series = dict(_series(args.data, args.min_cost_per_day, args.min_history + args.horizon, skipped))
     started, windows, landings = time.perf_counter(), [], []
@@ -85,7 +87,7 @@ def _series(folder: Path, least: float, min_days: int, skipped: list[str]) -> It
             skipped.append(f"{path.name}: {error}")
             continue
         for scope, daily in found.items():
-            name = f"{path.name.partition('.')[0]}/{scope}"
+            name = f"{str(path.relative_to(folder)).partition('.')[0]}/{scope}"
             if len(daily.days) < MIN_DAYS or (daily.days[-1] - daily.days[0]).astype(int) + 1 < min_days:
                 skipped.append(f"{name}: shorter than {min_days} days")
             elif np.abs(daily.cost).mean() < least:
@@ -95,9 +97,11 @@ def _series(folder: Path, least: float, min_days: int, skipped: list[str]) -> It
 
 
 def _columns(path: Path) -> tuple[str, str, str] | None:
-    data = path.read_bytes()
-    text = (gzip.decompress(data) if path.suffix == ".gz" else data).decode("utf-8-sig", "replace")
-    header = next(csv.reader(io.StringIO(text)), [])
+    try:
+        with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
+            header = next(csv.reader([file.readline(_LONGEST_HEADER).decode("utf-8-sig", "replace")]), [])
+    except (OSError, EOFError):
+        return None
     scope = next((name for name in _SCOPES if name in header), None)
     cost = next((name for name in _COSTS if name in header), None)
     return ("date", scope, cost) if "date" in header and scope and cost else None

@@ -15,6 +15,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from planner.errors import InputError
 from planner.render.csv import csv_text
 
 if TYPE_CHECKING:
@@ -46,9 +47,14 @@ def forecast_to_focus(answer: ForecastAnswer) -> list[Row]:
     """One row per scope and day; the interval stands on each period's first forecast day.
 
     Where there are scopes besides the total, the total is left out: rows must add up.
+
+    Raises:
+        InputError: the currency is not known.
     """
     from planner.finops.forecast.answer import TOTAL
 
+    if answer.currency == _UNKNOWN_CURRENCY:
+        raise InputError("-o focus: the currency is not known; name it with --currency")
     scopes = [one for one in answer.scopes if one.scope != TOTAL] or list(answer.scopes)
     return [row for scope in scopes for row in _scope_rows(answer, scope)]
 
@@ -164,11 +170,10 @@ def _row(start: datetime, end: datetime, cost: float, currency: str) -> Row:
     month = start.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
     following = (month + timedelta(days=32)).replace(day=1)
     amount = _number(cost)
-    known = currency if currency != _UNKNOWN_CURRENCY else "USD"
     return dict.fromkeys(focus_names(), "") | {
         "BilledCost": amount, "EffectiveCost": amount, "ListCost": amount, "ContractedCost": amount,
         "BillingAccountId": "planner", "BillingAccountName": "planner", "BillingAccountType": "planner",
-        "BillingCurrency": known, "BillingPeriodStart": _text(month), "BillingPeriodEnd": _text(following),
+        "BillingCurrency": currency, "BillingPeriodStart": _text(month), "BillingPeriodEnd": _text(following),
         "ChargePeriodStart": _text(start), "ChargePeriodEnd": _text(end), "ChargeFrequency": "Usage-Based",
         "PricingCategory": "Standard", "InvoiceIssuerName": "planner", "ServiceProviderName": "planner",
         "HostProviderName": "planner",

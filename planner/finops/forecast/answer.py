@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import date, timedelta
 
 import numpy as np
@@ -39,6 +40,7 @@ class PeriodForecast:
         planned: what plans add.
         factor: what scenarios multiply its forecast days with.
         days_left: days that are forecast.
+        shift: in the total, what scenarios of single scopes change.
     """
 
     period: Period
@@ -52,10 +54,11 @@ class PeriodForecast:
     days_left: int
     spread: Spread | None
     backtest: Backtest
+    shift: float = 0.0
 
     def p_over(self, amount: float) -> float:
         """Probability that the period costs more than `amount`."""
-        rest = amount - self.actual - self.planned
+        rest = amount - self.actual - self.planned - self.shift
         if self.spread is None or self.factor <= 0:
             return float(rest < 0)
         return self.spread.p_over(rest / self.factor)
@@ -161,7 +164,7 @@ def forecast_scopes(
     chosen = {TOTAL: total}
     if set(scopes) != {TOTAL}:
         chosen |= _dearest(scopes, question.top)
-    check_scopes(question.scenarios, [*scopes, TOTAL])
+    check_scopes(question.scenarios, list(chosen))
     for plan in question.planned:
         if plan.scope is not None and plan.scope not in chosen:
             raise InputError(f"--plans: no scope '{plan.scope}'; there are {', '.join(list(chosen)[:8])}")
@@ -179,6 +182,8 @@ def forecast_scopes(
             skipped.append((name, str(error).removeprefix("forecast: ")))
     if not found:
         raise InputError(f"forecast: {skipped[0][1]}")
+    if found[0].scope == TOTAL:
+        found[0] = _with_scope_scenarios(found, chosen, question, reported, last)
     return ForecastAnswer(
         currency, by, question.level, _day(last), drop, tuple(found), tuple(skipped), question.planned,
         question.scenarios,
@@ -233,6 +238,37 @@ def _scope(
     return ScopeForecast(
         name, _day(series.days[0]), _day(series.days[-1]), series.filled, ahead, expected, made,
         next((end.weights for end in ends if end.weights), {}),
+    )  # fmt: skip
+
+
+def _with_scope_scenarios(
+    found: Sequence[ScopeForecast],
+    chosen: Mapping[str, DailyCost],
+    question: Question,
+    reported: np.datetime64,
+    last: np.datetime64,
+) -> ScopeForecast:
+    """The total with what scenarios of single scopes change in it."""
+    total = found[0]
+    named = {one.scope for one in question.scenarios} - {None, TOTAL}
+    plain = replace(question, scenarios=tuple(one for one in question.scenarios if one.scope is None))
+    for scope in (one for one in found[1:] if one.scope in named):
+        known = chosen[scope.scope].days <= last
+        one = chosen[scope.scope]
+        before = _scope(scope.scope, one.days[known], one.cost[known], plain, reported, last)
+        periods = tuple(
+            _shifted(mine, after.expected - without.expected)
+            for mine, after, without in zip(total.periods, scope.periods, before.periods, strict=True)
+        )
+        expected = total.expected + scope.expected - before.expected
+        total = replace(total, periods=periods, expected=expected)
+    return total
+
+
+def _shifted(period: PeriodForecast, amount: float) -> PeriodForecast:
+    return replace(
+        period, expected=period.expected + amount, low=period.low + amount, high=period.high + amount,
+        shift=period.shift + amount,
     )  # fmt: skip
 
 

@@ -64,7 +64,7 @@ def _period_values(answer: ForecastAnswer, scope: ScopeForecast, one: PeriodFore
         "scope": scope.scope, "period": one.period.label, "start": one.period.start.isoformat(),
         "end": one.period.end.isoformat(), "currency": answer.currency, "actual_to_date": one.actual,
         "expected": one.expected, "low": one.low, "high": one.high, "level_ratio": answer.level, "base": one.base,
-        "planned": one.planned, "scenario_factor": one.factor, "days_left": one.days_left,
+        "planned": one.planned, "scenario_factor": one.factor, "scenario_shift": one.shift, "days_left": one.days_left,
         "backtest": _backtest_values(one.backtest),
     }  # fmt: skip
 
@@ -121,7 +121,7 @@ def _periods(answer: ForecastAnswer) -> Grid:
     for scope in answer.scopes:
         shown = scope.periods[:1] if many and scope.scope != TOTAL else scope.periods
         for at, one in enumerate(shown):
-            changed = one.planned or one.factor != 1
+            changed = one.planned or one.shift or one.factor != 1
             rows.append((
                 "" if at else scope.scope, one.period.label, money(one.actual, "XXX") if one.actual else "",
                 money(one.expected, "XXX"), money(one.low, "XXX"), money(one.high, "XXX"),

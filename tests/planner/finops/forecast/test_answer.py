@@ -70,7 +70,10 @@ def test_scenarios_multiply_forecast_days_only() -> None:
     assert a.periods[0].expected == pytest.approx(90 + 0.8 * 210)
     assert a.periods[1].expected == pytest.approx(0.8 * 1.5 * 310)
     assert a.periods[1].base == pytest.approx(310)
-    assert answer.scopes[0].periods[1].expected == pytest.approx(0.8 * 40 * 31)
+    total = answer.scopes[0].periods[1]
+    assert total.expected == pytest.approx(0.8 * (1.5 * 10 + 30) * 31)
+    assert total.p_over(0.99 * total.expected) == 1.0 and total.p_over(1.01 * total.expected) == 0.0
+    assert answer.scopes[0].expected[-1] == pytest.approx(0.8 * 45)
     assert a.expected[0] == pytest.approx(8.0) and a.expected[-1] == pytest.approx(12.0)
 
 
@@ -81,7 +84,7 @@ def test_bad_scenarios(text: str) -> None:
 
 
 def test_a_scenario_of_no_scope_names_those_there_are() -> None:
-    with pytest.raises(InputError, match="no scope 'c'; there are a, b, total"):
+    with pytest.raises(InputError, match="no scope 'c'; there are total, b, a"):
         forecast_scopes(SCOPES, Question(scenarios=(parse_scenario("c:price=-1%"),)))
 
 
@@ -245,6 +248,11 @@ def test_focus_rows_keep_the_model_of_1_4(shared_dir: Path) -> None:
         if column["allowed_values"] and row[name]:
             assert row[name] in column["allowed_values"], name
     assert model["service_subcategory_parents"][row["ServiceSubcategory"]] == row["ServiceCategory"]
+
+
+def test_focus_rows_need_a_currency() -> None:
+    with pytest.raises(InputError, match="name it with --currency"):
+        forecast_to_focus(forecast_scopes(SCOPES, Question(), currency="XXX"))
 
 
 def test_the_table_of_the_example(check_golden: Callable[[str, str], None]) -> None:

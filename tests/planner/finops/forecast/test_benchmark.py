@@ -1,0 +1,54 @@
+"""The benchmark runs on any folder, and says what it left out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks.forecast import main
+
+
+def write(path: Path, scope: str, n: int, level: float = 50.0, *, without: tuple[int, ...] = ()) -> None:
+    rng = np.random.default_rng(n)
+    day = np.datetime64("2024-01-01")
+    rows = [
+        f"{day + i},{scope},{level * np.exp(rng.normal(0, 0.1)):.3f}" for i in range(n) if i not in without
+    ]
+    path.write_text("\n".join(["date,scope,cost", *rows]) + "\n")
+
+
+def test_figures_of_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "deep").mkdir()
+    write(tmp_path / "a.csv", "a", 200, without=(40, 120))
+    write(tmp_path / "deep" / "a.csv", "a", 150)
+    write(tmp_path / "short.csv", "s", 50)
+    write(tmp_path / "small.csv", "s", 150, level=0.001)
+    (tmp_path / "empty.csv").write_text("")
+    (tmp_path / "other.csv").write_text("x,y\n1,2\n")
+    (tmp_path / "broken.csv.gz").write_bytes(b"no gzip")
+    (tmp_path / "bad.csv").write_text("date,scope,cost\n2024-01-01,a,much\n")
+    assert main(["--data", str(tmp_path), "--json", str(tmp_path / "out.json"), "--by-series"]) == 0
+    values = json.loads((tmp_path / "out.json").read_text())
+    assert set(values["series"]) == {"a/a", "deep/a/a"} and values["series"]["a/a"]["filled_days"] == 2
+    assert values["n_windows"] == 9 + 4 == len(values["windows"])
+    assert set(values["total"]) == {"forecast", "seasonal_naive", "run_rate_28"}
+    assert values["total"]["forecast"]["median_error_ratio"] < 0.1 and set(values["landing"]) == {
+        "5",
+        "10",
+        "20",
+    }
+    assert 0 <= values["intervals"]["0.80"]["coverage_ratio"] <= 1
+    said = capsys.readouterr().out
+    for name in ("short/s", "small/s", "empty.csv", "other.csv", "broken.csv.gz", "bad.csv"):
+        assert f"skipped {name}" in said
+    assert "80% interval: holds" in said
+
+
+def test_a_folder_without_series_is_no_success(tmp_path: Path) -> None:
+    write(tmp_path / "short.csv", "s", 50)
+    assert main(["--data", str(tmp_path)]) == 1
+    with pytest.raises(SystemExit):
+        main(["--data", str(tmp_path / "none")])
