@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import csv
-import io
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -136,19 +135,22 @@ def family_of(instance_type: str) -> str:
 
 def cells_text(cells: Iterable[HazardCell]) -> str:
     """The cells as CSV, a row per age bucket that was seen."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(COLUMNS)
+    from planner.render.csv import csv_text
+
+    return csv_text(COLUMNS, _rows(cells))
+
+
+def _rows(cells: Iterable[HazardCell]) -> Iterator[dict[str, str]]:
     upper = [*AGE_EDGES_HOURS[1:].tolist(), math.inf]
     for cell in cells:
-        counts = [getattr(cell, name) for name in _COUNTED]
-        head = (cell.provider, cell.region, cell.zone, cell.instance_type, cell.gang)
         for at in range(N_AGES):
-            if counts[0][at] or counts[2][at]:
-                ages = (f"{AGE_EDGES_HOURS[at]:g}", f"{upper[at]:g}")
-                figures = (f"{values[at]:.10g}" for values in counts)
-                writer.writerow([*head, *ages, *figures, cell.source, cell.as_of])
-    return out.getvalue()
+            if cell.up_hours[at] or cell.down_hours[at]:
+                values = (
+                    cell.provider, cell.region, cell.zone, cell.instance_type, str(cell.gang),
+                    f"{AGE_EDGES_HOURS[at]:g}", f"{upper[at]:g}",
+                    *(f"{getattr(cell, name)[at]:.10g}" for name in _COUNTED), cell.source, cell.as_of,
+                )  # fmt: skip
+                yield dict(zip(COLUMNS, values, strict=True))
 
 
 def save_cells(cells: Sequence[HazardCell], path: Path) -> None:

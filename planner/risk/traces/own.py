@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import csv
-import io
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -70,22 +69,31 @@ def write_csv_log(path: Path, traces: Iterable[ZoneTrace]) -> None:
 
 
 def csv_log_text(traces: Iterable[ZoneTrace]) -> str:
-    """Traces as our CSV: `available` counts instances, so an up tick of a gang of 16 says 16."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(COLUMNS)
+    """Traces as our CSV: `available` counts instances, so an up tick of a gang of 16 says 16; safe in a spreadsheet."""
+    from planner.render.csv import csv_text
+
+    return csv_text(COLUMNS, _rows(traces))
+
+
+def _rows(traces: Iterable[ZoneTrace]) -> Iterator[dict[str, str]]:
     for trace in traces:
         step = timedelta(hours=trace.tick_hours)
         listed = "" if trace.on_demand_usd_per_hour is None else f"{trace.on_demand_usd_per_hour:.10g}"
-        head = (trace.provider, trace.region, trace.zone, trace.instance_type, trace.gang)
         start = trace.start.astimezone(UTC)
         for tick, (up, price) in enumerate(
             zip(trace.up.tolist(), trace.spot_usd_per_hour.tolist(), strict=True)
         ):
-            time = (start + tick * step).isoformat(timespec="seconds")
-            cost = "" if math.isnan(price) else f"{price:.10g}"
-            writer.writerow([time, *head, trace.gang if up else 0, cost, listed])
-    return out.getvalue()
+            yield {
+                "time": (start + tick * step).isoformat(timespec="seconds"),
+                "provider": trace.provider,
+                "region": trace.region,
+                "zone": trace.zone,
+                "instance_type": trace.instance_type,
+                "gang": str(trace.gang),
+                "available": str(trace.gang if up else 0),
+                "spot_usd_per_hour": "" if math.isnan(price) else f"{price:.10g}",
+                "on_demand_usd_per_hour": listed,
+            }
 
 
 def _probe(path: Path, number: int, row: dict[str, str]) -> tuple[datetime, float, float, float]:
