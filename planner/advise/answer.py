@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from planner.advise.reasons import reason
 from planner.advise.rollout import Forced, Guarded, futures_of, roll_out
 from planner.records import record
 from planner.risk.policy.job import Action, JobState, SpotJob
@@ -113,14 +115,10 @@ def advise(
     tried = [_option(job, safe, state, up, other) for other in _others(state, action)]
     others = sorted(tried, key=lambda one: (-round(one.p_finish, 2), one.cost_usd))
     status = "running" if can_still_finish(job, state) else "late"
-    from planner.advise.reasons import reason
-
     advice = Advice(
         question, policy_name, status, chosen, tuple(others), decided_by, "", work, left,
         left - work - _on_demand_start(job, state), _p_spot_alone(job, state, up), tables,
     )  # fmt: skip
-    from dataclasses import replace
-
     return replace(advice, why=reason(advice))
 
 
@@ -132,25 +130,17 @@ def decide(policy: ArrayPolicy, state: JobState) -> tuple[Action, str]:
 
 def can_still_finish(job: SpotJob, state: JobState) -> bool:
     """Whether on-demand, kept or asked for now, ends in time."""
-    need = (
-        _undisturbed(job, state)
-        if state.mode == "on_demand"
-        else (job.work_hours - state.done_hours + job.restart_hours + job.on_demand_acquire_hours)
-    )
+    need = job.work_hours - state.done_hours + _on_demand_start(job, state)
     return JobView(job).deadline_hours - state.elapsed_hours >= need - EPS_HOURS
 
 
 def _on_demand_start(job: SpotJob, state: JobState) -> float:
+    """Hours until on-demand, kept or asked for now, makes progress."""
     return (
         state.restart_left_hours
         if state.mode == "on_demand"
         else job.restart_hours + job.on_demand_acquire_hours
     )
-
-
-def _undisturbed(job: SpotJob, state: JobState) -> float:
-    """Hours until the work is done if what runs is left alone."""
-    return job.work_hours - state.done_hours + state.restart_left_hours
 
 
 def _time_left(question: Question) -> float:
@@ -179,9 +169,9 @@ def _settled(question: Question, work: float, left: float) -> tuple[Status, Opti
 
 
 def _codes(view: JobView, action: Action) -> tuple[int, int]:
-    return MODES.index(action.mode), view.zone_number.get(
-        action.zone or "", -1
-    ) if action.mode == "spot" else -1
+    """Codes of mode and zone."""
+    zone = view.zone_number.get(action.zone or "", -1) if action.mode == "spot" else -1
+    return MODES.index(action.mode), zone
 
 
 def _option(job: SpotJob, policy: ArrayPolicy, state: JobState, up: BoolArray, action: Action) -> Option:

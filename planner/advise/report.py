@@ -109,12 +109,12 @@ def _where(advice: Advice) -> Facts:
             f"{numbers.hours(advice.time_left_hours)} h to {numbers.moment(_iso(question.plan.deadline))}",
         ),
     ]
-    if math.isfinite(left):
-        rows.append((
-            "point of no return",
-            f"in {numbers.hours(left)} h: on-demand must be asked for by {numbers.moment(_iso(advice.moment(left)))}"
-            if left > 0 else f"{numbers.hours(-left)} h ago",
-        ))  # fmt: skip
+    if math.isfinite(left) and question.state.mode == "on_demand":
+        rows.append(("slack", f"{numbers.hours(left)} h, on-demand kept running"))
+    elif math.isfinite(left):
+        by = numbers.moment(_iso(advice.moment(left)))
+        told = f"in {numbers.hours(left)} h: on-demand must be asked for by {by}"
+        rows.append(("point of no return", told if left > 0 else f"{numbers.hours(-left)} h ago"))
     if advice.others:
         rows += [
             ("P(finish in time)", numbers.percent(chosen.p_finish)),

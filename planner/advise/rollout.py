@@ -41,9 +41,8 @@ class Guarded(ArrayPolicy):
         """The policy's decision, made safe."""
         view, rows = self.view, np.arange(len(runs.mode))
         mode, zone = self._policy.decide_runs(runs)
-        refused = (mode == SPOT) & ~runs.up[
-            rows, zone
-        ]  # asked for where there is none: a wait, without progress
+        # spot asked for where there is none is a wait, without progress
+        refused = (mode == SPOT) & ~runs.up[rows, zone]
         mode, zone = guarded(view, runs, np.where(refused, IDLE, mode), np.where(refused, -1, zone))
         remaining = view.deadline_hours - runs.elapsed_hours + EPS_HOURS
         work = view.work_hours - runs.done_hours

@@ -229,12 +229,12 @@ def _groups(
     if (given["traces"] is None) == (given["generate"] is None):
         raise InputError("give either --traces FOLDER with recorded availability or --generate N")
     kinds = KINDS if given["groups"] == "both" else (given["groups"],)
-    from planner.risk.traces.registry import read_traces
-
     if given["generate"] is not None:
         from planner.simulate.gather import generated
 
         drawn, notes = generated(jobs, given["generate"], model, given["spot_ratio"], given["seed"])
         return list(zone_groups(drawn, kinds)), notes
+    from planner.risk.traces.registry import read_traces
+
     traces = read_traces(given["traces"], gang=given["gang"], polarity=given["polarity"])
     return list(zone_groups(traces, kinds)), ()

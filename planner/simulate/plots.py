@@ -61,7 +61,8 @@ def _groups(lines: list[Line]) -> Iterator[Row]:
     """One row per label with the dots of all policies in it, the cheapest first."""
     labels = dict.fromkeys(line.label for line in lines)
     found = {label: [line for line in lines if line.label == label] for label in labels}
-    for label, own in sorted(found.items(), key=lambda item: item[1][0].cost.value):
+    for label, lines_of in sorted(found.items(), key=lambda item: item[1][0].cost.value):
+        own = [line for line in lines_of if line.policy != "on_demand"]  # it is the line at 1
         yield Row(
             label, tuple(Dot(line.policy, line.cost.value, line.cost.low, line.cost.high) for line in own)
         )

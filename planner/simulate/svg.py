@@ -101,7 +101,7 @@ def _legend(series: Sequence[str], left: float, width: float) -> list[str]:
     """One line of names, wrapped once where they do not fit."""
     lines, x, y = [], left, 36.0
     for number, name in enumerate(series):
-        wide = 24 + LABEL_CHARACTER * len(name)
+        wide = 30 + LABEL_CHARACTER * len(name)
         if x + wide > width - 8 and x > left:
             x, y = left, y + 15
         lines.append(_shape(number, x + 5, y - 4))
