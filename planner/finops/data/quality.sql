@@ -1,39 +1,64 @@
 -- Measures of one month's data quality; weights are amounts of billed or effective cost, whichever is larger.
+-- Rows are first summed by what is true of them, which is cheaper than asking each row twenty questions.
 -- Parameters: :month, :next: first days of the month and of the next.
+WITH charges AS (
+  SELECT
+    x_day,
+    ChargeCategory = 'Usage' AS is_use,
+    ChargeCategory IN ('Credit', 'Adjustment', 'Tax') OR COALESCE(ChargeClass, '') = 'Correction' AS may_be_negative,
+    BilledCost IS NULL OR EffectiveCost IS NULL AS is_unknown,
+    x_list_known,
+    x_contracted_known,
+    PricingQuantity IS NOT NULL AND (SkuId IS NOT NULL OR SkuPriceId IS NOT NULL) AS has_quantity,
+    Tags IS NOT NULL AS has_tags,
+    CommitmentDiscountId IS NOT NULL AS is_committed,
+    CommitmentDiscountStatus IS NULL AS no_status,
+    COALESCE(BilledCost > 0, FALSE) AS is_billed,
+    COALESCE(EffectiveCost = 0, FALSE) AS is_zero,
+    COALESCE(EffectiveCost < 0, FALSE) AS is_negative,
+    COUNT(*) AS n,
+    SUM(BilledCost) AS billed,
+    SUM(EffectiveCost) AS effective,
+    SUM(CASE WHEN ABS(COALESCE(EffectiveCost, 0)) > ABS(COALESCE(BilledCost, 0))
+      THEN ABS(COALESCE(EffectiveCost, 0)) ELSE ABS(COALESCE(BilledCost, 0)) END) AS weight,
+    MAX(CASE WHEN ChargePeriodEnd <= CAST(:next AS TIMESTAMP)
+      THEN DATE_DIFF('day', CAST(:month AS TIMESTAMP), ChargePeriodEnd) ELSE 0 END) AS up_to_days,
+    MAX(DATE_DIFF('day', ChargePeriodStart, ChargePeriodEnd)) AS length_days
+  FROM focus
+  WHERE ChargePeriodStart >= CAST(:month AS TIMESTAMP) AND ChargePeriodStart < CAST(:next AS TIMESTAMP)
+  GROUP BY
+    x_day,
+    ChargeCategory = 'Usage',
+    ChargeCategory IN ('Credit', 'Adjustment', 'Tax') OR COALESCE(ChargeClass, '') = 'Correction',
+    BilledCost IS NULL OR EffectiveCost IS NULL,
+    x_list_known,
+    x_contracted_known,
+    PricingQuantity IS NOT NULL AND (SkuId IS NOT NULL OR SkuPriceId IS NOT NULL),
+    Tags IS NOT NULL,
+    CommitmentDiscountId IS NOT NULL,
+    CommitmentDiscountStatus IS NULL,
+    COALESCE(BilledCost > 0, FALSE),
+    COALESCE(EffectiveCost = 0, FALSE),
+    COALESCE(EffectiveCost < 0, FALSE)
+)
 SELECT
-  COUNT(*) AS charge_rows,
-  SUM(CASE WHEN BilledCost IS NULL OR EffectiveCost IS NULL THEN 1 ELSE 0 END) AS unknown_cost_rows,
+  SUM(n) AS charge_rows,
+  SUM(CASE WHEN is_unknown THEN n ELSE 0 END) AS unknown_cost_rows,
   SUM(CASE WHEN is_use THEN weight ELSE 0 END) AS use_weight,
   SUM(CASE WHEN is_use AND x_list_known THEN weight ELSE 0 END) AS list_known_weight,
   SUM(CASE WHEN is_use AND x_contracted_known THEN weight ELSE 0 END) AS contracted_known_weight,
-  SUM(CASE WHEN is_use AND PricingQuantity IS NOT NULL AND (SkuId IS NOT NULL OR SkuPriceId IS NOT NULL)
-    THEN weight ELSE 0 END) AS quantity_known_weight,
-  SUM(CASE WHEN is_use AND BilledCost > 0 THEN 1 ELSE 0 END) AS billed_use_rows,
-  SUM(CASE WHEN is_use AND BilledCost > 0 THEN BilledCost ELSE 0 END) AS billed_use,
-  SUM(CASE WHEN is_use AND BilledCost > 0 AND EffectiveCost = 0 AND CommitmentDiscountId IS NULL
-    THEN 1 ELSE 0 END) AS effective_zero_rows,
-  SUM(CASE WHEN is_use AND BilledCost > 0 AND EffectiveCost = 0 AND CommitmentDiscountId IS NULL
-    THEN BilledCost ELSE 0 END) AS effective_zero,
-  SUM(ABS(EffectiveCost)) AS effective_weight,
-  SUM(CASE WHEN EffectiveCost < 0 AND ChargeCategory NOT IN ('Credit', 'Adjustment', 'Tax')
-    AND COALESCE(ChargeClass, '') <> 'Correction' THEN -EffectiveCost ELSE 0 END) AS negative_effective,
-  SUM(CASE WHEN is_use AND Tags IS NOT NULL THEN weight ELSE 0 END) AS tags_known_weight,
-  SUM(CASE WHEN CommitmentDiscountId IS NOT NULL AND is_use THEN 1 ELSE 0 END) AS commitment_rows,
-  SUM(CASE WHEN CommitmentDiscountId IS NOT NULL AND is_use AND CommitmentDiscountStatus IS NULL
-    THEN 1 ELSE 0 END) AS commitment_status_unknown_rows,
-  SUM(CASE WHEN BilledCost IS NOT NULL AND InvoiceId IS NULL THEN 1 ELSE 0 END) AS no_invoice_rows,
-  SUM(BilledCost) AS billed,
-  SUM(EffectiveCost) AS effective,
-  MAX(CASE WHEN is_use AND ChargePeriodEnd <= :next
-    THEN DATE_DIFF('day', CAST(:month AS TIMESTAMP), ChargePeriodEnd) ELSE 0 END) AS used_up_to_days,
-  MAX(CASE WHEN is_use THEN DATE_DIFF('day', ChargePeriodStart, ChargePeriodEnd) ELSE 0 END) AS longest_days,
+  SUM(CASE WHEN is_use AND has_quantity THEN weight ELSE 0 END) AS quantity_known_weight,
+  SUM(CASE WHEN is_use AND is_billed THEN n ELSE 0 END) AS billed_use_rows,
+  SUM(CASE WHEN is_use AND is_billed THEN billed ELSE 0 END) AS billed_use,
+  SUM(CASE WHEN is_use AND is_billed AND is_zero AND NOT is_committed THEN n ELSE 0 END) AS effective_zero_rows,
+  SUM(CASE WHEN is_use AND is_billed AND is_zero AND NOT is_committed THEN billed ELSE 0 END) AS effective_zero,
+  SUM(ABS(effective)) AS effective_weight,
+  SUM(CASE WHEN is_negative AND NOT may_be_negative THEN -effective ELSE 0 END) AS negative_effective,
+  SUM(CASE WHEN is_use AND has_tags THEN weight ELSE 0 END) AS tags_known_weight,
+  SUM(CASE WHEN is_committed AND is_use THEN n ELSE 0 END) AS commitment_rows,
+  SUM(CASE WHEN is_committed AND is_use AND no_status THEN n ELSE 0 END) AS commitment_status_unknown_rows,
+  SUM(billed) AS billed,
+  MAX(CASE WHEN is_use THEN up_to_days ELSE 0 END) AS used_up_to_days,
+  MAX(CASE WHEN is_use THEN length_days ELSE 0 END) AS longest_days,
   COUNT(DISTINCT x_day) AS charged_days
-FROM (
-  SELECT
-    *,
-    ChargeCategory = 'Usage' AS is_use,
-    CASE WHEN ABS(COALESCE(EffectiveCost, 0)) > ABS(COALESCE(BilledCost, 0))
-      THEN ABS(COALESCE(EffectiveCost, 0)) ELSE ABS(COALESCE(BilledCost, 0)) END AS weight
-  FROM focus
-  WHERE x_month = :month
-) AS charges
+FROM charges

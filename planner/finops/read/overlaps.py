@@ -105,29 +105,50 @@ def find_repeats(engine: Engine, totals: Sequence[Total]) -> list[Finding]:
         source: sum(by_day[day].get(source, 0) for day in compared) for source in {t.source for t in totals}
     }
     times = len(shared) / len(compared)
-    days = ", ".join(f"CAST('{day.isoformat()}' AS DATE)" for day in compared)
-    frame = engine.query(
-        "SELECT source, other, COUNT(*) AS charges, SUM(billed) AS billed FROM ("
-        "SELECT x_day, charge, MIN(x_source) AS source, MAX(x_source) AS other, MAX(billed) AS billed FROM ("
-        "SELECT x_day, x_source, charge, SUM(BilledCost) AS billed FROM ("
-        f"SELECT x_day, x_source, BilledCost, HASH({', '.join(map(quote, _KEY))}) AS charge FROM focus "
-        # the span lets files skip what the days alone do not
-        f"WHERE ChargePeriodStart >= CAST('{compared[0].isoformat()}' AS TIMESTAMP) AND ChargePeriodStart < "
-        f"CAST('{(compared[-1] + timedelta(days=1)).isoformat()}' AS TIMESTAMP) AND x_day IN ({days})) AS hashed "
-        "GROUP BY x_day, x_source, charge) AS files "
-        "GROUP BY x_day, charge HAVING COUNT(*) > 1) AS repeats "
-        "GROUP BY source, other ORDER BY source, other"
-    )
+    found: dict[tuple[str, str], tuple[int, float]] = {}
+    for first, last in _spans(compared):
+        for source, other, charges, billed in _repeats(engine, first, last):
+            before = found.get((source, other), (0, 0.0))
+            found[source, other] = (before[0] + charges, before[1] + billed)
     span = f"{shared[0]} to {shared[-1]}" if len(shared) > 1 else f"{shared[0]}"
     findings = []
-    for source, other, charges, billed in frame.itertuples(index=False):
+    for (source, other), (charges, billed) in sorted(found.items()):
         kind = "they look like two snapshots of one export: give the latest only"
         if charges < _MANY * min(rows[source], rows[other]):
             kind = "give each charge once"
-        count, cost = round(charges * times), float(billed) * times
+        count, cost = round(charges * times), billed * times
         message = (
             f"{source} and {other}: {'about ' if share > 1 else ''}{count:,} charges of {span} ({cost:,.2f} billed) "
             f"stand in both and are counted twice; {kind}"
         )
         findings.append(Finding("error", "repeated_charges", message, source, count, cost))
     return findings
+
+
+def _spans(days: Sequence[date]) -> list[tuple[date, date]]:
+    """Return first and last day of each run of days."""
+    out: list[tuple[date, date]] = []
+    for day in days:
+        if out and day - out[-1][1] == timedelta(days=1):
+            out[-1] = (out[-1][0], day)
+        else:
+            out.append((day, day))
+    return out
+
+
+def _repeats(engine: Engine, first: date, last: date) -> list[tuple[str, str, int, float]]:
+    """Return per pair of files the charges of some days that stand in both, and their billed cost."""
+    charge = f"HASH({', '.join(map(quote, _KEY))})"  # of DuckDB only: warehouses are not asked
+    frame = engine.query(
+        "SELECT source, other, COUNT(*) AS charges, SUM(billed) AS billed FROM ("
+        "SELECT charge, MIN(x_source) AS source, MAX(x_source) AS other, MAX(billed) AS billed FROM ("
+        "SELECT x_source, charge, SUM(BilledCost) AS billed FROM ("
+        f"SELECT x_source, BilledCost, {charge} AS charge FROM focus "
+        "WHERE ChargePeriodStart >= CAST(:first AS TIMESTAMP) AND ChargePeriodStart < CAST(:after AS TIMESTAMP)"
+        ") AS hashed GROUP BY x_source, charge) AS files "
+        "GROUP BY charge HAVING COUNT(*) > 1) AS repeats "
+        "GROUP BY source, other ORDER BY source, other",
+        {"first": first, "after": last + timedelta(days=1)},
+    )
+    rows = frame.itertuples(index=False)
+    return [(source, other, int(charges), float(billed)) for source, other, charges, billed in rows]
