@@ -54,6 +54,7 @@ class Options:
         live_quota: read the account's quotas and plan within them.
         max_age_days: refuse prices of a provider whose newest is older; None = never.
         calibrated: correct predictions with the user's own measurements.
+        replays: futures on which a plan with spot is replayed; 0 none.
     """
 
     now: datetime
@@ -65,6 +66,7 @@ class Options:
     live_quota: bool = False
     max_age_days: int | None = None
     calibrated: bool = True
+    replays: int = 0
 
 
 @record(frozen=True, eq=False)
@@ -218,7 +220,13 @@ def _plan_one(loaded: LoadedWorkload, workload: Workload, catalog: Catalog, opti
         proof = choose_by_milp(context, found, choice, options, begin)
     else:
         proof = _enumeration_proof(context, found, choice, time.perf_counter() - begin)
-    return Answer(_verified(assemble_plan(context, found, choice, proof), context), context, found)
+    plan = assemble_plan(context, found, choice, proof)
+    if options.replays and plan.launch is not None:
+        from planner.strategy.replay import replay_of
+
+        replay = replay_of(context, found.candidates, choice.winner, plan, options.replays)
+        plan = replace(plan, launch=replace(plan.launch, replay=replay))
+    return Answer(_verified(plan, context), context, found)
 
 
 def _plan_fleet(

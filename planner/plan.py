@@ -188,6 +188,24 @@ class SpotPlace:
 
 
 @record(frozen=True)
+class Replay:
+    """A second opinion on the plan: replays on futures drawn from hazards by age, under the policy named."""
+
+    policy: str
+    futures: int
+    expected_cost_usd: Decimal
+    cost_p10_usd: Decimal
+    cost_p90_usd: Decimal
+    p10_hours: float
+    p90_hours: float
+    p_meet_deadline: float
+    p_meet_spot_only_ratio: float
+    expected_interruptions: float
+    spot_hours: float
+    on_demand_hours: float
+
+
+@record(frozen=True)
 class Launch:
     """What to expect of a plan with spot, as known before it starts.
 
@@ -204,6 +222,7 @@ class Launch:
         on_demand_acquire_s: assumed from asking for on-demand to having it.
         why: why this way to buy, against the others.
         notes: what the answer cannot know.
+        replay: of the plan on drawn futures (`--replays`), None without.
     """
 
     strategy: Literal["spot", "spot_with_fallback", "spot_with_steady", "spot_in_fleet"]
@@ -228,6 +247,7 @@ class Launch:
     places: tuple[SpotPlace, ...]
     why: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    replay: Replay | None = None
 
 
 @record(frozen=True)

@@ -58,6 +58,10 @@ from planner.render.formats import FORMATS
     help="Your own availability record or preemption log, beside those of the file.",
 )  # fmt: skip
 @click.option(
+    "--replays", type=click.IntRange(min=0, max=100_000), default=0, metavar="N",
+    help="Also replay a plan with spot on N drawn futures.",
+)  # fmt: skip
+@click.option(
     "--why-not", multiple=True, metavar="TYPE", help="Also say why this instance type is not the plan."
 )
 @click.option(
@@ -78,7 +82,7 @@ from planner.render.formats import FORMATS
 def optimize(
     workload: Path, output: str, as_of: datetime | None, max_results: int | None, objective: str | None, solver: str,
     backend: str, time_limit: float, gap: float, allow_flagged: bool, allow_derived: bool, quota: str,
-    calibrated: bool, spot_evidence: tuple[Path, ...],
+    calibrated: bool, spot_evidence: tuple[Path, ...], replays: int,
     why_not: tuple[str, ...], max_age: int | None, out: Path | None, certificate: Path | None,
     details: bool,
 ) -> None:  # fmt: skip
@@ -109,6 +113,7 @@ def optimize(
         time_limit_s=time_limit,
         max_age_days=max_age,
         calibrated=calibrated,
+        replays=replays,
     )
     answer = find_plan(loaded, options)
     color = out is None and output == "table" and sys.stdout.isatty()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from planner.plan import Launch, Plan
+from planner.plan import Launch, Plan, Replay
 from planner.render.document import Block, Facts
 from planner.render.numbers import UNKNOWN, hours, moment, number, percent, usd
 from planner.render.words import join_some
@@ -53,10 +53,23 @@ def launch(told: Launch) -> list[Block]:
         rows.append(
             ("on-demand", f"assumed to be had {number(told.on_demand_acquire_s)} s after it is asked for")
         )
+    if told.replay is not None:
+        rows.append(("replayed", _replayed(told.replay)))
     rows.append(("evidence", _evidence(told)))
     rows += [("why", text) for text in told.why]
     rows += [("unknown", text) for text in told.notes]
     return [Facts("Risk", tuple(rows))]
+
+
+def _replayed(seen: Replay) -> str:
+    spread = f"{usd(seen.cost_p10_usd)} to {usd(seen.cost_p90_usd)}"
+    met = (
+        f"deadline met {percent(seen.p_meet_deadline)}, on spot alone {percent(seen.p_meet_spot_only_ratio)}"
+    )
+    return (
+        f"{seen.futures:,} futures, policy {seen.policy}: {usd(seen.expected_cost_usd)} ({spread}), {met}, "
+        f"{hours(seen.on_demand_hours)} h on-demand"
+    )
 
 
 def _deadline(told: Launch) -> str:

@@ -57,22 +57,31 @@ def gang_risk(context: Context, rows: IntArray, nodes: IntArray) -> GangRisk:
     """
     risk, count = context.risk, nodes.astype(np.float64)
     assume = context.assumptions
-    wait = risk.mean_wait_hours[rows] * count ** risk.wait_exponent[rows]
+    prior = risk.prior_of_offer[rows]
+    own = [
+        assume.spot_frailty_sd if p.basis == "measured" else assume.spot_unrecorded_frailty_sd
+        for p in risk.priors
+    ]
+    frailty = np.asarray([*own, 0.0])[prior]
+    # the table's levels are medians, as those of the hazards; the renewal model's frailties have mean 1
+    mean = np.exp(frailty * frailty / 2.0)
+    wait = risk.mean_wait_hours[rows] * count ** risk.wait_exponent[rows] * mean
     columns = [
-        risk.rate_per_hour[rows] * count ** risk.gang_exponent[rows],
+        risk.rate_per_hour[rows] * count ** risk.gang_exponent[rows] * mean,
         wait,
         wait * assume.spot_first_wait_ratio,
-        np.full(len(rows), assume.spot_frailty_sd),
+        frailty,
         np.full(len(rows), assume.spot_dispersion_ratio),
     ]
-    prior = risk.prior_of_offer[rows]
     sources = [f"{p.basis}: {p.source} ({p.as_of})" for p in risk.priors]
     source = prior.copy()
     recorded = np.asarray([p.basis == "measured" for p in risk.priors] + [False])
     at = np.flatnonzero(context.is_spot[rows] & (recorded[prior] | (context.hazards is not None)))
     if len(at):
         _put_records(context, rows, count, at, columns, source, sources)
-    if context.workload.kind == "fleet":  # a worker does run after run: it comes to its pool once, not with each
+    if (
+        context.workload.kind == "fleet"
+    ):  # a worker does run after run: it comes to its pool once, not with each
         columns[2] = columns[1]
     return GangRisk(SpotPool(*columns), source, tuple(sources))
 

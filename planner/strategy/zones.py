@@ -48,6 +48,7 @@ def unite(zones: SpotPool, region: IntArray, correlation: tuple[float, float]) -
         correlation: of being down, within a region and across regions.
     """
     n, k = zones.rate.shape
+    zones = _levels(zones, -1.0)
     up = 1.0 / (1.0 + zones.rate * zones.wait)
     same = region[:, :, None] == region[:, None, :]
     linked = np.where(same, *correlation)
@@ -77,7 +78,15 @@ def unite(zones: SpotPool, region: IntArray, correlation: tuple[float, float]) -
         rate=rate, wait=wait, first_wait=_first_wait(zones, up, linked, rate * wait),
         frailty_sd=mean["frailty_sd"] * spread, dispersion=mean["dispersion"] * square,
     )  # fmt: skip
-    return Union(pool, shares, moves)
+    return Union(_levels(pool, 1.0), shares, moves)
+
+
+def _levels(pool: SpotPool, sign: float) -> SpotPool:
+    """From mean levels to median ones (-1) or back (1): zones meet at their medians, as their frailties even out."""
+    factor = np.exp(sign * pool.frailty_sd**2 / 2.0)
+    return SpotPool(
+        pool.rate * factor, pool.wait * factor, pool.first_wait * factor, pool.frailty_sd, pool.dispersion
+    )
 
 
 def _first_wait(zones: SpotPool, up: FloatArray, linked: FloatArray, load: FloatArray) -> FloatArray:

@@ -232,10 +232,11 @@ def _spot(offer: Offer, nodes: int, work_hours: float, write: float, interval: f
             float(value[0]) for value in pool.at(np.asarray([nodes]))
         )
     else:
-        rate = prior.rate_per_hour * nodes**prior.gang_exponent
-        wait = prior.mean_wait_hours * nodes**prior.wait_exponent
+        measured = prior.basis == "measured"
+        frailty = assume.spot_frailty_sd if measured else assume.spot_unrecorded_frailty_sd
+        rate = prior.rate_per_hour * nodes**prior.gang_exponent * math.exp(frailty**2 / 2)
+        wait = prior.mean_wait_hours * nodes**prior.wait_exponent * math.exp(frailty**2 / 2)
         first_wait, dispersion = wait * assume.spot_first_wait_ratio, assume.spot_dispersion_ratio
-        frailty = assume.spot_frailty_sd
     notice = {"aws": 120, "gcp": 30, "azure": 30, "alibaba": 300}[machine.provider] / 3600
 
     def run(hours: float, deadline: float) -> Any:
