@@ -250,3 +250,21 @@ def test_a_fleet_on_spot_says_what_to_expect() -> None:
     assert launch.p10_hours <= plan.hours <= launch.p90_hours
     assert launch.spot_hours > 0 and launch.checkpoints.notice_s == 120.0
     assert "independent workers" in render_plan(plan, "md")
+
+
+def test_replays_are_a_second_opinion() -> None:
+    from planner.optimize import Options
+    from tests.planner.spine_catalogs import NOW, make_world, plan_on, work
+
+    assert Options(NOW).replays == 0
+    job = work(constraints={"max_nodes": 1, "deadline": "20h"})
+    plan = plan_on(make_world(TWO_REGIONS), job, replays=60).plan
+    assert plan.launch is not None and plan.launch.replay is not None
+    seen = plan.launch.replay
+    assert (seen.policy, seen.futures) == ("survival", 60)
+    assert seen.p_meet_deadline == 1.0  # the guard, while on-demand can be had
+    assert seen.cost_p10_usd <= seen.expected_cost_usd <= seen.cost_p90_usd
+    assert float(seen.expected_cost_usd) == pytest.approx(float(plan.total_usd), rel=0.35)
+    assert "60 futures, policy survival" in " ".join(render_plan(plan, "table").split())
+    alone = plan_on(make_world(ONE_ZONE), work(constraints={"max_nodes": 1}), replays=10).plan
+    assert alone.launch is not None and alone.launch.replay is None  # no deadline: nothing to replay to
