@@ -15,6 +15,8 @@ from planner.records import record
 TITLE = "Why did cost change?"
 MOVERS_TITLE = "What moved most?"
 TOP = 10
+MOVED_RATIO = 0.5  # of a change of quantity that must appear elsewhere to be called a move
+LEAST_MOVE_RATIO = 0.1  # of the thing's own quantity
 _LABELS = {"price": "Price", "volume": "Volume", "mix": "Mix", "new": "New", "retired": "Retired",
            "other": "Credits, fees and rest"}  # fmt: skip
 _UNKNOWN = "(none)"
@@ -134,7 +136,7 @@ def build_movers(inputs: Inputs) -> Section:
     frame, effects = parts.frame.reset_index(drop=True), parts.effects
     change = effects.change
     order = np.lexsort((np.arange(len(change)), -np.abs(change)))[:TOP]
-    rows = [_mover(frame.iloc[i], effects, int(i)) for i in order if abs(change[i]) >= 0.005]
+    rows = [_mover(frame, effects, int(i)) for i in order if abs(change[i]) >= 0.005]
     columns: list[Any] = [
         ("provider", "Provider", "text"), ("service", "Service", "text"), ("sku", "SKU", "text"),
         ("region", "Region", "text"), ("option", "Priced", "text"), ("before", "Before", "money"),
@@ -157,13 +159,41 @@ def build_movers(inputs: Inputs) -> Section:
     return Section("movers", MOVERS_TITLE, (said,), (), (made,), (chart,) if rows else (), status, reason)
 
 
-def _mover(row: Any, effects: Effects, i: int) -> tuple[Any, ...]:
+def _mover(frame: Any, effects: Effects, i: int) -> tuple[Any, ...]:
+    row = frame.iloc[i]
     return (
         text(row["provider"], _UNKNOWN), text(row["service"], _UNKNOWN), text(row["sku_id"], text(row["charge_kind"])),
         text(row["region_id"]), text(row["pricing_category"]), float(row["effective_cost_before"]),
         float(row["effective_cost"]), float(effects.change[i]), float(effects.price[i]), float(effects.volume[i]),
-        reason_of(row, effects, i),
+        reason_of(row, effects, i) + _moved(frame, i),
     )  # fmt: skip
+
+
+def _moved(frame: Any, i: int) -> str:
+    """Where a thing's quantity came from or went to: the same SKU elsewhere, or priced otherwise, by about as much."""
+    row = frame.iloc[i]
+    if row["charge_kind"] != "use" or not text(row["sku_id"]):
+        return ""
+    own = frame[(frame["sku_id"] == row["sku_id"]) & (frame["provider"] == row["provider"])
+                & (frame["pricing_unit"] == row["pricing_unit"]) & (frame["charge_kind"] == "use")]  # fmt: skip
+    delta = own["quantity"] - own["quantity_before"]
+    mine = float(row["quantity"] - row["quantity_before"])
+    against = -delta * np.sign(mine)
+    # as much must have appeared as went, and enough of it to be no chance
+    alike = against[(against >= MOVED_RATIO * abs(mine)) & (against <= abs(mine) / MOVED_RATIO)]
+    if (
+        abs(mine) < LEAST_MOVE_RATIO * max(float(row["quantity"]), float(row["quantity_before"]))
+        or alike.empty
+    ):
+        return ""
+    other = own.loc[alike.idxmax()]
+    place = text(other["region_id"]) if text(other["region_id"]) != text(row["region_id"]) else ""
+    priced = (
+        text(other["pricing_category"])
+        if text(other["pricing_category"]) != text(row["pricing_category"])
+        else ""
+    )
+    return f"; moved {'from' if mine > 0 else 'to'} {' '.join(part for part in (place, priced) if part)}"
 
 
 def reason_of(row: Any, effects: Effects, i: int) -> str:

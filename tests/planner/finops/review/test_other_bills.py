@@ -165,3 +165,22 @@ def test_odd_bills_have_a_review_too(rows: list[str], tmp_path: Path) -> None:
         review = review_bill(bill)
     assert len(review.sections) == 10 and review.month == "2026-10"
     assert "nan" not in str(RENDERERS["md"](review)).lower().replace("finance", "")
+
+
+def test_use_that_moved_is_said_to_have_moved(tmp_path: Path) -> None:
+    header = f"{_HEADER},PricingCategory"
+    rows = [
+        charge(cost="100", quantity="50", day="2026-09-05", names="P,S,K,east") + ",Standard",
+        charge(cost="90", quantity="48", names="P,S,K,west") + ",Standard",
+        charge(cost="7", quantity="1", day="2026-09-05", names="P,S,other,east") + ",Standard",
+        charge(cost="9", quantity="2", names="P,S,other,east") + ",Standard",
+    ]
+    path = tmp_path / "bill.csv"
+    path.write_text("\n".join([header, *rows]) + "\n")
+    with open_bill([path]) as bill:
+        review = review_bill(bill, month=OCTOBER, forecast=False)
+    (table,) = by_key(review.sections, "movers").tables
+    reasons = {(row[2], row[3]): str(row[-1]) for row in table.rows}
+    assert reasons["K", "west"] == "new: 48 Hours; moved from east"
+    assert reasons["K", "east"] == "gone: 50 Hours before; moved to west"
+    assert "moved" not in reasons["other", "east"]
