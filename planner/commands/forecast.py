@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from planner.commands.options import RatioOption
 from planner.render.report import REPORT_FORMATS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from planner.finops.forecast.daily import DailyCost
 
 FORMATS = (*REPORT_FORMATS, "focus")
 
@@ -86,6 +92,9 @@ FORMATS = (*REPORT_FORMATS, "focus")
     help="Last days to leave out; default: those whose bill looks late.",
 )
 @click.option(
+    "--score", multiple=True, metavar="GLOB", help="Instead: how saved forecasts (-o json) did; repeatable."
+)
+@click.option(
     "--vintages",
     type=click.Path(path_type=Path),
     help="CSV with reported, date, scope, cost: earlier reports, to learn how late bills are.",
@@ -100,7 +109,7 @@ def forecast(
     focus: tuple[str, ...], daily: Path | None, by: str, cost: str, currency: str | None, plans: tuple[str, ...],
     commitments_end: bool, more_members: bool, scenario: tuple[str, ...], period: str, periods: int, horizon: int,
     fiscal_start: str | None, fiscal_weeks: str | None, level: float, top: int, drop_days: int | None,
-    vintages: Path | None, output: str, out: Path | None,
+    score: tuple[str, ...], vintages: Path | None, output: str, out: Path | None,
 ) -> None:  # fmt: skip
     """Forecast the cost of a bill (--focus) or of daily costs (--daily), in all and by scope.
 
@@ -131,12 +140,34 @@ def forecast(
     quiet = bool(getattr(click.get_current_context().find_root().obj, "quiet", False))
     for line in costs.findings if not quiet else ():
         click.echo(line, err=True)
+    if score:
+        _write(_scored(score, costs.scopes[by], costs.currency, output, color=out is None), out)
+        return
     name = by if daily is None else "scope"
     with counted_progress("scopes", quiet=quiet) as progress:
         answer = forecast_scopes(
             costs.scopes[by], question, currency=known_currency, by=name, progress=progress
         )
     _write(_text(answer, output, color=out is None), out)
+
+
+def _scored(
+    patterns: tuple[str, ...], scopes: Mapping[str, DailyCost], currency: str, output: str, *, color: bool
+) -> str:
+    from planner.errors import InputError
+    from planner.finops.forecast.daily import total_of
+    from planner.finops.forecast.score import load_saved, score_forecasts
+    from planner.finops.forecast.score_report import score_report
+    from planner.render.report import render_report
+    from planner.render.terminal import terminal_width, wants_color
+
+    if output == "focus":
+        raise InputError("-o focus is for forecasts, not for how they did; choose another format")
+    scores = score_forecasts(load_saved(patterns), {"total": total_of(scopes), **scopes})
+    color = color and wants_color(sys.stdout)
+    return render_report(
+        score_report(scores, currency), output, width=terminal_width(sys.stdout), color=color
+    )
 
 
 def _text(answer: object, output: str, *, color: bool) -> str:

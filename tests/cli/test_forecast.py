@@ -99,3 +99,19 @@ def test_commitments_that_end_cost_more_from_then_on(run_cli: Run, tmp_path: Pat
             assert changed == pytest.approx(other["planned"], abs=1e-6)
             assert (changed != 0) == (other["end"] > first[:10]) or not own
     assert run_cli("forecast", "--daily", COSTS, "--commitments-end").code == 2
+
+
+def test_saved_forecasts_are_scored(run_cli: Run, tmp_path: Path) -> None:
+    text = Path(COSTS).read_text()
+    early = tmp_path / "early.csv"
+    early.write_text(text[: text.index("2026-09-12")])
+    saved = tmp_path / "saved.json"
+    assert run_cli("forecast", "--daily", str(early), "-o", "json", "--out", str(saved)).code == 0
+    scored = run_cli("forecast", "--daily", COSTS, "--score", str(saved), "-o", "json")
+    values = json.loads(scored.stdout)
+    total = values["scopes"][0]
+    assert total["scope"] == "total" and total["count"] == 3 and total["error_ratio"] < 0.1
+    assert {one["period"] for one in values["scores"]} == {"2026-09", "2026-10", "next 30 days"}
+    assert "interval held" in run_cli("forecast", "--daily", COSTS, "--score", str(saved)).stdout.lower()
+    nothing = run_cli("forecast", "--daily", str(early), "--score", str(saved))
+    assert nothing.code == 2 and "no period of the saved forecasts is over" in nothing.stderr

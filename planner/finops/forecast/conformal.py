@@ -166,7 +166,7 @@ def calibrate(
 def plain_halves(cost: Floats, paths: Floats, length: int, level: float) -> tuple[float, float]:
     """How far the total of the next `length` days may lie below and above its forecast, by all past errors alike.
 
-    Cheaper than `spread_of`, for the days between on a chart.
+    Cheaper than `calibrate`, for the days between on a chart.
     """
     errors = past_errors(cost, paths, length)
     known = np.abs(errors.values[np.isfinite(errors.values)])

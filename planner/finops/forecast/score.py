@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import glob
+import json
 from collections.abc import Iterable, Mapping
 from datetime import date
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from planner.errors import InputError
 from planner.finops.forecast.daily import DailyCost
+from planner.finops.forecast.plans import MAX_BYTES
 from planner.records import record
+from planner.workload.load import decode, read_limited
 
 
 @record(frozen=True)
@@ -81,6 +86,25 @@ def score_forecasts(saved: Iterable[Mapping[str, Any]], actual: Mapping[str, Dai
                 f"a saved forecast lacks or garbles {error}; save with planner forecast -o json"
             ) from error
     return tuple(found)
+
+
+def load_saved(patterns: Iterable[str]) -> list[Mapping[str, Any]]:
+    """Read saved answers of `planner forecast -o json`.
+
+    Raises:
+        InputError: a file is missing or no JSON.
+    """
+    found: list[Mapping[str, Any]] = []
+    for pattern in patterns:
+        names = sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207 - a pattern may be absolute
+        if not names:
+            raise InputError(f"--score {pattern}: no such file")
+        for name in names:
+            try:
+                found.append(json.loads(decode(read_limited(Path(name), MAX_BYTES), name)))
+            except json.JSONDecodeError as error:
+                raise InputError(f"{name}:{error.lineno}: is no JSON: {error.msg}") from error
+    return found
 
 
 def accuracy(scores: Iterable[Score], *, by_vintage: bool = False) -> tuple[Accuracy, ...]:

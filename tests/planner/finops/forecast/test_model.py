@@ -213,6 +213,21 @@ def test_months_end_on_their_last_day(last: str, month: str, left: int) -> None:
     assert found.landing == pytest.approx((found.end - found.start).days + 1)
 
 
+@settings(max_examples=25, deadline=None)
+@given(
+    st.lists(st.one_of(st.just(0.0), st.floats(-1e6, 1e9), st.floats(0, 10)), min_size=7, max_size=70),
+    st.integers(1, 45),
+)
+def test_any_series_has_finite_ordered_figures(cost: list[float], horizon: int) -> None:
+    found = forecast_daily(days(len(cost)), cost, horizon_days=horizon)
+    slack = 1e-9 * (1 + abs(found.total))
+    assert found.total_low <= found.total + slack and found.total <= found.total_high + slack
+    for values in (found.expected, found.cumulative_low, found.cumulative_high):
+        assert np.isfinite(values).all()
+    assert 0.0 <= found.p_over(found.total) <= 1.0
+    assert sum(found.weights.values()) == pytest.approx(1.0)
+
+
 @pytest.mark.parametrize(
     ("when", "cost", "options", "said"),
     [
