@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from planner.finops.review.model import Column, Figure, Section, Status, Table, Unit, Value
+from planner.finops.review.model import Column, Figure, Section, Table, Unit, Value
 
 if TYPE_CHECKING:
     from planner.finops.review.inputs import Inputs
@@ -79,16 +79,9 @@ def percent(value: float, digits: int = 1) -> str:
     return f"{100 * value:.{digits}f} %"
 
 
-def worst(section: Section) -> Section:
-    """The section with the status of its figures, if all that have one share a reason to doubt."""
-    marks = [f for f in section.figures if f.status != "ok"]
-    if not marks or section.status != "ok" or len(marks) < len(section.figures):
-        return section
-    status: Status = "withheld" if all(f.status == "withheld" for f in marks) else "flagged"
-    return Section(
-        section.key, section.title, section.sentences, section.figures, section.tables, section.charts, status,
-        marks[0].reason,
-    )  # fmt: skip
+def signed_percent(value: float) -> str:
+    """`+12.3 %`."""
+    return f"{100 * value:+.1f} %"
 
 
 def nothing(key: str, title: str, why: str) -> Section:

@@ -9,7 +9,7 @@ import numpy as np
 from planner.finops.bridge import Bridge, Effects, split_effects, sum_bridge
 from planner.finops.review.inputs import Inputs, month_name
 from planner.finops.review.model import Chart, Section
-from planner.finops.review.parts import figure, money, nothing, percent, table, text, withheld
+from planner.finops.review.parts import figure, money, nothing, percent, signed_percent, table, text, withheld
 from planner.records import record
 
 TITLE = "Why did cost change?"
@@ -90,7 +90,7 @@ def build(inputs: Inputs) -> Section:
 def _sentence(made: Bridge, currency: str) -> str:
     ranked = sorted(made.steps, key=lambda step: -abs(step[1]))
     shown = [f"{_LABELS[name].lower()} {value:+,.0f}" for name, value in ranked if abs(value) >= 0.005][:3]
-    size = f" ({made.change / made.before:+.1%})" if made.before > 0 else ""
+    size = f" ({signed_percent(made.change / made.before)})" if made.before > 0 else ""
     verb = "rose" if made.change >= 0 else "fell"
     return f"Cost {verb} by {money(abs(made.change), currency)}{size}: {', '.join(shown) or 'nothing moved'}."
 
@@ -207,9 +207,9 @@ def reason_of(row: Any, effects: Effects, i: int) -> str:
     if effects.other[i]:
         kind = text(row["charge_kind"])
         return "charges without a quantity" if kind == "use" else f"{kind.lower()}s"
-    volume = f"{'more' if q1 >= q0 else 'less'} volume ({q1 / q0 - 1:+.1%})"
+    volume = f"{'more' if q1 >= q0 else 'less'} volume ({signed_percent(q1 / q0 - 1)})"
     p0, p1 = float(row["effective_cost_before"]) / q0, float(row["effective_cost"]) / q1
-    size = f" ({p1 / p0 - 1:+.1%})" if p0 else ""
+    size = f" ({signed_percent(p1 / p0 - 1)})" if p0 else ""
     price = f"{'higher' if p1 >= p0 else 'lower'} price{size}"
     parts = [(abs(effects.volume[i]), volume), (abs(effects.price[i]), price)]
     parts.sort(key=lambda part: -part[0])

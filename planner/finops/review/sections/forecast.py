@@ -80,7 +80,7 @@ def build(inputs: Inputs) -> Section:
     end, currency = made.month_end, inputs.bill.currency
     test = end.backtest
     said = [
-        f"{made.name} is expected to cost {money(end.landing, currency)}, with {LEVEL:.0%} certainty between "
+        f"{made.name} is expected to cost {money(end.landing, currency)}, with {percent(LEVEL, 0)} certainty between "
         f"{money(end.low, currency)} and {money(end.high, currency)}.",
         _record(test),
         *budget_words(inputs),
@@ -104,7 +104,7 @@ def _test(inputs: Inputs, test: Any) -> list[Figure]:
                "ratio", lacking=lacking),
         figure(inputs, "forecast_within_12_ratio", "Windows within 12 %", test.within_12_ratio, "ratio",
                lacking=lacking),
-        figure(inputs, "forecast_hit_ratio", f"Windows inside the {LEVEL:.0%} interval", test.coverage_ratio, "ratio",
+        figure(inputs, "forecast_hit_ratio", f"Windows inside the {percent(LEVEL, 0)} interval", test.coverage_ratio, "ratio",
                lacking=lacking),
     ]  # fmt: skip
 
