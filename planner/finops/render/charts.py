@@ -88,9 +88,10 @@ def _bars(chart: Chart, currency: str, width: float) -> Drawn:
             if signed:
                 color = MORE if (values[index] or 0) > 0 else LESS
             parts += _bar(scale, top + place * thick, thick - 2, values[index], color, chart.unit, currency)
+        zero = scale.at(0.0)
+        after = top + block + (_GAP_PX if beside else 0)
+        parts.append(line(zero, top - 2, zero, after, MUTED))
         top += block + _GAP_PX
-    if beside or min(known) < 0:
-        parts.append(line(scale.at(0.0), 0 if len(series) == 1 else 22, scale.at(0.0), top - 4, MUTED))
     if len(chart.labels) > _MAX_BARS:
         parts.append(words(0, top + 12, f"{len(chart.labels) - _MAX_BARS:,} more not drawn", color=MUTED))
         top += 20
@@ -161,8 +162,9 @@ def _bridge(chart: Chart, currency: str, width: float) -> Drawn:
     height, parts = (_bridge_columns if vertical else _bridge_rows)(steps, start, width)
     if start > 0:
         note = f"The axis begins at {show(start, chart.unit, currency)}, so that the steps can be seen."
-        parts.append(words(0, height + 10, fit(note, width, 11), color=MUTED, size=11))
-        height += 18
+        for text in fit_lines(note, width, 2, 11):
+            parts.append(words(0, height + 10, text, color=MUTED, size=11))
+            height += 15
     return height, parts
 
 

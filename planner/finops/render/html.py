@@ -77,19 +77,31 @@ def _cutter(length: int) -> Callable[[object], str]:
 def _section(
     section: Section, number: int, currency: str, cut: Callable[[object], str], rows: int, charts: int
 ) -> dict[str, Any]:
+    held = _held_together(section.figures)
+    figures = [one for one in section.figures if one.status != "withheld" or one.reason not in held]
     return {
         "id": f"s{number}",
         "title": cut(section.title),
         "status": section.status,
         "warning": cut(status_words(section.status, section.reason)),
         "sentences": [cut(sentence) for sentence in section.sentences[: max(rows, 4)]],
-        "figures": [_figure(figure, currency, cut) for figure in section.figures[: max(rows, 4)]],
+        "figures": [_figure(figure, currency, cut) for figure in figures[: max(rows, 4)]],
+        "held": [(cut("; ".join(labels)), cut(reason)) for reason, labels in held.items()],
         "charts": [
             _chart(chart, f"s{number}c{index}", currency, cut, section.sentences)
             for index, chart in enumerate(section.charts[:charts])
         ],
         "tables": [_table(table, currency, cut, rows) for table in section.tables if table.columns],
     }
+
+
+def _held_together(figures: tuple[Figure, ...]) -> dict[str, list[str]]:
+    """Labels of withheld figures by reason, where several share one: it is then said once."""
+    found: dict[str, list[str]] = {}
+    for figure in figures:
+        if figure.status == "withheld":
+            found.setdefault(figure.reason, []).append(tidy(figure.label))
+    return {reason: labels for reason, labels in found.items() if len(labels) > 1}
 
 
 def _figure(figure: Figure, currency: str, cut: Callable[[object], str]) -> dict[str, Any]:

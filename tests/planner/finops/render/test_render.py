@@ -21,7 +21,7 @@ from openpyxl import load_workbook
 import planner.finops.render as render_package
 from planner.finops.render import FORMATS, RENDERERS, render_review
 from planner.finops.render.html import MAX_BYTES
-from planner.finops.review.model import Chart, Column, Review, Section, Table
+from planner.finops.review.model import Chart, Column, Figure, Review, Section, Table
 from planner.render.text import display_width
 from tests.planner.finops.render.markup import read_page
 from tests.planner.finops.render.sample import HOSTILE, hostile_review, sample_review
@@ -101,6 +101,15 @@ def test_withheld_and_flagged_say_why_in_words() -> None:
         assert "no list price is known for 41 % of spot rows" in words
         assert "Withheld: no run id of a plan" in words
         assert "Flagged: tags of azure arrive two days late" in words
+
+
+def test_what_is_withheld_for_one_reason_says_it_once() -> None:
+    figures = tuple(
+        Figure(f"f{i}", f"Rate {i}", None, "ratio", "withheld", "prices are unknown") for i in range(5)
+    )
+    page = _text(replace(sample_review(), sections=(Section("s", "Savings", figures=figures),)), "html")
+    _, words = read_page(page)
+    assert words.count("prices are unknown") == 1 and "Rate 0; Rate 1; Rate 2; Rate 3; Rate 4" in words
 
 
 def test_numbers_of_the_page_are_right_aligned_with_separators() -> None:
