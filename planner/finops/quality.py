@@ -112,6 +112,7 @@ def _values(sums: Mapping[str, float]) -> dict[str, float | None]:
         "effective_zero_rows": _share(sums["effective_zero_rows"], sums["billed_use_rows"]),
         "negative_effective": _share(sums["negative_effective"], sums["effective_weight"]),
         "unknown_cost": _share(sums["unknown_cost_rows"], rows),
+        "no_category": _share(sums["no_category_rows"], rows),
         "quantity_known": _share(sums["quantity_known_weight"], use),
         "tags_known": _share(sums["tags_known_weight"], use),
         "commitment_status": _share(
@@ -137,7 +138,7 @@ def invoice_difference(bill: Bill, month: date) -> float | None:
 
     Compared are the sums by InvoiceId of the datasets CostAndUsage and InvoiceDetail.
     """
-    frame = bill.engine.query(_INVOICES, {"month": month})
+    frame = bill.engine.query(_INVOICES, {"month": month, "currency": bill.currency})
     invoiced = float(frame["invoiced"].abs().sum())
     if frame.empty or not invoiced:
         return None
@@ -150,6 +151,7 @@ FROM (
   SELECT InvoiceId, SUM(BilledCost) AS invoiced
   FROM InvoiceDetail
   WHERE BillingPeriodStart = CAST(:month AS TIMESTAMP) AND COALESCE(InvoiceIssueStatus, '') <> 'Voided'
+    AND COALESCE(BillingCurrency, :currency) = :currency
   GROUP BY InvoiceId
 ) AS invoices
 LEFT JOIN (

@@ -44,6 +44,7 @@ WITH charges AS (
 SELECT
   SUM(n) AS charge_rows,
   SUM(CASE WHEN is_unknown THEN n ELSE 0 END) AS unknown_cost_rows,
+  SUM(CASE WHEN is_use IS NULL THEN n ELSE 0 END) AS no_category_rows,
   SUM(CASE WHEN is_use THEN weight ELSE 0 END) AS use_weight,
   SUM(CASE WHEN is_use AND x_list_known THEN weight ELSE 0 END) AS list_known_weight,
   SUM(CASE WHEN is_use AND x_contracted_known THEN weight ELSE 0 END) AS contracted_known_weight,

@@ -23,7 +23,7 @@ from planner.finops.read.columns import (
     match_columns,
 )
 from planner.finops.read.files import BillFile, find_files, inspect_files
-from planner.finops.read.model import Bill, Progress, Source
+from planner.finops.read.model import Bill, Finding, Progress, Source
 from planner.finops.read.overlaps import Total, find_repeats, superseded, superseded_sql
 from planner.finops.read.select import HELPERS, Group, dataset_sql, quote, text
 from planner.finops.read.stage import Field, Stager, names_of
@@ -31,6 +31,7 @@ from planner.finops.read.tables import open_tables
 from planner.finops.read.totals import charges_of_no_month, check_month, choose_currency, read_totals
 from planner.workload.faults import near
 
+_ESSENTIAL = ("BilledCost", "EffectiveCost", "ListCost", "ContractedCost", "ChargeCategory")
 _SEVERITIES = ("error", "warning", "info")
 
 
@@ -149,6 +150,8 @@ def _read_file(
     table = f"source_{number}"
     dataset = detect_dataset(names, costs=costs)
     if dataset is not None:
+        if dataset == COST and costs:
+            stager.findings += _lacking(file, names)
         return _read_focus(stager, file, fields, dataset, table, extra_columns)
     adapter = detect_adapter(names)
     if adapter is None:
@@ -186,6 +189,14 @@ def _read_focus(
     target = stager.stage(file, inputs)
     staged = {name: quote(name) for name in inputs}
     return Group(table, (str(target),), staged, "x_source", version, "", dataset)
+
+
+def _lacking(file: BillFile, names: Sequence[str]) -> list[Finding]:
+    lacking = [name for name in _ESSENTIAL if name not in match_columns(names)]
+    if not lacking:
+        return []
+    message = f"{file.path}: has no {', '.join(lacking)}; figures that need them are withheld"
+    return [Finding("warning", "lacking_columns", message, str(file.path))]
 
 
 def _in_place(stager: Stager, file: BillFile, inputs: Mapping[str, tuple[Field, Kind]]) -> bool:

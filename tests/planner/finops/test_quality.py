@@ -70,6 +70,7 @@ def zero_effective(cost: str) -> str:
         ([*[line(1)] * 9, line("x")], "spend", "withheld", "10.0 % of rows have no readable cost"),
         ([*[line(1)] * 9, "cut,off"], "spend", "withheld", "10.0 % of rows have no readable cost"),
         ([line(currency="")], "spend", "flagged", "the bill names no currency"),
+        ([line(), line().replace("Usage", "")], "spend", "withheld", "50.0 % of rows do not say whether"),
         ([line()], "allocation_coverage_ratio", "withheld", "no charge of the export carries tags"),
         ([line()], "bridge_price", "withheld", "SKU and priced quantity are known for 0.0 % of use cost"),
         ([line()], "budget_variance", "flagged", "3.2 % of the month's days have charges"),

@@ -191,7 +191,7 @@ def test_tags_that_are_no_json_do_not_stop_a_query(tmp_path: Path) -> None:
         assert (
             bill.engine.query("SELECT json_extract_string(Tags, '$.team') AS t FROM focus")["t"].isna().all()
         )
-        assert codes(bill) == ["bad_cells"]
+        assert codes(bill) == ["lacking_columns", "bad_cells"]
 
 
 def test_the_other_datasets(tmp_path: Path) -> None:
@@ -254,3 +254,11 @@ def test_an_open_quote_loses_no_line_without_a_word(tmp_path: Path) -> None:
         (finding,) = bill.findings
         assert total(bill)[1] + finding.rows >= 4
         assert finding.where.endswith("a.csv:3")
+
+
+def test_columns_that_figures_need_are_missed(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.csv", "2026-10-03,5", header="ChargePeriodStart,BilledCost")
+    with open_bill([path]) as bill:
+        (finding, _) = bill.findings
+        assert finding.code == "lacking_columns"
+        assert "has no EffectiveCost, ListCost, ContractedCost, ChargeCategory" in finding.message
