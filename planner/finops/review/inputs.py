@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from calendar import monthrange
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -152,9 +152,6 @@ def month_64(month: date) -> Any:
     import numpy as np
 
     return np.datetime64(month, "M")
-
-
-Step = Callable[[str, float], None]
 
 
 def daily_frame(bill: Bill) -> Any:

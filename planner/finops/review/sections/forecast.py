@@ -104,8 +104,8 @@ def _test(inputs: Inputs, test: Any) -> list[Figure]:
                "ratio", lacking=lacking),
         figure(inputs, "forecast_within_12_ratio", "Windows within 12 %", test.within_12_ratio, "ratio",
                lacking=lacking),
-        figure(inputs, "forecast_hit_ratio", f"Windows inside the {percent(LEVEL, 0)} interval", test.coverage_ratio, "ratio",
-               lacking=lacking),
+        figure(inputs, "forecast_hit_ratio", f"Windows inside the {percent(LEVEL, 0)} interval", test.coverage_ratio,
+               "ratio", lacking=lacking),
     ]  # fmt: skip
 
 
