@@ -157,13 +157,8 @@ class _OneZone:
             (code & STAY_ON_DEMAND > 0) | (runs.restart_left_hours > EPS_HOURS)
         )
         mode = np.where(stays, SPOT, np.where(keeps, ON_DEMAND, code & FRESH_MASK))
-        mode = np.where((mode == SPOT) & ~up[:, 0], _instead(runs), mode)
+        mode = np.where((mode == SPOT) & ~up[:, 0], ON_DEMAND, mode)  # spot as dear as on-demand
         return mode, np.where(mode == SPOT, 0, -1)
-
-
-def _instead(runs: RunStates) -> IntArray:
-    """Where spot has become as dear as on-demand."""
-    return np.where(runs.mode == IDLE, ON_DEMAND, np.where(runs.mode == SPOT, ON_DEMAND, runs.mode))
 
 
 def _key(grid: Grid, chains: list[SpellChain]) -> tuple[Any, ...]:
