@@ -84,6 +84,7 @@ def _savings(inputs: Inputs) -> list[Figure]:
         made("savings_total_money", "Saved against list", s.both_list - s.both_effective),
         made("savings_negotiated_money", "of it negotiated", s.both_list - s.both_contracted),
         made("savings_commitment_money", "of it commitments and spot", s.both_contracted - s.both_effective),
+        made("savings_identity_money", "Total less its two parts", s.identity_gap),
     ]  # fmt: skip
 
 

@@ -56,6 +56,7 @@ def test_savings(reviews: Reviews, company: Truth, month: date) -> None:
     assert total == pytest.approx(truth.list_cost - truth.effective_on_list, abs=0.005)
     parts = value(review, "savings_negotiated_money") + value(review, "savings_commitment_money")
     assert parts == pytest.approx(total, abs=0.01)
+    assert value(review, "savings_identity_money") == pytest.approx(0, abs=0.01)
     assert value(review, "price_list_known_ratio") == 1.0
 
 
