@@ -31,7 +31,6 @@ from planner.risk.policy.job import SpotJob
 from planner.risk.policy.pool_induction import PoolInduction, mean_values
 from planner.risk.policy.view import (
     EPS_HOURS,
-    IDLE,
     ON_DEMAND,
     SPOT,
     ArrayPolicy,
