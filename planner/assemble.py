@@ -16,13 +16,13 @@ from planner.plan import (
     CashMonth,
     CatalogSource,
     CostLine,
-    Launch,
     Layout,
     Plan,
     PlanLine,
     Proof,
     Relaxation,
 )
+from planner.plan_launch import Launch
 from planner.pricing import exact, total_usd
 from planner.quota import needed_quota
 from planner.summary import find_savings, lines_by_part, summarize
@@ -79,7 +79,10 @@ def assemble_plan(context: Context, found: Found, choice: Choice, proof: Proof) 
         relaxations=(),
         unknown_options=unknown_options(context, lines),
         proof=proof,
-        warnings=(*plan_warnings(context, lines, risk, in_turn=in_turn), *memory_warnings(context, candidates, at)),
+        warnings=(
+            *plan_warnings(context, lines, risk, in_turn=in_turn),
+            *memory_warnings(context, candidates, at),
+        ),
         n_results=len(others) + 1,
         n_feasible=choice.n_feasible,
         launch=launch,

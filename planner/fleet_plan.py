@@ -11,18 +11,8 @@ import numpy as np
 
 from planner.assemble import cash_of, moment_text, offer_line, plan_frame, unknown_options
 from planner.filters import count_filters
-from planner.plan import (
-    CostLine,
-    Launch,
-    Performance,
-    Plan,
-    PlanLine,
-    Proof,
-    Relaxation,
-    Risk,
-    Savings,
-    TimePart,
-)
+from planner.plan import CostLine, Performance, Plan, PlanLine, Proof, Relaxation, Risk, Savings, TimePart
+from planner.plan_launch import Launch
 from planner.pricing import total_usd
 from planner.warnings import plan_warnings
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from planner.candidates import Candidates
     from planner.context import Context
-    from planner.plan import Launch
+    from planner.plan_launch import Launch
 
     FloatArray = npt.NDArray[np.float64]
 

@@ -8,7 +8,8 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 
-from planner.plan import Launch, Plan, PlanLine, Summary
+from planner.plan import Plan, PlanLine, Summary
+from planner.plan_launch import Launch
 from planner.render.text import clean
 
 COLUMNS = (

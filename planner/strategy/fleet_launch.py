@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.plan import Launch, SpotPlace
+from planner.plan_launch import Launch, SpotPlace
 from planner.risk.distribution import normal_cdf, normal_quantile
 from planner.strategy.evidence import gang_risk
 from planner.strategy.launch import HIGH, checkpoints_of

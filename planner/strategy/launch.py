@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.choose import best_where
-from planner.plan import Checkpoints, Launch, SpotPlace
+from planner.plan_launch import Checkpoints, Launch, SpotPlace
 from planner.running import meet_probability, model_arguments, steady_hours
 from planner.strategy.evidence import gang_risk
 from planner.strategy.outcomes import Outcomes, Task, possible_outcomes

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.plan import Plan, Replay
+from planner.plan import Plan
+from planner.plan_launch import Replay
 from planner.running import steady_hours
 from planner.strategy.course import GB_PER_GIB, MOVED, moved_curve, usd_per_gb
 from planner.strategy.pools import NO_RECORD

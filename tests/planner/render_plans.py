@@ -9,11 +9,9 @@ from planner.plan import (
     Assumption,
     CashMonth,
     CatalogSource,
-    Checkpoints,
     CostLine,
     FilterCount,
     FilterPair,
-    Launch,
     Layout,
     Performance,
     Plan,
@@ -23,10 +21,10 @@ from planner.plan import (
     Relaxation,
     Risk,
     Savings,
-    SpotPlace,
     Summary,
     TimePart,
 )
+from planner.plan_launch import Checkpoints, Launch, SpotPlace
 
 D = Decimal
 HASH = "3f1c9a5be07d42c8a6e1f0b7d9c4e2a85b60713f9d8e4c2ab1706f5e3d9c8b7a"
