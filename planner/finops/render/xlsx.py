@@ -15,6 +15,7 @@ from planner.render.text import display_width
 _FORBIDDEN = str.maketrans(dict.fromkeys("[]:*?/\\", " "))
 _MAX_NAME, _MAX_TEXT, _MAX_ROWS = 31, 32_000, 1_048_000
 _MIN_WIDTH, _MAX_WIDTH = 9, 60
+_CHART_KINDS = {"bridge": "column", "bars": "bar", "funnel": "bar", "lines": "line", "fan": "line"}
 _SUMMARY_WIDTHS = (34, 12, 110)
 _LINE_PT = 15
 
@@ -47,7 +48,7 @@ def render(review: Review, *, width: int = 100, color: bool = False) -> bytes:
                     writer.table(table)
             for chart in section.charts:
                 if chart.series:
-                    writer.table(_chart_table(chart))
+                    writer.chart(chart)
     return out.getvalue()
 
 
@@ -80,7 +81,7 @@ class _Writer:
 
     @property
     def _bold(self) -> Any:
-        return self._style("bold", bold=True)
+        return self._style("bold", bold=True, text_wrap=True)
 
     @property
     def _header(self) -> Any:
@@ -152,8 +153,28 @@ class _Writer:
                     self._text(sheet, row, column, text, self._wrapped)
         sheet.autofilter(0, 0, max(row, 1), 6)
 
-    def table(self, table: Table) -> None:
-        """One table with a frozen header; its note stands below."""
+    def chart(self, chart: Chart) -> None:
+        """The values of a chart, and the chart itself beside them, which the spreadsheet draws from the cells."""
+        sheet = self.table(_chart_table(chart))
+        count = min(len(chart.labels), _MAX_ROWS)
+        if not count:
+            return
+        drawn = self._book.add_chart({"type": _CHART_KINDS[chart.kind]})
+        for column in range(1, len(chart.series) + 1):
+            drawn.add_series({
+                "name": [sheet.name, 0, column],
+                "categories": [sheet.name, 1, 0, count, 0],
+                "values": [sheet.name, 1, column, count, column],
+            })  # fmt: skip
+        drawn.set_title({"none": True})  # a title in words could be read as a formula
+        drawn.set_size({"width": 760, "height": 380})
+        drawn.show_blanks_as("gap")
+        if _CHART_KINDS[chart.kind] == "bar":
+            drawn.set_y_axis({"reverse": True})
+        sheet.insert_chart(1, len(chart.series) + 2, drawn, {"description": _short(tidy(chart.alt), 250)})
+
+    def table(self, table: Table) -> Any:
+        """One sheet: a table with a frozen header; its note stands below."""
         sheet = self._sheet(table.title or table.key)
         labels = [column_label(column, self._currency) for column in table.columns]
         self._head(sheet, labels)
@@ -170,6 +191,7 @@ class _Writer:
             sheet.autofilter(0, 0, len(rows), len(labels) - 1)
         if table.note:
             self._text(sheet, len(rows) + 2, 0, table.note, self._style("plain"))
+        return sheet
 
     def _head(self, sheet: Any, labels: list[str]) -> None:
         for column, label in enumerate(labels):

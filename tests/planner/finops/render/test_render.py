@@ -209,6 +209,13 @@ def test_libreoffice_opens_the_workbook(tmp_path: Path) -> None:
     assert {"USD 70,000.00", "-USD 2,000.00", "31.0%", "2026-11-15", "p5.48xlarge Linux hour 0"} <= set(shown)
 
 
+def test_the_workbook_draws_its_charts_from_cells() -> None:
+    sheet = _book(sample_review())["Daily cost and its forecast"]
+    (drawn,) = sheet._charts
+    assert drawn.series[0].val.numRef.f == "'Daily cost and its forecast'!$B$2:$B$92"
+    assert sheet["B1"].value == "actual, USD" and sheet["B2"].value == 40_000.0 and sheet["B92"].value is None
+
+
 def test_the_workbook_runs_nothing() -> None:
     book = _book(hostile_review())
     assert len(book.sheetnames) == len({name.casefold() for name in book.sheetnames})
