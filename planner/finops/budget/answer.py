@@ -73,6 +73,7 @@ class BudgetAnswer:
     Attributes:
         last_day: last day whose cost was used; `dropped_days`: days after it whose bill is not complete.
         silent: names of budgets that do not hold on that day.
+        first_day: first day with known cost; periods that began before are short of what was spent then.
     """
 
     name: str
@@ -81,6 +82,7 @@ class BudgetAnswer:
     dropped_days: int
     lines: tuple[BudgetLine, ...]
     silent: tuple[str, ...]
+    first_day: date
 
     @property
     def exceeded(self) -> bool:
@@ -139,16 +141,19 @@ def check_budgets(
     drop = incomplete_days(regular_series(total.days, total.cost).cost) if drop_days is None else drop_days
     last = total.days[-1] - drop
     when = day or _date(last)
+    first = _date(total.days[0])
     lines, silent = [], []
     for budget in file.budgets:
         period = calendar.periods(budget.period, when, 1)[0]
+        if period.end <= first:
+            raise InputError(f"--day {when}: costs are known from {first} on; {period.label} ended before")
         if not _holds(budget, period):
             silent.append(budget.name)
             continue
         own = scopes[budget.by][budget.scope] if budget.scope is not None else total
         mine = [one for one in planned if budget.scope is None or one.scope == budget.scope]
         lines.append(_line(file.max_p_over, budget, period, own, last, mine))
-    return BudgetAnswer(file.name, file.currency, _date(last), drop, tuple(lines), tuple(silent))
+    return BudgetAnswer(file.name, file.currency, _date(last), drop, tuple(lines), tuple(silent), first)
 
 
 def _calendar(loaded: LoadedBudgets) -> FiscalCalendar:

@@ -25,7 +25,8 @@ def budget_report(answer: BudgetAnswer) -> Report:
     rows = [_values(answer, line) for line in answer.lines]
     values: dict[str, Any] = {
         "budgets": answer.name, "currency": answer.currency, "last_day": answer.last_day.isoformat(),
-        "dropped_days": answer.dropped_days, "exceeded": answer.exceeded, "lines": rows,
+        "dropped_days": answer.dropped_days, "first_day": answer.first_day.isoformat(),
+        "exceeded": answer.exceeded, "lines": rows,
         "not_in_force": list(answer.silent),
     }  # fmt: skip
     flat = [
@@ -59,6 +60,10 @@ def _document(answer: BudgetAnswer) -> Document:
     if answer.dropped_days:
         known += f"; {answer.dropped_days} later day(s) left out: the bill is not complete"
     blocks: tuple[Grid | Notes, ...] = (_grid(answer),) if count else ()
+    short = [line.name for line in answer.lines if line.period.start < answer.first_day]
+    if short:
+        text = f"{', '.join(short)}: what was spent before {answer.first_day} is not known and not counted"
+        blocks += (Notes("Notes", (text,), "warning"),)
     if answer.silent:
         blocks += (Notes("Not in force", answer.silent),)
     return Document(f"{answer.name}: {verdict}", (known,), blocks, not bad)

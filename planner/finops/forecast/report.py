@@ -156,6 +156,9 @@ def _record(answer: ForecastAnswer) -> Grid:
 
 def _notes(answer: ForecastAnswer) -> list[Notes]:
     items = [f"{scope}: no forecast: {reason}" for scope, reason in answer.skipped]
+    total = answer.scopes[0]
+    short = [one.period.label for one in total.periods if one.period.start < total.first_day]
+    items += [f"{label}: cost before {total.first_day} is not known and not counted" for label in short]
     filled = max(scope.filled_days for scope in answer.scopes)
     if filled:
         items.append(

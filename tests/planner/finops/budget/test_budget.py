@@ -78,6 +78,19 @@ def test_periods_that_are_over_or_not_begun(tmp_path: Path) -> None:
     assert ahead.actual == 0 and ahead.days_left == 31 and ahead.p_over > 0.9
 
 
+def test_costs_that_begin_within_a_period_are_said(run_cli: Run, tmp_path: Path) -> None:
+    path = tmp_path / "y.yaml"
+    path.write_text(HEAD + "budgets: [{name: a, amount: 900000, period: year}]")
+    said = run_cli("budget", str(path), "--daily", COSTS).stdout
+    assert "a: what was spent before 2026-05-01 is not known and not counted" in said
+    early = run_cli("budget", str(path), "--daily", COSTS, "--day", "2025-03-01")
+    assert early.code == 2 and "costs are known from 2026-05-01 on" in early.stderr
+    forecast = run_cli(
+        "forecast", "--daily", COSTS, "--period", "year", "--periods", "1", "--horizon", "0"
+    ).stdout
+    assert "2026: cost before 2026-05-01 is not known" in forecast
+
+
 def test_plans_count(tmp_path: Path) -> None:
     moment = datetime(2026, 3, 25, tzinfo=UTC)
     plan = PlannedCost("run", "run-1", moment, moment, 500.0, "x.json")
