@@ -285,3 +285,15 @@ def test_the_users_own_record_counts(tmp_path: Path, run_cli: Run) -> None:
     after = answer(run_cli, tmp_path, "--spot-evidence", str(log))
     assert after["p_finish_spot_alone_ratio"] > before["p_finish_spot_alone_ratio"]
     assert after["expected_cost_usd"] < before["expected_cost_usd"]
+
+
+def test_the_table_is_written_beside_the_answer(tmp_path: Path, run_cli: Run) -> None:
+    path = tmp_path / "table.json"
+    result = ask(run_cli, tmp_path, "--every", "30m", "--table", str(path))
+    assert result.code == 0 and "start spot" in result.stdout
+    found = json.loads(path.read_text(encoding="utf-8"))
+    assert (
+        found["kind"] == "decision_table" and found["zones"] == ["us-east-2a"] and found["tick_hours"] == 0.5
+    )
+    wrong = ask(run_cli, tmp_path, "--every", "30m", "--table", str(tmp_path / "table.xlsx"))
+    assert wrong.code == 2 and "must end in .json or .csv" in wrong.stderr and wrong.stdout == ""
