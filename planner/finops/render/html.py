@@ -27,13 +27,22 @@ def render(review: Review, *, width: int = 100, color: bool = False) -> str:
     """Render a review as a page of at most `MAX_BYTES`."""
     del width, color  # a browser decides
     for level in _LEVELS:
-        page = _page(review, *level)
+        page = _page(review, *level, shortened=level != _LEVELS[0] or _is_long(review))
         if len(page.encode()) <= MAX_BYTES:
             return page
     return page
 
 
-def _page(review: Review, rows: int, length: int, charts: int) -> str:
+def _is_long(review: Review) -> bool:
+    """Whether even the first level leaves more out than rows of tables, which say so themselves."""
+    rows, _, charts = _LEVELS[0]
+    return len(review.sections) > _MAX_SECTIONS or any(
+        len(section.charts) > charts or max(len(section.figures), len(section.sentences)) > rows
+        for section in review.sections
+    )
+
+
+def _page(review: Review, rows: int, length: int, charts: int, *, shortened: bool) -> str:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     loader = PackageLoader("planner.finops.render")
@@ -55,6 +64,7 @@ def _page(review: Review, rows: int, length: int, charts: int) -> str:
         "sources": [cut(source) for source in review.sources[: max(rows, 3)]],
         "more_sources": max(0, len(review.sources) - max(rows, 3)),
         "made_by": cut(made_by(review)),
+        "shortened": shortened,
     }
     return environment.get_template("review.html.j2").render(view).strip() + "\n"
 

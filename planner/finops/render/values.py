@@ -12,9 +12,8 @@ from planner.render.plain import plain_value
 NOTHING = "\N{EN DASH}"  # an unknown value
 WITHHELD = "withheld"
 TEXT_UNITS: frozenset[str] = frozenset({"text", "date"})
-_MONEY_UNITS = frozenset({"money", "money_per_hour", "unit_price"})
 UNITS: tuple[str, ...] = get_args(Unit)
-# ISO 4217 list one, "Mnr unts" (six-group.com, as of 2026-01): currencies without a minor unit, and with three digits.
+# ISO 4217: currencies whose minor unit has no digits, and three digits; all others here have two.
 _NO_CENTS = frozenset(
     ("BIF", "CLP", "DJF", "GNF", "ISK", "JPY", "KMF", "KRW", "PYG", "RWF", "UGX", "VND", "VUV", "XAF", "XOF", "XPF")
 )  # fmt: skip

@@ -95,6 +95,14 @@ def test_a_page_of_a_hundred_thousand_rows_says_what_it_leaves_out() -> None:
     assert "99,940 more of 100,000 rows are in the XLSX, CSV and JSON forms" in page
 
 
+def test_a_page_that_leaves_out_pictures_says_so() -> None:
+    said = "This page is shortened"
+    assert said in _text(hostile_review(), "html") and said not in _text(sample_review(), "html")
+    chart = sample_review().sections[1].charts[0]
+    many = Section("s", "Many", charts=(chart,) * 20)
+    assert said in _text(replace(sample_review(), sections=(many,)), "html")
+
+
 def test_withheld_and_flagged_say_why_in_words() -> None:
     for fmt in ("html", "md", "table"):
         words = " ".join(_text(sample_review(), fmt).split())
