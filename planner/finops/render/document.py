@@ -73,13 +73,22 @@ def _figures(section: Section, title: str, currency: str) -> Block:
 def _table(table: Table, currency: str) -> Block:
     if not table.rows:
         return Notes(tidy(table.title), ("no rows", *((tidy(table.note),) if table.note else ())))
-    header = tuple(column_label(column, currency) for column in table.columns)
+    units = {column.unit for column in table.columns}
+    header = tuple(
+        tidy(column.label) or tidy(column.key) if column.unit == "money" else column_label(column, currency)
+        for column in table.columns
+    )
     rows = tuple(tuple(row) for row in cells(table, currency, MAX_ROWS))
     align = "".join("r" if is_numeric(column.unit) else "l" for column in table.columns)
     notes = (tidy(table.note),) if table.note else ()
     if len(table.rows) > MAX_ROWS:
         notes = (f"{len(table.rows) - MAX_ROWS:,} more rows: -o csv, json or xlsx has them all", *notes)
-    return Grid(tidy(table.title), header, rows, align, notes)
+    return Grid(_titled(table.title, currency if "money" in units else ""), header, rows, align, notes)
+
+
+def _titled(title: str, unit: str) -> str:
+    """The title with the unit of what stands below it: at a terminal there is no room for it in each header."""
+    return f"{tidy(title)}, {tidy(unit)}" if unit else tidy(title)
 
 
 def _chart(chart: Chart, currency: str) -> list[Block]:
@@ -102,6 +111,7 @@ def _chart(chart: Chart, currency: str) -> list[Block]:
         )
         return [Bars(title, rows, told)]
     names = [tidy(name) or "value" for name, _ in chart.series]
+    title = _titled(chart.title, unit_words(chart.unit, currency))
     return [Grid(title, ("", *names), chart_cells(chart, currency), "l" + "r" * len(names), told)]
 
 
