@@ -174,7 +174,10 @@ class Candidates:
         if self.turns is not None and at >= self.n_at_once:
             own, turns = at - self.n_at_once, self.turns
             rows = turns.offer[own].tolist()
-            hours = (column[own].tolist() for column in (turns.paid_hours, turns.billed_hours, turns.instance_hours))
+            hours = (
+                column[own].tolist()
+                for column in (turns.paid_hours, turns.billed_hours, turns.instance_hours)
+            )
             whole = [int(self.nodes[at])] * len(rows)
             return tuple(_part(*row) for row in zip(rows, whole, *hours, strict=True) if row[0] >= 0)
         own = at - self.n_single

@@ -122,7 +122,13 @@ class CostModel:
         return self.places[int(self._place_of_offer[row])]
 
     def evaluate(
-        self, rows: IntArray, nodes: IntArray, paid_hours: FloatArray, hours: FloatArray, *, expected: bool = False
+        self,
+        rows: IntArray,
+        nodes: IntArray,
+        paid_hours: FloatArray,
+        hours: FloatArray,
+        *,
+        expected: bool = False,
     ) -> Money:
         """Price candidates.
 
@@ -215,7 +221,9 @@ class CostModel:
             hours: elapsed hours.
         """
         place = self._place_of_offer[rows]
-        moved = np.asarray([sum(float(t.quantity) * float(t.unit_price) for t in _copies(p)) for p in self.places])
+        moved = np.asarray(
+            [sum(float(t.quantity) * float(t.unit_price) for t in _copies(p)) for p in self.places]
+        )
         return self._copy_gib_months(place, hours) * self._storage[place] + moved[place]
 
     def copy_lines(self, row: int, hours: float) -> list[CostLine]:
@@ -227,15 +235,15 @@ class CostModel:
         return [*out, *(part.line() for part in _copies(place))]
 
     def _copy_gib_months(self, place: IntArray, hours: FloatArray) -> FloatArray:
-        return _rounded(np.where(self._copy[place], self._job.data_gib or 0.0, 0.0) * (hours / HOURS_PER_MONTH))
+        return _rounded(
+            np.where(self._copy[place], self._job.data_gib or 0.0, 0.0) * (hours / HOURS_PER_MONTH)
+        )
 
     def place_lines(self, row: int, dataset: float, checkpoint: float) -> list[CostLine]:
         """Return what the place of offer `row` costs once: storage and transfers."""
         place, out = self.place(row), []
         if dataset:
-            out.append(
-                price_line("data_storage", DATA_SET, dataset, "GiB-month", place.storage)
-            )
+            out.append(price_line("data_storage", DATA_SET, dataset, "GiB-month", place.storage))
         if checkpoint:
             label = f"{self._job.checkpoints_kept} checkpoints in object storage"
             out.append(price_line("checkpoint_storage", label, checkpoint, "GiB-month", place.storage))

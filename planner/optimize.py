@@ -304,7 +304,9 @@ def _enumeration_proof(context: Context, found: Found, choice: Choice, seconds: 
     if made.mixes is not None:
         note += f"; {made.n_at_once - made.n_single:,} clusters bought in parts"
     if made.turns is not None:
-        note += f"; {len(made.offer) - made.n_at_once:,} ways to run on spot with a fall-back or in several zones"
+        note += (
+            f"; {len(made.offer) - made.n_at_once:,} ways to run on spot with a fall-back or in several zones"
+        )
     return Proof(
         method="exact enumeration", status="optimal", solver="numpy", objective_usd=cost, bound_usd=cost, gap_ratio=0.0,
         candidates=len(made.all_bits()), offers=context.offer_set.offers.n_rows, shapes=made.shapes.n_rows,

@@ -102,7 +102,9 @@ def plan_lines(plan: Plan, verbose: bool) -> list[Block]:
     names, cells, align = without_empty((*header[:-1], f"{unit}/s"), rows, "llllrrrr")
     notes = [*_price_notes(plan.lines, verbose), *_layouts(plan.lines)]
     if len(plan.lines) > 1 and _in_turn(plan):
-        notes.insert(0, "one after another, hours and costs expected: the whole cluster is on one line at a time")
+        notes.insert(
+            0, "one after another, hours and costs expected: the whole cluster is on one line at a time"
+        )
     return [Grid("Plan", names, cells, align, tuple(notes))]
 
 
