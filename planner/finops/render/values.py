@@ -96,9 +96,7 @@ def bare(value: object, unit: str, currency: str, *, places: int | None = None) 
 def _number_text(value: float, unit: str, currency: str, places: int | None) -> str:
     size = abs(value)
     if size >= _SCIENTIFIC_FROM:
-        return (
-            f"{value * (100 if unit == 'ratio' and size < 1e300 else 1):.3e}{' %' if unit == 'ratio' else ''}"
-        )
+        return f"{value:.3e}"
     if unit == "ratio":
         return f"{_plus_zero(value * 100, 1)} %"
     if unit == "money":
@@ -154,11 +152,13 @@ def figure_text(figure: Figure, currency: str) -> str:
 
 def compact(value: float, unit: str) -> str:
     """A short form for axes: `1.2k`, `340k`, `2.5M`, `40 %`."""
+    size = abs(value)
+    if not math.isfinite(value):
+        return NOTHING
+    if size >= _SCIENTIFIC_FROM:
+        return f"{value:.1e}"
     if unit == "ratio":
         return f"{_significant(value * 100, 3)} %"
-    size = abs(value)
-    if size >= 1e15:
-        return f"{value:.1e}"
     for step, mark in _STEPS:
         if size >= step * 0.9995:
             return f"{_significant(value / step, 3)}{mark}"

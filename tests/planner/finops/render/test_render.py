@@ -21,6 +21,7 @@ from openpyxl import load_workbook
 import planner.finops.render as render_package
 from planner.finops.render import FORMATS, RENDERERS, render_review
 from planner.finops.render.html import MAX_BYTES
+from planner.finops.render.values import UNITS
 from planner.finops.review.model import Chart, Column, Figure, Review, Section, Table
 from planner.render.text import display_width
 from tests.planner.finops.render.markup import read_page
@@ -256,3 +257,23 @@ def test_a_bridge_with_small_steps_says_that_its_axis_is_cut() -> None:
     assert "The axis begins at" in draw(chart, currency="USD")
     grown = replace(chart, series=(("", (10.0, 1000.0, 1010.0)),))
     assert "The axis begins at" not in draw(grown, currency="USD")
+
+
+@pytest.mark.parametrize("kind", ["bridge", "bars", "lines", "fan", "funnel"])
+@pytest.mark.parametrize("labels", [("a", "b", "c"), ("2026-01-01", "2026-01-02", "2026-01-03")])
+def test_numbers_at_the_ends_of_the_scale_are_drawn(kind: Any, labels: tuple[str, ...]) -> None:
+    from planner.finops.render.charts import NARROW_PX, WIDE_PX, draw
+
+    ends = (
+        (1e308, -1e308, 1e308),
+        (5e-324, 1e308, 1.0),
+        (5e-324, 5e-324, 0.0),
+        (None, None, 1.0),
+        (-1e308,) * 3,
+    )
+    for values in ends:
+        series = tuple((name, values) for name in ("low", "high", "actual"))
+        for unit in UNITS:
+            chart = Chart("k", "T", kind, labels, series, unit, "")
+            for width in (WIDE_PX, NARROW_PX):
+                assert not re.search(r"\b(nan|inf)\b", draw(chart, currency="USD", width_px=width))
