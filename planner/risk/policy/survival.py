@@ -49,9 +49,9 @@ _CACHE: OrderedDict[tuple[Any, ...], Any] = OrderedDict()
 _MOST_CELLS = 300_000
 _MOST_STEPS_PER_TICK = 4
 _PRICE_STEP = 0.005
-_ONE_ZONE_WORLDS = ((-math.sqrt(3.0), 1 / 6), (0.0, 2 / 3), (math.sqrt(3.0), 1 / 6))
+_ONE_ZONE_WORLDS = ((0.0, 1.0),)
 _SEVERAL_ZONES_WORLDS = ((-1.0, 0.5), (1.0, 0.5))
-"""Worlds (frailty, weight): Gauss-Hermite nodes of a standard normal, exact for its first five and three moments."""
+"""Worlds (frailty, weight). Two keep several zones from waiting their slack away; one zone gains nothing by them."""
 
 
 class Grid:
@@ -245,7 +245,10 @@ class _SeveralZones:
         keep = np.where(runs.mode == ON_DEMAND, keep, np.inf)
         start[rows[runs.mode == SPOT], zone[runs.mode == SPOT]] = np.inf
         best = start.argmin(axis=1)
-        choice = np.stack([wait, start[rows, best], np.minimum(begin, keep), stay])
+        # who puts a start off has the transfer still before them: without this, putting it off would save it for ever
+        later = np.where(up, moved * self.egress_ticks, np.inf).min(axis=1)
+        later = np.where(up.any(axis=1), later, 0.0)
+        choice = np.stack([wait + later, start[rows, best], np.minimum(begin, keep) + later, stay])
         pick = choice.argmin(axis=0)
         mode = np.where(pick == 3, SPOT, pick)
         return mode, np.where(pick == 3, runs.zone, np.where(pick == SPOT, best, -1))
