@@ -211,8 +211,9 @@ def _share(part: float, whole: float) -> float | None:
 
 def _number(value: object) -> float:
     """Read a sum; the sum of no rows is 0."""
-    number = float(value) if value is not None else 0.0  # type: ignore[arg-type]
-    return number if number == number else 0.0
+    import pandas as pd
+
+    return 0.0 if pd.isna(value) else float(value)  # type: ignore[call-overload, arg-type]
 
 
 @lru_cache(maxsize=1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, date, datetime
+from datetime import MAXYEAR, UTC, date, datetime
 from typing import TYPE_CHECKING, Any
 
 from planner.errors import InputError
@@ -133,6 +133,10 @@ def _check(bill: Bill, month: date, tags: Sequence[str]) -> None:
         shown = ", ".join(f"{m:%Y-%m}" for m in bill.months) or "no month"
         raise InputError(
             f"--month {month:%Y-%m} ({month_name(month)}): the bill has no charges in it; it has {shown}"
+        )
+    if month.year >= MAXYEAR:
+        raise InputError(
+            f"--month {month:%Y-%m}: no bill reaches so far; name the month to review with --month"
         )
     if not 1 <= len(set(tags)) == len(tags) <= MAX_TAGS:
         raise InputError(f"--tags: name one to {MAX_TAGS} different tags, got {', '.join(tags) or 'none'}")

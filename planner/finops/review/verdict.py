@@ -5,12 +5,18 @@ from __future__ import annotations
 from planner.finops.review.inputs import Inputs, month_name
 from planner.finops.review.parts import money, percent
 from planner.finops.review.sections import budgets, earlier
-from planner.finops.review.sections.forecast import Outlook, outlook
+from planner.finops.review.sections.forecast import EFFECTIVE, Outlook, outlook, range_words
 
 
 def verdict(inputs: Inputs) -> str:
     """Spend against the month before, the budget and the forecast."""
     currency = inputs.bill.currency
+    status, reason = inputs.gate.status("spend_money")
+    if status == "withheld":
+        return f"What {month_name(inputs.month)} cost cannot be told: {reason}."
+    if inputs.gate.status(EFFECTIVE)[0] == "withheld":
+        billed = money(inputs.spend(inputs.month, column="billed_cost"), currency)
+        return f"{month_name(inputs.month)} was billed {billed} without tax; its effective cost cannot be trusted."
     spent = inputs.spend(inputs.month)
     so_far = "" if inputs.is_complete else f" up to {inputs.last_day:%-d %B}"
     said = f"{month_name(inputs.month)} cost {money(spent, currency)}{so_far} without tax"
@@ -20,8 +26,9 @@ def verdict(inputs: Inputs) -> str:
     out = f"{said}{', ' if tail else ''}{tail}."
     ahead = outlook(inputs)
     if isinstance(ahead, Outlook):
-        end = ahead.month_end
-        out += f" {ahead.name} is expected at {money(end.landing, currency)} (80 %: {end.low:,.0f} to {end.high:,.0f})."
+        out += (
+            f" {ahead.name} is expected at {money(ahead.month_end.landing, currency)} ({range_words(ahead)})."
+        )
     return out
 
 

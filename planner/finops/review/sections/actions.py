@@ -10,7 +10,7 @@ import numpy as np
 
 from planner.finops.review.inputs import Inputs
 from planner.finops.review.model import Section
-from planner.finops.review.parts import figure, money, percent, table, text
+from planner.finops.review.parts import figure, money, percent, table, text, withheld
 from planner.finops.review.sections.anomalies import unusual_days
 from planner.finops.review.sections.bridge import split
 from planner.finops.review.sections.commitments import expiries
@@ -59,6 +59,11 @@ def actions(inputs: Inputs) -> list[Action]:
 
 def build(inputs: Inputs) -> Section:
     """The list, dearest first."""
+    status, reason = inputs.gate.status(
+        "actions_effective_money"
+    )  # what every one of them is worked out from
+    if status == "withheld":
+        return withheld("actions", TITLE, reason)
     found = actions(inputs)
     if not found:
         said = "Nothing in the bill of the month calls for an action worth a line."

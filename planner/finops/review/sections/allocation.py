@@ -36,7 +36,7 @@ def build(inputs: Inputs) -> Section:
     for number, tag in enumerate(tags, 1):
         share = ratio(float(own[f"tagged_{number}_cost"].sum()), taggable)
         figures.append(figure(inputs, f"allocation_tag_{number}_ratio", f"Cost with {tag}", share, "ratio"))
-    rows = _owners(own, before)
+    rows = _owners(own, before if inputs.before else None)
     shown = rows[:TOP]
     made = table(
         "allocation", f"Cost by {tags[0]}", [("owner", tags[0], "text"), ("cost", "Cost", "money"),
@@ -58,10 +58,10 @@ def _and(tags: tuple[str, ...]) -> str:
     return tags[0] if len(tags) == 1 else f"{', '.join(tags[:-1])} and {tags[-1]}"
 
 
-def _owners(own: Any, before: Any) -> list[tuple[Any, ...]]:
+def _owners(own: Any, before: Any | None) -> list[tuple[Any, ...]]:
     total = float(own["taggable_cost"].sum())
     sums: dict[str, list[float]] = {}
-    for frame, place in ((own, 0), (before, 2)):
+    for frame, place in ((own, 0), *([] if before is None else [(before, 2)])):
         for value, cost, full in zip(
             frame["value_1"], frame["taggable_cost"], frame["tagged_cost"], strict=True
         ):
@@ -70,9 +70,9 @@ def _owners(own: Any, before: Any) -> list[tuple[Any, ...]]:
             entry[place + 1] += float(full)
     ranked = sorted(sums.items(), key=lambda item: (-item[1][0], item[0]))
     return [
-        (name, cost, old, cost - old, ratio(cost, total), ratio(full, cost))
+        (name, cost, *((None, None) if before is None else (old, cost - old)), ratio(cost, total), ratio(full, cost))
         for name, (cost, full, old, _) in ranked
-    ]
+    ]  # fmt: skip
 
 
 def _sentence(inputs: Inputs, tagged: float, taggable: float) -> str:
@@ -83,7 +83,7 @@ def _sentence(inputs: Inputs, tagged: float, taggable: float) -> str:
     grade = (
         f', the level "{level}" of the FinOps maturity model'
         if level
-        else ", below the FinOps maturity model"
+        else ', below the lowest level ("crawl", half) of the FinOps maturity model'
     )
     rest = money(taggable - tagged, inputs.bill.currency)
     return f"{percent(share)} of the cost that can be tagged carries {_and(inputs.tags)}{grade}; {rest} does not."

@@ -58,11 +58,12 @@ def build(inputs: Inputs) -> Section:
                   "count")  # fmt: skip
     figures.append(soon if told else flagged(soon, "without the ContractCommitment dataset only ends of commitments "
                                                    "paid at once are known"))  # fmt: skip
-    tables = [_table(own), _providers(inputs)]
+    told_use = used + unused > 0 and inputs.gate.status("commitment_utilisation_ratio")[0] != "withheld"
+    tables = [_table(own, told_use), _providers(inputs)]
     if ends:
         tables.append(_ending(ends))
-    sentences = _sentences(inputs, figures, used, unused, len(own))
-    charts = (_chart(own),) if len(own) else ()
+    sentences = _sentences(inputs, figures, unused, len(own))
+    charts = (_chart(own),) if told_use else ()
     return Section("commitments", TITLE, sentences, tuple(figures), tuple(tables), charts)
 
 
@@ -89,7 +90,7 @@ def _savings(inputs: Inputs) -> list[Figure]:
 
 
 def _commitments(inputs: Inputs, used: float, unused: float) -> list[Figure]:
-    lacking = "the month has no charge under a commitment"
+    lacking = "no charge of the month says whether a commitment was used"
     return [
         figure(inputs, "commitment_utilisation_ratio", "Commitment utilisation", ratio(used, used + unused), "ratio",
                lacking=lacking),
@@ -116,11 +117,12 @@ def _coverage(inputs: Inputs) -> Figure:
     )
 
 
-def _table(own: Any) -> Table:
+def _table(own: Any, told_use: bool) -> Table:
+    """What each commitment did; only their names where the bill does not tell."""
     rows = [
-        (r.provider, text(r.commitment_name, r.commitment_id), text(r.commitment_type), float(r.used_cost),
-         float(r.unused_cost), ratio(r.used_cost, r.used_cost + r.unused_cost),
-         float(r.used_contracted_cost - r.used_cost - r.unused_cost))
+        (r.provider, text(r.commitment_name, r.commitment_id), text(r.commitment_type),
+         *((float(r.used_cost), float(r.unused_cost), ratio(r.used_cost, r.used_cost + r.unused_cost),
+            float(r.used_contracted_cost - r.used_cost - r.unused_cost)) if told_use else (None,) * 4))
         for r in own.sort_values(["unused_cost", "commitment_id"], ascending=[False, True]).head(TOP).itertuples()
     ]  # fmt: skip
     return table(
@@ -182,9 +184,7 @@ def _chart(own: Any) -> Chart:
                  "money", f"Of these commitments {share} was used.")  # fmt: skip
 
 
-def _sentences(
-    inputs: Inputs, figures: list[Figure], used: float, unused: float, count: int
-) -> tuple[str, ...]:
+def _sentences(inputs: Inputs, figures: list[Figure], unused: float, count: int) -> tuple[str, ...]:
     found = {f.key: f for f in figures}
     out = []
     rate = found["esr_list_ratio"]
@@ -195,11 +195,11 @@ def _sentences(
     else:
         out.append(f"No savings rate can be told: {rate.reason}.")
     if count:
-        share = ratio(used, used + unused)
+        use = found["commitment_utilisation_ratio"]
         out.append(
-            f"Of the commitments paid for {percent(share)} was used; {money(unused, inputs.bill.currency)} was not."
-            if share == share
-            else "Commitments were bought, but no charge says whether they were used."
+            f"Of the commitments paid for {percent(use.value)} was used; {money(unused, inputs.bill.currency)} was not."
+            if isinstance(use.value, float)
+            else f"How far commitments were used cannot be told: {use.reason}."
         )
     else:
         out.append("No charge of the month is under a commitment.")

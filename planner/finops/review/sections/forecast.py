@@ -9,7 +9,7 @@ import numpy as np
 from planner.errors import InputError
 from planner.finops.review.inputs import Inputs, month_end, month_name
 from planner.finops.review.model import Chart, Figure, Section
-from planner.finops.review.parts import figure, money, nothing, percent
+from planner.finops.review.parts import figure, flagged, money, nothing, percent
 from planner.finops.review.sections import earlier
 from planner.finops.review.sections.budgets import budget_figures, budget_table, budget_words
 from planner.records import record
@@ -17,6 +17,11 @@ from planner.records import record
 TITLE = "Where will cost go?"
 LEVEL = 0.8
 PAST_DAYS = 60
+EFFECTIVE = "forecast_effective_money"  # the gate's name for what the forecast is made from
+ENOUGH_WINDOWS = (
+    5  # that do not overlap: with fewer, what share of them an interval held says next to nothing
+)
+_SHORT = "the history is too short to try the method on it"
 _JUDGED_DAYS = 14  # as many days are needed to see that the last ones are late
 
 
@@ -49,6 +54,9 @@ def _outlook(inputs: Inputs) -> Outlook | str:
 
     if not inputs.with_forecast:
         return "No forecast was asked for."
+    status, reason = inputs.gate.status(EFFECTIVE)
+    if status == "withheld":
+        return f"No forecast can be made: {reason}."
     days, cost = inputs.series()
     target = inputs.month
     keep = days < np.datetime64(inputs.end)  # a review of an old month does not look ahead of it
@@ -78,17 +86,24 @@ def build(inputs: Inputs) -> Section:
             return nothing("forecast", TITLE, made)
         return Section("forecast", TITLE, (made, *budget_words(inputs)), tuple(past), tuple(extra))
     end, currency = made.month_end, inputs.bill.currency
-    test = end.backtest
+    test, known = end.backtest, bool(end.backtest.windows or not end.days_left)
     said = [
-        f"{made.name} is expected to cost {money(end.landing, currency)}, with {percent(LEVEL, 0)} certainty between "
-        f"{money(end.low, currency)} and {money(end.high, currency)}.",
+        f"{made.name} is expected to cost {money(end.landing, currency)}{_between(end, currency)}.",
         _record(test),
         *budget_words(inputs),
     ]
     figures = [
         figure(inputs, "forecast_landing_money", f"{made.name}, expected", end.landing, "money"),
-        figure(inputs, "forecast_low_money", "Low", end.low, "money"),
-        figure(inputs, "forecast_high_money", "High", end.high, "money"),
+        _rough(
+            figure(inputs, "forecast_low_money", "Low", end.low if known else None, "money", lacking=_SHORT),
+            end,
+        ),
+        _rough(
+            figure(
+                inputs, "forecast_high_money", "High", end.high if known else None, "money", lacking=_SHORT
+            ),
+            end,
+        ),
         figure(inputs, "forecast_days_count", "Days that are forecast", end.days_left, "days"),
         *_test(inputs, test),
         *past,
@@ -97,7 +112,7 @@ def build(inputs: Inputs) -> Section:
 
 
 def _test(inputs: Inputs, test: Any) -> list[Figure]:
-    lacking = "the history is too short to try the method on it"
+    lacking = _SHORT
     return [
         figure(inputs, "forecast_windows_count", "Past windows tried", test.windows, "count"),
         figure(inputs, "forecast_median_error_ratio", "Median error of the total there", test.median_error_ratio,
@@ -109,13 +124,51 @@ def _test(inputs: Inputs, test: Any) -> list[Figure]:
     ]  # fmt: skip
 
 
+def windows_apart(test: Any) -> int:
+    """Past windows that do not overlap: those of neighbouring days share most of their days."""
+    return (test.windows + test.horizon_days - 1) // test.horizon_days if test.windows else 0
+
+
+def _is_rough(end: Any) -> bool:
+    return bool(end.days_left) and windows_apart(end.backtest) < ENOUGH_WINDOWS
+
+
+def _rough(made: Figure, end: Any) -> Figure:
+    return flagged(made, "the history is short: a rough guide") if _is_rough(end) else made
+
+
+def range_words(made: Outlook) -> str:
+    """The interval for the verdict, and how far it can be believed."""
+    end = made.month_end
+    if end.days_left and not end.backtest.windows:
+        return "too little history for a range"
+    digits = 2 if abs(end.landing) < 100 else 0
+    level = "roughly" if _is_rough(end) else f"{percent(LEVEL, 0)}:"
+    return f"{level} {end.low:,.{digits}f} to {end.high:,.{digits}f}"
+
+
+def _between(end: Any, currency: str) -> str:
+    if end.days_left and not end.backtest.windows:
+        return ""
+    sure = "roughly" if _is_rough(end) else f"with {percent(LEVEL, 0)} certainty"
+    return f", {sure} between {money(end.low, currency)} and {money(end.high, currency)}"
+
+
 def _record(test: Any) -> str:
     if not test.windows or test.median_error_ratio is None:
-        return "The history is too short to try the method on it."
-    return (
+        return f"{_SHORT.capitalize()}."
+    error = percent(test.median_error_ratio) if test.median_error_ratio <= 1 else "more than 100 %"
+    held = "" if test.coverage_ratio is None else (
+        f", and its {percent(LEVEL, 0)} interval held {percent(test.coverage_ratio, 0)} of them"
+    )  # fmt: skip
+    said = (
         f"On {test.windows} past windows of {test.horizon_days} days of this bill the same method missed the total by "
-        f"{percent(test.median_error_ratio)} in the median."
+        f"{error} in the median{held}."
     )
+    apart = windows_apart(test)
+    if apart >= ENOUGH_WINDOWS:
+        return said
+    return f"{said} They overlap and only {apart} stand{'s' if apart == 1 else ''} apart: too few to judge it by."
 
 
 def _fan(inputs: Inputs, made: Outlook) -> Chart:
@@ -123,6 +176,7 @@ def _fan(inputs: Inputs, made: Outlook) -> Chart:
     keep = days < np.datetime64(inputs.end)
     days, cost = days[keep][-PAST_DAYS:], cost[keep][-PAST_DAYS:]
     daily = made.daily
+    shown = made.month_end.backtest.windows > 0
     labels = tuple(str(d) for d in [*days, *daily.days])
     past, ahead = (None,) * len(days), (None,) * len(daily.days)
     # the interval of one day: what the cumulative interval grows by, seen from the expected day
@@ -130,8 +184,8 @@ def _fan(inputs: Inputs, made: Outlook) -> Chart:
     high = _per_day(daily.cumulative_high, daily.expected)
     series = (
         ("actual", (*map(float, cost), *ahead)), ("expected", (*past, *map(float, daily.expected))),
-        ("low", (*past, *map(float, np.minimum(low, daily.expected)))),
-        ("high", (*past, *map(float, np.maximum(high, daily.expected)))),
+        ("low", (*past, *(float(v) if shown else None for v in np.minimum(low, daily.expected)))),
+        ("high", (*past, *(float(v) if shown else None for v in np.maximum(high, daily.expected)))),
     )  # fmt: skip
     said = f"{made.name} is expected at {money(made.month_end.landing, inputs.bill.currency)}."
     return Chart("forecast_fan", "Cost per day and its forecast", "fan", labels, series, "money", said)

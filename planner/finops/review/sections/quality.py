@@ -14,10 +14,12 @@ def build(inputs: Inputs) -> Section:
     """The gate's checks, what the reader found, and the files."""
     bill, gate = inputs.bill, inputs.gate
     figures = [
-        Figure(f"{check.key}_ratio", check.label, check.value, "ratio", check.status, check.reason)
+        # what a check measured is always shown: it is the reason why other figures are not
+        Figure(f"{check.key}_ratio", check.label, check.value, "ratio", "ok" if check.status == "ok" else "flagged",
+               check.reason)
         for check in gate.checks
         if check.value is not None
-    ]
+    ]  # fmt: skip
     rows = sum(source.rows for source in bill.sources)
     figures.append(Figure("rows_read_count", "Rows read", rows, "count"))
     figures.append(Figure("complete_through", "Use is there through", inputs.last_day.isoformat(), "date"))
@@ -52,4 +54,5 @@ def _sentence(inputs: Inputs) -> str:
     held = sum(check.status == "withheld" for check in failed)
     words = "; ".join(check.reason for check in failed)
     tail = " Figures that rest on it are withheld." if held else " Figures that rest on it are marked."
-    return f"{len(failed)} of {len(checks)} checks of the data fail: {words}.{tail}"
+    fail = "fails" if len(failed) == 1 else "fail"
+    return f"{len(failed)} of {len(checks)} checks of the data {fail}: {words}.{tail}"
