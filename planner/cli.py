@@ -73,12 +73,8 @@ COMMANDS: dict[str, CommandSpec] = {
     "simulate": CommandSpec(
         "planner.commands.simulate", "simulate", "Replay spot policies on recorded availability."
     ),
-    "forecast": CommandSpec(
-        "planner.commands.forecast", "forecast", "Forecast what the coming months cost."
-    ),
-    "budget": CommandSpec(
-        "planner.commands.budget", "budget", "Check budgets by how likely they go over."
-    ),
+    "forecast": CommandSpec("planner.commands.forecast", "forecast", "Forecast what the coming months cost."),
+    "budget": CommandSpec("planner.commands.budget", "budget", "Check budgets by how likely they go over."),
     "review": CommandSpec("planner.commands.review", "review", "Review one month of a cloud bill."),
     "catalog": CommandSpec(
         "planner.commands.catalog", "catalog", "List, show and check prices and machines."

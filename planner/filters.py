@@ -46,7 +46,8 @@ FILTERS: dict[str, str] = {
     "throughput": "below constraints.min_throughput",
     "deadline": "expected finish after the deadline",
     "confidence": "meets the deadline on average, not with deadline_confidence (asked of those that pass all else)",
-    "no_discount": "spot at or above the on-demand price of its type and region is no discount (asked of those that pass all else)",
+    "no_discount": "spot at or above the on-demand price of its type and region is no discount"
+    " (asked of those that pass all else)",
     "budget": "cash obligations above constraints.budget_usd",
 }
 BIT = {name: 1 << position for position, name in enumerate(FILTERS)}

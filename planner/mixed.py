@@ -317,7 +317,9 @@ def _append(
     """Join the mixes of all pools, mark the limits they break and put them behind the candidates of one offer."""
     width = max(int((part.mixes["offer"] >= 0).sum(axis=1).max(initial=0)) for part in parts)
     narrow = [_narrow(part.mixes, width) for part in parts]
-    columns = {name: np.concatenate([part.columns[name] for part in parts]) for name in parts[0].columns}
+    columns: dict[str, Any] = {
+        name: np.concatenate([part.columns[name] for part in parts]) for name in parts[0].columns
+    }
     mixes = {name: np.concatenate([part[name] for part in narrow]) for name in narrow[0]}
     _, first = np.unique(
         np.column_stack([columns["nodes"], mixes["offer"], mixes["nodes"]]), axis=0, return_index=True
