@@ -89,10 +89,14 @@ class Context:
         if row not in self._recorded:
             from planner.strategy.pools import OWN_RECORDS, find_pool, pool_of
 
+            offers = self.offer_set.offers
             names = ("provider", "instance_type", "region", "zone")
-            place = [str(self.offer_set.offers[name][row]) for name in names]
-            found = find_pool(*place) if self.hazards is None else pool_of(self.hazards, *place, OWN_RECORDS)
-            self._recorded[row] = found
+            provider, instance_type, region, zone = (str(offers[name][row]) for name in names)
+            self._recorded[row] = (
+                find_pool(provider, instance_type, region, zone)
+                if self.hazards is None
+                else pool_of(self.hazards, provider, instance_type, region, zone, OWN_RECORDS)
+            )
         return self._recorded[row]
 
     @cached_property

@@ -224,7 +224,8 @@ class CostModel:
         moved = np.asarray(
             [sum(float(t.quantity) * float(t.unit_price) for t in _copies(p)) for p in self.places]
         )
-        return self._copy_gib_months(place, hours) * self._storage[place] + moved[place]
+        usd: FloatArray = self._copy_gib_months(place, hours) * self._storage[place] + moved[place]
+        return usd
 
     def copy_lines(self, row: int, hours: float) -> list[CostLine]:
         """The lines of `copy_usd` for one candidate."""
