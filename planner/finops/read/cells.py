@@ -9,6 +9,7 @@ from planner.finops.read.columns import Kind
 _MONEY = (
     r"'^\s*-?([$€£¥]\s*([0-9]{1,3}(,[0-9]{3})*|[0-9]+)([.][0-9]*)?|[1-9][0-9]{0,2}(,[0-9]{3})+[.][0-9]*)\s*$'"
 )
+TOO_LARGE = "1e18"  # no cost or quantity reaches it; NaN and infinity are above it in every engine
 _ISO = r"'^\s*[0-9]{4}-[0-9]{2}'"
 _LONG_YEAR = r"'^[0-9]{1,2}/[0-9]{1,2}/[0-9]{4}'"
 
@@ -24,7 +25,7 @@ def read_cell(cell: str, kind: Kind) -> str:
         stripped = f"REGEXP_REPLACE({cell}, '[$€£¥,\\s]', '', 'g')"
         money = f"CASE WHEN REGEXP_MATCHES({cell}, {_MONEY}) THEN TRY_CAST({stripped} AS DOUBLE) END"
         value = f"TRY_CAST({cell} AS DOUBLE)"
-        return f"CASE WHEN ISFINITE({value}) THEN {value} ELSE {money} END"
+        return f"CASE WHEN ABS({value}) < {TOO_LARGE} THEN {value} ELSE {money} END"
     if kind == "moment":
         iso = f"TRY_CAST({cell} AS TIMESTAMPTZ) AT TIME ZONE 'UTC'"
         long = f"TRY_STRPTIME(TRIM({cell}), ['%m/%d/%Y', '%m/%d/%Y %H:%M', '%m/%d/%Y %H:%M:%S'])"
@@ -44,7 +45,14 @@ NUMBERS = {"double", "float", "decimal"} | {
 _NAIVE_MOMENTS = frozenset(("timestamp_s", "timestamp_ms", "timestamp_ns", "date"))
 
 
-def read_typed(value: str, type_name: str, kind: Kind, *, entries: bool = False) -> str:
+def is_number(value: str) -> str:
+    """Return the condition that a typed cell holds an amount that can be."""
+    return f"ABS(CAST({value} AS DOUBLE)) < {TOO_LARGE}"
+
+
+def read_typed(
+    value: str, type_name: str, kind: Kind, *, entries: bool = False, checked: bool = False
+) -> str:
     """Return the expression of a typed value of a Parquet or JSON file.
 
     Args:
@@ -52,11 +60,13 @@ def read_typed(value: str, type_name: str, kind: Kind, *, entries: bool = False)
         type_name: DuckDB's name of its type, without parameters (`decimal`, `map`).
         kind: what it holds.
         entries: it is a list of key and value pairs.
+        checked: numbers that cannot be, NaN among them, become NULL.
     """
     if type_name == "varchar":
         return read_cell(f"NULLIF({value}, '')", kind)
     if kind == "number" and type_name in NUMBERS:
-        return value if type_name == "double" else f"CAST({value} AS DOUBLE)"
+        number = value if type_name == "double" else f"CAST({value} AS DOUBLE)"
+        return f"CASE WHEN {is_number(value)} THEN {number} END" if checked else number
     if kind == "moment" and type_name in ("timestamp", "timestamp with time zone", *_NAIVE_MOMENTS):
         if type_name == "timestamp with time zone":
             return f"({value} AT TIME ZONE 'UTC')"

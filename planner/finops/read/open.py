@@ -203,6 +203,9 @@ def _in_place(stager: Stager, file: BillFile, inputs: Mapping[str, tuple[Field, 
     """Whether a Parquet file can be queried where it lies, without reading text into numbers again and again."""
     if not all(field.is_plain(kind) for field, kind in inputs.values()):
         return False
+    numbers = [field.value for field, kind in inputs.values() if kind == "number"]
+    if not stager.all_numbers(file, numbers):
+        return False
     return stager.all_json(file, [field.value for field, kind in inputs.values() if kind == "json"])
 
 

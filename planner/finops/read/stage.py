@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from planner.errors import InputError
 from planner.finops.engine.duckdb import first_line, memory_text
-from planner.finops.read.cells import is_plain, read_cell, read_typed
+from planner.finops.read.cells import is_number, is_plain, read_cell, read_typed
 from planner.finops.read.columns import Kind
 from planner.finops.read.files import BillFile, open_bytes
 from planner.finops.read.model import Finding
@@ -48,7 +48,7 @@ class Field:
         """Return the expression that reads it."""
         if is_csv:
             return read_cell(self.value, kind)
-        return read_typed(self.value, self.type_name, kind, entries=self.entries)
+        return read_typed(self.value, self.type_name, kind, entries=self.entries, checked=True)
 
     def is_plain(self, kind: Kind) -> bool:
         """Whether reading it needs no work worth doing once."""
@@ -141,6 +141,12 @@ class Stager:
                 return False
         return True
 
+    def all_numbers(self, file: BillFile, names: Sequence[str]) -> bool:
+        """Whether columns of a Parquet file hold nothing but amounts that can be: NaN in one cell is NaN in each sum."""
+        wrong = " OR ".join(f"NOT COALESCE({is_number(name)}, TRUE)" for name in names) or "FALSE"
+        query = f"SELECT 1 FROM {self.table(file)} WHERE {wrong} LIMIT 1"
+        return self._connection.execute(query).fetchone() is None
+
     def stage(self, file: BillFile, inputs: Mapping[str, tuple[Field, Kind]]) -> Path:
         """Write a file's columns into typed Parquet.
 
@@ -156,11 +162,7 @@ class Stager:
         """
         is_csv = file.kind == "csv"
         typed = {name: field.read(kind, is_csv=is_csv) for name, (field, kind) in inputs.items()}
-        raw = {
-            name: field.value
-            for name, (field, kind) in inputs.items()
-            if kind != "text" and not (field.is_plain(kind) and kind != "json")
-        }
+        raw = {name: field.value for name, (field, kind) in inputs.items() if kind != "text"}
         target = self.write(file, self.typed_sql(file, typed, raw))
         self.report_bad(file, target, {name: (field.name, kind) for name, (field, kind) in inputs.items()})
         return target

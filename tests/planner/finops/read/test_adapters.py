@@ -122,7 +122,7 @@ def test_aws_2_has_maps_and_other_spellings(tmp_path: Path) -> None:
     path = cur(tmp_path / "cur.csv")
     kept = ", ".join(f'"{old}" AS {new}' for old, new in names.items())
     target = tmp_path / "cur2.parquet"
-    duckdb.sql(
+    duckdb.connect().sql(
         f"SELECT {kept}, MAP {{'user_team': 'vision', 'aws_created_by': 'x'}} AS resource_tags, "
         f"MAP {{'product_name': 'Amazon EC2', 'region': 'us-east-1'}} AS product FROM read_csv('{path}')"
     ).write_parquet(str(target))
@@ -213,7 +213,9 @@ def test_google_in_every_form(form: str, tmp_path: Path) -> None:
     path = tmp_path / "export.json"
     path.write_text(f"{json.dumps(GOOGLE)}\n{json.dumps(GOOGLE | {'cost_type': 'tax', 'credits': []})}\n")
     if form == "parquet":
-        duckdb.sql(f"SELECT * FROM read_json('{path}')").write_parquet(str(tmp_path / "export.parquet"))
+        duckdb.connect().sql(f"SELECT * FROM read_json('{path}')").write_parquet(
+            str(tmp_path / "export.parquet")
+        )
         path = tmp_path / "export.parquet"
     elif form.startswith("csv"):
         credit = FLAT["credits"] if form == "csv" else "-0.75"

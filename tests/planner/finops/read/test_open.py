@@ -98,7 +98,7 @@ def test_helpers_of_the_view(tmp_path: Path) -> None:
 
 def test_parquet_is_read_where_it_lies_and_an_empty_text_is_no_value(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
-    duckdb.sql(
+    duckdb.connect().sql(
         "SELECT TIMESTAMPTZ '2026-10-31 23:30:00-02:00' AS ChargePeriodStart, 1.25::DECIMAL(10, 2) AS BilledCost, "
         "2.5 AS EffectiveCost, '' AS CommitmentDiscountId, MAP {'team': 'a'} AS Tags, 'EUR' AS BillingCurrency"
     ).write_parquet(str(path))
@@ -183,7 +183,7 @@ def test_credits_stay_negative(tmp_path: Path) -> None:
 
 def test_tags_that_are_no_json_do_not_stop_a_query(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
-    duckdb.sql(
+    duckdb.connect().sql(
         "SELECT TIMESTAMP '2026-10-01' AS ChargePeriodStart, 1.0::DOUBLE AS BilledCost, 'team=a' AS Tags, "
         "1.0::DOUBLE AS EffectiveCost, 'USD' AS BillingCurrency"
     ).write_parquet(str(path))
