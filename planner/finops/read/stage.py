@@ -142,7 +142,7 @@ class Stager:
         return True
 
     def all_numbers(self, file: BillFile, names: Sequence[str]) -> bool:
-        """Whether columns of a Parquet file hold nothing but amounts that can be: NaN in one cell is NaN in each sum."""
+        """Whether columns of a Parquet file hold nothing but amounts that can be: one NaN is in every sum."""
         wrong = " OR ".join(f"NOT COALESCE({is_number(name)}, TRUE)" for name in names) or "FALSE"
         query = f"SELECT 1 FROM {self.table(file)} WHERE {wrong} LIMIT 1"
         return self._connection.execute(query).fetchone() is None

@@ -11,18 +11,21 @@ from planner.finops.read import open_bill
 
 _BILL = """SELECT TIMESTAMP '2026-10-01' + n * INTERVAL 1 DAY AS "ChargePeriodStart", 2.0::DOUBLE AS "BilledCost",
   CASE WHEN n = 3 THEN '{bad}'::DOUBLE ELSE 2.0 END AS "EffectiveCost", 2.0::DOUBLE AS "ListCost",
-  2.0::DOUBLE AS "ContractedCost", -128::TINYINT AS "PricingQuantity", 'Usage' AS "ChargeCategory",
+  2.0::DOUBLE AS "ContractedCost", (-128)::TINYINT AS "PricingQuantity", 'Usage' AS "ChargeCategory",
   'USD' AS "BillingCurrency"
   FROM RANGE(10) AS days(n)"""
+
+
+def write(path: Path, cell: str) -> None:
+    """A bill of ten days with one effective cost of the caller's."""
+    duckdb.execute(f"COPY ({_BILL.format(bad=cell)}) TO '{path}'")
 
 
 @pytest.mark.parametrize("extension", ["parquet", "csv"])
 @pytest.mark.parametrize("bad", ["nan", "inf", "-inf", "1e300"])
 def test_an_impossible_amount_is_unknown_and_told(tmp_path: Path, bad: str, extension: str) -> None:
     path = tmp_path / f"bill.{extension}"
-    duckdb.connect().sql(_BILL.format(bad=bad)).write_csv(
-        str(path)
-    ) if extension == "csv" else duckdb.connect().sql(_BILL.format(bad=bad)).write_parquet(str(path))
+    write(path, bad)
     with open_bill([path]) as bill:
         sums = bill.engine.query(
             "SELECT SUM(EffectiveCost) AS cost, SUM(PricingQuantity) AS quantity FROM focus", {}
