@@ -84,6 +84,7 @@ class SurvivalPolicy(ArrayPolicy):
         super().__init__(job)
         self.grid = Grid(self.view)
         self.tables = [tables[zone.name] for zone in job.zones]
+        self.ratios = [_ratio(zone.usd_per_hour, job.on_demand_usd_per_hour) for zone in job.zones]
         nodes = _ONE_ZONE_WORLDS if len(job.zones) == 1 else _SEVERAL_ZONES_WORLDS
         self.weights = [weight for _, weight in nodes]
         self.worlds = [
@@ -92,7 +93,9 @@ class SurvivalPolicy(ArrayPolicy):
         self._solver = _OneZone(self) if len(job.zones) == 1 else _SeveralZones(self)
 
     def decide_runs(self, runs: RunStates) -> tuple[IntArray, IntArray]:
-        """The best action, made safe; spot that costs as much as on-demand is no spot."""
+        """The best action, made safe; spot that costs as much as on-demand is no spot, and not waited for."""
+        if min(self.ratios) >= 1:
+            return np.full(len(runs.mode), ON_DEMAND), np.full(len(runs.mode), -1)
         cheap = runs.up & (runs.usd_per_hour < self.view.job.on_demand_usd_per_hour * (1 - 1e-9))
         mode, zone = self._solver.decide(runs, cheap)
         return guarded(self.view, runs, mode, zone)
@@ -115,6 +118,12 @@ def _cached(key: tuple[Any, ...], make: Callable[[], Any]) -> Any:
     return _CACHE[key]
 
 
+def _ratio(spot_usd: float, on_demand_usd: float) -> float:
+    """Spot over on-demand, at most 1: a price that is not known, or no less than on-demand, saves nothing."""
+    saves = spot_usd < on_demand_usd * (1 - 1e-9) and spot_usd > -math.inf and on_demand_usd < math.inf
+    return spot_usd / on_demand_usd if saves else 1.0
+
+
 def _price(ratio: float) -> float:
     """Rounded, so that jobs an hour apart share what was solved."""
     return round(ratio / _PRICE_STEP) * _PRICE_STEP
@@ -122,11 +131,11 @@ def _price(ratio: float) -> float:
 
 class _OneZone:
     def __init__(self, policy: SurvivalPolicy) -> None:
-        grid, job = policy.grid, policy.view.job
+        grid = policy.grid
         self.view, self.grid = policy.view, grid
         chains = [world[0] for world in policy.worlds]
         self.chain = chains[0]
-        ratio = _price(job.zones[0].usd_per_hour / job.on_demand_usd_per_hour)
+        ratio = _price(policy.ratios[0])
         problem = Problem(
             chains,
             np.array(policy.weights),
@@ -200,7 +209,7 @@ class _SeveralZones:
         self.k = len(self.chains[0].first_ticks)
         whole = job.on_demand_usd_per_hour * grid.tick_hours
         self.egress_ticks = job.egress_usd / whole
-        ratio = np.array([_price(zone.usd_per_hour / job.on_demand_usd_per_hour) for zone in job.zones])
+        ratio = np.array([_price(ratio) for ratio in policy.ratios])
         region = policy.view.region
         same = region[:, None] == region[None, :]
         every = [chain for world in policy.worlds for chain in world]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -112,6 +113,26 @@ def test_spot_that_saves_nothing_is_left_alone(usd_per_hour: float) -> None:
     result = replay(this, SurvivalPolicy(this, tables(this)), np.ones((2, 40), bool), prices)  # type: ignore[arg-type]
     assert result.spot_hours == 0.0
     assert result.on_demand_hours == pytest.approx(2.2)
+
+
+@pytest.mark.parametrize("usd_per_hour", [4.0, 5.0, float("nan"), float("inf")])
+@pytest.mark.parametrize("count", [1, 2])
+def test_nobody_waits_for_spot_that_saves_nothing_or_has_no_price(usd_per_hour: float, count: int) -> None:
+    this = job(count)
+    zones = tuple(replace(zone, usd_per_hour=usd_per_hour) for zone in this.zones)
+    this = replace(this, zones=zones)
+    result = replay(this, SurvivalPolicy(this, tables(this)), np.zeros((count, 40), bool))  # type: ignore[arg-type]
+    assert result.finish_hours == pytest.approx(2.2)
+
+
+def test_a_zone_without_a_price_is_not_started_and_others_are() -> None:
+    this = job(2)
+    first, second = this.zones
+    this = replace(this, zones=(replace(first, usd_per_hour=float("nan")), second))
+    prices = np.array([[float("nan")] * 40, [second.usd_per_hour] * 40])
+    result = replay(this, SurvivalPolicy(this, tables(this)), np.ones((2, 40), bool), prices)  # type: ignore[arg-type]
+    assert result.finished
+    assert result.spot_hours == pytest.approx(2.2)
 
 
 def test_a_run_on_spot_without_slack_goes_on_while_it_makes_progress() -> None:
