@@ -15,7 +15,7 @@ import numpy.typing as npt
 from planner.risk.policy.guard import guarded
 from planner.risk.policy.job import JobState, SpotJob
 from planner.risk.policy.view import EPS_HOURS, IDLE, SPOT, ArrayPolicy, JobView, RunStates, one_run
-from planner.risk.replay_batch import BatchReplay, _Runs
+from planner.risk.replay_batch import BatchReplay, Runs
 
 if TYPE_CHECKING:
     from planner.risk.hazards import HazardTable
@@ -125,7 +125,7 @@ def roll_out(job: SpotJob, policy: ArrayPolicy, state: JobState, up: BoolArray) 
     """
     n, _, ticks = up.shape
     now = one_run(policy.view, state)
-    runs = _Runs(job, policy.view, n)
+    runs = Runs(job, policy.view, n)
     runs.mode, runs.zone = np.repeat(now.mode, n), np.repeat(now.zone, n)
     runs.left = np.repeat(now.restart_left_hours, n)
     runs.region = np.repeat(now.region, n)
@@ -138,7 +138,7 @@ def roll_out(job: SpotJob, policy: ArrayPolicy, state: JobState, up: BoolArray) 
 
 
 def drive(
-    runs: _Runs, policy: ArrayPolicy, up: BoolArray, held: IntArray, usd: FloatArray, first: float = 0.0
+    runs: Runs, policy: ArrayPolicy, up: BoolArray, held: IntArray, usd: FloatArray, first: float = 0.0
 ) -> None:
     """Step runs through availability until all are done or it ends.
 

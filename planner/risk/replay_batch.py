@@ -78,7 +78,7 @@ def replay_policy(
         known = np.array([zone.name in job.history for zone in job.zones])
         state = np.where(known, before, state)
         held = np.where(known, spell, held)
-    runs = _Runs(job, policy.view, n)
+    runs = Runs(job, policy.view, n)
     for tick in range(ticks):
         now = futures[:, :, tick]
         held = np.where(now == state, held + 1, 1)
@@ -98,8 +98,11 @@ def _prices(job: SpotJob, prices: npt.ArrayLike | None) -> FloatArray:
     return usd[None] if usd.ndim == 2 else usd
 
 
-class _Runs:
-    """The bookkeeping of all runs; a run that is done stays as it is."""
+class Runs:
+    """The bookkeeping of all runs from launch on; a run that is done stays as it is.
+
+    Callers that begin later set `mode`, `zone`, `left`, `region` and `work` before the first step.
+    """
 
     def __init__(self, job: SpotJob, view: JobView, n: int) -> None:
         self.job, self.view = job, view

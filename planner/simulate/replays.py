@@ -13,7 +13,7 @@ from planner.records import record
 from planner.risk.policy.job import SpotJob, SpotZone
 from planner.risk.policy.registry import make_policy
 from planner.risk.policy.view import ArrayPolicy, BoolArray, FloatArray, IntArray, whole_ticks
-from planner.risk.replay_batch import BatchReplay, _Runs
+from planner.risk.replay_batch import BatchReplay, Runs
 from planner.simulate.groups import ZoneGroup
 from planner.simulate.jobs import SimJob
 
@@ -167,7 +167,7 @@ def replay_starts(
         usd: prices of the same shape.
         held: ticks before the launch for which each zone was in its first state, shape `(n, n_zones)`.
     """
-    runs = _Runs(job, policy.view, len(up))
+    runs = Runs(job, policy.view, len(up))
     drive(runs, policy, up, held, usd)
     return runs.result()
 
