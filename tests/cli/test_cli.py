@@ -232,7 +232,10 @@ def test_a_bad_setting_is_an_input_error(run_cli: Run, monkeypatch: pytest.Monke
     monkeypatch.setenv("PLANNER_OUTPUT", "pdf")
     result = run_cli("config", "show")
     assert result.code == 2
-    assert "PLANNER_OUTPUT: output: one of table, json, csv, yaml, md, focus is needed, not 'pdf'" in result.stderr
+    assert (
+        "PLANNER_OUTPUT: output: one of table, json, csv, yaml, md, focus is needed, not 'pdf'"
+        in result.stderr
+    )
 
 
 def test_a_reader_that_goes_away_is_no_error(base_environment: dict[str, str]) -> None:

@@ -442,7 +442,7 @@ def test_a_bill_in_parquet_is_a_history_too(tmp_path: Path) -> None:
     import duckdb
 
     path = tmp_path / "focus.parquet"
-    duckdb.sql(
+    duckdb.connect().sql(
         "SELECT TIMESTAMP '2026-01-05' AS ChargePeriodStart, TIMESTAMP '2026-01-05 01:00:00' AS ChargePeriodEnd, "
         "'us-east-1' AS RegionId, '{\"InstanceType\": \"g5.xlarge\"}' AS SkuPriceDetails, 4.0 AS ConsumedQuantity, "
         "'Hours' AS ConsumedUnit, 'Usage' AS ChargeCategory, 1.0 AS BilledCost"

@@ -146,7 +146,7 @@ def test_two_bills_in_one_session_and_odd_names_of_files(
     sql = "SELECT x_source, COUNT(*) AS n FROM focus GROUP BY x_source ORDER BY x_source"
     before = spark_bill.engine.query("SELECT COUNT(*) AS n FROM focus")["n"][0]
     paths = [tmp_path / "a b [1] %20.parquet", tmp_path / "größe.csv"]
-    duckdb.sql(
+    duckdb.connect().sql(
         "SELECT TIMESTAMP '2026-10-01' AS ChargePeriodStart, 1.0::DOUBLE AS BilledCost, 1.0::DOUBLE AS EffectiveCost"
     ).write_parquet(str(paths[0]))
     paths[1].write_text("ChargePeriodStart,BilledCost\n2026-10-02,2\n")
