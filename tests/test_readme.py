@@ -18,7 +18,7 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 CI = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
 _INSTALL = "python3 -m venv .venv && .venv/bin/pip install -q"
 PLAN_COMMAND = f"{_INSTALL} . && .venv/bin/planner optimize examples/llama-3-8b.yaml"
-TEST_COMMAND = f"{_INSTALL} -e '.[test]' && .venv/bin/pytest -q"
+TEST_COMMAND = f"{_INSTALL} -e '.[test]' && .venv/bin/pytest -q -n auto --dist loadfile"
 
 
 @pytest.mark.parametrize("command", [PLAN_COMMAND, TEST_COMMAND])
