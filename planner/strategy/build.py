@@ -145,11 +145,14 @@ def set_cells(
     """Sets of zones of one type and size that could be better than the best candidate so far."""
     hourly = context.offer_set.usd_per_hour[made.offer[at]]
     at = at[_floor(context, made, at, hourly) <= best]
-    # a type's size is one group; within it cheapest first, so that zones are taken in the order in which they stand
-    rows = made.offer[at]
-    order = np.lexsort((context.id_rank[rows], context.offer_set.usd_per_hour[rows], made.shape[at]))
+    # a type's size is one group (types that perform the same share a shape); within it cheapest first, so that zones
+    # are taken in the order in which they stand
+    rows, kind = made.offer[at], context.offer_set.type_of_offer
+    order = np.lexsort(
+        (context.id_rank[rows], context.offer_set.usd_per_hour[rows], made.shape[at], kind[rows])
+    )
     at = at[order]
-    groups = np.flatnonzero(np.diff(made.shape[at])) + 1
+    groups = np.flatnonzero(np.diff(made.shape[at]) | np.diff(kind[made.offer[at]])) + 1
     zones: list[IntArray] = []
     for group in np.split(at, groups) if len(at) else ():
         zones += _sets_of(context, made.offer, group[_first_of_pool(context, made.offer[group])][:MAX_CHOICE])

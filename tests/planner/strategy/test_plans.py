@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -14,7 +15,7 @@ from planner.plan import Plan
 from planner.render import render_plan
 from planner.verify import verify_plan
 from tests.planner.spine_catalogs import not_dearer
-from tests.planner.strategy.cases import ONE_ZONE, THREE_ZONES, TWO_REGIONS, answer, on_demand, spot
+from tests.planner.strategy.cases import ONE_ZONE, THREE_ZONES, TWO_REGIONS, V100, answer, on_demand, spot
 
 TIGHT = 20.0
 
@@ -268,3 +269,15 @@ def test_replays_are_a_second_opinion() -> None:
     assert "60 futures, policy survival" in " ".join(render_plan(plan, "table").split())
     alone = plan_on(make_world(ONE_ZONE), work(constraints={"max_nodes": 1}), replays=10).plan
     assert alone.launch is not None and alone.launch.replay is None  # no deadline: nothing to replay to
+
+
+def test_zones_of_one_set_are_of_one_type_though_another_performs_the_same() -> None:
+    twin = replace(V100, instance_type="p3.2xlarge-twin")
+    offers = [
+        *THREE_ZONES,
+        on_demand("3.00", twin),
+        *(spot(price, zone, twin) for price, zone in (("0.91", "use1-az1"), ("0.92", "use1-az4"))),
+    ]
+    plan = plan_of(offers, TIGHT)
+    assert len(plan.lines) > 2
+    assert {line.instance_type for line in plan.lines} == {"p3.2xlarge"}
