@@ -9,7 +9,7 @@ from planner.render.numbers import percent
 from planner.render.text import GAP, clean, columns, display_width, pad, wrap
 
 _MIN_WIDTH = 40
-_MAX_LABEL = 20
+_MAX_LABEL = 60
 _MIN_BAR, _MAX_BAR = 8, 40
 BAR_FULL = "\N{FULL BLOCK}"
 BAR_PARTS = "\u258f\u258e\u258d\u258c\u258b\u258a\u2589"  # one to seven eighths
@@ -77,7 +77,7 @@ def _grid(block: Grid, width: int, paint: _Paint) -> list[str]:
 
 def _facts(block: Facts, width: int) -> list[str]:
     labels = [clean(label) for label, _ in block.rows]
-    column = min(max(display_width(label) for label in labels), _MAX_LABEL)
+    column = min(max(display_width(label) for label in labels), _MAX_LABEL, width // 2)
     lines: list[str] = []
     for label, (_, value) in zip(labels, block.rows, strict=True):
         text = f"{pad(label, column, 'l')}{GAP}{clean(value)}"

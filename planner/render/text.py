@@ -10,7 +10,8 @@ from collections.abc import Sequence
 
 GAP = "  "
 _BREAK_AFTER = "/-_.,;:="
-_MIN_WRAPPED = 9  # a narrower text column is unreadable: rows are stacked instead
+_MIN_WRAPPED = 9  # a narrower text column is unreadable
+_MIN_JOINED = 20  # so is a narrower column of several joined ones
 
 
 def clean(text: str) -> str:
@@ -115,18 +116,68 @@ def columns(header: Sequence[str], rows: Sequence[Sequence[str]], align: str, wi
         align: one of `l`, `r` per column.
         width: columns no line exceeds.
     """
+    made = _grid(header, rows, align, width)
+    if made is None:
+        narrow = _grid(header, rows, align, width, wrap_header=True), _joined(header, rows, align, width)
+        made = min((one for one in narrow if one is not None), key=len, default=None)
+    return _stacked(header, rows, width) if made is None else made
+
+
+def _joined(header: Sequence[str], rows: Sequence[Sequence[str]], align: str, width: int) -> list[str] | None:
+    """A grid in which text columns side by side are one; None where even that does not fit."""
+    starts = [i for i in range(len(align)) if i == 0 or "r" in (align[i], align[i - 1])]
+    if len(starts) == len(align):
+        return None
+    runs = list(zip(starts, [*starts[1:], len(align)], strict=True))
+    head, *body = [
+        [", ".join(cell for cell in row[first:end] if cell) for first, end in runs] for row in (header, *rows)
+    ]
+    least = [_MIN_JOINED if end - first > 1 else 0 for first, end in runs]
+    return _grid(head, body, "".join(align[first] for first in starts), width, wrap_header=True, least=least)
+
+
+def _grid(
+    header: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    align: str,
+    width: int,
+    *,
+    wrap_header: bool = False,
+    least: Sequence[int] = (),
+) -> list[str] | None:
+    """Lay out aligned columns; None where they do not fit.
+
+    Args:
+        header: as of `columns`, and so are the next three.
+        rows: cleaned cells.
+        align: one of `l`, `r` per column.
+        width: columns no line exceeds.
+        wrap_header: break the headers of numbers too.
+        least: width that each column has at least, if its text is as long.
+    """
     table = [list(header), *[list(row) for row in rows]]
-    natural = [max(display_width(row[i]) for row in table) for i in range(len(align))]
     words = [
         max(display_width(word) for row in table for word in row[i].split(" ")) for i in range(len(align))
     ]
+    natural = [max(display_width(row[i]) for row in table) for i in range(len(align))]
+    if wrap_header:
+        natural = [
+            max(
+                size if a == "l" else 0,
+                *(display_width(row[i]) for row in table[1:]),
+                longest if a == "r" else 0,
+            )
+            for i, (size, longest, a) in enumerate(zip(natural, _header_words(header), align, strict=True))
+        ]
+        words = [min(word, size) for word, size in zip(words, natural, strict=True)]
     sizes = _fit(natural, words, align, width)
-    if sizes is None:
-        return _stacked(header, rows, width)
+    if sizes is None or any(size < min(pair) for size, *pair in zip(sizes, least, natural, strict=False)):
+        return None
     lines: list[str] = []
-    for row in table:
+    for number, row in enumerate(table):
         cells = [
-            wrap(cell, size) if a == "l" else [cell] for cell, size, a in zip(row, sizes, align, strict=True)
+            wrap(cell, size) if a == "l" or not number else [cell]
+            for cell, size, a in zip(row, sizes, align, strict=True)
         ]
         for level in range(max(len(cell) for cell in cells)):
             parts = [
@@ -135,6 +186,10 @@ def columns(header: Sequence[str], rows: Sequence[Sequence[str]], align: str, wi
             ]
             lines.append(GAP.join(parts).rstrip())
     return lines
+
+
+def _header_words(header: Sequence[str]) -> list[int]:
+    return [max(display_width(word) for word in name.split(" ")) for name in header]
 
 
 def _stacked(header: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> list[str]:

@@ -66,6 +66,11 @@ def _figures(section: Section, title: str, currency: str) -> Block:
         (tidy(one.label), figure_text(one, currency), status_words(one.status, one.reason))
         for one in section.figures
     ]
+    notes = ["", *(note for _, _, note in rows)]
+    rows = [
+        (label, value, "as above" if note and note == before else note)
+        for (label, value, note), before in zip(rows, notes, strict=False)
+    ]
     header, shown, align = without_empty(("figure", "value", "note"), rows, "lrl")
     return Grid(title, header, shown, align)
 

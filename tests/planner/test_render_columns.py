@@ -1,0 +1,51 @@
+"""Tables that are wider than the terminal stay tables as long as their columns can be read."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from planner.render.text import columns, display_width
+
+_HEADER = (
+    "PROVIDER",
+    "SERVICE",
+    "SKU",
+    "REGION",
+    "BEFORE",
+    "AFTER",
+    "PRICE EFFECT",
+    "VOLUME EFFECT",
+    "REASON",
+)
+_ROW = (
+    "Google Cloud", "Compute Engine", "SKU-gcp-gpu", "europe-west4", "113,591.24", "117,280.84", "25.12",
+    "103,664.49", "more volume (+101.8 %), higher price (+4.8 %)",
+)  # fmt: skip
+
+
+def test_text_columns_side_by_side_become_one() -> None:
+    lines = columns(_HEADER, [_ROW], "llllrrrrl", 92)
+    assert lines[0].split("  ")[0] == "PROVIDER, SERVICE, SKU,"
+    assert lines[0].index("BEFORE") + len("BEFORE") == lines[2].index("113,591.24") + len("113,591.24")
+    assert not any(line.startswith("- ") for line in lines)
+
+
+def test_headers_of_numbers_break_before_columns_are_joined() -> None:
+    lines = columns(("RUN", "PER USEFUL GPU-HOUR"), [("7" * 20, "4.50")], "rr", 32)
+    assert [line.split()[-1] for line in lines[:3]] == ["PER", "USEFUL", "GPU-HOUR"]
+    assert lines[-1].endswith("4.50")
+
+
+@given(
+    st.lists(
+        st.tuples(*[st.text("abc de-", max_size=30)] * 3, *[st.text("0123456789", max_size=9)] * 3),
+        max_size=4,
+    ),
+    st.integers(40, 120),
+)
+def test_no_line_is_wider_than_asked(rows: list[tuple[str, ...]], width: int) -> None:
+    for line in columns(
+        ("first one", "second", "third", "fourth x", "fifth", "sixth"), rows, "lllrrr", width
+    ):
+        assert display_width(line) <= width
