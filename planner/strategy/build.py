@@ -142,7 +142,11 @@ def _best_value(context: Context, made: Candidates, single: tuple[dict[str, Any]
 def set_cells(
     context: Context, made: Candidates, at: IntArray, partner: IntArray, best: float
 ) -> Cells | None:
-    """Sets of zones of one type and size that could be better than the best candidate so far."""
+    """Sets of zones of one type and size that could be better than the best candidate so far.
+
+    Each with on-demand to fall back on and, as that has its price, also without: where spot alone in all of them
+    meets the confidence, a fall-back must not make the plan dearer.
+    """
     hourly = context.offer_set.usd_per_hour[made.offer[at]]
     at = at[_floor(context, made, at, hourly) <= best]
     # a type's size is one group (types that perform the same share a shape); within it cheapest first, so that zones
@@ -158,7 +162,9 @@ def set_cells(
         zones += _sets_of(context, made.offer, group[_first_of_pool(context, made.offer[group])][:MAX_CHOICE])
     if not zones:
         return None
-    return union_cells(context, made, np.asarray(zones), partner)
+    cells = union_cells(context, made, np.asarray(zones), partner)
+    alone = cells.take(np.flatnonzero(cells.on_demand >= 0))
+    return join_cells([cells, replace(alone, on_demand=np.full_like(alone.on_demand, -1))])
 
 
 def _sets_of(context: Context, offer: IntArray, group: IntArray) -> list[IntArray]:
@@ -202,6 +208,11 @@ def union_cells(context: Context, made: Candidates, members: IntArray, partner: 
                 on_demand=on_demand, pool=union.pool, moves=union.moves,
             )
         )  # fmt: skip
+    return join_cells(parts)
+
+
+def join_cells(parts: list[Cells]) -> Cells:
+    """Cells one after another."""
     pools = SpotPool(
         **{f.name: np.concatenate([getattr(part.pool, f.name) for part in parts]) for f in fields(SpotPool)}
     )

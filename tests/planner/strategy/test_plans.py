@@ -281,3 +281,12 @@ def test_zones_of_one_set_are_of_one_type_though_another_performs_the_same() -> 
     plan = plan_of(offers, TIGHT)
     assert len(plan.lines) > 2
     assert {line.instance_type for line in plan.lines} == {"p3.2xlarge"}
+
+
+def test_a_fall_back_never_makes_the_plan_dearer_than_several_zones_of_spot_alone() -> None:
+    for confidence in (0.5, 0.7, 0.8, 0.9):
+        for deadline in (TIGHT, 1.5 * TIGHT, 2 * TIGHT):
+            alone = answer(THREE_ZONES, deadline, confidence, spot={"fallback": "none"}).plan
+            either = answer(THREE_ZONES, deadline, confidence).plan
+            assert either is not None
+            assert alone is None or not_dearer(either.total_usd, alone.total_usd)
