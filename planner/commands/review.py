@@ -68,6 +68,8 @@ class MonthOption(click.ParamType[date]):
               help="Print the KPIs' SQL over a view `focus` instead; reads no bill.")  # fmt: skip
 @click.option("--cube", "cubes", type=click.Path(path_type=Path, file_okay=False), multiple=True, metavar="FOLDER",
               help="Write the bill's sums there; without --focus: review these instead of a bill.")  # fmt: skip
+@click.option("--use-case", default=None, metavar="NAME",
+              help="Answer one official FOCUS use case instead; `list` names those of the bill's version.")  # fmt: skip
 @click.option("--measurements", type=click.Path(path_type=Path, file_okay=False), default=None, metavar="FOLDER",
               help="Write a file per planned run for `planner calibrate` there.")  # fmt: skip
 @click.option(
@@ -77,7 +79,8 @@ class MonthOption(click.ParamType[date]):
     "--out", type=click.Path(path_type=Path, dir_okay=False), default=None, help="Write there, not to stdout."
 )
 def review(
-    focus: tuple[str, ...], more: tuple[str, ...], emit_sql: str | None, output: str, out: Path | None, **given: Any
+    focus: tuple[str, ...], more: tuple[str, ...], emit_sql: str | None, use_case: str | None, output: str,
+    out: Path | None, **given: Any,
 ) -> None:  # fmt: skip
     """Review one month of a bill: FOCUS 1.0 to 1.4, or the exports of AWS, Azure and Google.
 
@@ -92,6 +95,8 @@ def review(
 
         tags = _words(given["tags"])
         text: str | bytes = emit_kpis(emit_sql, given["month"], given["compare"], tags, given["run_tag"])
+    elif use_case is not None and (bill or given["cubes"] or use_case == "list"):
+        text = _use_case(bill, use_case, output, out, given)
     elif not bill and not given["cubes"]:
         raise InputError("--focus: name the bill's files or folder")
     else:
@@ -134,6 +139,28 @@ def _review(focus: tuple[str, ...], output: str, out: Path | None, given: dict[s
         write_measurements(given["measurements"], made)
     color = out is None and output == "table" and wants_color(sys.stdout)
     return render_review(made, output, width=terminal_width(sys.stdout), color=color)
+
+
+def _use_case(focus: tuple[str, ...], name: str, output: str, out: Path | None, given: dict[str, Any]) -> str:
+    """One official question and its answer, or the questions there are."""
+    from planner.errors import InputError
+    from planner.finops.use_cases.report import LIST, list_use_cases, report_use_case
+    from planner.render.report import REPORT_FORMATS, render_report
+    from planner.render.terminal import terminal_width, wants_color
+
+    if output not in REPORT_FORMATS:
+        raise InputError(f"-o {output}: is for reviews; a use case is written as {', '.join(REPORT_FORMATS)}")
+    if not focus and not given["cubes"]:
+        made = list_use_cases(None)
+    else:
+        with _open(focus, given, lambda _step, _share: None) as bill:
+            if name == LIST:
+                made = list_use_cases(bill)
+            else:
+                tag = (*_words(given["tags"]), "team")[0]
+                made = report_use_case(bill, name, month=given["month"], compare=given["compare"], tag=tag)
+    color = out is None and wants_color(sys.stdout)
+    return render_report(made, output, width=terminal_width(sys.stdout), color=color)
 
 
 def _open(focus: tuple[str, ...], given: dict[str, Any], tell: Any) -> Bill:

@@ -1,0 +1,116 @@
+"""The official use cases and their answers as reports."""
+
+from __future__ import annotations
+
+import math
+import re
+from datetime import date, datetime
+from typing import TYPE_CHECKING, Any
+
+from planner.errors import InputError
+from planner.finops.use_cases.library import answer_use_case, load_use_cases, query_sql
+from planner.render.document import Document, Grid, Notes
+from planner.render.report import Report
+
+if TYPE_CHECKING:
+    from planner.finops.read import Bill
+    from planner.render.csv import Cell
+
+LIST = "list"
+_SHOWN = 50
+_WORD = re.compile("(?<=[a-z])(?=[A-Z])")  # between the words of a FOCUS column
+_MONEY = ("cost", "price", "spend", "savings")
+
+
+def list_use_cases(bill: Bill | None) -> Report:
+    """The questions of the bill's version of FOCUS; without a bill those of all versions."""
+    version = _version(bill) if bill is not None else None
+    rows = [
+        {
+            "focus_version": case.focus_version,
+            "use_case": case.slug,
+            "title": case.title,
+            "source": case.source,
+        }
+        for case in load_use_cases(version)
+    ]
+    said = f"{len(rows)} use cases of FOCUS {version or '1.0 to 1.4'}; ask one with --use-case NAME"
+    versions = sorted({row["focus_version"] for row in rows})
+    blocks = tuple(
+        Notes(f"FOCUS {one}", tuple(row["use_case"] for row in rows if row["focus_version"] == one))
+        for one in versions
+    )
+    return Report(Document(said, (), blocks, True), {"use_cases": rows}, tuple(rows[0]), rows)
+
+
+def report_use_case(bill: Bill, name: str, *, month: date | None, compare: date | None, tag: str) -> Report:
+    """Answer one question.
+
+    Args:
+        bill: the open bill.
+        name: slug of the use case.
+        month: the month asked about; by default all months of the bill.
+        compare: an earlier or later month that is asked about too, and those between.
+        tag: key of the tag that the question needs, if it needs one.
+
+    Raises:
+        InputError: no such use case, or no charge in the month.
+    """
+    query_sql(name)  # a wrong name is told before the sums
+    asked = [one.replace(day=1) for one in (month, compare) if one is not None] or list(bill.months)
+    lacking = [f"{one:%Y-%m}" for one in asked if one not in bill.months]
+    if lacking:
+        shown = ", ".join(f"{one:%Y-%m}" for one in bill.months)
+        raise InputError(f"--month {lacking[0]}: the bill has no charges in it; it has {shown}")
+    first, last = min(asked), max(asked)
+    after = date(last.year + last.month // 12, last.month % 12 + 1, 1)
+    frame = answer_use_case(bill.engine, name, start=first, end=after, tag=tag)
+    columns = [str(column) for column in frame.columns]
+    rows = [dict(zip(columns, map(_cell, row), strict=True)) for row in frame.itertuples(index=False)]
+    case = next((one for one in reversed(load_use_cases()) if one.slug == name), None)
+    title = case.title if case is not None else name
+    span = f"{first:%Y-%m}" if first == last else f"{first:%Y-%m} to {last:%Y-%m}"
+    values: dict[str, Any] = {
+        "use_case": name, "title": title, "source": case.source if case is not None else "", "first_month":
+        f"{first:%Y-%m}", "last_month": f"{last:%Y-%m}", "currency": bill.currency, "columns": columns, "rows": rows,
+    }  # fmt: skip
+    said = f"{title}: {span}, {bill.currency}, {len(rows):,} row{'' if len(rows) == 1 else 's'}"
+    return Report(Document(said, (), _grid(title, columns, rows), True), values, columns, rows)
+
+
+def _version(bill: Bill) -> str:
+    """The newest version of the bill's cost files."""
+    return max(source.focus_version for source in bill.sources if source.dataset == "CostAndUsage")
+
+
+def _cell(value: Any) -> Cell:
+    if hasattr(value, "item"):
+        value = value.item()  # numpy's numbers
+    if value is None or value != value:
+        return None
+    if isinstance(value, datetime):
+        return value.isoformat(sep=" ").removesuffix(" 00:00:00")
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if isinstance(value, int | str) else str(value)
+
+
+def _grid(title: str, columns: list[str], rows: list[dict[str, Cell]]) -> tuple[Grid, ...]:
+    if not rows:
+        return ()
+    numeric = [all(isinstance(row[c], int | float | None) for row in rows) for c in columns]
+    cells = tuple(tuple(_text(column, row[column]) for column in columns) for row in rows[:_SHOWN])
+    header = tuple(_WORD.sub(" ", column).replace("_", " ") for column in columns)
+    more = len(rows) - _SHOWN
+    notes = (f"{more:,} more rows: -o csv or json has them all",) if more > 0 else ()
+    return (Grid(title, header, cells, "".join("r" if one else "l" for one in numeric), notes),)
+
+
+def _text(column: str, value: Cell) -> str:
+    if value is None:
+        return "–"
+    if isinstance(value, float):
+        if column.lower().endswith("ratio"):
+            return f"{100 * value:,.1f} %"
+        return f"{value:,.2f}" if any(word in column.lower() for word in _MONEY) else f"{value:,.6g}"
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
