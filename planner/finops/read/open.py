@@ -134,12 +134,13 @@ def _open(
     check_month(months, month)
     findings += [*stager.findings, *later, *more, *find_repeats(reader, totals), *charges_of_no_month(totals)]
     findings.sort(key=lambda finding: _SEVERITIES.index(finding.severity))
+    beside = _rows_beside(reader, read)
     engine: FileEngine = reader
     if engine_name != reader.name:
         engine = open_engine(engine_name, temporary=temporary, connection=connection)
         _register(engine, groups, where)
         reader.close()
-    return Bill(engine, _sources(files, read, totals), tuple(findings), chosen, months, temporary)
+    return Bill(engine, _sources(files, read, totals, beside), tuple(findings), chosen, months, temporary)
 
 
 def _read_file(
@@ -252,12 +253,23 @@ def _register(engine: FileEngine, groups: Sequence[Group], where: str) -> None:
         engine.register_view(name, dataset_sql(groups, dataset, where))
 
 
-def _sources(files: Sequence[BillFile], read: Sequence[Group], totals: Sequence[Total]) -> tuple[Source, ...]:
+def _rows_beside(engine: DuckDbEngine, read: Sequence[Group]) -> dict[str, int]:
+    """Rows of the files that hold no costs, as they are in their dataset's view."""
+    out: dict[str, int] = {}
+    for dataset in sorted({group.dataset for group in read} - {COST}):
+        frame = engine.query(f"SELECT x_source, COUNT(*) AS n FROM {dataset} GROUP BY x_source", {})
+        out |= {str(source): int(n) for source, n in zip(frame["x_source"], frame["n"], strict=True)}
+    return out
+
+
+def _sources(
+    files: Sequence[BillFile], read: Sequence[Group], totals: Sequence[Total], beside: Mapping[str, int]
+) -> tuple[Source, ...]:
     out = []
     for file, group in zip(files, read, strict=True):
         own = [total for total in totals if total.source == str(file.path)]
         months = tuple(sorted({total.month for total in own if total.month is not None}))
-        rows = sum(total.rows for total in own)
+        rows = sum(total.rows for total in own) if group.dataset == COST else beside.get(str(file.path), 0)
         out.append(
             Source(str(file.path), rows, group.version, group.adapter, group.dataset, months, file.sha256)
         )
