@@ -26,6 +26,7 @@ DIMENSIONS = {
     "region": "RegionId",
 }
 COSTS = {"effective": "EffectiveCost", "billed": "BilledCost"}
+_LAST_DAY = np.datetime64("2261-12-31")  # what comes after is a stand-in for "no end"
 _TAG_KEY = re.compile(r"[^\"'\\\x00-\x1f]{1,128}")
 
 
@@ -44,8 +45,12 @@ def daily_of_bill(bill: Bill, by: str = TOTAL, cost: str = "effective") -> dict[
     """
     told = _query(bill, scope_sql(TOTAL), COSTS[cost])
     if not told:
-        raise InputError("the bill has no charge but taxes: there is nothing to forecast")
+        raise InputError(
+            f"the bill has no {COSTS[cost]} that can be read but taxes: there is nothing to forecast"
+        )
     days = np.array(sorted({day for _, day, _ in told}), dtype="datetime64[D]")
+    if days[-1] > _LAST_DAY:
+        raise InputError(f"the bill has a charge of {days[-1]}: no bill reaches so far; leave it out")
     rows = told if by == TOTAL else _query(bill, scope_sql(by), COSTS[cost])
     place = {day: at for at, day in enumerate(days.tolist())}
     found: dict[str, np.ndarray[tuple[int], np.dtype[np.float64]]] = {}

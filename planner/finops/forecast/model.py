@@ -35,6 +35,9 @@ __all__ = [
 Floats = NDArray[np.float64]
 Days = NDArray[np.datetime64]
 MAX_HORIZON_DAYS = 750
+ENOUGH_WINDOWS = (
+    5  # that do not overlap: with fewer, what share of them an interval held says next to nothing
+)
 _FAN_DAYS = (1, 2, 3, 5, 7, 10, 14, 21, 30, 45, 60, 90, 120, 180, 270, 365, 550, 750)
 
 
@@ -60,6 +63,16 @@ class Backtest:
     within_12_ratio: float | None
     coverage_ratio: float | None
     level: float
+
+    @property
+    def windows_apart(self) -> int:
+        """Windows that do not overlap: those of neighbouring days share most of their days."""
+        return (self.windows + self.horizon_days - 1) // self.horizon_days if self.windows else 0
+
+    @property
+    def is_rough(self) -> bool:
+        """Whether the record is too short to tell how far the interval can be believed."""
+        return self.windows_apart < ENOUGH_WINDOWS
 
 
 @record(frozen=True, eq=False)

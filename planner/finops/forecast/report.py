@@ -88,7 +88,7 @@ def _document(answer: ForecastAnswer) -> Document:
     first = scope.periods[0]
     headline = (
         f"{scope.scope}: {first.period.label} lands at {money(first.expected, answer.currency)}, "
-        f"{_range(answer, first)} in {answer.level:.0%} of cases"
+        f"{_range(answer, first)}"
     )
     summary = [f"cost known to {answer.last_day}" + _dropped(answer)]
     if answer.scenarios:
@@ -112,7 +112,10 @@ def _dropped(answer: ForecastAnswer) -> str:
 
 
 def _range(answer: ForecastAnswer, one: PeriodForecast) -> str:
-    return f"{money(one.low, answer.currency)} to {money(one.high, answer.currency)}"
+    between = f"{money(one.low, answer.currency)} to {money(one.high, answer.currency)}"
+    if one.days_left and one.backtest.is_rough:
+        return f"roughly {between}" if one.backtest.windows else "too little history for a range"
+    return f"{between} in {answer.level:.0%} of cases"
 
 
 def _periods(answer: ForecastAnswer) -> Grid:
@@ -159,6 +162,12 @@ def _notes(answer: ForecastAnswer) -> list[Notes]:
     total = answer.scopes[0]
     short = [one.period.label for one in total.periods if one.period.start < total.first_day]
     items += [f"{label}: cost before {total.first_day} is not known and not counted" for label in short]
+    one = total.periods[-1]
+    if one.days_left and one.backtest.is_rough:
+        items.append(
+            f"the history is short: past windows of {one.days_left} days that do not overlap: "
+            f"{one.backtest.windows_apart}; take the intervals as a rough guide"
+        )
     filled = max(scope.filled_days for scope in answer.scopes)
     if filled:
         items.append(

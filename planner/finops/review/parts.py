@@ -76,12 +76,12 @@ def money(value: float, currency: str) -> str:
 
 def percent(value: float, digits: int = 1) -> str:
     """`12.3 %`."""
-    return f"{100 * value:.{digits}f} %"
+    return f"{100 * value:,.{digits}f} %"
 
 
 def signed_percent(value: float) -> str:
     """`+12.3 %`."""
-    return f"{100 * value:+.1f} %"
+    return f"{100 * value:+,.1f} %"
 
 
 def nothing(key: str, title: str, why: str) -> Section:

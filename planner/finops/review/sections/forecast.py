@@ -124,13 +124,8 @@ def _test(inputs: Inputs, test: Any) -> list[Figure]:
     ]  # fmt: skip
 
 
-def windows_apart(test: Any) -> int:
-    """Past windows that do not overlap: those of neighbouring days share most of their days."""
-    return (test.windows + test.horizon_days - 1) // test.horizon_days if test.windows else 0
-
-
 def _is_rough(end: Any) -> bool:
-    return bool(end.days_left) and windows_apart(end.backtest) < ENOUGH_WINDOWS
+    return bool(end.days_left) and end.backtest.is_rough
 
 
 def _rough(made: Figure, end: Any) -> Figure:
@@ -165,9 +160,9 @@ def _record(test: Any) -> str:
         f"On {test.windows} past windows of {test.horizon_days} days of this bill the same method missed the total by "
         f"{error} in the median{held}."
     )
-    apart = windows_apart(test)
-    if apart >= ENOUGH_WINDOWS:
+    if not test.is_rough:
         return said
+    apart = test.windows_apart
     return f"{said} They overlap and only {apart} stand{'s' if apart == 1 else ''} apart: too few to judge it by."
 
 

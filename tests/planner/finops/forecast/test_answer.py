@@ -21,6 +21,7 @@ from planner.finops.forecast.plans import PlannedCost, daily_plan_cost, load_pla
 from planner.finops.forecast.report import forecast_report
 from planner.finops.forecast.scenarios import parse_scenario
 from planner.finops.forecast.score import accuracy, score_forecasts
+from planner.finops.read import open_bill
 from planner.render.report import render_report
 from tests.planner.finops.forecast.example_costs import FILE, example_costs
 
@@ -258,3 +259,28 @@ def test_focus_rows_need_a_currency() -> None:
 def test_the_table_of_the_example(check_golden: Callable[[str, str], None]) -> None:
     answer = forecast_scopes(load_daily(FILE, until_last_day=True), Question(), by="scope")
     check_golden("forecast/example.txt", render_report(forecast_report(answer), "table"))
+
+
+def test_a_short_record_makes_no_promise() -> None:
+    def told(days: int) -> str:
+        answer = forecast_scopes({"a": flat(days, 5.0)}, Question(), currency="USD", by="scope")
+        return render_report(forecast_report(answer), "table")
+
+    assert "too little history for a range" in told(31)
+    assert "roughly $" in told(75)
+    assert "do not overlap: 2; take the intervals as a rough guide" in told(75).replace("\n    ", " ")
+    assert "in 80% of cases" in told(240)
+    assert "rough" not in told(240)
+
+
+@pytest.mark.parametrize(
+    ("cell", "said"),
+    [("9999-12-31T00:00:00Z,1", "no bill reaches so far"), ("2026-10-01T00:00:00Z,NaN", "be read")],
+)
+def test_a_bill_that_no_forecast_can_use(tmp_path: Path, cell: str, said: str) -> None:
+    path = tmp_path / "bill.csv"
+    path.write_text(
+        f"ChargePeriodStart,EffectiveCost,BilledCost,ChargeCategory,BillingCurrency\n{cell},1,Usage,USD\n"
+    )
+    with open_bill([path]) as bill, pytest.raises(InputError, match=said):
+        daily_of_bill(bill)
