@@ -20,6 +20,7 @@ FORMATS = (*REPORT_FORMATS, "focus")
 
 
 @click.command()
+@click.argument("more", nargs=-1, metavar="[PATH]...")
 @click.option("--focus", multiple=True, metavar="PATH", help="Bill: files, folders, globs; may be repeated.")
 @click.option(
     "--daily", type=click.Path(path_type=Path), help="Instead of a bill: CSV with date, scope, cost."
@@ -106,7 +107,8 @@ FORMATS = (*REPORT_FORMATS, "focus")
     "--out", type=click.Path(path_type=Path, dir_okay=False), default=None, help="Write there, not to stdout."
 )
 def forecast(
-    focus: tuple[str, ...], daily: Path | None, by: str, cost: str, currency: str | None, plans: tuple[str, ...],
+    focus: tuple[str, ...], more: tuple[str, ...],
+    daily: Path | None, by: str, cost: str, currency: str | None, plans: tuple[str, ...],
     commitments_end: bool, more_members: bool, scenario: tuple[str, ...], period: str, periods: int, horizon: int,
     fiscal_start: str | None, fiscal_weeks: str | None, level: float, top: int, drop_days: int | None,
     score: tuple[str, ...], vintages: Path | None, output: str, out: Path | None,
@@ -129,7 +131,8 @@ def forecast(
     calendar = parse_calendar(fiscal_start, fiscal_weeks)
     scenarios = tuple(parse_scenario(one) for one in scenario)
     planned, plan_currency = load_plans(plans)
-    costs = read_costs(focus, daily, (by,), cost=cost, currency=currency, endings=commitments_end)
+    bill = (*focus, *more)  # a shell puts what a glob matches after --focus
+    costs = read_costs(bill, daily, (by,), cost=cost, currency=currency, endings=commitments_end)
     known_currency = check_currency(costs.currency, plan_currency)
     question = Question(
         calendar=calendar, size=period, count=periods, horizon_days=horizon, level=level, top=top,  # type: ignore[arg-type]

@@ -130,7 +130,7 @@ def _with_rejected(share: float | None, measured: Mapping[str, float], findings:
 
 def _repeated(findings: Sequence[Finding], billed: float) -> float:
     cost = sum(finding.cost or 0.0 for finding in findings if finding.code == "repeated_charges")
-    return abs(cost) / abs(billed) if billed else 0.0
+    return min(abs(cost) / abs(billed), 1.0) if billed else 0.0  # findings are of all months together
 
 
 def invoice_difference(bill: Bill, month: date) -> float | None:

@@ -13,6 +13,7 @@ import yaml
 
 from tests.conftest import ROOT, CliResult
 from tests.focus_company import make_company
+from tests.focus_company.shared import small_company
 
 Run = Callable[..., CliResult]
 COSTS = str(ROOT / "examples" / "daily-costs.csv")
@@ -115,3 +116,13 @@ def test_saved_forecasts_are_scored(run_cli: Run, tmp_path: Path) -> None:
     assert "interval held" in run_cli("forecast", "--daily", COSTS, "--score", str(saved)).stdout.lower()
     nothing = run_cli("forecast", "--daily", str(early), "--score", str(saved))
     assert nothing.code == 2 and "no period of the saved forecasts is over" in nothing.stderr
+
+
+def test_what_a_shell_makes_of_a_glob_is_one_bill(run_cli: Run) -> None:
+    files = [str(path) for path in small_company().files]
+    apart = run_cli("forecast", "--focus", *files, "-o", "csv")
+    assert apart.code == 0
+    assert (
+        apart.stdout
+        == run_cli("forecast", "--focus", str(small_company().files[0].parent), "-o", "csv").stdout
+    )

@@ -17,11 +17,12 @@ if TYPE_CHECKING:
 
 # Exports name the folder of each delivery after its moment: 20261101T041500Z, 2026-11-01T04:15:00.000Z-<id>.
 _MOMENT = re.compile(r"(20\d{2})-?(\d{2})-?(\d{2})T(\d{2})[:\-_]?(\d{2})[:\-_]?(\d{2})")
-# What makes two rows the same charge. Names and descriptions that change with a re-statement stay out.
+# What makes two rows the same charge. Names and descriptions that change with a re-statement stay out,
+# and what only later versions of FOCUS have: the same month exported in two versions is the same charges.
 _KEY = (
     *("ChargePeriodStart", "ChargePeriodEnd", "BillingAccountId", "SubAccountId", "ResourceId", "SkuPriceId"),
     *("SkuId", "ChargeCategory", "ChargeDescription", "CommitmentDiscountId", "CommitmentDiscountStatus"),
-    *("BilledCost", "EffectiveCost", "ListCost", "PricingQuantity", "ConsumedQuantity", "Tags", "InvoiceId"),
+    *("BilledCost", "EffectiveCost", "ListCost", "PricingQuantity", "ConsumedQuantity", "Tags"),
 )
 _SAMPLED_ROWS = (
     2_000_000  # rows compared; of larger bills the same sample of charges is taken from every file
