@@ -48,8 +48,8 @@ def simulation_report(simulation: Simulation) -> Report:
 
 def group_label(cell: Cell) -> str:
     """How a zone group is called in tables: its zones, type and gang."""
-    gang = f" x{cell.gang}" if cell.gang > 1 else ""
-    return f"{cell.group} ({cell.instance_type}{gang})"
+    kind = f"{cell.instance_type}{f' x{cell.gang}' if cell.gang > 1 else ''}".strip()
+    return f"{cell.group} ({kind})" if kind else cell.group  # drawn traces may be of no type
 
 
 def _row(cell: Cell, complete: bool) -> dict[str, Any]:
