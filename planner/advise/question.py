@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 BoolArray = npt.NDArray[np.bool_]
 HISTORY_HOURS = 24.0
+TICK_HOURS, MOST_TICKS = 0.1, 1_680  # a week of 6 minutes
 _FUTURE = timedelta(minutes=5)  # clocks of launchers differ by less
 _SLIP = 1e-6
 
@@ -47,6 +48,13 @@ class Question:
     now: datetime
     interrupted: bool
     notes: tuple[str, ...]
+
+
+def usual_tick_hours(plan: SpotPlan) -> float:
+    """Time between two questions where the user names none: 6 minutes, longer where that makes very many ticks."""
+    if plan.deadline is None:
+        return TICK_HOURS
+    return TICK_HOURS * max(1, math.ceil(_hours(plan.deadline - plan.start) / (TICK_HOURS * MOST_TICKS)))
 
 
 def build_question(plan: SpotPlan, loaded: LoadedState, *, tick_hours: float, clock: datetime) -> Question:

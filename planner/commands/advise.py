@@ -38,9 +38,8 @@ POLICY_NAMES = ("survival", "uniform_progress", "greedy", "margin", "on_demand",
 @click.option(
     "--every",
     type=Seconds(),
-    default="6m",
-    show_default=True,
-    help="Time between two questions of the launcher.",
+    default=None,
+    help="Time between two questions of the launcher; default: 6m, more for jobs of over a week.",
 )
 @click.option(
     "--margin",
@@ -69,7 +68,7 @@ def advise(
     state_file: Path,
     policy: str,
     output: str,
-    every: float,
+    every: float | None,
     margin: float | None,
     spot_evidence: tuple[Path, ...],
     table: Path | None,
@@ -85,7 +84,7 @@ def advise(
     input.
     """
     from planner.advise.answer import advise as answer
-    from planner.advise.question import build_question
+    from planner.advise.question import build_question, usual_tick_hours
     from planner.advise.report import advice_report
     from planner.advise.saved_plan import load_spot_plan
     from planner.render.report import render_report
@@ -93,7 +92,8 @@ def advise(
     from planner.workload.state_load import load_state
 
     made, loaded = load_spot_plan(plan).due_earlier((margin or 0.0) / 3600.0), load_state(state_file)
-    question = build_question(made, loaded, tick_hours=every / 3600.0, clock=datetime.now(UTC))
+    tick_hours = usual_tick_hours(made) if every is None else every / 3600.0
+    question = build_question(made, loaded, tick_hours=tick_hours, clock=datetime.now(UTC))
     model = load_model(spot_evidence)
     found = answer(question, model, policy)
     if table is not None:

@@ -79,7 +79,7 @@ class DaskExecutor:
             own: dict[str, Any] = {
                 "processes": False, "n_workers": 1, "dashboard_address": None, "host": "127.0.0.1", "protocol": "tcp",
             }  # fmt: skip
-            client: Any = Client(**(given if self.address else own))  # type: ignore[no-untyped-call]
+            client: Any = Client(**(given if self.address else own))
         except OSError as error:
             raise InputError(
                 f"--dask-address {self.address}: no scheduler answers there ({error})"
