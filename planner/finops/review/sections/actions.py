@@ -73,8 +73,8 @@ def build(inputs: Inputs) -> Section:
     made = table(
         "actions", "Actions", [("what", "Action", "text"), ("why", "Why", "text"),
         ("saves", "Saves per month", "money"), ("owner", "Owner", "text"), ("command", "Plan it with", "text")], rows,
-        "Savings are estimates from this month's use; of an unusual time, its excess, once. What is committed cannot move "
-        "or run on spot as well."
+        "Savings are estimates from this month's use; of an unusual time, its excess, once. What is committed "
+        "cannot move or run on spot as well."
         + (f" {len(found) - TOP} smaller ones are left out." if len(found) > TOP else ""),
     )  # fmt: skip
     figures = (
