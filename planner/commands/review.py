@@ -59,6 +59,8 @@ class MonthOption(click.ParamType[date]):
 @click.option(
     "--forecasts", multiple=True, metavar="GLOB", help="Earlier `planner forecast -o json`; repeatable."
 )
+@click.option("--vintages", type=click.Path(path_type=Path), default=None, metavar="CSV",
+              help="Earlier reports (reported, date, scope, cost), to learn how late bills are.")  # fmt: skip
 @click.option("--forecast/--no-forecast", "ahead", default=True, show_default=True, help="Look ahead.")
 @click.option("--currency", default=None, metavar="CODE", help="Review rows of this billing currency only.")
 @click.option(
@@ -116,6 +118,8 @@ def _words(text: str) -> tuple[str, ...]:
 
 
 def _review(focus: tuple[str, ...], output: str, out: Path | None, given: dict[str, Any]) -> str | bytes:
+    from planner.finops.forecast.completion import learn_completion
+    from planner.finops.forecast.daily import load_vintages
     from planner.finops.plan_vs_actual import load_plans
     from planner.finops.render import render_review
     from planner.finops.review.answer import review_bill
@@ -128,12 +132,13 @@ def _review(focus: tuple[str, ...], output: str, out: Path | None, given: dict[s
     forecasts = load_forecasts(find_named("--forecasts", given["forecasts"]))
     busy = load_utilisation(given["utilisation"]) if given["utilisation"] else None
     budgets = _budgets(given["budgets"])
+    late = learn_completion(load_vintages(given["vintages"])) if given["vintages"] else None
     quiet = bool(getattr(click.get_current_context().find_root().obj, "quiet", False))
     with step_progress("review", quiet=quiet) as tell, _open(focus, given, tell) as bill:
         made = review_bill(
             bill, month=given["month"], compare_month=given["compare"], budgets=budgets, plans=plans, utilisation=busy,
             tags=_words(given["tags"]), run_tag=given["run_tag"], forecasts=forecasts, forecast=given["ahead"],
-            progress=tell,
+            completion=late, progress=tell,
         )  # fmt: skip
     if given["measurements"] is not None:
         write_measurements(given["measurements"], made)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from datetime import date, timedelta
 from pathlib import Path
 
 import pytest
@@ -61,6 +62,41 @@ def test_what_lies_beside_the_bill(folder: str, run_cli: Run, tmp_path: Path) ->
     assert {p.name for p in (tmp_path / "measured").iterdir()} == {
         f"{run.run_id}.csv" for run in company.runs if run.start.month == 10
     }
+
+
+def test_late_days_are_grossed_up_where_earlier_reports_tell_how_late(run_cli: Run, tmp_path: Path) -> None:
+    start = date(2026, 9, 1)
+    head = (
+        "BilledCost,EffectiveCost,ListCost,ContractedCost,ChargePeriodStart,ChargePeriodEnd,BillingCurrency,"
+    )
+    lines = [head + "ChargeCategory,ServiceName,BillingPeriodStart,BillingPeriodEnd"]
+    for n in range(50):  # 100 a day, half of the last day reported
+        day, cost = start + timedelta(n), 50 if n == 49 else 100
+        month = day.replace(day=1)
+        end = date(2026, month.month + 1, 1)
+        lines.append(
+            f"{cost},{cost},{cost},{cost},{day},{day + timedelta(1)},USD,Usage,Compute,{month},{end}"
+        )
+    bill = tmp_path / "bill.csv"
+    bill.write_text("\n".join(lines) + "\n")
+    told = ["reported,date,scope,cost"]
+    told += [
+        f"{start + timedelta(made)},{start + timedelta(day)},all,{51 if day == made else 100}"
+        for made in range(40)
+        for day in range(max(0, made - 20), made + 1)
+    ]
+    vintages = tmp_path / "vintages.csv"
+    vintages.write_text("\n".join(told) + "\n")
+    made_of = {}
+    for name, more in {"without": (), "with": ("--vintages", str(vintages))}.items():
+        done = run_cli("review", "--focus", str(bill), "--month", "2026-10", "-o", "json", *more)
+        assert (done.code, done.stderr) == (0, "")
+        made_of[name] = json.loads(done.stdout)
+    figures = {
+        figure["key"]: figure for section in made_of["with"]["sections"] for figure in section["figures"]
+    }
+    assert figures["forecast_landing_money"]["value"] == pytest.approx(3100, rel=0.002)
+    assert made_of["with"] != made_of["without"]
 
 
 def test_a_glob_that_the_shell_expanded(run_cli: Run) -> None:

@@ -7,7 +7,7 @@ from datetime import MAXYEAR, UTC, date, datetime
 from typing import TYPE_CHECKING, Any
 
 from planner.errors import InputError
-from planner.finops.quality import CompletionFactors, assess_quality
+from planner.finops.quality import assess_quality
 from planner.finops.review.inputs import MAX_TAGS, Inputs, daily_frame, month_name
 from planner.finops.review.model import Review, Section
 from planner.finops.review.sections import (
@@ -24,6 +24,7 @@ from planner.finops.review.sections import (
 from planner.finops.review.verdict import verdict
 
 if TYPE_CHECKING:
+    from planner.finops.forecast.completion import Completion
     from planner.finops.plan_vs_actual import PlannedRun
     from planner.finops.read import Bill
     from planner.finops.utilisation import Utilisation
@@ -56,7 +57,7 @@ def review_bill(
     run_tag: str = RUN_TAG,
     forecasts: Sequence[Mapping[str, Any]] = (),
     forecast: bool = True,
-    completion: CompletionFactors | None = None,
+    completion: Completion | None = None,
     progress: Callable[[str, float], None] | None = None,
     created: datetime | None = None,
 ) -> Review:
@@ -92,7 +93,7 @@ def review_bill(
     gate = assess_quality(bill, wanted, completion=completion)
     inputs = Inputs(
         bill, wanted, before, gate, tuple(tags), run_tag, daily, budgets, tuple(plans), utilisation, tuple(forecasts),
-        forecast, {},
+        forecast, {}, completion,
     )  # fmt: skip
     made = []
     for number, (name, build) in enumerate(SECTIONS):

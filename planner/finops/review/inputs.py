@@ -13,6 +13,7 @@ from planner.finops.read import Bill
 from planner.records import record
 
 if TYPE_CHECKING:
+    from planner.finops.forecast.completion import Completion
     from planner.finops.plan_vs_actual import PlannedRun
     from planner.finops.utilisation import Utilisation
 
@@ -45,6 +46,7 @@ class Inputs:
         budgets, plans, utilisation, forecasts: what the user gave beside the bill.
         with_forecast: whether the coming days are forecast.
         answers: frames that are asked for once.
+        completion: share of a day's cost reported by its age, learned from re-statements; None: unknown.
     """
 
     bill: Bill
@@ -60,6 +62,7 @@ class Inputs:
     forecasts: tuple[Mapping[str, Any], ...]
     with_forecast: bool
     answers: dict[str, Any]
+    completion: Completion | None = None
 
     @property
     def end(self) -> date:

@@ -61,15 +61,16 @@ def _outlook(inputs: Inputs) -> Outlook | str:
     target = inputs.month
     keep = days < np.datetime64(inputs.end)  # a review of an old month does not look ahead of it
     days, cost = days[keep], cost[keep]
-    if not inputs.is_complete and len(days) > _JUDGED_DAYS:
+    late = None if inputs.is_complete else inputs.completion
+    if not inputs.is_complete and late is None and len(days) > _JUDGED_DAYS:
         drop = incomplete_days(cost)  # the last days of an open month may be reported in part
         days, cost = days[: len(days) - drop], cost[: len(cost) - drop]
     if inputs.is_complete:
         target = month_end(inputs.month)
     ahead = int((np.datetime64(month_end(target)) - days[-1]).astype(int)) - 1 if len(days) else 1
     try:
-        landing = forecast_month_end(days, cost, month=target, level=LEVEL)
-        daily = forecast_daily(days, cost, horizon_days=ahead, level=LEVEL)
+        landing = forecast_month_end(days, cost, month=target, level=LEVEL, completion=late)
+        daily = forecast_daily(days, cost, horizon_days=ahead, level=LEVEL, completion=late)
     except InputError as error:
         return f"No forecast can be made: {error}."
     return Outlook(landing, daily, month_name(target))
