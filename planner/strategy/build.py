@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 MAX_ZONES = 3  # of one set: the gain of a fourth is small, the number of sets is not
 MAX_CHOICE = 8  # zones of one type that sets are made of, cheapest first
+_SLIP_HOURS = 1e-9  # of the sums of hours
 
 
 def add_turns(context: Context, made: Candidates, offer_bits: IntArray) -> Candidates:
@@ -245,7 +246,7 @@ def judged_turns(
     course = run_in_turn(context, made, cells, deadline_hours)
     kept = (course.p_meet >= limits.deadline_confidence - 1e-9) & (course.slack >= 0)
     hours = course.waiting + made.fixed_hours[cells.base] + course.elapsed
-    kept &= hours <= deadline_hours
+    kept &= hours <= deadline_hours + _SLIP_HOURS  # what changes in time ends at the deadline at the latest
     kept &= _allowed(context, made, cells)
     kept &= (cells.on_demand < 0) | (course.work_share < 0.999)
     at = np.flatnonzero(kept)
