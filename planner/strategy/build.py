@@ -57,17 +57,21 @@ def add_turns(context: Context, made: Candidates, offer_bits: IntArray) -> Candi
     deadline = context.deadline_hours
     likely = at[_enough(context, made, at)]
     parts = [judged_turns(context, made, single_cells(context, likely, made, partner), deadline)]
+    if wish.fallback != "none":
+        elsewhere = on_demand_partners(context, offer_bits, anywhere=True)
+        parts.append(judged_turns(context, made, single_cells(context, likely, made, elsewhere), deadline))
     if wish.zones == "any":
-        best = _best_value(context, made, parts[0])
+        best = min(_best_value(context, made, part) for part in parts)
         parts.append(judged_turns(context, made, set_cells(context, made, at, partner, best), deadline))
     found = [part for part in parts if part is not None]
     return append_turns(made, found) if found else made
 
 
-def on_demand_partners(context: Context, offer_bits: IntArray) -> IntArray:
+def on_demand_partners(context: Context, offer_bits: IntArray, *, anywhere: bool = False) -> IntArray:
     """On-demand offer that each spot offer falls back on, -1 without one, shape `(n_offers,)`.
 
     The cheapest admitted one of the same type in the same region; without one there, of any region of the provider.
+    `anywhere` sets the own region aside: -1 where that is no cheaper.
     """
     offer_set, out = context.offer_set, np.full(len(context.is_spot), -1)
     rows = np.flatnonzero(offer_set.offers.equals("purchase_option", "on_demand") & (offer_bits == 0))
@@ -77,14 +81,18 @@ def on_demand_partners(context: Context, offer_bits: IntArray) -> IntArray:
     rows = rows[np.lexsort((context.id_rank[rows], offer_set.usd_per_hour[rows]))][::-1]
     spot = np.flatnonzero(context.is_spot)
     kind, place = offer_set.type_of_offer, context.region_of_offer
-    anywhere = np.full(offer_set.types.n_rows, -1)
-    anywhere[kind[rows]] = rows
-    out[spot] = anywhere[kind[spot]]
+    cheapest = np.full(offer_set.types.n_rows, -1)
+    cheapest[kind[rows]] = rows
+    out[spot] = cheapest[kind[spot]]
     size = int(place.max()) + 1
     here = np.full(offer_set.types.n_rows * size, -1)
     here[kind[rows] * size + place[rows]] = rows
     own = here[kind[spot] * size + place[spot]]
-    out[spot] = np.where(own >= 0, own, out[spot])
+    if anywhere:
+        price = offer_set.usd_per_hour
+        out[spot] = np.where((own >= 0) & (price[out[spot]] < price[own]), out[spot], -1)
+    else:
+        out[spot] = np.where(own >= 0, own, out[spot])
     return out
 
 

@@ -46,8 +46,9 @@ def add_turn_points(
         The candidates with the ways found behind them, and the deadline of each way, hours.
     """
     partner = on_demand_partners(context, offer_bits)
+    elsewhere = on_demand_partners(context, offer_bits, anywhere=True)
     if context.workload.spot.fallback == "none":
-        partner = np.full_like(partner, -1)
+        partner, elsewhere = np.full_like(partner, -1), np.full_like(partner, -1)
     at = candidates_on_spot(context, made)
     if not len(at) or not len(times):
         return made, np.zeros(0)
@@ -56,7 +57,7 @@ def add_turn_points(
     for deadline in _deadlines(made, at, times).tolist():
         known = made.cost_usd[front[times <= deadline]]
         best = float(known.min()) if len(known) else np.inf
-        way = _best_way(context, made, at, partner, deadline, best)
+        way = _best_way(context, made, at, (partner, elsewhere), deadline, best)
         if way is not None:
             found.append(way)
             asked.append(deadline)
@@ -72,7 +73,12 @@ def _deadlines(made: Candidates, at: IntArray, times: FloatArray) -> FloatArray:
 
 
 def _best_way(
-    context: Context, made: Candidates, at: IntArray, partner: IntArray, deadline: float, best: float
+    context: Context,
+    made: Candidates,
+    at: IntArray,
+    partners: tuple[IntArray, ...],
+    deadline: float,
+    best: float,
 ) -> Found | None:
     """The cheapest way to run in turn by a deadline if it is cheaper than `best`."""
     soon = made.waiting_hours[at] + made.fixed_hours[at] + made.work_hours[at] <= deadline
@@ -80,12 +86,15 @@ def _best_way(
     at = at[soon & (floor < best)]
     if not len(at):
         return None
-    single = _cheapest(judged_turns(context, made, single_cells(context, at, made, partner), deadline), best)
-    if single is not None:
-        best = float(single[0]["cost_usd"][0])
+    single = None
+    for partner in partners:
+        cells = single_cells(context, at, made, partner)
+        single = _cheapest(judged_turns(context, made, cells, deadline), best) or single
+        if single is not None:
+            best = float(single[0]["cost_usd"][0])
     if context.workload.spot.zones != "any":
         return single
-    sets = judged_turns(context, made, set_cells(context, made, at, partner, best), deadline)
+    sets = judged_turns(context, made, set_cells(context, made, at, partners[0], best), deadline)
     return _cheapest(sets, best) or single
 
 
