@@ -1,9 +1,9 @@
 """The exact cost/time frontier of one synchronous job: for every finishing time the cheapest way to keep it.
 
 The time of a candidate is the earliest deadline it keeps with `deadline_confidence` (never less than its expected
-hours), so that a point of the frontier is what `optimize` answers for that deadline. Spot with a fall-back or in several
-zones is asked at chosen deadlines (`planner.strategy.front`). Deadline and budget of the workload are set aside; every
-other limit holds.
+hours), so that a point of the frontier is what `optimize` answers for that deadline. Spot with a fall-back or in
+several zones is asked at chosen deadlines (`planner.strategy.front`). Deadline and budget of the workload are set
+aside; every other limit holds.
 """
 
 from __future__ import annotations
