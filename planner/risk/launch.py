@@ -6,6 +6,7 @@ Futures of all zones (`planner.risk.futures`) are replayed with spot alone and w
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -112,7 +113,6 @@ def forecast_launch(
     up = sample_futures(job, known, futures, _ticks(job), seed)
     alone = replay_futures(job, "spot_only", known, up)
     own = replay_futures(job, policy_name, known, up)
-    base = job.work_hours * job.on_demand_usd_per_hour
     low, middle, high = (float(v) for v in np.quantile(own.cost_usd, (0.1, 0.5, 0.9)))
     finish = np.where(own.finished, own.finish_hours, job.deadline_hours)
     early, usual, late = (float(v) for v in np.quantile(finish, (0.1, 0.5, 0.9)))
@@ -120,15 +120,15 @@ def forecast_launch(
         policy_name=policy_name,
         p_meet_spot_only_ratio=float(alone.finished.mean()),
         p_meet_ratio=float(own.finished.mean()),
-        cost_ratio=float(own.cost_usd.mean()) / base,
-        cost_ratio_p50=middle / base,
-        cost_ratio_p10=low / base,
-        cost_ratio_p90=high / base,
+        cost_ratio=_ratio(job, float(own.cost_usd.mean())),
+        cost_ratio_p50=_ratio(job, middle),
+        cost_ratio_p10=_ratio(job, low),
+        cost_ratio_p90=_ratio(job, high),
         cost_usd=float(own.cost_usd.mean()),
         cost_usd_p10=low,
         cost_usd_p50=middle,
         cost_usd_p90=high,
-        spot_only_cost_ratio=float(alone.cost_usd.mean()) / base,
+        spot_only_cost_ratio=_ratio(job, float(alone.cost_usd.mean())),
         finish_hours_p10=early,
         finish_hours_p50=usual,
         finish_hours_p90=late,
@@ -141,6 +141,14 @@ def forecast_launch(
         sources={name: table.source for name, table in known.items()},
         history_hours=min(len(job.history.get(zone.name, ())) for zone in job.zones) * job.tick_hours,
     )
+
+
+def _ratio(job: SpotJob, cost_usd: float) -> float:
+    """Cost over that of the work on on-demand; where that is free, 0 for what is free too and else infinite."""
+    whole = job.work_hours * job.on_demand_usd_per_hour
+    if whole > 0:
+        return cost_usd / whole
+    return cost_usd if cost_usd == 0 else math.inf
 
 
 def p_meet_spot_only(

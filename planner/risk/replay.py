@@ -54,11 +54,12 @@ class ReplayResult:
 
 
 def zone_prices(job: SpotJob, prices: npt.ArrayLike | None, ticks: int) -> FloatArray:
-    """Spot prices of all ticks, shape `(n_zones, ticks)`: those given, or the prices at launch throughout."""
+    """Spot prices of all ticks, shape `(n_zones, ticks)`: those given, and where there is none the prices at launch."""
+    at_launch = np.array([zone.usd_per_hour for zone in job.zones])[:, None]
     if prices is None:
-        at_launch = np.array([zone.usd_per_hour for zone in job.zones])
-        return np.broadcast_to(at_launch[:, None], (len(job.zones), ticks))
-    return np.asarray(prices, dtype=np.float64)
+        return np.broadcast_to(at_launch, (len(job.zones), ticks))
+    usd = np.asarray(prices, dtype=np.float64)
+    return np.where(np.isnan(usd), at_launch, usd) if np.isnan(usd).any() else usd
 
 
 def spell_ticks(job: SpotJob, up: BoolArray, start_tick: int) -> tuple[BoolArray, npt.NDArray[np.int64]]:
@@ -159,7 +160,7 @@ def replay(
         job: what must be done.
         policy: made for this job.
         up: availability, shape `(n_zones, n_ticks)` in the job's order of zones and on its tick.
-        prices: spot prices of the same shape, USD per hour of the gang; None takes those at launch.
+        prices: spot prices of the same shape, USD per hour of the gang; None, or NaN in a tick, takes those at launch.
         start_tick: the launch.
 
     Raises:

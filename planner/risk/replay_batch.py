@@ -16,7 +16,7 @@ from planner.records import record
 from planner.risk.policy.job import SpotJob
 from planner.risk.policy.registry import make_policy
 from planner.risk.policy.view import EPS_HOURS, IDLE, ON_DEMAND, SPOT, ArrayPolicy, JobView, RunStates
-from planner.risk.replay import check_length, spell_ticks
+from planner.risk.replay import check_length, spell_ticks, zone_prices
 
 if TYPE_CHECKING:
     from planner.risk.hazards import HazardTable
@@ -58,7 +58,8 @@ def replay_futures(
         policy_name: a key of `planner.risk.policy.registry.POLICIES`.
         tables: hazards per zone name.
         up: shape `(n, n_zones, ticks)`, from launch to the deadline at least.
-        prices: USD per hour of the gang, shape `(n_zones, ticks)` or `(n, n_zones, ticks)`; None takes those at launch.
+        prices: USD per hour of the gang, shape `(n_zones, ticks)` or `(n, n_zones, ticks)`; None, or NaN
+            in a tick, takes those at launch.
     """
     return replay_policy(job, make_policy(policy_name, job, tables), up, prices)
 
@@ -91,10 +92,7 @@ def replay_policy(
 
 def _prices(job: SpotJob, prices: npt.ArrayLike | None) -> FloatArray:
     """Shape `(1 or n, n_zones, ticks)`."""
-    if prices is None:
-        at_launch = np.array([zone.usd_per_hour for zone in job.zones])
-        return np.broadcast_to(at_launch[None, :, None], (1, len(job.zones), JobView(job).deadline_ticks))
-    usd = np.asarray(prices, dtype=np.float64)
+    usd = zone_prices(job, prices, JobView(job).deadline_ticks)
     return usd[None] if usd.ndim == 2 else usd
 
 
@@ -168,7 +166,9 @@ class Runs:
         spot = paid * (self.mode == SPOT)
         self.spot += spot
         self.on_demand += paid - spot
-        self.cost += spot * spot_usd_per_hour + (paid - spot) * job.on_demand_usd_per_hour
+        # the price of what is not used may be unknown
+        used_usd = np.where(spot > 0, spot_usd_per_hour, 0.0)
+        self.cost += spot * used_usd + (paid - spot) * job.on_demand_usd_per_hour
         self.lost += np.maximum(paid - progress, 0.0)
         self.work = self.work - progress
 

@@ -19,6 +19,7 @@ from planner.risk.policy.view import (
     ArrayPolicy,
     BoolArray,
     IntArray,
+    JobView,
     RunStates,
     cheapest_up,
 )
@@ -41,7 +42,7 @@ class SpotOnly(ArrayPolicy):
 
     def decide_runs(self, runs: RunStates) -> tuple[IntArray, IntArray]:
         """Stay on spot, or start in the cheapest zone that is up."""
-        return _spot_or(runs, np.full(len(runs.done_hours), IDLE), np.ones_like(runs.mode, dtype=bool))
+        return _spot_or(self.view, runs, np.full(len(runs.done_hours), IDLE), np.ones_like(runs.mode, dtype=bool))
 
 
 class Greedy(ArrayPolicy):
@@ -53,7 +54,7 @@ class Greedy(ArrayPolicy):
         late = self._remaining(runs) < self._work(runs) + 2 * view.restart_hours - EPS_HOURS
         on_demand = (runs.mode == ON_DEMAND) | (late & (runs.mode != SPOT))
         other = np.where(on_demand, ON_DEMAND, IDLE)
-        return guarded(view, runs, *_spot_or(runs, other, ~on_demand))
+        return guarded(view, runs, *_spot_or(view, runs, other, ~on_demand))
 
     def _work(self, runs: RunStates) -> np.ndarray:
         return np.asarray(self.view.work_hours - runs.done_hours)
@@ -75,7 +76,7 @@ class Margin(Greedy):
         )
         slack = remaining >= work + 2 * view.restart_hours + spare
         late = (runs.mode == ON_DEMAND) | (remaining < work * _MARGIN_RATIO + view.restart_hours + spare)
-        return guarded(view, runs, *_spot_or(runs, np.where(late, ON_DEMAND, IDLE), slack))
+        return guarded(view, runs, *_spot_or(view, runs, np.where(late, ON_DEMAND, IDLE), slack))
 
 
 class UniformProgress(Greedy):
@@ -91,12 +92,14 @@ class UniformProgress(Greedy):
         ahead = done >= (runs.elapsed_hours + two_restarts) * pace - EPS_HOURS
         on_demand = runs.mode == ON_DEMAND
         other = np.where(on_demand | behind | ~enough, ON_DEMAND, IDLE)
-        return guarded(view, runs, *_spot_or(runs, other, np.where(on_demand, ahead & enough, enough)))
+        return guarded(view, runs, *_spot_or(view, runs, other, np.where(on_demand, ahead & enough, enough)))
 
 
-def _spot_or(runs: RunStates, other: IntArray, allowed: BoolArray) -> tuple[IntArray, IntArray]:
+def _spot_or(
+    view: JobView, runs: RunStates, other: IntArray, allowed: BoolArray
+) -> tuple[IntArray, IntArray]:
     """Stay on spot; start in the cheapest zone that is up where `allowed`; else `other`."""
-    best = cheapest_up(runs.up, runs.usd_per_hour)
+    best = cheapest_up(runs.up, view.known_usd(runs.usd_per_hour))
     staying = runs.mode == SPOT
     zone = np.where(staying, runs.zone, np.where(allowed, best, -1))
     mode = np.where(zone >= 0, SPOT, other)

@@ -90,13 +90,16 @@ class SurvivalPolicy(ArrayPolicy):
         self.worlds = [
             [chain_of(table, self.grid.tick_hours, frailty) for table in self.tables] for frailty, _ in nodes
         ]
-        self._solver = _OneZone(self) if len(job.zones) == 1 else _SeveralZones(self)
+        self.saves = min(self.ratios) < 1
+        if self.saves:
+            self._solver = _OneZone(self) if len(job.zones) == 1 else _SeveralZones(self)
 
     def decide_runs(self, runs: RunStates) -> tuple[IntArray, IntArray]:
         """The best action, made safe; spot that costs as much as on-demand is no spot, and not waited for."""
-        if min(self.ratios) >= 1:
+        if not self.saves:
             return np.full(len(runs.mode), ON_DEMAND), np.full(len(runs.mode), -1)
-        cheap = runs.up & (runs.usd_per_hour < self.view.job.on_demand_usd_per_hour * (1 - 1e-9))
+        usd = self.view.known_usd(runs.usd_per_hour)
+        cheap = runs.up & (usd < self.view.job.on_demand_usd_per_hour * (1 - 1e-9))
         mode, zone = self._solver.decide(runs, cheap)
         return guarded(self.view, runs, mode, zone)
 
@@ -120,7 +123,7 @@ def _cached(key: tuple[Any, ...], make: Callable[[], Any]) -> Any:
 
 def _ratio(spot_usd: float, on_demand_usd: float) -> float:
     """Spot over on-demand, at most 1: a price that is not known, or no less than on-demand, saves nothing."""
-    saves = spot_usd < on_demand_usd * (1 - 1e-9) and spot_usd > -math.inf and on_demand_usd < math.inf
+    saves = spot_usd < on_demand_usd * (1 - 1e-9) and spot_usd >= 0 and on_demand_usd < math.inf
     return spot_usd / on_demand_usd if saves else 1.0
 
 

@@ -22,6 +22,7 @@ IDLE, SPOT, ON_DEMAND = 0, 1, 2
 MODES: tuple[Mode, Mode, Mode] = ("idle", "spot", "on_demand")
 EPS_HOURS = 1e-9
 """Below it two times are the same: elapsed hours are sums of ticks that binary fractions do not hold exactly."""
+_DEAREST = 1e300
 
 
 class JobView:
@@ -32,6 +33,7 @@ class JobView:
         deadline_hours: the end of the last of them.
         on_demand_start_hours: from asking for on-demand until it makes progress.
         region: number of each zone's region, shape `(n_zones,)`.
+        launch_usd: spot price of each zone at launch, shape `(n_zones,)`.
     """
 
     def __init__(self, job: SpotJob) -> None:
@@ -47,6 +49,12 @@ class JobView:
         self.region: IntArray = np.array([regions.index(zone.region) for zone in job.zones], dtype=np.int64)
         self.zone_names = tuple(zone.name for zone in job.zones)
         self.zone_number = {name: number for number, name in enumerate(self.zone_names)}
+        self.launch_usd: FloatArray = np.array([zone.usd_per_hour for zone in job.zones])
+
+    def known_usd(self, usd_per_hour: FloatArray) -> FloatArray:
+        """The prices, those at launch where none is known; the last axis is the zones."""
+        unknown = np.isnan(usd_per_hour)
+        return np.where(unknown, self.launch_usd, usd_per_hour) if unknown.any() else usd_per_hour
 
 
 class RunStates:
@@ -150,7 +158,7 @@ def whole_ticks(hours: float, tick_hours: float) -> int:
 
 
 def cheapest_up(up: BoolArray, usd_per_hour: FloatArray) -> IntArray:
-    """The cheapest zone that is up (the first of equals), -1 where none is; shape `(n,)`."""
-    best: IntArray = np.where(up, usd_per_hour, np.inf).argmin(axis=1)
+    """The cheapest zone that is up (the first of equals, unknown prices last), -1 where none is; shape `(n,)`."""
+    best: IntArray = np.where(up, np.nan_to_num(usd_per_hour, nan=_DEAREST), np.inf).argmin(axis=1)
     best[~up.any(axis=1)] = -1
     return best

@@ -114,8 +114,8 @@ def _probe(path: Path, number: int, row: dict[str, str]) -> tuple[datetime, floa
 def _price(row: dict[str, str], name: str) -> float:
     text = (row.get(name) or "").strip()
     price = float(text) if text else math.nan
-    if text and not (math.isfinite(price) and price >= 0):
-        raise ValueError(f"{name} is {text!r}")
+    if text and not (math.isfinite(price) and price > 0):
+        raise ValueError(f"{name} is {text!r}, expected a price above 0, or nothing where it is unknown")
     return price
 
 

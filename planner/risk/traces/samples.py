@@ -56,7 +56,12 @@ class ZoneSamples(NamedTuple):
 
 
 def trace_of(zone: ZoneSamples, gang: int, tick_hours: float, source: str) -> ZoneTrace:
-    """Put samples on the grid; a tick is up when `gang` instances could be had."""
+    """Put samples on the grid; a tick is up when `gang` instances could be had.
+
+    Raises:
+        InputError: a price is not a number above 0.
+    """
+    _check_prices(zone, source)
     at = first_samples(len(zone.instances), zone.gap_hours, tick_hours)
     up = zone.instances >= gang
     provider, region = place_of(zone.name)
@@ -75,6 +80,16 @@ def trace_of(zone: ZoneSamples, gang: int, tick_hours: float, source: str) -> Zo
         source=source,
         probe_hours=probe_hours(up, zone.gap_hours),
     )
+
+
+def _check_prices(zone: ZoneSamples, source: str) -> None:
+    listed = [] if zone.on_demand_usd_per_hour is None else [zone.on_demand_usd_per_hour]
+    for what, usd in (("spot", zone.prices), ("on-demand", np.asarray(listed, dtype=np.float64))):
+        wrong = usd[(usd <= 0) | np.isinf(usd)]
+        if len(wrong):
+            raise InputError(
+                f"{source}: zone {zone.name}: {what} price of {wrong[0]:g} an hour: leave it out where it is unknown"
+            )
 
 
 def place_of(zone: str) -> tuple[str, str]:

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from benchmarks.spot_policy import make_policy
+from benchmarks.spot_policy import make_policy, plan
+from planner.risk.policy.registry import POLICIES
 
 FILE = Path(__file__).parents[3] / "benchmarks" / "spot_policy.py"
 
@@ -81,3 +82,53 @@ def test_it_loads_as_a_file_from_anywhere_without_the_heavy_libraries(tmp_path: 
         "assert not heavy, heavy\n"
     )
     subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True)
+
+
+UNKNOWN = float("nan")
+
+
+@pytest.mark.parametrize("price", [0.9, 0.0, 5.0, UNKNOWN])
+@pytest.mark.parametrize("zones", [1, 2])
+def test_on_demand_for_nothing_is_taken_at_once_and_costs_nothing(price: float, zones: int) -> None:
+    free = job(*[price] * zones) | {"od_price": 0.0}
+    assert make_policy(free)(state(*[(True, price)] * zones)) == {"mode": "od"}
+    told = plan(free)
+    assert (told["cost_ratio"], told["cost_ratio_p10"], told["cost_ratio_p90"]) == (0.0, 0.0, 0.0)
+    assert 0.0 <= told["p_meet_spot_only"] <= 1.0
+
+
+def test_spot_for_nothing_is_taken_and_costs_nothing() -> None:
+    assert make_policy(job(0.0))(state((True, 0.0))) == {"mode": "spot", "zone": "z0"}
+    told = plan(job(0.0))
+    assert told["cost_ratio_p10"] == 0.0
+    assert told["cost_ratio"] <= 1.1
+
+
+@pytest.mark.parametrize("price", [3.0, 5.0, UNKNOWN, -1.0])
+def test_spot_that_saves_nothing_costs_what_on_demand_costs(price: float) -> None:
+    assert make_policy(job(price))(state((True, price))) == {"mode": "od"}
+    told = plan(job(price))
+    assert told["cost_ratio"] == told["cost_ratio_p90"] == pytest.approx(1.1)  # one restart of 0.2 h in 2 h
+
+
+def test_a_zone_without_a_price_does_not_blur_the_cost_of_the_other() -> None:
+    told = plan(job(0.9, UNKNOWN))
+    assert 0.3 <= told["cost_ratio_p10"] <= told["cost_ratio"] <= told["cost_ratio_p90"] < 1.3
+
+
+@pytest.mark.parametrize("name", [name for name in POLICIES if name != "on_demand"])
+@pytest.mark.parametrize("zones", [1, 2])
+def test_a_hole_in_the_prices_is_no_reason_to_leave(
+    name: str, zones: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SPOT_POLICY", name)
+    runs = {"mode": "spot", "zone": "z0", "region": "r0", "done_h": 0.1}
+    seen = state((True, UNKNOWN), *[(True, 0.9)] * (zones - 1), t_h=0.3) | runs
+    assert make_policy(job(*[0.9] * zones))(seen) == {"mode": "spot", "zone": "z0"}
+
+
+@pytest.mark.parametrize("name", ["uniform_progress", "greedy", "margin", "spot_only"])
+def test_a_zone_whose_price_was_never_known_comes_last(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SPOT_POLICY", name)
+    decide = make_policy(job(UNKNOWN, 0.9))
+    assert decide(state((True, UNKNOWN), (True, 0.9))) == {"mode": "spot", "zone": "z1"}

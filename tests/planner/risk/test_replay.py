@@ -10,7 +10,7 @@ from planner.risk.hazards import load_hazards
 from planner.risk.policy.job import Action, JobState, SpotJob, SpotZone
 from planner.risk.policy.registry import POLICIES, make_policy
 from planner.risk.replay import replay
-from planner.risk.replay_batch import replay_futures
+from planner.risk.replay_batch import replay_futures, replay_policy
 
 
 def job(count: int = 1, **change: object) -> SpotJob:
@@ -106,6 +106,18 @@ def test_the_price_in_force_is_paid() -> None:
     prices = np.concatenate([np.full(12, 1.0), np.full(28, 2.0)])[None]
     result = replay(job(), Script(Action("spot", "z0")), up(ALWAYS), prices)
     assert result.cost_usd == pytest.approx(1.2 * 1.0 + 1.0 * 2.0)
+
+
+def test_a_tick_without_a_price_is_paid_at_the_price_of_launch() -> None:
+    made = job()
+    prices = np.full((1, 40), 2.0)
+    prices[0, 3:9] = np.nan
+    policy = make_policy("greedy", made, {})
+    seen = np.ones((1, 40), bool)
+    known = np.where(np.isnan(prices), made.zones[0].usd_per_hour, prices)
+    alone, batch = replay(made, policy, seen, prices), replay_policy(made, policy, seen[None], prices)
+    assert alone.cost_usd == replay(made, policy, seen, known).cost_usd
+    assert batch.cost_usd[0] == pytest.approx(alone.cost_usd)
 
 
 def test_spells_count_from_the_history_and_from_the_record() -> None:

@@ -248,6 +248,18 @@ def _json(path: Path, text: str) -> Path:
             lambda p: _json(p / "a.csv", "time,zone,available,price\n2026-01-01,z,1,-3\n"),
             "spot_usd_per_hour|price",
         ),
+        (
+            lambda p: _json(p / "a.csv", "time,zone,available,price\n2026-01-01,z,1,0\n"),
+            "row 2: price is '0', expected a price above 0",
+        ),
+        (
+            lambda p: _json(
+                p / "a.json",
+                '{"zones": {"z": {"rle": [[1, 9]], "start_utc": "2026-01-01T00:00:00+00:00", "on_demand_price": 0}},'
+                '"gap_seconds": 360, "requested": 1}',
+            ),
+            "zone z: on-demand price of 0 an hour",
+        ),
         (lambda p: _json(p / "a.csv", "time,zone,available\n"), "holds no probe"),
         (lambda p: _json(p / "a.csv", "when,what\n"), "no known trace format"),
         (lambda p: p, "holds no trace"),
