@@ -42,7 +42,9 @@ class SpotOnly(ArrayPolicy):
 
     def decide_runs(self, runs: RunStates) -> tuple[IntArray, IntArray]:
         """Stay on spot, or start in the cheapest zone that is up."""
-        return _spot_or(self.view, runs, np.full(len(runs.done_hours), IDLE), np.ones_like(runs.mode, dtype=bool))
+        return _spot_or(
+            self.view, runs, np.full(len(runs.done_hours), IDLE), np.ones_like(runs.mode, dtype=bool)
+        )
 
 
 class Greedy(ArrayPolicy):
