@@ -2,14 +2,15 @@
 
 For one zone the table holds the policy's own decision, guard included, for every state on the grid of ticks. For
 several zones that would be far too many states: each zone is asked for as if the others were down, and the reader
-takes the first zone of the list for which the table says spot. A run that follows the table keeps its deadline either
-way, since every decision in it has passed the guard.
+takes the first zone of the list for which the table says spot. Moves between zones that are up are left out, and the
+table says so. A run that follows the table keeps its deadline either way, since every decision in it has passed the
+guard.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,7 +33,8 @@ if TYPE_CHECKING:
 IntArray = npt.NDArray[np.int64]
 SCHEMA_VERSION = 1
 CSV_COLUMNS = (
-    "mode", "zone", "up", "restart_left_ticks", "age_from_ticks", "time_left_from_ticks", "slack_from_ticks", "action",
+    "mode", "zone", "zone_order", "up", "restart_left_ticks", "age_from_ticks", "time_left_from_ticks",
+    "slack_from_ticks", "action", "tick_hours", "work_hours", "deadline_hours", "leaves_out",
 )  # fmt: skip
 FINE_TICKS, COARSE_STEP = 40, 4
 MOST_TICKS = 5_000  # of work or slack; a longer job is asked for with a longer --every
@@ -68,6 +70,21 @@ class DecisionTable:
     policy: str
     zones: tuple[str, ...]
     rows: dict[Key, list[tuple[int, Runs]]]
+
+    @property
+    def leaves_out(self) -> tuple[str, ...]:
+        """Actions of `planner advise` that the table never says though a policy may."""
+        return ("migrate",) if len(self.zones) > 1 else ()
+
+    @property
+    def meaning(self) -> str:
+        """What the decisions are, in a sentence."""
+        if len(self.zones) == 1:
+            return "the policy's own decision, guard included, in every state on the grid"
+        return (
+            f"each of the {len(self.zones)} zones asked for as if the others were down, guard included: try them in "
+            "the order of 'zones'; a run is not moved from a zone that is up to another (no migration)"
+        )
 
 
 def build_table(job: SpotJob, model: HazardModel, policy_name: str) -> DecisionTable:
@@ -207,6 +224,7 @@ def _json(table: DecisionTable) -> str:
     head = {
         "kind": "decision_table", "schema_version": SCHEMA_VERSION, "policy": table.policy,
         "tick_hours": job.tick_hours, "work_hours": job.work_hours, "deadline_hours": job.deadline_hours,
+        "meaning": table.meaning, "leaves_out": list(table.leaves_out),
         "restart_hours": job.restart_hours, "on_demand_acquire_hours": job.on_demand_acquire_hours,
         "zones": list(table.zones), "spot_usd_per_hour": {zone.name: zone.usd_per_hour for zone in job.zones},
         "on_demand_usd_per_hour": job.on_demand_usd_per_hour,
@@ -226,11 +244,18 @@ def _json(table: DecisionTable) -> str:
 def _csv(table: DecisionTable) -> str:
     from planner.render.csv import csv_text
 
+    job = table.job
+    order = {name: number for number, name in enumerate(table.zones, start=1)}
+    whole: Mapping[str, str | float | int | None] = {
+        "tick_hours": job.tick_hours, "work_hours": job.work_hours, "deadline_hours": job.deadline_hours,
+        "leaves_out": " ".join(table.leaves_out),
+    }  # fmt: skip
     return csv_text(
         CSV_COLUMNS,
         (
             {
-                "mode": MODES[key.mode], "zone": _zone_name(table, key), "up": int(key.up),
+                **whole, "mode": MODES[key.mode], "zone": _zone_name(table, key),
+                "zone_order": order.get(_zone_name(table, key)), "up": int(key.up),
                 "restart_left_ticks": key.restart_left_ticks, "age_from_ticks": key.age_from_ticks,
                 "time_left_from_ticks": time_left, "slack_from_ticks": slack, "action": action,
             }

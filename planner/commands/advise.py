@@ -126,4 +126,6 @@ def _write_table(path: Path, question: Question, model: HazardModel, policy: str
     from planner.advise.table import build_table, table_text
     from planner.files import write_atomically
 
-    write_atomically(path, table_text(build_table(question.job, model, policy), path))
+    table = build_table(question.job, model, policy)
+    write_atomically(path, table_text(table, path))
+    click.echo(f"wrote {path}: {table.meaning}", err=True)

@@ -291,6 +291,7 @@ def test_the_table_is_written_beside_the_answer(tmp_path: Path, run_cli: Run) ->
     path = tmp_path / "table.json"
     result = ask(run_cli, tmp_path, "--every", "30m", "--table", str(path))
     assert result.code == 0 and "start spot" in result.stdout
+    assert "table.json: the policy's own decision" in result.stderr
     found = json.loads(path.read_text(encoding="utf-8"))
     assert (
         found["kind"] == "decision_table" and found["zones"] == ["us-east-2a"] and found["tick_hours"] == 0.5

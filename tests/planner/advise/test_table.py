@@ -132,12 +132,45 @@ def test_the_table_keeps_the_deadline_whatever_spot_does(kind: str) -> None:
     assert replay(question, table, up).finished
 
 
-def test_csv_and_json_say_the_same() -> None:
-    table = build_table(job(), Model({"z0": hazard_table()}), "greedy")  # type: ignore[arg-type]
-    rows = list(csv.DictReader(io.StringIO(table_text(table, Path("t.csv")))))
+def from_csv(text: str) -> dict[str, Any]:
+    """What a reader of the CSV knows, in the words of the JSON."""
+    rows = list(csv.DictReader(io.StringIO(text)))
     assert tuple(rows[0]) == CSV_COLUMNS
-    found = json.loads(table_text(table, Path("t.json")))
-    assert len(rows) == sum(len(runs) for entry in found["entries"] for _, runs in entry["rows"])
+    order = {int(row["zone_order"]): row["zone"] for row in rows if row["zone"]}
+    entries: dict[tuple[Any, ...], dict[int, list[list[Any]]]] = {}
+    for row in rows:
+        key = (row["mode"], row["zone"], int(row["restart_left_ticks"]), int(row["age_from_ticks"]))
+        runs = entries.setdefault(key, {}).setdefault(int(row["time_left_from_ticks"]), [])
+        runs.append([int(row["slack_from_ticks"]), row["action"]])
+    names = ("mode", "zone", "restart_left_ticks", "age_from_ticks")
+    return {
+        **{name: float(rows[0][name]) for name in ("tick_hours", "work_hours", "deadline_hours")},
+        "leaves_out": rows[0]["leaves_out"].split(),
+        "zones": [order[number] for number in sorted(order)],
+        "entries": [
+            dict(zip(names, key, strict=True)) | {"rows": [list(item) for item in found.items()]}
+            for key, found in entries.items()
+        ],
+    }
+
+
+@pytest.mark.parametrize("zones", [1, 3])
+def test_csv_and_json_say_the_same(zones: int) -> None:
+    model = Model({f"z{k}": hazard_table(0.3 + 0.4 * (2 - k)) for k in range(zones)})
+    table = build_table(job(zones), model, "survival")  # type: ignore[arg-type]
+    told = from_csv(table_text(table, Path("t.csv")))
+    known = json.loads(table_text(table, Path("t.json")))
+    for entry in known["entries"]:
+        del entry["up"]
+    assert told == {key: known[key] for key in told}
+
+
+def test_the_table_says_what_it_leaves_out() -> None:
+    one = build_table(job(), Model({"z0": hazard_table()}), "greedy")  # type: ignore[arg-type]
+    assert json.loads(table_text(one, Path("t.json")))["leaves_out"] == []
+    model = Model({"z0": hazard_table(), "z1": hazard_table()})
+    two = json.loads(table_text(build_table(job(2), model, "greedy"), Path("t.json")))  # type: ignore[arg-type]
+    assert two["leaves_out"] == ["migrate"] and "no migration" in two["meaning"]
 
 
 def test_a_table_of_a_month_in_minutes_and_another_format_are_refused() -> None:
