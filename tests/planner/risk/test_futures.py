@@ -124,7 +124,7 @@ def test_p_meet_never_falls_with_a_later_deadline(seed: int, work: float, restar
     one = job(work_hours=work, restart_hours=restart)
     chance = p_meet_spot_only(one, load_hazards(), deadlines, futures=50, seed=seed)
     assert (np.diff(chance) >= 0.0).all()
-    assert chance[0] == 0.0 or restart == 0.0
+    assert chance[0] == 0.0 or restart < 1e-6  # a restart that long is still lost in rounding
 
 
 @given(st.lists(st.booleans(), min_size=1, max_size=60), st.integers(0, 5))
