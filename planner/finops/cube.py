@@ -21,7 +21,7 @@ from planner.finops.engine.duckdb import DuckDbEngine, first_line, memory_text
 from planner.finops.read import Bill, open_bill
 from planner.finops.read.columns import COST, focus_columns
 from planner.finops.read.model import Progress
-from planner.finops.read.select import quote, text
+from planner.finops.read.select import UNPRICED, quote, text
 from planner.records import record
 
 MANIFEST = "cube-manifest.json"
@@ -250,11 +250,13 @@ def _write(
     grain: Grain,
     progress: Progress | None,
 ) -> None:
+    columns = engine.query("SELECT * FROM focus LIMIT 0").columns
+    extras = [UNPRICED] if UNPRICED in columns else []
     for number, month in enumerate(bill.months):
         if progress is not None:
             progress(f"{month:%Y-%m}", number / len(bill.months))
         target = folder / f"focus-{month:%Y-%m}.parquet"
-        _copy(engine, cube_sql(tags, grain, month.isoformat()), target)
+        _copy(engine, cube_sql(tags, grain, month.isoformat(), extras), target)
     for dataset in focus_columns():
         if dataset != COST and engine.query(f"SELECT COUNT(*) AS n FROM {dataset}")["n"].iloc[0]:
             names = ", ".join(quote(name) for name in focus_columns()[dataset])

@@ -35,27 +35,28 @@ def stage_adapted(
     raw = {name: cell for name, (_, cell) in inputs.items() if cell}
     typed = {name: value for name, (value, _) in inputs.items()}
     inner = stager.typed_sql(file, typed, raw)
-    cost_kind = _cost_kind(stager, file, adapter, inner)
+    cost_kind, sums = _facts(stager, file, adapter, inner)
     target = stager.write(file, adapted_sql(adapter, inner, cost_kind))
     told: dict[str, Kind] = {"number": "number", "moment": "moment"}
     stager.report_bad(
         file, target, {name: (spelled[cell], told.get(kinds[name], "text")) for name, cell in raw.items()}
     )
-    for code, (sql, message) in adapter.checks.items():
-        total = stager.one(file, f"SELECT {sql} FROM ({inner})")[0]
+    for (code, (_, message)), total in zip(adapter.checks.items(), sums, strict=True):
         if isinstance(total, float) and abs(total) > _NOTHING:
             found = f"{file.path}: {message} (off by {total:,.2f})"
             stager.findings.append(Finding("warning", code, found, str(file.path), 0, total))
     return target, cost_kind
 
 
-def _cost_kind(stager: Stager, file: BillFile, adapter: Adapter, inner: str) -> str:
-    if not adapter.kinds:
-        return ""
-    tests = ", ".join(adapter.kinds.values())
+def _facts(stager: Stager, file: BillFile, adapter: Adapter, inner: str) -> tuple[str, tuple[object, ...]]:
+    """Return the kind of cost of a file and the sums that must be 0, in one pass over it."""
+    tests = [*adapter.kinds.values(), *(sql for sql, _ in adapter.checks.values())]
+    if not tests:
+        return "", ()
     named = f"SELECT *, {text(file.path.name)} AS file_name FROM ({inner})"
-    row = stager.one(file, f"SELECT {tests} FROM ({named}) AS inputs")
-    return next(kind for kind, holds in zip(adapter.kinds, row, strict=True) if holds)
+    row = stager.one(file, f"SELECT {', '.join(tests)} FROM ({named}) AS inputs")
+    holds, sums = row[: len(adapter.kinds)], row[len(adapter.kinds) :]
+    return next((kind for kind, true in zip(adapter.kinds, holds, strict=True) if true), ""), sums
 
 
 def pair_cost_kinds(

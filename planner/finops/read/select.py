@@ -17,7 +17,11 @@ SQL_TYPES: Mapping[Kind, str] = {
 HELPERS = ("x_month", "x_day", "x_list_known", "x_contracted_known", "x_source", "x_focus_version")
 # A price is unknown where the export gives no cost at it, or 0 for something that was charged: Microsoft writes
 # ListCost and ContractedCost 0 for use covered by reservations (FINOPS.md, section 1).
-_KNOWN = "{0} IS NOT NULL AND ({0} <> 0 OR (COALESCE(EffectiveCost, 0) = 0 AND COALESCE(BilledCost, 0) = 0))"
+# An adapter marks what has no price of its own (`x_unpriced`: a discount as a row): there 0 is the price.
+_KNOWN = (
+    "{0} IS NOT NULL AND ({0} <> 0 OR (COALESCE(EffectiveCost, 0) = 0 AND COALESCE(BilledCost, 0) = 0){1})"
+)
+UNPRICED = "x_unpriced"
 
 
 @record(frozen=True)
@@ -68,12 +72,13 @@ def dataset_sql(groups: Sequence[Group], dataset: str, where: str = "") -> str:
     if dataset != COST:
         return union
     condition = f"\nWHERE {where}" if where else ""
+    free = f" OR COALESCE({UNPRICED}, '') = 'yes'" if UNPRICED in extras else ""
     return (
         "SELECT *,\n"
         "  CAST(DATE_TRUNC('month', ChargePeriodStart) AS DATE) AS x_month,\n"
         "  CAST(ChargePeriodStart AS DATE) AS x_day,\n"
-        f"  ({_KNOWN.format('ListCost')}) AS x_list_known,\n"
-        f"  ({_KNOWN.format('ContractedCost')}) AS x_contracted_known\n"
+        f"  ({_KNOWN.format('ListCost', free)}) AS x_list_known,\n"
+        f"  ({_KNOWN.format('ContractedCost', free)}) AS x_contracted_known\n"
         f"FROM (\n{union}\n) AS charges{condition}"
     )
 

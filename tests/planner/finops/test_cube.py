@@ -21,6 +21,7 @@ from planner.finops.quality import assess_quality
 from planner.finops.read import Bill, open_bill
 from tests.focus_company import make_company
 from tests.planner.finops.engine.test_spark_equal import CENT, _parameters, _rows
+from tests.planner.finops.read.test_adapters import CUR, cur
 from tests.planner.finops.read.test_open import line, write
 
 QUERIES = sorted((Path(planner.finops.__file__).parent / "kpis").glob("**/*.sql"))
@@ -188,3 +189,16 @@ def test_a_manifest_is_plain_json(cube: Path) -> None:
     assert told["schema_version"] == 1
     assert told["months"] == ["2026-09", "2026-10"]
     assert time.strptime(told["months"][0], "%Y-%m")
+
+
+def test_a_discount_that_is_a_row_stays_one_in_a_cube(tmp_path: Path) -> None:
+    rows = [CUR[0], CUR[0] | {"lineItem/LineItemType": "EdpDiscount", "lineItem/UnblendedCost": "-0.10"}]
+    path = next(path for path in QUERIES if path.stem == "savings_rate")
+    with open_bill([cur(tmp_path / "cur.csv", rows)]) as bill:
+        build_cube(bill, tmp_path / "cube")
+        with open_cube([tmp_path / "cube"]) as cube:
+            equal(bill, cube, path)
+            assert (
+                cube.engine.query("SELECT SUM(EffectiveCost) AS e FROM focus WHERE x_list_known")["e"][0]
+                == 0.9
+            )

@@ -86,10 +86,10 @@ def _load(path: Path) -> Adapter:
     def values(part: str) -> dict[str, str]:
         return {row["name"]: row["value"] for row in parts.get(part, [])}
 
-    about, checks = values("about"), values("check")
     maps: dict[str, list[dict[str, str]]] = {}
     for row in parts.get("map", []):
         maps.setdefault(row["kind"], []).append(row)
+    about, checks, lets = values("about"), values("check"), values("let")
     return Adapter(
         name=path.stem,
         title=about["title"],
@@ -98,17 +98,22 @@ def _load(path: Path) -> Adapter:
         inputs=tuple(
             Input(row["name"], row["kind"], (row["name"], *row["value"].split())) for row in parts["input"]
         ),
-        columns={row["name"]: _with_maps(row["value"], maps) for row in parts["column"]},
-        split=values("split"),
+        columns={row["name"]: _with_maps(_with_lets(row["value"], lets), maps) for row in parts["column"]},
+        split={name: _with_lets(value, lets) for name, value in values("split").items()},
         kinds=values("kind"),
         replaced_by=values("replaced_by"),
         alone=values("alone"),
         checks={
-            code: (sql, checks[f"{code}_message"])
+            code: (_with_lets(sql, lets), checks[f"{code}_message"])
             for code, sql in checks.items()
             if not code.endswith("_message")
         },
     )
+
+
+def _with_lets(expression: str, lets: Mapping[str, str]) -> str:
+    """Put in the expressions that an adapter names once and uses in several columns; they may use one another."""
+    return re.sub(r"\{(\w+)\}", lambda found: f"({_with_lets(lets[found.group(1)], lets)})", expression)
 
 
 def _with_maps(expression: str, maps: Mapping[str, Sequence[Mapping[str, str]]]) -> str:

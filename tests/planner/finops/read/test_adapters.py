@@ -267,3 +267,58 @@ def test_real_samples() -> None:
     with open_bill(paths) as bill:
         # the amortized file's cost, and the one purchase of the actual file
         assert sums(bill) == (pytest.approx(15.79778 + 3.25), pytest.approx(15.79778 + 0.499152006))
+
+
+# An enterprise discount of a tenth, as the two kinds of export write it: in net columns, or in rows of its own.
+NET = {"lineItem/NetUnblendedCost": "0.90", "pricing/publicOnDemandCost": "1.25"}
+DISCOUNT = {"lineItem/LineItemType": "EdpDiscount", "lineItem/UnblendedCost": "-0.10"}
+
+
+def test_aws_discounts_in_net_columns_are_on_the_bill(tmp_path: Path) -> None:
+    """Since CUR 2.0 discounts have no rows: the invoice is the sum of the net costs."""
+    plan = {"savingsPlan/SavingsPlanARN": COMMIT}
+    rows = [
+        CUR[0] | NET,
+        CUR[1] | NET | {"savingsPlan/NetSavingsPlanEffectiveCost": "0.54"},
+        CUR[2] | {"lineItem/NetUnblendedCost": "-0.90"},
+        CUR[3] | {"lineItem/NetUnblendedCost": "1.08", "savingsPlan/RecurringCommitmentForBillingPeriod": "1.20",
+                  "savingsPlan/NetRecurringCommitmentForBillingPeriod": "1.08"} | plan,
+        CUR[4] | {"lineItem/NetUnblendedCost": "0", "reservation/NetEffectiveCost": "0.45"},
+        CUR[5] | {"lineItem/NetUnblendedCost": "0.63", "reservation/NetUnusedRecurringFee": "0.315",
+                  "reservation/NetUnusedAmortizedUpfrontFeeForBillingPeriod": "0.135"},
+        CUR[7] | {"lineItem/NetUnblendedCost": "0.09"},
+    ]  # fmt: skip
+    billed, effective = 0.90 + 1.08 + 0.63 + 0.09, 0.90 + 0.54 + 0.54 + 0.45 + 0.45 + 0.09
+    with open_bill([cur(tmp_path / "cur.csv", rows)]) as bill:
+        assert bill.findings == ()
+        assert sums(bill) == (pytest.approx(billed), pytest.approx(effective))
+        row = one(bill, "ChargeCategory = 'Usage' AND PricingCategory = 'Standard'")
+        assert (row["ListCost"], row["ContractedCost"]) == (1.25, 0.9)
+    # the older report has rows for the discount besides; they are in the net costs already
+    with open_bill(
+        [cur(tmp_path / "old.csv", [*rows, DISCOUNT | {"lineItem/NetUnblendedCost": "0"}])]
+    ) as bill:
+        assert sums(bill) == (pytest.approx(billed), pytest.approx(effective))
+    with open_bill([cur(tmp_path / "blank.csv", [*rows, DISCOUNT])]) as bill:
+        assert sums(bill) == (pytest.approx(billed), pytest.approx(effective))
+
+
+def test_aws_discounts_in_rows_are_savings_without_a_list_price(tmp_path: Path) -> None:
+    from planner.finops.review.answer import review_bill
+
+    with open_bill([cur(tmp_path / "cur.csv", [CUR[0], DISCOUNT])]) as bill:
+        assert sums(bill) == (0.9, 0.9)
+        row = one(bill, "ChargeCategory = 'Adjustment'")
+        assert (row["ListCost"], row["ContractedCost"], row["x_list_known"]) == (0.0, -0.1, True)
+        found = {figure.key: figure.value for part in review_bill(bill).sections for figure in part.figures}
+    assert found["esr_list_ratio"] == pytest.approx(1 - 0.90 / 1.25)
+    assert found["esr_contract_ratio"] == pytest.approx(0.0)
+    assert found["price_list_known_ratio"] == 1.0
+
+
+def test_aws_discounts_without_net_columns_are_told(tmp_path: Path) -> None:
+    rows = [CUR[0] | {"discount/TotalDiscount": "-0.10"}]
+    with open_bill([cur(tmp_path / "cur.csv", rows)]) as bill:
+        (finding,) = bill.findings
+        assert (finding.code, finding.cost) == ("no_net_cost", -0.1)
+        assert "net_unblended_cost" in finding.message
