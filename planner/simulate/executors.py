@@ -46,15 +46,20 @@ class ProcessExecutor:
     workers: int
 
     def map(self, function: Callable[[Task], Result], tasks: Sequence[Task]) -> Iterator[Result]:
-        """Yield `function(task)` for each task, in order; a caller that stops early ends the workers."""
+        """Yield `function(task)` for each task, in order; a caller that stops early ends the workers at once."""
         from concurrent.futures import ProcessPoolExecutor
-        from multiprocessing import get_context
+        from multiprocessing import active_children, get_context
 
+        others = set(active_children())
         pool = ProcessPoolExecutor(
             self.workers, mp_context=get_context("spawn"), initializer=_ignore_interrupt
         )
         try:
             yield from _in_order(pool.submit, function, tasks, ahead=4 * self.workers)
+        except BaseException:
+            for process in set(active_children()) - others:
+                process.terminate()  # nobody waits for its task any more, which may be a minute's work
+            raise
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import sys
+import time
 from typing import Any
 
 import pytest
@@ -33,6 +35,21 @@ def test_processes_keep_the_order_and_may_be_left_early() -> None:
     started = executor.map(square, range(1000))
     assert next(iter(started)) == 0
     started.close()  # type: ignore[attr-defined]
+
+
+def sleep(seconds: float) -> float:
+    time.sleep(seconds)
+    return seconds
+
+
+def test_whoever_stops_early_does_not_wait_for_what_is_at_work() -> None:
+    others = set(multiprocessing.active_children())
+    started = ProcessExecutor(2).map(sleep, [0.0, 60.0, 60.0])
+    assert next(started) == 0.0
+    begun = time.monotonic()
+    started.close()  # type: ignore[attr-defined]
+    assert time.monotonic() - begun < 10.0
+    assert set(multiprocessing.active_children()) <= others
 
 
 def test_an_error_in_a_process_is_the_callers() -> None:
