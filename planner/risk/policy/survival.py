@@ -246,30 +246,36 @@ class _SeveralZones:
         dry = zones * self.k + stage.min(axis=1, initial=self.k - 1, where=~runs.up)
         here = self._corner(runs, 0.0)
         moved = (runs.region[:, None] >= 0) & (runs.region[:, None] != self.view.region[None, :])
-        start = np.where(up, self._at(self.values.start, row, here) + moved * self.egress_ticks, np.inf)
-        wait = self._market(self.values.wait, row, dry, up, here) + self.WAIT_MARGIN * up.any(axis=1)
-        begin = self._market(self.values.begin, row, dry, up, here)
+        # who puts a start off has the transfer still before them: without this, putting it off would save it for ever
+        transfer = moved * self.egress_ticks
+        start = np.where(up, self._at(self.values.start, row, here) + transfer, np.inf)
+        wait = self._market(self.values.wait, row, dry, up, here, transfer)
+        wait = wait + self.WAIT_MARGIN * up.any(axis=1)
+        begin = self._market(self.values.begin, row, dry, up, here, transfer)
         restarting = self._corner(runs, runs.restart_left_hours)
         zone = np.maximum(runs.zone, 0)
         stay = self._at(self.values.run, row[rows, zone][:, None], restarting)[:, 0]
         stay = np.where((runs.mode == SPOT) & up[rows, zone], stay - self.MOVE_MARGIN, np.inf)
-        keep = self._market(self.values.keep, row, dry, up, restarting)
+        keep = self._market(self.values.keep, row, dry, up, restarting, transfer)
         keep = np.where(runs.mode == ON_DEMAND, keep, np.inf)
         start[rows[runs.mode == SPOT], zone[runs.mode == SPOT]] = np.inf
         best = start.argmin(axis=1)
-        # who puts a start off has the transfer still before them: without this, putting it off would save it for ever
-        later = np.where(up, moved * self.egress_ticks, np.inf).min(axis=1)
-        later = np.where(up.any(axis=1), later, 0.0)
-        choice = np.stack([wait + later, start[rows, best], np.minimum(begin, keep) + later, stay])
+        choice = np.stack([wait, start[rows, best], np.minimum(begin, keep), stay])
         pick = choice.argmin(axis=0)
         mode = np.where(pick == 3, SPOT, pick)
         return mode, np.where(pick == 3, runs.zone, np.where(pick == SPOT, best, -1))
 
     def _market(
-        self, table: npt.NDArray[np.float32], row: IntArray, dry: IntArray, up: BoolArray, corner: _Corner
+        self,
+        table: npt.NDArray[np.float32],
+        row: IntArray,
+        dry: IntArray,
+        up: BoolArray,
+        corner: _Corner,
+        transfer: FloatArray,
     ) -> FloatArray:
-        """Value with the best zone that is up, or in a dry spell."""
-        wet = np.where(up, self._at(table, row, corner), np.inf).min(axis=1)
+        """Value with the best zone that is up, its transfer included, or in a dry spell."""
+        wet = np.where(up, self._at(table, row, corner) + transfer, np.inf).min(axis=1)
         return np.where(up.any(axis=1), wet, self._at(table, dry[:, None], corner)[:, 0])
 
     def _corner(self, runs: RunStates, extra_hours: float | FloatArray) -> _Corner:

@@ -245,3 +245,16 @@ def test_it_prefers_the_zone_that_lasts_at_equal_prices() -> None:
     policy = SurvivalPolicy(this, {"z0": table(4.0, 1.0), "z1": table(0.05, 1.0)})
     seen = tuple(ZoneState(name, True, 1.0, 0.5) for name in ("z0", "z1"))
     assert policy.decide(JobState(0.0, 0.0, "idle", None, 0.0, None, seen)) == Action("spot", "z1")
+
+
+@pytest.mark.parametrize("egress_usd", [0.5, 2.0])
+def test_on_demand_is_no_way_round_a_transfer(egress_usd: float) -> None:
+    # two poor zones beside the checkpoint, a good one behind a transfer: on-demand is no stop on the way to the good
+    # zone that saves the transfer, tick after tick, while spot is up and slack is plenty
+    this = job(3, work_hours=6.0, deadline_hours=12.0, restart_hours=0.1, egress_usd=egress_usd)
+    places = zip(this.zones, ("a", "a", "b"), (1.65, 1.6, 1.2), strict=True)
+    this = replace(this, zones=tuple(replace(z, region=r, usd_per_hour=usd) for z, r, usd in places))
+    known = {"z0": table(0.8, 0.3), "z1": table(0.8, 0.3), "z2": table(0.27, 0.37)}
+    up = np.ones((3, 120), dtype=bool)
+    up[2, :30] = False
+    assert replay(this, SurvivalPolicy(this, known), up).on_demand_hours == 0.0
