@@ -30,8 +30,14 @@ def test_the_list_is_that_of_the_bills_version(company: tuple[Truth, Path], run_
     assert {case["focus_version"] for case in json.loads(done.stdout)["use_cases"]} == {company[0].version}
     every = run_cli("review", "--use-case", "list")
     assert every.code == 0
-    assert every.stdout.startswith("254 use cases of FOCUS 1.0 to 1.4")
-    assert SLUG in every.stdout
+    assert every.stdout.startswith("111 use cases of FOCUS 1.0 to 1.4")
+    said = " ".join(every.stdout.split())
+    assert f"{SLUG}: Analyze service costs by region (FOCUS 1.0, 1.1, 1.2)" in said
+    assert f"{SLUG}-2: Analyze service costs by region (FOCUS 1.3, 1.4)" in said
+    rows = list(csv.DictReader(io.StringIO(run_cli("review", "--use-case", "list", "-o", "csv").stdout)))
+    assert len(rows) == 254 and {row["title"] for row in rows if row["use_case"] == SLUG} == {
+        "Analyze service costs by region"
+    }
 
 
 def test_an_answer_adds_up_to_the_month(company: tuple[Truth, Path], run_cli: Run) -> None:

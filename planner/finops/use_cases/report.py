@@ -34,13 +34,15 @@ def list_use_cases(bill: Bill | None) -> Report:
         }
         for case in load_use_cases(version)
     ]
-    said = f"{len(rows)} use cases of FOCUS {version or '1.0 to 1.4'}; ask one with --use-case NAME"
-    versions = sorted({row["focus_version"] for row in rows})
-    blocks = tuple(
-        Notes(f"FOCUS {one}", tuple(row["use_case"] for row in rows if row["focus_version"] == one))
-        for one in versions
-    )
-    return Report(Document(said, (), blocks, True), {"use_cases": rows}, tuple(rows[0]), rows)
+    asked = dict.fromkeys((row["use_case"], row["title"]) for row in rows)
+    said = f"{len(asked)} use cases of FOCUS {version or '1.0 to 1.4'}; ask one with --use-case NAME"
+    block = Notes("NAME: question", tuple(_question(*one, rows) for one in asked))
+    return Report(Document(said, (), (block,), True), {"use_cases": rows}, tuple(rows[0]), rows)
+
+
+def _question(name: str, title: str, rows: list[dict[str, str]]) -> str:
+    versions = [row["focus_version"] for row in rows if (row["use_case"], row["title"]) == (name, title)]
+    return f"{name}: {title} (FOCUS {', '.join(versions)})"
 
 
 def report_use_case(bill: Bill, name: str, *, month: date | None, compare: date | None, tag: str) -> Report:
