@@ -50,6 +50,13 @@ def is_number(value: str) -> str:
     return f"ABS(CAST({value} AS DOUBLE)) < {TOO_LARGE}"
 
 
+def entries_map(value: str) -> str:
+    """Return the expression of a map of a list of key and value pairs; of a key given twice the first counts."""
+    keys = f"LIST_TRANSFORM({value}, LAMBDA pair: pair.key)"
+    first = f"LIST_FILTER({value}, LAMBDA pair, place: LIST_POSITION({keys}, pair.key) = place)"
+    return f"MAP_FROM_ENTRIES(LIST_TRANSFORM({first}, LAMBDA pair: {{'key': pair.key, 'value': pair.value}}))"
+
+
 def read_typed(
     value: str, type_name: str, kind: Kind, *, entries: bool = False, checked: bool = False
 ) -> str:
@@ -72,7 +79,7 @@ def read_typed(
             return f"({value} AT TIME ZONE 'UTC')"
         return value if type_name == "timestamp" else f"CAST({value} AS TIMESTAMP)"
     if kind == "json" and type_name in ("map", "struct", "list"):
-        value = f"MAP_FROM_ENTRIES({value})" if entries else value
+        value = entries_map(value) if entries else value
         return f"CAST(TO_JSON({value}) AS VARCHAR)"
     if kind in ("text", "json"):
         return f"CAST({value} AS VARCHAR)"

@@ -332,7 +332,7 @@ def _fields(name: str, value: str, kind: Any) -> list[Field]:
     if type_name == "list":
         child = kind.children[0][1]
         inside = tuple(item for item, _ in child.children) if child.id == "struct" else ()
-        return [Field(name, value, "list", entries=inside == ("key", "value"), records=inside)]
+        return [Field(name, value, "list", entries={"key", "value"} <= {*inside}, records=inside)]
     out = [Field(name, value, type_name)]
     if type_name == "struct":
         for item, inner in kind.children:

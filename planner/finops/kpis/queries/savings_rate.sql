@@ -6,7 +6,7 @@
 -- unit: ratio; the sums are money in the billing currency
 -- formula: esr_list = 1 - sum(EffectiveCost) / sum(ListCost) over rows with a known list price; esr_contract the same
 --   with ContractedCost. Tax, purchases of commitments and other prepaid purchases (EffectiveCost 0) are no use and stay
---   out. Identity on rows that have both: list - effective = (list - contracted) + (contracted - effective).
+--   out; fees that are themselves the cost of the use they cover (Google) count, at a price of 0. Identity on rows that have both: list - effective = (list - contracted) + (contracted - effective).
 -- source: focus.finops.org/use-case/determine-effective-savings-rate; FINOPS.md section 2
 -- columns: ChargePeriodStart, ServiceProviderName, ServiceName, ChargeCategory, CommitmentDiscountId, EffectiveCost,
 --   ListCost, ContractedCost
@@ -32,5 +32,6 @@ FROM focus
 WHERE ((ChargePeriodStart >= :start AND ChargePeriodStart < :end)
     OR (ChargePeriodStart >= :before_start AND ChargePeriodStart < :before_end))
   AND ChargeCategory <> 'Tax'
-  AND NOT (ChargeCategory = 'Purchase' AND (CommitmentDiscountId IS NOT NULL OR EffectiveCost = 0))
+  AND NOT (ChargeCategory = 'Purchase' AND (CommitmentDiscountId IS NOT NULL OR EffectiveCost = 0)
+    AND NOT COALESCE(x_list_known AND ListCost = 0 AND EffectiveCost <> 0, FALSE))
 GROUP BY x_month, ServiceProviderName, ServiceName

@@ -9,14 +9,14 @@ from functools import lru_cache
 from pathlib import Path
 from typing import cast
 
-from planner.finops.read.cells import read_cell
+from planner.finops.read.cells import entries_map, read_cell
 from planner.finops.read.columns import Kind, plain
 from planner.finops.read.select import SQL_TYPES, quote, text
 from planner.finops.read.stage import Field
 from planner.records import record
 
 _FOLDER = Path(__file__).resolve().parent
-# kinds that an adapter knows besides those of FOCUS, and what they hold
+# kinds that an adapter knows besides those of FOCUS, and what they hold; `credits:PROMOTION` are those of a type
 _KINDS: Mapping[str, Kind] = {
     "tags": "json",
     "tags_text": "json",
@@ -134,14 +134,16 @@ def typed_inputs(adapter: Adapter, fields: Sequence[Field], *, is_csv: bool) -> 
     for wanted in adapter.inputs:
         found = [by_plain[plain(name)] for name in wanted.spellings if plain(name) in by_plain]
         field = found[0] if found else None
-        kind = cast("Kind", _KINDS.get(wanted.kind, wanted.kind))
+        plain_kind = wanted.kind.partition(":")[0]
+        kind = cast("Kind", _KINDS.get(plain_kind, plain_kind))
         if wanted.kind == "tags" and field is None:
             value = _prefixed(fields, wanted.spellings[1:])
             out[wanted.name] = (value or f"CAST(NULL AS {SQL_TYPES[kind]})", "")
         elif field is None:
             out[wanted.name] = (f"CAST(NULL AS {SQL_TYPES[kind]})", "")
-        elif wanted.kind in _KINDS:
-            out[wanted.name] = (_special(wanted.kind, field, is_csv=is_csv), "")
+        elif plain_kind in _KINDS:
+            unread = field.value if wanted.kind == "credits" and field.type_name == "varchar" else ""
+            out[wanted.name] = (_special(wanted.kind, field, is_csv=is_csv), unread)
         else:
             out[wanted.name] = (field.read(kind, is_csv=is_csv), field.value if kind != "text" else "")
     return out
@@ -149,19 +151,11 @@ def typed_inputs(adapter: Adapter, fields: Sequence[Field], *, is_csv: bool) -> 
 
 def _special(kind: str, field: Field, *, is_csv: bool) -> str:
     """Return the expression of a map, of labels or of credits in any of their forms."""
-    if kind == "credits":
-        if field.type_name == "list":
-            amounts = f"LIST_TRANSFORM({field.value}, LAMBDA credit: CAST(credit.amount AS DOUBLE))"
-            return f"CAST(LIST_SUM({amounts}) AS DOUBLE)"
-        if field.type_name == "varchar":
-            # either a sum already, or the list as JSON text
-            amounts = f"CAST(JSON_EXTRACT({field.value}, '$[*].amount') AS DOUBLE[])"
-            many = f"CASE WHEN JSON_VALID({field.value}) THEN CAST(LIST_SUM({amounts}) AS DOUBLE) END"
-            return f"COALESCE({read_cell(field.value, 'number')}, {many})"
-        return f"CAST({field.value} AS DOUBLE)"
+    if kind.startswith("credits"):
+        return _credits(kind.partition(":")[2], field)
     if kind == "labels" and field.type_name == "varchar":
-        entries = f"CAST(CAST({field.value} AS JSON) AS STRUCT(key VARCHAR, value VARCHAR)[])"
-        array = f"CAST(TO_JSON(MAP_FROM_ENTRIES({entries})) AS VARCHAR)"
+        entries = f"TRY_CAST(TRY_CAST({field.value} AS JSON) AS STRUCT(key VARCHAR, value VARCHAR)[])"
+        array = f"CAST(TO_JSON({entries_map(entries)}) AS VARCHAR)"
         return (
             f"CASE WHEN JSON_VALID({field.value}) THEN CASE WHEN JSON_TYPE({field.value}) = 'ARRAY' "
             f"THEN NULLIF({array}, '{{}}') ELSE {field.value} END END"
@@ -173,6 +167,28 @@ def _special(kind: str, field: Field, *, is_csv: bool) -> str:
     if kind == "tags":  # user:team and user_team are the tag team
         value = f"REGEXP_REPLACE({value}, '([{{,]\\s*)\"user[:_]', '\\1\"', 'g')"
     return f"NULLIF({value}, '{{}}')"
+
+
+def _credits(kind: str, field: Field) -> str:
+    """Return the sum of credits, or of those whose type starts with a word."""
+    if field.type_name == "list":
+        if kind and "type" not in field.records:
+            return "CAST(NULL AS DOUBLE)"
+        return _sum_of_credits(kind, field.value)
+    if field.type_name == "varchar":
+        # either a sum already, or the list as JSON text
+        listed = f"TRY_CAST(TRY_CAST({field.value} AS JSON) AS STRUCT(type VARCHAR, amount DOUBLE)[])"
+        many = f"CASE WHEN {listed} IS NOT NULL THEN COALESCE({_sum_of_credits(kind, listed)}, 0) END"
+        return many if kind else f"COALESCE({read_cell(field.value, 'number')}, {many})"
+    return "CAST(NULL AS DOUBLE)" if kind else f"CAST({field.value} AS DOUBLE)"
+
+
+def _sum_of_credits(kind: str, credits: str) -> str:
+    if kind:
+        credits = f"LIST_FILTER({credits}, LAMBDA credit: STARTS_WITH(credit.type, {text(kind)}))"
+    return (
+        f"CAST(LIST_SUM(LIST_TRANSFORM({credits}, LAMBDA credit: CAST(credit.amount AS DOUBLE))) AS DOUBLE)"
+    )
 
 
 def _prefixed(fields: Sequence[Field], prefixes: Sequence[str]) -> str:

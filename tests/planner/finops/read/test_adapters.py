@@ -322,3 +322,94 @@ def test_aws_discounts_without_net_columns_are_told(tmp_path: Path) -> None:
         (finding,) = bill.findings
         assert (finding.code, finding.cost) == ("no_net_cost", -0.1)
         assert "net_unblended_cost" in finding.message
+
+
+def google(path: Path, *rows: dict[str, object]) -> Path:
+    path.write_text("".join(json.dumps(GOOGLE | row) + "\n" for row in rows))
+    return path
+
+
+def credit(kind: str, amount: float) -> list[dict[str, object]]:
+    return [{"name": "c", "full_name": "c", "id": "c", "type": kind, "amount": amount}]
+
+
+def test_google_promotions_are_credits_and_discounts_are_not(tmp_path: Path) -> None:
+    rows: list[dict[str, object]] = [
+        {"credits": credit("PROMOTION", -1.5)},
+        {"credits": credit("SUSTAINED_USAGE_DISCOUNT", -0.5)},
+    ]
+    with open_bill([google(tmp_path / "export.json", *rows)]) as bill:
+        assert sums(bill, "ChargeCategory = 'Credit'") == (-1.5, -1.5)
+        assert sums(bill, "ChargeCategory = 'Usage'") == (3.5, 3.5)
+        assert bill.engine.query("SELECT SUM(ConsumedQuantity) AS q FROM focus")["q"][0] == 7200.0
+    cells = [row["credits"] for row in rows]
+    flat = [FLAT | {"credits": json.dumps(cell)} for cell in cells]
+    with open_bill([write_rows(tmp_path / "flat.csv", flat)]) as bill:
+        assert sums(bill, "ChargeCategory = 'Credit'") == (-1.5, -1.5)
+
+
+def test_google_commitments_save_what_their_fee_leaves(tmp_path: Path) -> None:
+    """A fee of 1.20 covers use of 3.00 at list: the rate is 60 %, not the 100 % of the covered use alone."""
+    from planner.finops.review.answer import review_bill
+
+    core = {
+        "sku": {"id": "s", "description": "N2 Instance Core"},
+        "cost": 3.0,
+        "cost_at_list": 3.0,
+        "credits": [],
+    }
+    paid = core | {"credits": credit("COMMITTED_USAGE_DISCOUNT", -3.0)}
+    fee = {"sku": {"id": "c", "description": "Commitment v1: N2 Cpu for 1 Year"}, "cost": 1.2, "cost_at_list": 1.2,
+           "credits": [], "subscription": {"instance_id": "sub-1"}}  # fmt: skip
+    newer = core | {"cost": 1.2, "cost_at_effective_price_default": 3.0}
+    spent = fee | {"cost": 1.5, "credits": credit("FEE_UTILIZATION_OFFSET", -1.5)}
+    for rows in ([paid, fee], [newer, spent]):
+        with open_bill([google(tmp_path / "export.json", *rows)]) as bill:
+            row = one(bill, "ChargeCategory = 'Usage'")
+            assert (row["PricingCategory"], row["CommitmentDiscountStatus"]) == ("Committed", "Used")
+            assert (row["ListCost"], row["ContractedCost"]) == (3.0, 3.0)
+            assert one(bill, "ChargeCategory = 'Purchase'")["CommitmentDiscountId"] == "sub-1"
+            found = {figure.key: figure for part in review_bill(bill).sections for figure in part.figures}
+        assert found["esr_list_ratio"].value == pytest.approx(0.6)
+        assert found["esr_contract_ratio"].value == pytest.approx(0.6)
+        assert found["price_list_known_ratio"].value == 1.0
+        assert found["commitment_coverage_ratio"].value == 1.0
+        assert found["commitment_utilisation_ratio"].status == "withheld"  # the export does not tell it
+
+
+def test_google_labels_of_resource_tags_and_project_are_one_and_a_key_given_twice_breaks_nothing(
+    tmp_path: Path,
+) -> None:
+    project = {
+        "id": "p",
+        "labels": [{"key": "team", "value": "of the project"}, {"key": "unit", "value": "ml"}],
+    }
+    twice = [{"key": "env", "value": "prod"}, {"key": "env", "value": "test"}]
+    tags = [{"key": "unit", "value": "ai", "inherited": True, "namespace": "n"}]
+    path = google(tmp_path / "a.json", {"labels": twice, "project": project, "tags": tags})
+    with open_bill([path]) as bill:
+        tags_read = json.loads(bill.engine.query("SELECT Tags FROM focus")["Tags"][0])
+    assert tags_read == {"team": "of the project", "unit": "ai", "env": "prod"}
+    flat = [FLAT | {"labels": json.dumps(twice)}]
+    with open_bill([write_rows(tmp_path / "flat.csv", flat)]) as bill:
+        assert bill.engine.query("SELECT Tags FROM focus")["Tags"][0] == '{"env":"prod"}'
+
+
+def test_google_credits_that_cannot_be_read_are_told(tmp_path: Path) -> None:
+    rows = [FLAT, FLAT | {"credits": "none at all", "labels": "{broken"}, FLAT | {"credits": "[]"}]
+    with open_bill([write_rows(tmp_path / "flat.csv", rows)]) as bill:
+        (finding,) = bill.findings
+        assert (finding.code, finding.rows) == ("bad_cells", 1)
+        assert "flat.csv:3: credits: must be a number" in finding.message
+        assert sums(bill) == (1.25 + 2.0 + 2.0, 1.25 + 2.0 + 2.0)
+
+
+def test_tags_given_as_pairs_may_repeat_a_key(tmp_path: Path) -> None:
+    target = tmp_path / "bill.parquet"
+    duckdb.connect().sql(
+        "SELECT TIMESTAMP '2026-10-05' AS ChargePeriodStart, 'Usage' AS ChargeCategory, 1.0 AS BilledCost, "
+        "1.0 AS EffectiveCost, 1.0 AS ListCost, 1.0 AS ContractedCost, 'USD' AS BillingCurrency, "
+        "[{'key': 'team', 'value': 'a', 'x': 1}, {'key': 'team', 'value': 'b', 'x': 2}] AS Tags"
+    ).write_parquet(str(target))
+    with open_bill([target]) as bill:
+        assert bill.engine.query("SELECT Tags FROM focus")["Tags"][0] == '{"team":"a"}'
