@@ -65,23 +65,19 @@ def median_rate(window: int) -> Member:
     return paths
 
 
-def line(window: int) -> Member:
-    """The least-squares line of the last `window` days, carried on: what is stored grows by the day.
+def drift(window: int) -> Member:
+    """The last week, moved on by the median weekly change of the last `window` days: what is stored grows by the day.
 
-    At most `window` days ahead, then level; and never beyond half or double the window's mean: a fall within the window
-    is no trend.
+    A median, because a shift of the level within the window is no trend: it is in seven of the changes only. At most
+    `window` days ahead, then level; and never beyond half or double the last week.
     """
 
     def paths(cost: Floats, days: Days, horizon: int) -> Floats:
-        del days
-        at = np.arange(len(cost) + 1)
-        first = np.maximum(at - window, 0)
-        total = np.concatenate([[0.0], np.cumsum(cost)])
-        mean = (total[at] - total[first]) / np.maximum(at - first, 1)
-        from_middle = (at - (first + at - 1) / 2)[:, None] + np.minimum(np.arange(horizon), window)
-        away = np.abs(mean)[:, None] * np.array((0.5, 1.0))
-        change = np.clip(_slopes(cost, window)[:, None] * from_middle, -away[:, :1], away[:, 1:])
-        return np.asarray(mean[:, None] + change)
+        week = seasonal_naive(cost, days, horizon)
+        ahead = np.minimum(WEEK * (np.arange(horizon) // WEEK + 1), window)
+        away = np.abs(week[:, : min(WEEK, horizon)].mean(axis=1, keepdims=True)) * np.array((0.5, 1.0))
+        change = np.clip(_drift(cost, window)[:, None] * ahead, -away[:, :1], away[:, 1:])
+        return np.asarray(week + change)
 
     return paths
 
@@ -123,16 +119,17 @@ def damped_trend_log(cost: Floats, days: Days, horizon: int) -> Floats:
 
 
 def theta(cost: Floats, days: Days, horizon: int) -> Floats:
-    """Smoothed level with half of the linear trend of the last 90 days (Assimakopoulos and Nikolopoulos 2000).
+    """Smoothed level with half of the trend of the last 90 days (Assimakopoulos and Nikolopoulos 2000).
 
-    Hyndman and Billah (2003): Theta is simple smoothing with drift of half the slope.
+    Hyndman and Billah (2003): Theta is simple smoothing with drift of half the slope. The slope here is the median
+    weekly change, not the least-squares line, which a shift of the level tilts.
     """
     del days
     states = smooth(cost, level_grid())
-    drift = 0.5 * _slopes(cost, _TREND_DAYS)
+    half = 0.5 * _drift(cost, _TREND_DAYS)
     age = np.arange(len(cost) + 1)
     start = (1 - (1 - states.alpha) ** age) / states.alpha
-    ahead = drift[:, None] * (np.arange(horizon)[None, :] + start[:, None])
+    ahead = half[:, None] * (np.arange(horizon)[None, :] + start[:, None])
     return states.level[:, None] + season_ahead(states.season, horizon) + ahead
 
 
@@ -149,15 +146,15 @@ MEMBERS: dict[str, Member] = {
     "damped_trend": damped_trend,
     "damped_trend_log": damped_trend_log,
     "theta": theta,
-    "line_28": line(28),
-    "line_56": line(56),
+    "drift_28": drift(28),
+    "drift_56": drift(56),
 }
 
 
 # a spike of one day is no news for these; run rates over weeks and the monthly member count it as what may come again
 _UNMOVED = frozenset(
     {"seasonal_naive", "run_rate_7", "run_rate_14", "median_7", "weekday_median", "damped_trend", "damped_trend_log",
-     "theta", "line_28", "line_56"}
+     "theta", "drift_28", "drift_56"}
 )  # fmt: skip
 _TOLD_AFTER = 2  # days after a spike at which it is known to be one
 
@@ -217,15 +214,8 @@ def _ahead(week: Floats, horizon: int) -> Floats:
     return np.asarray(week[:, np.arange(horizon) % WEEK])
 
 
-def _slopes(cost: Floats, window: int) -> Floats:
-    """Least-squares slope per day of the last `window` days before each origin, (n + 1,)."""
-    n = len(cost)
-    at = np.arange(n + 1)
-    first = np.maximum(at - window, 0)
-    count = (at - first).astype(float)
-    plain, timed = (np.concatenate([[0.0], np.cumsum(v)]) for v in (cost, np.arange(n) * cost))
-    total, moment = plain[at] - plain[first], timed[at] - timed[first]
-    middle = (first + at - 1) / 2
-    spread = count * (count**2 - 1) / 12
-    slopes = np.divide(moment - middle * total, spread, out=np.zeros(n + 1), where=spread > 0)
-    return np.asarray(slopes)
+def _drift(cost: Floats, window: int) -> Floats:
+    """Change per day before each origin, (n + 1,): the median change from week to week in the last `window` days."""
+    change = np.full(len(cost), np.nan)
+    change[WEEK:] = (cost[WEEK:] - cost[:-WEEK]) / WEEK
+    return np.nan_to_num(_median(_last(change, window), axis=1))

@@ -112,7 +112,7 @@ def test_weights_prefer_the_member_that_is_right() -> None:
     found = forecast_daily(days(150), growing, horizon_days=30)
     assert found.total == pytest.approx((100 + 2 * np.arange(150, 180)).sum(), rel=0.005)
     assert sum(found.weights.values()) == pytest.approx(1.0)
-    assert found.weights["line_28"] + found.weights["line_56"] > 0.8
+    assert found.weights["drift_28"] + found.weights["drift_56"] > 0.8
 
 
 def test_a_member_that_is_wrong_where_most_are_exact_gets_no_weight() -> None:
@@ -130,6 +130,14 @@ def test_a_level_shift_is_followed_and_a_spike_is_not() -> None:
     spiked = noisy(150, noise=0.02)
     spiked[140] *= 10
     assert forecast_daily(days(150), spiked, horizon_days=30).total == pytest.approx(3000, rel=0.07)
+
+
+def test_growth_is_followed_across_a_fall_of_the_level() -> None:
+    """Storage that grows by the day and was cleaned up some weeks ago still grows by as much."""
+    grown = 100.0 + 2.0 * np.arange(180) + np.random.default_rng(2).normal(0, 1, 180)
+    grown[120:] -= 200.0
+    found = forecast_daily(days(150), grown[:150], horizon_days=30)
+    assert found.total == pytest.approx(grown[150:].sum(), rel=0.08)
 
 
 def test_a_charge_that_comes_once_a_month_is_expected_again() -> None:
