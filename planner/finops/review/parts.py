@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from planner.finops.currency import with_currency
 from planner.finops.review.model import Column, Figure, Section, Table, Unit, Value
 
 if TYPE_CHECKING:
@@ -68,10 +69,10 @@ def _cell(value: Any) -> Value:
 
 
 def money(value: float, currency: str) -> str:
-    """`12,346 USD`, with cents below 100."""
+    """`12,346 USD`, with cents below 100; without a currency where the bill states none."""
     digits = 2 if abs(value) < 100 else 0
     out = f"{value:,.{digits}f}"
-    return f"{'0' if out.strip('-0.,') == '' else out} {currency}"
+    return with_currency("0" if out.strip("-0.,") == "" else out, currency)
 
 
 def percent(value: float, digits: int = 1) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from planner.finops.currency import NOT_STATED, UNKNOWN_CURRENCY
 from planner.finops.review.inputs import Inputs, month_name
 from planner.finops.review.parts import money, percent
 from planner.finops.review.sections import budgets, earlier
@@ -11,15 +12,17 @@ from planner.finops.review.sections.forecast import EFFECTIVE, Outlook, outlook,
 def verdict(inputs: Inputs) -> str:
     """Spend against the month before, the budget and the forecast."""
     currency = inputs.bill.currency
+    unsaid = f" ({NOT_STATED})" if currency == UNKNOWN_CURRENCY else ""
     status, reason = inputs.gate.status("spend_money")
     if status == "withheld":
         return f"What {month_name(inputs.month)} cost cannot be told: {reason}."
     if inputs.gate.status(EFFECTIVE)[0] == "withheld":
         billed = money(inputs.spend(inputs.month, column="billed_cost"), currency)
-        return f"{month_name(inputs.month)} was billed {billed} without tax; its effective cost cannot be trusted."
+        said = f"{month_name(inputs.month)} was billed {billed}{unsaid} without tax"
+        return f"{said}; its effective cost cannot be trusted."
     spent = inputs.spend(inputs.month)
     so_far = "" if inputs.is_complete else f" up to {inputs.last_day:%-d %B}"
-    said = f"{month_name(inputs.month)} cost {money(spent, currency)}{so_far} without tax"
+    said = f"{month_name(inputs.month)} cost {money(spent, currency)}{unsaid}{so_far} without tax"
     parts = [_against(inputs, spent), budgets.verdict_words(inputs), earlier.verdict_words(inputs)]
     parts = [part for part in parts if part]
     tail = " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)

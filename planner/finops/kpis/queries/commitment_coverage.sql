@@ -4,30 +4,45 @@
 --   before it, compute use at standard or committed price stands in for that and the figure is marked as an estimate.
 -- unit: ratio; costs are money at list price in the billing currency
 -- formula: list cost of used commitments / (the same + list cost of eligible use without commitment). Unused commitments
---   cover nothing, spot use needs no cover: both stay out.
+--   cover nothing, spot use needs no cover: both stay out. Where no list price is known (Microsoft writes 0 for use under
+--   reservations), the contracted one stands in; covered use with neither is told apart.
 -- source: FOCUS 1.4 use case calculate-commitment-discount-coverage-rate-with-eligibility-adjusted-denominator (a charge
 --   counts as eligible when it is covered or says so); list price as IBM Cloudability; FINOPS.md section 2
 -- columns: ChargePeriodStart, ServiceProviderName, ServiceCategory, ChargeCategory, PricingCategory,
---   CommitmentDiscountStatus, CommitmentDiscountId, CommitmentProgramEligibilityDetails, ListCost, EffectiveCost
+--   CommitmentDiscountStatus, CommitmentDiscountId, CommitmentProgramEligibilityDetails, ListCost,
+--   ContractedCost, EffectiveCost
 -- gate: list_known, commitment_status
 -- since: 1.0
 SELECT
   x_month,
-  ServiceProviderName AS provider,
-  SUM(CASE WHEN CommitmentDiscountStatus = 'Used' THEN ListCost ELSE 0 END) AS covered_list_cost,
-  SUM(CASE WHEN CommitmentDiscountStatus = 'Used' THEN EffectiveCost ELSE 0 END) AS covered_effective_cost,
-  SUM(CASE WHEN CommitmentDiscountId IS NULL AND CommitmentProgramEligibilityDetails IS NOT NULL
-    AND COALESCE(PricingCategory, 'Standard') <> 'Dynamic' THEN ListCost ELSE 0 END) AS eligible_uncovered_list_cost,
-  SUM(CASE WHEN CommitmentDiscountId IS NULL AND CommitmentProgramEligibilityDetails IS NOT NULL
+  provider,
+  SUM(CASE WHEN is_used THEN price_cost ELSE 0 END) AS covered_list_cost,
+  SUM(CASE WHEN is_used THEN EffectiveCost ELSE 0 END) AS covered_effective_cost,
+  SUM(CASE WHEN is_used AND price_cost IS NULL THEN EffectiveCost ELSE 0 END) AS covered_unpriced_effective_cost,
+  SUM(CASE WHEN is_open AND CommitmentProgramEligibilityDetails IS NOT NULL
+    AND COALESCE(PricingCategory, 'Standard') <> 'Dynamic' THEN price_cost ELSE 0 END) AS eligible_uncovered_list_cost,
+  SUM(CASE WHEN is_open AND CommitmentProgramEligibilityDetails IS NOT NULL
     AND COALESCE(PricingCategory, 'Standard') <> 'Dynamic' THEN EffectiveCost ELSE 0 END)
     AS eligible_uncovered_effective_cost,
-  SUM(CASE WHEN CommitmentDiscountId IS NULL AND ServiceCategory = 'Compute'
-    AND COALESCE(PricingCategory, 'Standard') = 'Standard' THEN ListCost ELSE 0 END) AS compute_uncovered_list_cost,
+  SUM(CASE WHEN is_open AND ServiceCategory = 'Compute'
+    AND COALESCE(PricingCategory, 'Standard') = 'Standard' THEN price_cost ELSE 0 END) AS compute_uncovered_list_cost,
   COUNT(CommitmentProgramEligibilityDetails) AS eligible_rows,
   SUM(CASE WHEN x_focus_version = '1.4' THEN 1 ELSE 0 END) AS rows_of_1_4
-FROM focus
-WHERE ChargeCategory = 'Usage'
-  AND x_list_known
-  AND ((ChargePeriodStart >= :start AND ChargePeriodStart < :end)
-    OR (ChargePeriodStart >= :before_start AND ChargePeriodStart < :before_end))
-GROUP BY x_month, ServiceProviderName
+FROM (
+  SELECT
+    x_month,
+    x_focus_version,
+    ServiceProviderName AS provider,
+    ServiceCategory,
+    PricingCategory,
+    CommitmentProgramEligibilityDetails,
+    EffectiveCost,
+    COALESCE(CommitmentDiscountStatus = 'Used', FALSE) AS is_used,
+    CommitmentDiscountId IS NULL AND CommitmentDiscountStatus IS NULL AS is_open,
+    CASE WHEN x_list_known THEN ListCost WHEN x_contracted_known THEN ContractedCost END AS price_cost
+  FROM focus
+  WHERE ChargeCategory = 'Usage'
+    AND ((ChargePeriodStart >= :start AND ChargePeriodStart < :end)
+      OR (ChargePeriodStart >= :before_start AND ChargePeriodStart < :before_end))
+) AS priced
+GROUP BY x_month, provider

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from planner.finops.bridge import Bridge, Effects, split_effects, sum_bridge
+from planner.finops.currency import with_currency
 from planner.finops.review.inputs import Inputs, month_name
 from planner.finops.review.model import Chart, Section
 from planner.finops.review.parts import figure, money, nothing, percent, signed_percent, table, text, withheld
@@ -143,11 +144,12 @@ def build_movers(inputs: Inputs) -> Section:
         ("after", "After", "money"), ("change", "Change", "money"), ("price", "Price effect", "money"),
         ("volume", "Volume effect", "money"), ("reason", "Reason", "text"),
     ]  # fmt: skip
+    moved = with_currency(f"{rows[0][7]:+,.0f}", inputs.bill.currency) if rows else ""
     chart = Chart(
         "movers", "Change by SKU, region and pricing", "bars",
         tuple(" ".join(str(part) for part in row[2:5] if part) for row in rows),
         (("change", tuple(row[7] for row in rows)),), "money",
-        f"{rows[0][2]} moved most: {rows[0][7]:+,.0f} {inputs.bill.currency}." if rows else "Nothing moved.",
+        f"{rows[0][2]} moved most: {moved}." if rows else "Nothing moved.",
     )  # fmt: skip
     share = float(np.abs(change[order]).sum() / max(np.abs(change).sum(), 1e-12))
     said = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from planner.finops.review.inputs import EXPIRY_DAYS, Inputs
@@ -11,6 +12,7 @@ from planner.records import record
 
 TITLE = "What was saved, and do commitments pay?"
 TOP = 30
+_UNPRICED = 0.05  # share of covered use without any price from which on coverage cannot be told
 _NO_USE = "the month has no use with such a price"
 
 
@@ -18,9 +20,6 @@ _NO_USE = "the month has no use with such a price"
 class Savings:
     """Sums of the KPI `savings_rate` over one month, in the bill's currency."""
 
-    weight: float
-    list_known: float
-    contracted_known: float
     list_cost: float
     effective_with_list: float
     contracted: float
@@ -40,9 +39,8 @@ def savings(inputs: Inputs) -> Savings:
     """The month's sums."""
     own = inputs.of_month(inputs.ask("savings_rate"))
     names = (
-        "use_weight", "list_known_weight", "contracted_known_weight", "list_cost", "effective_cost_with_list",
-        "contracted_cost", "effective_cost_with_contracted", "both_list_cost", "both_contracted_cost",
-        "both_effective_cost",
+        "list_cost", "effective_cost_with_list", "contracted_cost", "effective_cost_with_contracted", "both_list_cost",
+        "both_contracted_cost", "both_effective_cost",
     )  # fmt: skip
     return Savings(*(float(own[name].sum()) for name in names))
 
@@ -69,8 +67,11 @@ def build(inputs: Inputs) -> Section:
 
 def _savings(inputs: Inputs) -> list[Figure]:
     s = savings(inputs)
+    known = {
+        check.key: check.value for check in inputs.gate.checks
+    }  # the same share as the gate's, said once
 
-    def made(key: str, label: str, value: float, unit: Any = "money") -> Figure:
+    def made(key: str, label: str, value: float | None, unit: Any = "money") -> Figure:
         return figure(inputs, key, label, value, unit, lacking=_NO_USE)
 
     return [
@@ -78,10 +79,9 @@ def _savings(inputs: Inputs) -> list[Figure]:
              "ratio"),
         made("esr_contract_ratio", "Effective savings rate against contract",
              1 - ratio(s.effective_with_contracted, s.contracted), "ratio"),
-        made("price_list_known_ratio", "Use cost with a known list price",
-             ratio(s.list_known, s.weight), "ratio"),
-        made("price_contract_known_ratio", "Use cost with a known contracted price",
-             ratio(s.contracted_known, s.weight), "ratio"),
+        made("price_list_known_ratio", "Use cost with a known list price", known["list_known"], "ratio"),
+        made("price_contract_known_ratio", "Use cost with a known contracted price", known["contracted_known"],
+             "ratio"),
         made("savings_total_money", "Saved against list", s.both_list - s.both_effective),
         made("savings_negotiated_money", "of it negotiated", s.both_list - s.both_contracted),
         made("savings_commitment_money", "of it commitments and spot", s.both_contracted - s.both_effective),
@@ -101,13 +101,22 @@ def _commitments(inputs: Inputs, used: float, unused: float) -> list[Figure]:
 def _coverage(inputs: Inputs) -> Figure:
     own = inputs.of_month(inputs.ask("commitment_coverage"))
     covered = float(own["covered_list_cost"].sum())
+    unpriced = ratio(
+        float(own["covered_unpriced_effective_cost"].sum()), float(own["covered_effective_cost"].sum())
+    )
     # A provider whose rows say what is eligible is believed; another's compute stands in for it.
     tells = own["eligible_rows"] > 0
     open_cost = float(
         own["eligible_uncovered_list_cost"].where(tells, own["compute_uncovered_list_cost"]).sum()
     )
-    made = figure(inputs, "commitment_coverage_ratio", "Commitment coverage", ratio(covered, covered + open_cost),
-                  "ratio", lacking="the month has no use that a commitment could cover")  # fmt: skip
+    lacking = "the month has no use that a commitment could cover"
+    rate = ratio(covered, covered + open_cost)
+    if unpriced > _UNPRICED:
+        rate, lacking = (
+            math.nan,
+            f"{percent(unpriced)} of covered use has neither a list nor a contracted price",
+        )
+    made = figure(inputs, "commitment_coverage_ratio", "Commitment coverage", rate, "ratio", lacking=lacking)
     guessed = own[~tells & (own["compute_uncovered_list_cost"] + own["covered_list_cost"] > 0)]
     if guessed.empty:
         return made

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from planner.finops.currency import with_currency
 from planner.finops.review.inputs import Inputs
 from planner.finops.review.model import Chart, Figure, Section, Table
 from planner.finops.review.parts import figure, percent, ratio, table, text
@@ -146,7 +147,8 @@ def _sentences(inputs: Inputs, hours: float, cost: float, busy: Any) -> tuple[st
         return (
             "No charge of the month says that its machine has GPUs (SkuPriceDetails GpuCount, FOCUS 1.1).",
         )
-    said = [f"{hours:,.0f} GPU-hours were paid at {cost / hours:,.2f} {inputs.bill.currency} each."]
+    price = with_currency(f"{cost / hours:,.2f}", inputs.bill.currency)
+    said = [f"{hours:,.0f} GPU-hours were paid at {price} each."]
     if inputs.utilisation is None:
         said.append("How many of them were of use is told by a utilisation file (--utilisation).")
     if busy is not None:

@@ -6,6 +6,7 @@ import math
 from datetime import date
 from typing import Any
 
+from planner.finops.currency import UNKNOWN_CURRENCY
 from planner.finops.plan_vs_actual import (
     ActualRun,
     Difference,
@@ -69,7 +70,10 @@ def build(inputs: Inputs) -> Section:
         return nothing("plan_vs_actual", TITLE,
                        f"No plans were given: save them with `planner optimize -o json`, tag the machines with their "
                        f"run id ({inputs.run_tag}) and name them with --plans.")  # fmt: skip
-    if inputs.bill.currency not in ("USD", "XXX"):
+    if inputs.bill.currency == UNKNOWN_CURRENCY:
+        why = "Plans are in USD and the bill states no currency: if it is in US dollars, say so with --currency USD."
+        return nothing("plan_vs_actual", TITLE, why)
+    if inputs.bill.currency != "USD":
         why = f"Plans are in USD and the bill is in {inputs.bill.currency}: they cannot be compared."
         return nothing("plan_vs_actual", TITLE, why)
     runs = compared_runs(inputs)

@@ -114,3 +114,22 @@ def test_a_bill_of_few_columns_and_a_charge_of_the_year_9999(
         with pytest.raises(InputError, match="--month 9999-12"):
             review_bill(bill)
         assert review_bill(bill, month=date(2026, 10, 1)).month == "2026-10"
+
+
+@pytest.mark.parametrize(
+    ("listed", "contracted", "share"), [("4", "3", 0.5), ("0", "4", 0.5), ("0", "0", None), ("", "", None)]
+)
+def test_coverage_of_use_without_a_list_price(
+    listed: str, contracted: str, share: float | None, review: Callable[..., Review]
+) -> None:
+    """Microsoft writes 0 as the price of use under reservations: 0 % covered would be fiction."""
+    made = review(
+        30,
+        CommitmentDiscountId=lambda n: "r" if n % 2 else "",
+        CommitmentDiscountStatus=lambda n: "Used" if n % 2 else "",
+        ListCost=lambda n: listed if n % 2 else "4",
+        ContractedCost=lambda n: contracted if n % 2 else "3",
+    )
+    shown = {one.key: one for one in section(made, "commitments").figures}["commitment_coverage_ratio"]
+    assert shown.value == share
+    assert share is not None or "neither a list nor a contracted price" in shown.reason
