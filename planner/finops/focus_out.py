@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from planner.errors import InputError
+from planner.finops.currency import UNKNOWN_CURRENCY
 from planner.render.csv import csv_text
 
 if TYPE_CHECKING:
@@ -26,7 +27,6 @@ Row = dict[str, str]
 EXTRA = ("x_row_kind", "x_low_cost", "x_high_cost", "x_scope", "x_period")
 _DATASET, _VERSION = "CostAndUsage", "1.4"
 _DATA = Path(__file__).parent / "data" / "focus_columns.csv"
-_UNKNOWN_CURRENCY = "XXX"
 _MOST_HOURS = 100 * 366 * 24.0  # a century: what a date still has room for
 
 
@@ -53,7 +53,7 @@ def forecast_to_focus(answer: ForecastAnswer) -> list[Row]:
     """
     from planner.finops.forecast.answer import TOTAL
 
-    if answer.currency == _UNKNOWN_CURRENCY:
+    if answer.currency == UNKNOWN_CURRENCY:
         raise InputError("-o focus: the currency is not known; name it with --currency")
     scopes = [one for one in answer.scopes if one.scope != TOTAL] or list(answer.scopes)
     return [row for scope in scopes for row in _scope_rows(answer, scope)]

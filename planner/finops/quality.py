@@ -15,7 +15,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from planner.finops.read.model import UNKNOWN_CURRENCY, Bill, Finding
+from planner.finops.currency import UNKNOWN_CURRENCY
+from planner.finops.read.model import Bill, Finding
 from planner.records import record
 
 if TYPE_CHECKING:

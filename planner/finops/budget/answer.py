@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from planner.errors import InputError
+from planner.finops.currency import UNKNOWN_CURRENCY
 from planner.finops.forecast.calendars import FiscalCalendar, Period, parse_calendar
 from planner.finops.forecast.clean import regular_series, until
 from planner.finops.forecast.daily import DailyCost, total_of
 from planner.finops.forecast.model import Backtest, MonthEnd, forecast_periods
 from planner.finops.forecast.plans import PlannedCost, daily_plan_cost
-from planner.finops.forecast.source import UNKNOWN_CURRENCY
 from planner.finops.forecast.tail import incomplete_days
 from planner.records import record
 from planner.workload.faults import Fault, near

@@ -6,11 +6,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from planner.errors import InputError
+from planner.finops.currency import UNKNOWN_CURRENCY
 from planner.finops.forecast.daily import DailyCost, load_daily
 from planner.finops.forecast.plans import PlannedCost
 from planner.records import record
-
-UNKNOWN_CURRENCY = "XXX"
 
 
 @record(frozen=True, eq=False)
@@ -74,12 +73,15 @@ def check_currency(currency: str, plan_currency: str) -> str:
     """The one currency of costs and plans.
 
     Raises:
-        InputError: they differ.
+        InputError: they differ, or the costs name none.
     """
     if not plan_currency or currency == plan_currency:
         return currency
     if currency == UNKNOWN_CURRENCY:
-        return plan_currency
+        raise InputError(
+            f"--plans: the plans are in {plan_currency}, the costs name no currency: say what they are in, "
+            f"e.g. --currency {plan_currency}"
+        )
     raise InputError(
         f"--plans: the plans are in {plan_currency}, the costs in {currency}; convert one of them first"
     )

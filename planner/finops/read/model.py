@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 Severity = Literal["info", "warning", "error"]
 Progress = Callable[[str, float], None]  # a step's name, and the share of it that is done (0..1)
-UNKNOWN_CURRENCY = "XXX"  # ISO 4217: no currency
 
 
 @record(frozen=True)

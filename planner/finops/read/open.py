@@ -25,10 +25,16 @@ from planner.finops.read.columns import (
 from planner.finops.read.files import BillFile, find_files, inspect_files
 from planner.finops.read.model import Bill, Finding, Progress, Source
 from planner.finops.read.overlaps import Total, find_repeats, superseded, superseded_sql
-from planner.finops.read.select import HELPERS, Group, dataset_sql, quote, text
+from planner.finops.read.select import HELPERS, Group, dataset_sql, quote
 from planner.finops.read.stage import Field, Stager, names_of
 from planner.finops.read.tables import open_tables
-from planner.finops.read.totals import charges_of_no_month, check_month, choose_currency, read_totals
+from planner.finops.read.totals import (
+    charges_of_no_month,
+    check_month,
+    choose_currency,
+    only_currency,
+    read_totals,
+)
 from planner.workload.faults import near
 
 _ESSENTIAL = ("BilledCost", "EffectiveCost", "ListCost", "ContractedCost", "ChargeCategory")
@@ -124,9 +130,8 @@ def _open(
         totals = read_totals(reader)
     later += paired
     chosen, more = choose_currency(totals, currency)
-    if currency is not None:
-        conditions.append(f'"BillingCurrency" = {text(chosen)}')
-        totals = [total for total in totals if total.currency == chosen]
+    totals, kept = only_currency(totals, chosen)
+    conditions += [kept] if kept else []
     where = " AND ".join(conditions)
     if where:
         _register(reader, groups, where)

@@ -11,7 +11,13 @@ from planner.finops.engine.warehouse import WarehouseEngine, open_connection, ta
 from planner.finops.read.columns import COST, detect_dataset, detect_version, focus_columns, match_columns
 from planner.finops.read.model import Bill, Finding, Source
 from planner.finops.read.select import SQL_TYPES, Group, dataset_sql, quote, text
-from planner.finops.read.totals import charges_of_no_month, check_month, choose_currency, read_totals
+from planner.finops.read.totals import (
+    charges_of_no_month,
+    check_month,
+    choose_currency,
+    only_currency,
+    read_totals,
+)
 
 
 def open_tables(
@@ -39,9 +45,9 @@ def open_tables(
         if not totals:
             raise InputError(f"{', '.join(names)}: holds no charges")
         chosen, findings = choose_currency(totals, currency)
-        if currency is not None:
-            _register(engine, groups, f'"BillingCurrency" = {text(chosen)}')
-            totals = [total for total in totals if total.currency == chosen]
+        totals, kept = only_currency(totals, chosen)
+        if kept:
+            _register(engine, groups, kept)
         months = tuple(sorted({total.month for total in totals if total.month is not None}))
         check_month(months, month)
     except BaseException:

@@ -7,8 +7,10 @@ from datetime import date
 from typing import TYPE_CHECKING
 
 from planner.errors import InputError
-from planner.finops.read.model import UNKNOWN_CURRENCY, Finding
+from planner.finops.currency import UNKNOWN_CURRENCY
+from planner.finops.read.model import Finding
 from planner.finops.read.overlaps import Total
+from planner.finops.read.select import text
 
 if TYPE_CHECKING:
     from planner.finops.engine.base import Engine
@@ -41,7 +43,15 @@ def charges_of_no_month(totals: Sequence[Total]) -> list[Finding]:
 
 
 def choose_currency(totals: Sequence[Total], asked: str | None) -> tuple[str, list[Finding]]:
-    """Return the bill's currency, and what is left out for it."""
+    """Return the bill's currency, and what is left out for it.
+
+    Args:
+        totals: of the whole bill.
+        asked: the currency to keep, `XXX` for rows that name none; what a bill is in that names none at all.
+
+    Raises:
+        InputError: nothing is billed in what was asked for, or several currencies and none asked for.
+    """
     sums: dict[str, list[float]] = {}
     for total in totals:
         entry = sums.setdefault(total.currency or "", [0, 0.0])
@@ -51,14 +61,14 @@ def choose_currency(totals: Sequence[Total], asked: str | None) -> tuple[str, li
     shown = ", ".join(
         f"{code} ({int(n):,} rows, {cost:,.2f} billed)" for code, (n, cost) in sorted(named.items())
     )
-    if asked is not None:
-        if asked not in named:
+    if asked is not None and (named or asked == UNKNOWN_CURRENCY):
+        if asked not in named and not (asked == UNKNOWN_CURRENCY and "" in sums):
             raise InputError(
                 f"--currency {asked}: no row is billed in it; there are {shown or 'no currencies'}"
             )
         out = []
         for code, (rows, cost) in sums.items():
-            if code != asked:
+            if (code or UNKNOWN_CURRENCY) != asked:
                 named_as = f"{int(rows):,} rows in {code or 'no currency'} ({cost:,.2f} billed)"
                 message = f"{named_as} are left out by --currency {asked}"
                 out.append(Finding("warning", "other_currency", message, "", int(rows), None))
@@ -69,14 +79,35 @@ def choose_currency(totals: Sequence[Total], asked: str | None) -> tuple[str, li
             f"choose one with --currency {min(named)}"
         )
     if not named:
-        message = "no row names its BillingCurrency; amounts are shown without one"
-        return UNKNOWN_CURRENCY, [Finding("warning", "no_currency", message)]
+        message = "no row names its BillingCurrency; "
+        message += (
+            f"all are taken as {asked}, as --currency says" if asked else "amounts are shown without one"
+        )
+        return asked or UNKNOWN_CURRENCY, [Finding("warning", "no_currency", message)]
     code = next(iter(named))
     if "" in sums and sums[""][0]:
         rows, cost = sums[""]
-        message = f"{int(rows):,} rows name no BillingCurrency and are taken as {code}"
-        return code, [Finding("warning", "no_currency", message, "", int(rows), cost)]
+        message = (
+            f"{int(rows):,} rows ({cost:,.2f} billed) name no BillingCurrency and are left out of what is in {code}: "
+            f"correct the export, or look at them alone with --currency {UNKNOWN_CURRENCY}"
+        )
+        return code, [Finding("error", "no_currency", message, "", int(rows), cost)]
     return code, []
+
+
+def only_currency(totals: Sequence[Total], chosen: str) -> tuple[list[Total], str]:
+    """The totals in one currency, and the SQL condition that keeps its rows; empty where all are kept.
+
+    Args:
+        totals: of the whole bill.
+        chosen: what `choose_currency` returned.
+    """
+    if not any(total.currency for total in totals):
+        return list(totals), ""
+    if chosen == UNKNOWN_CURRENCY:
+        return [total for total in totals if not total.currency], "COALESCE(\"BillingCurrency\", '') = ''"
+    kept = [total for total in totals if total.currency == chosen]
+    return kept, f'"BillingCurrency" = {text(chosen)}' if len(kept) < len(totals) else ""
 
 
 def check_month(months: Sequence[date], month: date | None) -> None:

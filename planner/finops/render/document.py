@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from planner.finops.currency import currency_words
 from planner.finops.render.values import (
     bare,
     cells,
@@ -88,7 +89,9 @@ def _table(table: Table, currency: str) -> Block:
     notes = (tidy(table.note),) if table.note else ()
     if len(table.rows) > MAX_ROWS:
         notes = (f"{len(table.rows) - MAX_ROWS:,} more rows: -o csv, json or xlsx has them all", *notes)
-    return Grid(_titled(table.title, currency if "money" in units else ""), header, rows, align, notes)
+    return Grid(
+        _titled(table.title, currency_words(currency) if "money" in units else ""), header, rows, align, notes
+    )
 
 
 def _titled(title: str, unit: str) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from importlib.resources import files
 from typing import Any
 
+from planner.finops.currency import NOT_STATED, UNKNOWN_CURRENCY
 from planner.finops.render.charts import NARROW_PX, WIDE_PX, draw
 from planner.finops.render.document import made_by, status_words
 from planner.finops.render.values import cells, column_label, figure_text, is_numeric, tidy
@@ -56,7 +57,7 @@ def _page(review: Review, rows: int, length: int, charts: int, *, shortened: boo
         "style_hash": base64.b64encode(hashlib.sha256(style.encode()).digest()).decode(),
         "month": cut(review.month),
         "verdict": cut(review.verdict),
-        "currency": cut(review.currency),
+        "currency": cut(_money_words(review.currency)),
         "sections": [
             _section(section, number, review.currency, cut, rows, charts)
             for number, section in enumerate(review.sections[:_MAX_SECTIONS], start=1)
@@ -112,6 +113,10 @@ def _held_together(figures: tuple[Figure, ...]) -> dict[str, list[str]]:
         if figure.status == "withheld":
             found.setdefault(figure.reason, []).append(tidy(figure.label))
     return {reason: labels for reason, labels in found.items() if len(labels) > 1}
+
+
+def _money_words(currency: str) -> str:
+    return f"with {NOT_STATED}" if currency == UNKNOWN_CURRENCY else f"in {currency}"
 
 
 def _figure(figure: Figure, currency: str, cut: Callable[[object], str]) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import get_args
 
+from planner.finops.currency import UNKNOWN_CURRENCY
 from planner.finops.review.model import Column, Figure, Table, Unit, Value
 from planner.render.plain import plain_value
 
@@ -60,11 +61,14 @@ def is_numeric(unit: str) -> bool:
 
 
 def unit_words(unit: str, currency: str) -> str:
-    """What stands behind a label or a number: `USD`, `USD/h`, `h`; empty where the value says it itself."""
-    money = tidy(currency)
+    """What stands behind a label or a number: `USD`, `USD/h`, `h`; empty where nothing is to be said.
+
+    An amount says its unit itself, and money of a bill that states no currency has none.
+    """
+    money = "" if currency == UNKNOWN_CURRENCY else tidy(currency)
     words = {
         "money": money,
-        "money_per_hour": f"{money}/h",
+        "money_per_hour": f"{money}/h" if money else "per h",
         "unit_price": money,
         "hours": "h",
         "days": "days",

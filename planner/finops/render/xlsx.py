@@ -6,6 +6,7 @@ import io
 from datetime import UTC, datetime
 from typing import Any
 
+from planner.finops.currency import UNKNOWN_CURRENCY, currency_words
 from planner.finops.render.document import made_by, status_words
 from planner.finops.render.values import column_label, money_places, number_of, tidy
 from planner.finops.review.model import Chart, Review, Table, Value
@@ -114,7 +115,7 @@ class _Writer:
         lines: list[tuple[str, str, str]] = [
             ("Verdict", "", review.verdict),
             ("Month", "", review.month),
-            ("Currency", "", review.currency),
+            ("Currency", "", currency_words(review.currency)),
             ("Made", "", made_by(review)),
         ]
         for section in review.sections:
@@ -225,7 +226,8 @@ class _Writer:
 
     def _pattern(self, unit: str) -> str:
         """The number format of a unit."""
-        safe = "".join(c for c in self._currency if c.isalnum())[:8]
+        code = "" if self._currency == UNKNOWN_CURRENCY else self._currency
+        safe = "".join(c for c in code if c.isalnum())[:8]
         cents = "0" if not money_places(self._currency) else f"0.{'0' * money_places(self._currency)}"
         money = {"money": f"#,##{cents}", "money_per_hour": "#,##0.00##", "unit_price": "#,##0.00########"}
         if unit in money:

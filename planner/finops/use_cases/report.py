@@ -8,6 +8,7 @@ from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 
 from planner.errors import InputError
+from planner.finops.currency import currency_words
 from planner.finops.use_cases.library import answer_use_case, load_use_cases, query_sql
 from planner.render.document import Document, Grid, Notes
 from planner.render.report import Report
@@ -76,7 +77,9 @@ def report_use_case(bill: Bill, name: str, *, month: date | None, compare: date 
         "use_case": name, "title": title, "source": case.source if case is not None else "", "first_month":
         f"{first:%Y-%m}", "last_month": f"{last:%Y-%m}", "currency": bill.currency, "columns": columns, "rows": rows,
     }  # fmt: skip
-    said = f"{title}: {span}, {bill.currency}, {len(rows):,} row{'' if len(rows) == 1 else 's'}"
+    said = (
+        f"{title}: {span}, {currency_words(bill.currency)}, {len(rows):,} row{'' if len(rows) == 1 else 's'}"
+    )
     return Report(Document(said, (), _grid(title, columns, rows), True), values, columns, rows)
 
 

@@ -103,6 +103,23 @@ def test_no_currency_at_all(tmp_path: Path) -> None:
         assert (bill.currency, codes(bill)) == ("XXX", ["no_currency"])
 
 
+def test_amounts_without_a_currency_are_not_added_to_those_with_one(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.csv", line(1), line(2), line(5, currency=""))
+    with open_bill([path]) as bill:
+        assert (total(bill), bill.currency, codes(bill)) == ((3.0, 2), "USD", ["no_currency"])
+        (found,) = bill.findings
+        assert (found.severity, found.rows, found.cost) == ("error", 1, 5.0)
+        assert "are left out" in found.message and "--currency XXX" in found.message
+    with open_bill([path], currency="XXX") as bill:
+        assert (total(bill), bill.currency, codes(bill)) == ((5.0, 1), "XXX", ["other_currency"])
+
+
+def test_the_user_may_say_what_a_bill_without_a_currency_is_in(tmp_path: Path) -> None:
+    with open_bill([write(tmp_path / "a.csv", line(4, currency=""))], currency="EUR") as bill:
+        assert (total(bill), bill.currency, codes(bill)) == ((4.0, 1), "EUR", ["no_currency"])
+        assert "are taken as EUR, as --currency says" in bill.findings[0].message
+
+
 def test_a_month_that_is_not_there(tmp_path: Path) -> None:
     path = write(tmp_path / "a.csv", line(), line(day="2026-09-30"))
     assert "--month 2026-08: the bill has no charges in it; it has 2026-09, 2026-10" in refusal(

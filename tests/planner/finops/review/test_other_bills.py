@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import date
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 
 from planner.finops.plan_vs_actual import load_plans
 from planner.finops.read import open_bill
+from planner.finops.render import render_review
 from planner.finops.review.answer import review_bill
 from planner.finops.review.model import Section
 from planner.workload.budget_load import load_budgets
@@ -62,6 +64,23 @@ def test_an_unfinished_month_is_not_compared_as_if_it_were_whole(company: Truth,
     assert "P(over)" in review.verdict
     low, high = value(review, "forecast_low_money"), value(review, "forecast_high_money")
     assert low < company.month[OCTOBER].effective < high
+
+
+def test_a_bill_without_a_currency_says_so_in_words(company: Truth, tmp_path: Path) -> None:
+    path = tmp_path / "none.parquet"
+    duckdb.connect().execute(
+        f"COPY (SELECT * REPLACE (NULL::VARCHAR AS BillingCurrency) FROM '{company.files[-1]}') TO '{path}'"
+    )
+    plans = load_plans(write_plans(tmp_path / "plans", company.runs))
+    with open_bill([path]) as bill:
+        review = review_bill(bill, month=OCTOBER, forecast=False, plans=plans)
+    assert "(no currency stated)" in review.verdict
+    shown = {name: render_review(review, name) for name in ("table", "md", "html")}
+    for text in shown.values():
+        assert isinstance(text, str) and "no currency stated" in text and "XXX" not in text
+    assert "Money with no currency stated" in shown["html"]
+    assert "--currency USD" in by_key(review.sections, "plan_vs_actual").sentences[0]
+    assert json.loads(render_review(review, "json"))["currency"] == "XXX"
 
 
 def test_one_month_alone(company: Truth) -> None:
