@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from planner.finops.read.columns import Kind
 
 # `$1,234.50` or `-$5`, `1,234.50`: a comma is a thousands mark only beside a sign of money or a decimal point,
@@ -9,18 +11,27 @@ from planner.finops.read.columns import Kind
 _MONEY = (
     r"'^\s*-?([$€£¥]\s*([0-9]{1,3}(,[0-9]{3})*|[0-9]+)([.][0-9]*)?|[1-9][0-9]{0,2}(,[0-9]{3})+[.][0-9]*)\s*$'"
 )
+_COMMAS = r"'^\s*-?([0-9]{1,3}([.][0-9]{3})+|[0-9]+)(,[0-9]+)?([eE]-?[0-9]+)?\s*$'"
 TOO_LARGE = "1e18"  # no cost or quantity reaches it; NaN and infinity are above it in every engine
-_ISO = r"'^\s*[0-9]{4}-[0-9]{2}'"
-_LONG_YEAR = r"'^[0-9]{1,2}/[0-9]{1,2}/[0-9]{4}'"
+_ISO = r"'^\s*[0-9]{4}[-/][0-9]{2}'"
+_LONG_YEAR = r"'^[0-9]{1,2}[/.][0-9]{1,2}[/.][0-9]{4}'"
+_TIMES = ("", " %H:%M", " %H:%M:%S")
 
 
-def read_cell(cell: str, kind: Kind) -> str:
+def read_cell(cell: str, kind: Kind, *, day_first: bool = False, decimal_comma: bool = False) -> str:
     """Return the DuckDB expression of a text cell's value.
 
     Args:
         cell: expression of the text.
-        kind: what it holds. Moments without an offset are UTC; dates with slashes are month/day/year.
+        kind: what it holds. Moments without an offset are UTC; dates with dots are day.month.year.
+        day_first: dates with slashes are day/month/year, not month/day/year.
+        decimal_comma: numbers are written `1.234,50`, not `1,234.50`.
     """
+    if kind == "number" and decimal_comma:
+        swapped = f"TRY_CAST(REPLACE(REPLACE({cell}, '.', ''), ',', '.') AS DOUBLE)"
+        return (
+            f"CASE WHEN REGEXP_MATCHES({cell}, {_COMMAS}) AND ABS({swapped}) < {TOO_LARGE} THEN {swapped} END"
+        )
     if kind == "number":
         stripped = f"REGEXP_REPLACE({cell}, '[$€£¥,\\s]', '', 'g')"
         money = f"CASE WHEN REGEXP_MATCHES({cell}, {_MONEY}) THEN TRY_CAST({stripped} AS DOUBLE) END"
@@ -28,8 +39,9 @@ def read_cell(cell: str, kind: Kind) -> str:
         return f"CASE WHEN ABS({value}) < {TOO_LARGE} THEN {value} ELSE {money} END"
     if kind == "moment":
         iso = f"TRY_CAST({cell} AS TIMESTAMPTZ) AT TIME ZONE 'UTC'"
-        long = f"TRY_STRPTIME(TRIM({cell}), ['%m/%d/%Y', '%m/%d/%Y %H:%M', '%m/%d/%Y %H:%M:%S'])"
-        short = f"TRY_STRPTIME(TRIM({cell}), ['%m/%d/%y', '%m/%d/%y %H:%M'])"
+        date = "%d/%m/%" if day_first else "%m/%d/%"
+        long = _moments(cell, [f"{date}Y{time}" for time in _TIMES] + [f"%d.%m.%Y{time}" for time in _TIMES])
+        short = _moments(cell, [f"{date}y{time}" for time in _TIMES])
         return (
             f"CASE WHEN REGEXP_MATCHES({cell}, {_ISO}) THEN {iso} "
             f"WHEN REGEXP_MATCHES(TRIM({cell}), {_LONG_YEAR}) THEN {long} ELSE {short} END"
@@ -37,6 +49,11 @@ def read_cell(cell: str, kind: Kind) -> str:
     if kind == "json":
         return f"CASE WHEN JSON_VALID({cell}) THEN {cell} END"
     return cell
+
+
+def _moments(cell: str, formats: Sequence[str]) -> str:
+    listed = ", ".join(f"'{one}'" for one in formats)
+    return f"TRY_STRPTIME(TRIM({cell}), [{listed}])"
 
 
 NUMBERS = {"double", "float", "decimal"} | {

@@ -22,6 +22,11 @@ SUFFIXES = (".csv", ".csv.gz", ".parquet", ".json", ".json.gz", ".jsonl", ".json
 _HASHED_BYTES = 1 << 26  # larger files are hashed only where another has the same size
 _CHUNK = 1 << 20
 _DELIMITERS = ",;\t|"
+_DATE = re.compile(rb"""(?:^|[,;\t|"])(\d{1,2})/(\d{1,2})/\d{4}(?=[,;\t|" \r\n]|$)""", re.MULTILINE)
+_MONTHS = 12
+# three figures after a comma may be thousands, so they prove nothing
+_COMMA = re.compile(r"""(?:^|[;\t|"])-?\d+,(?:\d{1,2}|\d{4,})(?=[;\t|"]|$)""", re.MULTILINE)
+_POINT = re.compile(r"""(?:^|[;\t|"])-?\d+[.]\d+(?=[;\t|"]|$)""", re.MULTILINE)
 _SEP = re.compile(r"sep=.\s*$", re.IGNORECASE)
 
 
@@ -35,6 +40,8 @@ class BillFile:
         delimiter, header: of a CSV.
         skip: lines before the header.
         mixed: lines of a CSV end in different ways.
+        day_first: dates of a CSV with slashes are day/month/year: some have a first part above 12, none a second.
+        decimal_comma: numbers of a CSV without commas between cells are written `1,25`, none `1.25`.
     """
 
     path: Path
@@ -45,6 +52,8 @@ class BillFile:
     header: tuple[str, ...] = ()
     skip: int = 0
     mixed: bool = False
+    day_first: bool = False
+    decimal_comma: bool = False
 
 
 def find_files(paths: Sequence[str | Path]) -> list[Path]:
@@ -154,7 +163,7 @@ def _inspect(path: Path, sha256: str) -> BillFile:
         return BillFile(path, "json", sha256)
     if b"\x00" in start[:4096] and not start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         raise InputError(f"{path}: is neither CSV, Parquet nor JSON; unpack it or export it as one of these")
-    encoding, mixed = _scan(path, start)
+    encoding, mixed, day_first = _scan(path, start)
     lines = start.decode(encoding, errors="replace").splitlines()
     # blank lines, and the line that tells a spreadsheet the delimiter
     skip = next((n for n, line in enumerate(lines) if line.strip() and not _SEP.match(line)), None)
@@ -165,23 +174,28 @@ def _inspect(path: Path, sha256: str) -> BillFile:
     header = tuple(name.strip() or f"column {number}" for number, name in enumerate(names, 1))
     if repeated := sorted({name for name in header if header.count(name) > 1}):
         raise InputError(f"{path}:1: the header names {', '.join(map(repr, repeated))} twice")
-    return BillFile(path, "csv", sha256, encoding, delimiter, header, skip, mixed)
+    body = "\n".join(lines[skip + 1 :]) if delimiter != "," else ""
+    comma = bool(_COMMA.search(body)) and not _POINT.search(body)
+    return BillFile(path, "csv", sha256, encoding, delimiter, header, skip, mixed, day_first, comma)
 
 
-def _scan(path: Path, start: bytes) -> tuple[str, bool]:
-    """Read a CSV once for its encoding and whether its lines end in different ways.
+def _scan(path: Path, start: bytes) -> tuple[str, bool, bool]:
+    """Read a CSV once for its encoding, whether its lines end in different ways, and which way its dates are written.
 
     UTF-16 is told by its mark, Windows text by bytes that are not UTF-8, wherever in the file they stand.
     """
     if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return "utf-16", False
+        return "utf-16", False, _day_first(start.decode("utf-16", errors="ignore").encode()) or False
     decoder = codecs.getincrementaldecoder("utf-8")()
     encoding, both, feeds, returns, last = "utf-8-sig", 0, 0, 0, b""
+    # a file without such dates at its start is not searched to its end
+    day_first = _day_first(start) if _DATE.search(start) else False
     try:
         with open_bytes(path) as file:
             while chunk := file.read(_CHUNK):
                 both += chunk.count(b"\r\n") + (last == b"\r" and chunk[:1] == b"\n")
                 feeds, returns, last = feeds + chunk.count(b"\n"), returns + chunk.count(b"\r"), chunk[-1:]
+                day_first = _day_first(chunk) if day_first is None else day_first
                 if encoding == "utf-8-sig":
                     try:
                         decoder.decode(chunk)
@@ -189,4 +203,12 @@ def _scan(path: Path, start: bytes) -> tuple[str, bool]:
                         encoding = "cp1252"
     except (OSError, EOFError) as error:
         raise InputError(f"{path}: cannot be read to its end: {error}; fetch the export again") from None
-    return encoding, sum(count > 0 for count in (both, feeds - both, returns - both)) > 1
+    return encoding, sum(count > 0 for count in (both, feeds - both, returns - both)) > 1, bool(day_first)
+
+
+def _day_first(chunk: bytes) -> bool | None:
+    """Tell day/month/year from month/day/year; None where every date can be either."""
+    parts = {(int(first), int(second)) for first, second in _DATE.findall(chunk)}
+    if any(second > _MONTHS for _, second in parts):
+        return False
+    return True if any(first > _MONTHS for first, _ in parts) else None

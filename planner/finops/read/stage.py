@@ -36,6 +36,7 @@ class Field:
         type_name: DuckDB's, without parameters; `text` of a CSV is `varchar`.
         entries: a list of key and value pairs.
         records: fields of the records of a list (`amount`, `name`).
+        day_first, decimal_comma: see `BillFile`.
     """
 
     name: str
@@ -43,11 +44,13 @@ class Field:
     type_name: str
     entries: bool = False
     records: tuple[str, ...] = ()
+    day_first: bool = False
+    decimal_comma: bool = False
 
     def read(self, kind: Kind, *, is_csv: bool) -> str:
         """Return the expression that reads it."""
         if is_csv:
-            return read_cell(self.value, kind)
+            return read_cell(self.value, kind, day_first=self.day_first, decimal_comma=self.decimal_comma)
         return read_typed(self.value, self.type_name, kind, entries=self.entries, checked=True)
 
     def is_plain(self, kind: Kind) -> bool:
@@ -110,7 +113,9 @@ class Stager:
             InputError: the file is damaged.
         """
         if file.kind == "csv":
-            return [Field(name, quote(name), "varchar") for name in file.header]
+            self._tell_spelling(file)
+            first, comma = file.day_first, file.decimal_comma
+            return [Field(n, quote(n), "varchar", day_first=first, decimal_comma=comma) for n in file.header]
         try:
             relation = self._connection.sql(f"SELECT * FROM {self.table(file)} LIMIT 0")
         except _duckdb_error() as error:
@@ -119,6 +124,20 @@ class Stager:
         for name, kind in zip(relation.columns, relation.types, strict=True):
             out += _fields(name, quote(name), kind)
         return out
+
+    def _tell_spelling(self, file: BillFile) -> None:
+        """Say how dates and numbers are read where that is not the usual way."""
+        ways = [
+            way
+            for way, holds in (
+                ("dates as day/month/year", file.day_first),
+                ("commas as decimal points", file.decimal_comma),
+            )
+            if holds
+        ]
+        if ways:
+            message = f"{file.path}: is read with {' and '.join(ways)}"
+            self.findings.append(Finding("info", "spelling", message, str(file.path)))
 
     def blank_columns(self, file: BillFile) -> set[str]:
         """Return the text columns of a Parquet file that may hold an empty text, told by its statistics."""

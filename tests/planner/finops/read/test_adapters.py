@@ -372,7 +372,6 @@ def test_google_commitments_save_what_their_fee_leaves(tmp_path: Path) -> None:
             found = {figure.key: figure for part in review_bill(bill).sections for figure in part.figures}
         assert found["esr_list_ratio"].value == pytest.approx(0.6)
         assert found["esr_contract_ratio"].value == pytest.approx(0.6)
-        assert found["price_list_known_ratio"].value == 1.0
         assert found["commitment_coverage_ratio"].value == 1.0
         assert found["commitment_utilisation_ratio"].status == "withheld"  # the export does not tell it
 

@@ -262,3 +262,31 @@ def test_columns_that_figures_need_are_missed(tmp_path: Path) -> None:
         (finding, _) = bill.findings
         assert finding.code == "lacking_columns"
         assert "has no EffectiveCost, ListCost, ContractedCost, ChargeCategory" in finding.message
+
+
+@pytest.mark.parametrize(
+    "shape", ["{d}/10/2026", "{d}/10/2026 00:00", "{d}/10/26", "{d}.10.2026", "2026/10/{d}", "10/{d}/2026"]
+)
+def test_dates_of_every_country_are_in_their_month(shape: str, tmp_path: Path) -> None:
+    days = [shape.format(d=f"{day:02d}") for day in range(1, 32)]
+    if shape.endswith("26") and "2026" not in shape:
+        days.append("31/10/2026")  # a year of four figures elsewhere in the file tells the way it is written
+    rows = [line().replace("2026-10-03T00:00:00Z", day) for day in days]
+    with open_bill([write(tmp_path / "bill.csv", *rows)]) as bill:
+        assert codes(bill) == (["spelling"] if "{d}/10" in shape and "2026/" not in shape else [])
+        assert bill.months == (date(2026, 10, 1),)
+        assert bill.engine.query("SELECT COUNT(DISTINCT x_day) AS n FROM focus")["n"][0] == 31
+
+
+def test_decimal_commas_are_read_where_nothing_else_is_possible(tmp_path: Path) -> None:
+    rows = [line(cost).replace(",", ";").replace("~", ",") for cost in ("1~25", "-1.234~5", "2", "0~125")]
+    path = write(tmp_path / "bill.csv", *rows, header=HEADER.replace(",", ";"))
+    with open_bill([path]) as bill:
+        assert total(bill) == (1.25 - 1234.5 + 2 + 0.125, 4)
+        assert codes(bill) == ["spelling"]
+    # a decimal point, or nothing but three figures behind the comma: told, never guessed
+    for other in ("1.5", "1~250"):
+        rows = [line(cost).replace(",", ";").replace("~", ",") for cost in ("0~125", other)]
+        path = write(tmp_path / "bill.csv", *rows, header=HEADER.replace(",", ";"))
+        with open_bill([path]) as bill:
+            assert "bad_cells" in codes(bill)
