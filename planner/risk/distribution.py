@@ -154,6 +154,22 @@ class Elapsed:
         still = np.where(self.calm, 1.0, self.still)
         return np.where(reached, np.minimum(still + self.moved_cdf(hours), 1.0), 0.0)
 
+    def excess_within(self, hours: FloatArray) -> FloatArray:
+        """E[excess, where elapsed <= hours]: the shares of a gamma and of a log-normal variable below a bound.
+
+        The share of the mean below x is a distribution function itself: of a gamma variable with one more unit of
+        shape, of a log-normal one with log-mean raised by its log-variance. Far below the mean the former is too large
+        in its normal form; the bound itself limits it.
+        """
+        mean, variance = self._shape()
+        grown = 1.0 + variance / (mean * mean)
+        excess = np.where(np.isinf(hours), 1e300, hours - self.floor)
+        even = gamma_cdf(excess, mean * grown, variance * grown)
+        skewed = lognormal_cdf(excess, mean * grown, variance * grown * grown)
+        share = (1.0 - self.skew) * even + self.skew * skewed
+        found = np.where(self.lost | self.calm, 0.0, (1.0 - self.still) * mean * share)
+        return np.minimum(found, np.maximum(excess, 0.0) * self.moved_cdf(hours))
+
     def quantile(self, level: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
         """Elapsed and paid hours at `level` (one, or one each); infinite where no finite time reaches it."""
         mean, variance = self._shape()

@@ -255,9 +255,6 @@ def judged_turns(
     kept = (course.p_meet >= limits.deadline_confidence - 1e-9) & (course.slack >= 0)
     hours = course.waiting + made.fixed_hours[cells.base] + course.elapsed
     kept &= hours <= deadline_hours + _SLIP_HOURS  # what changes in time ends at the deadline at the latest
-    kept &= (
-        course.spot_hours + course.on_demand_hours <= hours + _SLIP_HOURS
-    )  # else the estimate contradicts itself
     kept &= _allowed(context, made, cells)
     kept &= (cells.on_demand < 0) | (course.work_share < 0.999)
     at = np.flatnonzero(kept)

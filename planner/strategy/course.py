@@ -114,15 +114,18 @@ def run_in_turn(context: Context, made: Candidates, cells: Cells, deadline_hours
     job = split_job(work, interval, write, np.full(len(base), restart), arguments["notice_hours"])
     left = fallback(job, cells.pool, slack)
     share, change = (np.where(has, value, 0.0) for value in (left.work_share, left.p_change))
-    elapsed = free.expected_elapsed_hours * (1.0 - share) + share * steady + change * (restart + acquire)
+    on_spot = job.floor_hours * (1.0 - share)
+    in_turn = on_spot + left.wasted_hours + share * steady + change * (restart + acquire)
+    lost = free.expected_lost_hours * (1.0 - share)
+    lost = np.where(has, np.minimum(lost, left.wasted_hours), lost)
     surely = _steady_probability(np.maximum(room - restart - acquire, 0.0), steady, sigma)
     export = write + context.assumptions.export_s / 3600.0
     return Course(
-        waiting=waiting, elapsed=np.where(has, np.minimum(elapsed, np.maximum(room, 0.0)), elapsed),
-        spot_hours=free.expected_paid_hours * (1.0 - share) + fixed - change * export,
+        waiting=waiting, elapsed=np.where(has, in_turn, free.expected_elapsed_hours),
+        spot_hours=on_spot + lost + fixed - change * export,
         on_demand_hours=share * steady + change * (restart + export),
         interruptions=free.expected_interruptions * (1.0 - share),
-        lost=free.expected_lost_hours * (1.0 - share) + change * restart, slack=slack, p_change=change,
+        lost=lost + change * restart, slack=slack, p_change=change,
         p_meet=np.where(has, surely, alone), p_spot_only=alone, work_share=share,
     )  # fmt: skip
 

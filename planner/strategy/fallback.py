@@ -11,8 +11,9 @@ The change comes before x is done exactly when X(x) > S, so the work left to on-
 
     E[work on demand] = integral over x from 0 to W of P(X(x) > S) dx,
 
-with the distribution of X of the renewal model (`planner.risk.distribution`), by Gauss-Legendre quadrature. Spot is
-paid in proportion to the work it does (Wald). A policy that looks ahead does a little better
+with the distribution of X of the renewal model (`planner.risk.distribution`), by Gauss-Legendre quadrature. Whoever
+changes has had S of waits and losses by then, so in the mean they are E[min(X(W), S)]. Spot is paid in proportion to
+the work it does (Wald), but no more losses than that. A policy that looks ahead does a little better
 (`python -m benchmarks.spot_launch`); the figure is then a cautious one.
 """
 
@@ -45,10 +46,12 @@ class Fallback:
     Attributes:
         work_share: share of the work that on-demand does.
         p_change: probability that on-demand is needed.
+        wasted_hours: waits, restarts and repeated work on spot.
     """
 
     work_share: FloatArray
     p_change: FloatArray
+    wasted_hours: FloatArray
 
 
 def fallback(job: Job, pool: SpotPool, slack_hours: FloatArray) -> Fallback:
@@ -62,10 +65,13 @@ def fallback(job: Job, pool: SpotPool, slack_hours: FloatArray) -> Fallback:
     nodes, weights = unit_quadrature(POINTS)
     shares = np.append(nodes, 1.0)
     elapsed = describe_elapsed(scaled_job(job, np.repeat(shares, len(slack_hours))), pool.tile(len(shares)))
-    kept = elapsed.cdf(elapsed.floor + np.tile(slack_hours, len(shares))).reshape(len(shares), -1)
+    last_moment = elapsed.floor + np.tile(slack_hours, len(shares))
+    kept = elapsed.cdf(last_moment).reshape(len(shares), -1)
     kept = falling(np.where(slack_hours < 0, 0.0, kept))
-    change = 1.0 - kept[-1]
-    return Fallback(np.clip(1.0 - weights @ kept[:-1], 0.0, change), change)
+    change, slack = 1.0 - kept[-1], np.maximum(slack_hours, 0.0)
+    within = elapsed.excess_within(last_moment).reshape(len(shares), -1)[-1]
+    wasted = within + np.where(change > 0, slack, 0.0) * change
+    return Fallback(np.clip(1.0 - weights @ kept[:-1], 0.0, change), change, wasted)
 
 
 def falling(kept: FloatArray) -> FloatArray:

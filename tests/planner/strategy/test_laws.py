@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from planner.risk.distribution import SpotPool
+from planner.risk.distribution import SpotPool, describe_elapsed
 from planner.risk.moments import split_job
 from planner.strategy.fallback import fallback, unit_quadrature
 from planner.strategy.outcomes import Task, possible_outcomes
@@ -105,6 +105,32 @@ def test_more_slack_never_means_more_on_demand(pool: SpotPool, hours: float, sla
     assert all(0 <= value <= 1 for value in (*share, *change))
     assert np.all(np.diff(share) <= 1e-9) and np.all(np.diff(change) <= 1e-9)
     assert share[0] <= change[0] + 1e-9  # on-demand does work only where it is needed
+    wasted = [float(m.wasted_hours[0]) for m in made]
+    assert all(0 <= value <= most + 1e-9 for value, most in zip(wasted, sorted(slack), strict=True))
+
+
+@given(POOLS, st.floats(1.0, 100.0), st.floats(0.0, 400.0))
+def test_the_excess_within_a_bound_is_no_more_than_the_bound_where_it_is_kept(
+    pool: SpotPool, hours: float, bound: float
+) -> None:
+    elapsed = describe_elapsed(one_job(hours), pool)
+    latest = elapsed.floor + np.asarray([bound])
+    found = float(elapsed.excess_within(latest)[0])
+    assert 0 <= found <= bound * float(elapsed.moved_cdf(latest)[0]) + 1e-12
+
+
+def test_the_excess_within_a_bound_is_the_integral_of_its_distribution() -> None:
+    rng, off = np.random.default_rng(1), []
+    for _ in range(200):
+        rate, wait, sd, spread, hours = rng.uniform((0.01, 0.05, 0.0, 1.0, 1.0), (2.0, 8.0, 0.8, 12.0, 100.0))
+        pool = SpotPool(*(np.asarray([v]) for v in (rate, wait, wait * rng.uniform(1.0, 8.0), sd, spread)))
+        elapsed = describe_elapsed(one_job(hours), pool)
+        bound = float(np.exp(rng.uniform(np.log(0.1), np.log(400.0))))
+        reached = elapsed.cdf(elapsed.floor + np.linspace(0.0, bound, 2001))
+        expected = bound * (reached[-1] - (reached[1:] + reached[:-1]).mean() / 2.0)
+        off.append(abs(float(elapsed.excess_within(elapsed.floor + bound)[0]) - expected) / bound)
+    assert np.quantile(off, 0.5) < 0.01
+    assert np.quantile(off, 0.9) < 0.06
 
 
 def test_without_slack_all_is_on_demand_and_without_interruptions_nothing() -> None:
