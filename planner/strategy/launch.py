@@ -170,12 +170,13 @@ def _places(context: Context, spot: list[Part]) -> tuple[SpotPlace, ...]:
     rows, nodes = (np.asarray([getattr(part, name) for part in spot]) for name in ("row", "nodes"))
     known = gang_risk(context, rows, nodes)
     pool = known.pool
-    ready = 1.0 / (1.0 + pool.rate * pool.wait)
+    level = np.exp(-(pool.frailty_sd**2) / 2.0)  # the evidence's own, not the mean over how far it may be off
+    up, wait = 1.0 / np.maximum(pool.rate * level, 1e-300), pool.wait * level
     return tuple(
         SpotPlace(
             offer_id=context.offer_set.offer_id(part.row), spot_hours=part.paid_hours,
-            mean_up_hours=float(1.0 / pool.rate[k]) if pool.rate[k] > 0 else float("inf"),
-            mean_wait_hours=float(pool.wait[k]), availability_ratio=float(ready[k]),
+            mean_up_hours=float(up[k]) if pool.rate[k] > 0 else float("inf"),
+            mean_wait_hours=float(wait[k]), availability_ratio=float(up[k] / (up[k] + wait[k])),
             evidence=known.sources[int(known.source[k])],
         )
         for k, part in enumerate(spot)

@@ -105,10 +105,24 @@ def figures_of(table: HazardTable) -> tuple[float, ...]:
     down, down_square = _spell(table.age_edges_hours, table.up_per_hour)
     spread = (up * up * (down_square - down * down) + down * down * (up_square - up * up)) / up**3
     dispersion = spread / (2.0 * down * down / up)
-    sd = float(np.hypot(table.frailty_sd_down, table.frailty_sd_up) / np.sqrt(2.0))
+    own = (
+        _log_sd(table.age_edges_hours, table.down_per_hour, table.frailty_sd_down),
+        _log_sd(table.age_edges_hours, table.up_per_hour, table.frailty_sd_up),
+    )
+    sd = float(np.hypot(*own) / np.sqrt(2.0))
     # a table holds median levels; the renewal model's frailties have mean 1
     mean = float(np.exp(sd * sd / 2.0))
     return (mean / up, down * mean, down_square / (2.0 * down) * mean, sd, dispersion)
+
+
+def _log_sd(edges: FloatArray, hazard: FloatArray, sd: float) -> float:
+    """Sd of the log mean spell where the log level of its hazard has `sd`.
+
+    Hazards fall with age, so a higher level also keeps spells from the ages at which they last: their mean moves about
+    twice as far as the level. Taken straight between one sd below and one above.
+    """
+    longest, shortest = (_spell(edges, hazard * np.exp(z * sd))[0] for z in (-1.0, 1.0))
+    return float(np.log(longest / shortest) / 2.0)
 
 
 def _spell(edges: FloatArray, hazard: FloatArray) -> tuple[float, float]:

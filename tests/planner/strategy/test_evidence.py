@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from planner.errors import InputError
-from planner.risk.hazards import load_hazards, make_table
+from planner.risk.hazards import load_hazards, make_table, mean_spell_hours
 from planner.risk.hazards_cells import AGE_EDGES_HOURS, family_of
+from planner.risk.policy.job import SpotZone
 from planner.strategy.evidence import gang_risk
 from planner.strategy.pools import DATA_FILE, figures_of, find_pool, pools_text
 from planner.strategy.pools import family_of as own_family
@@ -30,6 +31,20 @@ def test_exponential_spells_give_the_plain_renewal_model() -> None:
     ages = len(AGE_EDGES_HOURS)
     table = make_table(np.full(ages, 0.5), np.full(ages, 0.25), (0.0, 0.0), 100.0, "zone x")
     assert figures_of(table) == pytest.approx((0.5, 4.0, 4.0, 0.0, 1.0), rel=1e-3)
+
+
+def test_the_figures_are_means_over_what_the_level_may_be() -> None:
+    """Levels move spells whose hazard falls with age by more than in proportion."""
+    table = load_hazards().table_for(SpotZone("us-west-2a", "us-west-2", "p3.2xlarge", 1.0, "aws"))
+    rng = np.random.default_rng(5)
+    level = np.exp(table.frailty_sd_up * rng.standard_normal(2000))
+    down = [mean_spell_hours(table.up_per_hour * one) for one in level]
+    level = np.exp(table.frailty_sd_down * rng.standard_normal(2000))
+    up = [mean_spell_hours(table.down_per_hour * one) for one in level]
+    rate, wait, _, sd, _ = figures_of(table)
+    assert wait == pytest.approx(np.mean(down), rel=0.1)
+    assert rate == pytest.approx(np.mean(1.0 / np.asarray(up)), rel=0.1)
+    assert sd == pytest.approx(np.hypot(np.std(np.log(down)), np.std(np.log(up))) / np.sqrt(2.0), rel=0.1)
 
 
 def test_the_nearest_record_is_taken() -> None:

@@ -18,6 +18,7 @@ from tests.planner.spine_catalogs import not_dearer
 from tests.planner.strategy.cases import ONE_ZONE, THREE_ZONES, TWO_REGIONS, V100, answer, on_demand, spot
 
 TIGHT = 20.0
+LOOSE = 200.0
 
 
 def plan_of(*args: Any, **changes: Any) -> Plan:
@@ -52,7 +53,7 @@ def test_spot_alone_is_left_to_where_it_meets_the_confidence() -> None:
     tight = answer(ONE_ZONE, TIGHT, spot={"fallback": "none"})
     assert options(tight.plan) == ["on_demand"]
     assert {"deadline", "confidence"} & {count.name for count in tight.plan.filters}
-    loose = plan_of(ONE_ZONE, 90.0)
+    loose = plan_of(ONE_ZONE, LOOSE)
     assert options(loose) == ["spot"]
     assert loose.launch is not None and loose.launch.strategy == "spot"
     assert loose.launch.p_on_demand_needed_ratio == 0
@@ -92,7 +93,7 @@ def test_a_checkpoint_carried_between_regions_is_paid_for() -> None:
 
 def test_spot_at_the_on_demand_price_is_no_discount() -> None:
     for price in ("3.00", "3.50"):
-        made = answer([on_demand(), spot(price)], 90.0)
+        made = answer([on_demand(), spot(price)], LOOSE)
         assert options(made.plan) == ["on_demand"]
         assert any(count.name == "no_discount" for count in made.plan.filters)
         assert any("no discount" in text for text in explain_choice(made.plan))
@@ -110,9 +111,9 @@ def test_on_demand_that_takes_long_to_get_is_asked_for_earlier() -> None:
 
 
 def test_the_notice_is_compared_with_the_checkpoint() -> None:
-    small = plan_of(ONE_ZONE, 90.0)
+    small = plan_of(ONE_ZONE, LOOSE)
     dear = [on_demand("30.00"), spot(zone="use1-az1")]
-    large = plan_of(dear, 90.0, checkpoint={"export": False, "size": "200GB", "interval": "1h"})
+    large = plan_of(dear, LOOSE, checkpoint={"export": False, "size": "200GB", "interval": "1h"})
     assert small.launch is not None and large.launch is not None
     assert (small.launch.checkpoints.notice_s, small.launch.checkpoints.fits_in_notice) == (120.0, True)
     assert not large.launch.checkpoints.fits_in_notice
@@ -218,7 +219,7 @@ def test_a_changed_plan_does_not_verify(change: Callable[[dict[str, Any]], None]
 
 
 def test_a_plan_saved_before_launch_was_told_still_verifies() -> None:
-    made = answer(ONE_ZONE, 90.0)
+    made = answer(ONE_ZONE, LOOSE)
     plan = made.plan.to_dict()
     del plan["launch"]
     assert verify_plan(plan, made.context.workload) == []
