@@ -32,7 +32,7 @@ WITH texts AS (
 ), counted AS (
   SELECT
     x_month, provider, service, region_id, pricing_category, quantity, unused_quantity, effective_cost,
-    CAST(JSON_EXTRACT_STRING(details, '$."GpuCount"') AS DOUBLE) AS gpus
+    TRY_CAST(JSON_EXTRACT_STRING(details, '$."GpuCount"') AS DOUBLE) AS gpus
   FROM texts
 )
 SELECT

@@ -1,13 +1,15 @@
 -- name: run_cost
 -- title: Cost of tagged runs
 -- meaning: What each run (training job) cost, told by a tag on its machines; the bill's side of plan against actual and
---   of the price per run. Node-hours are the hours of rows priced by the hour.
+--   of the price per run. Node-hours are the hours of rows priced by the hour that are machines: addresses, gateways and
+--   discs have hours too.
 -- unit: money in the billing currency; hours
--- formula: sums of EffectiveCost and of hourly PricingQuantity per value of the run tag; nodes = distinct resources with
---   hourly rows; hours = node-hours / nodes
+-- formula: sums of EffectiveCost and of hourly PricingQuantity per value of the run tag; nodes = distinct machines, or,
+--   where the bill is by the hour and tells three hours or more, the most machine-hours of one hour, because a machine
+--   that was taken away and replaced is still one node; hours = node-hours / nodes
 -- source: FinOps for AI overview (unit costs by tag); FINOPS.md section 2
 -- columns: ChargePeriodStart, ChargePeriodEnd, Tags, ServiceProviderName, RegionId, PricingCategory, PricingUnit,
---   PricingQuantity, ResourceId, EffectiveCost, BilledCost, SkuPriceDetails, ChargeCategory
+--   PricingQuantity, ResourceId, EffectiveCost, BilledCost, SkuPriceDetails, ChargeCategory, ServiceCategory
 -- gate: effective_zero, quantity_known
 -- since: 1.0
 WITH texts AS (
@@ -20,7 +22,7 @@ WITH texts AS (
     SkuPriceDetails AS details,
     ResourceId AS resource_id,
     CASE WHEN LOWER(PricingUnit) IN ('hour', 'hours', 'hrs', 'hrs.', '1 hour', 'instance-hours', 'h')
-      THEN 1 ELSE 0 END AS is_hourly,
+      AND COALESCE(ServiceCategory, 'Compute') IN ('Compute', 'AI and Machine Learning') THEN 1 ELSE 0 END AS is_hourly,
     SUM(PricingQuantity) AS quantity,
     SUM(EffectiveCost) AS effective_cost,
     SUM(BilledCost) AS billed_cost,
@@ -31,21 +33,40 @@ WITH texts AS (
     AND ChargeCategory = 'Usage'
   GROUP BY
     x_month, Tags, ServiceProviderName, RegionId, PricingCategory, SkuPriceDetails, ResourceId,
-    CASE WHEN LOWER(PricingUnit) IN ('hour', 'hours', 'hrs', 'hrs.', '1 hour', 'instance-hours', 'h') THEN 1 ELSE 0 END
+    CASE WHEN LOWER(PricingUnit) IN ('hour', 'hours', 'hrs', 'hrs.', '1 hour', 'instance-hours', 'h')
+      AND COALESCE(ServiceCategory, 'Compute') IN ('Compute', 'AI and Machine Learning') THEN 1 ELSE 0 END
 ), parsed AS (
   SELECT
     x_month, provider, region_id, pricing_category, resource_id, is_hourly, quantity, effective_cost, billed_cost,
     first_start, last_end,
     NULLIF(TRIM(JSON_EXTRACT_STRING(tag_text, :run_tag)), '') AS run_id,
-    COALESCE(CAST(JSON_EXTRACT_STRING(details, '$."GpuCount"') AS DOUBLE), 0) AS gpus
+    COALESCE(TRY_CAST(JSON_EXTRACT_STRING(details, '$."GpuCount"') AS DOUBLE), 0) AS gpus
   FROM texts
+), runs AS (
+  SELECT tag_text, NULLIF(TRIM(JSON_EXTRACT_STRING(tag_text, :run_tag)), '') AS hour_run_id
+  FROM (SELECT DISTINCT tag_text FROM texts) AS distinct_texts
+), hourly AS (
+  SELECT hour_run_id, ChargePeriodStart, SUM(PricingQuantity) AS machines
+  FROM focus
+  JOIN runs ON focus.Tags = runs.tag_text
+  WHERE ChargeCategory = 'Usage'
+    AND LOWER(PricingUnit) IN ('hour', 'hours', 'hrs', 'hrs.', '1 hour', 'instance-hours', 'h')
+    AND COALESCE(ServiceCategory, 'Compute') IN ('Compute', 'AI and Machine Learning')
+    AND DATE_DIFF('hour', ChargePeriodStart, ChargePeriodEnd) = 1
+  GROUP BY hour_run_id, ChargePeriodStart
+), peaks AS (
+  SELECT hour_run_id, MAX(machines) AS peak, COUNT(*) AS hours_count
+  FROM hourly
+  GROUP BY hour_run_id
 )
 SELECT
   run_id,
   MAX(provider) AS provider,
   MAX(region_id) AS region_id,
   MAX(pricing_category) AS pricing_category,
-  COUNT(DISTINCT CASE WHEN is_hourly = 1 THEN resource_id END) AS nodes,
+  CASE WHEN MAX(hours_count) >= 3 AND MAX(peak) >= 0.5 AND COUNT(DISTINCT CASE WHEN is_hourly = 1 THEN resource_id END) > MAX(peak)
+    THEN CAST(ROUND(MAX(peak)) AS BIGINT)
+    ELSE COUNT(DISTINCT CASE WHEN is_hourly = 1 THEN resource_id END) END AS nodes,
   SUM(CASE WHEN is_hourly = 1 THEN quantity ELSE 0 END) AS node_hours,
   SUM(CASE WHEN is_hourly = 1 THEN quantity * gpus ELSE 0 END) AS gpu_hours,
   SUM(CASE WHEN is_hourly = 1 THEN effective_cost ELSE 0 END) AS machine_cost,
@@ -56,5 +77,6 @@ SELECT
   MIN(x_month) AS first_month,
   MAX(x_month) AS last_month
 FROM parsed
+LEFT JOIN peaks ON parsed.run_id = peaks.hour_run_id
 WHERE run_id IS NOT NULL
 GROUP BY run_id

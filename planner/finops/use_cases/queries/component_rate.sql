@@ -24,7 +24,7 @@ WITH priced AS (
     PricingUnit,
     pricing_quantity,
     effective_cost,
-    CAST(JSON_EXTRACT_STRING(SkuPriceDetails, '$.CoreCount') AS DOUBLE) AS cores
+    TRY_CAST(JSON_EXTRACT_STRING(SkuPriceDetails, '$.CoreCount') AS DOUBLE) AS cores
   FROM priced
 )
 SELECT

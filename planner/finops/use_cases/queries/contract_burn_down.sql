@@ -16,38 +16,38 @@ WITH applied AS (
 ), elements AS (
   SELECT ServiceProviderName, BillingAccountId, billing_month, charges,
     JSON_EXTRACT_STRING(ContractApplied, '$.Elements[0].ContractCommitmentId') AS commitment_id,
-    CAST(JSON_EXTRACT_STRING(ContractApplied, '$.Elements[0].ContractCommitmentAppliedCost') AS DOUBLE) AS applied_cost,
-    CAST(JSON_EXTRACT_STRING(ContractApplied, '$.Elements[0].ContractCommitmentAppliedQuantity') AS DOUBLE) AS applied_quantity
+    TRY_CAST(JSON_EXTRACT_STRING(ContractApplied, '$.Elements[0].ContractCommitmentAppliedCost') AS DOUBLE) AS applied_cost,
+    TRY_CAST(JSON_EXTRACT_STRING(ContractApplied, '$.Elements[0].ContractCommitmentAppliedQuantity') AS DOUBLE) AS applied_quantity
   FROM applied
   UNION ALL
   SELECT ServiceProviderName, BillingAccountId, billing_month, charges,
     JSON_EXTRACT_STRING(ContractApplied, '$.Elements[1].ContractCommitmentId') AS commitment_id,
-    CAST(JSON_EXTRACT_STRING(ContractApplied, '$.Elements[1].ContractCommitmentAppliedCost') AS DOUBLE) AS applied_cost,
-    CAST(JSON_EXTRACT_STRING(ContractApplied, '$.Elements[1].ContractCommitmentAppliedQuantity') AS DOUBLE) AS applied_quantity
+    TRY_CAST(JSON_EXTRACT_STRING(ContractApplied, '$.Elements[1].ContractCommitmentAppliedCost') AS DOUBLE) AS applied_cost,
+    TRY_CAST(JSON_EXTRACT_STRING(ContractApplied, '$.Elements[1].ContractCommitmentAppliedQuantity') AS DOUBLE) AS applied_quantity
   FROM applied
   UNION ALL
   SELECT ServiceProviderName, BillingAccountId, billing_month, charges,
     JSON_EXTRACT_STRING(ContractApplied, '$.Elements[2].ContractCommitmentId') AS commitment_id,
-    CAST(JSON_EXTRACT_STRING(ContractApplied, '$.Elements[2].ContractCommitmentAppliedCost') AS DOUBLE) AS applied_cost,
-    CAST(JSON_EXTRACT_STRING(ContractApplied, '$.Elements[2].ContractCommitmentAppliedQuantity') AS DOUBLE) AS applied_quantity
+    TRY_CAST(JSON_EXTRACT_STRING(ContractApplied, '$.Elements[2].ContractCommitmentAppliedCost') AS DOUBLE) AS applied_cost,
+    TRY_CAST(JSON_EXTRACT_STRING(ContractApplied, '$.Elements[2].ContractCommitmentAppliedQuantity') AS DOUBLE) AS applied_quantity
   FROM applied
   UNION ALL
   SELECT ServiceProviderName, BillingAccountId, billing_month, charges,
     JSON_EXTRACT_STRING(ContractApplied, '$.Elements[3].ContractCommitmentId') AS commitment_id,
-    CAST(JSON_EXTRACT_STRING(ContractApplied, '$.Elements[3].ContractCommitmentAppliedCost') AS DOUBLE) AS applied_cost,
-    CAST(JSON_EXTRACT_STRING(ContractApplied, '$.Elements[3].ContractCommitmentAppliedQuantity') AS DOUBLE) AS applied_quantity
+    TRY_CAST(JSON_EXTRACT_STRING(ContractApplied, '$.Elements[3].ContractCommitmentAppliedCost') AS DOUBLE) AS applied_cost,
+    TRY_CAST(JSON_EXTRACT_STRING(ContractApplied, '$.Elements[3].ContractCommitmentAppliedQuantity') AS DOUBLE) AS applied_quantity
   FROM applied
   UNION ALL
   SELECT ServiceProviderName, BillingAccountId, billing_month, charges,
     JSON_EXTRACT_STRING(ContractApplied, '$.Elements[4].ContractCommitmentId') AS commitment_id,
-    CAST(JSON_EXTRACT_STRING(ContractApplied, '$.Elements[4].ContractCommitmentAppliedCost') AS DOUBLE) AS applied_cost,
-    CAST(JSON_EXTRACT_STRING(ContractApplied, '$.Elements[4].ContractCommitmentAppliedQuantity') AS DOUBLE) AS applied_quantity
+    TRY_CAST(JSON_EXTRACT_STRING(ContractApplied, '$.Elements[4].ContractCommitmentAppliedCost') AS DOUBLE) AS applied_cost,
+    TRY_CAST(JSON_EXTRACT_STRING(ContractApplied, '$.Elements[4].ContractCommitmentAppliedQuantity') AS DOUBLE) AS applied_quantity
   FROM applied
   UNION ALL
   SELECT ServiceProviderName, BillingAccountId, billing_month, charges,
     JSON_EXTRACT_STRING(ContractApplied, '$.Elements[5].ContractCommitmentId') AS commitment_id,
-    CAST(JSON_EXTRACT_STRING(ContractApplied, '$.Elements[5].ContractCommitmentAppliedCost') AS DOUBLE) AS applied_cost,
-    CAST(JSON_EXTRACT_STRING(ContractApplied, '$.Elements[5].ContractCommitmentAppliedQuantity') AS DOUBLE) AS applied_quantity
+    TRY_CAST(JSON_EXTRACT_STRING(ContractApplied, '$.Elements[5].ContractCommitmentAppliedCost') AS DOUBLE) AS applied_cost,
+    TRY_CAST(JSON_EXTRACT_STRING(ContractApplied, '$.Elements[5].ContractCommitmentAppliedQuantity') AS DOUBLE) AS applied_quantity
   FROM applied
 ), summed AS (
   SELECT

@@ -20,6 +20,8 @@ from planner.finops.plan_vs_actual import (
     planned_run,
     split_difference,
 )
+from planner.finops.read import open_bill
+from planner.finops.review.answer import review_bill
 from planner.finops.utilisation import load_utilisation
 from tests.focus_company.plans import STORAGE_USD, effects_of, plan_json, write_plans, write_utilisation
 from tests.focus_company.shared import small_company
@@ -178,3 +180,32 @@ def test_utilisation_sums_by_run(tmp_path: Path) -> None:
         sums = (found.allocated, found.busy, found.goodput, found.lost)
         assert sums == pytest.approx(useful_hours(run))
     assert busy.between(date(2020, 1, 1), date(2020, 2, 1)) is None
+
+
+def test_a_replaced_machine_is_one_node_and_an_address_is_none(tmp_path: Path) -> None:
+    """Four hours on two nodes, of which one is taken away and replaced; an address is paid by the hour too."""
+    header = (
+        "ChargePeriodStart,ChargePeriodEnd,ChargeCategory,BilledCost,EffectiveCost,ListCost,ContractedCost,"
+        "BillingCurrency,ProviderName,ServiceName,ServiceCategory,SkuId,PricingCategory,PricingQuantity,PricingUnit,"
+        "ResourceId,Tags,SkuPriceDetails"
+    )
+    rows = []
+    for hour in range(4):
+        period = f"2026-10-05T{hour:02d}:00:00Z,2026-10-05T{hour + 1:02d}:00:00Z"
+        rows += [
+            f"{period},Usage,33,33,60,60,USD,AWS,EC2,Compute,s,Dynamic,1,Hours,{name},"
+            '"{""run_id"":""run-1""}","{""GpuCount"":""eight""}"'
+            for name in ("a", "b" if hour < 2 else "c")
+        ]
+        rows.append(f'{period},Usage,0.005,0.005,0.005,0.005,USD,AWS,VPC,Networking,i,Standard,1,Hours,ip,'
+                    '"{""run_id"":""run-1""}",')  # fmt: skip
+    path = tmp_path / "bill.csv"
+    path.write_text("\n".join([header, *rows]) + "\n")
+    with open_bill([path]) as bill:
+        made = review_bill(bill, plans=(plan_of(2, 4, 30),), forecast=False)
+    found = {figure.key: figure.value for part in made.sections for figure in part.figures}
+    assert found["plan_price_effect_money"] == pytest.approx(2 * 4 * 3)
+    assert found["plan_duration_effect_money"] == pytest.approx(0)
+    assert found["plan_nodes_effect_money"] == pytest.approx(0)
+    assert found["plan_other_effect_money"] == pytest.approx(0.02)
+    assert found["gpu_hours"] is None  # "eight" is no number, and no error either
