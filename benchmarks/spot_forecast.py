@@ -1,9 +1,10 @@
 """Launch forecasts on days they were not fitted to: P(meet) of spot alone, and the policy's own cost.
 
-`python -m benchmarks.spot_forecast --traces DIR [--every N] [--only-meet]`
+`python -m benchmarks.spot_forecast --traces DIR [--every N] [--only-meet | --only-policy KIND [--seen]]`
 
 The fixed jobs of DIR/jobs/jobs.json; for each, hazards are fitted without its file. Files whose pool occurs nowhere
-else are halved: a job in one half is forecast from the other half and the other files.
+else are halved: a job in one half is forecast from the other half and the other files. `--only-policy` makes no
+forecasts but compares what the policy costs with Uniform Progress and the offline optimum, by zone group.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ import numpy as np
 
 from benchmarks.fit_spot import traces_of_file
 from planner.records import record
-from planner.risk.hazards import HazardModel, fit_hazards
+from planner.risk.hazards import HazardModel, fit_hazards, load_hazards
 from planner.risk.hazards_cells import HazardCell, cell_of
 from planner.risk.launch import forecast_launch, p_meet_spot_only
 from planner.risk.policy.job import SpotJob, SpotZone
-from planner.risk.replay_batch import replay_futures
+from planner.risk.replay_batch import BatchReplay, replay_futures
 from planner.risk.trace import ZoneTrace
 from planner.risk.traces.run_length import read_run_length
 
@@ -88,9 +89,21 @@ def main() -> None:
     parser.add_argument("--traces", type=Path, required=True)
     parser.add_argument("--every", type=int, default=6)
     parser.add_argument("--only-meet", action="store_true", help="P(meet) of spot alone, one-zone jobs")
+    parser.add_argument(
+        "--only-policy", choices=("single", "multi"), help="cost of the policy on jobs of a kind"
+    )
+    parser.add_argument(
+        "--seen", action="store_true", help="with the bundled hazards, which have seen these days"
+    )
     given = parser.parse_args()
     days = Days(given.traces)
-    jobs = json.loads((given.traces / "jobs" / "jobs.json").read_text(encoding="utf-8"))[:: given.every]
+    jobs = json.loads((given.traces / "jobs" / "jobs.json").read_text(encoding="utf-8"))
+    if given.only_policy:
+        _say_policy(
+            [job for job in jobs if job["kind"] == given.only_policy][:: given.every], days, given.seen
+        )
+        return
+    jobs = jobs[:: given.every]
     if given.only_meet:
         jobs = [job for job in jobs if job["kind"] == "single"]
     found = [_score(job, days, full=not given.only_meet) for job in jobs]
@@ -108,27 +121,41 @@ def main() -> None:
             _say_cost(kind, [one for one in found if one.kind == kind])
 
 
-def _score(job: Mapping[str, Any], days: Days, *, full: bool) -> Scored:
-    traces, at, model = days.traces(job), int(job["start_tick"]), days.model(job)
+def _spot_job(job: Mapping[str, Any], traces: Sequence[ZoneTrace]) -> SpotJob:
+    """A job of the list with what is known at its launch."""
+    at = int(job["start_tick"])
     zones = tuple(
         SpotZone(t.zone, region, t.instance_type, float(t.spot_usd_per_hour[at]), t.provider, t.gang)
         for t, region in zip(traces, job["regions"], strict=True)
     )
     seen = {t.zone: t.up[max(at - _DAY, 0) : at] for t in traces}
-    one = SpotJob(
+    return SpotJob(
         job["work_h"], job["deadline_h"], job["restart_h"], job["od_price"], zones, job["egress_usd"], history=seen
     )  # fmt: skip
+
+
+def _replayed(
+    job: Mapping[str, Any], one: SpotJob, traces: Sequence[ZoneTrace], model: HazardModel
+) -> BatchReplay:
+    """What the policy makes of the days that came."""
+    ticks = slice(job["start_tick"], job["start_tick"] + round(one.deadline_hours / one.tick_hours))
+    up = np.stack([t.up[ticks] for t in traces])[None]
+    prices = np.stack([t.spot_usd_per_hour[ticks] for t in traces])
+    return replay_futures(
+        one, "survival", {zone.name: model.table_for(zone) for zone in one.zones}, up, prices
+    )
+
+
+def _score(job: Mapping[str, Any], days: Days, *, full: bool) -> Scored:
+    traces, model = days.traces(job), days.model(job)
+    one = _spot_job(job, traces)
     if not full:
         chance = p_meet_spot_only(one, model, [one.deadline_hours], seed=job["id"])
         return Scored(
             job["kind"], job["file"], float(chance[0]), job["spot_only_meets"], 0.0, 0.0, 0.0, 0.0, 1.0, False
         )
     made = forecast_launch(one, model, seed=job["id"])
-    ticks = slice(at, at + round(one.deadline_hours / one.tick_hours))
-    up = np.stack([t.up[ticks] for t in traces])[None]
-    prices = np.stack([t.spot_usd_per_hour[ticks] for t in traces])
-    tables = {zone.name: model.table_for(zone) for zone in zones}
-    real = replay_futures(one, "survival", tables, up, prices)
+    real = _replayed(job, one, traces, model)
     return Scored(
         job["kind"],
         job["file"],
@@ -141,6 +168,52 @@ def _score(job: Mapping[str, Any], days: Days, *, full: bool) -> Scored:
         float(real.cost_usd[0]) / (one.work_hours * one.on_demand_usd_per_hour),
         not bool(real.finished[0]),
     )
+
+
+def _say_policy(jobs: Sequence[Mapping[str, Any]], days: Days, seen: bool) -> None:
+    """Cost, gap closed with its 90 % interval over zone groups, and each group against Uniform Progress."""
+    found: dict[tuple[str, ...], list[tuple[float, ...]]] = {}
+    late = 0
+    for job in jobs:
+        traces = days.traces(job)
+        one = _spot_job(job, traces)
+        real = _replayed(job, one, traces, load_hazards() if seen else days.model(job))
+        late += not bool(real.finished[0])
+        row = (
+            float(real.cost_usd[0]) / (one.work_hours * one.on_demand_usd_per_hour),
+            job["ref"]["up"],
+            job["ref"]["opt"],
+            float(real.on_demand_hours[0]),
+            float(real.starts[0]),
+        )
+        found.setdefault((job["file"], job["group"], str(job["threshold"] or "")), []).append(row)
+    groups = {key: np.asarray(rows) for key, rows in found.items()}
+    for key, rows in sorted(groups.items()):
+        cost, pace, least, on_demand, starts = rows.mean(axis=0)
+        print(
+            f"{' '.join(key):50s} n={len(rows):3d} cost {cost:.3f} against Uniform Progress "
+            f"{100 * (cost / pace - 1):+5.1f} % above the optimum {100 * (cost / least - 1):5.1f} % "
+            f"on-demand {on_demand:4.1f} h starts {starts:4.1f}"
+        )
+    every = list(groups.values())
+    rng = np.random.default_rng(0)
+    draws = [
+        np.concatenate([every[i] for i in rng.integers(len(every), size=len(every))]) for _ in range(2000)
+    ]
+    low, high = np.quantile([_closed(rows) for rows in draws], (0.05, 0.95))
+    rows = np.concatenate(every)
+    cost, pace, least = rows.mean(axis=0)[:3]
+    print(
+        f"n={len(rows)} cost {cost:.4f} Uniform Progress {pace:.4f} optimum {least:.4f}: above the optimum "
+        f"{100 * (cost / least - 1):.1f} %, gap closed {100 * _closed(rows):.0f} % "
+        f"[{100 * low:.0f}, {100 * high:.0f}], "
+        f"worst group {100 * max(r[:, 0].mean() / r[:, 1].mean() - 1 for r in every):+.1f} %, late {late}"
+    )
+
+
+def _closed(rows: np.ndarray) -> float:
+    cost, pace, least = rows.mean(axis=0)[:3]
+    return float((pace - cost) / (pace - least))
 
 
 def _say_cost(kind: str, found: Sequence[Scored]) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from planner.risk.policy import pool as pools
-from planner.risk.policy.chain import SpellChain
+from planner.risk.policy.chain import SpellChain, bucket_ticks
 from planner.risk.policy.guard import guarded
 from planner.risk.policy.induction import (
     FRESH_MASK,
@@ -88,7 +88,11 @@ class SurvivalPolicy(ArrayPolicy):
         nodes = _ONE_ZONE_WORLDS if len(job.zones) == 1 else _SEVERAL_ZONES_WORLDS
         self.weights = [weight for _, weight in nodes]
         self.worlds = [
-            [chain_of(table, self.grid.tick_hours, frailty) for table in self.tables] for frailty, _ in nodes
+            [
+                chain_of(table, self.grid.tick_hours, frailty, fine=len(job.zones) == 1)
+                for table in self.tables
+            ]
+            for frailty, _ in nodes
         ]
         self.saves = min(self.ratios) < 1
         if self.saves:
@@ -104,11 +108,14 @@ class SurvivalPolicy(ArrayPolicy):
         return guarded(self.view, runs, mode, zone)
 
 
-def chain_of(table: HazardTable, tick_hours: float, frailty: float = 0.0) -> SpellChain:
+def chain_of(
+    table: HazardTable, tick_hours: float, frailty: float = 0.0, *, fine: bool = False
+) -> SpellChain:
     """Spells of a table on a tick, in a world that is `frailty` standard deviations worse than expected."""
     down = table.down_per_hour * np.exp(frailty * table.frailty_sd_down)
     up = table.up_per_hour * np.exp(-frailty * table.frailty_sd_up)
-    return SpellChain(table.age_edges_hours, down, up, tick_hours)
+    stages = bucket_ticks(table.age_edges_hours, tick_hours) if fine else None
+    return SpellChain(table.age_edges_hours, down, up, tick_hours, stages)
 
 
 def _cached(key: tuple[Any, ...], make: Callable[[], Any]) -> Any:
@@ -199,12 +206,11 @@ def _place(
 class _SeveralZones:
     """Compares the values of all actions for the zones as they are.
 
-    Between two estimates the better one is flattered, so leaving a zone that runs, and waiting while one is up, must
-    be better by a margin: one on-demand tick each.
+    Between two estimates the better one is flattered, so leaving a zone that runs must be better by a margin of one
+    on-demand tick.
     """
 
     MOVE_MARGIN = 1.0
-    WAIT_MARGIN = 1.0
 
     def __init__(self, policy: SurvivalPolicy) -> None:
         grid, job = policy.grid, policy.view.job
@@ -250,7 +256,6 @@ class _SeveralZones:
         transfer = moved * self.egress_ticks
         start = np.where(up, self._at(self.values.start, row, here) + transfer, np.inf)
         wait = self._market(self.values.wait, row, dry, up, here, transfer)
-        wait = wait + self.WAIT_MARGIN * up.any(axis=1)
         begin = self._market(self.values.begin, row, dry, up, here, transfer)
         restarting = self._corner(runs, runs.restart_left_hours)
         zone = np.maximum(runs.zone, 0)
