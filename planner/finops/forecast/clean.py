@@ -16,6 +16,8 @@ _NEIGHBOUR_WEEKS = 2
 _MOST_UNKNOWN = 0.05  # share of absent days above which they are days without cost, not days without a report
 _SPIKE_DAYS = 14
 _SPIKE_MADS = 6.0
+_HUGE = 30.0  # times the largest of the days before: more than a month of it
+_HUGE_DAYS = 35  # before: a charge that comes once a month is among them
 
 
 @record(frozen=True, eq=False)
@@ -105,6 +107,25 @@ def one_day_spikes(cost: Floats) -> NDArray[np.bool_]:
     away = [np.abs(cost[_SPIKE_DAYS + k : len(cost) - 2 + k] - middle) > usual for k in (0, 1, 2)]
     found[_SPIKE_DAYS : len(cost) - 2] = away[0] & ~away[1] & ~away[2] & (usual > 0)
     return found
+
+
+def without_huge_days(cost: Floats) -> Floats:
+    """Put the same weekday of the week before in the place of days thirty times as large as any of five weeks before.
+
+    A purchase, a refund: nothing says that it comes again, and one would outweigh all other days in every mean. Where
+    such costs stay, only their first day is lost. Told by days before, so at every origin alike.
+
+    Args:
+        cost: (n_days,).
+    """
+    size = np.abs(cost)
+    if len(cost) <= _SPIKE_DAYS:
+        return cost
+    padded = np.concatenate([np.zeros(_HUGE_DAYS), size[:-1]])
+    before = np.lib.stride_tricks.sliding_window_view(padded, _HUGE_DAYS).max(axis=1)
+    huge = (size > _HUGE * before) & (before > 0)
+    huge[:_SPIKE_DAYS] = False
+    return without_spikes(cost, huge)
 
 
 def without_spikes(cost: Floats, spikes: NDArray[np.bool_]) -> Floats:

@@ -14,6 +14,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
+from planner.finops.forecast.clean import without_huge_days
 from planner.finops.forecast.ensemble import FIRST_ORIGIN, window_totals
 from planner.records import record
 
@@ -22,7 +23,9 @@ GAMMA = 0.02
 LEVELS = np.array((0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98))
 _HALF_LIFE_DAYS = 90.0  # of a past error's weight
 _STAND_INS = (14, 7, 1)  # days of windows that are known where those of the horizon are not yet
-_PRIOR_WINDOWS = 5.0  # what a stand-in counts for beside the windows of the horizon itself
+_PRIOR_WINDOWS = (
+    15.0  # what a stand-in counts for beside the windows of the horizon itself: half a month of origins
+)
 _GROWTH = (
     0.37  # relative error of a total grows as days ** _GROWTH beyond a week; see docs/finops/forecast.md
 )
@@ -116,14 +119,15 @@ def past_errors(cost: Floats, paths: Floats, length: int, start: int = 0) -> Err
     expected = paths[:, start : start + length].sum(axis=1)
     known = np.isfinite(actual) & np.isfinite(expected)
     known[:FIRST_ORIGIN] = False
-    overall = float(np.abs(cost).mean()) * length
+    calm = without_huge_days(cost)
+    overall = float(np.abs(calm).mean()) * length
     logarithmic = bool((cost >= 0).all()) and overall > 0
     with np.errstate(invalid="ignore", divide="ignore"):
         if logarithmic:
             size = np.full(len(cost) + 1, _OFFSET * overall)
             values = np.log((actual + size) / (expected + size))
         else:
-            size = np.maximum(_usual(cost) * length, 0.1 * overall)
+            size = np.maximum(_usual(calm) * length, 0.1 * overall)
             values = (actual - expected) / size
     values[np.abs(values) < _TINY] = 0.0
     values[~np.isfinite(values)] = 0.0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from planner.finops.forecast.clean import without_huge_days
 from planner.finops.forecast.members import MEMBERS, all_paths
 from planner.records import record
 
@@ -54,7 +55,7 @@ def combine(cost: Floats, days: Days, horizon: int) -> Ensemble:
 
 def weigh(cost: Floats, paths: Floats) -> Ensemble:
     """Weigh the members' paths (n_members, n_days + 1, horizon)."""
-    weights = _weights(cost, paths, paths.shape[2])
+    weights = _weights(without_huge_days(cost), paths, paths.shape[2])
     filled = np.where(weights[:, :, None] > 0, paths, 0.0)
     return Ensemble(np.einsum("mt,mth->th", weights, filled), weights)
 

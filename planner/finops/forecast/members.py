@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.finops.forecast.clean import one_day_spikes, without_spikes
+from planner.finops.forecast.clean import one_day_spikes, without_huge_days, without_spikes
 from planner.finops.forecast.smoothing import (
     WEEK,
     damped_grid,
@@ -162,9 +162,10 @@ _TOLD_AFTER = 2  # days after a spike at which it is known to be one
 def all_paths(cost: Floats, days: Days, horizon: int) -> Floats:
     """Forecasts of all members, (n_members, n_origins, horizon), in the order of `MEMBERS`.
 
-    Spikes of one day are taken out for the members that they would mislead, at the origins that know them as such.
-    Where no day is below 0 no forecast is either.
+    Huge days are taken out for all, spikes of one day for the members that they would mislead, at the origins that
+    know them as such. Where no day is below 0 no forecast is either.
     """
+    cost = without_huge_days(cost)
     paths = np.stack([member(cost, days, horizon) for member in MEMBERS.values()])
     spikes = one_day_spikes(cost)
     if spikes.any():

@@ -81,6 +81,7 @@ def test_the_interval_widens_with_the_days_ahead(seed: int) -> None:
 def test_a_back_test_sees_no_later_day() -> None:
     """What the ensemble says at an origin is what it says when the history ends there."""
     cost = noisy(120, noise=0.1)
+    cost[[58, 60, 98]] = (9_000.0, 700.0, 1e6)
     whole = combine(cost, days(120), 14)
     for origin in (30, 61, 100):
         cut = combine(cost[:origin], days(origin), 14)
@@ -130,6 +131,20 @@ def test_a_level_shift_is_followed_and_a_spike_is_not() -> None:
     spiked = noisy(150, noise=0.02)
     spiked[140] *= 10
     assert forecast_daily(days(150), spiked, horizon_days=30).total == pytest.approx(3000, rel=0.07)
+
+
+@pytest.mark.parametrize("ago", [1, 2, 10, 60])
+@pytest.mark.parametrize("amount", [1e6, -1e6])
+def test_a_purchase_or_refund_of_a_year_is_no_run_rate(ago: int, amount: float) -> None:
+    cost = noisy(120)
+    cost[-ago] = amount
+    assert forecast_daily(days(120), cost, horizon_days=30).total == pytest.approx(3000, rel=0.05)
+
+
+def test_a_charge_much_larger_than_the_rest_of_the_month_is_expected_again() -> None:
+    cost = noisy(150)
+    cost[::30] = 10_000.0
+    assert forecast_daily(days(150), cost, horizon_days=30).total == pytest.approx(12_900, rel=0.1)
 
 
 def test_growth_is_followed_across_a_fall_of_the_level() -> None:
