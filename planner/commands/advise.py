@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from planner.commands.options import Seconds
+from planner.commands.options import Seconds, evidence_option, output_options
+from planner.commands.output import show_report
 from planner.render.report import REPORT_FORMATS
 
 if TYPE_CHECKING:
@@ -33,9 +33,6 @@ POLICY_NAMES = ("survival", "uniform_progress", "greedy", "margin", "on_demand",
     "--policy", type=click.Choice(POLICY_NAMES), default="survival", show_default=True, help="Who decides."
 )
 @click.option(
-    "-o", "--output", type=click.Choice(REPORT_FORMATS), default="table", show_default=True, help="Format."
-)
-@click.option(
     "--every",
     type=Seconds(),
     default=None,
@@ -47,22 +44,14 @@ POLICY_NAMES = ("survival", "uniform_progress", "greedy", "margin", "on_demand",
     default=None,
     help="Be done so much before the deadline, e.g. 30m: work that is not saved yet may be lost.",
 )
-@click.option(
-    "--spot-evidence",
-    multiple=True,
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Your own availability traces or preemption log, beside the bundled record; may be repeated.",
-)
+@evidence_option
 @click.option(
     "--table",
     type=click.Path(path_type=Path, dir_okay=False),
     default=None,
     help="Also write the policy's decisions for all states: FILE.json or FILE.csv.",
 )
-@click.option(
-    "--out", type=click.Path(path_type=Path, dir_okay=False), default=None, help="Write there, not to stdout."
-)
+@output_options(REPORT_FORMATS)
 def advise(
     plan: Path,
     state_file: Path,
@@ -87,8 +76,6 @@ def advise(
     from planner.advise.question import build_question, usual_tick_hours
     from planner.advise.report import advice_report
     from planner.advise.saved_plan import load_spot_plan
-    from planner.render.report import render_report
-    from planner.render.terminal import terminal_width, wants_color
     from planner.workload.state_load import load_state
 
     made, loaded = load_spot_plan(plan).due_earlier((margin or 0.0) / 3600.0), load_state(state_file)
@@ -98,14 +85,7 @@ def advise(
     found = answer(question, model, policy)
     if table is not None:
         _write_table(table, question, model, policy)
-    color = out is None and wants_color(sys.stdout)
-    text = render_report(advice_report(found), output, width=terminal_width(sys.stdout), color=color)
-    if out is None:
-        click.echo(text, nl=False)
-    else:
-        from planner.files import write_atomically
-
-        write_atomically(out, text)
+    show_report(advice_report(found), output, out)
     if found.status in ("late", "missed"):
         click.get_current_context().exit(3)
 

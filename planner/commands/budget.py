@@ -2,43 +2,42 @@
 
 from __future__ import annotations
 
-import sys
 from datetime import datetime
 from pathlib import Path
 
 import click
 
-from planner.commands.options import DayOption
+from planner.commands.options import (
+    DayOption,
+    currency_option,
+    daily_option,
+    drop_days_option,
+    focus_option,
+    output_options,
+    planned_option,
+)
+from planner.commands.output import show_report
 from planner.render.report import REPORT_FORMATS
 
 
 @click.command()
-@click.argument("budgets", type=click.Path(path_type=Path))
-@click.option("--focus", multiple=True, metavar="PATH", help="Bill: files, folders, globs; may be repeated.")
-@click.option(
-    "--daily", type=click.Path(path_type=Path), help="Instead of a bill: CSV with date, scope, cost."
-)
+@click.argument("paths", nargs=-1, required=True, metavar="BUDGETS [PATH]...")
+@focus_option
+@daily_option
+@currency_option
 @click.option(
     "--day", type=DayOption(), default=None, help="Check the periods of this day; default: the last known."
 )
-@click.option(
-    "--plans", multiple=True, metavar="[SCOPE=]GLOB", help="Saved plans (-o json) to add; repeatable."
-)
-@click.option(
-    "--drop-days", type=click.IntRange(0, 31), default=None,
-    help="Last days to leave out; default: those whose bill looks late.",
-)  # fmt: skip
-@click.option(
-    "-o", "--output", type=click.Choice(REPORT_FORMATS), default="table", show_default=True, help="Format."
-)
-@click.option(
-    "--out", type=click.Path(path_type=Path, dir_okay=False), default=None, help="Write there, not to stdout."
-)
+@planned_option
+@drop_days_option
+@output_options(REPORT_FORMATS)
 def budget(
-    budgets: Path, focus: tuple[str, ...], daily: Path | None, day: datetime | None, plans: tuple[str, ...],
-    drop_days: int | None, output: str, out: Path | None,
+    paths: tuple[str, ...], focus: tuple[str, ...], daily: Path | None, currency: str | None, day: datetime | None,
+    plans: tuple[str, ...], drop_days: int | None, output: str, out: Path | None,
 ) -> None:  # fmt: skip
     """Check BUDGETS (a YAML file, `planner schema budget`) against a bill (--focus) or daily costs (--daily).
+
+    Further PATHs belong to the bill, so that a shell may expand a glob behind --focus.
 
     Exit code 0: all within the gate; 5: one is over, or likelier to go over than its gate allows; 2: bad input.
     """
@@ -46,22 +45,17 @@ def budget(
     from planner.finops.budget.report import budget_report
     from planner.finops.forecast.plans import load_plans
     from planner.finops.forecast.source import check_currency, read_costs
-    from planner.render.report import render_report
-    from planner.render.terminal import terminal_width, wants_color
     from planner.workload.budget_load import load_budgets
 
+    budgets, more = _budgets_and_bill(paths)
+    bill = (*focus, *more)
     loaded = load_budgets(budgets)
-    if focus and daily is None:
+    if bill and daily is None:
         refuse_csv_scopes(loaded)
     planned, plan_currency = load_plans(plans)
-    currency = loaded.file.currency
-    costs = read_costs(
-        focus,
-        daily,
-        dimensions(loaded),
-        cost=loaded.file.cost,
-        currency=currency if daily is not None else None,
-    )
+    if currency is None and daily is not None:
+        currency = loaded.file.currency
+    costs = read_costs(bill, daily, dimensions(loaded), cost=loaded.file.cost, currency=currency)
     check_currency(costs.currency, plan_currency)
     quiet = bool(getattr(click.get_current_context().find_root().obj, "quiet", False))
     for line in costs.findings if not quiet else ():
@@ -70,13 +64,14 @@ def budget(
         loaded, costs.scopes, currency=costs.currency, day=day.date() if day is not None else None, planned=planned,
         drop_days=drop_days,
     )  # fmt: skip
-    color = out is None and wants_color(sys.stdout)
-    text = render_report(budget_report(answer), output, width=terminal_width(sys.stdout), color=color)
-    if out is None:
-        click.echo(text, nl=False)
-    else:
-        from planner.files import write_atomically
-
-        write_atomically(out, text)
+    show_report(budget_report(answer), output, out)
     if answer.exceeded:
         click.get_current_context().exit(5)
+
+
+def _budgets_and_bill(paths: tuple[str, ...]) -> tuple[Path, tuple[str, ...]]:
+    """The budgets file, and the rest: the only YAML file of several, else the first."""
+    named = [path for path in paths if path.lower().endswith((".yaml", ".yml"))]
+    budgets = named[0] if len(named) == 1 else paths[0]
+    at = paths.index(budgets)
+    return Path(budgets), (*paths[:at], *paths[at + 1 :])

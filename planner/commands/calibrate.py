@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import click
 
+from planner.commands.output import show_report
 from planner.render.formats import FORMATS
 
 # The names of planner.calibration.logs.READERS, which is imported only when a log is read; a test compares them.
@@ -50,12 +50,9 @@ def calibrate(
     """
     from planner.calibrate_run import Run, run_calibration
     from planner.render.calibrate import build_report
-    from planner.render.report import render_report
-    from planner.render.terminal import terminal_width, wants_color
     from planner.workload.load import load_workload
 
     run = Run(log, measured, machine, nodes, provider, layout, kind, skip, step_name, out, dry_run)
     made = run_calibration(load_workload(workload), run)
     report = build_report(made.name, made.calibrated, made.after, made.file, made.replaced)
-    color = output == "table" and wants_color(sys.stdout)
-    click.echo(render_report(report, output, width=terminal_width(sys.stdout), color=color), nl=False)
+    show_report(report, output, None)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from planner.commands.options import DayOption, RatioOption, Seconds
+from planner.commands.output import layout, show_text
 
 if TYPE_CHECKING:
     from solvers.decompose import Round
@@ -68,14 +68,8 @@ def commit(
         from planner.commitments.certificate import write_certificate
 
         write_certificate(certificate, work.built.model, work.solved)
-    color = out is None and output == "table" and sys.stdout.isatty()
-    text = commit_text(work.answer, output, color=color, verbose=details)
-    if out is None:
-        click.echo(text, nl=False)
-    else:
-        from planner.files import write_atomically
-
-        write_atomically(out, text)
+    width, color = layout(out, output)
+    show_text(commit_text(work.answer, output, width=width, color=color, verbose=details), out)
 
 
 def _show(done: Round) -> None:

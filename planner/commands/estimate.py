@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import click
 
+from planner.commands.output import show_report
 from planner.render.formats import FORMATS
 
 
@@ -46,8 +46,6 @@ def estimate(
         from planner.estimate import estimate_workload
         from planner.estimate_layout import parse_layout
         from planner.render.estimate import build_report
-        from planner.render.report import render_report
-        from planner.render.terminal import in_encoding, terminal_width, wants_color
         from planner.workload.load import load_workload
 
     pin = None if layout is None else parse_layout(layout)
@@ -55,14 +53,6 @@ def estimate(
         load_workload(workload), machines, nodes or (1,), pin, provider, calibrated=calibrated
     )
     report = build_report(found.name, found.estimates, found.warnings)
-    on_screen = out is None and output == "table"
-    width = terminal_width(sys.stdout) if out is None else 100
-    text = render_report(report, output, width=width, color=on_screen and wants_color(sys.stdout))
-    if out is not None:
-        from planner.files import write_atomically
-
-        write_atomically(out, text)
-    else:
-        click.echo(in_encoding(text, sys.stdout), nl=False)
+    show_report(report, output, out)
     if all(item.reason for item in found.estimates):
         click.get_current_context().exit(3)

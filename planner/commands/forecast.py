@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from planner.commands.options import RatioOption
+from planner.commands.options import (
+    RatioOption,
+    currency_option,
+    daily_option,
+    drop_days_option,
+    focus_option,
+    more_paths,
+    output_options,
+    planned_option,
+    vintages_option,
+)
+from planner.commands.output import layout, show_text
 from planner.render.report import REPORT_FORMATS
 
 if TYPE_CHECKING:
@@ -20,11 +30,9 @@ FORMATS = (*REPORT_FORMATS, "focus")
 
 
 @click.command()
-@click.argument("more", nargs=-1, metavar="[PATH]...")
-@click.option("--focus", multiple=True, metavar="PATH", help="Bill: files, folders, globs; may be repeated.")
-@click.option(
-    "--daily", type=click.Path(path_type=Path), help="Instead of a bill: CSV with date, scope, cost."
-)
+@more_paths
+@focus_option
+@daily_option
 @click.option(
     "--by", default="total", show_default=True, help="Scopes: service, project, region, tag:team, ..."
 )
@@ -35,10 +43,8 @@ FORMATS = (*REPORT_FORMATS, "focus")
     show_default=True,
     help="Which cost of the bill.",
 )
-@click.option("--currency", help="ISO 4217: of a bill's rows to take, or what the CSV is in.")
-@click.option(
-    "--plans", multiple=True, metavar="[SCOPE=]GLOB", help="Saved plans (-o json) to add; repeatable."
-)
+@currency_option
+@planned_option
 @click.option(
     "--more-members", is_flag=True, help="Also try statsforecast's models (extra `forecast`); slower."
 )
@@ -86,26 +92,12 @@ FORMATS = (*REPORT_FORMATS, "focus")
     show_default=True,
     help="Scopes apart; the rest is one.",
 )
-@click.option(
-    "--drop-days",
-    type=click.IntRange(0, 31),
-    default=None,
-    help="Last days to leave out; default: those whose bill looks late.",
-)
+@drop_days_option
 @click.option(
     "--score", multiple=True, metavar="GLOB", help="Instead: how saved forecasts (-o json) did; repeatable."
 )
-@click.option(
-    "--vintages",
-    type=click.Path(path_type=Path),
-    help="CSV with reported, date, scope, cost: earlier reports, to learn how late bills are.",
-)
-@click.option(
-    "-o", "--output", type=click.Choice(FORMATS), default="table", show_default=True, help="Format."
-)
-@click.option(
-    "--out", type=click.Path(path_type=Path, dir_okay=False), default=None, help="Write there, not to stdout."
-)
+@vintages_option
+@output_options(FORMATS)
 def forecast(
     focus: tuple[str, ...], more: tuple[str, ...],
     daily: Path | None, by: str, cost: str, currency: str | None, plans: tuple[str, ...],
@@ -144,55 +136,42 @@ def forecast(
     for line in costs.findings if not quiet else ():
         click.echo(line, err=True)
     if score:
-        _write(_scored(score, costs.scopes[by], costs.currency, output, color=out is None), out)
+        show_text(_scored(score, costs.scopes[by], costs.currency, output, out), out)
         return
     name = by if daily is None else "scope"
     with counted_progress("scopes", quiet=quiet) as progress:
         answer = forecast_scopes(
             costs.scopes[by], question, currency=known_currency, by=name, progress=progress
         )
-    _write(_text(answer, output, color=out is None), out)
+    show_text(_text(answer, output, out), out)
 
 
 def _scored(
-    patterns: tuple[str, ...], scopes: Mapping[str, DailyCost], currency: str, output: str, *, color: bool
+    patterns: tuple[str, ...], scopes: Mapping[str, DailyCost], currency: str, output: str, out: Path | None
 ) -> str:
     from planner.errors import InputError
     from planner.finops.forecast.daily import total_of
     from planner.finops.forecast.score import load_saved, score_forecasts
     from planner.finops.forecast.score_report import score_report
     from planner.render.report import render_report
-    from planner.render.terminal import terminal_width, wants_color
 
     if output == "focus":
         raise InputError("-o focus is for forecasts, not for how they did; choose another format")
     scores = score_forecasts(load_saved(patterns), {"total": total_of(scopes), **scopes})
-    color = color and wants_color(sys.stdout)
-    return render_report(
-        score_report(scores, currency), output, width=terminal_width(sys.stdout), color=color
-    )
+    width, color = layout(out, output)
+    return render_report(score_report(scores, currency), output, width=width, color=color)
 
 
-def _text(answer: object, output: str, *, color: bool) -> str:
+def _text(answer: object, output: str, out: Path | None) -> str:
     from typing import cast
 
     from planner.finops.focus_out import focus_csv, forecast_to_focus
     from planner.finops.forecast.answer import ForecastAnswer
     from planner.finops.forecast.report import forecast_report
     from planner.render.report import render_report
-    from planner.render.terminal import terminal_width, wants_color
 
     found = cast("ForecastAnswer", answer)
     if output == "focus":
         return focus_csv(forecast_to_focus(found))
-    color = color and wants_color(sys.stdout)
-    return render_report(forecast_report(found), output, width=terminal_width(sys.stdout), color=color)
-
-
-def _write(text: str, out: Path | None) -> None:
-    if out is None:
-        click.echo(text, nl=False)
-        return
-    from planner.files import write_atomically
-
-    write_atomically(out, text)
+    width, color = layout(out, output)
+    return render_report(forecast_report(found), output, width=width, color=color)

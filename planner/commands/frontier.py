@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from datetime import datetime
 from pathlib import Path
 
 import click
 
 from planner.commands.options import DayOption
+from planner.commands.output import show_report
 from planner.render.report import REPORT_FORMATS
 
 
@@ -45,21 +45,11 @@ def frontier(
     from planner.frontier_report import frontier_report
     from planner.optimize import Options, utc_now
     from planner.overrides import override
-    from planner.render.report import render_report
-    from planner.render.terminal import terminal_width, wants_color
     from planner.workload.load import load_workload
 
     loaded = override(load_workload(workload), allow_flagged=allow_flagged, allow_derived=allow_derived)
     found = find(loaded, Options(as_of or utc_now(), as_of=as_of and as_of.date()))
     report = frontier_report(found, thin(found.points, points))
-    text = render_report(
-        report, output, width=terminal_width(sys.stdout), color=out is None and wants_color(sys.stdout)
-    )
-    if out is None:
-        click.echo(text, nl=False)
-    else:
-        from planner.files import write_atomically
-
-        write_atomically(out, text)
+    show_report(report, output, out)
     if not found.points:
         click.get_current_context().exit(3)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from datetime import datetime
 from pathlib import Path
 
 import click
 
 from planner.commands.options import DayOption, RatioOption, Seconds
+from planner.commands.output import layout, show_text
 from planner.render.formats import FORMATS
 
 
@@ -116,14 +116,8 @@ def optimize(
         replays=replays,
     )
     answer = find_plan(loaded, options)
-    color = out is None and output == "table" and sys.stdout.isatty()
-    text = render_plan(answer.plan, output, color=color, verbose=details)
-    if out is None:
-        click.echo(text, nl=False)
-    else:
-        from planner.files import write_atomically
-
-        write_atomically(out, text)
+    width, color = layout(out, output)
+    show_text(render_plan(answer.plan, output, width=width, color=color, verbose=details), out)
     if certificate is not None:
         from planner.certificates import write_certificate
         from planner.certify import certify

@@ -1,12 +1,16 @@
-"""Option types shared by commands: durations, ratios and dates, with messages that name the remedy."""
+"""What the options of several commands share: types with messages that name the remedy, and whole options."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime, time
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeVar
 
 import click
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
 
 _SECONDS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 
@@ -56,3 +60,61 @@ class DayOption(click.ParamType[datetime]):
             return datetime.combine(date.fromisoformat(str(value)), time(), tzinfo=UTC)
         except ValueError:
             self.fail(f"{value!r} is not a date; write it as 2026-11-20", param, ctx)
+
+
+def output_options(formats: Sequence[str]) -> Callable[[_Command], _Command]:
+    """`-o` with these formats, the first by default, and `--out`."""
+
+    def add(command: _Command) -> _Command:
+        out = click.option(
+            "--out",
+            type=click.Path(path_type=Path, dir_okay=False),
+            default=None,
+            help="Write there, not to stdout.",
+        )
+        kind = click.Choice(list(formats))
+        return click.option(
+            "-o", "--output", type=kind, default=formats[0], show_default=True, help="Format."
+        )(out(command))
+
+    return add
+
+
+focus_option = click.option(
+    "--focus", multiple=True, metavar="PATH", help="Bill: files, folders, globs; may be repeated."
+)
+more_paths = click.argument("more", nargs=-1, metavar="[PATH]...")
+"""What a shell makes of a glob behind `--focus`: the first file is the option's, the others stand alone."""
+daily_option = click.option(
+    "--daily", type=click.Path(path_type=Path), help="Instead of a bill: CSV with date, scope, cost."
+)
+currency_option = click.option(
+    "--currency",
+    default=None,
+    metavar="CODE",
+    help="ISO 4217: rows of a bill to take, or what amounts are in that name none.",
+)
+planned_option = click.option(
+    "--plans", multiple=True, metavar="[SCOPE=]GLOB", help="Saved plans (-o json) to add; repeatable."
+)
+drop_days_option = click.option(
+    "--drop-days",
+    type=click.IntRange(0, 31),
+    default=None,
+    help="Last days to leave out; default: those whose bill looks late.",
+)
+vintages_option = click.option(
+    "--vintages",
+    type=click.Path(path_type=Path),
+    default=None,
+    metavar="CSV",
+    help="Earlier reports (reported, date, scope, cost), to learn how late bills are.",
+)
+evidence_option = click.option(
+    "--spot-evidence",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Your own availability traces or preemption log, beside the bundled record and of other days than those "
+    "asked about; may be repeated.",
+)

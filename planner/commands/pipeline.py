@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from datetime import datetime
 from pathlib import Path
 
 import click
 
 from planner.commands.options import DayOption, RatioOption, Seconds
+from planner.commands.output import show_report
 from planner.render.report import REPORT_FORMATS
 
 
@@ -41,8 +41,6 @@ def pipeline(
     from planner.optimize import Options, utc_now
     from planner.pipeline.answer import plan_pipeline
     from planner.pipeline.report import pipeline_report
-    from planner.render.report import render_report
-    from planner.render.terminal import terminal_width, wants_color
     from planner.workload.pipeline_load import load_pipeline
     from solvers.errors import BackendError
 
@@ -59,14 +57,7 @@ def pipeline(
         answer = plan_pipeline(loaded, options)
     except BackendError as error:
         raise InputError(f"--backend: {error}") from error
-    color = out is None and wants_color(sys.stdout)
-    text = render_report(pipeline_report(answer), output, width=terminal_width(sys.stdout), color=color)
-    if out is None:
-        click.echo(text, nl=False)
-    else:
-        from planner.files import write_atomically
-
-        write_atomically(out, text)
+    show_report(pipeline_report(answer), output, out)
     if not answer.feasible:
         undecided = not answer.stages and answer.result.status.value == "no_solution"
         click.get_current_context().exit(6 if undecided else 3)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from planner.commands.options import DayOption, RatioOption, Seconds
+from planner.commands.output import show_report
 from planner.render.report import REPORT_FORMATS
 
 if TYPE_CHECKING:
@@ -68,12 +68,10 @@ def portfolio(
     2: bad input; 6: no plan within the time limit. Ctrl-C gives the best plan so far with its bound.
     """
     from planner.errors import InputError
-    from planner.files import write_atomically
     from planner.optimize import Options, utc_now
     from planner.portfolio.answer import plan_portfolio
     from planner.portfolio.report import portfolio_report
     from planner.portfolio.solve import PortfolioOptions
-    from planner.render.report import render_report
     from planner.workload.portfolio_load import load_portfolio
     from solvers.errors import BackendError, ModelError
 
@@ -99,15 +97,11 @@ def portfolio(
     if certificate is not None:
         if frontier is not None:
             raise InputError("--certificate: is of one plan; leave out --frontier")
+        from planner.files import write_atomically
         from planner.portfolio.certificate import certificate_text
 
         write_atomically(certificate, certificate_text(answer))
-    color = out is None and output == "table" and sys.stdout.isatty()
-    text = render_report(report, output, color=color)
-    if out is None:
-        click.echo(text, nl=False)
-    else:
-        write_atomically(out, text)
+    show_report(report, output, out)
     if code:
         click.get_current_context().exit(code)
 

@@ -9,6 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from planner.commands.options import (
+    currency_option,
+    focus_option,
+    more_paths,
+    output_options,
+    vintages_option,
+)
+from planner.commands.output import layout, show_text
 from planner.finops.render import FORMATS
 
 if TYPE_CHECKING:
@@ -37,8 +45,8 @@ class MonthOption(click.ParamType[date]):
 
 
 @click.command()
-@click.argument("more", nargs=-1, metavar="[PATH]...")
-@click.option("--focus", multiple=True, metavar="PATH", help="Bill: files, folders, globs; may be repeated.")
+@more_paths
+@focus_option
 @click.option(
     "--month", type=MonthOption(), default=None, help="Month to review; default: the newest with use."
 )
@@ -59,10 +67,9 @@ class MonthOption(click.ParamType[date]):
 @click.option(
     "--forecasts", multiple=True, metavar="GLOB", help="Earlier `planner forecast -o json`; repeatable."
 )
-@click.option("--vintages", type=click.Path(path_type=Path), default=None, metavar="CSV",
-              help="Earlier reports (reported, date, scope, cost), to learn how late bills are.")  # fmt: skip
+@vintages_option
 @click.option("--forecast/--no-forecast", "ahead", default=True, show_default=True, help="Look ahead.")
-@click.option("--currency", default=None, metavar="CODE", help="Review rows of this billing currency only.")
+@currency_option
 @click.option(
     "--engine", type=click.Choice(ENGINE_NAMES), default="duckdb", show_default=True, help="Who sums."
 )
@@ -74,12 +81,7 @@ class MonthOption(click.ParamType[date]):
               help="Answer one official FOCUS use case instead; `list` names those of the bill's version.")  # fmt: skip
 @click.option("--measurements", type=click.Path(path_type=Path, file_okay=False), default=None, metavar="FOLDER",
               help="Write a file per planned run for `planner calibrate` there.")  # fmt: skip
-@click.option(
-    "-o", "--output", type=click.Choice(list(FORMATS)), default="table", show_default=True, help="Format."
-)
-@click.option(
-    "--out", type=click.Path(path_type=Path, dir_okay=False), default=None, help="Write there, not to stdout."
-)
+@output_options(list(FORMATS))
 def review(
     focus: tuple[str, ...], more: tuple[str, ...], emit_sql: str | None, use_case: str | None, output: str,
     out: Path | None, **given: Any,
@@ -105,12 +107,7 @@ def review(
         if output == "xlsx" and out is None and sys.stdout.isatty():
             raise InputError("-o xlsx: is no text for a terminal; name a file with --out")
         text = _review(bill, output, out, given)
-    if out is not None:
-        from planner.files import write_atomically
-
-        write_atomically(out, text)
-    else:
-        click.echo(text, nl=False)
+    show_text(text, out)
 
 
 def _words(text: str) -> tuple[str, ...]:
@@ -126,7 +123,6 @@ def _review(focus: tuple[str, ...], output: str, out: Path | None, given: dict[s
     from planner.finops.review.files import find_named, load_forecasts, write_measurements
     from planner.finops.utilisation import load_utilisation
     from planner.render.progress import step_progress
-    from planner.render.terminal import terminal_width, wants_color
 
     plans = load_plans(find_named("--plans", given["plans"]))
     forecasts = load_forecasts(find_named("--forecasts", given["forecasts"]))
@@ -142,8 +138,8 @@ def _review(focus: tuple[str, ...], output: str, out: Path | None, given: dict[s
         )  # fmt: skip
     if given["measurements"] is not None:
         write_measurements(given["measurements"], made)
-    color = out is None and output == "table" and wants_color(sys.stdout)
-    return render_review(made, output, width=terminal_width(sys.stdout), color=color)
+    width, color = layout(out, output)
+    return render_review(made, output, width=width, color=color)
 
 
 def _use_case(focus: tuple[str, ...], name: str, output: str, out: Path | None, given: dict[str, Any]) -> str:
@@ -151,7 +147,6 @@ def _use_case(focus: tuple[str, ...], name: str, output: str, out: Path | None, 
     from planner.errors import InputError
     from planner.finops.use_cases.report import LIST, list_use_cases, report_use_case
     from planner.render.report import REPORT_FORMATS, render_report
-    from planner.render.terminal import terminal_width, wants_color
 
     if output not in REPORT_FORMATS:
         raise InputError(f"-o {output}: is for reviews; a use case is written as {', '.join(REPORT_FORMATS)}")
@@ -164,8 +159,8 @@ def _use_case(focus: tuple[str, ...], name: str, output: str, out: Path | None, 
             else:
                 tag = (*_words(given["tags"]), "team")[0]
                 made = report_use_case(bill, name, month=given["month"], compare=given["compare"], tag=tag)
-    color = out is None and wants_color(sys.stdout)
-    return render_report(made, output, width=terminal_width(sys.stdout), color=color)
+    width, color = layout(out, output)
+    return render_report(made, output, width=width, color=color)
 
 
 def _open(focus: tuple[str, ...], given: dict[str, Any], tell: Any) -> Bill:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import click
 
 from planner.commands.options import RatioOption, Seconds
+from planner.commands.output import show_report
 from planner.render.report import REPORT_FORMATS
 
 
@@ -36,8 +36,6 @@ def schedule(
     work does not fit (the answer says what is missing and the least that helps); 2: bad input; 6: none found in time.
     """
     from planner.errors import InputError
-    from planner.render.report import render_report
-    from planner.render.terminal import terminal_width, wants_color
     from planner.schedule.answer import plan_schedule
     from planner.schedule.report import schedule_report
     from planner.workload.schedule_load import load_schedule
@@ -50,13 +48,6 @@ def schedule(
         answer = plan_schedule(loaded, options)
     except BackendError as error:
         raise InputError(f"--backend: {error}") from error
-    color = out is None and wants_color(sys.stdout)
-    text = render_report(schedule_report(answer), output, width=terminal_width(sys.stdout), color=color)
-    if out is None:
-        click.echo(text, nl=False)
-    else:
-        from planner.files import write_atomically
-
-        write_atomically(out, text)
+    show_report(schedule_report(answer), output, out)
     if not answer.intervals:
         click.get_current_context().exit(3 if answer.result.status.value == "infeasible" else 6)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from datetime import datetime
 from pathlib import Path
 
 import click
 
 from planner.commands.options import DayOption, RatioOption, Seconds
+from planner.commands.output import show_report
 from planner.render.report import REPORT_FORMATS
 
 
@@ -45,8 +45,6 @@ def serving(
     """
     from planner.errors import InputError
     from planner.optimize import utc_now
-    from planner.render.report import render_report
-    from planner.render.terminal import terminal_width, wants_color
     from planner.serving.answer import plan_serving
     from planner.serving.report import serving_report
     from planner.workload.serving_load import load_serving
@@ -59,13 +57,6 @@ def serving(
         answer = plan_serving(loaded, options, on=(as_of or utc_now()).date(), as_of=as_of and as_of.date())
     except BackendError as error:
         raise InputError(f"--backend: {error}") from error
-    color = out is None and wants_color(sys.stdout)
-    text = render_report(serving_report(answer), output, width=terminal_width(sys.stdout), color=color)
-    if out is None:
-        click.echo(text, nl=False)
-    else:
-        from planner.files import write_atomically
-
-        write_atomically(out, text)
+    show_report(serving_report(answer), output, out)
     if not answer.lines:
         click.get_current_context().exit(3 if answer.result.status.value == "infeasible" else 6)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
@@ -11,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from planner.commands.advise import POLICY_NAMES, load_model
+from planner.commands.options import evidence_option, output_options
+from planner.commands.output import show_report
 from planner.render.report import REPORT_FORMATS
 
 if TYPE_CHECKING:
@@ -101,13 +102,7 @@ class Hours(click.ParamType[float]):
     help="Each zone alone, all zones of a recording together, or both.",
 )
 @click.option("--no-optimum", is_flag=True, help="Leave the offline optimum out: several times faster.")
-@click.option(
-    "--spot-evidence",
-    multiple=True,
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Your own traces or preemption log, of other days than those replayed; may be repeated.",
-)
+@evidence_option
 @click.option("--workers", type=click.IntRange(1, 1024), default=1, show_default=True, help="Processes.")
 @click.option(
     "--engine",
@@ -122,12 +117,7 @@ class Hours(click.ParamType[float]):
 @click.option(
     "--plots", type=click.Path(path_type=Path, file_okay=False), default=None, help="Write SVG plots there."
 )
-@click.option(
-    "-o", "--output", type=click.Choice(REPORT_FORMATS), default="table", show_default=True, help="Format."
-)
-@click.option(
-    "--out", type=click.Path(path_type=Path, dir_okay=False), default=None, help="Write there, not to stdout."
-)
+@output_options(REPORT_FORMATS)
 @click.pass_context
 def simulate(ctx: click.Context, /, **given: Any) -> None:
     """Replay spot policies on recorded or generated availability: cost, misses, gap to the offline optimum.
@@ -158,20 +148,9 @@ def simulate(ctx: click.Context, /, **given: Any) -> None:
 
 
 def _write(found: Simulation, given: dict[str, Any]) -> None:
-    from planner.render.report import render_report
-    from planner.render.terminal import terminal_width, wants_color
     from planner.simulate.report import simulation_report
 
-    out = given["out"]
-    color = out is None and wants_color(sys.stdout)
-    report = simulation_report(found)
-    text = render_report(report, given["output"], width=terminal_width(sys.stdout), color=color)
-    if out is None:
-        click.echo(text, nl=False)
-    else:
-        from planner.files import write_atomically
-
-        write_atomically(out, text)
+    show_report(simulation_report(found), given["output"], given["out"])
     if given["plots"] is not None:
         from planner.simulate.plots import write_plots
 

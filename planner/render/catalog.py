@@ -1,4 +1,4 @@
-"""The catalog as text: tables of at most 100 columns, JSON and CSV."""
+"""The catalog as text: tables as wide as standard output takes, JSON and CSV."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import csv
 import io
 import json
 import math
+import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from catalogs.model import OFFER_KEY, offer_id
+from planner.render.terminal import terminal_width
 
 if TYPE_CHECKING:
     from catalogs.diff import PriceMove
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
     from catalogs.doctor_history import HistoryHealth
     from catalogs.table import Table
 
-WIDTH = 100
+_MIN_WIDTH = 60
 _JSON_SCHEMA_VERSION = 1
 _LISTED = (
     "provider",
@@ -339,9 +341,9 @@ def _number(value: float | None, spec: str, unit: str = "") -> str:
 
 
 def plain_table(heads: Sequence[str], rows: Sequence[Sequence[str]], numbers: tuple[int, ...]) -> str:
-    """Render a plain table; cells of the widest columns are folded so that a line fits 100 columns."""
+    """Render a plain table; cells of the widest columns are folded so that a line fits."""
     widths = [max(len(row[at]) for row in (heads, *rows)) for at in range(len(heads))]
-    while sum(widths) + 2 * (len(widths) - 1) > WIDTH:
+    while sum(widths) + 2 * (len(widths) - 1) > _width():
         widths[widths.index(max(widths))] -= 1
     lines = []
     for row in (heads, *rows):
@@ -356,6 +358,11 @@ def plain_table(heads: Sequence[str], rows: Sequence[Sequence[str]], numbers: tu
     return "\n".join(lines)
 
 
+def _width() -> int:
+    """Columns of standard output, at least enough to be read."""
+    return max(terminal_width(sys.stdout), _MIN_WIDTH)
+
+
 def _fold(cell: str, width: int) -> list[str]:
     """Cut a cell into lines; nothing is dropped: `A10...` must not hide whether it is an A100."""
     return [cell[at : at + width] for at in range(0, len(cell), max(width, 1))] or [""]
@@ -365,7 +372,7 @@ def wrap_line(line: str) -> list[str]:
     """Break a line at spaces so that it fits; what follows is indented by two more."""
     import textwrap
 
-    if len(line) <= WIDTH or "\n" in line:
+    if len(line) <= _width() or "\n" in line:
         return [line]
     indent = " " * (len(line) - len(line.lstrip()) + 2)
-    return textwrap.wrap(line, WIDTH, subsequent_indent=indent, break_on_hyphens=False)
+    return textwrap.wrap(line, _width(), subsequent_indent=indent, break_on_hyphens=False)

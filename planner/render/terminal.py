@@ -8,12 +8,20 @@ from typing import TextIO
 MAX_WIDTH = 100
 
 
-def terminal_width(stream: TextIO) -> int:
-    """Return the columns to use on `stream`: the terminal's, at most `MAX_WIDTH`, which is also a pipe's."""
+def terminal_width(stream: TextIO | None) -> int:
+    """Return the columns to use: those of `COLUMNS`, else the terminal's; at most `MAX_WIDTH`, a pipe's and a file's.
+
+    Args:
+        stream: where the text goes; None: a file.
+    """
+    asked = os.environ.get("COLUMNS", "").strip()
     try:
-        columns = os.get_terminal_size(stream.fileno()).columns if stream.isatty() else MAX_WIDTH
+        if asked.isdecimal() and int(asked) > 0:
+            columns = int(asked)
+        else:
+            columns = os.get_terminal_size(stream.fileno()).columns if stream and stream.isatty() else 0
     except (OSError, ValueError):
-        columns = MAX_WIDTH
+        columns = 0
     return min(columns, MAX_WIDTH) if columns > 0 else MAX_WIDTH
 
 

@@ -66,6 +66,16 @@ def test_bad_input_is_named(run_cli: Run, arguments: tuple[str, ...], said: str)
     assert found.code == 2 and said in found.stderr and not found.stdout and "Traceback" not in found.stderr
 
 
+def test_plans_are_not_added_to_costs_that_name_no_currency(run_cli: Run, tmp_path: Path) -> None:
+    plan = tmp_path / "plan.json"
+    run_cli("optimize", str(ROOT / "examples" / "resnet50-imagenet.yaml"), "-o", "json", "--out", str(plan))
+    found = run_cli("forecast", "--daily", COSTS, "--plans", str(plan))
+    assert (
+        found.code == 2 and "the costs name no currency" in found.stderr and "--currency USD" in found.stderr
+    )
+    assert run_cli("forecast", "--daily", COSTS, "--plans", str(plan), "--currency", "USD").code == 0
+
+
 def test_late_last_days_are_left_out_and_said(run_cli: Run, tmp_path: Path) -> None:
     text = Path(COSTS).read_text()
     cut = text[: text.index("2026-11-18")] + "2026-11-18,platform,3\n"

@@ -18,6 +18,7 @@ from planner.finops.forecast.daily import DailyCost
 from planner.finops.forecast.plans import PlannedCost
 from planner.workload.budget_load import load_budgets
 from tests.conftest import ROOT, CliResult
+from tests.focus_company.shared import small_company
 
 Run = Callable[..., CliResult]
 EXAMPLE = str(ROOT / "examples" / "budgets.yaml")
@@ -171,6 +172,42 @@ def test_one_source_of_costs_is_needed(run_cli: Run, tmp_path: Path) -> None:
     for arguments in ((), ("--daily", COSTS, "--focus", "x")):
         found = run_cli("budget", EXAMPLE, *arguments)
         assert found.code == 2 and "either with --focus" in found.stderr
+
+
+def test_a_bill_may_be_several_files_and_what_a_shell_makes_of_a_glob(run_cli: Run, tmp_path: Path) -> None:
+    truth = small_company()
+    path = tmp_path / "all.yaml"
+    path.write_text(HEAD + "budgets:\n  - {name: all, amount: 900000}\n")
+    files = [str(file) for file in truth.files]
+    assert len(files) > 1
+
+    def actual(*words: str) -> float:
+        found = run_cli("budget", *words, "-o", "json")
+        assert found.code in (0, 5), found.stderr
+        return float(json.loads(found.stdout)["lines"][0]["actual_to_date"])
+
+    whole = actual(str(path), "--focus", str(truth.files[0].parent))
+    assert actual(str(path), "--focus", *files) == pytest.approx(whole)
+    assert actual("--focus", *files, str(path)) == pytest.approx(whole)
+    assert actual(str(path), *files) == pytest.approx(whole)
+
+
+def test_a_bill_in_two_currencies_can_be_checked_in_one(run_cli: Run, tmp_path: Path) -> None:
+    head = "BillingCurrency,BilledCost,EffectiveCost,ChargePeriodStart,ChargePeriodEnd,ChargeCategory\n"
+    rows = (
+        f"{code},{cost},{cost},2026-10-{day:02d}T00:00:00Z,2026-10-{day + 1:02d}T00:00:00Z,Usage\n"
+        for day in range(1, 29)
+        for code, cost in (("USD", 10), ("EUR", 7))
+    )
+    bill, path = tmp_path / "bill.csv", tmp_path / "usd.yaml"
+    bill.write_text(head + "".join(rows))
+    path.write_text(HEAD + "budgets:\n  - {name: all, amount: 900}\n")
+    refused = run_cli("budget", str(path), "--focus", str(bill))
+    assert refused.code == 2 and "--currency EUR" in refused.stderr
+    found = run_cli("budget", str(path), "--focus", str(bill), "--currency", "USD", "-o", "json")
+    assert json.loads(found.stdout)["lines"][0]["actual_to_date"] == pytest.approx(280)
+    other = run_cli("budget", str(path), "--focus", str(bill), "--currency", "EUR")
+    assert other.code == 2 and "the costs are in EUR" in other.stderr
 
 
 def test_scopes_of_a_csv_file_are_not_those_of_a_bill(run_cli: Run) -> None:

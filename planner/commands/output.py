@@ -1,0 +1,48 @@
+"""What every command does with its answer: lay it out for where it goes, and write it there."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from planner.render.report import Report
+
+
+def layout(out: Path | None, output: str) -> tuple[int, bool]:
+    """Columns for the answer, and whether it may be coloured: only a table at a terminal is.
+
+    Args:
+        out: the file it is written to; None: standard output.
+        output: name of the format.
+    """
+    from planner.render.terminal import terminal_width, wants_color
+
+    return terminal_width(None if out else sys.stdout), not out and output == "table" and wants_color(
+        sys.stdout
+    )
+
+
+def show_report(report: Report, output: str, out: Path | None) -> None:
+    """Write a report to standard output, or to the file of `--out`."""
+    from planner.render.report import render_report
+
+    width, color = layout(out, output)
+    show_text(render_report(report, output, width=width, color=color), out)
+
+
+def show_text(text: str | bytes, out: Path | None) -> None:
+    """Write what is rendered already."""
+    if out is None:
+        if isinstance(text, str) and not text.isascii():
+            from planner.render.terminal import in_encoding
+
+            text = in_encoding(text, sys.stdout)
+        click.echo(text, nl=False)
+        return
+    from planner.files import write_atomically
+
+    write_atomically(out, text)
