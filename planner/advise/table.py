@@ -20,7 +20,8 @@ import numpy.typing as npt
 from planner.advise.rollout import Guarded
 from planner.errors import InputError
 from planner.records import record
-from planner.risk.policy.chain import stage_ticks
+from planner.risk.hazards_cells import AGE_EDGES_HOURS
+from planner.risk.policy.chain import bucket_ticks, stage_ticks
 from planner.risk.policy.job import Mode
 from planner.risk.policy.registry import make_policy
 from planner.risk.policy.view import IDLE, MODES, ON_DEMAND, SPOT, RunStates, whole_ticks
@@ -129,7 +130,8 @@ def _points(most: int, exact: bool) -> IntArray:
 
 def _keys(job: SpotJob) -> Iterator[Key]:
     """All families of states, in the order of the table."""
-    ages = [int(age) for age in stage_ticks(job.tick_hours)]
+    fine = bucket_ticks(AGE_EDGES_HOURS, job.tick_hours)
+    ages = [int(age) for age in (fine if len(job.zones) == 1 else stage_ticks(job.tick_hours))]
     levels = int(np.ceil(job.restart_hours / job.tick_hours - 1e-6))
     for age in ages:
         for mode in (IDLE, ON_DEMAND):
