@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from planner.risk.hazards import HazardTable, load_hazards
+from planner.risk.hazards import HazardTable, age_bucket, load_hazards
 from planner.risk.policy.chain import SpellChain
 from planner.risk.policy.induction import FRESH_MASK, STAY_ON_DEMAND, Induction, Problem, Restart
 from planner.risk.policy.job import Action, JobState, SpotJob, ZoneState
 from planner.risk.policy.registry import POLICIES, make_policy
-from planner.risk.policy.survival import SurvivalPolicy
+from planner.risk.policy.survival import SurvivalPolicy, chain_of
 from planner.risk.policy.view import IDLE, ON_DEMAND, SPOT, ArrayPolicy
 from planner.risk.replay import replay
 from tests.planner.risk.test_replay import job, tables
@@ -222,6 +222,17 @@ def test_the_induction_is_the_expectation_by_brute_force(restart: int) -> None:
             assert fresh[chosen] == pytest.approx(min(fresh.values()), abs=1e-3)
             if abs(costs["keep", stage] - min(fresh.values())) > 1e-3:
                 assert bool(code & STAY_ON_DEMAND) == (costs["keep", stage] < min(fresh.values()))
+
+
+@pytest.mark.parametrize("tick_hours", [0.1, 1 / 6, 0.2, 1.0])
+def test_in_one_zone_every_age_leaves_with_the_hazard_of_its_bucket(tick_hours: float) -> None:
+    given = load_hazards().table_for(job().zones[0])
+    chain = chain_of(given, tick_hours, fine=True)
+    ages = np.arange(1, round(60 / tick_hours)) * tick_hours
+    stage, bucket = chain.stage(ages), age_bucket(ages)
+    assert chain.leave_up[stage] == pytest.approx(-np.expm1(-given.down_per_hour[bucket] * tick_hours))
+    assert chain.leave_down[stage] == pytest.approx(-np.expm1(-given.up_per_hour[bucket] * tick_hours))
+    assert (np.diff(stage) >= 0).all()
 
 
 def test_long_jobs_are_planned_on_a_coarser_tick_and_stay_safe() -> None:
