@@ -47,6 +47,16 @@ def test_the_notebook_runs(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(_run(path)) > 1
 
 
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_papermill_understands_every_parameter(path: Path) -> None:
+    """It skips a line with a second equals sign and then calls the parameter unknown."""
+    for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+        if "parameters" in cell["metadata"].get("tags", ()):
+            assert all(
+                line.count("=") == 1 for line in "".join(cell["source"]).splitlines() if line[0] != "#"
+            )
+
+
 def _papermill(name: str, folder: Path, **parameters: str) -> str:
     """Run a notebook as its users do, in a kernel of its own; its outputs as one text."""
     given = [word for key, value in parameters.items() for word in ("-r", key, value)]
