@@ -232,16 +232,17 @@ def _stand_in(cost: Floats, paths: Floats, length: int, logarithmic: bool) -> Fl
             known = known[np.isfinite(known)]
             if len(known) >= (1 if shorter == 1 else 7):
                 out[origin] = growth * np.quantile(known, LEVELS)
-    return _from_days(cost, length, out)
+    return _from_days(cost, length, logarithmic, out)
 
 
-def _from_days(cost: Floats, length: int, out: Floats) -> Floats:
-    """Fill what is still unknown with the variation of single days, as if normal."""
+def _from_days(cost: Floats, length: int, logarithmic: bool, out: Floats) -> Floats:
+    """Fill what is still unknown with the variation of single days, as if (log)normal."""
     normal = np.array([NormalDist().inv_cdf(0.5 + level / 2) for level in LEVELS])
     for origin in np.flatnonzero(~np.isfinite(out).all(axis=1)):
         if origin < FIRST_ORIGIN:
             continue
         usual = float(np.abs(cost[:origin]).mean())
         noise = float(cost[:origin].std()) / usual if usual > 0 else 0.0
+        noise = math.sqrt(math.log1p(noise**2)) if logarithmic else noise
         out[origin] = normal * (noise if noise > _TINY else 0.0) * (max(length, 7) / 7) ** _GROWTH
     return out

@@ -176,6 +176,11 @@ def test_short_histories_are_forecast_with_a_width(n: int) -> None:
     assert found.backtest.windows == max(n - 30 - 7 + 1, 0)
 
 
+def test_one_charge_alone_has_a_width_within_reason() -> None:
+    found = forecast_daily(days(40), np.r_[np.zeros(39), 1000.0], horizon_days=30)
+    assert found.total_low < 1000 < found.total_high < 3 * 30 * 1000
+
+
 def test_credits_and_zero_days_and_gaps() -> None:
     cost = noisy(90)
     cost[::9] = 0.0
