@@ -5,6 +5,7 @@ WITH charges AS (
   SELECT
     x_day,
     ChargeCategory = 'Usage' AS is_use,
+    COALESCE(ChargeCategory IN ('Usage', 'Purchase', 'Tax', 'Credit', 'Adjustment'), FALSE) AS is_told,
     ChargeCategory IN ('Credit', 'Adjustment', 'Tax') OR COALESCE(ChargeClass, '') = 'Correction' AS may_be_negative,
     BilledCost IS NULL OR EffectiveCost IS NULL AS is_unknown,
     x_list_known,
@@ -29,6 +30,7 @@ WITH charges AS (
   GROUP BY
     x_day,
     ChargeCategory = 'Usage',
+    COALESCE(ChargeCategory IN ('Usage', 'Purchase', 'Tax', 'Credit', 'Adjustment'), FALSE),
     ChargeCategory IN ('Credit', 'Adjustment', 'Tax') OR COALESCE(ChargeClass, '') = 'Correction',
     BilledCost IS NULL OR EffectiveCost IS NULL,
     x_list_known,
@@ -44,7 +46,7 @@ WITH charges AS (
 SELECT
   SUM(n) AS charge_rows,
   SUM(CASE WHEN is_unknown THEN n ELSE 0 END) AS unknown_cost_rows,
-  SUM(CASE WHEN is_use IS NULL THEN n ELSE 0 END) AS no_category_rows,
+  SUM(CASE WHEN is_told THEN 0 ELSE n END) AS no_category_rows,
   SUM(CASE WHEN is_use THEN weight ELSE 0 END) AS use_weight,
   SUM(CASE WHEN is_use AND x_list_known THEN weight ELSE 0 END) AS list_known_weight,
   SUM(CASE WHEN is_use AND x_contracted_known THEN weight ELSE 0 END) AS contracted_known_weight,

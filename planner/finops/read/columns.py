@@ -6,6 +6,7 @@ import csv
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Literal, cast
 
 from planner.records import record
@@ -62,6 +63,19 @@ def focus_columns() -> Mapping[str, Mapping[str, FocusColumn]]:
             )
             out.setdefault(column.dataset, {})[column.name] = column
     return out
+
+
+@lru_cache(maxsize=1)
+def focus_values() -> Mapping[str, Mapping[str, str]]:
+    """Return the allowed values of columns that have such: column -> letters of the value -> value.
+
+    Some exports write them their own way (`usage`, `ONE_TIME`); by their letters they are told all the same.
+    """
+    out: dict[str, dict[str, str]] = {}
+    with (_DATA / "focus_values.csv").open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            out.setdefault(row["column"], {})[plain(row["value"])] = row["value"]
+    return MappingProxyType(out)
 
 
 def plain(name: str) -> str:

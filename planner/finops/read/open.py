@@ -25,7 +25,7 @@ from planner.finops.read.columns import (
 from planner.finops.read.files import BillFile, find_files, inspect_files
 from planner.finops.read.model import Bill, Finding, Progress, Source
 from planner.finops.read.overlaps import Total, find_repeats, superseded, superseded_sql
-from planner.finops.read.select import HELPERS, Group, dataset_sql, quote
+from planner.finops.read.select import HELPERS, Group, dataset_sql, quote, spelled
 from planner.finops.read.stage import Field, Stager, names_of
 from planner.finops.read.tables import open_tables
 from planner.finops.read.totals import (
@@ -116,7 +116,12 @@ def _open(
     _register(reader, groups, "")
     totals = read_totals(reader)
     if not totals:
-        raise InputError(f"{files[0].path}: holds a header but no charges; fetch the export again")
+        rejected = [finding.message for finding in stager.findings if finding.code == "rejected_rows"]
+        raise InputError(
+            rejected[0]
+            if rejected
+            else f"{files[0].path}: holds a header but no charges; fetch the export again"
+        )
     replaced, later = superseded(totals)
     conditions = [superseded_sql(replaced)] if replaced else []
     totals = [total for total in totals if (total.source, total.month) not in replaced]
@@ -191,6 +196,8 @@ def _read_focus(
         expressions = {
             name: field.in_place(kind, blank=field.name in blank) for name, (field, kind) in inputs.items()
         }
+        odd = stager.oddly_spelled(file, {name: field.value for name, (field, _) in inputs.items()})
+        expressions |= {name: spelled(name, expressions[name]) for name in odd}
         return Group(table, (str(file.path),), expressions, "x_file", version, "", dataset)
     target = stager.stage(file, inputs)
     staged = {name: quote(name) for name in inputs}
@@ -222,7 +229,7 @@ def _not_a_bill(file: BillFile, names: Sequence[str]) -> str:
     known = "; ".join(adapter.title for adapter in load_adapters())
     return (
         f"{file.path}: is neither FOCUS nor an export that is known ({known}): as FOCUS it lacks {lacks}; "
-        f"it has {', '.join(names[:12])}"
+        f"it has {', '.join(names[:12])}; leave it out, or move it out of the folder, if it is no bill"
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from planner.finops.read.columns import COST, Kind, focus_columns
+from planner.finops.read.columns import COST, Kind, focus_columns, focus_values
 from planner.records import record
 
 SQL_TYPES: Mapping[Kind, str] = {
@@ -55,6 +55,13 @@ def quote(name: str) -> str:
 def text(value: str) -> str:
     """Return a text literal in SQL."""
     return "'" + value.replace("'", "''") + "'"
+
+
+def spelled(column: str, value: str) -> str:
+    """Return the expression of a value as FOCUS writes it, whatever its capitals and hyphens."""
+    letters = f"REGEXP_REPLACE(LOWER({value}), '[^a-z]', '', 'g')"
+    whens = " ".join(f"WHEN {text(own)} THEN {text(name)}" for own, name in focus_values()[column].items())
+    return f"CASE {letters} {whens} ELSE {value} END"
 
 
 def dataset_sql(groups: Sequence[Group], dataset: str, where: str = "") -> str:

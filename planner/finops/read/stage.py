@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 from planner.errors import InputError
 from planner.finops.engine.duckdb import first_line, memory_text
 from planner.finops.read.cells import is_number, is_plain, read_cell, read_typed
-from planner.finops.read.columns import Kind
+from planner.finops.read.columns import Kind, focus_values
 from planner.finops.read.files import BillFile, open_bytes
 from planner.finops.read.model import Finding
-from planner.finops.read.select import quote, text
+from planner.finops.read.select import quote, spelled, text
 from planner.records import record
 
 if TYPE_CHECKING:
@@ -160,6 +160,21 @@ class Stager:
                 return False
         return True
 
+    def oddly_spelled(self, file: BillFile, columns: Mapping[str, str]) -> set[str]:
+        """Return the columns of a Parquet file with allowed values that are spelled another way.
+
+        Args:
+            file: the file.
+            columns: column of FOCUS -> its expression.
+        """
+        wanted = {name: columns[name] for name in focus_values().keys() & columns.keys()}
+        if not wanted:
+            return set()
+        tests = ", ".join(f"BOOL_OR({spelled(name, cell)} <> {cell})" for name, cell in wanted.items())
+        groups = ", ".join(wanted.values())
+        row = self.one(file, f"SELECT {tests} FROM (SELECT DISTINCT {groups} FROM {self.table(file)})")
+        return {name for name, odd in zip(wanted, row, strict=True) if odd}
+
     def all_numbers(self, file: BillFile, names: Sequence[str]) -> bool:
         """Whether columns of a Parquet file hold nothing but amounts that can be: one NaN is in every sum."""
         wrong = " OR ".join(f"NOT COALESCE({is_number(name)}, TRUE)" for name in names) or "FALSE"
@@ -181,6 +196,7 @@ class Stager:
         """
         is_csv = file.kind == "csv"
         typed = {name: field.read(kind, is_csv=is_csv) for name, (field, kind) in inputs.items()}
+        typed |= {name: spelled(name, typed[name]) for name in focus_values().keys() & typed.keys()}
         raw = {name: field.value for name, (field, kind) in inputs.items() if kind != "text"}
         target = self.write(file, self.typed_sql(file, typed, raw))
         self.report_bad(file, target, {name: (field.name, kind) for name, (field, kind) in inputs.items()})

@@ -8,9 +8,16 @@ from typing import Any
 
 from planner.errors import InputError
 from planner.finops.engine.warehouse import WarehouseEngine, open_connection, table_name
-from planner.finops.read.columns import COST, detect_dataset, detect_version, focus_columns, match_columns
+from planner.finops.read.columns import (
+    COST,
+    detect_dataset,
+    detect_version,
+    focus_columns,
+    focus_values,
+    match_columns,
+)
 from planner.finops.read.model import Bill, Finding, Source
-from planner.finops.read.select import SQL_TYPES, Group, dataset_sql, quote, text
+from planner.finops.read.select import SQL_TYPES, Group, dataset_sql, quote, spelled, text
 from planner.finops.read.totals import (
     charges_of_no_month,
     check_month,
@@ -76,6 +83,7 @@ def _group(engine: WarehouseEngine, name: str) -> Group:
     columns = {
         column: f"CAST({quote(own)} AS {SQL_TYPES[kinds[column].kind]})" for column, own in found.items()
     }
+    columns |= {name: spelled(name, columns[name]) for name in focus_values().keys() & columns.keys()}
     version = detect_version(found, dataset)
     return Group(table_name(name), (), columns, text(name), version, "", dataset)
 

@@ -10,6 +10,7 @@ import duckdb
 import pytest
 
 from planner.errors import InputError
+from planner.finops.quality import assess_quality
 from planner.finops.read import Bill, open_bill
 from planner.finops.read.columns import VERSIONS, detect_version, focus_columns
 from tests.focus_company import make_company
@@ -290,3 +291,39 @@ def test_decimal_commas_are_read_where_nothing_else_is_possible(tmp_path: Path) 
         path = write(tmp_path / "bill.csv", *rows, header=HEADER.replace(",", ";"))
         with open_bill([path]) as bill:
             assert "bad_cells" in codes(bill)
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_allowed_values_are_told_by_their_letters(form: str, tmp_path: Path) -> None:
+    """Google's own view of FOCUS 1.0 writes `usage` and `committed`, which no query would find."""
+    header = f"{HEADER},ChargeFrequency,PricingCategory,CommitmentDiscountStatus,ChargeClass"
+    rows = [
+        f"{line()},usage_based,committed,USED,".replace(",Usage,", ",usage,"),
+        f"{line()},one time,standard,,correction".replace(",Usage,", ",TAX,"),
+        f"{line()},,,,".replace(",Usage,", ",Gift,"),
+    ]
+    path = write(tmp_path / "bill.csv", *rows, header=header)
+    if form == "parquet":
+        path = tmp_path / "bill.parquet"
+        typed = "CAST(ChargePeriodStart AS TIMESTAMP) AS ChargePeriodStart"
+        duckdb.connect().sql(
+            f"SELECT * REPLACE ({typed}) FROM read_csv('{tmp_path}/bill.csv')"
+        ).write_parquet(str(path))
+    with open_bill([path]) as bill:
+        found = bill.engine.query(
+            "SELECT ChargeCategory, ChargeFrequency, PricingCategory, CommitmentDiscountStatus, ChargeClass FROM focus "
+            "ORDER BY ChargeCategory"
+        ).fillna("")
+        assert found.to_numpy().tolist() == [
+            ["Gift", "", "", "", ""],
+            ["Tax", "One-Time", "Standard", "", "Correction"],
+            ["Usage", "Usage-Based", "Committed", "Used", ""],
+        ]
+        checks = {check.key: check for check in assess_quality(bill, date(2026, 10, 1)).checks}
+        assert checks["no_category"].value == pytest.approx(1 / 3)
+
+
+def test_a_file_of_which_no_row_can_be_read_says_why(tmp_path: Path) -> None:
+    path = write(tmp_path / "bill.csv", "a;b", "c;d")
+    with pytest.raises(InputError, match="2 malformed lines could not be read"):
+        open_bill([path])
