@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from catalogs.errors import CatalogError, CatalogInputError
-from catalogs.merge import Scope, check_rows, content_hash, merge, text_rows
+from catalogs.merge import Merged, Scope, check_rows, content_hash, merge, text_rows
 from catalogs.model import Catalog, ProviderManifest
 from catalogs.snapshot_files import (
     LOCK_TIMEOUT_S,
@@ -121,21 +121,24 @@ def save_snapshot(
             return SaveResult(
                 "unchanged", current.manifest, current.path, current.kept_regions, merged.n_kept_offers
             )
-        more = {
-            "as_of": day.isoformat(),
-            "sequence": 1 + max((one.sequence for one in stored_snapshots(directory)), default=0),
-            "saved_at": datetime.now(UTC).isoformat(timespec="seconds"),
-            "content_sha256": content,
-            "kept_regions": dict(merged.kept_regions),
-        }
-        manifest, files = snapshot_bytes(
-            provider, merged.instance_types, merged.offers, more, level=_GZIP_LEVEL
-        )
-        name = f"{day.isoformat()}-{manifest.sha256[:12]}"
-        if not _holds(directory / name, manifest):
-            write_directory(directory, name, files)
-        write_pointer(directory, Pointer(name))
-        return SaveResult("added", manifest, directory / name, merged.kept_regions, merged.n_kept_offers)
+        return _add(directory, provider, merged, day, content)
+
+
+def _add(directory: Path, provider: str, merged: Merged, day: date, content: str) -> SaveResult:
+    """Write a new snapshot and make it the one in use."""
+    more = {
+        "as_of": day.isoformat(),
+        "sequence": 1 + max((one.sequence for one in stored_snapshots(directory)), default=0),
+        "saved_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "content_sha256": content,
+        "kept_regions": dict(merged.kept_regions),
+    }
+    manifest, files = snapshot_bytes(provider, merged.instance_types, merged.offers, more, level=_GZIP_LEVEL)
+    name = f"{day.isoformat()}-{manifest.sha256[:12]}"
+    if not _holds(directory / name, manifest):
+        write_directory(directory, name, files)
+    write_pointer(directory, Pointer(name))
+    return SaveResult("added", manifest, directory / name, merged.kept_regions, merged.n_kept_offers)
 
 
 def list_snapshots(provider: str | None = None, *, home: Path | None = None) -> tuple[Snapshot, ...]:

@@ -8,30 +8,27 @@ from __future__ import annotations
 
 import logging
 import time
-from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from datetime import UTC, date, datetime
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from catalogs.checking import Checked, check_fetched
-from catalogs.errors import CatalogError, CatalogInputError
+from catalogs.checking import check_fetched
+from catalogs.errors import CatalogInputError
+from catalogs.last_good import keep_vanished_options, last_good, refuse_emptiness
 from catalogs.providers.base import (
     CredentialsMissing,
     FetchLog,
     FetchOptions,
-    NotUnderstood,
     Provider,
-    ProviderError,
-    SchemaChanged,
     frame_rows,
 )
 from catalogs.providers.registry import check_names, create_provider
 from catalogs.redact import redact
+from catalogs.refresh_report import Failure, Outcome, RefreshReport
 
 if TYPE_CHECKING:
     from catalogs.history import SaveResult
@@ -39,7 +36,6 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 _TRANSPORT_LOGS = ("urllib3", "botocore", "google", "azure", "msal", "gpuhunt", "alibabacloud_credentials")
 STEEP_FALL_RATIO = 0.5
-SUDDEN_END_OFFERS = 10
 MAX_PROVIDERS_AT_ONCE = 4
 
 OnProgress = Callable[[str, str, str, int], None]  # provider, region, interface, rows
@@ -61,102 +57,6 @@ class Save(Protocol):
     ) -> SaveResult:
         """Store rows; see `catalogs.history.save_snapshot`."""
         ...
-
-
-@dataclass(frozen=True)
-class Failure:
-    """Something that could not be fetched.
-
-    Attributes:
-        kind: `credentials_missing`, `permission_denied`, `rate_limited`, `schema_changed`, `unreachable`,
-            `failed`, `input` (nothing fits what was asked for) or `defect`.
-        region: region, "" for all.
-        api: interface.
-        message: what to do about it, without secrets.
-    """
-
-    kind: str
-    region: str
-    api: str
-    message: str
-
-    @classmethod
-    def of(cls, error: Exception) -> Failure:
-        """Take a provider's error, a catalog error, or a defect (its place, not its text: that may hold data)."""
-        if isinstance(error, ProviderError):
-            return cls(error.kind, error.region, error.api, redact(str(error)))
-        if isinstance(error, CatalogInputError):
-            return cls("input", "", "", redact(str(error)))
-        if isinstance(error, CatalogError | OSError):
-            return cls("failed", "", "", redact(str(error)))
-        return cls(
-            "defect", "", "", f"internal error {type(error).__name__} {_place(error)}; please report it"
-        )
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What became of one provider.
-
-    Attributes:
-        provider: provider id.
-        status: `added` (a new snapshot), `unchanged` (the same rows as before), `failed`, or `skipped` (no
-            credentials, or no region that was asked for).
-        n_instance_types: types stored.
-        n_offers: offers stored, those kept from before included.
-        n_kept_offers: offers kept from before because their region or interface failed.
-        kept_regions: region to the oldest date of the offers kept from before.
-        n_without_accelerator: types left out because they have no accelerator.
-        refused: reason to number of refused rows.
-        refused_examples: a few refused rows in full.
-        not_understood: what the provider answered and the reader could not place.
-        failures: what could not be fetched.
-        remarks: sentences for the reader.
-        last_good_as_of: date of the snapshot that stays in use after a failure, "" where there is none.
-        seconds: stage to wall time, s.
-        sha256: hash of the snapshot in use.
-    """
-
-    provider: str
-    status: str
-    n_instance_types: int = 0
-    n_offers: int = 0
-    n_kept_offers: int = 0
-    kept_regions: Mapping[str, str] = field(default_factory=dict)
-    n_without_accelerator: int = 0
-    refused: Mapping[str, int] = field(default_factory=dict)
-    refused_examples: tuple[str, ...] = ()
-    not_understood: tuple[NotUnderstood, ...] = ()
-    failures: tuple[Failure, ...] = ()
-    remarks: tuple[str, ...] = ()
-    last_good_as_of: str = ""
-    seconds: Mapping[str, float] = field(default_factory=dict)
-    sha256: str = ""
-
-    @property
-    def is_stored(self) -> bool:
-        """Whether the provider's prices are those of today, at least in part."""
-        return self.status in ("added", "unchanged")
-
-    def age_days(self, today: date) -> int | None:
-        """Age of what stays in use after a failure, days; None where nothing is known."""
-        if not self.last_good_as_of:
-            return None
-        return (today - date.fromisoformat(f"{self.last_good_as_of}-01"[:10])).days
-
-
-@dataclass(frozen=True)
-class RefreshReport:
-    """Outcomes in the order asked for, and the wall time of all, s."""
-
-    outcomes: tuple[Outcome, ...]
-    wall_s: float
-    as_of: str
-
-    @property
-    def is_good(self) -> bool:
-        """Whether something was refreshed and nothing failed but for providers without credentials."""
-        return any(o.is_stored for o in self.outcomes) and all(o.status != "failed" for o in self.outcomes)
 
 
 def refresh(
@@ -283,10 +183,10 @@ def _store(
     with _timed(seconds, "check"):
         checked = check_fetched(fetched.types, fetched.offers, fetched.regions)
     previous = last_good(name)
-    _refuse_emptiness(name, checked, previous)
+    refuse_emptiness(name, checked, previous)
     if not options.regions:
         asked_for = options.purchase_options or provider.info.purchase_options
-        _keep_vanished_options(name, checked, previous, asked_for, log)
+        keep_vanished_options(name, checked, previous, asked_for, log)
     failed_regions, lost_options = _lost(log, fetched.regions)
     asked = frozenset(options.purchase_options) or (provider.info.purchase_options if lost_options else None)
     with _timed(seconds, "store"):
@@ -315,37 +215,6 @@ def _store(
         sha256=saved.manifest.sha256,
         **_from_log(log),
     )
-
-
-def _refuse_emptiness(name: str, checked: Checked, previous: LastGood | None) -> None:
-    """An answer without a single usable row is a fault of the answer, not the end of the provider."""
-    if not checked.instance_types:
-        raise SchemaChanged(
-            "not one instance type in the answer passes the checks" + _first(checked),
-            where="instance_types",
-            provider=name,
-        )
-    if not checked.offers and previous and previous.n_offers:
-        raise SchemaChanged(
-            "not one price in the answer passes the checks" + _first(checked), where="offers", provider=name
-        )
-
-
-def _keep_vanished_options(
-    name: str, checked: Checked, previous: LastGood | None, asked: Collection[str], log: FetchLog
-) -> None:
-    """A purchase option that had many prices and now has none anywhere is an empty answer, not its end."""
-    found = {row["purchase_option"] for row in checked.offers}
-    lost = {option for error in log.failures for option in error.purchase_options}
-    before = previous.n_by_option() if previous else {}
-    for option, number in sorted(before.items()):
-        if number >= SUDDEN_END_OFFERS and option in asked and option not in found | lost:
-            words = f"not one {option} price in the answer, {number} before: the old ones are kept"
-            log.failed(SchemaChanged(words, where="offers", provider=name), {option})
-
-
-def _first(checked: Checked) -> str:
-    return f", first: {checked.examples[0]}" if checked.examples else " (it is empty)"
 
 
 def _lost(log: FetchLog, regions: Sequence[str]) -> tuple[set[str], frozenset[str]]:
@@ -379,37 +248,6 @@ def _from_log(log: FetchLog) -> dict[str, Any]:
         "failures": tuple(Failure.of(error) for error in list(log.failures)),
         "remarks": tuple(redact(text) for text in log.remarks),
     }
-
-
-@dataclass(frozen=True)
-class LastGood:
-    """The snapshot in use of a provider: date and number of its offers, and where it lies."""
-
-    as_of: str
-    n_offers: int
-    path: Path
-
-    def n_by_option(self) -> Mapping[str, int]:
-        """Number of its offers per purchase option, derived and declared ones left out."""
-        from catalogs.snapshots import source_rows
-        from catalogs.store import read_provider
-
-        _, offers = source_rows(read_provider(self.path))
-        return Counter(row["purchase_option"] for row in offers if row["basis"] in ("list", "observed"))
-
-
-def last_good(provider: str) -> LastGood | None:
-    """The snapshot in use of a provider; None where there is none."""
-    from catalogs.history import list_snapshots
-
-    try:
-        found = list_snapshots(provider)
-    except (CatalogError, OSError):
-        return None
-    if not found:
-        return None
-    current = next((one for one in found if one.is_current), found[-1])
-    return LastGood(current.manifest.newest_as_of, current.manifest.n_offers, current.path)
 
 
 def _default_save() -> Save:
@@ -446,13 +284,3 @@ def _quiet_transport() -> Iterator[None]:
     finally:
         for log, level in zip(logs, levels, strict=True):
             log.setLevel(level)
-
-
-def _place(error: Exception) -> str:
-    import traceback
-
-    frames = traceback.extract_tb(error.__traceback__)
-    own = [
-        frame for frame in frames if f"{Path(__file__).parent.name}" in Path(frame.filename).parts
-    ] or frames
-    return f"in {Path(own[-1].filename).name}:{own[-1].lineno}" if own else ""

@@ -9,7 +9,7 @@ import click
 from planner.commands.options import Seconds
 
 if TYPE_CHECKING:
-    from catalogs.refresh import RefreshReport
+    from catalogs.refresh_report import RefreshReport
 
 
 @click.command("refresh")

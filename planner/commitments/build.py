@@ -125,49 +125,17 @@ def build_model(
     Raises:
         InputError: more than two savings plans of different rates cover the same pool.
     """
-    notes: list[str] = []
     plans = _plans(question, prices)
     rates, shared = _share_capacity(plans, len(prices))
     hours, gross, owned_units = _hours(question, prices, futures, plans, shared, len(rates), demand_factor)
     reserve, dollars = _needs(hours, rates)
-    columns: list[CommitColumn] = []
-    buyable: list[Buyable] = []
-    for number, price in enumerate(prices):
-        pool = question.pools[number]
-        upper = min(reserve[number], question.options.max_instances.get(pool.name, np.inf))
-        for term in price.committed:
-            if term.option not in question.options.allow or _is_plan(term.option, number, plans):
-                continue
-            bases = Buyable(
-                term.option, term.variant, pool.provider, (pool.name,), pool.unit, term.usd_per_hour,
-                term.upfront_usd, question.start, question.start, term.source, term.as_of,
-            )  # fmt: skip
-            _add(question, years, bases, term, notes, columns, buyable, upper=upper, pool=number)
-    for plan, (at, capacity) in zip(plans, shared, strict=True):
-        if plan.option not in question.options.allow:
-            continue
-        serves = tuple(question.pools[p].name for p in np.flatnonzero(np.isfinite(plan.rate)))
-        bases = Buyable(
-            plan.option, plan.variant, plan.provider, serves, "USD/h", 1.0, 0.0,
-            question.start, question.start, plan.term.source, plan.term.as_of,
-        )  # fmt: skip
-        upper = min(dollars[at] / capacity, question.options.max_usd_per_hour or np.inf)
-        _add(
-            question,
-            years,
-            bases,
-            plan.term,
-            notes,
-            columns,
-            buyable,
-            upper=upper,
-            plan=at,
-            capacity=capacity,
-        )
+    found = _Columns(question, years)
+    _reservations(found, prices, plans, reserve)
+    _savings_plans(found, plans, shared, dollars)
     model = CommitModel(
         on_demand_usd=np.array([price.on_demand.usd_per_hour for price in prices]),
         plan_rate_usd=rates,
-        columns=tuple(columns),
+        columns=tuple(found.columns),
         hours=tuple(hours),
         probability=futures.probability,
         risk_weight=question.risk.weight,
@@ -176,47 +144,86 @@ def build_model(
         pools=tuple(pool.name for pool in question.pools),
     )
     return Built(
-        model, tuple(buyable), futures, tuple(prices), years, tuple(gross), tuple(owned_units), tuple(notes)
-    )
+        model, tuple(found.buyable), futures, tuple(prices), years, tuple(gross), tuple(owned_units),
+        tuple(found.notes),
+    )  # fmt: skip
 
 
-def _add(
-    question: CommitQuestion, years: int, item: Buyable, term: Term, notes: list[str], columns: list[CommitColumn],
-    buyable: list[Buyable], *, upper: float, pool: int | None = None, plan: int | None = None, capacity: float = 1.0,
-) -> None:  # fmt: skip
-    """Add one column per year in which the option may begin."""
-    beyond = max(0, term.years - years)
-    if beyond and question.tail_value is None:
-        note = f"{term.option} is left out: its term ends after the {years} years looked at and 'tail_value' is absent"
-        notes += [note] if note not in notes else []
-        return
-    if upper <= 0:
-        return
-    hourly = item.usd_per_hour
-    last = max(0, years - term.years) if question.options.renewals else 0
-    for first in range(last + 1):
-        begins = _in_years(question.start, first)
-        bought = replace(item, begins=begins, expires=_in_years(begins, term.years) - timedelta(days=1))
-        covered = min(term.years, years - first)
-        total = hourly * HOURS_PER_YEAR * term.years + item.upfront_usd
-        wasted = (1 - (question.tail_value or 0.0)) * beyond  # years owed after the horizon, of no use
-        cost = total * (covered + wasted) / term.years
-        periods = tuple(range(first, first + covered))
-        whole = plan is None
-        columns.append(
-            CommitColumn(
-                bought.key,
-                cost,
-                float(np.floor(upper) if whole else upper),
-                pool,
-                plan,
-                capacity,
-                item.upfront_usd if first == 0 else 0.0,
-                periods,
-                whole,
+def _reservations(
+    found: _Columns, prices: Sequence[PoolPrices], plans: Sequence[_Plan], reserve: Floats
+) -> None:
+    """Add what is bought by the unit for one pool, at most as many as its highest demand needs."""
+    question = found.question
+    for number, price in enumerate(prices):
+        pool = question.pools[number]
+        upper = min(reserve[number], question.options.max_instances.get(pool.name, np.inf))
+        for term in price.committed:
+            if term.option not in question.options.allow or _is_plan(term.option, number, plans):
+                continue
+            item = Buyable(
+                term.option, term.variant, pool.provider, (pool.name,), pool.unit, term.usd_per_hour,
+                term.upfront_usd, question.start, question.start, term.source, term.as_of,
+            )  # fmt: skip
+            found.add(item, term, upper=upper, pool=number)
+
+
+def _savings_plans(
+    found: _Columns, plans: Sequence[_Plan], shared: Sequence[tuple[int, float]], dollars: Floats
+) -> None:
+    """Add what is bought by the dollar an hour for several pools."""
+    question = found.question
+    for plan, (at, capacity) in zip(plans, shared, strict=True):
+        if plan.option not in question.options.allow:
+            continue
+        serves = tuple(question.pools[p].name for p in np.flatnonzero(np.isfinite(plan.rate)))
+        item = Buyable(
+            plan.option, plan.variant, plan.provider, serves, "USD/h", 1.0, 0.0,
+            question.start, question.start, plan.term.source, plan.term.as_of,
+        )  # fmt: skip
+        upper = min(dollars[at] / capacity, question.options.max_usd_per_hour or np.inf)
+        found.add(item, plan.term, upper=upper, plan=at, capacity=capacity)
+
+
+class _Columns:
+    """The columns of the model and what each means, as they are found."""
+
+    def __init__(self, question: CommitQuestion, years: int) -> None:
+        self.question, self.years = question, years
+        self.columns: list[CommitColumn] = []
+        self.buyable: list[Buyable] = []
+        self.notes: list[str] = []
+
+    def add(
+        self, item: Buyable, term: Term, *, upper: float, pool: int | None = None, plan: int | None = None,
+        capacity: float = 1.0,
+    ) -> None:  # fmt: skip
+        """Add one column per year in which the option may begin."""
+        question, years = self.question, self.years
+        beyond = max(0, term.years - years)
+        if beyond and question.tail_value is None:
+            ends = f"its term ends after the {years} years looked at"
+            note = f"{term.option} is left out: {ends} and 'tail_value' is absent"
+            self.notes += [note] if note not in self.notes else []
+            return
+        if upper <= 0:
+            return
+        hourly = item.usd_per_hour
+        last = max(0, years - term.years) if question.options.renewals else 0
+        for first in range(last + 1):
+            begins = _in_years(question.start, first)
+            bought = replace(item, begins=begins, expires=_in_years(begins, term.years) - timedelta(days=1))
+            covered = min(term.years, years - first)
+            total = hourly * HOURS_PER_YEAR * term.years + item.upfront_usd
+            wasted = (1 - (question.tail_value or 0.0)) * beyond  # years owed after the horizon, of no use
+            cost = total * (covered + wasted) / term.years
+            periods = tuple(range(first, first + covered))
+            whole = plan is None
+            limit = float(np.floor(upper) if whole else upper)
+            upfront_usd = item.upfront_usd if first == 0 else 0.0
+            self.columns.append(
+                CommitColumn(bought.key, cost, limit, pool, plan, capacity, upfront_usd, periods, whole)
             )
-        )
-        buyable.append(bought)
+            self.buyable.append(bought)
 
 
 def _in_years(day: date, years: int) -> date:

@@ -325,6 +325,18 @@ def _values(item: Estimate) -> dict[str, Any]:
         "breakdown_s": dict(item.breakdown_s) or None,
         "limited_by": item.limited_by or None,
         "layout": None if item.layout is None else asdict(item.layout),
+        **_machine_values(item),
+        "precision": item.precision,
+        "stack": item.stack,
+        "learned_factor": item.learned_factor,
+        "calibration": item.calibration or None,
+        **_instead_values(item),
+    }
+
+
+def _machine_values(item: Estimate) -> dict[str, Any]:
+    """What the run asks of accelerators, disks and host."""
+    return {
         "memory": {
             "needed_gib": item.memory.needed_gib,
             "usable_gib": item.memory.usable_gib,
@@ -346,10 +358,12 @@ def _values(item: Estimate) -> dict[str, Any]:
             "local_nvme_gib": item.host.nvme_gib,
             "staged_data_gib": item.host.data_gib,
         },
-        "precision": item.precision,
-        "stack": item.stack,
-        "learned_factor": item.learned_factor,
-        "calibration": item.calibration or None,
+    }  # fmt: skip
+
+
+def _instead_values(item: Estimate) -> dict[str, Any]:
+    """Other layouts, and what would fit where this does not."""
+    return {
         "other_layouts": [] if item.others is None else [
             {
                 "layout": other.words,

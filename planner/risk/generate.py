@@ -59,12 +59,9 @@ def generate_traces(
         zones=tuple(zones),
         tick_hours=tick_hours,
     )
-    known = {zone.name: tables[zone.name] for zone in zones}
-    if not frailty:
-        known = {
-            name: make_table(t.down_per_hour, t.up_per_hour, (0.0, 0.0), t.hours_seen, t.source)
-            for name, t in known.items()
-        }
+    known = {
+        zone.name: tables[zone.name] if frailty else _without_frailty(tables[zone.name]) for zone in zones
+    }
     up = sample_futures(job, known, 1, ticks, seed, weather=weather)[0]
     return tuple(
         ZoneTrace(
@@ -83,6 +80,10 @@ def generate_traces(
         )
         for at, zone in enumerate(zones)
     )
+
+
+def _without_frailty(table: HazardTable) -> HazardTable:
+    return make_table(table.down_per_hour, table.up_per_hour, (0.0, 0.0), table.hours_seen, table.source)
 
 
 def write_traces(path: Path, traces: Sequence[ZoneTrace]) -> None:

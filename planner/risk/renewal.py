@@ -85,21 +85,24 @@ def spot_outcome(
         ValueError: an argument is negative, an interval or node count is not positive, or work is not finite.
     """
     given = (work_hours, rate_per_hour, nodes, gang_exponent, mean_wait_hours, checkpoint_interval_hours)
-    more = (
-        checkpoint_write_hours,
-        restart_hours,
-        notice_hours,
-        np.inf if deadline_hours is None else deadline_hours,
-    )
-    (job, rate, wait), deadline = _prepare(*given, *more)
+    late = np.inf if deadline_hours is None else deadline_hours
+    (job, rate, wait), deadline = _prepare(*given, checkpoint_write_hours, restart_hours, notice_hours, late)
     pool = _pool(rate, wait, first_wait_hours, frailty_sd, dispersion)
+    told = deadline if deadline_hours is not None else None
+    return _outcome(job, pool, told, with_distribution=with_distribution)
+
+
+def _outcome(
+    job: Job, pool: SpotPool, deadline: FloatArray | None, *, with_distribution: bool
+) -> SpotOutcome:
+    """What a job needs of a pool; without a deadline, or without the distribution, NaN where it takes them."""
     elapsed, paid, count = _means(job, pool)
     nothing = np.full(job.work.shape, np.nan)
     meet, p90, paid_p90 = nothing, nothing, nothing
     if with_distribution:
         spread = describe_elapsed(job, pool)
         p90, paid_p90 = spread.quantile(0.9)
-        if deadline_hours is not None:
+        if deadline is not None:
             meet = np.where(np.isposinf(deadline), 1.0, spread.cdf(deadline))
     return SpotOutcome(
         expected_elapsed_hours=elapsed,

@@ -15,7 +15,8 @@ from planner.workload.models import merge_model, missing_fields
 from planner.workload.presets import find_preset, preset_names
 
 if TYPE_CHECKING:
-    from planner.workload.schema import Model, Workload
+    from planner.workload.schema import Workload
+    from planner.workload.training_schema import Model
 
 Check = Callable[["Workload"], Iterator[Fault]]
 

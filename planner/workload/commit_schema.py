@@ -19,7 +19,7 @@ from planner.workload.fields import (
     Share,
     Text,
 )
-from planner.workload.schema import Section
+from planner.workload.section import Section
 
 CommitOption = Literal["reserved_1y", "reserved_3y", "savings_plan_1y", "savings_plan_3y", "cud_1y", "cud_3y"]
 PriceName = Literal[

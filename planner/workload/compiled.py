@@ -30,9 +30,18 @@ _RULES = (
     *("data/schemas/workload.v1.json", "data/presets.csv", "units.py"),
     *(
         f"workload/{name}.py"
-        for name in ("schema", "fields", "checks", "measured", "models", "presets", "yaml12", "load")
+        for name in (
+            "schema",
+            "section",
+            "training_schema",
+            "fields",
+            "checks",
+            "measured",
+            "models",
+            "presets",
+        )
     ),
-    *("workload/compiled.py", "workload/view.py"),
+    *(f"workload/{name}.py" for name in ("yaml12", "load", "compiled", "view")),
 )
 
 

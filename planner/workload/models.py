@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from planner.workload.presets import Preset, find_preset
 
 if TYPE_CHECKING:
-    from planner.workload.schema import Model
+    from planner.workload.training_schema import Model
 
 Values = Mapping[str, Any]
 

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from planner.workload.fields import Deadline, Moment, Money, Size, Text
 from planner.workload.portfolio_schema import SizedCandidate
-from planner.workload.schema import Section
+from planner.workload.section import Section
 
 
 class Read(Section):

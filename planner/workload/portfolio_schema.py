@@ -23,7 +23,8 @@ from planner.workload.fields import (
     Size,
     Text,
 )
-from planner.workload.schema import OwnedCommitment, QuotaLimit, Section, Workload
+from planner.workload.schema import OwnedCommitment, QuotaLimit, Workload
+from planner.workload.section import Section
 
 
 class Window(Section):

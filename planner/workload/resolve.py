@@ -14,7 +14,8 @@ from planner.workload.models import count_params, merge_model, missing_fields
 from planner.workload.presets import find_preset, preset_names
 
 if TYPE_CHECKING:
-    from planner.workload.schema import Data, Layout, Model, Training, TrainingMemory, Workload
+    from planner.workload.schema import Workload
+    from planner.workload.training_schema import Data, Layout, Model, Training, TrainingMemory
 
 Origin = Literal["workload", "default", "derived"]
 # Token ids are stored in 2 bytes while they fit, else in 4 (the usual packed formats).

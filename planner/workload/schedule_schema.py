@@ -17,7 +17,7 @@ from planner.workload.fields import (
     Size,
     Text,
 )
-from planner.workload.schema import Section
+from planner.workload.section import Section
 
 
 class SchedulePool(Section):

@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from planner.workload.fields import Money, NonNegativeFloat, PositiveFloat, PositiveInt, PurchaseOption, Text
-from planner.workload.schema import Section
+from planner.workload.section import Section
 
 
 class Bucket(Section):

@@ -20,7 +20,7 @@ from planner.workload.fields import (
     Text,
     parse_moment,
 )
-from planner.workload.schema import Section
+from planner.workload.section import Section
 
 _ISO_LIKE = 4  # digits of a year before the first dash
 

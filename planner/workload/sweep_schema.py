@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from planner.workload.fields import NonNegativeFloat, PositiveFloat, PositiveInt, Text
-from planner.workload.schema import Section
+from planner.workload.section import Section
 
 DeadlineRatio = Annotated[float, Field(strict=True, ge=1, allow_inf_nan=False)]
 

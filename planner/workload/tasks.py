@@ -13,7 +13,8 @@ from planner.records import record
 from planner.workload.resolve import Assumed, ResolvedTraining, resolve_training
 
 if TYPE_CHECKING:
-    from planner.workload.schema import Data, Workload
+    from planner.workload.schema import Workload
+    from planner.workload.training_schema import Data
 
 _DATA = Path(__file__).parent.parent / "data"
 
@@ -64,7 +65,7 @@ def expand_task(workload: Workload) -> tuple[TaskVariant, ...]:
 
 
 def _variant(workload: Workload, row: dict[str, str]) -> TaskVariant:
-    from planner.workload.schema import Model, Training
+    from planner.workload.training_schema import Model, Training
 
     assert workload.task is not None
     noted: list[Assumed] = []

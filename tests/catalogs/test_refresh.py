@@ -22,7 +22,8 @@ from catalogs.providers.base import (
     Unreachable,
     map_regions,
 )
-from catalogs.refresh import RefreshReport, refresh
+from catalogs.refresh import refresh
+from catalogs.refresh_report import RefreshReport
 from catalogs.store import load_catalog
 from tests.fakes.provider import AS_OF, FakeProvider, offer_row, type_row
 

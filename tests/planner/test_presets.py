@@ -11,7 +11,7 @@ from planner.errors import InputError
 from planner.workload import find_preset, load_presets, resolve_model
 from planner.workload.models import count_params, fill_dimensions
 from planner.workload.presets import _normal
-from planner.workload.schema import Model
+from planner.workload.training_schema import Model
 from tests.planner.unet_count import count_unet
 
 SHARED = Path(__file__).parents[3] / "shared" / "tariffs" / "model_presets.csv"

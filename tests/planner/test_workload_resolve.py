@@ -23,8 +23,8 @@ from planner.workload import (
     resolve_times,
     resolve_training,
 )
-from planner.workload.schema import Model
 from planner.workload.tasks import load_tasks
+from planner.workload.training_schema import Model
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 

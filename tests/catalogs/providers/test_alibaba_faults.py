@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from catalogs.providers.base import FetchOptions
-from catalogs.refresh import Outcome, refresh
+from catalogs.refresh import refresh
+from catalogs.refresh_report import Outcome
 from catalogs.store import load_catalog
 from tests.catalogs.providers.test_alibaba import QUICK, provider
 from tests.fakes import alibaba as fake

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from catalogs.providers.base import ProviderError
-from catalogs.refresh import Outcome, refresh
+from catalogs.refresh import refresh
+from catalogs.refresh_report import Outcome
 from catalogs.store import load_catalog
 from tests.catalogs.providers.azure_setup import REGIONS, make, options, provider
 from tests.fakes import azure as fake
