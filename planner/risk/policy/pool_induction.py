@@ -9,8 +9,6 @@ restart. Prices are in units of one on-demand tick; values of all actions are ke
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import numpy.typing as npt
 
@@ -209,15 +207,6 @@ class PoolInduction:
             kept[:own, row, column] = value.reshape(own, -1)[:, take]
         for kept, value in zip((self.wait, self.keep, self.begin), dry, strict=True):
             kept[own:, row, column] = value[:, take]
-
-
-def mean_values(worlds: Sequence[PoolInduction], weights: Sequence[float]) -> PoolInduction:
-    """Expected values over the worlds, in place of those of the first (QMDP, see `planner.risk.policy.induction`)."""
-    mean = worlds[0]
-    for name in ("start", "run", "wait", "keep", "begin"):
-        tables = [np.float32(w) * getattr(world, name) for w, world in zip(weights, worlds, strict=True)]
-        setattr(mean, name, np.sum(tables, axis=0))
-    return mean
 
 
 def _grid(slack: int) -> IntArray:

@@ -28,7 +28,7 @@ from planner.risk.policy.induction import (
     Restart,
 )
 from planner.risk.policy.job import SpotJob
-from planner.risk.policy.pool_induction import PoolInduction, mean_values
+from planner.risk.policy.pool_induction import PoolInduction
 from planner.risk.policy.view import (
     EPS_HOURS,
     ON_DEMAND,
@@ -49,9 +49,6 @@ _CACHE: OrderedDict[tuple[Any, ...], Any] = OrderedDict()
 _MOST_CELLS = 300_000
 _MOST_STEPS_PER_TICK = 4
 _PRICE_STEP = 0.005
-_ONE_ZONE_WORLDS = ((0.0, 1.0),)
-_SEVERAL_ZONES_WORLDS = ((-1.0, 0.5), (1.0, 0.5))
-"""Worlds (frailty, weight). Two keep several zones from waiting their slack away; one zone gains nothing by them."""
 
 
 class Grid:
@@ -85,15 +82,8 @@ class SurvivalPolicy(ArrayPolicy):
         self.grid = Grid(self.view)
         self.tables = [tables[zone.name] for zone in job.zones]
         self.ratios = [_ratio(zone.usd_per_hour, job.on_demand_usd_per_hour) for zone in job.zones]
-        nodes = _ONE_ZONE_WORLDS if len(job.zones) == 1 else _SEVERAL_ZONES_WORLDS
-        self.weights = [weight for _, weight in nodes]
-        self.worlds = [
-            [
-                chain_of(table, self.grid.tick_hours, frailty, fine=len(job.zones) == 1)
-                for table in self.tables
-            ]
-            for frailty, _ in nodes
-        ]
+        fine = len(job.zones) == 1
+        self.chains = [chain_of(table, self.grid.tick_hours, fine=fine) for table in self.tables]
         self.saves = min(self.ratios) < 1
         if self.saves:
             self._solver = _OneZone(self) if len(job.zones) == 1 else _SeveralZones(self)
@@ -108,14 +98,10 @@ class SurvivalPolicy(ArrayPolicy):
         return guarded(self.view, runs, mode, zone)
 
 
-def chain_of(
-    table: HazardTable, tick_hours: float, frailty: float = 0.0, *, fine: bool = False
-) -> SpellChain:
-    """Spells of a table on a tick, in a world that is `frailty` standard deviations worse than expected."""
-    down = table.down_per_hour * np.exp(frailty * table.frailty_sd_down)
-    up = table.up_per_hour * np.exp(-frailty * table.frailty_sd_up)
+def chain_of(table: HazardTable, tick_hours: float, *, fine: bool = False) -> SpellChain:
+    """Spells of a table on a tick."""
     stages = bucket_ticks(table.age_edges_hours, tick_hours) if fine else None
-    return SpellChain(table.age_edges_hours, down, up, tick_hours, stages)
+    return SpellChain(table.age_edges_hours, table.down_per_hour, table.up_per_hour, tick_hours, stages)
 
 
 def _cached(key: tuple[Any, ...], make: Callable[[], Any]) -> Any:
@@ -143,12 +129,11 @@ class _OneZone:
     def __init__(self, policy: SurvivalPolicy) -> None:
         grid = policy.grid
         self.view, self.grid = policy.view, grid
-        chains = [world[0] for world in policy.worlds]
-        self.chain = chains[0]
+        self.chain = policy.chains[0]
         ratio = _price(policy.ratios[0])
         problem = Problem(
-            chains,
-            np.array(policy.weights),
+            policy.chains,
+            np.ones(1),
             grid.work,
             grid.slack,
             grid.per_tick,
@@ -157,7 +142,7 @@ class _OneZone:
             grid.wait_ticks,
             ratio,
         )
-        self.codes = _cached(("one", *_key(grid, chains), ratio), lambda: Induction(problem)).codes
+        self.codes = _cached(("one", *_key(grid, policy.chains), ratio), lambda: Induction(problem)).codes
 
     def decide(self, runs: RunStates, up: BoolArray) -> tuple[IntArray, IntArray]:
         grid, view = self.grid, self.view
@@ -214,33 +199,24 @@ class _SeveralZones:
 
     def __init__(self, policy: SurvivalPolicy) -> None:
         grid, job = policy.grid, policy.view.job
-        self.view, self.grid, self.chains = policy.view, grid, policy.worlds[0]
+        self.view, self.grid, self.chains = policy.view, grid, policy.chains
         self.k = len(self.chains[0].first_ticks)
         whole = job.on_demand_usd_per_hour * grid.tick_hours
         self.egress_ticks = job.egress_usd / whole
         ratio = np.array([_price(ratio) for ratio in policy.ratios])
         region = policy.view.region
         same = region[:, None] == region[None, :]
-        every = [chain for world in policy.worlds for chain in world]
-        key = ("several", *_key(grid, every), tuple(ratio), same.tobytes(), self.egress_ticks)
+        key = ("several", *_key(grid, self.chains), tuple(ratio), same.tobytes(), self.egress_ticks)
 
         def solve() -> PoolInduction:
-            worlds = [
-                pools.make_pool(world, ratio, same, grid.spot.ticks, self.egress_ticks)
-                for world in policy.worlds
-            ]
-            values = [
-                PoolInduction(
-                    pool,
-                    -(-grid.work // grid.per_tick),
-                    grid.slack // grid.per_tick,
-                    Restart(job.restart_hours, grid.tick_hours, 1),
-                    Restart(policy.view.on_demand_start_hours, grid.tick_hours, 1),
-                    grid.wait_ticks,
-                )
-                for pool in worlds
-            ]
-            return mean_values(values, policy.weights)
+            return PoolInduction(
+                pools.make_pool(self.chains, ratio, same, grid.spot.ticks, self.egress_ticks),
+                -(-grid.work // grid.per_tick),
+                grid.slack // grid.per_tick,
+                Restart(job.restart_hours, grid.tick_hours, 1),
+                Restart(policy.view.on_demand_start_hours, grid.tick_hours, 1),
+                grid.wait_ticks,
+            )
 
         self.values: PoolInduction = _cached(key, solve)
 
