@@ -44,7 +44,8 @@ BASE = {
     "lineItem/UsageStartDate": "2026-10-05T00:00:00Z", "lineItem/UsageEndDate": "2026-10-05T01:00:00Z",
     "lineItem/ProductCode": "AmazonEC2", "lineItem/UsageType": "BoxUsage:p4d.24xlarge", "lineItem/UsageAmount": "1",
     "lineItem/CurrencyCode": "USD", "product/region": "us-east-1", "pricing/unit": "Hrs",
-    "product/instanceType": "p4d.24xlarge", "resourceTags/user:team": "vision", "resourceTags/aws:createdBy": "",
+    "product/instanceType": "p4d.24xlarge", "product/gpu": "8", "product/vcpu": "96",
+    "resourceTags/user:team": "vision", "resourceTags/aws:createdBy": "",
 }  # fmt: skip
 BILLED = 1.00 + 1.20 + 0.70 + 100 + 0.10 - 0.25 - 0.05
 AMORTISED = 1.00 + 0.60 + 0.60 + 0.50 + 0.50 + 0.10 - 0.25 - 0.05
@@ -83,7 +84,11 @@ def test_aws_legacy_gives_the_invoice_and_amortised_cost(tmp_path: Path) -> None
         row = one(bill, "ChargeCategory = 'Usage' AND PricingCategory = 'Standard'")
         assert (row["ListCost"], row["ContractedCost"], row["ServiceCategory"]) == (1.25, 1.0, "Compute")
         assert (row["Tags"], row["RegionId"]) == ('{"team":"vision"}', "us-east-1")
-        assert json.loads(row["SkuPriceDetails"]) == {"InstanceType": "p4d.24xlarge"}
+        assert json.loads(row["SkuPriceDetails"]) == {
+            "InstanceType": "p4d.24xlarge",
+            "GpuCount": 8.0,
+            "CoreCount": 96.0,
+        }
         assert one(bill, "ChargeClass = 'Correction'")["ChargeCategory"] == "Credit"
 
 
@@ -412,3 +417,19 @@ def test_tags_given_as_pairs_may_repeat_a_key(tmp_path: Path) -> None:
     ).write_parquet(str(target))
     with open_bill([target]) as bill:
         assert bill.engine.query("SELECT Tags FROM focus")["Tags"][0] == '{"team":"a"}'
+
+
+def test_accelerators_are_counted(tmp_path: Path) -> None:
+    from planner.finops.review.answer import review_bill
+
+    gpu = {"sku": {"id": "g", "description": "Nvidia Tesla A100 GPU running in Americas"}, "credits": []}
+    core = {"sku": {"id": "c", "description": "A2 Instance Core running in Americas"}, "credits": []}
+    none = CUR[0] | {"product/gpu": "NA", "product/instanceType": "m5.large"}
+    google_bill = google(tmp_path / "google.json", gpu, gpu, core)
+    # eight each of one hour on demand, under the plan and reserved; fees and negations are no machines
+    for path, hours in ((cur(tmp_path / "cur.csv", [*CUR, none]), 24), (google_bill, 2)):
+        with open_bill([path]) as bill:
+            found = {
+                figure.key: figure.value for part in review_bill(bill).sections for figure in part.figures
+            }
+        assert found["gpu_hours"] == hours
