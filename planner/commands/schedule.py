@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
 
 import click
 
-from planner.commands.options import RatioOption, Seconds
+from planner.commands.options import DayOption, RatioOption, Seconds
 from planner.commands.output import show_report
 from planner.render.report import REPORT_FORMATS
 
@@ -15,6 +16,13 @@ from planner.render.report import REPORT_FORMATS
 @click.argument("schedule", type=click.Path(path_type=Path))
 @click.option(
     "-o", "--output", type=click.Choice(REPORT_FORMATS), default="table", show_default=True, help="Format."
+)
+@click.option(
+    "--as-of",
+    type=DayOption(),
+    default=None,
+    metavar="DATE",
+    help="Plan as on this day: earlier hours of the forecast are past (default: from its start).",
 )
 @click.option("--backend", default="auto", show_default=True, help="MILP backend: auto, highspy or scipy.")
 @click.option("--time-limit", type=Seconds(), default="60s", show_default=True, help="Longest solving.")
@@ -25,6 +33,7 @@ from planner.render.report import REPORT_FORMATS
 def schedule(
     schedule: Path,
     output: str,
+    as_of: datetime | None,
     backend: str,
     time_limit: float,
     gap: float,
@@ -38,11 +47,13 @@ def schedule(
     from planner.errors import InputError
     from planner.schedule.answer import plan_schedule
     from planner.schedule.report import schedule_report
-    from planner.workload.schedule_load import load_schedule
+    from planner.workload.schedule_load import as_on, load_schedule
     from solvers.errors import BackendError
     from solvers.options import SolveOptions
 
     loaded = load_schedule(schedule)
+    if as_of is not None:
+        loaded = as_on(loaded, as_of)
     options = SolveOptions(gap=gap, time_limit_s=time_limit, backend=backend)
     try:
         answer = plan_schedule(loaded, options)

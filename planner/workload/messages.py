@@ -66,6 +66,7 @@ _TEXTS = {
     "string_too_short": "must not be empty",
     "string_too_long": "is longer than {max_length} characters",
     "string_pattern_mismatch": "must be like '-12%', '+0.40' or '3.20' in quotes, got {shown}",
+    "too_long": "has {actual_length} items, at most {max_length} are read: split the file",
     "dict_type": "must be a mapping of keys to values, got {shown}",
     "model_type": "must be a section of keys and values, got {shown}",
     "model_attributes_type": "must be a section of keys and values, got {shown}",
@@ -109,13 +110,22 @@ def _fault(detail: ErrorDetails, root: type[BaseModel]) -> Fault:
         return Fault(path[:-1], text, at_key=True)
     if kind == "extra_forbidden":
         return _unknown_key(path, root)
-    text = _text(kind, ctx, value, detail["msg"])
+    text = _too_short(path, ctx, root) if kind == "too_short" else _text(kind, ctx, value, detail["msg"])
     hint = ""
     if kind == "literal_error" and isinstance(value, str):
         hint = near(
             value, [word.strip("' ") for word in str(ctx["expected"]).replace(" or ", ", ").split(",")]
         )
     return Fault(path, text, hint)
+
+
+def _too_short(path: Path, ctx: Mapping[str, Any], root: type[BaseModel]) -> str:
+    """Say what a list is for that has too few items."""
+    section, number = section_at(path[:-1], root), int(ctx["min_length"])
+    field = section.model_fields.get(str(path[-1])) if section is not None else None
+    what = f" ({field.description.rstrip('.')})" if field is not None and field.description else ""
+    found = "is an empty list" if not ctx["actual_length"] else f"has {ctx['actual_length']} items"
+    return f"{found}: give at least {number} item{'s' * (number > 1)}{what}"
 
 
 def _unknown_key(path: Path, root: type[BaseModel]) -> Fault:

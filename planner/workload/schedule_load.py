@@ -6,6 +6,7 @@ import csv
 import io
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import date, datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
@@ -68,6 +69,30 @@ def load_schedule(path: Path) -> LoadedSchedule:
     if faults:
         raise document.source.error(faults)
     return LoadedSchedule(schedule, forecast, n_hours, windows, document)
+
+
+def as_on(loaded: LoadedSchedule, now: datetime) -> LoadedSchedule:
+    """The question on a later day: hours of the forecast that are past by then are of no use.
+
+    Raises:
+        InputError: no whole hour is left to a job.
+    """
+    start = start_moment(loaded.schedule.start)
+    past = max(0, math.ceil((now - start) / timedelta(hours=1)))
+    windows = tuple((max(first, past), last) for first, last in loaded.windows)
+    late = [
+        (job.name, last)
+        for job, (first, last) in zip(loaded.schedule.jobs, windows, strict=True)
+        if first >= last
+    ]
+    if late:
+        name, last = late[0]
+        ends = start + timedelta(hours=last)
+        raise InputError(
+            f"--as-of {now:%Y-%m-%d}: job '{name}' ends by {ends:%Y-%m-%d %H:%M}, when its deadline or the forecast "
+            "does: leave the job out, or give a later deadline and a longer forecast"
+        )
+    return replace(loaded, windows=windows)
 
 
 def _faults(schedule: Schedule) -> Iterator[Fault]:

@@ -169,3 +169,19 @@ def test_without_time_there_is_a_schedule_with_an_open_gap(run_cli: Run) -> None
 def test_an_unknown_backend_is_a_fault_of_the_call(tmp_path: Path, run_cli: Run) -> None:
     result = run_cli("schedule", write(tmp_path), "--backend", "abacus")
     assert result.code == 2 and "--backend" in result.stderr
+
+
+def test_hours_before_the_day_of_the_plan_are_past(tmp_path: Path, run_cli: Run) -> None:
+    rows = [f"{hour},spot,{1 if hour < 24 else 3},2" for hour in range(72)]
+    rows += ["0,far,9,1"]
+    path = write(
+        tmp_path, TEXT.replace("3h", "60h"), "hour,pool,usd_per_hour,available_nodes\n" + "\n".join(rows)
+    )
+    first, total = [], []
+    for words in ((), ("--as-of", "2026-11-20"), ("--as-of", "2026-12-02")):
+        found = json.loads(run_cli("schedule", path, "-o", "json", *words).stdout)
+        first.append(min(run["start_hour"] for run in found["intervals"]))
+        total.append(Decimal(found["total_usd"]))
+    assert first[0] == first[1] < 24 <= first[2] and total[0] == total[1] < total[2]
+    late = run_cli("schedule", path, "--as-of", "2026-12-04")
+    assert late.code == 2 and "--as-of 2026-12-04: job 'train' ends by 2026-12-03 12:00" in late.stderr

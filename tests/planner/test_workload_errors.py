@@ -9,9 +9,14 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import BaseModel, ValidationError
 
 from planner.errors import InputError
 from planner.workload import Workload, load_workload, parse_workload
+from planner.workload.budget_schema import BudgetFile
+from planner.workload.messages import pydantic_faults
+from planner.workload.pipeline_schema import Pipeline
+from planner.workload.serving_schema import Serving
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "workload"
 GOOD = "version: 1\nname: t\nmodel: {preset: llama-3-8b}\ntraining: {tokens: 1e9, global_batch: 64}\n"
@@ -273,3 +278,23 @@ def test_any_section_values_are_a_workload_or_an_input_error(parts: list[tuple[s
         parse_workload(text, Path("w.yaml"))
     except InputError as error:
         assert str(error)
+
+
+@pytest.mark.parametrize(
+    ("root", "text", "said"),
+    [
+        (Pipeline, "tasks: []", "tasks: is an empty list: give at least 1 item (The tasks, in any order)"),
+        (BudgetFile, "budgets: []", "budgets: is an empty list: give at least 1 item (The budgets)"),
+        (
+            Serving,
+            "buckets: []",
+            "buckets: is an empty list: give at least 1 item (Size classes of requests)",
+        ),
+    ],
+)
+def test_an_empty_list_says_what_belongs_there(root: type[BaseModel], text: str, said: str) -> None:
+    key = text.split(":")[0]
+    with pytest.raises(ValidationError) as caught:
+        root.model_validate({key: ()})
+    (fault,) = [fault for fault in pydantic_faults(caught.value.errors(), root) if fault.path == (key,)]
+    assert f"{key}: {fault.message}" == said
