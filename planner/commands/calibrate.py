@@ -49,7 +49,7 @@ def calibrate(
     export. Without one, --measured or the workload's line `measured:` is taken.
     """
     from planner.calibrate_run import Run, run_calibration
-    from planner.render.calibrate import build_report
+    from planner.calibration.report import build_report
     from planner.workload.load import load_workload
 
     run = Run(log, measured, machine, nodes, provider, layout, kind, skip, step_name, out, dry_run)

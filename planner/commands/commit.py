@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from planner.commands.options import DayOption, RatioOption, Seconds
-from planner.commands.output import layout, show_text
+from planner.commands.output import show_report
+from planner.render.report import REPORT_FORMATS
 
 if TYPE_CHECKING:
     from solvers.decompose import Round
@@ -17,8 +18,9 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("question", type=click.Path(path_type=Path))
-@click.option("-o", "--output", type=click.Choice(["table", "json", "csv", "yaml", "md"]), default="table",
-              show_default=True, help="Format.")  # fmt: skip
+@click.option(
+    "-o", "--output", type=click.Choice(REPORT_FORMATS), default="table", show_default=True, help="Format."
+)
 @click.option(
     "--as-of",
     type=DayOption(),
@@ -47,7 +49,7 @@ def commit(
     outcomes, and carries a bound. Exit code 0: an answer; 2: bad input.
     """
     from planner.commitments.advise import advise, needs_catalog
-    from planner.render.commit import commit_text
+    from planner.commitments.report import commit_report
     from planner.workload.commit_load import load_commit
 
     loaded = load_commit(question)
@@ -68,8 +70,7 @@ def commit(
         from planner.commitments.certificate import write_certificate
 
         write_certificate(certificate, work.built.model, work.solved)
-    width, color = layout(out, output)
-    show_text(commit_text(work.answer, output, width=width, color=color, verbose=details), out)
+    show_report(commit_report(work.answer, verbose=details), output, out)
 
 
 def _show(done: Round) -> None:

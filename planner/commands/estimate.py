@@ -45,7 +45,7 @@ def estimate(
     with quick_imports():
         from planner.estimate import estimate_workload
         from planner.estimate_layout import parse_layout
-        from planner.render.estimate import build_report
+        from planner.estimate_report import build_report
         from planner.workload.load import load_workload
 
     pin = None if layout is None else parse_layout(layout)

@@ -11,14 +11,14 @@ import pytest
 
 from planner.calibrate import Calibrated
 from planner.calibration.correction import Predicted
+from planner.calibration.report import build_report as calibration_report
 from planner.calibration.store import Calibration
+from planner.estimate_report import build_report
 from planner.estimate_values import Estimate, Host, Interval, Loading, Memory, Remedy
 from planner.machines import Machine
 from planner.performance.search_explain import LayoutReport, RankedLayout
 from planner.performance.spec import ModelFamily, ModelSpec, TrainingSpec
 from planner.plan import Layout
-from planner.render.calibrate import build_report as calibration_report
-from planner.render.estimate import build_report
 from planner.render.report import REPORT_FORMATS, Report, render_report
 from planner.render.table import BAR_FULL, BAR_PARTS
 from planner.render.terminal import in_encoding

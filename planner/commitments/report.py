@@ -1,24 +1,21 @@
-"""A commitment answer as text: what to buy first, then what it saves, what is at risk, and the grounds."""
+"""A commitment answer as a report: what to buy first, then what it saves, what is at risk, and the grounds."""
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 from typing import TYPE_CHECKING
 
-from planner.render import md, table
-from planner.render.csv import Cell, _cell
+from planner.commitments.answer import SCHEMA_VERSION
 from planner.render.document import Block, Document, Facts, Grid, Notes, without_empty
 from planner.render.numbers import UNKNOWN, number, percent, usd
+from planner.render.report import Report
 from planner.render.words import option
 
 if TYPE_CHECKING:
     from decimal import Decimal
 
     from planner.commitments.answer import CommitAnswer, Level, Line
+    from planner.render.csv import Cell
 
-FORMATS = ("table", "json", "csv", "yaml", "md")
 _MAX_LINES = 40
 _ENDS = {"time_limit": "the time limit ended the search", "interrupted": "the search was interrupted"}
 _YEAR_HOURS = 8760
@@ -28,37 +25,16 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-def commit_text(
-    answer: CommitAnswer, fmt: str, *, width: int = 100, color: bool = False, verbose: bool = False
-) -> str:
-    """Render a commitment answer.
+def commit_report(answer: CommitAnswer, *, verbose: bool = False) -> Report:
+    """Return the report of a commitment answer.
 
     Args:
         answer: the answer.
-        fmt: one of `FORMATS`.
-        width: columns that no line of the table exceeds.
-        color: whether terminal colours may be used.
         verbose: whether every break-even is listed.
-
-    Raises:
-        ValueError: there is no such format.
     """
-    if fmt == "json":
-        return json.dumps(answer.to_dict(), indent=2, sort_keys=True, allow_nan=False) + "\n"
-    if fmt == "yaml":
-        import yaml
-
-        return yaml.safe_dump(answer.to_dict(), sort_keys=True, width=100, default_flow_style=False)
-    if fmt == "csv":
-        return _csv(answer)
-    if fmt not in FORMATS:
-        raise ValueError(f"no output format {fmt!r}; there are {', '.join(FORMATS)}")
     document = build_document(answer, verbose=verbose)
-    return (
-        md.render_document(document)
-        if fmt == "md"
-        else table.render_document(document, width=width, color=color)
-    )
+    rows = [_row(line) for line in answer.lines]
+    return Report(document, answer.to_dict(), _COLUMNS, rows, SCHEMA_VERSION)
 
 
 def build_document(answer: CommitAnswer, *, verbose: bool = False) -> Document:
@@ -262,18 +238,14 @@ def _grounds(answer: CommitAnswer) -> Facts:
     return Facts("Grounds", tuple(rows), detail=True)
 
 
-def _csv(answer: CommitAnswer) -> str:
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(_COLUMNS)
-    for line in answer.lines:
-        values: tuple[Cell, ...] = (
-            "line", line.option, line.variant, line.provider, "+".join(line.serves), line.units, line.unit,
-            line.usd_per_hour, line.upfront_usd, line.total_usd, f"{line.begins}", f"{line.expires}",
-            str(line.now).lower(), line.utilisation_ratio, line.source, line.as_of,
-        )  # fmt: skip
-        writer.writerow([_cell(value) for value in values])
-    return out.getvalue()
+def _row(line: Line) -> dict[str, Cell]:
+    return {
+        "row": "line", "option": line.option, "variant": line.variant, "provider": line.provider,
+        "serves": "+".join(line.serves), "units": line.units, "unit": line.unit, "usd_per_hour": line.usd_per_hour,
+        "upfront_usd": line.upfront_usd, "total_usd": line.total_usd, "begins": f"{line.begins}",
+        "expires": f"{line.expires}", "now": str(line.now).lower(), "utilisation_ratio": line.utilisation_ratio,
+        "source": line.source, "as_of": line.as_of,
+    }  # fmt: skip
 
 
 def _usd(value: float | Decimal) -> str:

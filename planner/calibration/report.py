@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from planner.estimate_report import seconds, three
 from planner.render.document import Block, Document, Facts, Notes
-from planner.render.estimate import seconds, three
 from planner.render.numbers import number, percent
 from planner.render.report import Report
 from planner.render.words import cluster
