@@ -24,7 +24,7 @@ from planner.finops.read.columns import (
 )
 from planner.finops.read.files import BillFile, find_files, inspect_files
 from planner.finops.read.model import Bill, Finding, Progress, Source
-from planner.finops.read.overlaps import Total, find_repeats, superseded, superseded_sql
+from planner.finops.read.overlaps import Total, find_repeats, find_twins, superseded, superseded_sql
 from planner.finops.read.select import HELPERS, Group, dataset_sql, quote, spelled
 from planner.finops.read.stage import Field, Stager, names_of
 from planner.finops.read.tables import open_tables
@@ -142,7 +142,14 @@ def _open(
         _register(reader, groups, where)
     months = tuple(sorted({total.month for total in totals if total.month is not None}))
     check_month(months, month)
-    findings += [*stager.findings, *later, *more, *find_repeats(reader, totals), *charges_of_no_month(totals)]
+    findings += [
+        *stager.findings,
+        *later,
+        *more,
+        *find_repeats(reader, totals),
+        *find_twins(reader, totals),
+        *charges_of_no_month(totals),
+    ]
     findings.sort(key=lambda finding: _SEVERITIES.index(finding.severity))
     beside = _rows_beside(reader, read)
     engine: FileEngine = reader

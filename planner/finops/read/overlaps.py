@@ -28,6 +28,10 @@ _SAMPLED_ROWS = (
     2_000_000  # rows compared; of larger bills the same sample of charges is taken from every file
 )
 _MANY = 0.5
+_TWIN_ROWS = 300_000  # rows looked at for charges that stand in one file more than once
+# A few cheap charges alike are usual: in real bills they are below 0.1 % of cost.
+_TWIN_SHARE = 0.10
+_FEW_ROWS = 10  # of a day: fewer alike prove nothing
 
 
 @record(frozen=True)
@@ -124,6 +128,53 @@ def find_repeats(engine: Engine, totals: Sequence[Total]) -> list[Finding]:
         )
         findings.append(Finding("error", "repeated_charges", message, source, count, cost))
     return findings
+
+
+def find_twins(engine: Engine, totals: Sequence[Total]) -> list[Finding]:
+    """Report files whose charges stand in them more than once, as where parts were appended twice.
+
+    One day of each file and month is looked at, the one with most rows, as far as rows allow. Equal rows may be right
+    where an export names no resources, so this is a warning and nothing is left out.
+    """
+    days: dict[tuple[str, date | None], Total] = {}
+    for total in totals:
+        if (
+            total.day is not None
+            and total.rows >= _FEW_ROWS
+            and total.rows > days.get((total.source, total.month), total).rows - 1
+        ):
+            days[total.source, total.month] = total
+    chosen: list[Total] = []
+    rows = 0
+    for total in sorted(days.values(), key=lambda one: one.rows):
+        if chosen and rows + total.rows > _TWIN_ROWS:
+            break
+        chosen.append(total)
+        rows += total.rows
+    findings = []
+    for total in sorted(chosen, key=lambda one: (one.source, one.day or date.min)):
+        twins, cost = _twins(engine, total)
+        if cost > _TWIN_SHARE * abs(total.billed) and cost > 0:
+            message = (
+                f"{total.source}: of {total.rows:,} charges of {total.day} {twins:,} ({cost:,.2f} billed) are another "
+                "one again, cell by cell; if parts were appended twice, its months are too high: give each once"
+            )
+            findings.append(Finding("warning", "repeated_rows", message, total.source, twins, cost))
+    return findings
+
+
+def _twins(engine: Engine, total: Total) -> tuple[int, float]:
+    """Return how many rows of a file's day are copies of another, and what they bill."""
+    frame = engine.query(
+        "SELECT SUM(n - 1) AS twins, SUM((n - 1) * ABS(billed)) AS cost FROM ("
+        "SELECT COUNT(*) AS n, MAX(BilledCost) AS billed FROM ("
+        f"SELECT BilledCost, HASH({', '.join(map(quote, _KEY))}) AS charge FROM focus WHERE x_source = :source "
+        "AND ChargePeriodStart >= CAST(:first AS TIMESTAMP) AND ChargePeriodStart < CAST(:after AS TIMESTAMP)"
+        ") AS hashed GROUP BY charge HAVING COUNT(*) > 1) AS twins",
+        {"source": total.source, "first": total.day, "after": (total.day or date.min) + timedelta(days=1)},
+    )
+    twins, cost = frame.iloc[0]
+    return (int(twins), float(cost)) if twins == twins and twins is not None else (0, 0.0)
 
 
 def _spans(days: Sequence[date]) -> list[tuple[date, date]]:

@@ -327,3 +327,13 @@ def test_a_file_of_which_no_row_can_be_read_says_why(tmp_path: Path) -> None:
     path = write(tmp_path / "bill.csv", "a;b", "c;d")
     with pytest.raises(InputError, match="2 malformed lines could not be read"):
         open_bill([path])
+
+
+def test_parts_appended_twice_are_told(tmp_path: Path) -> None:
+    rows = [line(day=f"2026-10-{day:02d}", sku=f"s{n}") for day in (1, 2, 3) for n in range(5)]
+    with open_bill([write(tmp_path / "once.csv", *rows, line("0.01"), line("0.01"))]) as bill:
+        assert codes(bill) == []  # two cheap charges alike are usual
+    with open_bill([write(tmp_path / "twice.csv", *rows, HEADER, *rows)]) as bill:
+        (finding,) = bill.findings
+        assert (finding.code, finding.rows, finding.cost) == ("repeated_rows", 5, 7.5)
+        assert total(bill) == (2 * 15 * 1.5, 30)  # a guess leaves nothing out
