@@ -59,8 +59,7 @@ class Problem:
     """One job on the grid, up to `work` steps left and `slack` steps to spare.
 
     Attributes:
-        chains: spells of the zone, one per world that is thought possible.
-        weights: how likely each is, shape `(n_worlds,)`.
+        chain: spells of the zone.
         work, slack: largest work left, and largest time left beyond it, in steps.
         per_tick: steps per tick.
         spot, on_demand: the two starts; on-demand's may hold an unpaid wait of `wait_ticks`.
@@ -69,8 +68,7 @@ class Problem:
 
     def __init__(
         self,
-        chains: list[SpellChain],
-        weights: FloatArray,
+        chain: SpellChain,
         work: int,
         slack: int,
         per_tick: int,
@@ -79,11 +77,11 @@ class Problem:
         wait_ticks: float,
         price_ratio: float,
     ) -> None:
-        self.chains, self.weights = chains, weights
+        self.chain = chain
         self.work, self.slack, self.per_tick = work, slack, per_tick
         self.spot, self.on_demand, self.wait_ticks = spot, on_demand, wait_ticks
         self.price_ratio = price_ratio
-        self.stages = len(chains[0].step)
+        self.stages = len(chain.step)
         self.pad = per_tick + 1
 
     def blank(self, rows: int) -> Float32Array:
@@ -103,11 +101,11 @@ class Problem:
         return min(max((level + 1) * self.per_tick - self.spot.steps, 0.0), float(self.per_tick))
 
 
-class _World:
-    """Values of one world, from the deadline back to the present number of ticks left."""
+class _Values:
+    """Costs to go, from the deadline back to the present number of ticks left."""
 
-    def __init__(self, problem: Problem, chain: SpellChain) -> None:
-        self.problem, self.step = problem, chain.step.astype(np.float32)
+    def __init__(self, problem: Problem) -> None:
+        self.problem, self.step = problem, problem.chain.step.astype(np.float32)
         self.half = problem.stages // 2
         self.jump = np.linalg.matrix_power(self.step, problem.on_demand.ticks)
         self.stopped = problem.blank(problem.stages)
@@ -156,9 +154,6 @@ class _World:
 class Induction:
     """Codes of the best actions, `codes[stage, slack, work]`.
 
-    Each world is solved for itself; the action is the one of least expected cost over the worlds (QMDP: Littman,
-    Cassandra and Kaelbling, 1995). A world in which spot is scarcer than it looks thus puts a price on slack.
-
     Bits 0-1: what a stopped run does (mode code). Bit 2: a run on on-demand stays there. Bit 3 + k: a run on spot
     since `k` ticks stays there (k capped at the length of the restart).
     """
@@ -168,16 +163,13 @@ class Induction:
         shape = (p.stages, p.slack + 1, p.work + 1)
         small = STAY_ON_SPOT_SHIFT + p.spot.ticks < 8
         self.codes: CodeArray = np.zeros(shape, np.uint8) if small else np.zeros(shape, np.uint32)
-        worlds = [_World(p, chain) for chain in p.chains]
+        values = _Values(p)
         for left in range(1, -(-(p.work + p.slack) // p.per_tick) + 1):
             low, high = max(1, left * p.per_tick - p.slack), min(p.work, left * p.per_tick)
             if high >= low:
                 at = slice(p.pad + low, p.pad + high + 1)
-                costs = [
-                    np.float32(w) * world.tick(left, at) for w, world in zip(p.weights, worlds, strict=True)
-                ]
                 work = np.arange(low, high + 1)
-                self.codes[:, left * p.per_tick - work, work] = _codes(sum(costs[1:], costs[0]))
+                self.codes[:, left * p.per_tick - work, work] = _codes(values.tick(left, at))
 
 
 def _codes(costs: Float32Array) -> npt.NDArray[np.int64]:

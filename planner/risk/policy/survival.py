@@ -49,6 +49,8 @@ _CACHE: OrderedDict[tuple[Any, ...], Any] = OrderedDict()
 _MOST_CELLS = 300_000
 _MOST_STEPS_PER_TICK = 4
 _PRICE_STEP = 0.005
+_CAUTION = 0.18
+"""How much worse than their record one zone's hazards are taken, on the log scale: half of the sd between days."""
 
 
 class Grid:
@@ -82,11 +84,11 @@ class SurvivalPolicy(ArrayPolicy):
         self.grid = Grid(self.view)
         self.tables = [tables[zone.name] for zone in job.zones]
         self.ratios = [_ratio(zone.usd_per_hour, job.on_demand_usd_per_hour) for zone in job.zones]
-        fine = len(job.zones) == 1
-        self.chains = [chain_of(table, self.grid.tick_hours, fine=fine) for table in self.tables]
+        one_zone = len(job.zones) == 1
+        self.chains = [chain_of(table, self.grid.tick_hours, one_zone=one_zone) for table in self.tables]
         self.saves = min(self.ratios) < 1
         if self.saves:
-            self._solver = _OneZone(self) if len(job.zones) == 1 else _SeveralZones(self)
+            self._solver = _OneZone(self) if one_zone else _SeveralZones(self)
 
     def decide_runs(self, runs: RunStates) -> tuple[IntArray, IntArray]:
         """The best action, made safe; spot that costs as much as on-demand is no spot, and not waited for."""
@@ -98,10 +100,13 @@ class SurvivalPolicy(ArrayPolicy):
         return guarded(self.view, runs, mode, zone)
 
 
-def chain_of(table: HazardTable, tick_hours: float, *, fine: bool = False) -> SpellChain:
+def chain_of(table: HazardTable, tick_hours: float, *, one_zone: bool = False) -> SpellChain:
     """Spells of a table on a tick."""
-    stages = bucket_ticks(table.age_edges_hours, tick_hours) if fine else None
-    return SpellChain(table.age_edges_hours, table.down_per_hour, table.up_per_hour, tick_hours, stages)
+    if not one_zone:
+        return SpellChain(table.age_edges_hours, table.down_per_hour, table.up_per_hour, tick_hours)
+    down, up = table.down_per_hour * math.exp(_CAUTION), table.up_per_hour * math.exp(-_CAUTION)
+    stages = bucket_ticks(table.age_edges_hours, tick_hours)
+    return SpellChain(table.age_edges_hours, down, up, tick_hours, stages)
 
 
 def _cached(key: tuple[Any, ...], make: Callable[[], Any]) -> Any:
@@ -132,8 +137,7 @@ class _OneZone:
         self.chain = policy.chains[0]
         ratio = _price(policy.ratios[0])
         problem = Problem(
-            policy.chains,
-            np.ones(1),
+            self.chain,
             grid.work,
             grid.slack,
             grid.per_tick,

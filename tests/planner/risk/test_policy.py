@@ -210,7 +210,7 @@ def test_the_induction_is_the_expectation_by_brute_force(restart: int) -> None:
     given = table(2.0, 3.0)
     chain = SpellChain(given.age_edges_hours, given.down_per_hour, given.up_per_hour, 0.1)
     start = Restart(restart * 0.1, 0.1, 1)
-    problem = Problem([chain], np.ones(1), 3, 5, 1, start, start, 0.0, 0.3)
+    problem = Problem(chain, 3, 5, 1, start, start, 0.0, 0.3)
     codes = Induction(problem).codes
     code_of = {"wait": IDLE, "spot": SPOT, "on_demand": ON_DEMAND}
     for left, work in ((4, 2), (5, 3), (6, 2), (7, 3)):
@@ -227,11 +227,13 @@ def test_the_induction_is_the_expectation_by_brute_force(restart: int) -> None:
 @pytest.mark.parametrize("tick_hours", [0.1, 1 / 6, 0.2, 1.0])
 def test_in_one_zone_every_age_leaves_with_the_hazard_of_its_bucket(tick_hours: float) -> None:
     given = load_hazards().table_for(job().zones[0])
-    chain = chain_of(given, tick_hours, fine=True)
+    chain = chain_of(given, tick_hours, one_zone=True)
     ages = np.arange(1, round(60 / tick_hours)) * tick_hours
     stage, bucket = chain.stage(ages), age_bucket(ages)
-    assert chain.leave_up[stage] == pytest.approx(-np.expm1(-given.down_per_hour[bucket] * tick_hours))
-    assert chain.leave_down[stage] == pytest.approx(-np.expm1(-given.up_per_hour[bucket] * tick_hours))
+    for leave, hazard in ((chain.leave_up, given.down_per_hour), (chain.leave_down, given.up_per_hour)):
+        per_hour = -np.log1p(-leave[stage]) / tick_hours
+        ratio = per_hour / hazard[bucket]
+        assert ratio == pytest.approx(ratio[0])  # no stage straddles two buckets
     assert (np.diff(stage) >= 0).all()
 
 
