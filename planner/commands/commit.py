@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from planner.commands.options import DayOption, RatioOption, Seconds
+from planner.commands.options import DayOption, RatioOption, Seconds, output_options
 from planner.commands.output import show_report
 from planner.render.report import REPORT_FORMATS
 
@@ -18,9 +18,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("question", type=click.Path(path_type=Path))
-@click.option(
-    "-o", "--output", type=click.Choice(REPORT_FORMATS), default="table", show_default=True, help="Format."
-)
+@output_options(REPORT_FORMATS)
 @click.option(
     "--as-of",
     type=DayOption(),
@@ -35,9 +33,6 @@ if TYPE_CHECKING:
     "--certificate", type=click.Path(path_type=Path, dir_okay=False), default=None,
     help="Write the proof of the bound there, for `planner verify`.",
 )  # fmt: skip
-@click.option(
-    "--out", type=click.Path(path_type=Path, dir_okay=False), default=None, help="Write there, not to stdout."
-)
 @click.option("-v", "--verbose", "details", is_flag=True, help="Show every round and every break-even.")
 def commit(
     question: Path, output: str, as_of: datetime | None, gap: float, time_limit: float, regret: bool,

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from planner.commands.options import output_options
 from planner.commands.output import show_report
 from planner.render.formats import FORMATS
 
@@ -27,11 +28,7 @@ from planner.render.formats import FORMATS
 @click.option("--provider", default=None, metavar="NAME", help="Whose instance type, where several have one.")
 @click.option("--calibration/--no-calibration", "calibrated", default=True,
               help="Correct with your own runs (planner calibrate).")  # fmt: skip
-@click.option(
-    "-o", "--output", type=click.Choice(list(FORMATS)), default="table", show_default=True, help="Format."
-)
-@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), default=None,
-              help="Write there, not to stdout.")  # fmt: skip
+@output_options(list(FORMATS))
 def estimate(
     workload: Path, machines: tuple[str, ...], nodes: tuple[int, ...], layout: str | None, provider: str | None,
     calibrated: bool, output: str, out: Path | None,

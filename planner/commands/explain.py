@@ -7,19 +7,13 @@ from pathlib import Path
 
 import click
 
-from planner.commands.options import DayOption
+from planner.commands.options import as_of_option
 
 
 @click.command()
 @click.argument("workload", type=click.Path(path_type=Path))
 @click.option("--why-not", multiple=True, metavar="TYPE", help="Say why this instance type is not the plan.")
-@click.option(
-    "--as-of",
-    type=DayOption(),
-    default=None,
-    metavar="DATE",
-    help="Plan as on this day, with the prices known then (default: now).",
-)
+@as_of_option
 def explain(workload: Path, why_not: tuple[str, ...], as_of: datetime | None) -> None:
     """Say what removed candidates of WORKLOAD, and why an instance type is not the plan."""
     from planner.explain import explain_choice, explain_layout

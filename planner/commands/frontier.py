@@ -7,30 +7,19 @@ from pathlib import Path
 
 import click
 
-from planner.commands.options import DayOption
+from planner.commands.options import as_of_option, output_options
 from planner.commands.output import show_report
 from planner.render.report import REPORT_FORMATS
 
 
 @click.command()
 @click.argument("workload", type=click.Path(path_type=Path))
-@click.option(
-    "-o", "--output", type=click.Choice(REPORT_FORMATS), default="table", show_default=True, help="Format."
-)
+@output_options(REPORT_FORMATS)
 @click.option("--points", type=click.IntRange(min=2), default=12, show_default=True,
               help="Most points a table shows; data formats hold all.")  # fmt: skip
-@click.option(
-    "--as-of",
-    type=DayOption(),
-    default=None,
-    metavar="DATE",
-    help="Plan as on this day, with the prices known then (default: now).",
-)
+@as_of_option
 @click.option("--allow-flagged", is_flag=True, help="Admit offers with a refusing flag (see `catalog show`).")
 @click.option("--allow-derived", is_flag=True, help="Add commitment prices derived from median ratios.")
-@click.option(
-    "--out", type=click.Path(path_type=Path, dir_okay=False), default=None, help="Write there, not to stdout."
-)
 def frontier(
     workload: Path, output: str, points: int, as_of: datetime | None, allow_flagged: bool, allow_derived: bool,
     out: Path | None,

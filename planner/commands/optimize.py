@@ -7,23 +7,15 @@ from pathlib import Path
 
 import click
 
-from planner.commands.options import DayOption, RatioOption, Seconds
+from planner.commands.options import RatioOption, Seconds, as_of_option, output_options
 from planner.commands.output import layout, show_text
 from planner.render.formats import FORMATS
 
 
 @click.command()
 @click.argument("workload", type=click.Path(path_type=Path))
-@click.option(
-    "-o", "--output", type=click.Choice(list(FORMATS)), default="table", show_default=True, help="Format."
-)
-@click.option(
-    "--as-of",
-    type=DayOption(),
-    default=None,
-    metavar="DATE",
-    help="Plan as on this day, with the prices known then (default: now).",
-)
+@output_options(list(FORMATS))
+@as_of_option
 @click.option("--max-results", type=click.IntRange(min=1), default=None, help="Alternatives to show.")
 @click.option(
     "--objective",
@@ -70,9 +62,6 @@ from planner.render.formats import FORMATS
     default=None,
     metavar="DAYS",
     help="Refuse prices older than this.",
-)
-@click.option(
-    "--out", type=click.Path(path_type=Path, dir_okay=False), default=None, help="Write there, not to stdout."
 )
 @click.option(
     "--certificate", type=click.Path(path_type=Path, dir_okay=False), default=None,

@@ -80,6 +80,29 @@ def output_options(formats: Sequence[str]) -> Callable[[_Command], _Command]:
     return add
 
 
+as_of_option = click.option(
+    "--as-of",
+    type=DayOption(),
+    default=None,
+    metavar="DATE",
+    help="Plan as on this day, with the prices known then (default: now).",
+)
+
+
+def solver_options(command: _Command) -> _Command:
+    """`--backend`, `--time-limit` and `--gap` of a question that becomes a MILP."""
+    backend = click.option(
+        "--backend", default="auto", show_default=True, help="MILP backend: auto, highspy or scipy."
+    )
+    limit = click.option(
+        "--time-limit", type=Seconds(), default="60s", show_default=True, help="Longest solving."
+    )
+    gap = click.option(
+        "--gap", type=RatioOption(), default="0.1%", show_default=True, help="Gap at which to stop."
+    )
+    return backend(limit(gap(command)))
+
+
 focus_option = click.option(
     "--focus", multiple=True, metavar="PATH", help="Bill: files, folders, globs; may be repeated."
 )

@@ -7,27 +7,18 @@ from pathlib import Path
 
 import click
 
-from planner.commands.options import DayOption, RatioOption, Seconds
+from planner.commands.options import as_of_option, output_options, solver_options
 from planner.commands.output import show_report
 from planner.render.report import REPORT_FORMATS
 
 
 @click.command()
 @click.argument("pipeline", type=click.Path(path_type=Path))
-@click.option(
-    "-o", "--output", type=click.Choice(REPORT_FORMATS), default="table", show_default=True, help="Format."
-)
-@click.option(
-    "--as-of", type=DayOption(), default=None, metavar="DATE", help="Plan as on this day (default: now)."
-)
+@output_options(REPORT_FORMATS)
+@as_of_option
 @click.option("--solver", type=click.Choice(["auto", "milp"]), default="auto", show_default=True,
               help="auto: trees by dynamic programming, other graphs as a MILP.")  # fmt: skip
-@click.option("--backend", default="auto", show_default=True, help="MILP backend: auto, highspy or scipy.")
-@click.option("--time-limit", type=Seconds(), default="60s", show_default=True, help="Longest solving.")
-@click.option("--gap", type=RatioOption(), default="0.1%", show_default=True, help="Gap at which to stop.")
-@click.option(
-    "--out", type=click.Path(path_type=Path, dir_okay=False), default=None, help="Write there, not to stdout."
-)
+@solver_options
 def pipeline(
     pipeline: Path, output: str, as_of: datetime | None, solver: str, backend: str, time_limit: float, gap: float,
     out: Path | None,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from planner.commands.options import DayOption, RatioOption, Seconds
+from planner.commands.options import as_of_option, output_options, solver_options
 from planner.commands.output import show_report
 from planner.render.report import REPORT_FORMATS
 
@@ -25,12 +25,8 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("jobs", type=click.Path(path_type=Path))
-@click.option(
-    "-o", "--output", type=click.Choice(REPORT_FORMATS), default="table", show_default=True, help="Format."
-)
-@click.option(
-    "--as-of", type=DayOption(), default=None, metavar="DATE", help="Plan as on this day (default: now)."
-)
+@output_options(REPORT_FORMATS)
+@as_of_option
 @click.option(
     "--mode",
     type=click.Choice(["auto", "fast", "full"]),
@@ -38,9 +34,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="fast: plan with an exact bound; full: the whole model; auto: full only where fast misses the gap.",
 )
-@click.option("--backend", default="auto", show_default=True, help="Solver: auto, highspy or scipy.")
-@click.option("--time-limit", type=Seconds(), default="60s", show_default=True, help="Longest solving.")
-@click.option("--gap", type=RatioOption(), default="0.1%", show_default=True, help="Gap at which to stop.")
+@solver_options
 @click.option(
     "--frontier",
     type=click.IntRange(min=2, max=100),
@@ -53,9 +47,6 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path, dir_okay=False),
     default=None,
     help="Also write what was proven, for `planner verify`.",
-)
-@click.option(
-    "--out", type=click.Path(path_type=Path, dir_okay=False), default=None, help="Write there, not to stdout."
 )
 @click.option("-v", "--verbose", "details", is_flag=True, help="Show every job, limit and filter.")
 def portfolio(

@@ -7,16 +7,14 @@ from pathlib import Path
 
 import click
 
-from planner.commands.options import DayOption, RatioOption, Seconds
+from planner.commands.options import DayOption, output_options, solver_options
 from planner.commands.output import show_report
 from planner.render.report import REPORT_FORMATS
 
 
 @click.command()
 @click.argument("schedule", type=click.Path(path_type=Path))
-@click.option(
-    "-o", "--output", type=click.Choice(REPORT_FORMATS), default="table", show_default=True, help="Format."
-)
+@output_options(REPORT_FORMATS)
 @click.option(
     "--as-of",
     type=DayOption(),
@@ -24,12 +22,7 @@ from planner.render.report import REPORT_FORMATS
     metavar="DATE",
     help="Plan as on this day: earlier hours of the forecast are past (default: from its start).",
 )
-@click.option("--backend", default="auto", show_default=True, help="MILP backend: auto, highspy or scipy.")
-@click.option("--time-limit", type=Seconds(), default="60s", show_default=True, help="Longest solving.")
-@click.option("--gap", type=RatioOption(), default="0.1%", show_default=True, help="Gap at which to stop.")
-@click.option(
-    "--out", type=click.Path(path_type=Path, dir_okay=False), default=None, help="Write there, not to stdout."
-)
+@solver_options
 def schedule(
     schedule: Path,
     output: str,

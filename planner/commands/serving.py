@@ -7,29 +7,18 @@ from pathlib import Path
 
 import click
 
-from planner.commands.options import DayOption, RatioOption, Seconds
+from planner.commands.options import RatioOption, Seconds, as_of_option, output_options
 from planner.commands.output import show_report
 from planner.render.report import REPORT_FORMATS
 
 
 @click.command()
 @click.argument("serving", type=click.Path(path_type=Path))
-@click.option(
-    "-o", "--output", type=click.Choice(REPORT_FORMATS), default="table", show_default=True, help="Format."
-)
-@click.option(
-    "--as-of",
-    type=DayOption(),
-    default=None,
-    metavar="DATE",
-    help="Plan with the prices known then (default: now).",
-)
+@output_options(REPORT_FORMATS)
+@as_of_option
 @click.option("--backend", default="auto", show_default=True, help="MILP backend: auto, highspy or scipy.")
 @click.option("--time-limit", type=Seconds(), default="30s", show_default=True, help="Longest solving.")
 @click.option("--gap", type=RatioOption(), default="0.01%", show_default=True, help="Gap at which to stop.")
-@click.option(
-    "--out", type=click.Path(path_type=Path, dir_okay=False), default=None, help="Write there, not to stdout."
-)
 def serving(
     serving: Path,
     output: str,
