@@ -41,8 +41,10 @@ def budget(
 
     Exit code 0: all within the gate; 5: one is over, or likelier to go over than its gate allows; 2: bad input.
     """
+    from planner.errors import InputError
     from planner.finops.budget.answer import check_budgets, dimensions, refuse_csv_scopes
     from planner.finops.budget.report import budget_report
+    from planner.finops.currency import UNKNOWN_CURRENCY
     from planner.finops.forecast.plans import load_plans
     from planner.finops.forecast.source import check_currency, read_costs
     from planner.workload.budget_load import load_budgets
@@ -56,6 +58,11 @@ def budget(
     if currency is None and daily is not None:
         currency = loaded.file.currency
     costs = read_costs(bill, daily, dimensions(loaded), cost=loaded.file.cost, currency=currency)
+    if costs.currency == UNKNOWN_CURRENCY:
+        raise InputError(
+            f"--focus: the bill names no currency, the budgets are in {loaded.file.currency}: if the bill is too, say "
+            f"so with --currency {loaded.file.currency}"
+        )
     check_currency(costs.currency, plan_currency)
     quiet = bool(getattr(click.get_current_context().find_root().obj, "quiet", False))
     for line in costs.findings if not quiet else ():

@@ -210,6 +210,17 @@ def test_a_bill_in_two_currencies_can_be_checked_in_one(run_cli: Run, tmp_path: 
     assert other.code == 2 and "the costs are in EUR" in other.stderr
 
 
+def test_a_bill_without_a_currency_is_checked_when_the_user_says_which(run_cli: Run, tmp_path: Path) -> None:
+    head = "BilledCost,EffectiveCost,ChargePeriodStart,ChargePeriodEnd,ChargeCategory\n"
+    days = (f"2026-10-{day:02d}T00:00:00Z,2026-10-{day + 1:02d}T00:00:00Z" for day in range(1, 29))
+    bill, path = tmp_path / "bill.csv", tmp_path / "b.yaml"
+    bill.write_text(head + "".join(f"10,10,{day},Usage\n" for day in days))
+    path.write_text(HEAD + "budgets:\n  - {name: all, amount: 900}\n")
+    unsaid = run_cli("budget", str(path), "--focus", str(bill))
+    assert unsaid.code == 2 and "names no currency" in unsaid.stderr and "--currency USD" in unsaid.stderr
+    assert run_cli("budget", str(path), "--focus", str(bill), "--currency", "USD").code == 0
+
+
 def test_scopes_of_a_csv_file_are_not_those_of_a_bill(run_cli: Run) -> None:
     found = run_cli("budget", EXAMPLE, "--focus", "bills")
     assert found.code == 2 and "budgets[1].by: is for daily costs" in found.stderr
