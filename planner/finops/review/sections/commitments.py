@@ -50,7 +50,7 @@ def build(inputs: Inputs) -> Section:
     own = inputs.of_month(inputs.ask("commitment_utilisation"))
     used, unused = float(own["used_cost"].sum()), float(own["unused_cost"].sum())
     ends = expiries(inputs)
-    figures = [*_savings(inputs), *_commitments(inputs, used, unused), _coverage(inputs)]
+    figures = [*_savings(inputs), *_commitments(inputs, used, unused, len(own)), _coverage(inputs)]
     told = "ContractCommitment" in {source.dataset for source in inputs.bill.sources}
     soon = figure(inputs, "commitments_ending_count", f"Commitments that end within {EXPIRY_DAYS} days", len(ends),
                   "count")  # fmt: skip
@@ -89,12 +89,15 @@ def _savings(inputs: Inputs) -> list[Figure]:
     ]  # fmt: skip
 
 
-def _commitments(inputs: Inputs, used: float, unused: float) -> list[Figure]:
+def _commitments(inputs: Inputs, used: float, unused: float, count: int) -> list[Figure]:
     lacking = "no charge of the month says whether a commitment was used"
+    waste = (
+        math.nan if count and not used + unused else unused
+    )  # 0 of commitments that nobody tells of is no figure
     return [
         figure(inputs, "commitment_utilisation_ratio", "Commitment utilisation", ratio(used, used + unused), "ratio",
                lacking=lacking),
-        figure(inputs, "commitment_waste_money", "Unused commitments", unused, "money"),
+        figure(inputs, "commitment_waste_money", "Unused commitments", waste, "money", lacking=lacking),
     ]  # fmt: skip
 
 

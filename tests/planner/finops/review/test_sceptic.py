@@ -87,6 +87,8 @@ def test_commitments_of_which_no_use_is_told_show_no_figures(review: Callable[..
     assert made.charts == ()
     assert made.tables[0].rows[0][3:] == (None,) * 4
     assert "cannot be told" in made.sentences[1]
+    found = {one.key: one for one in made.figures}
+    assert found["commitment_waste_money"].value is None
 
 
 def test_nothing_is_compared_with_a_month_that_is_not_there(review: Callable[..., Review]) -> None:
