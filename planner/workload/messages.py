@@ -95,6 +95,7 @@ def _text(kind: str, ctx: Mapping[str, Any], value: object, fallback: str) -> st
 
 def pydantic_faults(details: Sequence[ErrorDetails], root: type[BaseModel] = Workload) -> list[Fault]:
     """Translate pydantic's errors on a file of kind `root`; a key missing because it is misspelt is reported once."""
+    details = [detail for detail in details if not _only_its_items_are_wrong(detail)]
     faults = [_fault(detail, root) for detail in details]
     misspelt = {(*fault.path[:-1], fault.did_you_mean) for fault in faults if fault.did_you_mean}
     absent = [(*detail["loc"],) if detail["type"] == "missing" else None for detail in details]
@@ -117,6 +118,14 @@ def _fault(detail: ErrorDetails, root: type[BaseModel]) -> Fault:
             value, [word.strip("' ") for word in str(ctx["expected"]).replace(" or ", ", ").split(",")]
         )
     return Fault(path, text, hint)
+
+
+def _only_its_items_are_wrong(detail: ErrorDetails) -> bool:
+    """Whether a list counts as too short only because pydantic leaves out its wrong items, told for themselves."""
+    given = detail.get("input")
+    if detail["type"] != "too_short" or not isinstance(given, list | tuple):
+        return False
+    return len(given) >= int(detail["ctx"]["min_length"])
 
 
 def _too_short(path: Path, ctx: Mapping[str, Any], root: type[BaseModel]) -> str:

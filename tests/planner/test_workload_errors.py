@@ -298,3 +298,14 @@ def test_an_empty_list_says_what_belongs_there(root: type[BaseModel], text: str,
         root.model_validate({key: ()})
     (fault,) = [fault for fault in pydantic_faults(caught.value.errors(), root) if fault.path == (key,)]
     assert f"{key}: {fault.message}" == said
+
+
+def test_a_list_of_wrong_items_is_not_called_empty() -> None:
+    with pytest.raises(ValidationError) as caught:
+        BudgetFile.model_validate(
+            {"version": 1, "kind": "budget", "budgets": ({"name": "all", "amount": 0},)}
+        )
+    faults = pydantic_faults(caught.value.errors(), BudgetFile)
+    assert [(fault.path, fault.message) for fault in faults] == [
+        (("budgets", 0, "amount"), "must be more than zero, got 0")
+    ]
