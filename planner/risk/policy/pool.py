@@ -12,8 +12,8 @@ FloatArray = npt.NDArray[np.float64]
 
 SWITCH_CAP = 0.2
 """Most that is believed of "another zone will be up at once". Measured it is 0.6-1.0, but zones go down together within
-minutes, and a policy that trusts in the next zone takes spells that do not last and waits its slack away: on pools the
-fit has not seen, lower caps close more of the gap: docs/spot/policy.md."""
+minutes, and a policy that trusts in the next zone takes spells that do not last and waits its slack away. Between 0.2
+and 0.6 the cost changes by less than its noise: docs/spot/policy.md."""
 _CROWDING = 0.85
 """A dry spell of n zones ends with the sum of their hazards over `n ** _CROWDING`, as measured: docs/spot/policy.md."""
 SAME_REGION_RATIO = 0.6
