@@ -19,6 +19,9 @@ from numpy.typing import NDArray
 from planner.records import record
 
 Floats = NDArray[np.float64]
+# Effects that are this many times the cost itself say nothing of it (a unit was changed, or what was paid became
+# free), and two numbers so large cannot add up to a small one exactly.
+_ABSURD = 1e5
 EFFECTS = ("price", "volume", "mix", "new", "retired", "other")
 
 
@@ -58,6 +61,7 @@ class Effects:
     Attributes:
         price, volume: of things bought in both months (volume with its share of the mix).
         new, retired, other: whole change of the thing.
+        both: whether it is split into price and volume.
     """
 
     price: Floats
@@ -65,6 +69,7 @@ class Effects:
     new: Floats
     retired: Floats
     other: Floats
+    both: NDArray[np.bool_]
 
     @property
     def change(self) -> Floats:
@@ -92,6 +97,8 @@ def split_effects(
     price0 = np.divide(cost0, quantity0, out=np.zeros_like(cost0), where=both)
     price1 = np.divide(cost1, quantity1, out=np.zeros_like(cost1), where=both)
     volume = np.where(both, (quantity1 - quantity0) * (price0 + price1) / 2, 0.0)
+    both &= np.abs(volume) <= _ABSURD * np.maximum(np.abs(cost0), np.abs(cost1))
+    volume = np.where(both, volume, 0.0)
     return Effects(
         # equal to (p1 - p0)(q0 + q1) / 2, without its rounding
         price=np.where(both, change - volume, 0.0),
@@ -99,6 +106,7 @@ def split_effects(
         new=np.where(new, change, 0.0),
         retired=np.where(retired, change, 0.0),
         other=np.where(both | new | retired, 0.0, change),
+        both=both,
     )
 
 
@@ -120,13 +128,13 @@ def sum_bridge(
         effects: what `split_effects` made of them.
         groups: (n,) the group of each thing; quantities of a group share a unit.
     """
-    both = (effects.volume != 0) | (effects.price != 0) | ((quantity0 > 0) & (quantity1 > 0))
     members: dict[object, list[int]] = {}
     for index, group in enumerate(groups):
-        if both[index]:
+        if effects.both[index]:
             members.setdefault(group, []).append(index)
     pure = [
-        _pure_volume(*(a[rows] for a in (quantity0, cost0, quantity1, cost1))) for rows in members.values()
+        _pure_volume(effects.volume[rows], *(a[rows] for a in (quantity0, cost0, quantity1, cost1)))
+        for rows in members.values()
     ]
     volume, mixed = math.fsum(pure), math.fsum(effects.volume)
     return Bridge(
@@ -141,7 +149,12 @@ def sum_bridge(
     )
 
 
-def _pure_volume(quantity0: Floats, cost0: Floats, quantity1: Floats, cost1: Floats) -> float:
+def _pure_volume(
+    effects: Floats, quantity0: Floats, cost0: Floats, quantity1: Floats, cost1: Floats
+) -> float:
+    """Return a group's pure volume; where it would be absurd, all of its volume effects: then there is no mix."""
     before, after = math.fsum(quantity0), math.fsum(quantity1)
     price = (math.fsum(cost0) / before + math.fsum(cost1) / after) / 2
-    return (after - before) * price
+    pure = (after - before) * price
+    known = math.fsum(np.abs(cost0)) + math.fsum(np.abs(cost1))
+    return pure if abs(pure) <= _ABSURD * known else math.fsum(effects)

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from planner.finops.bridge import Bridge, split_effects, sum_bridge
@@ -23,6 +23,7 @@ def bridge(rows: list[tuple[float, float, float, float, bool, int]]) -> Bridge:
     return sum_bridge(q0, e0, q1, e1, effects, group.tolist())
 
 
+@example([(0.0039, 138.6719, 120792.0, 0.0, True, 0)])  # thirty million times more, for nothing
 @given(things)
 def test_the_effects_sum_to_the_change(rows: list[tuple[float, float, float, float, bool, int]]) -> None:
     made = bridge(rows)
@@ -70,3 +71,14 @@ def test_known_numbers_by_hand() -> None:
     # volume (12-10)(2+2.5)/2 = 4.5, price (2.5-2)(10+12)/2 = 5.5
     made = bridge([(10.0, 20.0, 12.0, 30.0, True, 0)])
     assert (made.volume, made.price) == (pytest.approx(4.5), pytest.approx(5.5))
+
+
+def test_what_became_free_or_changed_its_unit_is_not_split() -> None:
+    made = bridge([(0.001, 100.0, 1e6, 0.0, True, 0), (10.0, 20.0, 11.0, 22.0, True, 0)])
+    assert (made.other, made.price, made.mix) == (-100.0, 0.0, 0.0)
+    assert made.volume == pytest.approx(2.0)
+
+
+def test_what_has_no_unit_is_in_no_mix() -> None:
+    made = bridge([(5.0, 50.0, 500.0, 70.0, False, 0), (10.0, 20.0, 10.0, 20.0, True, 0)])
+    assert (made.other, made.volume, made.mix) == (20.0, 0.0, 0.0)
