@@ -84,7 +84,7 @@ class Hours(click.ParamType[float]):
     type=click.FloatRange(0.01, 1.0),
     default=0.3,
     show_default=True,
-    help="Spot over on-demand, for generated traces of a job without prices.",
+    help="Spot over on-demand, where neither traces nor job have prices.",
 )
 @click.option(
     "--polarity",
@@ -214,6 +214,8 @@ def _groups(
         drawn, notes = generated(jobs, given["generate"], model, given["spot_ratio"], given["seed"])
         return list(zone_groups(drawn, kinds)), notes
     from planner.risk.traces.registry import read_traces
+    from planner.simulate.gather import priced
 
     traces = read_traces(given["traces"], gang=given["gang"], polarity=given["polarity"])
-    return list(zone_groups(traces, kinds)), ()
+    found, notes = priced(traces, jobs, given["spot_ratio"])
+    return list(zone_groups(found, kinds)), notes

@@ -7,6 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from planner.errors import InputError
 from planner.simulate.jobs import TICK_HOURS, SimJob, plan_job, sweep_jobs
 
@@ -131,6 +133,33 @@ def generated(
             f"{n} zones of {kind or 'any type'} x{gang} generated, {hours:.0f} h each, from: {sources}"
         )
     return traces, tuple(notes)
+
+
+def priced(
+    traces: Sequence[ZoneTrace], jobs: Sequence[SimJob], spot_ratio: float
+) -> tuple[list[ZoneTrace], tuple[str, ...]]:
+    """Traces with a spot price where neither they nor the jobs have one, as most public ones: then only ratios count.
+
+    Args:
+        traces: as recorded.
+        jobs: what will be replayed on them; a job with prices of its own brings them along.
+        spot_ratio: spot over on-demand.
+
+    Returns:
+        The traces, and a note where prices were assumed.
+    """
+    if any(job.on_demand_usd_per_hour is not None for job in jobs):
+        return list(traces), ()
+    bare = [not np.isfinite(trace.spot_usd_per_hour).any() for trace in traces]
+    if not any(bare):
+        return list(traces), ()
+    out = []
+    for trace, without in zip(traces, bare, strict=True):
+        listed = trace.on_demand_usd_per_hour or 1.0
+        usd = np.full(len(trace.up), spot_ratio * listed)
+        out.append(replace(trace, spot_usd_per_hour=usd, on_demand_usd_per_hour=listed) if without else trace)
+    note = f"{sum(bare)} of {len(bare)} traces have no spot price: taken as {spot_ratio:g} of on-demand (--spot-ratio)"
+    return out, (note,)
 
 
 def _letters(number: int) -> str:

@@ -241,6 +241,24 @@ def test_recorded_traces_end_to_end(shared_dir: Path, run_cli: Run) -> None:
     )
 
 
+def test_public_traces_have_no_prices(tmp_path: Path, run_cli: Run) -> None:
+    """Then spot is taken as a share of on-demand, and that is said."""
+    samples = [[1, 1, 1, 0][at // 40 % 4] for at in range(900)]
+    text = json.dumps({"metadata": {"gap_seconds": 600}, "data": samples})
+    (tmp_path / "us-west-2z_v100_1.json").write_text(text, encoding="utf-8")
+    asked = ("--work-hours", "6", "--deadline", "9h", "--starts", "5", "--polarity", "instances")
+    cost = []
+    for ratio in ("0.2", "0.4"):
+        result = run_cli(
+            "simulate", "--traces", str(tmp_path), *asked, "--policy", "spot_only", "--spot-ratio", ratio, "-o", "json"
+        )  # fmt: skip
+        assert result.code == 0, result.stderr
+        found = json.loads(result.stdout)
+        assert any("no spot price" in note for note in found["notes"])
+        cost.append(next(e for e in found["by_kind"] if e["policy"] == "optimum")["cost_ratio"]["value"])
+    assert 0.2 <= cost[0] < cost[1]
+
+
 def test_the_published_table(run_cli: Run) -> None:
     """Table 3 of "Can't Be Late": 8 pools, 13 days of 2022-10, 48 h of work in 60 h, restart 0.2 h.
 

@@ -130,6 +130,13 @@ def _traces(
     value = np.asarray([probe[1] for probe in probes])
     if own > 1 and value.max() <= 1:
         value = value * own  # 1 stands for the whole gang
+    seen: dict[datetime, float] = {}
+    for when, count, _, _ in probes:
+        if seen.setdefault(when, count) != count:
+            raise InputError(
+                f"{path}: zone {zone}: two probes of {when.isoformat()} disagree "
+                f"({seen[when]:g} and {count:g}): keep one"
+            )
     price = [probe[2] for probe in probes]
     listed = [probe[3] for probe in probes if not math.isnan(probe[3])]
     out = []

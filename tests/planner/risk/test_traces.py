@@ -261,6 +261,12 @@ def _json(path: Path, text: str) -> Path:
             "zone z: on-demand price of 0 an hour",
         ),
         (lambda p: _json(p / "a.csv", "time,zone,available\n"), "holds no probe"),
+        (
+            lambda p: _json(
+                p / "a.csv", "time,zone,available\n2026-01-01T00:00Z,z,1\n2026-01-01T02:00+02:00,z,0\n"
+            ),
+            "zone z: two probes of 2026-01-01T00:00:00.00:00 disagree",
+        ),
         (lambda p: _json(p / "a.csv", "when,what\n"), "no known trace format"),
         (lambda p: p, "holds no trace"),
     ],
