@@ -1,7 +1,7 @@
 """How long spot stays up and down, by the age of the spell: tables per zone, type and gang, and where they come from.
 
 A table is the nearest evidence there is: the zone at this gang, the zone at other gangs, its region, the pool (type
-and gang), the family, the provider, and at last the worst pool measured. `HazardTable.source` says which.
+and gang), the family, the provider, and at last the mean of everything. `HazardTable.source` says which.
 """
 
 from __future__ import annotations
@@ -192,7 +192,10 @@ class HazardModel:
         mates = [p for p in known if p[0] == provider]
         if mates:
             return self._of_several(mates, gang, region, zone, f"prior of {provider}: its other families")
-        return self._worst(gang)
+        if known:
+            return self._of_several(list(known), gang, region, zone, "nothing known: mean of everything")
+        one, sd = np.ones(len(AGE_EDGES_HOURS)), (1.0, 1.0)
+        return make_table(one, one / 2, sd, 0.0, "no record at all: up 1 h and down 2 h in the mean, assumed")
 
     def _of_pool(self, pool: tuple[str, str], gang: int, region: str, zone: str, label: str) -> HazardTable:
         """The zone at this gang, between gangs it was seen at, else its region's or the pool's."""
@@ -246,22 +249,6 @@ class HazardModel:
             float(np.hypot(max(t.frailty_sd_up for t in tables), self.scales["up"].pool_sd)),
         )
         return make_table(down, up, sd, 0.0, f"{label} ({len(tables)} pools), x{gang}")
-
-    def _worst(self, gang: int) -> HazardTable:
-        """Pessimistic: the pool with the lowest availability at this gang; every zone's spread in the frailty."""
-        tables = [self._of_pool(pool, gang, "", "", " ".join(pool)) for pool in self._pools]
-        if not tables:
-            one, sd = np.ones(len(AGE_EDGES_HOURS)), (1.0, 1.0)
-            return make_table(
-                one, one / 2, sd, 0.0, "no record at all: up 1 h and down 2 h in the mean, assumed"
-            )
-        worst = min(tables, key=lambda table: table.availability_ratio)
-        sd = (
-            float(np.hypot(worst.frailty_sd_down, self.scales["down"].pool_sd)),
-            float(np.hypot(worst.frailty_sd_up, self.scales["up"].pool_sd)),
-        )
-        label = f"nothing known: the worst pool measured ({worst.source})"
-        return make_table(worst.down_per_hour, worst.up_per_hour, sd, 0.0, label)
 
 
 def _bracket(gangs: list[int], gang: int) -> list[int]:

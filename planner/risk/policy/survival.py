@@ -29,6 +29,7 @@ from planner.risk.policy.induction import (
 )
 from planner.risk.policy.job import SpotJob
 from planner.risk.policy.pool_induction import PoolInduction
+from planner.risk.policy.recent import recent_levels
 from planner.risk.policy.view import (
     EPS_HOURS,
     ON_DEMAND,
@@ -50,7 +51,7 @@ _MOST_CELLS = 300_000
 _MOST_STEPS_PER_TICK = 4
 _PRICE_STEP = 0.005
 _CAUTION = 0.18
-"""How much worse than their record one zone's hazards are taken, on the log scale: half of the sd between days."""
+"""How much worse than expected one zone's hazards are taken, on the log scale: half of the sd between days."""
 
 
 class Grid:
@@ -85,7 +86,11 @@ class SurvivalPolicy(ArrayPolicy):
         self.tables = [tables[zone.name] for zone in job.zones]
         self.ratios = [_ratio(zone.usd_per_hour, job.on_demand_usd_per_hour) for zone in job.zones]
         one_zone = len(job.zones) == 1
-        self.chains = [chain_of(table, self.grid.tick_hours, one_zone=one_zone) for table in self.tables]
+        self.chains = (
+            [one_zone_chain(job, self.tables[0], self.grid.tick_hours)]
+            if one_zone
+            else [chain_of(table, self.grid.tick_hours) for table in self.tables]
+        )
         self.saves = min(self.ratios) < 1
         if self.saves:
             self._solver = _OneZone(self) if one_zone else _SeveralZones(self)
@@ -100,13 +105,22 @@ class SurvivalPolicy(ArrayPolicy):
         return guarded(self.view, runs, mode, zone)
 
 
-def chain_of(table: HazardTable, tick_hours: float, *, one_zone: bool = False) -> SpellChain:
+def chain_of(table: HazardTable, tick_hours: float) -> SpellChain:
     """Spells of a table on a tick."""
-    if not one_zone:
-        return SpellChain(table.age_edges_hours, table.down_per_hour, table.up_per_hour, tick_hours)
-    down, up = table.down_per_hour * math.exp(_CAUTION), table.up_per_hour * math.exp(-_CAUTION)
-    stages = bucket_ticks(table.age_edges_hours, tick_hours)
-    return SpellChain(table.age_edges_hours, down, up, tick_hours, stages)
+    return SpellChain(table.age_edges_hours, table.down_per_hour, table.up_per_hour, tick_hours)
+
+
+def one_zone_chain(job: SpotJob, table: HazardTable, tick_hours: float) -> SpellChain:
+    """Spells of a job's only zone: the table, moved by what its last hours showed, and taken with caution."""
+    history = np.asarray(job.history.get(job.zones[0].name, ()), dtype=np.bool_)
+    down, up = recent_levels(table, history, job.tick_hours)
+    return SpellChain(
+        table.age_edges_hours,
+        table.down_per_hour * math.exp(down + _CAUTION),
+        table.up_per_hour * math.exp(up - _CAUTION),
+        tick_hours,
+        bucket_ticks(table.age_edges_hours, tick_hours),
+    )
 
 
 def _cached(key: tuple[Any, ...], make: Callable[[], Any]) -> Any:

@@ -109,7 +109,7 @@ def test_the_less_is_known_the_wider_the_frailty() -> None:
         (region, "region us-west-2"),
         (family, "family p3"),
         (provider, "prior of aws"),
-        (nothing, "worst pool"),
+        (nothing, "mean of everything"),
     ):
         assert words in table.source
     assert known.frailty_sd_down < region.frailty_sd_down < family.frailty_sd_down

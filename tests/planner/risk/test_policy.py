@@ -15,7 +15,7 @@ from planner.risk.policy.chain import SpellChain
 from planner.risk.policy.induction import FRESH_MASK, STAY_ON_DEMAND, Induction, Problem, Restart
 from planner.risk.policy.job import Action, JobState, SpotJob, ZoneState
 from planner.risk.policy.registry import POLICIES, make_policy
-from planner.risk.policy.survival import SurvivalPolicy, chain_of
+from planner.risk.policy.survival import SurvivalPolicy, one_zone_chain
 from planner.risk.policy.view import IDLE, ON_DEMAND, SPOT, ArrayPolicy
 from planner.risk.replay import replay
 from tests.planner.risk.test_replay import job, tables
@@ -227,7 +227,7 @@ def test_the_induction_is_the_expectation_by_brute_force(restart: int) -> None:
 @pytest.mark.parametrize("tick_hours", [0.1, 1 / 6, 0.2, 1.0])
 def test_in_one_zone_every_age_leaves_with_the_hazard_of_its_bucket(tick_hours: float) -> None:
     given = load_hazards().table_for(job().zones[0])
-    chain = chain_of(given, tick_hours, one_zone=True)
+    chain = one_zone_chain(job(), given, tick_hours)
     ages = np.arange(1, round(60 / tick_hours)) * tick_hours
     stage, bucket = chain.stage(ages), age_bucket(ages)
     for leave, hazard in ((chain.leave_up, given.down_per_hour), (chain.leave_down, given.up_per_hour)):
