@@ -57,6 +57,10 @@ class Utilisation:
     path: str
     rows: tuple[Row, ...]
 
+    def days(self, start: date, end: date) -> set[date]:
+        """Days from `start` to before `end` of which the file has rows."""
+        return {row.day for row in self.rows if start <= row.day < end}
+
     def between(self, start: date, end: date, run_id: str | None = None) -> Busy | None:
         """Sums of the days from `start` to before `end`, of one run or of all; None without rows."""
         own = [r for r in self.rows if start <= r.day < end and run_id in (None, r.run_id)]

@@ -208,6 +208,8 @@ def reason_of(row: Any, effects: Effects, i: int) -> str:
         return f"gone: {q0:,.6g} {unit} before"
     if effects.other[i]:
         kind = text(row["charge_kind"])
+        if kind == "use" and q0 and q1:
+            return "quantity and price changed out of all proportion"
         return "charges without a quantity" if kind == "use" else f"{kind.lower()}s"
     volume = f"{'more' if q1 >= q0 else 'less'} volume ({signed_percent(q1 / q0 - 1)})"
     p0, p1 = float(row["effective_cost_before"]) / q0, float(row["effective_cost"]) / q1

@@ -151,8 +151,14 @@ def _sentences(inputs: Inputs, hours: float, cost: float, busy: Any) -> tuple[st
     said = [f"{hours:,.0f} GPU-hours were paid at {price} each."]
     if inputs.utilisation is None:
         said.append("How many of them were of use is told by a utilisation file (--utilisation).")
-    if busy is not None:
+    if busy is not None and inputs.utilisation is not None:
         said.append(f"{percent(ratio(busy.goodput, hours))} of them did work that was kept.")
+        told, days = len(inputs.utilisation.days(inputs.month, inputs.end)), (inputs.end - inputs.month).days
+        if told < days:
+            said.append(
+                f"The utilisation file has rows on {told} of the month's {days} days; hours of the others are taken as "
+                "not used."
+            )
         if busy.allocated > hours * 1.001:
             said.append("More GPU-hours are allocated than paid for: the bill or the file is not complete.")
     return tuple(said)

@@ -209,3 +209,17 @@ def test_a_replaced_machine_is_one_node_and_an_address_is_none(tmp_path: Path) -
     assert found["plan_nodes_effect_money"] == pytest.approx(0)
     assert found["plan_other_effect_money"] == pytest.approx(0.02)
     assert found["gpu_hours"] is None  # "eight" is no number, and no error either
+
+
+def test_a_utilisation_file_of_a_few_days_is_said_to_be_one(tmp_path: Path) -> None:
+    bill_path, busy_path = tmp_path / "bill.csv", tmp_path / "busy.csv"
+    bill_path.write_text(
+        "ChargePeriodStart,ChargeCategory,BilledCost,EffectiveCost,BillingCurrency,PricingQuantity,PricingUnit,"
+        'SkuPriceDetails\n2026-10-05T00:00:00Z,Usage,33,33,USD,1,Hours,"{""GpuCount"":8}"\n'
+    )
+    busy_path.write_text("date,allocated_gpu_hours,busy_gpu_hours,goodput_gpu_hours\n2026-10-05,6,5,4\n")
+    with open_bill([bill_path]) as bill:
+        made = review_bill(bill, utilisation=load_utilisation(busy_path), forecast=False)
+    said = next(part for part in made.sections if part.key == "gpu").sentences
+    assert said[1] == "50.0 % of them did work that was kept."
+    assert "rows on 1 of the month's 31 days" in said[2]
