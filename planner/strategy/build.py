@@ -156,8 +156,6 @@ def set_cells(
     Each with on-demand to fall back on and, as that has its price, also without: where spot alone in all of them
     meets the confidence, a fall-back must not make the plan dearer.
     """
-    hourly = context.offer_set.usd_per_hour[made.offer[at]]
-    at = at[_floor(context, made, at, hourly) <= best]
     # a type's size is one group (types that perform the same share a shape); within it cheapest first, so that zones
     # are taken in the order in which they stand
     rows, kind = made.offer[at], context.offer_set.type_of_offer
@@ -166,9 +164,15 @@ def set_cells(
     )
     at = at[order]
     groups = np.flatnonzero(np.diff(made.shape[at]) | np.diff(kind[made.offer[at]])) + 1
+    # a set costs no less than its cheapest zone for all of the work; a dearer one may still be worth its share
+    hourly = context.offer_set.usd_per_hour[made.offer[at]]
+    cheap = _floor(context, made, at, hourly) <= best
     zones: list[IntArray] = []
-    for group in np.split(at, groups) if len(at) else ():
-        zones += _sets_of(context, made.offer, group[_first_of_pool(context, made.offer[group])][:MAX_CHOICE])
+    for own in np.split(np.arange(len(at)), groups) if len(at) else ():
+        if not cheap[own].any():
+            continue
+        group = at[own][_first_of_pool(context, made.offer[at[own]])][:MAX_CHOICE]
+        zones += _sets_of(context, made.offer, group, set(at[own][cheap[own]].tolist()))
     if not zones:
         return None
     cells = union_cells(context, made, np.asarray(zones), partner)
@@ -176,13 +180,18 @@ def set_cells(
     return join_cells([cells, replace(alone, on_demand=np.full_like(alone.on_demand, -1))])
 
 
-def _sets_of(context: Context, offer: IntArray, group: IntArray) -> list[IntArray]:
-    """Sets of the candidates `group`, padded with -1; an offer of a whole region is no zone beside one of its zones."""
+def _sets_of(context: Context, offer: IntArray, group: IntArray, cheap: set[int]) -> list[IntArray]:
+    """Sets of the candidates `group` that begin with one of `cheap`, padded with -1.
+
+    An offer of a whole region is no zone beside one of its zones.
+    """
     named = context.offer_set.offers["zone"][offer[group]]
     region = context.region_of_offer[offer[group]].tolist()
     whole = {place for place, zone in zip(region, named.tolist(), strict=True) if not zone}
     out = []
     for own in subsets(len(group), MAX_ZONES):
+        if int(group[own[0]]) not in cheap:
+            continue
         places = [region[k] for k in own]
         if all(places.count(place) == 1 for place in whole.intersection(places)):
             out.append(np.pad(group[list(own)], (0, MAX_ZONES - len(own)), constant_values=-1))

@@ -83,7 +83,7 @@ def _best_way(
     """The cheapest way to run in turn by a deadline if it is cheaper than `best`."""
     soon = made.waiting_hours[at] + made.fixed_hours[at] + made.work_hours[at] <= deadline
     floor = made.nodes[at] * context.offer_set.usd_per_hour[made.offer[at]] * made.work_hours[at]
-    at = at[soon & (floor < best)]
+    in_time, at = at[soon], at[soon & (floor < best)]
     if not len(at):
         return None
     single = None
@@ -94,7 +94,7 @@ def _best_way(
             best = float(single[0]["cost_usd"][0])
     if context.workload.spot.zones != "any":
         return single
-    sets = judged_turns(context, made, set_cells(context, made, at, partners[0], best), deadline)
+    sets = judged_turns(context, made, set_cells(context, made, in_time, partners[0], best), deadline)
     return _cheapest(sets, best) or single
 
 

@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 
 from planner.risk.distribution import SpotPool, describe_elapsed
 from planner.risk.moments import split_job
+from planner.strategy.build import on_demand_partners, set_cells, spot_candidates
 from planner.strategy.fallback import fallback, unit_quadrature
 from planner.strategy.outcomes import Task, possible_outcomes
 from planner.strategy.zones import subsets, unite
 from tests.planner.spine_catalogs import Offer, cost_of, make_world, not_dearer, plan_on, work
-from tests.planner.strategy.cases import A10G, AWAY, HOME, V100
+from tests.planner.strategy.cases import A10G, AWAY, HOME, V100, answer, on_demand, spot
 
 LAW = settings(max_examples=25, deadline=None)
 
@@ -165,6 +166,17 @@ def test_a_union_is_up_more_than_its_zones(zones: list[tuple[float, float]], apa
     assert (union.moves[0] > 0) == apart
     linked = unite(pool, region, (0.9, 0.9))
     assert linked.pool.wait[0] >= union.pool.wait[0] - 1e-12  # what fails together helps less
+
+
+def test_a_zone_too_dear_alone_is_still_worth_its_share_of_a_set() -> None:
+    made = answer([on_demand(), spot("0.50", "use1-az1"), spot("1.50", "use1-az2")], 40.0)
+    assert made.found is not None
+    context, candidates = made.context, made.found.candidates
+    at = spot_candidates(context, candidates)
+    alone = context.offer_set.usd_per_hour[candidates.offer[at]] * candidates.work_hours[at]
+    partner = on_demand_partners(context, np.zeros(len(context.is_spot), dtype=np.int64))
+    for best, found in ((alone.min() * 0.9, False), (alone.mean(), True), (alone.max() * 1.2, True)):
+        assert (set_cells(context, candidates, at, partner, float(best)) is not None) == found
 
 
 def test_one_zone_seen_as_a_union_is_itself() -> None:
