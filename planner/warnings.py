@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from planner.evidence import load_evidence
 from planner.offers import places_of
+from planner.strategy.evidence import unused_records
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -58,6 +59,8 @@ def plan_warnings(
             f"one cluster bought in parts ({bought}): the speed assumes that all its nodes share one network; "
             "ask for the same placement"
         )
+    spot = dict.fromkeys(line.instance_type for line in lines if line.purchase_option == "spot")
+    out += filter(None, [unused_records(context, list(spot))])
     budget = context.workload.constraints.budget_usd
     if risk is not None and budget is not None and risk.worst_cost_usd > Decimal(budget):
         out.append(

@@ -106,3 +106,18 @@ def _put_records(
             column[mine] = values
         source[mine] = len(sources)
         sources.append(pool.source)
+
+
+def unused_records(context: Context, kinds: Sequence[str]) -> str | None:
+    """What to say where the user's own records are of no instance type among `kinds`, nor of their families."""
+    if context.hazards is None or not kinds:
+        return None
+    from planner.risk.hazards import load_hazards
+    from planner.risk.hazards_cells import family_of
+
+    public = {id(cell) for cell in load_hazards().cells}
+    own = dict.fromkeys(cell.instance_type for cell in context.hazards.cells if id(cell) not in public)
+    if {family_of(kind) for kind in own} & {family_of(kind) for kind in kinds}:
+        return None
+    named = ", ".join(kind or "no type (column instance_type is empty)" for kind in own)
+    return f"your records of spot are of {named}: they say nothing of {', '.join(kinds)}"

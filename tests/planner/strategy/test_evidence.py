@@ -95,6 +95,18 @@ def test_own_records_change_what_is_expected(tmp_path: Path) -> None:
     assert own.total_usd < public.total_usd
 
 
+@pytest.mark.parametrize(("column", "words"), [("", "column instance_type"), ("g5.xlarge", "g5.xlarge")])
+def test_records_of_other_types_are_told_to_say_nothing(tmp_path: Path, column: str, words: str) -> None:
+    def warnings(instance_type: str) -> tuple[str, ...]:
+        line = f"use1-az1,us-east-1,aws,{instance_type},2026-10-01T00:00Z,2026-10-01T09:00Z,preempted"
+        text = f"zone,region,provider,instance_type,start,end,reason\n{line}\n"
+        (tmp_path / "log.csv").write_text(text, encoding="utf-8")
+        return answer(ONE_ZONE, 30.0, folder=tmp_path, spot={"evidence": ["log.csv"]}).plan.warnings
+
+    assert any(words in text and "say nothing of p3.2xlarge" in text for text in warnings(column))
+    assert not any("say nothing" in text for text in warnings("p3.8xlarge"))
+
+
 def test_a_record_that_is_none_is_named(tmp_path: Path) -> None:
     (tmp_path / "log.csv").write_text("a,b\n1,2\n", encoding="utf-8")
     with pytest.raises(InputError, match=r"log\.csv"):
