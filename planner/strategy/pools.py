@@ -106,8 +106,8 @@ def figures_of(table: HazardTable) -> tuple[float, ...]:
     spread = (up * up * (down_square - down * down) + down * down * (up_square - up * up)) / up**3
     dispersion = spread / (2.0 * down * down / up)
     own = (
-        _log_sd(table.age_edges_hours, table.down_per_hour, table.frailty_sd_down),
-        _log_sd(table.age_edges_hours, table.up_per_hour, table.frailty_sd_up),
+        spell_sd(table.age_edges_hours, table.down_per_hour, table.frailty_sd_down),
+        spell_sd(table.age_edges_hours, table.up_per_hour, table.frailty_sd_up),
     )
     sd = float(np.hypot(*own) / np.sqrt(2.0))
     # a table holds median levels; the renewal model's frailties have mean 1
@@ -115,7 +115,7 @@ def figures_of(table: HazardTable) -> tuple[float, ...]:
     return (mean / up, down * mean, down_square / (2.0 * down) * mean, sd, dispersion)
 
 
-def _log_sd(edges: FloatArray, hazard: FloatArray, sd: float) -> float:
+def spell_sd(edges: FloatArray, hazard: FloatArray, sd: float) -> float:
     """Sd of the log mean spell where the log level of its hazard has `sd`.
 
     Hazards fall with age, so a higher level also keeps spells from the ages at which they last: their mean moves about
@@ -123,6 +123,15 @@ def _log_sd(edges: FloatArray, hazard: FloatArray, sd: float) -> float:
     """
     longest, shortest = (_spell(edges, hazard * np.exp(z * sd))[0] for z in (-1.0, 1.0))
     return float(np.log(longest / shortest) / 2.0)
+
+
+def level_sd(edges: FloatArray, hazard: FloatArray, sd: float) -> float:
+    """Sd of the log level that spreads mean spells by `sd` (log): the inverse of `spell_sd`, by bisection."""
+    low, high = 0.0, sd  # spells move at least as far as levels
+    for _ in range(30):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if spell_sd(edges, hazard, middle) < sd else (low, middle)
+    return 0.5 * (low + high)
 
 
 def _spell(edges: FloatArray, hazard: FloatArray) -> tuple[float, float]:

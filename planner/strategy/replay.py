@@ -6,6 +6,7 @@ second opinion on the one that was chosen: `planner.risk.launch` with the policy
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,7 @@ from planner.plan import Plan
 from planner.plan_launch import Replay
 from planner.running import steady_hours
 from planner.strategy.course import GB_PER_GIB, MOVED, moved_curve, usd_per_gb
-from planner.strategy.pools import NO_RECORD
+from planner.strategy.pools import NO_RECORD, level_sd
 
 if TYPE_CHECKING:
     from planner.candidates import Candidates, Part
@@ -111,9 +112,16 @@ def _table(context: Context, model: HazardModel, part: Part, zone: SpotZone) -> 
     table = model.table_for(zone)
     prior = context.risk.priors[int(context.risk.prior_of_offer[part.row])]
     recorded = prior.basis == "measured" or context.hazards is not None
-    return (
-        table if recorded and not table.source.startswith(NO_RECORD) else table_from_prior(prior, part.nodes)
-    )
+    if recorded and not table.source.startswith(NO_RECORD):
+        return table
+    return _as_wide(table_from_prior(prior, part.nodes), context.assumptions.spot_unrecorded_frailty_sd)
+
+
+def _as_wide(table: HazardTable, sd: float) -> HazardTable:
+    """The table with levels that spread its mean spells by `sd` (log), as the plan's figures do."""
+    edges = table.age_edges_hours
+    down, up = (level_sd(edges, hazard, sd) for hazard in (table.down_per_hour, table.up_per_hour))
+    return replace(table, frailty_sd_down=down, frailty_sd_up=up)
 
 
 def _usd(value: float) -> Decimal:

@@ -12,7 +12,7 @@ from planner.risk.hazards import load_hazards, make_table, mean_spell_hours
 from planner.risk.hazards_cells import AGE_EDGES_HOURS, family_of
 from planner.risk.policy.job import SpotZone
 from planner.strategy.evidence import gang_risk
-from planner.strategy.pools import DATA_FILE, figures_of, find_pool, pools_text
+from planner.strategy.pools import DATA_FILE, figures_of, find_pool, level_sd, pools_text, spell_sd
 from planner.strategy.pools import family_of as own_family
 from tests.planner.spine_catalogs import Machine
 from tests.planner.strategy.cases import ONE_ZONE, answer, on_demand, spot
@@ -45,6 +45,15 @@ def test_the_figures_are_means_over_what_the_level_may_be() -> None:
     assert wait == pytest.approx(np.mean(down), rel=0.1)
     assert rate == pytest.approx(np.mean(1.0 / np.asarray(up)), rel=0.1)
     assert sd == pytest.approx(np.hypot(np.std(np.log(down)), np.std(np.log(up))) / np.sqrt(2.0), rel=0.1)
+
+
+@pytest.mark.parametrize("sd", [0.0, 0.3, 0.88])
+def test_levels_and_spells_spread_as_each_other(sd: float) -> None:
+    table = load_hazards().table_for(SpotZone("us-west-2a", "us-west-2", "p3.2xlarge", 1.0, "aws"))
+    for hazard in (table.down_per_hour, table.up_per_hour):
+        level = level_sd(table.age_edges_hours, hazard, sd)
+        assert level <= sd
+        assert spell_sd(table.age_edges_hours, hazard, level) == pytest.approx(sd, abs=1e-6)
 
 
 def test_the_nearest_record_is_taken() -> None:
