@@ -59,7 +59,8 @@ def text(value: str) -> str:
 
 def spelled(column: str, value: str) -> str:
     """Return the expression of a value as FOCUS writes it, whatever its capitals and hyphens."""
-    letters = f"REGEXP_REPLACE(LOWER({value}), '[^a-z]', '', 'g')"
+    # no pattern: engines differ in how they replace all of its matches
+    letters = f"REPLACE(REPLACE(REPLACE(LOWER({value}), '-', ''), '_', ''), ' ', '')"
     whens = " ".join(f"WHEN {text(own)} THEN {text(name)}" for own, name in focus_values()[column].items())
     return f"CASE {letters} {whens} ELSE {value} END"
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import duckdb
 import pytest
+import sqlglot
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,6 +17,7 @@ from planner.finops.engine.duckdb import DuckDbEngine
 from planner.finops.engine.registry import ENGINES, open_engine
 from planner.finops.engine.warehouse import WarehouseEngine
 from planner.finops.read import open_bill
+from planner.finops.read.select import spelled
 from tests.planner.finops.read.test_open import line, write
 
 
@@ -76,6 +78,16 @@ def test_a_tag_is_looked_up_in_every_dialect(dialect: str) -> None:
     assert "kube.io/x" in text
     if dialect == "spark":
         assert "GET_JSON_OBJECT(Tags, '$[\\'kube.io/x\\']')" in text
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_values_are_told_by_their_letters_in_every_dialect(dialect: str) -> None:
+    """Patterns are not: engines differ in how many matches they replace, and some read `g` as a position."""
+    sql = f"SELECT {spelled('ChargeFrequency', 'given')} AS told FROM (SELECT 'ONE_TIME' AS given) AS cells"
+    written = emit_sql(sql, dialect, {})
+    assert "REGEXP" not in written.upper()
+    back = sqlglot.transpile(written, read=dialect, write="duckdb")[0]
+    assert duckdb.connect().sql(back).fetchall() == [("One-Time",)]
 
 
 def test_an_unknown_dialect_or_engine_is_named(tmp_path: Path) -> None:
