@@ -1,18 +1,21 @@
 """What the hours before launch say of a zone's hazards: levels between the record and what was just seen.
 
-With N ends of spells where the table expects E, the log level x of a hazard has the prior `N(0, sd^2)` (the table's
-frailty) and the likelihood `exp(w (N x - E e^x))`. Spells come in clusters, so a day of them is worth less than as
-many that are independent: w is one half.
+With N ends of spells where the table expects E, the log level x of a hazard has the prior `N(0, sd^2)` and the
+likelihood `exp(w (N x - E e^x))`. `sd^2` is the table's frailty without the drift between days: a day shows how a zone
+is that was never seen, and little of what a zone on record will do next. Spells come in clusters, so a day of them is
+worth less than as many that are independent: w is one half.
 """
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from planner.risk.futures import seen_in, spells_of
+from planner.risk.hazards import scale
 
 if TYPE_CHECKING:
     from planner.risk.hazards import HazardTable
@@ -37,9 +40,13 @@ def recent_levels(
     up, down = spells_of(table.down_per_hour, tick_hours), spells_of(table.up_per_hour, tick_hours)
     seen = seen_in(np.asarray(history, dtype=np.bool_), up, down)
     return (
-        _mean_level(table.frailty_sd_down, seen.downs, seen.downs_expected),
-        _mean_level(table.frailty_sd_up, seen.ups, seen.ups_expected),
+        _mean_level(_unseen_sd(table.frailty_sd_down, "down"), seen.downs, seen.downs_expected),
+        _mean_level(_unseen_sd(table.frailty_sd_up, "up"), seen.ups, seen.ups_expected),
     )
+
+
+def _unseen_sd(frailty_sd: float, side: str) -> float:
+    return math.sqrt(max(frailty_sd**2 - scale("drift_sd", side) ** 2, 0.0))
 
 
 def _mean_level(sd: float, ends: float, expected: float) -> float:
