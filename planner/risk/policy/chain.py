@@ -4,7 +4,7 @@ Hazards fall with age, so how long a spell has lasted says how long it will last
 stage the step to the next one is a chance of one over its width, so that the time spent there has the right mean.
 Two cuts: `stage_ticks`, single ticks at first and then stages that widen by `_GROWTH`, for several zones, where every
 stage counts; `bucket_ticks`, each age bucket of the hazards in halves, for one zone. There no stage straddles two
-hazards, and what the induction expects is within 1-2 % of what such spells cost (stages of the first kind: 1-8 %).
+hazards, and what the induction expects is within 2.5 % of what such spells cost (stages of the first kind: 8 %).
 """
 
 from __future__ import annotations
