@@ -228,7 +228,7 @@ def test_the_induction_is_the_expectation_by_brute_force(restart: int) -> None:
 def test_in_one_zone_every_age_leaves_with_the_hazard_of_its_bucket(tick_hours: float) -> None:
     given = load_hazards().table_for(job().zones[0])
     chain = one_zone_chain(job(), given, tick_hours)
-    ages = np.arange(1, round(60 / tick_hours)) * tick_hours
+    ages = np.asarray(np.arange(1, round(60 / tick_hours)) * tick_hours, dtype=np.float64)
     stage, bucket = chain.stage(ages), age_bucket(ages)
     for leave, hazard in ((chain.leave_up, given.down_per_hour), (chain.leave_down, given.up_per_hour)):
         per_hour = -np.log1p(-leave[stage]) / tick_hours
