@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from planner.offers import OfferSet
     from planner.resolve import Job
     from planner.risk.hazards import HazardModel
+    from planner.risk.policy.job import SpotZone
     from planner.strategy.pools import Pool
     from planner.workload.schema import Workload
 
@@ -87,17 +88,30 @@ class Context:
     def recorded_pool(self, row: int) -> Pool | None:
         """What records say of the spot pool of offer `row`: the user's own if there are any, else the bundled ones."""
         if row not in self._recorded:
-            from planner.strategy.pools import OWN_RECORDS, find_pool, pool_of
+            from planner.strategy.pools import find_pool, pool_of
 
-            offers = self.offer_set.offers
-            names = ("provider", "instance_type", "region", "zone")
-            provider, instance_type, region, zone = (str(offers[name][row]) for name in names)
             self._recorded[row] = (
-                find_pool(provider, instance_type, region, zone)
+                find_pool(*self._spot_place(row))
                 if self.hazards is None
-                else pool_of(self.hazards, provider, instance_type, region, zone, OWN_RECORDS)
+                else pool_of(self.hazards, *self._spot_place(row))
             )
         return self._recorded[row]
+
+    def spot_zone(self, row: int) -> SpotZone:
+        """The place of spot offer `row` as hazards know it."""
+        from planner.strategy.pools import spot_zone
+
+        return spot_zone(*self._spot_place(row))
+
+    def _spot_place(self, row: int) -> tuple[str, str, str, str]:
+        """Provider, instance type, region and zone."""
+        offers = self.offer_set.offers
+        return (
+            str(offers["provider"][row]),
+            str(offers["instance_type"][row]),
+            str(offers["region"][row]),
+            str(offers["zone"][row]),
+        )
 
     @cached_property
     def _recorded(self) -> dict[int, Pool | None]:

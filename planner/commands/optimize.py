@@ -47,7 +47,7 @@ from planner.render.formats import FORMATS
 )  # fmt: skip
 @click.option(
     "--spot-evidence", multiple=True, type=click.Path(path_type=Path), metavar="FILE",
-    help="Your own availability record or preemption log, beside those of the file.",
+    help="Your own availability record, preemption log, spot prices or placement scores, beside those of the file.",
 )  # fmt: skip
 @click.option(
     "--replays", type=click.IntRange(min=0, max=100_000), default=0, metavar="N",

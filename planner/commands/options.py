@@ -138,6 +138,6 @@ evidence_option = click.option(
     multiple=True,
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Your own availability traces or preemption log, beside the bundled record and of other days than those "
-    "asked about; may be repeated.",
+    help="Your own availability traces (of other days than those asked about), preemption log, history of spot prices "
+    "or placement scores, beside the bundled record; may be repeated.",
 )

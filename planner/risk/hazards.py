@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import field, replace
 from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -31,6 +32,7 @@ from planner.risk.hazards_cells import (
 from planner.risk.hazards_shrink import Scales, SideFit, fit_side
 
 if TYPE_CHECKING:
+    from planner.risk.hints import Hint, Hints
     from planner.risk.policy.job import SpotZone
     from planner.risk.trace import ZoneTrace
 
@@ -93,6 +95,13 @@ def make_table(
     )
 
 
+def moved_table(table: HazardTable, hint: Hint) -> HazardTable:
+    """The table with its hazards moved by a hint."""
+    down, up = table.down_per_hour * np.exp(hint.log_down), table.up_per_hour * np.exp(hint.log_up)
+    sd = (table.frailty_sd_down, table.frailty_sd_up)
+    return make_table(down, up, sd, table.hours_seen, f"{table.source}; moved by {hint.by}")
+
+
 def mean_spell_hours(hazard_per_hour: FloatArray) -> float:
     """Mean of a spell whose hazard is constant within each age bucket: sum of S_b (1 - exp(-h_b w_b)) / h_b."""
     width = np.append(np.diff(AGE_EDGES_HOURS), np.inf)
@@ -109,11 +118,13 @@ class HazardModel:
         cells: counts per zone, type, gang and period.
         scales: spread of the levels per direction.
         given: tables that stand above the counts, by zone name or `pool` key (from `planner.risk.hazards_evidence`).
+        hints: what moves the tables of zones without a record (from `planner.risk.hints`).
     """
 
     cells: tuple[HazardCell, ...]
     scales: Mapping[str, Scales]
     given: Mapping[str, HazardTable]
+    hints: Hints = field(default_factory=dict)
 
     def table_for(self, zone: SpotZone) -> HazardTable:
         """Hazards of a zone from the nearest evidence; never fails."""
@@ -123,8 +134,17 @@ class HazardModel:
         type_ = plain_type(zone.instance_type)
         key = (zone.provider, type_, zone.gang, zone.region, plain_zone(zone.pool or zone.name))
         if key not in self._tables:
-            self._tables[key] = self._look_up(*key)
+            table, hint = self._look_up(*key), self.hint_for(zone)
+            self._tables[key] = table if hint is None else moved_table(table, hint)
         return self._tables[key]
+
+    def hint_for(self, zone: SpotZone) -> Hint | None:
+        """What prices or scores say of a zone that was not recorded: of itself, else of its region."""
+        if not self.hints or self.recorded(zone):
+            return None
+        type_ = plain_type(zone.instance_type)
+        places = (plain_zone(zone.pool or zone.name), zone.region)
+        return next((self.hints[type_, place] for place in places if (type_, place) in self.hints), None)
 
     def recorded(self, zone: SpotZone) -> bool:
         """Whether the zone itself was seen with this instance type, at any gang."""
@@ -133,11 +153,18 @@ class HazardModel:
 
     def with_cells(self, cells: Iterable[HazardCell]) -> HazardModel:
         """The model with more records, shrunk anew."""
-        return HazardModel((*self.cells, *cells), self.scales, self.given)
+        return replace(self, cells=(*self.cells, *cells))
 
     def with_tables(self, tables: Mapping[str, HazardTable]) -> HazardModel:
         """The model with tables that stand above what the counts say, by zone name or pool key."""
-        return HazardModel(self.cells, self.scales, {**self.given, **tables})
+        return replace(self, given={**self.given, **tables})
+
+    def with_hints(self, hints: Hints) -> HazardModel:
+        """The model with more hints; several of one place add up."""
+        both = dict(self.hints)
+        for place, hint in hints.items():
+            both[place] = both[place] + hint if place in both else hint
+        return replace(self, hints=both)
 
     def save(self, path: Path) -> None:
         """Write the counts as CSV."""

@@ -1,14 +1,15 @@
 """What a user has, turned into a hazard model: records, preemption logs, bands, prices, placement scores.
 
 Strong evidence (recorded traces, the user's own preemption log) becomes counts and is shrunk with everything else.
-Weak evidence (published bands, spot prices, placement scores) never touches a zone that was recorded: it makes or
-moves tables of zones that were not, and leaves their frailty wide.
+Weak evidence (published bands; spot prices and placement scores: `planner.risk.hints`) never touches a zone that was
+recorded: it makes or moves tables of zones that were not, and leaves their frailty wide.
 """
 
 from __future__ import annotations
 
 import csv
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,7 +31,7 @@ from planner.risk.hazards_cells import (
 
 if TYPE_CHECKING:
     from catalogs.tariffs import InterruptionPrior
-    from planner.risk.policy.job import SpotZone
+    from planner.risk.hints import Hint
     from planner.risk.trace import ZoneTrace
 
 FloatArray = npt.NDArray[np.float64]
@@ -43,20 +44,27 @@ _LONGEST_WAIT_HOURS = 24.0
 
 
 def model_from_files(paths: Sequence[Path], *, base: HazardModel | None = None) -> HazardModel:
-    """The bundled model with a user's files: availability traces in any known format, or preemption logs.
+    """The bundled model with a user's files.
+
+    They are availability traces in any known format, preemption logs, histories of spot prices, placement scores.
 
     Raises:
-        InputError: a file is neither, or a row of it is wrong.
+        InputError: a file is none of these, or a row of it is wrong.
     """
+    from planner.risk.hints import read_hints
     from planner.risk.traces.registry import read_traces
 
     cells: list[HazardCell] = []
+    model = load_hazards() if base is None else base
     for path in paths:
-        if path.is_file() and is_preemption_log(path):
+        hints = read_hints(path) if path.is_file() else None
+        if hints is not None:
+            model = model.with_hints(hints)
+        elif path.is_file() and is_preemption_log(path):
             cells += read_preemption_log(path)
         else:
             cells += [cell_of(trace) for trace in read_traces(path)]
-    return with_own(load_hazards() if base is None else base, cells)
+    return with_own(model, cells) if cells else model
 
 
 def with_traces(model: HazardModel, traces: Iterable[ZoneTrace]) -> HazardModel:
@@ -75,7 +83,7 @@ def with_own(model: HazardModel, cells: Sequence[HazardCell]) -> HazardModel:
         hours[_place(cell)] = hours.get(_place(cell), 0.0) + cell.hours
     enough = {place for place, seen in hours.items() if seen >= _OWN_ENOUGH_HOURS}
     kept = tuple(cell for cell in model.cells if _place(cell) not in enough)
-    return HazardModel((*kept, *cells), model.scales, model.given)
+    return replace(model, cells=(*kept, *cells))
 
 
 def is_preemption_log(path: Path) -> bool:
@@ -120,22 +128,24 @@ def read_preemption_log(path: Path) -> list[HazardCell]:
     return out
 
 
-def table_from_prior(prior: InterruptionPrior, gang: int, base: HazardModel | None = None) -> HazardTable:
+def table_from_prior(prior: InterruptionPrior, gang: int, hint: Hint | None = None) -> HazardTable:
     """Hazards of the tariff table's interruption figures (measured pool, Spot Advisor band or prior).
 
     The rate and the wait are that table's, so a plan and a policy never use two; the age shape is everything's, moved
-    until the mean up spell is `1 / rate` and the mean down spell is the wait.
+    until the mean up spell is `1 / rate` and the mean down spell is the wait. A hint multiplies the rate and divides
+    the wait.
     """
-    model = load_hazards() if base is None else base
+    model, source = load_hazards(), f"{prior.basis}: {prior.source} ({prior.as_of}), x{gang}"
     rate, wait = max(prior.gang_rate_per_hour(gang), 1e-6), max(prior.gang_wait_hours(gang), 1e-3)
+    if hint is not None:
+        rate, wait = rate * np.exp(hint.log_down), wait / np.exp(hint.log_up)
+        source = f"{source}; moved by {hint.by}"
     down = with_mean(model.sides["down"].shape, 1.0 / rate)
     up = with_mean(model.sides["up"].shape, wait)
     sd = tuple(
         float(np.hypot(model.scales[side].drift_sd, scale("band_sd", side))) for side in ("down", "up")
     )
-    return make_table(
-        down, up, (sd[0], sd[1]), 0.0, f"{prior.basis}: {prior.source} ({prior.as_of}), x{gang}"
-    )
+    return make_table(down, up, (sd[0], sd[1]), 0.0, source)
 
 
 def with_mean(shape_per_hour: FloatArray, mean_hours: float) -> FloatArray:
@@ -148,71 +158,6 @@ def with_mean(shape_per_hour: FloatArray, mean_hours: float) -> FloatArray:
         else:
             high = middle
     return np.asarray(shape_per_hour * np.exp(0.5 * (low + high)))
-
-
-def tables_by_price(
-    model: HazardModel, zones: Sequence[SpotZone], mean_price: Mapping[str, float]
-) -> dict[str, HazardTable]:
-    """Tables of zones without a record of their own, moved by their mean spot price: dear zones are scarce.
-
-    Weak: nine V100 zones show a down hazard growing as price^1.8 (R2 0.69) and nothing certain of the up side; half
-    of it is believed, and zones that were recorded stay as they are.
-
-    Args:
-        model: what is known without prices.
-        zones: zones of one instance type and gang.
-        mean_price: per zone name, mean USD per hour over some days of history.
-    """
-    priced = [zone for zone in zones if mean_price.get(zone.name, 0.0) > 0.0]
-    if len(priced) < 2:
-        return {}
-    middle = float(np.mean([np.log(mean_price[zone.name]) for zone in priced]))
-    out = {}
-    for zone in priced:
-        if not model.recorded(zone):
-            dear = float(np.log(mean_price[zone.name])) - middle
-            factors = [
-                np.exp(scale("price_weight", s) * scale("price_slope", s) * dear) for s in ("down", "up")
-            ]
-            out[zone.name] = _moved(
-                model.table_for(zone), (float(factors[0]), float(factors[1])), "spot price"
-            )
-    return out
-
-
-def tables_by_score(
-    model: HazardModel, zones: Sequence[SpotZone], score: Mapping[str, float]
-) -> dict[str, HazardTable]:
-    """Tables of zones without a record, moved by a placement score (1-10, 5 neutral).
-
-    Very weak, and assumed: no record pairs scores with capacity, and AWS says that a score guarantees none. Since
-    2025-09 queries for one type give at most 3 outside the P family, so a low score says nothing then; scores are
-    compared within the zones given, not with 10.
-
-    Args:
-        model: what is known without scores.
-        zones: zones that were scored by one query.
-        score: per zone name.
-    """
-    scored = [zone for zone in zones if zone.name in score]
-    if len(scored) < 2:
-        return {}
-    middle = float(np.mean([score[zone.name] for zone in scored]))
-    out = {}
-    for zone in scored:
-        if not model.recorded(zone):
-            better = score[zone.name] - middle
-            factors = [float(np.exp(scale("score_step", side) * better)) for side in ("down", "up")]
-            out[zone.name] = _moved(
-                model.table_for(zone), (factors[0], factors[1]), "placement score, assumed"
-            )
-    return out
-
-
-def _moved(table: HazardTable, factors: tuple[float, float], by: str) -> HazardTable:
-    sd = (table.frailty_sd_down, table.frailty_sd_up)
-    down, up = table.down_per_hour * factors[0], table.up_per_hour * factors[1]
-    return make_table(down, up, sd, table.hours_seen, f"{table.source}; moved by {by}")
 
 
 def _place(cell: HazardCell) -> tuple[str, str, int]:

@@ -99,13 +99,34 @@ def _put_records(
     _, first, own = distinct(context.pool_of_offer[rows[at]])
     for number, row in enumerate(rows[at][first].tolist()):
         pool = context.recorded_pool(row)
-        if pool is None:
-            continue
         mine = at[own == number]
+        if pool is None:
+            _move_by_hint(context, row, mine, columns, source, sources)
+            continue
         for column, values in zip(columns, pool.at(count[mine]), strict=True):
             column[mine] = values
         source[mine] = len(sources)
         sources.append(pool.source)
+
+
+def _move_by_hint(
+    context: Context,
+    row: int,
+    mine: IntArray,
+    columns: Sequence[FloatArray],
+    source: IntArray,
+    sources: list[str],
+) -> None:
+    """Move the table's figures of a zone by what the user's prices or scores say of it."""
+    hint = None if context.hazards is None else context.hazards.hint_for(context.spot_zone(row))
+    if hint is None:
+        return
+    rate, *waits = columns[:3]
+    rate[mine] *= np.exp(hint.log_down)
+    for wait in waits:
+        wait[mine] /= np.exp(hint.log_up)
+    sources.append(f"{sources[int(source[mine[0]])]}; moved by {hint.by}")
+    source[mine] = len(sources) - 1
 
 
 def unused_records(context: Context, kinds: Sequence[str]) -> str | None:
@@ -117,6 +138,7 @@ def unused_records(context: Context, kinds: Sequence[str]) -> str | None:
 
     public = {id(cell) for cell in load_hazards().cells}
     own = dict.fromkeys(cell.instance_type for cell in context.hazards.cells if id(cell) not in public)
+    own |= dict.fromkeys(kind for kind, _ in context.hazards.hints)
     if {family_of(kind) for kind in own} & {family_of(kind) for kind in kinds}:
         return None
     named = ", ".join(kind or "no type (column instance_type is empty)" for kind in own)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from planner.risk.hazards import HazardModel, HazardTable
+    from planner.risk.policy.job import SpotZone
 
     FloatArray = npt.NDArray[np.float64]
 
@@ -84,19 +86,25 @@ def find_pool(provider: str, instance_type: str, region: str, zone: str) -> Pool
     return next((pools[key] for key in keys if key in pools), None)
 
 
-def pool_of(
-    model: HazardModel, provider: str, instance_type: str, region: str, zone: str, label: str = "recorded"
-) -> Pool | None:
-    """The same straight from hazards, for records of the user's own."""
-    from planner.risk.policy.job import SpotZone
+def pool_of(model: HazardModel, provider: str, instance_type: str, region: str, zone: str) -> Pool | None:
+    """The same straight from hazards, for evidence of the user's own."""
+    from planner.risk.hazards import load_hazards
 
-    name = zone or region
-    tables = [model.table_for(SpotZone(name, region, instance_type, 0.0, provider, gang)) for gang in GANGS]
+    label = "recorded" if model.cells is load_hazards().cells else OWN_RECORDS
+    place = spot_zone(provider, instance_type, region, zone)
+    tables = [model.table_for(replace(place, gang=gang)) for gang in GANGS]
     if tables[0].source.startswith(NO_RECORD):
         return None
     values = np.asarray([figures_of(table) for table in tables])
     source = f"{label}: {tables[0].source}"
     return Pool(np.asarray(GANGS, dtype=np.float64), values, source)
+
+
+def spot_zone(provider: str, instance_type: str, region: str, zone: str) -> SpotZone:
+    """The place as hazards know it: its zone, or its region where the catalog knows no zones."""
+    from planner.risk.policy.job import SpotZone
+
+    return SpotZone(zone or region, region, instance_type, 0.0, provider)
 
 
 def figures_of(table: HazardTable) -> tuple[float, ...]:

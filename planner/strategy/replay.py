@@ -114,7 +114,8 @@ def _table(context: Context, model: HazardModel, part: Part, zone: SpotZone) -> 
     recorded = prior.basis == "measured" or context.hazards is not None
     if recorded and not table.source.startswith(NO_RECORD):
         return table
-    return _as_wide(table_from_prior(prior, part.nodes), context.assumptions.spot_unrecorded_frailty_sd)
+    made = table_from_prior(prior, part.nodes, model.hint_for(zone))
+    return _as_wide(made, context.assumptions.spot_unrecorded_frailty_sd)
 
 
 def _as_wide(table: HazardTable, sd: float) -> HazardTable:

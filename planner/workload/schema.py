@@ -175,7 +175,9 @@ class Spot(Section):
         "any", description="Whether a run may go on in another zone or region where spot is to be had."
     )
     evidence: tuple[Text, ...] = Field(
-        (), description="Files of your own availability records or preemption logs, relative to this file."
+        (),
+        description="Files of your own, relative to this file: availability records, preemption logs, spot prices, "
+        "placement scores.",
     )
 
 

@@ -16,8 +16,6 @@ from planner.risk.hazards_evidence import (
     model_from_files,
     read_preemption_log,
     table_from_prior,
-    tables_by_price,
-    tables_by_score,
     with_mean,
 )
 from planner.risk.policy.job import SpotZone
@@ -101,21 +99,3 @@ def test_a_shape_is_moved_to_a_mean(mean: float) -> None:
     table = load_hazards().table_for(KNOWN)
     moved = make_table(with_mean(table.down_per_hour, mean), table.up_per_hour, (0.0, 0.0), 0.0, "")
     assert moved.mean_up_hours == pytest.approx(mean, rel=1e-6)
-
-
-def test_a_dear_zone_is_scarcer_and_a_recorded_one_does_not_move() -> None:
-    model = load_hazards()
-    moved = tables_by_price(model, (*NEW, KNOWN), {NEW[0].name: 0.9, NEW[1].name: 1.5, KNOWN.name: 3.0})
-    assert set(moved) == {zone.name for zone in NEW}
-    assert moved[NEW[0].name].availability_ratio > moved[NEW[1].name].availability_ratio
-    assert "spot price" in moved[NEW[0].name].source
-    assert tables_by_price(model, NEW, {NEW[0].name: 0.9}) == {}, "one price compares with nothing"
-
-
-def test_scores_say_little_and_only_beside_each_other() -> None:
-    model = load_hazards()
-    moved = tables_by_score(model, NEW, {NEW[0].name: 9, NEW[1].name: 3})
-    better, worse = (moved[zone.name].availability_ratio for zone in NEW)
-    assert worse < better < worse + 0.15
-    same = tables_by_score(model, NEW, {NEW[0].name: 3, NEW[1].name: 3})
-    assert same[NEW[0].name].availability_ratio == pytest.approx(model.table_for(NEW[0]).availability_ratio)
