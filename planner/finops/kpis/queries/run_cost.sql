@@ -49,7 +49,8 @@ WITH texts AS (
   SELECT hour_run_id, ChargePeriodStart, SUM(PricingQuantity) AS machines
   FROM focus
   JOIN runs ON focus.Tags = runs.tag_text
-  WHERE ChargeCategory = 'Usage'
+  WHERE Tags LIKE :like_tag
+    AND ChargeCategory = 'Usage'
     AND LOWER(PricingUnit) IN ('hour', 'hours', 'hrs', 'hrs.', '1 hour', 'instance-hours', 'h')
     AND COALESCE(ServiceCategory, 'Compute') IN ('Compute', 'AI and Machine Learning')
     AND DATE_DIFF('hour', ChargePeriodStart, ChargePeriodEnd) = 1
