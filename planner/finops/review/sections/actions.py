@@ -23,6 +23,7 @@ LOW_UTILISATION = 0.75
 STEADY_QUANTILE = 0.1  # of the month's days: what is there on nine days of ten
 MIN_DAYS = 14
 CHEAPER_RATIO = 0.02
+_SKU = ["provider", "service", "sku_id", "pricing_unit"]
 MATERIAL_RATIO = 0.0005  # of the month's cost; smaller actions are not worth a line
 
 
@@ -180,17 +181,18 @@ def _idle(inputs: Inputs) -> list[Action]:
 def _move_or_switch(inputs: Inputs) -> list[Action]:
     """The same SKU cheaper in another region, or as spot, as far as this bill knows prices."""
     parts = split(inputs).frame
-    own = parts[(parts["charge_kind"] == "use") & (parts["quantity"] > 0) & parts["sku_id"].notna()]
+    own = parts[(parts["charge_kind"] == "use") & (parts["quantity"] > 0)].dropna(subset=_SKU)
+    skus: dict[tuple[str, ...], list[Any]] = {}
+    for row in own[[*_SKU, "region_id", "pricing_category", "effective_cost", "quantity"]].to_dict("records"):
+        skus.setdefault(tuple(str(row[name]) for name in _SKU), []).append(row)
     out: list[Action] = []
-    for (provider, service, sku, unit), rows in own.groupby(
-        ["provider", "service", "sku_id", "pricing_unit"]
-    ):
-        option = rows["pricing_category"].fillna("Standard")
-        plain = [
-            r for r in rows[option == "Standard"].to_dict("records") if text(r["region_id"]) and _price(r) > 0
-        ]
-        spot = {text(r["region_id"]): _price(r) for r in rows[option == "Dynamic"].to_dict("records")}
-        names = (str(provider), str(service), str(sku), str(unit))
+    for (provider, service, sku, unit), rows in sorted(skus.items()):
+        of: dict[str, list[Any]] = {"Standard": [], "Dynamic": []}
+        for row in rows:
+            of.setdefault(text(row["pricing_category"], "Standard"), []).append(row)
+        plain = [r for r in of["Standard"] if text(r["region_id"]) and _price(r) > 0]
+        spot = {text(r["region_id"]): _price(r) for r in of["Dynamic"]}
+        names = (provider, service, sku, unit)
         out += _move(names, plain) + _switch(names, plain, spot)
     return out
 
