@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from planner.commands.options import RatioOption, Seconds, as_of_option, output_options
+from planner.commands.options import RatioOption, Seconds, as_of_option, evidence_option, output_options
 from planner.commands.output import layout, show_text
 from planner.render.formats import FORMATS
 
@@ -45,10 +45,7 @@ from planner.render.formats import FORMATS
     "--calibration/--no-calibration", "calibrated", default=True,
     help="Correct predictions with your own runs (planner calibrate).",
 )  # fmt: skip
-@click.option(
-    "--spot-evidence", multiple=True, type=click.Path(path_type=Path), metavar="FILE",
-    help="Your own availability record, preemption log, spot prices or placement scores, beside those of the file.",
-)  # fmt: skip
+@evidence_option
 @click.option(
     "--replays", type=click.IntRange(min=0, max=100_000), default=0, metavar="N",
     help="Also replay a plan with spot on N drawn futures.",

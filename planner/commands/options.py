@@ -139,5 +139,5 @@ evidence_option = click.option(
     type=click.Path(path_type=Path),
     metavar="FILE",
     help="Your own availability traces (of other days than those asked about), preemption log, history of spot prices "
-    "or placement scores, beside the bundled record; may be repeated.",
+    "or placement scores, beside the bundled record and what a workload names; may be repeated.",
 )

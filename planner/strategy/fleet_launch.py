@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.plan_launch import Launch, SpotPlace
+from planner.plan_launch import Launch
 from planner.risk.distribution import normal_cdf, normal_quantile
 from planner.strategy.evidence import gang_risk
-from planner.strategy.launch import HIGH, checkpoints_of
+from planner.strategy.launch import HIGH, checkpoints_of, spot_places
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -67,6 +67,7 @@ def fleet_launch(context: Context, found: Found, mix: Mix, total: Decimal) -> La
     runs = mix.count * mix.hours / course
     sides = float(normal_quantile(np.asarray([HIGH]))[0]) * usd_sd
     first = int(at[np.argmax((mix.count * paid)[at])])
+    place = at[np.argsort(context.id_rank[workers.rows[at]], kind="stable")]
     return Launch(
         strategy="spot_in_fleet",
         p_meet_deadline=None if context.deadline is None else _p_done(mix.work, units, units_sd, sigma),
@@ -80,7 +81,7 @@ def fleet_launch(context: Context, found: Found, mix: Mix, total: Decimal) -> La
         lost_hours=float((made.lost_hours[workers.at] * runs)[at].sum()),
         on_demand_acquire_s=context.assumptions.on_demand_acquire_s,
         checkpoints=checkpoints_of(context, made, int(workers.at[first]), [int(workers.rows[first])]),
-        places=_places(context, mix, at, paid),
+        places=spot_places(context, workers.rows[place], workers.nodes[place], (mix.count * paid)[place]),
         notes=("hours are summed over workers; the finish is that of all work at this size of the fleet",),
     )  # fmt: skip
 
@@ -97,20 +98,6 @@ def _p_done(work: float, units: float, units_sd: float, sigma: float) -> float:
     room = units * np.exp(-sigma * z) - work
     sd = np.maximum(units_sd * np.exp(-sigma * z), 1e-9 * work)
     return float(normal_cdf(room / sd).mean())
-
-
-def _places(context: Context, mix: Mix, at: npt.NDArray[np.int64], paid: FloatArray) -> tuple[SpotPlace, ...]:
-    rows, nodes = mix.workers.rows[at], mix.workers.nodes[at]
-    known = gang_risk(context, rows, nodes)
-    order = np.argsort(context.id_rank[rows], kind="stable").tolist()
-    return tuple(
-        SpotPlace(
-            context.offer_set.offer_id(int(rows[k])), float(mix.count[at[k]] * paid[at[k]]),
-            float(1.0 / known.pool.rate[k]), float(known.pool.wait[k]),
-            float(1.0 / (1.0 + known.pool.rate[k] * known.pool.wait[k])), known.sources[int(known.source[k])],
-        )
-        for k in order
-    )  # fmt: skip
 
 
 def _cents(value: float) -> Decimal:

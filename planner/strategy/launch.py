@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from planner.risk.distribution import SpotPool
 
     FloatArray = npt.NDArray[np.float64]
+    IntArray = npt.NDArray[np.int64]
 
 LOW, HIGH = 0.1, 0.9
 _UNKNOWN = (
@@ -54,6 +55,8 @@ def launch_of(context: Context, made: Candidates, at: int, total: Decimal) -> La
     low, high = _range(hours)
     low, high = min(low, float(made.hours[at])), max(high, float(made.hours[at]))
     known = _meets(context, made, at)
+    rows, nodes = (np.asarray([getattr(part, name) for part in spot]) for name in ("row", "nodes"))
+    paid = np.asarray([part.paid_hours for part in spot])
     expected_spot = sum(part.paid_hours for part in spot)
     waits = (
         float(made.hours[at])
@@ -71,7 +74,7 @@ def launch_of(context: Context, made: Candidates, at: int, total: Decimal) -> La
         on_demand_hours=sum((part.paid_hours for part in parts if turn and part not in spot), 0.0),
         waiting_hours=max(waits, 0.0), lost_hours=float(made.lost_hours[at]),
         on_demand_acquire_s=context.assumptions.on_demand_acquire_s,
-        checkpoints=checkpoints_of(context, made, at, [part.row for part in spot]), places=_places(context, spot),
+        checkpoints=checkpoints_of(context, made, at, rows.tolist()), places=spot_places(context, rows, nodes, paid),
         why=_why(context, made, at, known[1]), notes=(_UNKNOWN,) if fallback else (),
     )  # fmt: skip
 
@@ -166,20 +169,29 @@ def checkpoints_of(context: Context, made: Candidates, at: int, rows: list[int])
     )  # fmt: skip
 
 
-def _places(context: Context, spot: list[Part]) -> tuple[SpotPlace, ...]:
-    rows, nodes = (np.asarray([getattr(part, name) for part in spot]) for name in ("row", "nodes"))
+def spot_places(
+    context: Context, rows: IntArray, nodes: IntArray, hours: FloatArray
+) -> tuple[SpotPlace, ...]:
+    """What is known of the capacity of spot offers.
+
+    Args:
+        context: the planning run.
+        rows: the offers, shape `(n,)`.
+        nodes: instances that must run together, shape `(n,)`.
+        hours: expected hours on each, shape `(n,)`.
+    """
     known = gang_risk(context, rows, nodes)
     pool = known.pool
     level = np.exp(-(pool.frailty_sd**2) / 2.0)  # the evidence's own, not the mean over how far it may be off
     up, wait = 1.0 / np.maximum(pool.rate * level, 1e-300), pool.wait * level
     return tuple(
         SpotPlace(
-            offer_id=context.offer_set.offer_id(part.row), spot_hours=part.paid_hours,
+            offer_id=context.offer_set.offer_id(row), spot_hours=float(hours[k]),
             mean_up_hours=float(up[k]) if pool.rate[k] > 0 else float("inf"),
             mean_wait_hours=float(wait[k]), availability_ratio=float(up[k] / (up[k] + wait[k])),
             evidence=known.sources[int(known.source[k])],
         )
-        for k, part in enumerate(spot)
+        for k, row in enumerate(rows.tolist())
     )  # fmt: skip
 
 

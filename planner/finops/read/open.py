@@ -122,18 +122,7 @@ def _open(
             if rejected
             else f"{files[0].path}: holds a header but no charges; fetch the export again"
         )
-    replaced, later = superseded(totals)
-    conditions = [superseded_sql(replaced)] if replaced else []
-    totals = [total for total in totals if (total.source, total.month) not in replaced]
-    kinds = {
-        str(file.path): (group.adapter, group.cost_kind) for file, group in zip(files, read, strict=True)
-    }
-    counterparts, paired = pair_cost_kinds(kinds, totals)
-    if counterparts:
-        conditions += counterparts
-        _register(reader, groups, " AND ".join(conditions))
-        totals = read_totals(reader)
-    later += paired
+    totals, conditions, later = _without_doubles(reader, groups, files, read, totals)
     chosen, more = choose_currency(totals, currency)
     totals, kept = only_currency(totals, chosen)
     conditions += [kept] if kept else []
@@ -158,6 +147,32 @@ def _open(
         _register(engine, groups, where)
         reader.close()
     return Bill(engine, _sources(files, read, totals, beside), tuple(findings), chosen, months, temporary)
+
+
+def _without_doubles(
+    reader: DuckDbEngine,
+    groups: Sequence[Group],
+    files: Sequence[BillFile],
+    read: Sequence[Group],
+    totals: Sequence[Total],
+) -> tuple[list[Total], list[str], list[Finding]]:
+    """Leave out deliveries that a later one replaces, and the actual costs beside amortised ones.
+
+    Returns:
+        Totals of what is left, the SQL conditions that keep it, and the findings.
+    """
+    replaced, findings = superseded(totals)
+    conditions = [superseded_sql(replaced)] if replaced else []
+    left = [total for total in totals if (total.source, total.month) not in replaced]
+    kinds = {
+        str(file.path): (group.adapter, group.cost_kind) for file, group in zip(files, read, strict=True)
+    }
+    counterparts, paired = pair_cost_kinds(kinds, left)
+    if counterparts:
+        conditions += counterparts
+        _register(reader, groups, " AND ".join(conditions))
+        left = read_totals(reader)
+    return left, conditions, [*findings, *paired]
 
 
 def _read_file(

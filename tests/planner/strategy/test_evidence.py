@@ -116,6 +116,38 @@ def test_records_of_other_types_are_told_to_say_nothing(tmp_path: Path, column: 
     assert not any("say nothing" in text for text in warnings("p3.8xlarge"))
 
 
+@pytest.mark.parametrize("kind", ["p3.2xlarge", "p5.48xlarge"])  # known from records, and from a prior alone
+def test_prices_move_the_zones_of_their_type_and_no_other(tmp_path: Path, kind: str) -> None:
+    new = Machine(
+        "aws", "p5.48xlarge", "p5", "h100-80gb-sxm", 8.0, 79.0, 192.0, 2048.0, internode_gbps=3200.0
+    )
+    offers = [*ONE_ZONE, spot("0.93", "use1-az2"), on_demand("90", new)]
+    offers += [spot("30", "use1-az1", new), spot("31", "use1-az2", new)]
+    rows = "".join(
+        f"2026-11-01,{zone},{kind},{usd}\n" for zone, usd in (("use1-az1", 1.0), ("use1-az2", 2.0))
+    )
+    header = "time,zone,instance_type,spot_usd_per_hour\n"
+    (tmp_path / "prices.csv").write_text(header + rows, encoding="utf-8")
+
+    def rates(**changes: object) -> tuple[dict[tuple[str, str], float], list[str]]:
+        context = answer(offers, 90.0, folder=tmp_path, **changes).context
+        found = context.offer_set.offers
+        at = np.flatnonzero(found.equals("purchase_option", "spot"))
+        known = gang_risk(context, at, np.ones(len(at), dtype=np.int64))
+        places = [(str(found["instance_type"][row]), str(found["zone"][row])) for row in at]
+        told = [known.sources[int(source)] for source in known.source]
+        return dict(zip(places, known.pool.rate.tolist(), strict=True)), told
+
+    plain, _ = rates()
+    moved, told = rates(spot={"evidence": ["prices.csv"]})
+    for place, rate in plain.items():
+        if place[0] != kind:
+            assert moved[place] == pytest.approx(rate)
+    assert moved[kind, "use1-az1"] < plain[kind, "use1-az1"]
+    assert moved[kind, "use1-az2"] > plain[kind, "use1-az2"]
+    assert sum(text.endswith("moved by spot price") for text in told) == 2
+
+
 def test_a_record_that_is_none_is_named(tmp_path: Path) -> None:
     (tmp_path / "log.csv").write_text("a,b\n1,2\n", encoding="utf-8")
     with pytest.raises(InputError, match=r"log\.csv"):
