@@ -1,6 +1,6 @@
 """The exact knapsack bound for suite models that choose one candidate per job within limits.
 
-The same bound as `planner.portfolio.bound`, read off a bare model: rows `sum x = 1` that divide the columns among jobs,
+The same bound as `planner.portfolios.bound`, read off a bare model: rows `sum x = 1` divide the columns among jobs,
 every column in at most one further row `sum units x <= limit` of whole numbers, and costs in whole micro-dollars.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from planner.portfolio.bound import knapsack
+from planner.portfolios.bound import knapsack
 from solvers.problem import Floats, Milp
 
 MICRO = 1e6

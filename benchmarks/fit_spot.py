@@ -8,9 +8,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from planner.risk.hazards import HazardModel, fit_hazards
-from planner.risk.trace import ZoneTrace
-from planner.risk.traces.run_length import read_run_length
+from planner.spot.hazards import HazardModel, fit_hazards
+from planner.spot.trace import ZoneTrace
+from planner.spot.traces.run_length import read_run_length
 
 # Gangs a file is cut at: every doubling up to what its probes asked for.
 _GANGS = {1: (1,), 4: (1, 2, 4), 16: (1, 2, 4, 8, 16)}

@@ -19,13 +19,13 @@ import numpy.typing as npt
 
 from benchmarks.fit_spot import traces_of_file
 from planner.records import record
-from planner.risk.futures import sample_futures
-from planner.risk.hazards import fit_hazards
-from planner.risk.hazards_cells import N_AGES, age_bucket, plain_type, plain_zone, spell_age_ticks
-from planner.risk.hazards_shrink import common_shape
-from planner.risk.policy.job import SpotJob, SpotZone
-from planner.risk.trace import ZoneTrace
-from planner.risk.traces.run_length import read_run_length
+from planner.spot.futures import sample_futures
+from planner.spot.hazards import fit_hazards
+from planner.spot.hazards_cells import N_AGES, age_bucket, plain_type, plain_zone, spell_age_ticks
+from planner.spot.hazards_shrink import common_shape
+from planner.spot.policy.job import SpotJob, SpotZone
+from planner.spot.trace import ZoneTrace
+from planner.spot.traces.run_length import read_run_length
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -10,9 +10,9 @@ from typing import NamedTuple
 from catalogs.flags import load_flags
 from catalogs.model import Severity
 from catalogs.store import load_catalog
-from planner.optimize import Options, optimize
-from planner.plan import Plan
-from planner.workload import load_workload
+from planner.inputs import load_workload
+from planner.job.answer import Options, optimize
+from planner.plan.model import Plan
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 DAY = datetime(2026, 11, 20, tzinfo=UTC)

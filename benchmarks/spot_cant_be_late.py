@@ -17,12 +17,12 @@ from pathlib import Path
 
 import numpy as np
 
-from planner.risk.hazards import HazardModel, load_hazards
-from planner.risk.hindsight import offline_optimum
-from planner.risk.policy.job import SpotJob, SpotZone
-from planner.risk.replay_batch import replay_futures
-from planner.risk.trace import ZoneTrace
-from planner.risk.traces.registry import read_traces
+from planner.spot.hazards import HazardModel, load_hazards
+from planner.spot.hindsight import offline_optimum
+from planner.spot.policy.job import SpotJob, SpotZone
+from planner.spot.replay_batch import replay_futures
+from planner.spot.trace import ZoneTrace
+from planner.spot.traces.registry import read_traces
 
 WORK_HOURS, DEADLINES_HOURS, RESTARTS_HOURS = 48.0, (52.0, 70.0), (0.02, 0.05, 0.1)
 SPOT_USD, ON_DEMAND_USD = 0.9731, 3.06

@@ -16,11 +16,11 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from planner.risk.checkpoint import useful_ratio, young_interval_hours
-from planner.risk.hazards import fit_hazards
-from planner.risk.policy.job import SpotZone
-from planner.risk.trace import ZoneTrace
-from planner.risk.traces.registry import read_traces
+from planner.spot.checkpoint import useful_ratio, young_interval_hours
+from planner.spot.hazards import fit_hazards
+from planner.spot.policy.job import SpotZone
+from planner.spot.trace import ZoneTrace
+from planner.spot.traces.registry import read_traces
 
 FloatArray = npt.NDArray[np.float64]
 RESTARTS_HOURS = (0.1, 0.2)

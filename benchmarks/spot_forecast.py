@@ -19,13 +19,13 @@ import numpy as np
 
 from benchmarks.fit_spot import traces_of_file
 from planner.records import record
-from planner.risk.hazards import HazardModel, fit_hazards, load_hazards
-from planner.risk.hazards_cells import HazardCell, cell_of
-from planner.risk.launch import forecast_launch, p_meet_spot_only
-from planner.risk.policy.job import SpotJob, SpotZone
-from planner.risk.replay_batch import BatchReplay, replay_futures
-from planner.risk.trace import ZoneTrace
-from planner.risk.traces.run_length import read_run_length
+from planner.spot.hazards import HazardModel, fit_hazards, load_hazards
+from planner.spot.hazards_cells import HazardCell, cell_of
+from planner.spot.launch import forecast_launch, p_meet_spot_only
+from planner.spot.policy.job import SpotJob, SpotZone
+from planner.spot.replay_batch import BatchReplay, replay_futures
+from planner.spot.trace import ZoneTrace
+from planner.spot.traces.run_length import read_run_length
 
 _DAY = 240
 _ALONE = ("h100x16", "r5_preempt", "v100x16", "v100x4")

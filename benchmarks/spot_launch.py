@@ -1,9 +1,9 @@
 """The quick estimate of spot with a fall-back against replays: `python -m benchmarks.spot_launch [--futures 300]`.
 
-`planner optimize` prices thousands of candidates with a renewal model (`planner.strategy.fallback`). Here the same jobs
-are replayed on futures drawn from the age-dependent hazards of the bundled pools (`planner.risk.futures`), with the
-policy that the estimate describes (spot, then on-demand at the last moment: `greedy`) and with the policy that
-`planner advise` follows (`survival`). Costs are fractions of the same work on on-demand; spot costs 0.3 of it.
+`planner optimize` prices thousands of candidates with a renewal model (`planner.candidates.ways.fallback`). Here the
+same jobs are replayed on futures drawn from the age-dependent hazards of the bundled pools (`planner.spot.futures`),
+with the policy that the estimate describes (spot, then on-demand at the last moment: `greedy`) and with the policy
+that `planner advise` follows (`survival`). Costs are fractions of the same work on on-demand; spot costs 0.3 of it.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from planner.risk.distribution import SpotPool
-from planner.risk.futures import sample_futures
-from planner.risk.hazards import HazardModel, load_hazards
-from planner.risk.moments import split_job
-from planner.risk.policy.job import SpotJob, SpotZone
-from planner.risk.renewal import p_meet_deadline, spot_outcome
-from planner.risk.replay_batch import replay_futures
-from planner.strategy.fallback import fallback
-from planner.strategy.pools import figures_of
-from planner.strategy.zones import unite
+from planner.candidates.ways.fallback import fallback
+from planner.spot.distribution import SpotPool
+from planner.spot.futures import sample_futures
+from planner.spot.hazards import HazardModel, load_hazards
+from planner.spot.moments import split_job
+from planner.spot.policy.job import SpotJob, SpotZone
+from planner.spot.pools import figures_of
+from planner.spot.renewal import p_meet_deadline, spot_outcome
+from planner.spot.replay_batch import replay_futures
+from planner.spot.zones import unite
 
 PRICE, RESTART, TICK = 0.3, 0.2, 0.1
 WORK = (12.0, 48.0)

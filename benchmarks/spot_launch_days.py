@@ -17,11 +17,11 @@ import numpy as np
 
 from benchmarks.fit_spot import traces_of_file
 from benchmarks.spot_launch import PRICE, RESTART, TICK, estimate
-from planner.risk.hazards import HazardModel, fit_hazards
-from planner.risk.hazards_cells import cell_of
-from planner.risk.policy.job import SpotJob, SpotZone
-from planner.risk.replay_batch import replay_futures
-from planner.risk.trace import ZoneTrace
+from planner.spot.hazards import HazardModel, fit_hazards
+from planner.spot.hazards_cells import cell_of
+from planner.spot.policy.job import SpotJob, SpotZone
+from planner.spot.replay_batch import replay_futures
+from planner.spot.trace import ZoneTrace
 
 WORK = (6.0, 24.0)
 DEADLINES = (1.25, 1.5, 2.0, 4.0, 8.0)

@@ -1,6 +1,6 @@
 """The product's spot policy behind the interface of a trace scorer: `make_policy(job) -> decide(state)`, `plan(job)`.
 
-Nothing is decided here: dictionaries become the records of `planner.risk.policy.job`, actions become dictionaries.
+Nothing is decided here: dictionaries become the records of `planner.spot.policy.job`, actions become dictionaries.
 `SPOT_POLICY` chooses another registered policy for comparison, `SPOT_HAZARDS` counts fitted on other days
 (`benchmarks.fit_spot`) in place of the bundled ones.
 """
@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from planner.risk.hazards import HazardModel, load_hazards
-from planner.risk.policy.job import SpotJob, SpotZone
-from planner.risk.policy.registry import make_policy as policy_by_name
-from planner.risk.policy.view import IDLE, ON_DEMAND, SPOT, ArrayPolicy, RunStates
+from planner.spot.hazards import HazardModel, load_hazards
+from planner.spot.policy.job import SpotJob, SpotZone
+from planner.spot.policy.registry import make_policy as policy_by_name
+from planner.spot.policy.view import IDLE, ON_DEMAND, SPOT, ArrayPolicy, RunStates
 
 _THEIR_MODE = {IDLE: "idle", ON_DEMAND: "od"}
 _OUR_MODE = {"idle": IDLE, "spot": SPOT, "od": ON_DEMAND, "on_demand": ON_DEMAND}
@@ -108,7 +108,7 @@ def _runs(state: Mapping[str, Any], number: Mapping[str, int], regions: tuple[st
 
 def plan(job: Mapping[str, Any]) -> dict[str, float]:
     """What is known before launch: chance that spot alone meets the deadline, and the policy's cost with its range."""
-    from planner.risk.launch import forecast_launch
+    from planner.spot.launch import forecast_launch
 
     forecast = forecast_launch(spot_job(job), hazards())
     return {

@@ -15,12 +15,12 @@ from pathlib import Path
 
 import numpy as np
 
-from planner.risk.hazards import HazardModel, load_hazards
-from planner.risk.launch import alone_in, rank_zones
-from planner.risk.policy.job import SpotJob, SpotZone
-from planner.risk.replay_batch import replay_futures
-from planner.risk.trace import ZoneTrace
-from planner.risk.traces.registry import read_traces
+from planner.spot.hazards import HazardModel, load_hazards
+from planner.spot.launch import alone_in, rank_zones
+from planner.spot.policy.job import SpotJob, SpotZone
+from planner.spot.replay_batch import replay_futures
+from planner.spot.trace import ZoneTrace
+from planner.spot.traces.registry import read_traces
 
 _WORK, _STRETCHES, _RESTART, _DAY = 48.0, (1.25, 1.5, 2.0), 0.2, 240
 

@@ -32,10 +32,10 @@ _SEARCH = """
 import dataclasses, json, sys, time
 from pathlib import Path
 from catalogs.store import load_catalog
-from planner.choose import choose
-from planner.optimize import build_context, utc_now
-from planner.search import coarse_node_counts, estimate_all, search_job
-from planner.workload import load_workload
+from planner.candidates.choose import choose
+from planner.job.answer import build_context, utc_now
+from planner.candidates.search import coarse_node_counts, estimate_all, search_job
+from planner.inputs import load_workload
 loaded = load_workload(Path(sys.argv[1]))
 context = build_context(loaded, loaded.workload, load_catalog(), utc_now())
 counts = coarse_node_counts(loaded.workload.constraints.max_nodes)

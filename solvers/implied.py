@@ -1,7 +1,7 @@
 """Bounds on unbounded columns that rows, or the cost of a known point, imply.
 
 From `sum_k a_k x_k <= side` follows a_j x_j <= side - min of the other terms, where every other term is bounded.
-Values are given a margin outward, so that the exact check (`planner.certificates.milp`) accepts each step.
+Values are given a margin outward, so that the exact check (`planner.plan.certificates.milp`) accepts each step.
 """
 
 from __future__ import annotations

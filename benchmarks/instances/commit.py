@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from planner.formulation.commit import CommitColumn, CommitModel, Hours
+from planner.commitments.model import CommitColumn, CommitModel, Hours
 
 Floats = npt.NDArray[np.float64]
 YEAR_HOURS = 8760

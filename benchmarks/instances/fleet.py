@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from planner.formulation.fleet_input import FleetInput
+from planner.fleet.question import FleetInput
 
 TYPES = np.array(
     # accelerators, relative throughput each, vCPU, accelerator GiB each, USD per hour

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from planner.formulation.pipeline_input import PipelineInput, follow
-from planner.formulation.pipeline_local import least
+from planner.pipelines.local_search import least
+from planner.pipelines.question import PipelineInput, follow
 
 N_PROVIDERS = 3
 N_PLACES = 30

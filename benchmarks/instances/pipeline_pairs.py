@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from planner.formulation.pipeline_input import PipelineInput
+from planner.pipelines.question import PipelineInput
 from solvers.problem import Milp, MilpBuilder
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from planner.formulation.portfolio_input import MICRO, QUOTA, Ints, PortfolioInput
+from planner.portfolios.shared_limits import MICRO, QUOTA, Ints, PortfolioInput
 
 Floats = npt.NDArray[np.float64]
 NODES = np.array([1, 2, 4, 8, 16, 32])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from planner.formulation.schedule_input import ScheduleInput
+from planner.schedules.question import ScheduleInput
 
 
 def schedule_instance(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from planner.formulation.serving import Floats, ServingInput
+from planner.serving.model import Floats, ServingInput
 from solvers.problem import Milp, MilpBuilder
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from planner.formulation.single import SingleInput
+from planner.job.model import SingleInput
 
 
 def single_instance(n_candidates: int, seed: int) -> SingleInput:

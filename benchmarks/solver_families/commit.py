@@ -94,7 +94,7 @@ def measure_extensive(seed: int, hours: int, scenarios: int, risk: float) -> Fig
     from scipy.optimize import linprog
     from scipy.sparse import csc_array, vstack
 
-    from planner.formulation.commit import build_extensive
+    from planner.commitments.model import build_extensive
 
     model = make_commit(seed, hours=hours, scenarios=scenarios, risk_weight=risk, whole=False)
     problem = build_extensive(model)
@@ -131,9 +131,9 @@ def measure_extensive(seed: int, hours: int, scenarios: int, risk: float) -> Fig
 
 def measure_certificate(seed: int, hours: int, scenarios: int, risk: float) -> Figure:
     """Make the exact certificate and check it; the seconds are those of the check."""
-    from planner.certificates import check_certificate
     from planner.commitments.certificate import build_certificate
     from planner.commitments.solve import solve_commit
+    from planner.plan.certificates import check_certificate
 
     model = make_commit(seed, hours=hours, scenarios=scenarios, risk_weight=risk)
     found = solve_commit(model, gap=GAP_SMALL)

@@ -12,7 +12,7 @@ import numpy as np
 
 from benchmarks.instances.choice import choice_model, naive_single
 from benchmarks.solver_families.base import Clock, Figure, in_child, known
-from planner.certificates import write_certificate
+from planner.plan.certificates import write_certificate
 from solvers.certificate import build_dual_certificate, in_millionths
 from solvers.options import SolveOptions
 from solvers.presolve import whole_limits

@@ -5,7 +5,7 @@ from __future__ import annotations
 from benchmarks.instances.pipeline import pipeline_instance
 from benchmarks.instances.pipeline_pairs import build_pairs
 from benchmarks.solver_families.base import Clock, Figure, in_child, known
-from planner.formulation.pipeline_solve import solve_pipeline
+from planner.pipelines.solve import solve_pipeline
 from solvers.options import SolveOptions
 from solvers.solve import solve
 

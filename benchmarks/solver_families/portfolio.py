@@ -10,15 +10,15 @@ import numpy as np
 
 from benchmarks.instances.portfolio import generate
 from benchmarks.solver_families.base import Clock, Figure, in_child, known, peak_mib
-from planner.certificates import check_certificate
-from planner.formulation.portfolio import build_portfolio
-from planner.formulation.portfolio_elastic import ElasticWeights
-from planner.formulation.portfolio_input import MICRO
-from planner.formulation.portfolio_reduce import reduce_portfolio
-from planner.portfolio.certificate import build_certificate
-from planner.portfolio.frontier import delay_of, find_frontier
-from planner.portfolio.relax import relax_portfolio
-from planner.portfolio.solve import PortfolioOptions, solve_portfolio
+from planner.plan.certificates import check_certificate
+from planner.portfolios.certificate import build_certificate
+from planner.portfolios.elastic import ElasticWeights
+from planner.portfolios.frontier import delay_of, find_frontier
+from planner.portfolios.model.families import build_portfolio
+from planner.portfolios.reduce import reduce_portfolio
+from planner.portfolios.relax import relax_portfolio
+from planner.portfolios.shared_limits import MICRO
+from planner.portfolios.solve import PortfolioOptions, solve_portfolio
 from solvers.leftover import leave_with
 from solvers.solution import Status
 

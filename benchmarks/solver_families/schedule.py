@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from benchmarks.instances.schedule import schedule_instance
 from benchmarks.solver_families.base import Clock, Figure, in_child, known
-from planner.formulation.schedule_explain import apply_remedy, explain_schedule
-from planner.formulation.schedule_input import ScheduleInput, most_work
-from planner.formulation.schedule_solve import ScheduleResult, solve_schedule
+from planner.schedules.question import ScheduleInput, most_work
+from planner.schedules.relaxation import apply_remedy, explain_schedule
+from planner.schedules.solve import ScheduleResult, solve_schedule
 from solvers.options import SolveOptions
 
 NAME = "schedule"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from benchmarks.instances.serving import build_slices, serving_instance
 from benchmarks.solver_families.base import Clock, Figure, in_child, known
-from planner.formulation.serving import solve_serving
+from planner.serving.model import solve_serving
 from solvers.options import SolveOptions
 from solvers.solve import solve
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from benchmarks.instances.single import single_instance
 from benchmarks.solver_families.base import Clock, Figure, in_child, known
-from planner.formulation.single import solve_single
+from planner.job.model import solve_single
 from solvers.options import SolveOptions
 
 NAME = "single"

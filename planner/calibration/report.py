@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from planner.estimate_report import seconds, three
+from planner.estimation.report import seconds, three
 from planner.render.document import Block, Document, Facts, Notes
 from planner.render.numbers import number, percent
 from planner.render.report import Report
 from planner.render.words import cluster
 
 if TYPE_CHECKING:
-    from planner.calibrate import Calibrated
-    from planner.estimate_values import Interval
+    from planner.calibration.compare import Calibrated
+    from planner.estimation.values import Interval
 
 SCHEMA_VERSION = 1
 COLUMNS = (

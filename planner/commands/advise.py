@@ -14,8 +14,8 @@ from planner.commands.output import show_report
 from planner.render.report import REPORT_FORMATS
 
 if TYPE_CHECKING:
-    from planner.advise.question import Question
-    from planner.risk.hazards import HazardModel
+    from planner.advice.question import Question
+    from planner.spot.hazards import HazardModel
 
 POLICY_NAMES = ("survival", "uniform_progress", "greedy", "margin", "on_demand", "spot_only")
 
@@ -72,11 +72,11 @@ def advise(
     Exit code 0: an action (or: the work is done); 3: the deadline is over or can no longer be met for certain; 2: bad
     input.
     """
-    from planner.advise.answer import advise as answer
-    from planner.advise.question import build_question, usual_tick_hours
-    from planner.advise.report import advice_report
-    from planner.advise.saved_plan import load_spot_plan
-    from planner.workload.state_load import load_state
+    from planner.advice.answer import advise as answer
+    from planner.advice.question import build_question, usual_tick_hours
+    from planner.advice.report import advice_report
+    from planner.advice.saved_plan import load_spot_plan
+    from planner.inputs.state_load import load_state
 
     made, loaded = load_spot_plan(plan).due_earlier((margin or 0.0) / 3600.0), load_state(state_file)
     tick_hours = usual_tick_hours(made) if every is None else every / 3600.0
@@ -93,17 +93,17 @@ def advise(
 def load_model(evidence: Sequence[Path]) -> HazardModel:
     """The bundled hazards, with what the user's own files say."""
     if evidence:
-        from planner.risk.hazards_evidence import model_from_files
+        from planner.spot.hazards_evidence import model_from_files
 
         return model_from_files(evidence)
-    from planner.risk.hazards import load_hazards
+    from planner.spot.hazards import load_hazards
 
     return load_hazards()
 
 
 def _write_table(path: Path, question: Question, model: HazardModel, policy: str) -> None:
     """Write the decision table; the format follows from the file's name."""
-    from planner.advise.table import build_table, table_text
+    from planner.advice.table import build_table, table_text
     from planner.files import write_atomically
 
     table = build_table(question.job, model, policy)

@@ -47,7 +47,7 @@ def budget(
     from planner.finops.currency import UNKNOWN_CURRENCY
     from planner.finops.forecast.plans import load_plans
     from planner.finops.forecast.source import check_currency, read_costs
-    from planner.workload.budget_load import load_budgets
+    from planner.inputs.budget_load import load_budgets
 
     budgets, more = _budgets_and_bill(paths)
     bill = (*focus, *more)

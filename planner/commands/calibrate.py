@@ -48,9 +48,9 @@ def calibrate(
     LOG is a CSV of steps, a Megatron-LM log, an HF Trainer state or output, a torch profiler trace or an Nsight Systems
     export. Without one, --measured or the workload's line `measured:` is taken.
     """
-    from planner.calibrate_run import Run, run_calibration
     from planner.calibration.report import build_report
-    from planner.workload.load import load_workload
+    from planner.calibration.run import Run, run_calibration
+    from planner.inputs.load import load_workload
 
     run = Run(log, measured, machine, nodes, provider, layout, kind, skip, step_name, out, dry_run)
     made = run_calibration(load_workload(workload), run)

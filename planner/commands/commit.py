@@ -45,7 +45,7 @@ def commit(
     """
     from planner.commitments.advise import advise, needs_catalog
     from planner.commitments.report import commit_report
-    from planner.workload.commit_load import load_commit
+    from planner.inputs.commit_load import load_commit
 
     loaded = load_commit(question)
     catalog = None

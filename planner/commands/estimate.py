@@ -40,10 +40,10 @@ def estimate(
     from planner.startup import quick_imports
 
     with quick_imports():
-        from planner.estimate import estimate_workload
-        from planner.estimate_layout import parse_layout
-        from planner.estimate_report import build_report
-        from planner.workload.load import load_workload
+        from planner.estimation.answer import estimate_workload
+        from planner.estimation.layout import parse_layout
+        from planner.estimation.report import build_report
+        from planner.inputs.load import load_workload
 
     pin = None if layout is None else parse_layout(layout)
     found = estimate_workload(

@@ -16,10 +16,10 @@ from planner.commands.options import as_of_option
 @as_of_option
 def explain(workload: Path, why_not: tuple[str, ...], as_of: datetime | None) -> None:
     """Say what removed candidates of WORKLOAD, and why an instance type is not the plan."""
-    from planner.explain import explain_choice, explain_layout
-    from planner.explain import why_not as explain_type
-    from planner.optimize import Options, optimize, utc_now
-    from planner.workload.load import load_workload
+    from planner.inputs.load import load_workload
+    from planner.job.answer import Options, optimize, utc_now
+    from planner.job.explain import explain_choice, explain_layout
+    from planner.job.explain import why_not as explain_type
 
     answer = optimize(load_workload(workload), Options(as_of or utc_now(), as_of=as_of and as_of.date()))
     for line in explain_choice(answer.plan):

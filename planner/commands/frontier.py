@@ -29,12 +29,12 @@ def frontier(
     The file's own deadline and budget are set aside and marked in the table; all other limits hold.
     Exit code 0: at least one point; 3: no candidate passes the other limits; 2: bad input.
     """
-    from planner.frontier import frontier as find
-    from planner.frontier import thin
-    from planner.frontier_report import frontier_report
-    from planner.optimize import Options, utc_now
-    from planner.overrides import override
-    from planner.workload.load import load_workload
+    from planner.inputs.load import load_workload
+    from planner.job.answer import Options, utc_now
+    from planner.job.frontier import frontier as find
+    from planner.job.frontier import thin
+    from planner.job.frontier_report import frontier_report
+    from planner.job.overrides import override
 
     loaded = override(load_workload(workload), allow_flagged=allow_flagged, allow_derived=allow_derived)
     found = find(loaded, Options(as_of or utc_now(), as_of=as_of and as_of.date()))

@@ -79,11 +79,11 @@ def optimize(
     from planner.startup import quick_imports
 
     with quick_imports():
-        from planner.optimize import Options, utc_now
-        from planner.optimize import optimize as find_plan
-        from planner.overrides import override
+        from planner.inputs.load import load_workload
+        from planner.job.answer import Options, utc_now
+        from planner.job.answer import optimize as find_plan
+        from planner.job.overrides import override
         from planner.render import render_plan
-        from planner.workload.load import load_workload
 
     loaded = override(
         load_workload(workload), max_results=max_results, objective=objective,
@@ -105,12 +105,12 @@ def optimize(
     width, color = layout(out, output)
     show_text(render_plan(answer.plan, output, width=width, color=color, verbose=details), out)
     if certificate is not None:
-        from planner.certificates import write_certificate
-        from planner.certify import certify
+        from planner.job.certificate import certify
+        from planner.plan.certificates import write_certificate
 
         write_certificate(certificate, certify(answer))
     for name in why_not:
-        from planner.explain import why_not as explain
+        from planner.job.explain import why_not as explain
 
         click.echo("\n".join(explain(answer.context, answer.found, name)), err=output != "table")
     if answer.plan.status == "infeasible":

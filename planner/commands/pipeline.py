@@ -29,10 +29,10 @@ def pipeline(
     deadline and budget (the answer names the smallest change); 2: bad input; 6: none found within the time limit.
     """
     from planner.errors import InputError
-    from planner.optimize import Options, utc_now
-    from planner.pipeline.answer import plan_pipeline
-    from planner.pipeline.report import pipeline_report
-    from planner.workload.pipeline_load import load_pipeline
+    from planner.inputs.pipeline_load import load_pipeline
+    from planner.job.answer import Options, utc_now
+    from planner.pipelines.answer import plan_pipeline
+    from planner.pipelines.report import pipeline_report
     from solvers.errors import BackendError
 
     loaded = load_pipeline(pipeline)

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from catalogs.model import Catalog
-    from planner.optimize import Options
-    from planner.portfolio.answer import PortfolioAnswer
-    from planner.portfolio.solve import PortfolioOptions
+    from planner.inputs.portfolio_load import LoadedPortfolio
+    from planner.job.answer import Options
+    from planner.portfolios.answer import PortfolioAnswer
+    from planner.portfolios.solve import PortfolioOptions
     from planner.render.report import Report
-    from planner.workload.portfolio_load import LoadedPortfolio
 
 
 @click.command()
@@ -59,11 +59,11 @@ def portfolio(
     2: bad input; 6: no plan within the time limit. Ctrl-C gives the best plan so far with its bound.
     """
     from planner.errors import InputError
-    from planner.optimize import Options, utc_now
-    from planner.portfolio.answer import plan_portfolio
-    from planner.portfolio.report import portfolio_report
-    from planner.portfolio.solve import PortfolioOptions
-    from planner.workload.portfolio_load import load_portfolio
+    from planner.inputs.portfolio_load import load_portfolio
+    from planner.job.answer import Options, utc_now
+    from planner.portfolios.answer import plan_portfolio
+    from planner.portfolios.report import portfolio_report
+    from planner.portfolios.solve import PortfolioOptions
     from solvers.errors import BackendError, ModelError
 
     loaded = load_portfolio(jobs)
@@ -89,7 +89,7 @@ def portfolio(
         if frontier is not None:
             raise InputError("--certificate: is of one plan; leave out --frontier")
         from planner.files import write_atomically
-        from planner.portfolio.certificate import certificate_text
+        from planner.portfolios.certificate import certificate_text
 
         write_atomically(certificate, certificate_text(answer))
     show_report(report, output, out)
@@ -104,7 +104,7 @@ def _frontier(
     points: int,
     catalog: Callable[[], Catalog],
 ) -> tuple[Report, int]:
-    from planner.portfolio.frontier_report import frontier_report, plan_frontier
+    from planner.portfolios.frontier_report import frontier_report, plan_frontier
 
     made = plan_frontier(loaded, planning, options, points, catalog=catalog)
     return frontier_report(made), 0 if made.points else 3

@@ -195,6 +195,6 @@ def _open(focus: tuple[str, ...], given: dict[str, Any], tell: Any) -> Bill:
 def _budgets(path: Path | None) -> Any:
     if path is None:
         return None
-    from planner.workload.budget_load import load_budgets
+    from planner.inputs.budget_load import load_budgets
 
     return load_budgets(path)

@@ -38,9 +38,9 @@ def schedule(
     work does not fit (the answer says what is missing and the least that helps); 2: bad input; 6: none found in time.
     """
     from planner.errors import InputError
-    from planner.schedule.answer import plan_schedule
-    from planner.schedule.report import schedule_report
-    from planner.workload.schedule_load import as_on, load_schedule
+    from planner.inputs.schedule_load import as_on, load_schedule
+    from planner.schedules.answer import plan_schedule
+    from planner.schedules.report import schedule_report
     from solvers.errors import BackendError
     from solvers.options import SolveOptions
 

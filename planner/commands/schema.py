@@ -44,7 +44,7 @@ def _schema_of(kind: str) -> str:
 
 def _presets() -> str:
     """Return one line per preset: name, family, size in billions of parameters, other names."""
-    from planner.workload.presets import load_presets
+    from planner.inputs.presets import load_presets
 
     rows = [("PRESET", "FAMILY", "PARAMS", "ALSO CALLED")]
     for preset in load_presets().values():

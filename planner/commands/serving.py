@@ -33,10 +33,10 @@ def serving(
     Exit code 0: a fleet; 3: the machines allowed cannot carry the load; 2: bad input; 6: none found in time.
     """
     from planner.errors import InputError
-    from planner.optimize import utc_now
+    from planner.inputs.serving_load import load_serving
+    from planner.job.answer import utc_now
     from planner.serving.answer import plan_serving
     from planner.serving.report import serving_report
-    from planner.workload.serving_load import load_serving
     from solvers.errors import BackendError
     from solvers.options import SolveOptions
 

@@ -15,10 +15,10 @@ from planner.commands.output import show_report
 from planner.render.report import REPORT_FORMATS
 
 if TYPE_CHECKING:
-    from planner.risk.hazards import HazardModel
-    from planner.simulate.answer import Simulation
-    from planner.simulate.groups import ZoneGroup
-    from planner.simulate.jobs import SimJob
+    from planner.simulation.answer import Simulation
+    from planner.simulation.groups import ZoneGroup
+    from planner.simulation.jobs import SimJob
+    from planner.spot.hazards import HazardModel
 
 INTERRUPTED = 130
 
@@ -129,9 +129,9 @@ def simulate(ctx: click.Context, /, **given: Any) -> None:
     Exit code 0: done; 2: bad input; 130: interrupted.
     """
     from planner.render.progress import counted_progress
-    from planner.simulate.answer import Setting
-    from planner.simulate.answer import simulate as run
-    from planner.simulate.executors import make_executor
+    from planner.simulation.answer import Setting
+    from planner.simulation.answer import simulate as run
+    from planner.simulation.executors import make_executor
 
     name, jobs = _jobs(given)
     model = load_model(given["spot_evidence"])
@@ -148,11 +148,11 @@ def simulate(ctx: click.Context, /, **given: Any) -> None:
 
 
 def _write(found: Simulation, given: dict[str, Any]) -> None:
-    from planner.simulate.report import simulation_report
+    from planner.simulation.report import simulation_report
 
     show_report(simulation_report(found), given["output"], given["out"])
     if given["plots"] is not None:
-        from planner.simulate.plots import write_plots
+        from planner.simulation.plots import write_plots
 
         for path in write_plots(found, given["plots"]):
             click.echo(f"wrote {path}", err=True)
@@ -167,8 +167,8 @@ def _jobs(given: dict[str, Any]) -> tuple[str, Sequence[SimJob]]:
     from dataclasses import replace
 
     from planner.errors import InputError
-    from planner.simulate.gather import named_apart, sweep_and_workload_jobs, workload_jobs
-    from planner.simulate.jobs import SimJob
+    from planner.simulation.gather import named_apart, sweep_and_workload_jobs, workload_jobs
+    from planner.simulation.jobs import SimJob
 
     ways = [bool(given["workloads"]), given["sweep"] is not None, given["work_hours"] is not None]
     if sum(ways) != 1:
@@ -203,18 +203,18 @@ def _groups(
         InputError: neither or both of --traces and --generate.
     """
     from planner.errors import InputError
-    from planner.simulate.groups import KINDS, zone_groups
+    from planner.simulation.groups import KINDS, zone_groups
 
     if (given["traces"] is None) == (given["generate"] is None):
         raise InputError("give either --traces FOLDER with recorded availability or --generate N")
     kinds = KINDS if given["groups"] == "both" else (given["groups"],)
     if given["generate"] is not None:
-        from planner.simulate.gather import generated
+        from planner.simulation.gather import generated
 
         drawn, notes = generated(jobs, given["generate"], model, given["spot_ratio"], given["seed"])
         return list(zone_groups(drawn, kinds)), notes
-    from planner.risk.traces.registry import read_traces
-    from planner.simulate.gather import priced
+    from planner.simulation.gather import priced
+    from planner.spot.traces.registry import read_traces
 
     traces = read_traces(given["traces"], gang=given["gang"], polarity=given["polarity"])
     found, notes = priced(traces, jobs, given["spot_ratio"])

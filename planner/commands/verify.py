@@ -10,7 +10,7 @@ import click
 
 if TYPE_CHECKING:
     from catalogs.table import Table
-    from planner.workload.load import LoadedWorkload
+    from planner.inputs.load import LoadedWorkload
 
 _MOST_FAULTS = 20
 
@@ -31,10 +31,10 @@ def verify(plan: Path, workload: Path | None, prices: bool) -> None:
 
     Exit code 0: it holds; 5: it does not.
     """
-    from planner.certificates import is_certificate
     from planner.errors import GateError
-    from planner.plan_file import as_plan, load_saved
-    from planner.verify import verify_plan
+    from planner.plan.certificates import is_certificate
+    from planner.plan.file import as_plan, load_saved
+    from planner.plan.verify import verify_plan
 
     saved = load_saved(plan)
     if is_certificate(saved):
@@ -43,7 +43,7 @@ def verify(plan: Path, workload: Path | None, prices: bool) -> None:
     made = as_plan(plan, saved)
     given, loaded = None, None
     if workload is not None:
-        from planner.workload.load import load_workload
+        from planner.inputs.load import load_workload
 
         loaded = load_workload(workload)
         given = loaded.workload
@@ -63,8 +63,8 @@ def verify(plan: Path, workload: Path | None, prices: bool) -> None:
 
 
 def _verify_certificate(path: Path, certificate: dict[str, Any]) -> None:
-    from planner.certificates import check_certificate, summary
     from planner.errors import GateError
+    from planner.plan.certificates import check_certificate, summary
 
     faults = check_certificate(certificate)
     if faults:
@@ -85,7 +85,7 @@ def _offers(made: dict[str, Any], loaded: LoadedWorkload | None) -> Table:
     if loaded is None:
         return catalog.offers
     from catalogs.tariffs import load_tariffs
-    from planner.offers import gather_offers
+    from planner.market.offers import gather_offers
 
     on = datetime.fromisoformat(made["created_at"]).date()
     return gather_offers(catalog, loaded.workload, load_tariffs(), str(loaded.path.parent), on).offers

@@ -24,7 +24,7 @@ from planner.commitments.history import read_history
 from planner.commitments.prices import WANTED, pool_prices
 from planner.commitments.scenarios import draw_futures, read_futures
 from planner.commitments.solve import Solved, solve_commit
-from planner.formulation.commit_use import use_of
+from planner.commitments.use import use_of
 from planner.records import record
 
 if TYPE_CHECKING:
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 
     from catalogs.model import Catalog
     from planner.commitments.answer import Level, Regret
-    from planner.formulation.commit import CommitModel
-    from planner.workload.commit_load import LoadedCommit
-    from planner.workload.commit_schema import CommitQuestion, Pool
+    from planner.commitments.model import CommitModel
+    from planner.inputs.commit_load import LoadedCommit
+    from planner.inputs.commit_schema import CommitQuestion, Pool
     from solvers.decompose import Round
 
 Floats = npt.NDArray[np.float64]

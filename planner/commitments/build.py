@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from planner.commitments.model import CommitColumn, CommitModel, Hours
 from planner.commitments.prices import COMMITTED, HOURS_PER_YEAR, MICRO, PoolPrices, Term
 from planner.commitments.scenarios import DECIMALS, Futures
 from planner.errors import InputError
-from planner.formulation.commit import CommitColumn, CommitModel, Hours
 from planner.records import record
 
 if TYPE_CHECKING:
-    from planner.workload.commit_schema import CommitQuestion, Owned
+    from planner.inputs.commit_schema import CommitQuestion, Owned
 
 Floats = npt.NDArray[np.float64]
 SAME_RATIO = 1e-9  # rates of two plans that differ by a constant factor, to rounding
@@ -284,7 +284,7 @@ def _share_capacity(plans: Sequence[_Plan], n_pools: int) -> tuple[Floats, list[
             rates.append(plan.rate)
     stacked = np.stack(rates) if rates else np.zeros((0, n_pools))
     if len(rates) > MOST_PLANS:
-        from planner.formulation.commit_recourse import components
+        from planner.commitments.recourse import components
         from solvers.errors import ModelError
 
         try:

@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from planner.certificates import VERSION
+from planner.commitments.model import CommitModel, Hours
+from planner.commitments.recourse import Recourse
 from planner.commitments.solve import Solved, solve_commit
 from planner.errors import InputError
-from planner.formulation.commit import CommitModel, Hours
-from planner.formulation.commit_recourse import Recourse
+from planner.plan.certificates import VERSION
 
 Floats = npt.NDArray[np.float64]
 MICRO = 10**6  # micro-dollars per dollar
@@ -45,7 +45,7 @@ def build_certificate(model: CommitModel, solved: Solved) -> dict[str, Any]:
         "point_prices": _prices(Recourse(model).multipliers(solved.x)) if model.n_plans > 1 else None,
         **_proof(model, solved),
     }
-    from planner.certificates.benders import exact_bound, exact_objective
+    from planner.plan.certificates.benders import exact_bound, exact_objective
 
     objective, bound = exact_objective(content), exact_bound(content)
     high, low = _above(float(objective), objective), _below(float(bound), bound)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from planner.formulation.commit import CommitModel
+from planner.commitments.model import CommitModel
 
 Floats = npt.NDArray[np.float64]
 

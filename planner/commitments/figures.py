@@ -11,11 +11,11 @@ import numpy.typing as npt
 
 from planner.commitments.answer import BreakEven, Level, Regret
 from planner.commitments.build import Built
+from planner.commitments.model import CommitModel, first_stage
 from planner.commitments.prices import HOURS_PER_YEAR
+from planner.commitments.recourse import Recourse
 from planner.commitments.solve import solve_commit
-from planner.formulation.commit import CommitModel, first_stage
-from planner.formulation.commit_recourse import Recourse
-from planner.formulation.commit_use import Use, use_of
+from planner.commitments.use import Use, use_of
 from solvers.decompose import cvar
 
 Floats = npt.NDArray[np.float64]

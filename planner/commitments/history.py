@@ -28,13 +28,13 @@ from planner.finops.read.adapters import detect_adapter
 from planner.finops.read.columns import detect_dataset
 from planner.finops.read.files import inspect_files
 from planner.finops.read.stage import line_of
+from planner.inputs.faults import near
 from planner.records import record
-from planner.workload.faults import near
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from planner.workload.commit_schema import Pool
+    from planner.inputs.commit_schema import Pool
 
 Floats = npt.NDArray[np.float64]
 MAX_HOURS = 5 * 366 * 24

@@ -22,7 +22,7 @@ from planner.errors import InputError
 from planner.records import record
 
 if TYPE_CHECKING:
-    from planner.workload.commit_schema import CommitQuestion, Pool
+    from planner.inputs.commit_schema import CommitQuestion, Pool
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from planner.commitments.closed_form import is_separable, solve_separable
-from planner.formulation.commit import CommitModel, first_stage
-from planner.formulation.commit_recourse import Recourse
+from planner.commitments.model import CommitModel, first_stage
+from planner.commitments.recourse import Recourse
 from planner.records import record
 from solvers.decompose import BendersResult, Round, solve_benders
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from planner.finops.review.answer import review_bill
     from planner.finops.review.model import Chart, Column, Figure, Review, Section, Table
     from planner.finops.utilisation import load_utilisation
-    from planner.workload.budget_load import load_budgets
+    from planner.inputs.budget_load import load_budgets
 
 _MODEL = "planner.finops.review.model"
 _PLACES = {
@@ -43,7 +43,7 @@ _PLACES = {
     "forecast_daily": "planner.finops.forecast.model",
     "forecast_month_end": "planner.finops.forecast.model",
     "forecast_scopes": "planner.finops.forecast.answer",
-    "load_budgets": "planner.workload.budget_load",
+    "load_budgets": "planner.inputs.budget_load",
     "load_daily": "planner.finops.forecast.daily",
     "load_plans": "planner.finops.plan_vs_actual",
     "load_utilisation": "planner.finops.utilisation",

@@ -21,7 +21,7 @@ from planner.render.csv import csv_text
 
 if TYPE_CHECKING:
     from planner.finops.forecast.answer import ForecastAnswer, ScopeForecast
-    from planner.plan import Plan
+    from planner.plan.model import Plan
 
 Row = dict[str, str]
 EXTRA = ("x_row_kind", "x_low_cost", "x_high_cost", "x_scope", "x_period")

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from planner.errors import InputError
-from planner.plan_file import load_plan
+from planner.plan.file import load_plan
 from planner.records import record
 
 RUN_ID_LENGTH = 200

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from planner.render.formats import FORMATS, load_renderer
 
 if TYPE_CHECKING:
-    from planner.plan import Plan
+    from planner.plan.model import Plan
 
 __all__ = ["FORMATS", "render_plan"]
 

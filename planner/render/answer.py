@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from planner.plan import CostLine, Plan, PlanLine
+from planner.plan.model import CostLine, Plan, PlanLine
 from planner.render.document import Block, Facts, Grid, Notes, without_empty
 from planner.render.numbers import (
     UNKNOWN,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from planner.plan import Plan
+from planner.plan.model import Plan
 from planner.render import answer, grounds
 from planner.render.document import Document
 

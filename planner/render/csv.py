@@ -8,8 +8,8 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 
-from planner.plan import Plan, PlanLine, Summary
-from planner.plan_launch import Launch
+from planner.plan.launch import Launch
+from planner.plan.model import Plan, PlanLine, Summary
 from planner.render.text import clean
 
 COLUMNS = (

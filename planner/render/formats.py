@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol, cast
 from planner.records import record
 
 if TYPE_CHECKING:
-    from planner.plan import Plan
+    from planner.plan.model import Plan
 
 
 class Renderer(Protocol):

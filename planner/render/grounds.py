@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from planner.plan import Assumption, Plan
+from planner.plan.model import Assumption, Plan
 from planner.render.document import Block, Facts, Grid, Notes, without_empty
 from planner.render.numbers import UNKNOWN, hours, number, percent, usd
 from planner.render.words import join_some, summary

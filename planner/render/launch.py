@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from planner.plan import Plan
-from planner.plan_launch import Launch, Replay
+from planner.plan.launch import Launch, Replay
+from planner.plan.model import Plan
 from planner.render.document import Block, Facts
 from planner.render.numbers import UNKNOWN, hours, moment, number, percent, usd
 from planner.render.words import join_some

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from planner.plan import Plan
+from planner.plan.model import Plan
 from planner.render.build import build_document
 from planner.render.document import Bars, Block, Document, Facts, Grid
 from planner.render.numbers import percent

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from planner.plan import Plan
+    from planner.plan.model import Plan
 
 
 def plain_plan(plan: Plan) -> dict[str, Any]:

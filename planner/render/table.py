@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from planner.plan import Plan
+from planner.plan.model import Plan
 from planner.render.build import build_document
 from planner.render.document import Bars, Block, Document, Facts, Grid, Notes
 from planner.render.numbers import percent

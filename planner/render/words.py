@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from planner.plan import Layout, PlanLine, Summary
+from planner.plan.model import Layout, PlanLine, Summary
 from planner.render.numbers import number, price
 
 DERIVED_MARK = "~"

@@ -9,7 +9,7 @@ import yaml
 from planner.render.plain import plain_plan
 
 if TYPE_CHECKING:
-    from planner.plan import Plan
+    from planner.plan.model import Plan
 
 
 def render(plan: Plan, *, width: int, color: bool, verbose: bool) -> str:

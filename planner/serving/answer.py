@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.formulation.serving import ServingInput, ServingResult, solve_serving
 from planner.records import record
+from planner.serving.model import ServingInput, ServingResult, solve_serving
 
 if TYPE_CHECKING:
     from datetime import date
 
     from catalogs.model import Catalog
-    from planner.workload.serving_load import LoadedServing
-    from planner.workload.serving_schema import Machine
+    from planner.inputs.serving_load import LoadedServing
+    from planner.inputs.serving_schema import Machine
     from solvers.options import SolveOptions
 
 
@@ -110,7 +110,7 @@ def _prices(loaded: LoadedServing, on: date, as_of: date | None, catalog_dir: Pa
         assert catalog is not None
         price = _offer_price(machine, catalog, on)
         if price is None:
-            from planner.workload.faults import Fault
+            from planner.inputs.faults import Fault
 
             text = f"the catalog has no admitted {machine.purchase_option} price of {machine.instance_type}"
             where = f" in {machine.provider}" + (f"/{machine.region}" if machine.region else "")

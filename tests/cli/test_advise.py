@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import ROOT, CliResult
-from tests.planner.advise.plans import plan_values, state_values, write
+from tests.planner.advice.plans import plan_values, state_values, write
 
 Run = Callable[..., CliResult]
 Golden = Callable[[str, str], None]

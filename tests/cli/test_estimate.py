@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from planner.estimate_report import COLUMNS, PARTS
+from planner.estimation.report import COLUMNS, PARTS
 from tests.cli.test_optimize import example, write
 from tests.conftest import ROOT, CliResult
 from tests.schema_check import schema_faults

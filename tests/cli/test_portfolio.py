@@ -229,7 +229,7 @@ def test_a_job_that_nothing_can_run_is_named_without_a_solver(jobs: Path, run_cl
 
 
 def test_ctrl_c_gives_the_best_plan_so_far(run_cli: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    from planner.portfolio import solve
+    from planner.portfolios import solve
 
     def interrupted(*_args: object, **_named: object) -> object:
         raise KeyboardInterrupt
@@ -245,7 +245,7 @@ def test_ctrl_c_gives_the_best_plan_so_far(run_cli: Run, monkeypatch: pytest.Mon
 def test_a_solver_that_denies_a_plan_is_called_at_fault(
     jobs: Path, run_cli: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from planner.portfolio import solve
+    from planner.portfolios import solve
     from solvers.backends.base import Relaxation
     from solvers.solution import Termination
 

@@ -11,11 +11,11 @@ import pytest
 from click.testing import CliRunner
 
 from planner.commands.schema import schema
-from planner.workload.json_schema import SCHEMA_PATH, render_json_schema
+from planner.inputs.json_schema import SCHEMA_PATH, render_json_schema
 
 
 def test_committed_schema_equals_the_models() -> None:
-    message = "run `python -m planner.workload.json_schema` and commit the file"
+    message = "run `python -m planner.inputs.json_schema` and commit the file"
     assert SCHEMA_PATH.read_text(encoding="utf-8") == render_json_schema(), message
 
 

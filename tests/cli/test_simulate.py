@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from planner.simulate.jobs import sweep_jobs
-from planner.workload.sweep_load import load_sweep
+from planner.inputs.sweep_load import load_sweep
+from planner.simulation.jobs import sweep_jobs
 from tests.conftest import ROOT, CliResult
-from tests.planner.simulate.traces import write_recording
+from tests.planner.simulation.traces import write_recording
 
 Run = Callable[..., CliResult]
 Golden = Callable[[str, str], None]
@@ -79,7 +79,7 @@ def test_an_interruption_keeps_what_is_done_and_says_so(
             yield function(tasks[0])
             raise KeyboardInterrupt
 
-    monkeypatch.setattr("planner.simulate.executors.make_executor", lambda *_: Interrupted())
+    monkeypatch.setattr("planner.simulation.executors.make_executor", lambda *_: Interrupted())
     command = ("simulate", "--traces", recording, *JOB, "--policy", "greedy")
     result = run_cli(*command)
     assert result.code == 130 and result.stdout.startswith("PARTIAL (1 of 3 tasks)")
@@ -96,7 +96,7 @@ def test_an_interruption_before_anything_is_done_is_an_interruption(
             raise KeyboardInterrupt
             yield
 
-    monkeypatch.setattr("planner.simulate.executors.make_executor", lambda *_: Interrupted())
+    monkeypatch.setattr("planner.simulation.executors.make_executor", lambda *_: Interrupted())
     result = run_cli("simulate", "--traces", recording, *JOB)
     assert result.code == 130 and result.stdout == ""
 

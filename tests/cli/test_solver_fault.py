@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import pytest
 
-import planner.fleet
-from planner.formulation.fleet import FleetInput, FleetResult, solve_fleet
+import planner.fleet.answer
+from planner.fleet.solve import FleetInput, FleetResult, solve_fleet
 from solvers.options import SolveOptions
 from solvers.solution import Status, Termination
 from tests.cli.test_optimize import DAY, example
@@ -23,7 +23,7 @@ def test_a_wrong_claim_of_infeasibility_is_a_solver_fault(
         empty = replace(solve_fleet(fleet, options), counts={}, busy={}, objective_usd=math.nan, gap=math.nan)
         return replace(empty, status=Status.INFEASIBLE, termination=Termination.INFEASIBLE)
 
-    monkeypatch.setattr(planner.fleet, "solve_fleet", lies)
+    monkeypatch.setattr(planner.fleet.answer, "solve_fleet", lies)
     done = run_cli("optimize", example("embed-images-fleet"), *DAY)
     assert done.code == 1
     assert "solver fault" in done.stderr and "--backend" in done.stderr

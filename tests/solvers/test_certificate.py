@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from planner.certificates import check_certificate, kinds, summary, write_certificate
+from planner.plan.certificates import check_certificate, kinds, summary, write_certificate
 from solvers.backends.registry import get_backend
 from solvers.certificate import build_dual_certificate, exact_bound, fingerprint, in_millionths, whole_numbers
 from solvers.options import SolveOptions

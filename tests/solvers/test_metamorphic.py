@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from benchmarks.instances.fleet import fleet_instance
-from planner.formulation.fleet import FleetInput, build_fleet, solve_fleet
-from planner.formulation.fleet_model import prepare
-from planner.formulation.single import SingleInput, build_single
+from planner.fleet.model.prepared import prepare
+from planner.fleet.solve import FleetInput, build_fleet, solve_fleet
+from planner.job.model import SingleInput, build_single
 from solvers.options import SolveOptions
 from solvers.problem import Block, Milp
 from solvers.solution import Solution, Status
 from solvers.solve import solve
-from tests.planner.fleet_cases import part_time, random_fleet
+from tests.planner.fleet.fleet_cases import part_time, random_fleet
 
 GAP = 1e-7
 Ints = np.ndarray[Any, np.dtype[np.int64]]

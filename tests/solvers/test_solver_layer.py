@@ -255,7 +255,7 @@ def test_lp_text_reads_back() -> None:
 
 def test_importing_the_layer_imports_no_solver_and_no_pandas() -> None:
     code = (
-        "import sys, planner.formulation.fleet, planner.formulation.single, solvers.solve;"
+        "import sys, planner.fleet.solve, planner.job.model, solvers.solve;"
         "print([m for m in ('scipy', 'pandas', 'highspy', 'multiprocessing') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

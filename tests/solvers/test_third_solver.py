@@ -21,14 +21,14 @@ import numpy as np
 import pytest
 
 from benchmarks.instances.single import single_instance
-from planner.formulation.fleet import build_fleet
-from planner.formulation.fleet_model import Total
-from planner.formulation.single import build_single
+from planner.fleet.model.prepared import Total
+from planner.fleet.solve import build_fleet
+from planner.job.model import build_single
 from solvers.options import SolveOptions
 from solvers.problem import Milp
 from solvers.solution import Status
 from solvers.solve import solve
-from tests.planner.fleet_cases import random_fleet
+from tests.planner.fleet.fleet_cases import random_fleet
 from tests.solvers import cases
 
 OWN = sys.executable if importlib.util.find_spec("ortools") else None

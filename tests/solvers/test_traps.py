@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from planner.formulation.fleet import build_fleet
+from planner.fleet.solve import build_fleet
 from solvers.backends import base
 from solvers.backends.base import Checked, Relaxation
 from solvers.backends.registry import get_backend
@@ -25,7 +25,7 @@ from solvers.scaling import COST_HIGH, COST_LOW, ROW_HIGH, ROW_LOW, scale
 from solvers.solution import Status, Termination
 from solvers.solve import relax, solve
 from solvers.staged import run_stages
-from tests.planner.fleet_cases import part_time, random_fleet
+from tests.planner.fleet.fleet_cases import part_time, random_fleet
 from tests.solvers import cases
 
 BACKENDS = [name for name in ("scipy", "highspy") if get_backend(name).is_available()]

@@ -16,12 +16,12 @@ from planner.finops.forecast.daily import DailyCost, total_of
 from planner.finops.forecast.model import Backtest, MonthEnd, forecast_periods
 from planner.finops.forecast.plans import PlannedCost, daily_plan_cost
 from planner.finops.forecast.tail import incomplete_days
+from planner.inputs.faults import Fault, near
 from planner.records import record
-from planner.workload.faults import Fault, near
 
 if TYPE_CHECKING:
-    from planner.workload.budget_load import LoadedBudgets
-    from planner.workload.budget_schema import Budget
+    from planner.inputs.budget_load import LoadedBudgets
+    from planner.inputs.budget_schema import Budget
 
 Status = Literal["over", "alert", "watch", "ok"]
 Scopes = Mapping[str, Mapping[str, DailyCost]]

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from planner.errors import InputError
 from planner.finops.engine.base import Engine
-from planner.workload.faults import near
+from planner.inputs.faults import near
 
 
 class FileEngine(Engine, Protocol):

@@ -9,7 +9,7 @@ import numpy as np
 
 from planner.errors import InputError
 from planner.finops.forecast.daily import DailyCost
-from planner.workload.faults import near
+from planner.inputs.faults import near
 
 if TYPE_CHECKING:
     from planner.finops.read import Bill

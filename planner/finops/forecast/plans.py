@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.errors import InputError
+from planner.inputs.load import decode, read_limited
 from planner.records import record
-from planner.workload.load import decode, read_limited
 
 Floats = NDArray[np.float64]
 Days = NDArray[np.datetime64]

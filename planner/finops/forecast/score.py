@@ -14,8 +14,8 @@ import numpy as np
 from planner.errors import InputError
 from planner.finops.forecast.daily import DailyCost
 from planner.finops.forecast.plans import MAX_BYTES
+from planner.inputs.load import decode, read_limited
 from planner.records import record
-from planner.workload.load import decode, read_limited
 
 
 @record(frozen=True)

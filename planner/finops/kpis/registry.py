@@ -65,7 +65,7 @@ def load_kpi(name: str) -> Kpi:
     for kpi in load_kpis():
         if kpi.name == name:
             return kpi
-    from planner.workload.faults import near
+    from planner.inputs.faults import near
 
     close = near(name, [kpi.name for kpi in load_kpis()])
     hint = f"; did you mean {close}?" if close else f"; there are {', '.join(k.name for k in load_kpis())}"

@@ -14,8 +14,8 @@ from typing import IO, Literal, cast
 
 from planner.errors import InputError
 from planner.finops.read.model import Finding
+from planner.inputs.faults import near
 from planner.records import record
-from planner.workload.faults import near
 
 FileKind = Literal["csv", "parquet", "json"]
 SUFFIXES = (".csv", ".csv.gz", ".parquet", ".json", ".json.gz", ".jsonl", ".jsonl.gz", ".ndjson")

@@ -35,7 +35,7 @@ from planner.finops.read.totals import (
     only_currency,
     read_totals,
 )
-from planner.workload.faults import near
+from planner.inputs.faults import near
 
 _ESSENTIAL = ("BilledCost", "EffectiveCost", "ListCost", "ContractedCost", "ChargeCategory")
 _SEVERITIES = ("error", "warning", "info")

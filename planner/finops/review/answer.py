@@ -67,7 +67,7 @@ def review_bill(
         bill: an open bill.
         month: any day of the month; by default the newest with use.
         compare_month: any day of the month it is compared with; by default the one before, if the bill has it.
-        budgets: what `planner.workload.budget_load.load_budgets` read.
+        budgets: what `planner.inputs.budget_load.load_budgets` read.
         plans: what `planner.finops.plan_vs_actual.load_plans` read.
         utilisation: what `planner.finops.utilisation.load_utilisation` read.
         tags: mandatory tag keys, at most six; the first one names who pays.

@@ -72,7 +72,7 @@ def query_sql(name: str) -> str:
     known = {case.slug: case.query for case in load_use_cases()}
     file = files(_HERE).joinpath("queries", f"{known.get(name, name)}.sql")
     if not name.replace("-", "_").isidentifier() or not file.is_file():
-        from planner.workload.faults import near
+        from planner.inputs.faults import near
 
         guess = near(name, sorted({*known, *known.values()}))
         hint = f"; did you mean {guess}?" if guess else ""

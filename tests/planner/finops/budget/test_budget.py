@@ -16,7 +16,7 @@ from planner.errors import InputError
 from planner.finops.budget.answer import BudgetAnswer, check_budgets, dimensions
 from planner.finops.forecast.daily import DailyCost
 from planner.finops.forecast.plans import PlannedCost
-from planner.workload.budget_load import load_budgets
+from planner.inputs.budget_load import load_budgets
 from tests.conftest import ROOT, CliResult
 from tests.focus_company.shared import small_company
 

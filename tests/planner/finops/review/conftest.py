@@ -14,7 +14,7 @@ from planner.finops.read import Bill, open_bill
 from planner.finops.review.answer import review_bill
 from planner.finops.review.model import Figure, Review
 from planner.finops.utilisation import load_utilisation
-from planner.workload.budget_load import load_budgets
+from planner.inputs.budget_load import load_budgets
 from tests.focus_company import Truth
 from tests.focus_company.plans import write_plans, write_utilisation
 from tests.focus_company.shared import small_company

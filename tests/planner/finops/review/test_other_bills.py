@@ -14,7 +14,7 @@ from planner.finops.read import open_bill
 from planner.finops.render import render_review
 from planner.finops.review.answer import review_bill
 from planner.finops.review.model import Section
-from planner.workload.budget_load import load_budgets
+from planner.inputs.budget_load import load_budgets
 from tests.focus_company import Truth, write_version
 from tests.focus_company.plans import write_plans
 from tests.planner.finops.review.conftest import figures, value

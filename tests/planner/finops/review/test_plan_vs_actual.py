@@ -143,7 +143,7 @@ def test_plans_without_run_id_and_doubled_ones_are_told(tmp_path: Path) -> None:
 def test_a_made_plan_has_the_same_run_id_each_time() -> None:
     from dataclasses import replace
 
-    from tests.planner.render_plans import TRAINING
+    from tests.planner.render.render_plans import TRAINING
 
     assert TRAINING.run_id == replace(TRAINING, created_at="2026-12-24T00:00:00+00:00").run_id
     assert TRAINING.run_id != replace(TRAINING, workload_sha256="0" * 64).run_id

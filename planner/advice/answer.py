@@ -1,0 +1,218 @@
+"""What to do now: the policy's decision under the hard guard, what it costs, and what else could be done."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from planner.advice.reasons import reason
+from planner.advice.rollout import Forced, Guarded, futures_of, roll_out
+from planner.records import record
+from planner.spot.policy.job import Action, JobState, SpotJob
+from planner.spot.policy.registry import make_policy
+from planner.spot.policy.view import EPS_HOURS, MODES, JobView
+
+if TYPE_CHECKING:
+    from planner.advice.question import Question
+    from planner.spot.hazards import HazardModel, HazardTable
+    from planner.spot.policy.view import ArrayPolicy, BoolArray
+
+FUTURES = 400
+MOST_TRIED = 6  # other actions whose cost is told: zones beyond the cheapest are seldom of use
+Status = Literal["running", "late", "missed", "finished"]
+Word = Literal["wait", "start spot", "stay", "migrate", "switch to on-demand", "nothing"]
+
+
+@record(frozen=True)
+class Option:
+    """Something that can be done now.
+
+    Attributes:
+        word: in the words of a launcher.
+        action: in those of a policy.
+        cost_usd: expected from now to the end, following the policy afterwards; NaN where it was not worked out.
+        p_finish: probability to finish by the deadline.
+        finish_hours: expected end, hours from now; NaN if it seldom comes.
+    """
+
+    word: Word
+    action: Action
+    cost_usd: float
+    p_finish: float
+    finish_hours: float
+
+
+@record(frozen=True, eq=False)
+class Advice:
+    """The answer.
+
+    Attributes:
+        status: `late`: on-demand asked for now would end after the deadline; `missed`: the deadline is over.
+        chosen, others: what to do, and what else, cheapest first among those that meet the deadline best.
+        decided_by: `policy`, `guard` (the policy would have put the deadline at risk) or `state` (nothing to decide).
+        why: one sentence.
+        work_left_hours, time_left_hours: undisturbed work, and time to the deadline.
+        no_return_hours: time until on-demand must be asked for if nothing makes progress before; below 0: it is over.
+        p_spot_alone: probability to finish by the deadline without on-demand.
+    """
+
+    question: Question
+    policy: str
+    status: Status
+    chosen: Option
+    others: tuple[Option, ...]
+    decided_by: str
+    why: str
+    work_left_hours: float
+    time_left_hours: float
+    no_return_hours: float
+    p_spot_alone: float
+    tables: dict[str, HazardTable]
+
+    def moment(self, hours: float) -> datetime | None:
+        """The moment `hours` from now; None where it cannot be told."""
+        return self.question.now + timedelta(hours=hours) if math.isfinite(hours) else None
+
+
+def advise(
+    question: Question,
+    model: HazardModel,
+    policy_name: str = "survival",
+    *,
+    futures: int = FUTURES,
+    seed: int = 0,
+) -> Advice:
+    """Decide what to do now.
+
+    Args:
+        question: plan and state.
+        model: of spot hazards.
+        policy_name: a key of `planner.spot.policy.registry.POLICIES`.
+        futures: drawn for what each action costs.
+        seed: of the futures.
+
+    Raises:
+        InputError: no policy of that name.
+    """
+    job, state = question.job, question.state
+    tables = {zone.name: model.table_for(zone) for zone in job.zones}
+    policy = make_policy(policy_name, job, tables)
+    work, left = job.work_hours - state.done_hours, _time_left(question)
+    settled = _settled(question, work, left)
+    if settled is not None:
+        status, option, why = settled
+        return Advice(
+            question, policy_name, status, option, (), "state", why, work, left, math.nan, math.nan, tables
+        )
+    action, decided_by = decide(policy, state)
+    up = futures_of(job, tables, state, question.history, futures, seed)
+    safe = Guarded(policy)
+    chosen = _option(job, safe, state, up, action)
+    tried = [_option(job, safe, state, up, other) for other in _others(state, action)]
+    others = sorted(tried, key=lambda one: (-round(one.p_finish, 2), one.cost_usd))
+    status = "running" if can_still_finish(job, state) else "late"
+    advice = Advice(
+        question, policy_name, status, chosen, tuple(others), decided_by, "", work, left,
+        left - work - _on_demand_start(job, state), _p_spot_alone(job, state, up), tables,
+    )  # fmt: skip
+    return replace(advice, why=reason(advice))
+
+
+def decide(policy: ArrayPolicy, state: JobState) -> tuple[Action, str]:
+    """The policy's action under the hard guard, and who decided: `policy` or `guard`."""
+    wanted, action = policy.decide(state), Guarded(policy).decide(state)
+    return action, "policy" if action == wanted else "guard"
+
+
+def can_still_finish(job: SpotJob, state: JobState) -> bool:
+    """Whether on-demand, kept or asked for now, ends in time."""
+    need = job.work_hours - state.done_hours + _on_demand_start(job, state)
+    return JobView(job).deadline_hours - state.elapsed_hours >= need - EPS_HOURS
+
+
+def _on_demand_start(job: SpotJob, state: JobState) -> float:
+    """Hours until on-demand, kept or asked for now, makes progress."""
+    return (
+        state.restart_left_hours
+        if state.mode == "on_demand"
+        else job.restart_hours + job.on_demand_acquire_hours
+    )
+
+
+def _time_left(question: Question) -> float:
+    assert question.plan.deadline is not None
+    return (question.plan.deadline - question.now) / timedelta(hours=1)
+
+
+def _settled(question: Question, work: float, left: float) -> tuple[Status, Option, str] | None:
+    """The answer where there is nothing to decide."""
+    job = question.job
+    if work <= EPS_HOURS:
+        done = Option("nothing", Action("idle"), 0.0, 1.0, 0.0)
+        return "finished", done, "all work is done and saved: stop the instances"
+    if left > 0:
+        return None
+    running = question.state.mode == "on_demand"
+    hours = work + _on_demand_start(job, question.state)
+    word: Word = "stay" if running else "switch to on-demand"
+    paid = work + (question.state.restart_left_hours if running else job.restart_hours)
+    option = Option(word, Action("on_demand"), paid * job.on_demand_usd_per_hour, 0.0, hours)
+    why = (
+        f"the deadline passed {-left:.1f} h ago with {work:.1f} h of work left; on-demand ends soonest, "
+        f"in {hours:.1f} h; with a new deadline plan the rest again"
+    )
+    return "missed", option, why
+
+
+def _codes(view: JobView, action: Action) -> tuple[int, int]:
+    """Codes of mode and zone."""
+    zone = view.zone_number.get(action.zone or "", -1) if action.mode == "spot" else -1
+    return MODES.index(action.mode), zone
+
+
+def _option(job: SpotJob, policy: ArrayPolicy, state: JobState, up: BoolArray, action: Action) -> Option:
+    mode, zone = _codes(policy.view, action)
+    found = roll_out(job, Forced(policy, state.elapsed_hours, mode, zone), state, up)
+    finished = found.finished
+    # what is left at the deadline is charged on-demand, so it also ends then
+    late = found.work_left_hours + job.restart_hours + job.on_demand_acquire_hours
+    end = (
+        np.where(finished, np.nan_to_num(found.finish_hours), job.deadline_hours + late) - state.elapsed_hours
+    )
+    return Option(
+        word_of(action, state),
+        action,
+        float(found.cost_usd.mean()),
+        float(finished.mean()),
+        float(end.mean()),
+    )
+
+
+def word_of(action: Action, state: JobState) -> Word:
+    """An action in the words of a launcher."""
+    if action.mode == "idle":
+        return "wait"
+    if action.mode == state.mode and action.zone == state.zone:
+        return "stay"
+    if action.mode == "on_demand":
+        return "switch to on-demand"
+    return "migrate" if state.mode == "spot" else "start spot"
+
+
+def _others(state: JobState, chosen: Action) -> list[Action]:
+    """What else can be done now: waiting, on-demand, and the cheapest zones that are up."""
+    up = sorted((zone for zone in state.zones if zone.available), key=lambda zone: zone.usd_per_hour)
+    zones = [Action("spot", zone.name) for zone in up]
+    here = Action("spot", state.zone) if state.mode == "spot" else None
+    tried = [Action("on_demand"), Action("idle"), *([here] if here else []), *zones]
+    unique = list(dict.fromkeys(action for action in tried if action != chosen))
+    return unique[:MOST_TRIED]
+
+
+def _p_spot_alone(job: SpotJob, state: JobState, up: BoolArray) -> float:
+    """Probability to finish on spot alone, from here on."""
+    return float(roll_out(job, make_policy("spot_only", job, {}), state, up).finished.mean())

@@ -1,0 +1,257 @@
+"""From a plan and a state file to the job and the state that policies know."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from planner.errors import InputError
+from planner.inputs.faults import Fault, near
+from planner.records import record
+from planner.spot.policy.job import JobState, SpotJob, SpotZone, ZoneState
+
+if TYPE_CHECKING:
+    from planner.advice.saved_plan import Place, SpotPlan
+    from planner.inputs.state_load import LoadedState
+    from planner.inputs.state_schema import RunState, StateZone
+
+BoolArray = npt.NDArray[np.bool_]
+HISTORY_HOURS = 24.0
+TICK_HOURS, MOST_TICKS = 0.1, 1_680  # a week of 6 minutes
+_FUTURE = timedelta(minutes=5)  # clocks of launchers differ by less
+_SLIP = 1e-6
+
+
+@record(frozen=True, eq=False)
+class Question:
+    """What is asked.
+
+    Attributes:
+        plan: the spot line.
+        job, state: for policies; a run whose zone is gone is idle already; time counts from the next whole tick.
+        history: per zone name what came before the present spell, up per tick, oldest first.
+        now: the present moment.
+        interrupted: whether the file says spot runs in a zone that is gone.
+        notes: what was assumed.
+    """
+
+    plan: SpotPlan
+    job: SpotJob
+    state: JobState
+    history: Mapping[str, BoolArray]
+    now: datetime
+    interrupted: bool
+    notes: tuple[str, ...]
+
+
+def usual_tick_hours(plan: SpotPlan) -> float:
+    """Time between two questions where the user names none: 6 minutes, longer where that makes very many ticks."""
+    if plan.deadline is None:
+        return TICK_HOURS
+    return TICK_HOURS * max(1, math.ceil(_hours(plan.deadline - plan.start) / (TICK_HOURS * MOST_TICKS)))
+
+
+def build_question(plan: SpotPlan, loaded: LoadedState, *, tick_hours: float, clock: datetime) -> Question:
+    """Join plan and state.
+
+    Args:
+        plan: of the saved plan.
+        loaded: the state file.
+        tick_hours: time between two questions of the launcher.
+        clock: the real present, which a state may not lie after.
+
+    Raises:
+        InputError: they contradict each other; lists every fault with its place in the state file.
+    """
+    from planner.advice.prices import with_prices
+
+    state = loaded.state
+    if plan.deadline is None:
+        raise InputError(
+            f"the plan of {plan.name} has no deadline, and without one waiting never costs anything: set "
+            "constraints.deadline in the workload and plan again"
+        )
+    launched = state.launched_at if isinstance(state.launched_at, datetime) else plan.start
+    now = state.now if isinstance(state.now, datetime) else launched + timedelta(hours=state.now)
+    faults = list(_faults(plan, state, launched, now, clock))
+    if faults:
+        raise loaded.error(faults)
+    regions = [place_of(plan, zone).region for zone in state.zones]
+    if state.on_demand_usd_per_hour is not None:
+        plan = replace(plan, on_demand_usd_per_hour=state.on_demand_usd_per_hour * plan.nodes)
+    plan, notes = with_prices(plan, regions)
+    if plan.on_demand_usd_per_hour is None:
+        lacking = (
+            f"no on-demand price of {plan.instance_type} is known: add on_demand_usd_per_hour (one instance)"
+        )
+        raise loaded.error([Fault((), lacking)])
+    return _joined(plan, state, launched, now, tick_hours, notes)
+
+
+def _joined(
+    plan: SpotPlan,
+    state: RunState,
+    launched: datetime,
+    now: datetime,
+    tick_hours: float,
+    notes: tuple[str, ...],
+) -> Question:
+    """The question of a plan and a state that fit together."""
+    assert plan.deadline is not None and plan.on_demand_usd_per_hour is not None
+    zones = tuple(
+        SpotZone(
+            zone.name,
+            place_of(plan, zone).region,
+            plan.instance_type,
+            _usd(zone, plan),
+            plan.provider,
+            plan.nodes,
+        )
+        for zone in state.zones
+    )
+    job = SpotJob(
+        work_hours=plan.work_hours,
+        deadline_hours=_hours(plan.deadline - launched),
+        restart_hours=on_grid(plan.restart_hours, tick_hours),
+        on_demand_usd_per_hour=plan.on_demand_usd_per_hour,
+        zones=zones,
+        egress_usd=plan.egress_usd,
+        on_demand_acquire_hours=on_grid(plan.on_demand_acquire_hours, tick_hours),
+        tick_hours=tick_hours,
+        utc_hour=launched.astimezone(UTC).hour + launched.minute / 60.0,
+    )
+    seen = tuple(
+        ZoneState(zone.name, zone.available, _usd(zone, plan), max(_since(zone, now), tick_hours))
+        for zone in state.zones
+    )
+    gone = (
+        state.mode == "spot" and not next(zone for zone in state.zones if zone.name == state.zone).available
+    )
+    region = state.checkpoint_region or next((z.region for z in zones if z.name == state.zone), None)
+    return Question(
+        plan,
+        job,
+        JobState(
+            elapsed_hours=on_grid(_hours(now - launched), tick_hours),
+            done_hours=min(_done_hours(plan, state), plan.work_hours),
+            mode="idle" if gone else state.mode,
+            zone=None if gone else state.zone,
+            restart_left_hours=0.0 if gone else state.restart_left_hours,
+            checkpoint_region=region,
+            zones=seen,
+        ),
+        {zone.name: _history(zone, tick_hours) for zone in state.zones},
+        now,
+        gone,
+        notes,
+    )
+
+
+def _faults(
+    plan: SpotPlan, state: RunState, launched: datetime, now: datetime, clock: datetime
+) -> Iterator[Fault]:
+    """What contradicts the plan or the clock."""
+    assert plan.deadline is not None
+    if isinstance(state.now, datetime) and now > clock + _FUTURE:
+        yield Fault(
+            ("now",),
+            f"is {_hours(now - clock):.1f} h in the future (it is {clock:%Y-%m-%dT%H:%MZ}): UTC offset?",
+        )
+    if now < launched:
+        yield Fault(
+            ("now",),
+            f"is before the launch ({launched:%Y-%m-%dT%H:%MZ}): set launched_at if it began earlier",
+        )
+    if launched >= plan.deadline:
+        yield Fault(("launched_at",), f"is after the plan's deadline ({plan.deadline:%Y-%m-%dT%H:%MZ})")
+    if state.done_steps is not None and plan.steps is None:
+        yield Fault(
+            ("done_steps",), "the plan does not say its steps: give done_hours or done_ratio", at_key=True
+        )
+    elif _done_hours(plan, state) > plan.work_hours * (1.0 + _SLIP) + _SLIP:
+        key = "done_steps" if state.done_steps is not None else "done_hours"
+        whole = (
+            f"{plan.steps:,} steps" if state.done_steps is not None else f"{plan.work_hours:.2f} h of work"
+        )
+        yield Fault((key,), f"is more than the whole plan has ({whole}): another plan's state?")
+    for number, zone in enumerate(state.zones):
+        if isinstance(zone.since, datetime) and zone.since > now:
+            yield Fault(("zones", number, "since"), "is after 'now'")
+    most = plan.restart_hours + plan.on_demand_acquire_hours
+    if state.restart_left_hours > 10.0 * most + 1.0:
+        yield Fault(("restart_left_hours",), f"is far above the plan's restart ({most:.2f} h)")
+    for number, zone in enumerate(state.zones):
+        if not _is_known(plan, zone):
+            known = sorted({place.zone or place.region for place in plan.places})
+            text = (
+                f"'{zone.name}' is no zone of the plan's ({', '.join(known)}): give its region if it is meant"
+            )
+            yield Fault(("zones", number, "name"), text, near(zone.name, known))
+    regions = {place_of(plan, zone).region for zone in state.zones} | {place.region for place in plan.places}
+    if state.checkpoint_region is not None and state.checkpoint_region not in regions:
+        hint = near(state.checkpoint_region, sorted(regions))
+        yield Fault(
+            ("checkpoint_region",), f"'{state.checkpoint_region}' is the region of none of the zones", hint
+        )
+
+
+def on_grid(hours: float, tick_hours: float) -> float:
+    """The end of the tick that `hours` lies in: what is left of a tick cannot be counted on."""
+    return math.ceil(hours / tick_hours - _SLIP) * tick_hours
+
+
+def _hours(span: timedelta) -> float:
+    return span / timedelta(hours=1)
+
+
+def _done_hours(plan: SpotPlan, state: RunState) -> float:
+    """Undisturbed hours of work done."""
+    if state.done_steps is not None:
+        return plan.work_hours * state.done_steps / max(plan.steps or 1, 1)
+    return state.done_hours if state.done_hours is not None else plan.work_hours * (state.done_ratio or 0.0)
+
+
+def place_of(plan: SpotPlan, zone: StateZone) -> Place:
+    """The plan's place of a zone: that of its name, else of its region, else the first with the region as given."""
+    from planner.advice.saved_plan import Place
+
+    named = [place for place in plan.places if place.zone == zone.name]
+    region = zone.region or next(
+        (one.region for one in plan.places if zone.name.startswith(one.region)), None
+    )
+    there = [place for place in plan.places if place.region == region]
+    found = (named or there or plan.places)[0]
+    return found if named else Place(region or found.region, zone.name, found.usd_per_hour)
+
+
+def _is_known(plan: SpotPlan, zone: StateZone) -> bool:
+    """Whether the plan or the state file says where a zone is."""
+    return zone.region is not None or any(
+        place.zone == zone.name or zone.name.startswith(place.region) for place in plan.places
+    )
+
+
+def _usd(zone: StateZone, plan: SpotPlan) -> float:
+    if zone.usd_per_hour is not None:
+        return zone.usd_per_hour * plan.nodes
+    return place_of(plan, zone).usd_per_hour
+
+
+def _since(zone: StateZone, now: datetime) -> float:
+    """Age of the present spell, hours."""
+    if isinstance(zone.since, datetime):
+        return _hours(now - zone.since)
+    return zone.since or 0.0
+
+
+def _history(zone: StateZone, tick_hours: float) -> BoolArray:
+    """The last day before the present spell, up per tick."""
+    parts = [np.full(max(round(spell.hours / tick_hours), 1), spell.available) for spell in zone.history]
+    whole = np.concatenate(parts) if parts else np.zeros(0, dtype=np.bool_)
+    return whole[-round(HISTORY_HOURS / tick_hours) :]

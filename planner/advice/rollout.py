@@ -1,0 +1,160 @@
+"""What a run that is under way may still cost: its futures, from the present state, under a policy.
+
+The bookkeeping of a tick is `planner.spot.replay_batch`'s own, so a roll-out and a replay cannot differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from planner.spot.policy.guard import guarded
+from planner.spot.policy.job import JobState, SpotJob
+from planner.spot.policy.view import EPS_HOURS, IDLE, SPOT, ArrayPolicy, JobView, RunStates, one_run
+from planner.spot.replay_batch import BatchReplay, Runs
+
+if TYPE_CHECKING:
+    from planner.spot.hazards import HazardTable
+
+FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
+IntArray = npt.NDArray[np.int64]
+DAY_HOURS = 24.0
+
+
+class Guarded(ArrayPolicy):
+    """A policy under the hard guard at every tick, whether or not it has one of its own.
+
+    Whatever the policy says, an action after which on-demand would come too late is replaced by on-demand. Once not
+    even on-demand asked for now is in time, a run on spot that would still be in time if nothing happens to it is left
+    alone; otherwise on-demand ends soonest.
+    """
+
+    def __init__(self, policy: ArrayPolicy) -> None:
+        self.view, self._policy = policy.view, policy
+
+    def decide_runs(self, runs: RunStates) -> tuple[IntArray, IntArray]:
+        """The policy's decision, made safe."""
+        view, rows = self.view, np.arange(len(runs.mode))
+        mode, zone = self._policy.decide_runs(runs)
+        # spot asked for where there is none is a wait, without progress
+        refused = (mode == SPOT) & ~runs.up[rows, zone]
+        mode, zone = guarded(view, runs, np.where(refused, IDLE, mode), np.where(refused, -1, zone))
+        remaining = view.deadline_hours - runs.elapsed_hours + EPS_HOURS
+        work = view.work_hours - runs.done_hours
+        last_hope = (runs.mode == SPOT) & (remaining < work + view.on_demand_start_hours)
+        last_hope &= remaining >= work + runs.restart_left_hours
+        return np.where(last_hope, SPOT, mode), np.where(last_hope, runs.zone, zone)
+
+
+class Forced(ArrayPolicy):
+    """A policy whose first decision is given; everything after it is the policy's own."""
+
+    def __init__(self, policy: ArrayPolicy, first_hours: float, mode: int, zone: int) -> None:
+        self.view = policy.view
+        self._policy, self._first_hours, self._mode, self._zone = policy, first_hours, mode, zone
+
+    def decide_runs(self, runs: RunStates) -> tuple[IntArray, IntArray]:
+        """The given action at the first tick, else the policy's."""
+        if runs.elapsed_hours > self._first_hours + 1e-9:
+            return self._policy.decide_runs(runs)
+        n = len(runs.done_hours)
+        return np.full(n, self._mode), np.full(n, self._zone)
+
+
+def ticks_left(view: JobView, state: JobState) -> int:
+    """Whole ticks from now to the deadline, at least 0."""
+    return max(int((view.deadline_hours - state.elapsed_hours) / view.tick_hours + 1e-6), 0)
+
+
+def futures_of(
+    job: SpotJob,
+    tables: Mapping[str, HazardTable],
+    state: JobState,
+    history: Mapping[str, BoolArray],
+    n: int,
+    seed: int,
+) -> BoolArray:
+    """Futures of the zones from now to the deadline; the first tick is what is seen now.
+
+    Args:
+        job: the job.
+        tables: hazards per zone name.
+        state: the present; its spells' ages count.
+        history: per zone name what came before the present spell, up per tick, oldest first.
+        n: futures.
+        seed: of the draws.
+
+    Returns:
+        Shape `(n, n_zones, ticks)`.
+    """
+    from planner.spot.futures import sample_futures
+
+    ticks = ticks_left(JobView(job), state)
+    seen = {}
+    for zone in state.zones:
+        spell = np.full(max(round(zone.since_hours / job.tick_hours), 1), zone.available)
+        before = np.asarray(history.get(zone.name, ()), dtype=np.bool_)
+        if not len(before):
+            # The spell's age is known, so something ended when it began: an average spell, which says nothing new.
+            table = tables[zone.name]
+            mean = table.mean_down_hours if zone.available else table.mean_up_hours
+            ticks_before = max(round(min(mean, DAY_HOURS) / job.tick_hours), 1)
+            before = np.full(ticks_before, not zone.available)
+        seen[zone.name] = np.concatenate([before, spell])
+    later = sample_futures(replace(job, history=seen), tables, n, max(ticks - 1, 1), seed)
+    now = np.array([zone.available for zone in state.zones])
+    first = np.broadcast_to(now[None, :, None], (n, len(now), 1))
+    return np.concatenate([first, later], axis=2)[:, :, :ticks]
+
+
+def roll_out(job: SpotJob, policy: ArrayPolicy, state: JobState, up: BoolArray) -> BatchReplay:
+    """Follow the policy from the present state through every future; costs count from now.
+
+    Spot prices stay as they are now.
+
+    Args:
+        job: the job.
+        policy: made for it.
+        state: the present.
+        up: shape `(n, n_zones, ticks)`, from now to the deadline.
+    """
+    n, _, ticks = up.shape
+    now = one_run(policy.view, state)
+    runs = Runs(job, policy.view, n)
+    runs.mode, runs.zone = np.repeat(now.mode, n), np.repeat(now.zone, n)
+    runs.left = np.repeat(now.restart_left_hours, n)
+    runs.region = np.repeat(now.region, n)
+    runs.work = np.repeat(job.work_hours - now.done_hours, n)
+    held = np.maximum(np.rint(now.since_hours / job.tick_hours).astype(np.int64), 1) - 1
+    usd = np.array([[zone.usd_per_hour for zone in state.zones]])
+    first = state.elapsed_hours / job.tick_hours
+    drive(runs, policy, up, np.broadcast_to(held, up.shape[:2]), usd[..., None].repeat(ticks, axis=2), first)
+    return runs.result()
+
+
+def drive(
+    runs: Runs, policy: ArrayPolicy, up: BoolArray, held: IntArray, usd: FloatArray, first: float = 0.0
+) -> None:
+    """Step runs through availability until all are done or it ends.
+
+    Args:
+        runs: the bookkeeping, in its first state.
+        policy: decides.
+        up: shape `(n, n_zones, ticks)`.
+        held: ticks for which each zone has been in the state of its first tick, before it, shape `(n, n_zones)`.
+        usd: spot prices, shape `(n or 1, n_zones, ticks)`.
+        first: number of the first tick since launch.
+    """
+    state = up[:, :, 0] if up.shape[2] else None
+    for tick in range(up.shape[2]):
+        now = up[:, :, tick]
+        held = np.where(now == state, held + 1, 1)
+        state = now
+        runs.step(first + tick, policy, now, held, usd[..., tick])  # type: ignore[arg-type]  # a part of a tick may have passed
+        if not runs.active.any():
+            return

@@ -1,0 +1,54 @@
+"""The user's measurements that apply to one job; costs one look at a folder where there are none."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from catalogs.store import history_directory
+from planner.plan.model import Assumption
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from planner.calibration.correction import Correction
+    from planner.candidates.job_spec import Job
+    from planner.inputs.schema import Workload
+    from planner.market.offers import OfferSet
+
+
+def find_correction(workload: Workload, job: Job, offer_set: OfferSet, now: datetime) -> Correction | None:
+    """Stored calibrations and the workload's `measured` line, as the correction of a job; None without any.
+
+    Args:
+        workload: may carry a `measured` line.
+        job: resolved work.
+        offer_set: the hardware that the line may name.
+        now: moment of the run.
+
+    Raises:
+        InputError: the line names something unknown.
+    """
+    folder = history_directory().parent / "calibrations"
+    if workload.measured is None and not folder.is_dir():
+        return None
+    from planner.calibration.correction import build_correction
+    from planner.calibration.store import file_name, load_all
+
+    found, problems = load_all(folder)
+    if workload.measured is not None:
+        from planner.calibration.compare import from_line
+
+        own = from_line(workload.measured, job, offer_set, now)
+        # `planner calibrate` may have stored the same point: it counts once
+        if all(file_name(item) != file_name(own) for item in found):
+            found = [*found, own]
+    return build_correction(job.model, job.training, found, problems)
+
+
+def calibration_notes(correction: Correction) -> tuple[Assumption, ...]:
+    """What the plan says of the measurements in force: one assumption per accelerator generation."""
+    source = "your own measurements (planner calibrate)"
+    return tuple(
+        Assumption(f"calibration.{name}", correction.describe(name), "", "derived", source)
+        for name in sorted(correction.generations)
+    )

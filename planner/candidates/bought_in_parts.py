@@ -1,0 +1,352 @@
+"""One job bought in parts: n equal instances of one place, some of them with capacity that does not hold them all.
+
+Owned machines, commitments and quoted offers hold a limited number of instances. Where one of them holds fewer than
+`max_nodes`, every split of n instances among the offers of its pool is considered: same type, provider and region, one
+zone (offers without a zone go with any). Speed does not depend on how instances are bought, so a split changes money
+and risk alone:
+
+- Without spot the hours are those of any steady offer, so the cost is linear in the counts, and filling the offers by
+  rising cost per instance, each up to its capacity and its quota, is exact.
+- At most one part is spot. For each number m of spot instances the gang of those m gives the elapsed hours (renewal
+  model); the others are paid for all of them, waiting included, and filled the same way. Machine failures of the steady
+  instances stretch the work. Steady capacity is had first, then spot is asked for: the waits add up, an upper bound.
+
+What is sold as one purchase of limited size (a capacity block: a cluster with a network of its own) is part of no mix,
+unless the user already has it. Every candidate made here has at least two parts.
+Mathematics: docs/optimisation/single.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from planner.candidates.grid import Candidates, Mixes
+from planner.candidates.limits import longest_hours, mark_limits, quota_units
+from planner.candidates.running import checkpoint_interval, spot_outcome_of
+from planner.plan.filters import mark
+from planner.records import record
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from planner.candidates.context import Context
+    from planner.market.costs import Money
+
+    FloatArray = npt.NDArray[np.float64]
+    IntArray = npt.NDArray[np.int64]
+
+_SLACK = 1e-9  # relative; float noise must not cost an instance of a quota
+
+
+@record(frozen=True, eq=False)
+class Pool:
+    """Offers of one place whose instances can make one cluster; `steady` and `spot` in order of `Context.id_rank`."""
+
+    steady: IntArray
+    spot: IntArray
+
+
+@record(frozen=True, eq=False)
+class Cells:
+    """Numbers of instances and of spot among them, timed; every array has shape `(n_cells,)`.
+
+    Attributes:
+        base: candidate of a steady offer with the same instances, whose times hold here too.
+        spot: spot offer, -1 without; gang: spot instances, 0 without.
+        gang_work, interval: hours, see `Mixes` and `Candidates`.
+        elapsed: hours from all capacity asked for to the last step; spot_paid: of them paid for spot instances.
+        interruptions, lost: expected, whole job.
+    """
+
+    base: IntArray
+    spot: IntArray
+    gang: IntArray
+    gang_work: FloatArray
+    interval: FloatArray
+    elapsed: FloatArray
+    spot_paid: FloatArray
+    interruptions: FloatArray
+    lost: FloatArray
+
+
+def add_mixes(context: Context, made: Candidates, offer_bits: IntArray, most: int) -> Candidates:
+    """Return the candidates with all mixed purchases behind them.
+
+    Args:
+        context: the planning run.
+        made: candidates of one offer each, for every node count looked at.
+        offer_bits: filter bits per offer, shape `(n_offers,)`.
+        most: largest cluster looked at; an offer that holds it alone needs no company.
+    """
+    # the scan over all offers is the whole cost where every offer holds what may be wanted
+    scarce = np.flatnonzero((context.offer_set.offers["capacity"] < most) & (offer_bits == 0))
+    if not len(scarce):
+        return made
+    parts = []
+    pools = find_pools(context, scarce, offer_bits)
+    for number, pool in enumerate(pools):
+        cells = _cells(context, made, pool)
+        mixed = _mix(context, made, pool, number, cells)
+        if len(mixed.columns["offer"]):
+            parts.append(mixed)
+    return _append(context, made, parts, tuple(pool.steady for pool in pools)) if parts else made
+
+
+def find_pools(context: Context, scarce: IntArray, offer_bits: IntArray) -> list[Pool]:
+    """Group the admitted offers that share type, region and zone with an offer of limited capacity."""
+    offer_set, rank = context.offer_set, context.id_rank
+    regions, zones = offer_set.offers.coded("region").codes, offer_set.offers["zone"]
+    usable = (offer_bits == 0) & ~_alone(context)
+    pools: list[Pool] = []
+    seen: set[tuple[int, ...]] = set()
+    for kind, region in sorted({(int(offer_set.type_of_offer[at]), int(regions[at])) for at in scarce}):
+        rows = np.flatnonzero((offer_set.type_of_offer == kind) & (regions == region) & usable)
+        rows = _distinct_offers(context, rows[np.argsort(rank[rows], kind="stable")])
+        names = zones[rows]
+        for zone in sorted(set(names.tolist()) - {""}) or [""]:
+            mine = rows[(names == "") | (names == zone)]
+            spot = context.is_spot[mine]
+            key = tuple(mine.tolist())
+            if len(mine) > 1 and not spot.all() and np.isin(mine, scarce).any() and key not in seen:
+                seen.add(key)
+                pools.append(Pool(mine[~spot], mine[spot]))
+    return pools
+
+
+def _alone(context: Context) -> npt.NDArray[np.bool_]:
+    """Mask of offers that are part of no mix, shape `(n_offers,)`; what the user already has always may be.
+
+    A purchase of limited size is a cluster of its own. A new commitment of which the job carries a part owes more cash
+    than it costs: under a budget the cheapest split would not be the one that keeps it.
+    """
+    work, offer_set = context.workload, context.offer_set
+    shared = work.prices.commitment_share is not None and work.constraints.budget_usd is not None
+    alone = [rule.max_instances is not None or (shared and rule.whole_term) for rule in offer_set.rules]
+    return np.asarray(alone)[offer_set.rule_of_offer] & np.isnan(offer_set.owned_share)
+
+
+def _distinct_offers(context: Context, rows: IntArray) -> IntArray:
+    """Duplicates of one listed offer share one capacity; commitments of the user are capacities of their own."""
+    seen: set[str] = set()
+    kept = []
+    for row in rows.tolist():
+        name = context.offer_set.offer_id(row)
+        owned = not np.isnan(context.offer_set.owned_share[row])
+        if owned or name not in seen:
+            kept.append(row)
+            seen.add(name)
+    return np.asarray(kept, dtype=np.int64)
+
+
+def _cells(context: Context, made: Candidates, pool: Pool) -> Cells:
+    """All cluster sizes of a pool without spot, and with each number of spot instances of each spot offer."""
+    base = np.flatnonzero(made.offer == pool.steady[0])
+    base = base[made.nodes[base] > 1]
+    none = np.full(len(base), -1)
+    course = made.hours[base] - made.waiting_hours[base] - made.fixed_hours[base]
+    steady = Cells(
+        base=base, spot=none, gang=np.zeros(len(base), dtype=np.int64), gang_work=made.work_hours[base],
+        interval=made.interval_hours[base], elapsed=course, spot_paid=course,
+        interruptions=made.interruptions[base], lost=made.lost_hours[base],
+    )  # fmt: skip
+    parts = [steady] if len(pool.steady) > 1 else []
+    parts += [_spot_cells(context, made, base, int(row)) for row in pool.spot]
+    return _join(parts) if parts else steady
+
+
+def _spot_cells(context: Context, made: Candidates, sizes: IntArray, spot: int) -> Cells:
+    """Every number of instances of one spot offer below each cluster size."""
+    counts = made.nodes[sizes] - 1
+    base = np.repeat(sizes, counts)
+    gang = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts) + 1
+    held = gang <= context.offer_set.capacity[spot]
+    base, gang = base[held], gang[held]
+    rows, write = np.full(len(base), spot), made.write_hours[base]
+    interval = checkpoint_interval(context, rows, gang, write)
+    others = context.assumptions.machine_failures_per_node_hour * (made.nodes[base] - gang)
+    loss = others * (interval / 2.0 + context.restart_hours)
+    work = made.work_hours[base] * (1.0 + loss)
+    run = spot_outcome_of(context, rows, gang, work, write, interval, None)
+    return Cells(
+        base=base, spot=rows, gang=gang, gang_work=work, interval=interval, elapsed=run.expected_elapsed_hours,
+        spot_paid=run.expected_paid_hours, interruptions=run.expected_interruptions + others * work,
+        lost=run.expected_lost_hours + made.work_hours[base] * loss,
+    )  # fmt: skip
+
+
+def _join(parts: list[Cells]) -> Cells:
+    return Cells(**{f.name: np.concatenate([getattr(part, f.name) for part in parts]) for f in fields(Cells)})
+
+
+def _take(cells: Cells, at: IntArray) -> Cells:
+    return Cells(**{f.name: getattr(cells, f.name)[at] for f in fields(Cells)})
+
+
+def unit_money(
+    context: Context, rows: IntArray, paid_hours: FloatArray, hours: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Cost and cash of one more instance of each offer in each cell, shape `(n_cells, n_offers)`; infinity: cannot.
+
+    Args:
+        context: the planning run.
+        rows: offers, shape `(n_offers,)`.
+        paid_hours: hours in use, shape `(n_cells,)`.
+        hours: elapsed hours, shape `(n_cells,)`.
+    """
+    shape = (len(paid_hours), len(rows))
+    row, paid = np.broadcast_to(rows, shape).ravel(), np.repeat(paid_hours, len(rows))
+    money = context.costs.evaluate(row, np.ones(len(row), dtype=np.int64), paid, np.repeat(hours, len(rows)))
+    cost = np.where(paid > longest_hours(context, row), np.inf, money.worker_usd)
+    cash = money.cash_usd - money.kept_usd
+    return cost.reshape(shape), cash.reshape(shape)
+
+
+def _fill(context: Context, pool: Pool, cells: Cells, need: IntArray, unit_usd: FloatArray) -> IntArray:
+    """Instances of each steady offer, cheapest first; a row that sums to less than `need` cannot be filled."""
+    capacity = context.offer_set.capacity[pool.steady]
+    quotas = []
+    for limit in context.workload.constraints.quota:
+        units = quota_units(context, limit)
+        used = np.where(cells.spot >= 0, units[cells.spot], 0.0) * cells.gang
+        quotas.append((units[pool.steady], limit.limit * (1 + _SLACK) - used))
+    # 12 significant digits, as in `choose.rank`: float noise must not decide between equal prices
+    mantissa, exponent = np.frexp(unit_usd)
+    rounded = np.ldexp(np.round(mantissa * 2.0**40), exponent - 40)
+    order = np.argsort(rounded, axis=1, kind="stable")
+    counts = np.zeros(unit_usd.shape, dtype=np.int64)
+    left = need.astype(np.float64)
+    for position in range(unit_usd.shape[1]):
+        column = order[:, position]
+        take = np.minimum(left, capacity[column])
+        take[~np.isfinite(np.take_along_axis(unit_usd, column[:, None], axis=1)[:, 0])] = 0.0
+        for units, free in quotas:
+            each = units[column]
+            room = np.floor(np.maximum(free, 0.0) / np.where(each > 0, each, 1.0))
+            take = np.where(each > 0, np.minimum(take, room), take)
+            free -= take * each
+        np.put_along_axis(counts, column[:, None], take[:, None].astype(np.int64), axis=1)
+        left -= take
+    over = np.any([free < 0 for _, free in quotas], axis=0) if quotas else np.zeros(len(need), dtype=np.bool_)
+    return np.where(over[:, None], 0, counts)
+
+
+@record(frozen=True, eq=False)
+class _Mixed:
+    """Mixed candidates of one pool: columns of `Candidates` by name, and columns of `Mixes`."""
+
+    columns: dict[str, Any]
+    mixes: dict[str, Any]
+
+
+def _mix(context: Context, made: Candidates, pool: Pool, number: int, cells: Cells) -> _Mixed:
+    """Split every cell at least cost and price the splits of two parts or more."""
+    base, gang = cells.base, cells.gang
+    steady_paid = made.fixed_hours[base] + cells.elapsed
+    hours = made.waiting_hours[base] + steady_paid
+    unit_usd, _ = unit_money(context, pool.steady, steady_paid, hours)
+    need = made.nodes[base] - gang
+    counts = _fill(context, pool, cells, need, unit_usd)
+    usable = np.flatnonzero((counts.sum(axis=1) == need) & ((counts > 0).sum(axis=1) + (gang > 0) > 1))
+    cells = _take(cells, usable)
+    base, gang, counts, unit_usd = base[usable], gang[usable], counts[usable], unit_usd[usable]
+    hours, steady_paid = hours[usable], steady_paid[usable]
+    offer = np.column_stack([cells.spot, np.where(counts > 0, pool.steady, -1)])
+    nodes = np.column_stack([gang, counts])
+    paid = np.repeat(steady_paid[:, None], nodes.shape[1], axis=1)
+    paid[:, 0] = made.fixed_hours[base] + cells.spot_paid
+    money, priced = price_parts(context, offer, nodes, paid, hours)
+    # the leading part: spot, else the dearest steady one, which is the one that tops up
+    dearest = 1 + np.argmax(np.where(counts > 0, unit_usd, -1.0), axis=1)
+    lead = (np.arange(len(base)), np.where(gang > 0, 0, dearest))
+    columns = {name: getattr(made, name)[base] for name in _TIMES} | {
+        "offer": offer[lead], "bits": np.zeros(len(base), dtype=np.int64), "hours": hours, "paid_hours": paid[lead],
+        "billed_hours": priced["billed_hours"][lead], "p_meet": np.full(len(base), np.nan),
+        "interruptions": cells.interruptions, "lost_hours": cells.lost, "interval_hours": cells.interval,
+        "instance_hours": priced["instance_hours"].sum(axis=1), **money,
+    }  # fmt: skip
+    whole = np.where(gang > 0, gang, nodes.sum(axis=1))
+    mixes = {
+        "offer": offer, "nodes": nodes, "paid_hours": paid, **priced, "gang": whole, "gang_work": cells.gang_work,
+        "pool": np.full(len(base), number), "order": np.column_stack([np.full(len(base), np.inf), unit_usd]),
+    }  # fmt: skip
+    return _Mixed(columns, mixes)
+
+
+_TIMES = ("shape", "nodes", "work_hours", "sigma", "waiting_hours", "fixed_hours", "write_hours")
+
+
+def price_parts(
+    context: Context, offer: IntArray, nodes: IntArray, paid: FloatArray, hours: FloatArray
+) -> tuple[dict[str, FloatArray], dict[str, FloatArray]]:
+    """Price every part and charge what the place costs once.
+
+    Args:
+        context: the planning run.
+        offer: of each part, -1 none, shape `(n, n_parts)`.
+        nodes: instances of each part, of the same shape.
+        paid: hours in use of each part, of the same shape.
+        hours: elapsed hours, shape `(n,)`.
+
+    Returns:
+        Money by the names of `Candidates`, each of shape `(n,)`; billed and instance-hours, each like `offer`.
+    """
+    bought = offer >= 0
+    row, part = np.nonzero(bought)
+    each: Money = context.costs.evaluate(offer[bought], nodes[bought], paid[bought], hours[row])
+    kept, cost, cash = np.zeros(len(hours)), np.zeros(len(hours)), np.zeros(len(hours))
+    kept[row] = each.kept_usd  # the same for every part of one place
+    np.add.at(cost, row, each.worker_usd)
+    np.add.at(cash, row, each.cash_usd - each.kept_usd)
+    stored: dict[str, FloatArray] = {}
+    for name in ("dataset_gib_months", "checkpoint_gib_months"):
+        stored[name] = np.zeros(len(hours))
+        stored[name][row] = getattr(each, name)
+    priced: dict[str, FloatArray] = {}
+    for name in ("billed_hours", "instance_hours"):
+        priced[name] = np.zeros(offer.shape)
+        priced[name][row, part] = getattr(each, name)
+    return {"cost_usd": cost + kept, "cash_usd": cash + kept, **stored}, priced
+
+
+def _append(
+    context: Context, made: Candidates, parts: list[_Mixed], pools: tuple[IntArray, ...]
+) -> Candidates:
+    """Join the mixes of all pools, mark the limits they break and put them behind the candidates of one offer."""
+    width = max(int((part.mixes["offer"] >= 0).sum(axis=1).max(initial=0)) for part in parts)
+    narrow = [_narrow(part.mixes, width) for part in parts]
+    columns: dict[str, Any] = {
+        name: np.concatenate([part.columns[name] for part in parts]) for name in parts[0].columns
+    }
+    mixes = {name: np.concatenate([part[name] for part in narrow]) for name in narrow[0]}
+    _, first = np.unique(
+        np.column_stack([columns["nodes"], mixes["offer"], mixes["nodes"]]), axis=0, return_index=True
+    )
+    keep = np.sort(first)  # a split of offers without a zone is in the pool of every zone
+    columns = {name: column[keep] for name, column in columns.items()}
+    made_of = Mixes(first=0, pools=pools, **{name: column[keep] for name, column in mixes.items()})
+    mixed = Candidates(**columns, shapes=made.shapes, grid_bits=np.zeros(0, dtype=np.int64), mixes=made_of)
+    limits, kind = context.workload.constraints, context.offer_set.type_of_offer[mixed.offer]
+    too_many = mixed.nodes > limits.max_nodes
+    if limits.max_accelerators is not None:
+        count = context.offer_set.types["accelerator_count"][kind]
+        too_many |= mixed.nodes * count > limits.max_accelerators
+    mark(mixed.bits, "max_nodes", too_many)
+    mark_limits(context, mixed)
+    both: dict[str, Any] = {
+        name: np.concatenate([getattr(made, name), getattr(mixed, name)]) for name in columns
+    }
+    return replace(made, **both, mixes=replace(made_of, first=len(made.offer)))
+
+
+def _narrow(mixes: dict[str, Any], width: int) -> dict[str, Any]:
+    """Put the parts of each mix in order, cheapest instances first and spot last, and cut the columns to `width`."""
+    out = dict(mixes)
+    order = np.lexsort((out.pop("order"), mixes["offer"] < 0), axis=1)[:, :width]
+    for name in ("offer", "nodes", "paid_hours", "billed_hours", "instance_hours"):
+        column = np.take_along_axis(mixes[name], order, axis=1)
+        short = width - column.shape[1]
+        out[name] = np.pad(column, ((0, 0), (0, max(short, 0))), constant_values=-1 if name == "offer" else 0)
+    return out

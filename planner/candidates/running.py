@@ -1,0 +1,186 @@
+"""Hours of the work itself with checkpoints and interruptions: exact for steady capacity, renewal model for spot."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from planner.records import record
+from planner.spot.checkpoint import young_interval_hours
+from planner.spot.evidence import gang_risk
+from planner.spot.renewal import SpotOutcome, p_meet_deadline, spot_outcome
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from planner.candidates.context import Context
+    from planner.candidates.grid import Candidates
+    from planner.spot.distribution import SpotPool
+
+    FloatArray = npt.NDArray[np.float64]
+    IntArray = npt.NDArray[np.int64]
+
+_QUANTILE_ROUNDS, _QUANTILE_POINTS = 3, 24
+MINUTE = 1.0 / 60.0
+
+
+@record(frozen=True, eq=False)
+class Run:
+    """Expected course of the work, shape `(n,)`; hours count from capacity asked for to the last step."""
+
+    elapsed_hours: FloatArray
+    paid_hours: FloatArray
+    interruptions: FloatArray
+    lost_hours: FloatArray
+    interval_hours: FloatArray
+
+
+def run_candidates(
+    context: Context, rows: IntArray, nodes: IntArray, work: FloatArray, write: FloatArray
+) -> Run:
+    """Expect the course of the work on each candidate.
+
+    Args:
+        context: risk of the offers, checkpoint settings.
+        rows: offer per candidate, shape `(n,)`.
+        nodes: instances.
+        work: hours of steps and evaluation.
+        write: hours of one checkpoint.
+    """
+    at = np.flatnonzero(context.is_spot[rows])
+    pool = gang_risk(context, rows[at], nodes[at]).pool
+    interval = checkpoint_interval(context, rows, nodes, write, pool)
+    steady = steady_hours(context, nodes, work, write, interval)
+    failures = context.assumptions.machine_failures_per_node_hour * nodes * steady
+    lost = steady - work * (1.0 + write / interval)
+    run = Run(steady.copy(), steady, failures, lost, interval)
+    if not len(at):
+        return run
+    outcome = spot_outcome(
+        work[at], with_distribution=False, **model_arguments(context, rows[at], write[at], interval[at], pool)
+    )
+    run.elapsed_hours[at] = outcome.expected_elapsed_hours
+    run.paid_hours[at] = outcome.expected_paid_hours
+    run.interruptions[at] = outcome.expected_interruptions
+    run.lost_hours[at] = outcome.expected_lost_hours
+    return run
+
+
+def steady_hours(
+    context: Context, nodes: IntArray, work: FloatArray, write: FloatArray, interval: FloatArray
+) -> FloatArray:
+    """Hours of work on capacity nobody takes back: checkpoints, and machine failures that cost half an interval.
+
+    First order in the failure rate: `work (1 + delta/tau) (1 + lambda (tau/2 + restart))`, lambda per cluster-hour.
+    """
+    rate = context.assumptions.machine_failures_per_node_hour * nodes
+    loss = rate * (interval / 2.0 + context.restart_hours)
+    return work * (1.0 + write / interval) * (1.0 + loss)
+
+
+def checkpoint_interval(
+    context: Context, rows: IntArray, nodes: IntArray, write: FloatArray, pool: SpotPool | None = None
+) -> FloatArray:
+    """Hours between checkpoints: the workload's, else Young's, never longer than the assumed one.
+
+    `pool`: of the spot candidates among them, where it is known already.
+    """
+    longest = context.assumptions.checkpoint_interval_s / 3600.0
+    if context.job.interval_hours is not None:
+        return np.full(len(rows), context.job.interval_hours)
+    rate = context.assumptions.machine_failures_per_node_hour * nodes
+    at = np.flatnonzero(context.is_spot[rows])
+    if len(at):
+        rate[at] = (gang_risk(context, rows[at], nodes[at]).pool if pool is None else pool).rate
+    mtbf = 1.0 / np.maximum(rate, 1e-9)
+    return np.clip(young_interval_hours(write, mtbf), MINUTE, longest)
+
+
+def spot_outcome_of(
+    context: Context, rows: IntArray, nodes: IntArray, work: FloatArray, write: FloatArray, interval: FloatArray,
+    deadline_hours: FloatArray | None,
+) -> SpotOutcome:  # fmt: skip
+    """Run the renewal model on spot candidates; with a deadline also its distribution."""
+    return spot_outcome(
+        work,
+        deadline_hours=np.inf if deadline_hours is None else deadline_hours,
+        with_distribution=deadline_hours is not None,
+        **model_arguments(context, rows, write, interval, gang_risk(context, rows, nodes).pool),
+    )
+
+
+def model_arguments(
+    context: Context, rows: IntArray, write: FloatArray, interval: FloatArray, pool: SpotPool
+) -> dict[str, Any]:
+    """What the renewal model needs to know of spot offers `rows`, their checkpoints and their capacity."""
+    return {
+        "rate_per_hour": pool.rate,
+        "nodes": 1.0,  # the rate is the gang's
+        "gang_exponent": 0.0,
+        "mean_wait_hours": pool.wait,
+        "first_wait_hours": pool.first_wait,
+        "checkpoint_interval_hours": interval,
+        "checkpoint_write_hours": write,
+        "restart_hours": context.restart_hours,
+        "notice_hours": context.risk.notice_hours[rows],
+        "frailty_sd": pool.frailty_sd,
+        "dispersion": pool.dispersion,
+    }
+
+
+def meet_probability(
+    context: Context, rows: IntArray, nodes: IntArray, work: FloatArray, sigma: FloatArray, write: FloatArray,
+    interval: FloatArray, available_hours: FloatArray,
+) -> FloatArray:  # fmt: skip
+    """Probability that the work ends within `available_hours`, over model error and interruptions.
+
+    The step time is log-normal around the prediction (`sigma` of its logarithm). Steady capacity: in closed form;
+    spot: the renewal model averaged over the step time.
+    """
+    out = np.zeros(len(rows))
+    spot = context.is_spot[rows]
+    steady = np.flatnonzero(~spot & (available_hours > 0))
+    need = steady_hours(context, nodes[steady], work[steady], write[steady], interval[steady])
+    out[steady] = _normal_cdf(np.log(available_hours[steady] / need), sigma[steady])
+    at = np.flatnonzero(spot & (available_hours > 0))
+    if len(at):
+        out[at] = p_meet_deadline(
+            work[at],
+            deadline_hours=available_hours[at],
+            work_log_sd=sigma[at],
+            **model_arguments(
+                context, rows[at], write[at], interval[at], gang_risk(context, rows[at], nodes[at]).pool
+            ),
+        )
+    return np.clip(out, 0.0, 1.0)
+
+
+def finish_quantile(context: Context, made: Candidates, at: IntArray, level: float) -> FloatArray:
+    """Hours from the start within which candidates end with probability `level`, by bisection, shape `(len(at),)`."""
+    base = made.waiting_hours[at] + made.fixed_hours[at]
+    need = np.maximum(made.hours[at] - base, 1e-6)
+    # Round by round a finer geometric grid between the last point too early and the first late enough; a grid is one
+    # vectorised call.
+    low, high = np.log(need) - 2.0, np.log(need) + 6.0
+    for _ in range(_QUANTILE_ROUNDS):
+        grid = low[:, None] + (high - low)[:, None] * np.linspace(0.0, 1.0, _QUANTILE_POINTS)[None, :]
+        each = np.repeat(at, _QUANTILE_POINTS)
+        chance = meet_probability(
+            context, *made.gang(each), made.sigma[each], made.write_hours[each], made.interval_hours[each],
+            np.exp(grid.ravel()),
+        ).reshape(grid.shape)  # fmt: skip
+        first = np.minimum(np.maximum((chance < level).sum(axis=1), 1), _QUANTILE_POINTS - 1)
+        row = np.arange(len(at))
+        low, high = grid[row, first - 1], grid[row, first]
+    return np.asarray(base + np.exp(high), dtype=np.float64)
+
+
+def _normal_cdf(x: FloatArray, sigma: FloatArray) -> FloatArray:
+    from math import erf
+
+    certain = sigma <= 0
+    scaled = x / np.where(certain, 1.0, sigma) / np.sqrt(2.0)
+    # erf has no numpy form; many candidates share a value only rarely, and a thousand calls cost a millisecond
+    values = np.asarray([erf(value) for value in scaled.tolist()], dtype=np.float64)
+    return np.where(certain, (x >= 0).astype(np.float64), 0.5 * (1.0 + values))

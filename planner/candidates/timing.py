@@ -1,0 +1,102 @@
+"""Billed time is more than steps: what else takes time, per shape and per place.
+
+Every figure that the workload does not give is an assumption (planner/data/assumptions.csv) with its origin.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.records import record
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from planner.candidates.assumptions import Assumptions
+    from planner.candidates.job_spec import Job
+    from planner.market.offers import OfferSet
+
+    FloatArray = npt.NDArray[np.float64]
+    IntArray = npt.NDArray[np.int64]
+
+GIB = 2.0**30
+GB = 1e9
+# An 80 % interval spans this many standard deviations on each side of the middle (normal in the logarithm).
+Z80 = 1.2815515655446008  # NormalDist().inv_cdf(0.9)
+
+
+@record(frozen=True, eq=False)
+class ShapeTimes:
+    """Hours per shape, shape `(n_shapes,)`.
+
+    Attributes:
+        work: steps and evaluation, at the middle of the prediction.
+        sigma: standard deviation of the logarithm of the step time.
+        node_staging: copying the data set from the region's object store to the nodes.
+        warmup: compilation and warm-up.
+        checkpoint_write: one checkpoint.
+        export: reading the final model out of the cluster.
+    """
+
+    work: FloatArray
+    sigma: FloatArray
+    node_staging: FloatArray
+    warmup: FloatArray
+    checkpoint_write: FloatArray
+    export: FloatArray
+
+
+def time_shapes(
+    job: Job,
+    nodes: FloatArray,
+    step_s: FloatArray,
+    low_s: FloatArray,
+    high_s: FloatArray,
+    assume: Assumptions,
+) -> ShapeTimes:
+    """Return what each shape spends its hours on.
+
+    Args:
+        job: totals of the work (steps, data and checkpoint sizes).
+        nodes: nodes per shape.
+        step_s: step time, middle of the prediction.
+        low_s: lower end of its 80 % interval.
+        high_s: upper end.
+        assume: assumptions in force.
+    """
+    steps_hours = job.total_steps * step_s / 3600.0
+    read = np.minimum(
+        assume.object_store_read_gb_per_s_per_node * nodes, assume.object_store_read_gb_per_s_total
+    )
+    staged_gb = (job.data_gb or 0.0) if job.stage_to_nodes else 0.0
+    checkpoint_gb = job.checkpoint_gib * GIB / GB
+    write = checkpoint_gb / (assume.checkpoint_write_gb_per_s_per_node * nodes * 3600.0)
+    return ShapeTimes(
+        work=steps_hours * (1.0 + assume.evaluation_share_ratio),
+        sigma=np.log(high_s / low_s) / (2.0 * Z80),
+        node_staging=staged_gb / read / 3600.0,
+        warmup=np.full(len(nodes), assume.compile_warmup_s / 3600.0),
+        checkpoint_write=write,
+        export=write + assume.export_s / 3600.0,
+    )
+
+
+def staging_hours(offer_set: OfferSet, job: Job, assume: Assumptions) -> FloatArray:
+    """Hours to bring the data set into each offer's region, shape `(n_offers,)`; 0 where it already is."""
+    offers = offer_set.offers
+    if not job.data_gb or job.stream:
+        return np.zeros(offers.n_rows)
+    if job.location is None:
+        return np.full(offers.n_rows, job.data_gb * 8.0 / assume.user_upload_gbps / 3600.0)
+    provider, _, region = job.location.partition("/")
+    same_provider = offers.equals("provider", provider)
+    here = same_provider & offers.equals("region", region)
+    gbps = np.where(same_provider, assume.inter_region_staging_gbps, assume.cross_cloud_staging_gbps)
+    return np.where(here, 0.0, job.data_gb * 8.0 / gbps / 3600.0)
+
+
+def fixed_hours(assume: Assumptions, times: ShapeTimes) -> FloatArray:
+    """Hours in use that are not work, per shape: image pull, warm-up, staging to the nodes, final export."""
+    return assume.image_pull_s / 3600.0 + times.warmup + times.node_staging + times.export

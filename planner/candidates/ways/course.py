@@ -1,0 +1,288 @@
+"""Timing and pricing of candidates that run on one offer after another: spot, and on-demand to fall back on."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from catalogs.table import distinct
+from planner.candidates.running import model_arguments, steady_hours
+from planner.candidates.ways.fallback import fallback
+from planner.market.pricing import PriceTag, exact, price_line
+from planner.plan.model import CostLine
+from planner.records import record
+from planner.spot.moments import split_job
+from planner.spot.renewal import p_meet_deadline, spot_outcome
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from catalogs.tariffs import TierCurve
+    from planner.candidates.context import Context
+    from planner.candidates.grid import Candidates, Turns
+    from planner.spot.distribution import SpotPool
+
+    FloatArray = npt.NDArray[np.float64]
+    IntArray = npt.NDArray[np.int64]
+
+MOVED = "checkpoints carried between regions"
+GB_PER_GIB = 2.0**30 / 1e9
+
+
+@record(frozen=True, eq=False)
+class Cells:
+    """Ways to run in turn, arrays of shape `(n,)` unless said.
+
+    Attributes:
+        base: candidate of a spot offer of the same size, whose shape and times hold here too.
+        zones: spot offers, cheapest first, -1 none, shape `(n, k)`; shares: of spot up-time, of the same shape.
+        on_demand: offer to fall back on, -1 none.
+        pool: the spot capacity of all zones seen as one.
+        moves: changes of region per interruption.
+    """
+
+    base: IntArray
+    zones: IntArray
+    shares: FloatArray
+    on_demand: IntArray
+    pool: SpotPool
+    moves: FloatArray
+
+    def take(self, at: IntArray) -> Cells:
+        """Some of them."""
+        return Cells(
+            self.base[at],
+            self.zones[at],
+            self.shares[at],
+            self.on_demand[at],
+            self.pool.take(at),
+            self.moves[at],
+        )
+
+
+@record(frozen=True, eq=False)
+class Course:
+    """How cells run, arrays of shape `(n,)`, hours; `on_demand_hours` and `spot_hours` are paid."""
+
+    waiting: FloatArray
+    elapsed: FloatArray
+    spot_hours: FloatArray
+    on_demand_hours: FloatArray
+    interruptions: FloatArray
+    lost: FloatArray
+    slack: FloatArray
+    p_change: FloatArray
+    p_meet: FloatArray
+    p_spot_only: FloatArray
+    work_share: FloatArray
+
+
+def run_in_turn(context: Context, made: Candidates, cells: Cells, deadline_hours: FloatArray) -> Course:
+    """Expect how each cell runs by its deadline.
+
+    Args:
+        context: the planning run.
+        made: candidates that the cells are based on.
+        cells: what runs where.
+        deadline_hours: hours from the start, shape `(n,)`.
+    """
+    base, rows = cells.base, cells.zones[:, 0]
+    nodes, work, write = made.nodes[base], made.work_hours[base], made.write_hours[base]
+    interval, fixed = made.interval_hours[base], made.fixed_hours[base]
+    waiting = _waiting(context, cells)
+    room = deadline_hours - waiting - fixed
+    arguments = model_arguments(context, rows, write, interval, cells.pool)
+    free = spot_outcome(work, with_distribution=False, **arguments)
+    sigma = made.sigma[base]
+    has = cells.on_demand >= 0
+    alone = np.full(
+        len(base), np.nan
+    )  # with a fall-back it decides nothing and is worked out for the plan alone
+    at = np.flatnonzero(~has)
+    if len(at):
+        own = {
+            name: value[at] if isinstance(value, np.ndarray) else value for name, value in arguments.items()
+        }
+        alone[at] = p_meet_deadline(
+            work[at], deadline_hours=np.maximum(room[at], 0.0), work_log_sd=sigma[at], **own
+        )
+    restart, acquire = context.restart_hours, context.assumptions.on_demand_acquire_s / 3600.0
+    steady = steady_hours(context, nodes, work, write, interval)
+    slack = np.where(has, room - restart - acquire - steady, np.inf)
+    job = split_job(work, interval, write, np.full(len(base), restart), arguments["notice_hours"])
+    left = fallback(job, cells.pool, slack)
+    share, change = (np.where(has, value, 0.0) for value in (left.work_share, left.p_change))
+    on_spot = job.floor_hours * (1.0 - share)
+    in_turn = on_spot + left.wasted_hours + share * steady + change * (restart + acquire)
+    lost = free.expected_lost_hours * (1.0 - share)
+    lost = np.where(has, np.minimum(lost, left.wasted_hours), lost)
+    surely = _steady_probability(np.maximum(room - restart - acquire, 0.0), steady, sigma)
+    export = write + context.assumptions.export_s / 3600.0
+    return Course(
+        waiting=waiting, elapsed=np.where(has, in_turn, free.expected_elapsed_hours),
+        spot_hours=on_spot + lost + fixed - change * export,
+        on_demand_hours=share * steady + change * (restart + export),
+        interruptions=free.expected_interruptions * (1.0 - share),
+        lost=lost + change * restart, slack=slack, p_change=change,
+        p_meet=np.where(has, surely, alone), p_spot_only=alone, work_share=share,
+    )  # fmt: skip
+
+
+def _waiting(context: Context, cells: Cells) -> FloatArray:
+    """Hours before the first request; the data go to all regions at once."""
+    from planner.candidates.timing import staging_hours
+
+    assume = context.assumptions
+    staging = staging_hours(context.offer_set, context.job, assume)
+    rows = np.column_stack([cells.zones, cells.on_demand])
+    each = np.where(rows >= 0, staging[rows], 0.0).max(axis=1)
+    return np.asarray(assume.provision_s / 3600.0 + each, dtype=np.float64)
+
+
+def _steady_probability(room: FloatArray, need: FloatArray, sigma: FloatArray) -> FloatArray:
+    """P(need e^(sigma z) <= room): with a fall-back only the speed is uncertain."""
+    from planner.spot.distribution import normal_cdf
+
+    ratio = np.log(np.maximum(room, 1e-300) / need)
+    z = np.where(sigma > 0, ratio / np.where(sigma > 0, sigma, 1.0), np.where(ratio >= -1e-12, 9.0, -9.0))
+    return np.where(room > 0, normal_cdf(z), 0.0)
+
+
+def price_in_turn(
+    context: Context, made: Candidates, cells: Cells, course: Course
+) -> tuple[dict[str, Any], Turns]:
+    """Price cells: columns of `Candidates` and the `Turns` behind them."""
+    from planner.candidates.grid import Turns
+
+    base, n = cells.base, len(cells.base)
+    offer = np.column_stack([cells.zones, cells.on_demand])
+    paid = np.column_stack([cells.shares * course.spot_hours[:, None], course.on_demand_hours])
+    hours = course.waiting + made.fixed_hours[base] + course.elapsed
+    nodes = made.nodes[base]
+    bought = offer >= 0
+    row, _ = np.nonzero(bought)
+    each = context.costs.evaluate(offer[bought], nodes[row], paid[bought], hours[row], expected=True)
+    cost, cash = np.zeros(n), np.zeros(n)
+    np.add.at(cost, row, each.worker_usd)
+    np.add.at(cash, row, each.cash_usd - each.kept_usd)
+    priced = {name: np.zeros(offer.shape) for name in ("billed_hours", "instance_hours")}
+    for name, column in priced.items():
+        column[bought] = getattr(each, name)
+    first = np.flatnonzero(np.append(True, row[1:] != row[:-1])) if len(row) else row
+    kept = each.kept_usd[first] + _more_places(context, offer, hours)
+    moved = course.interruptions * cells.moves + _change_of_region(context, cells) * course.p_change
+    moved_gb = np.round(moved * context.job.checkpoint_gib * GB_PER_GIB, 9)
+    moved_usd = moved_gb * _usd_per_gb(context, offer)
+    columns = {name: getattr(made, name)[base] for name in _TIMES} | {
+        "offer": cells.zones[:, 0], "bits": np.zeros(n, dtype=np.int64), "waiting_hours": course.waiting,
+        "hours": hours, "paid_hours": paid[:, 0], "billed_hours": priced["billed_hours"][:, 0],
+        "cost_usd": cost + kept + moved_usd, "cash_usd": cash + kept + moved_usd, "p_meet": course.p_meet,
+        "interruptions": course.interruptions, "lost_hours": course.lost,
+        "instance_hours": priced["instance_hours"].sum(axis=1), "dataset_gib_months": each.dataset_gib_months[first],
+        "checkpoint_gib_months": each.checkpoint_gib_months[first],
+    }  # fmt: skip
+    turns = Turns(
+        first=0, offer=offer, paid_hours=paid, **priced, has_fallback=cells.on_demand >= 0, p_change=course.p_change,
+        slack_hours=course.slack, p_spot_only=course.p_spot_only, work_share=course.work_share, moved_gb=moved_gb,
+        moved_usd=moved_usd, pool=cells.pool,
+    )  # fmt: skip
+    return columns, turns
+
+
+_TIMES = ("shape", "nodes", "work_hours", "sigma", "fixed_hours", "write_hours", "interval_hours")
+
+
+def _change_of_region(context: Context, cells: Cells) -> FloatArray:
+    """Share of spot time in another region than the on-demand offer's."""
+    place = context.region_of_offer
+    other = place[cells.zones] != place[cells.on_demand][:, None]
+    away = (cells.shares * (other & (cells.zones >= 0))).sum(axis=1)
+    return np.where(cells.on_demand >= 0, away, 0.0)
+
+
+def _more_places(context: Context, offer: IntArray, hours: FloatArray) -> FloatArray:
+    """What the data set costs in every region beyond the first one, USD."""
+    place = np.where(offer >= 0, context.region_of_offer[offer], -1)
+    extra = np.zeros(len(offer))
+    for column in range(1, offer.shape[1]):
+        new = (offer[:, column] >= 0) & (place[:, column] != place[:, 0])
+        for earlier in range(1, column):
+            new &= place[:, column] != place[:, earlier]
+        at = np.flatnonzero(new)
+        if len(at):
+            extra[at] += context.costs.copy_usd(offer[at, column], hours[at])
+    return extra
+
+
+def _usd_per_gb(context: Context, offer: IntArray) -> FloatArray:
+    """Dearest price between the regions of each cell, USD per GB; 0 within one region."""
+    place = np.where(offer >= 0, context.region_of_offer[offer], -1)
+    several = np.flatnonzero(((place != place[:, :1]) & (place >= 0)).any(axis=1))
+    out = np.zeros(len(offer))
+    if len(several):
+        _, first, own = distinct(_row_code(np.sort(place[several], axis=1)))
+        prices = np.asarray(
+            [usd_per_gb(moved_curve(context, offer[several[at]].tolist())[0]) for at in first]
+        )
+        out[several] = prices[own]
+    return out
+
+
+def _row_code(rows: IntArray) -> IntArray:
+    code = np.zeros(len(rows), dtype=np.int64)
+    for column in rows.T:
+        code = code * (int(rows.max()) + 2) + column + 1
+    return code
+
+
+def usd_per_gb(curve: TierCurve) -> float:
+    """Dearest tier of a curve per GB of 1e9 bytes."""
+    return float(max(curve.usd_per_gb) * curve.quantity(Decimal(1)))
+
+
+def moved_curve(context: Context, offers: list[int]) -> tuple[TierCurve, bool]:
+    """The dearest curve between two regions of `offers`, and whether it is known."""
+    text = context.offer_set.offers
+    places = dict.fromkeys(
+        (str(text["provider"][row]), str(text["region"][row])) for row in offers if row >= 0
+    )
+    found = [context.tariffs.transfer_curve(*a, *b) for a in places for b in places if a != b]
+    known = [curve for curve in found if curve is not None]
+    if len(known) < len(found):
+        known.append(context.tariffs.dearest_internet_curve())
+    return max(known, key=usd_per_gb), len(known) == len(found)
+
+
+def turn_lines(context: Context, made: Candidates, at: int) -> list[list[CostLine]]:
+    """Cost lines of each part of candidate `at`: the first carries its place and what is carried between regions."""
+    turns = made.turns
+    assert turns is not None
+    own, parts = at - made.n_at_once, made.parts(at)
+    stored = float(made.dataset_gib_months[at]), float(made.checkpoint_gib_months[at])
+    seen: set[int] = set()
+    out: list[list[CostLine]] = []
+    for number, part in enumerate(parts):
+        place = int(context.region_of_offer[part.row])
+        lines = context.costs.lines(
+            part.row, part.instance_hours, *stored, part.nodes, with_place=number == 0
+        )
+        if number and place not in seen:
+            lines += context.costs.copy_lines(part.row, float(made.hours[at]))
+        seen.add(place)
+        out.append(lines)
+    if turns.moved_gb[own] > 0:
+        curve, known = moved_curve(context, [part.row for part in parts])
+        basis, flags = ("derived", ()) if known else ("derived", ("unknown_transfer_price",))
+        tag = PriceTag(max(curve.usd_per_gb), "USD", Decimal(1), basis, curve.source, curve.as_of, flags)
+        out[0].append(
+            price_line(
+                "data_transfer",
+                MOVED,
+                float(curve.quantity(exact(float(turns.moved_gb[own])))),
+                curve.unit,
+                tag,
+            )
+        )
+    return out

@@ -1,0 +1,46 @@
+"""Spot at or above the on-demand price is no discount: such candidates are removed where on-demand serves as well."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.plan.filters import mark
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from planner.candidates.context import Context
+    from planner.candidates.grid import Candidates
+
+    IntArray = npt.NDArray[np.int64]
+
+
+def mark_no_discount(context: Context, made: Candidates, partner: IntArray) -> None:
+    """Set the filter bit of spot candidates that on-demand of their region serves as cheaply.
+
+    Only where the same size on on-demand keeps every limit: then removing the spot candidate never raises the optimum.
+    Where it does not (excluded, no quota, too long to get) spot competes like any other offer.
+
+    Args:
+        context: the planning run.
+        made: candidates of one offer each; their bits change in place.
+        partner: on-demand offer per spot offer, -1 without one, see `planner.candidates.ways.build.on_demand_partners`.
+    """
+    price, place = context.offer_set.usd_per_hour, context.region_of_offer
+    spot = np.flatnonzero((partner >= 0) & context.is_spot)
+    own = partner[spot]
+    dear = np.zeros(len(partner), dtype=np.bool_)
+    dear[spot] = (price[spot] >= price[own]) & (place[spot] == place[own])
+    at = np.flatnonzero(dear[made.offer] & (made.bits == 0))
+    if not len(at):
+        return
+    kept = np.flatnonzero(made.bits == 0)
+    size = made.shapes.n_rows
+    known = np.sort(made.offer[kept] * size + made.shape[kept])
+    wanted = partner[made.offer[at]] * size + made.shape[at]
+    found = known[np.minimum(np.searchsorted(known, wanted), len(known) - 1)] == wanted
+    removed = np.zeros(len(made.bits), dtype=np.bool_)
+    removed[at[found]] = True
+    mark(made.bits, "no_discount", removed)

@@ -1,0 +1,95 @@
+"""The spread of what one candidate on spot may come to: a grid of outcomes over speed and over interruptions.
+
+The speed is log-normal around the prediction; for each of its quantiles the waits and losses run through the quantiles
+of the renewal model. With on-demand to fall back on, an outcome at quantile u changes when P(X(x) <= S) falls to u
+(`planner.candidates.ways.fallback`): what the run does before and after follows, and with it hours and money.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.candidates.ways.fallback import falling
+from planner.records import record
+from planner.spot.distribution import SpotPool, describe_elapsed, normal_quantile, scaled_job
+from planner.spot.moments import split_job
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from planner.spot.moments import Job
+
+    FloatArray = npt.NDArray[np.float64]
+
+_SPEEDS, _LUCK, _SHARES = 9, 41, 24
+_LONGEST_HOURS = 1e6
+
+
+@record(frozen=True, eq=False)
+class Outcomes:
+    """Equally likely outcomes, shape `(n_outcomes,)`, hours: elapsed from capacity asked for to the last step, paid."""
+
+    elapsed: FloatArray
+    spot: FloatArray
+    on_demand: FloatArray
+
+
+@record(frozen=True)
+class Task:
+    """One candidate, hours; `steady` is the work on on-demand, `sigma` the log sd of the speed.
+
+    `room`: from the first request to the deadline; `restart`, `acquire`: of on-demand; infinite room: no fall-back.
+    """
+
+    work: float
+    interval: float
+    write: float
+    restart: float
+    notice: float
+    steady: float
+    sigma: float
+    room: float
+    acquire: float
+    has_fallback: bool
+
+
+def possible_outcomes(task: Task, pool: SpotPool) -> Outcomes:
+    """All outcomes of a candidate on the pool of one gang, arrays of shape `(1,)`."""
+    speed = normal_quantile((np.arange(_SPEEDS) + 0.5) / _SPEEDS)
+    luck = (np.arange(_LUCK) + 0.5) / _LUCK
+    slower = np.exp(task.sigma * speed)
+    one = [np.asarray([value]) for value in (task.work, task.interval, task.write, task.restart, task.notice)]
+    job = split_job(*one)
+    whole = describe_elapsed(scaled_job(job, np.repeat(slower, _LUCK)), pool.tile(_SPEEDS * _LUCK))
+    elapsed, paid = whole.quantile(np.tile(luck, _SPEEDS))
+    elapsed, paid = np.minimum(elapsed, _LONGEST_HOURS), np.minimum(paid, _LONGEST_HOURS)
+    if not task.has_fallback:
+        return Outcomes(elapsed, paid, np.zeros_like(elapsed))
+    steady = task.steady * np.repeat(slower, _LUCK)
+    slack = task.room - task.restart - task.acquire - steady
+    changed = (elapsed - whole.floor > slack) | (slack < 0)
+    share = _changes(job, pool, task, slower, luck)
+    before = whole.floor * share
+    excess = np.maximum(slack, 0.0)
+    return Outcomes(
+        elapsed=np.where(
+            changed, before + excess + steady * (1.0 - share) + task.restart + task.acquire, elapsed
+        ),
+        spot=np.where(changed, np.where(share > 0, before + excess * whole.paid_share, 0.0), paid),
+        on_demand=np.where(changed, steady * (1.0 - share) + task.restart, 0.0),
+    )
+
+
+def _changes(job: Job, pool: SpotPool, task: Task, slower: FloatArray, luck: FloatArray) -> FloatArray:
+    """Share of the work done on spot before an outcome changes, shape `(n_speeds * n_luck,)`."""
+    shares = np.arange(1, _SHARES + 1) / _SHARES
+    factor = np.outer(slower, shares).ravel()
+    part = describe_elapsed(scaled_job(job, factor), pool.tile(len(factor)))
+    slack = np.repeat(task.room - task.restart - task.acquire - task.steady * slower, _SHARES)
+    kept = np.where(slack < 0, 0.0, part.cdf(part.floor + slack)).reshape(len(slower), _SHARES)
+    kept = falling(kept.T).T
+    # a row falls with the share: read from the far end, with nothing done at u = 1
+    done = np.append(shares[::-1], 0.0)
+    return np.concatenate([np.interp(luck, np.append(row[::-1], 1.0), done) for row in kept])

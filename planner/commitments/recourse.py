@@ -1,0 +1,369 @@
+"""The second stage of the commitment model, solved exactly without a solver.
+
+With prices `lambda_k >= 0` on the plans' capacity, the dual of one hour (see `commit`) separates by pool:
+
+    D(lambda) = sum_p [a_p min(od_p, m_p) + b_p min(spot_p, m_p)] - sum_k lambda_k Y_k,     m_p = min_k lambda_k rate_kp
+
+where reservations (sunk) are used first, `b_p = min(cap_p, rest)` is what spot can take and `a_p` the rest of it. Any
+`lambda >= 0` therefore gives an affine function of reservations and plan capacity that nowhere exceeds the cost: a cut.
+The best `lambda` is found by greedy fill:
+
+* no plan: nothing to choose;
+* one plan: a fractional knapsack. Plan dollars go to the use that saves most per plan dollar; `lambda` is what the
+  first use not wholly covered would save;
+* two plans over the same pools (1 and 3 years, say, at rates that are not a multiple of each other): along a ray
+  `lambda_2 = r lambda_1` the problem is one knapsack, and between two rays at which a pool is indifferent
+  (`r_p = rate_1p / rate_2p`) it is two separate ones. D is concave, so its optimum is on one of the P rays or at one of
+  the P + 1 separate optima: 2 P + 1 knapsacks decide it.
+
+At the best `lambda` D is the cost itself (strong duality), so one pass gives both value and cut.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from planner.commitments.model import CommitModel, Hours
+from solvers.decompose import Evaluation, OutOfTimeError
+from solvers.errors import ModelError
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+MAX_PLANS = 2  # that cover a common pool
+ROWS_AT_ONCE = 8760
+
+
+class Recourse:
+    """The oracle of `solve_benders` for a `CommitModel`."""
+
+    def __init__(self, model: CommitModel, deadline: float = math.inf) -> None:
+        """Prepare `model`; after `deadline` (of `time.perf_counter`) all but the first evaluation give up."""
+        self.model = model
+        self._deadline, self._begun = deadline, False
+        parts = components(model.plan_rate_usd)
+        self._chunks = [_Chunk(model, numbers, parts) for numbers in batches(model.hours)]
+
+    def evaluate(self, x: Floats) -> Evaluation:
+        """Return the cost of each scenario at `x` and its cut.
+
+        Raises:
+            OutOfTimeError: the deadline passed.
+        """
+        model = self.model
+        scenarios, count = len(model.probability), len(model.columns)
+        value, slope = np.zeros(scenarios), np.zeros((scenarios, count))
+        for chunk in self._chunks:
+            if self._begun and time.perf_counter() > self._deadline:
+                raise OutOfTimeError
+            cost, by_pool, by_plan = chunk.solve(*model.coverage(x, chunk.period))
+            np.add.at(value, chunk.scenarios, cost)
+            for j, column in enumerate(model.columns):
+                if not column.is_active(chunk.period):
+                    continue
+                if column.pool is not None:
+                    np.add.at(slope[:, j], chunk.scenarios, by_pool[:, column.pool])
+                elif column.plan is not None:
+                    np.add.at(slope[:, j], chunk.scenarios, column.capacity * by_plan[:, column.plan])
+        self._begun = True
+        return Evaluation(value, value - slope @ x, slope)
+
+    def multipliers(self, x: Floats) -> list[Floats]:
+        """Return the plans' optimal prices per hour at `x`, one array `(n, K)` per block of hours."""
+        out = [np.zeros((0, self.model.n_plans))] * len(self.model.hours)
+        for chunk in self._chunks:
+            prices = chunk.multipliers(*self.model.coverage(x, chunk.period))
+            for number, part in zip(chunk.numbers, np.split(prices, chunk.starts[1:]), strict=True):
+                out[number] = part
+        return out
+
+
+def batches(hours: tuple[Hours, ...]) -> list[list[int]]:
+    """Put small blocks of one period together: thousands of rows are fastest (fewer calls, yet within the cache)."""
+    groups: dict[tuple[int, int], list[int]] = {}
+    for number, block in enumerate(hours):
+        rows = 0 if block.spot_usd is None or block.spot_cap is None else min(len(block.spot_usd), 2)
+        groups.setdefault((block.period, rows), []).append(number)
+    out: list[list[int]] = []
+    for numbers in groups.values():
+        size = ROWS_AT_ONCE
+        for number in numbers:
+            rows = len(hours[number].weight)
+            if size + rows > ROWS_AT_ONCE:
+                out.append([])
+                size = 0
+            out[-1].append(number)
+            size += rows
+    return out
+
+
+def components(rates: Floats) -> list[tuple[Ints, Ints]]:
+    """Group pools and plans that touch each other: (pools, plans) of each group; a pool without plan is its own.
+
+    Args:
+        rates: shape `(K, P)`, inf where a plan does not cover a pool.
+
+    Raises:
+        ModelError: more than two plans meet in one group.
+    """
+    covers = np.isfinite(rates)
+    label = np.arange(rates.shape[1])
+    for _ in range(len(rates)):
+        for row in covers:
+            if row.any():
+                label[np.isin(label, label[row])] = label[row].min()
+    groups = []
+    free = ~covers.any(axis=0)
+    if free.any():
+        groups.append((np.flatnonzero(free), np.zeros(0, dtype=np.int64)))
+    for name in np.unique(label[~free]):
+        pools = np.flatnonzero(label == name)
+        plans = np.flatnonzero(covers[:, pools].any(axis=1))
+        if len(plans) > MAX_PLANS:
+            raise ModelError(
+                f"{len(plans)} savings plans of different rates cover common pools; at most {MAX_PLANS} can"
+            )
+        groups.append((pools, plans))
+    return groups
+
+
+class _Chunk:
+    """Blocks of hours of one period, joined, with what does not change between evaluations."""
+
+    def __init__(self, model: CommitModel, numbers: list[int], parts: list[tuple[Ints, Ints]]) -> None:
+        blocks = [model.hours[number] for number in numbers]
+        self.numbers, self.period = numbers, blocks[0].period
+        self.scenarios = np.array([block.scenario for block in blocks])
+        sizes = [len(block.weight) for block in blocks]
+        self.starts = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
+        self.shape = (len(model.on_demand_usd), model.n_plans)
+        joined = join(blocks, model.n_plans)
+        self.parts = [_Part(model, joined, pools, plans, self.starts) for pools, plans in parts]
+        self.rows = sum(sizes)
+
+    def solve(self, reserved: Floats, plans: Floats) -> tuple[Floats, Floats, Floats]:
+        """Return per block B its cost `(B,)`, and its slopes by reserved unit `(B, P)` and plan dollar `(B, K)`."""
+        count = len(self.starts)
+        cost, by_pool, by_plan = (
+            np.zeros(count),
+            np.zeros((count, self.shape[0])),
+            np.zeros((count, self.shape[1])),
+        )
+        for part in self.parts:
+            found = part.solve(reserved[part.pools], plans[part.plans])
+            cost += found[0]
+            by_pool[:, part.pools] = found[1]
+            by_plan[:, part.plans] = found[2]
+        return cost, by_pool, by_plan
+
+    def multipliers(self, reserved: Floats, plans: Floats) -> Floats:
+        """Return the plans' prices, shape `(n, K)`."""
+        out = np.zeros((self.rows, self.shape[1]))
+        for part in self.parts:
+            out[:, part.plans] = part.best_prices(*part.rest(reserved[part.pools]), plans[part.plans])
+        return out
+
+
+def join(blocks: list[Hours], n_plans: int) -> Hours:
+    """Return the blocks as one; spot prices that are the same in every hour of all blocks stay one row."""
+    first = blocks[0]
+    if len(blocks) == 1:
+        return first
+    cap = usd = owned = None
+    if first.spot_cap is not None and first.spot_usd is not None:
+        cap = np.concatenate([block.spot_cap for block in blocks if block.spot_cap is not None])
+        prices = [block.spot_usd for block in blocks if block.spot_usd is not None]
+        same = all(len(price) == 1 and (price == prices[0]).all() for price in prices)
+        wide = [np.broadcast_to(p, b.demand.shape) for p, b in zip(prices, blocks, strict=True)]
+        usd = prices[0] if same else np.concatenate(wide)
+    if any(block.owned_plan_usd is not None for block in blocks):
+        none = [np.zeros((len(block.weight), n_plans)) for block in blocks]
+        own = [block.owned_plan_usd for block in blocks]
+        owned = np.concatenate([n if o is None else o for n, o in zip(none, own, strict=True)])
+    weight = np.concatenate([block.weight for block in blocks])
+    demand = np.concatenate([block.demand for block in blocks])
+    return Hours(first.scenario, first.period, weight, demand, cap, usd, owned)
+
+
+class _Part:
+    """The pools of a chunk that share plans. Shapes: n hours, P pools and K plans of the part, B blocks."""
+
+    def __init__(self, model: CommitModel, hours: Hours, pools: Ints, plans: Ints, starts: Ints) -> None:
+        self.pools, self.plans, self.starts = pools, plans, starts
+        self.weight = hours.weight
+        self.demand = np.ascontiguousarray(hours.demand[:, pools], dtype=np.float64)
+        self.on_demand = model.on_demand_usd[pools]
+        self.rate = model.plan_rate_usd[np.ix_(plans, pools)]
+        self.owned = None if hours.owned_plan_usd is None else hours.owned_plan_usd[:, plans]
+        self.spot = self.cap = None
+        if hours.spot_cap is not None and hours.spot_usd is not None:
+            self.spot = np.minimum(hours.spot_usd[:, pools], self.on_demand)
+            # spot that costs no less than on-demand is on-demand
+            self.cap = np.where(self.spot < self.on_demand, hours.spot_cap[:, pools], 0.0)
+        self._orders: dict[str, npt.NDArray[np.uint8]] = {}
+
+    def _sum(self, each: Floats) -> Floats:
+        """Sum rows, weighted by the hours they stand for, by block: shape `(B,)` or `(B, columns)`."""
+        weighted = each * (self.weight if each.ndim == 1 else self.weight[:, None])
+        return np.asarray(np.add.reduceat(weighted, self.starts, axis=0))
+
+    def rest(self, reserved: Floats) -> tuple[Floats, Floats | None]:
+        """Return what reservations leave: for on-demand, and for spot, each `(n, P)`."""
+        left = self.demand - reserved
+        np.maximum(left, 0.0, out=left)
+        if self.cap is None:
+            return left, None
+        by_spot = np.minimum(self.cap, left)
+        left -= by_spot
+        return left, by_spot
+
+    def solve(self, reserved: Floats, plans: Floats) -> tuple[Floats, Floats, Floats]:
+        """Return cost and slopes of the part by block; `plans` is new plan capacity, shape `(K,)`."""
+        left, by_spot = self.rest(reserved)
+        if not len(self.plans):
+            return self._without_plans(left, by_spot)
+        price = self.best_prices(left, by_spot, plans)
+        ceiling = self._ceiling(price)
+        unit = np.minimum(ceiling, self.on_demand)
+        each = np.einsum("np,np->n", left, unit)
+        pi = np.where(left > 0, unit, 0.0)
+        if by_spot is not None and self.spot is not None:
+            spot_unit = np.minimum(ceiling, self.spot)
+            each += np.einsum("np,np->n", by_spot, spot_unit)
+            pi = np.where((left <= 0) & (by_spot > 0), spot_unit, pi)
+        each -= np.einsum("nk,nk->n", price, self._capacity(plans))
+        return self._sum(each), -self._sum(pi), -self._sum(price)
+
+    def _without_plans(self, left: Floats, by_spot: Floats | None) -> tuple[Floats, Floats, Floats]:
+        pi = np.where(left > 0, self.on_demand, 0.0)
+        each = left @ self.on_demand
+        if by_spot is not None and self.spot is not None:
+            each += np.einsum("np,np->n", by_spot, np.broadcast_to(self.spot, by_spot.shape))
+            pi = np.where((left <= 0) & (by_spot > 0), self.spot, pi)
+        return self._sum(each), -self._sum(pi), np.zeros((len(self.starts), 0))
+
+    def best_prices(self, left: Floats, by_spot: Floats | None, plans: Floats) -> Floats:
+        """Return the plans' optimal prices per hour, shape `(n, K)`."""
+        capacity = self._capacity(plans)
+        if not len(self.plans):
+            return np.zeros((len(left), 0))
+        if len(self.plans) == 1:
+            return self._fill(left, by_spot, self.rate[0], capacity[:, 0], np.arange(len(self.pools)), "")[
+                :, None
+            ]
+        return self._two_plans(left, by_spot, capacity)
+
+    def _capacity(self, plans: Floats) -> Floats:
+        capacity = np.broadcast_to(plans, (len(self.weight), len(plans)))
+        return capacity if self.owned is None else capacity + self.owned
+
+    def _ceiling(self, price: Floats) -> Floats:
+        """Cheapest price at which a plan would take an instance-hour of each pool, shape `(n, P)`."""
+        ceiling = _times(price[:, :1], self.rate[0])
+        for plan in range(1, len(self.plans)):
+            np.minimum(ceiling, _times(price[:, plan : plan + 1], self.rate[plan]), out=ceiling)
+        return ceiling
+
+    def _value(self, left: Floats, by_spot: Floats | None, price: Floats, capacity: Floats) -> Floats:
+        """D(price) of each hour, shape `(n,)`."""
+        ceiling = self._ceiling(price)
+        value = np.einsum("np,np->n", left, np.minimum(ceiling, self.on_demand))
+        if by_spot is not None and self.spot is not None:
+            value += np.einsum("np,np->n", by_spot, np.minimum(ceiling, self.spot))
+        return np.asarray(value - np.einsum("nk,nk->n", price, capacity))
+
+    def _fill(
+        self, left: Floats, by_spot: Floats | None, rate: Floats, capacity: Floats, pools: Ints, name: str
+    ) -> Floats:
+        """Fill one knapsack per hour; return what one more plan dollar would save, shape `(n,)`.
+
+        Args:
+            left: units beyond spot, `(n, P)`.
+            by_spot: units that spot would take, `(n, P)`.
+            rate: plan dollars per unit-hour, `(P,)`; inf where not covered.
+            capacity: plan dollars per hour, `(n,)`.
+            pools: the pools to fill.
+            name: of this knapsack; its order is kept.
+        """
+        n, count = len(left), len(pools)
+        if not count:
+            return np.zeros(n)
+        whole = count == len(rate)
+        rate = rate[pools]
+        weight = np.where(np.isfinite(rate), rate, 0.0)
+        need = np.empty((n, count if by_spot is None else 2 * count))
+        np.multiply(left if whole else left[:, pools], weight, out=need[:, :count])
+        if by_spot is not None:
+            np.multiply(by_spot if whole else by_spot[:, pools], weight, out=need[:, count:])
+        if name not in self._orders:
+            self._orders[name] = self._sorted(rate, pools)
+        order = self._orders[name]
+        fixed = len(order) == 1  # one order for all hours
+        used = np.cumsum(
+            need[:, order[0]] if fixed else np.take_along_axis(need, order.astype(np.intp), 1), axis=1
+        )
+        over = used > capacity[:, None]
+        first = np.argmax(over, axis=1)
+        item = (order[0][first] if fixed else order[np.arange(n), first]).astype(np.int64)
+        pool = item % count
+        worth = self.on_demand[pools[pool]]
+        if by_spot is not None and self.spot is not None:
+            at = np.arange(n) if len(self.spot) == n else np.zeros(n, dtype=np.int64)
+            worth = np.where(item < count, worth, self.spot[at, pools[pool]])
+        return np.asarray(np.where(over[:, -1], worth / rate[pool], 0.0))
+
+    def _sorted(self, rate: Floats, pools: Ints) -> npt.NDArray[np.uint8]:
+        """Uses by saving per plan dollar, shape `(n, width)`, or `(1, width)` where all hours have one order."""
+        ratio = np.broadcast_to(self.on_demand[pools] / rate, (1, len(rate)))
+        if self.spot is not None:
+            rows = len(self.spot)
+            ratio = np.concatenate(
+                [np.broadcast_to(ratio, (rows, len(rate))), self.spot[:, pools] / rate], axis=1
+            )
+        return np.argsort(-ratio, axis=1, kind="stable").astype(np.uint8)
+
+    def _two_plans(self, left: Floats, by_spot: Floats | None, capacity: Floats) -> Floats:
+        highest = (self.on_demand / self.rate).max(axis=1)  # beyond it a plan without capacity is not missed
+        best = np.broadcast_to(highest, capacity.shape).copy()
+        if not capacity.any():
+            return best
+        best_value = self._value(left, by_spot, best, capacity)
+        for price in self._candidates(left, by_spot, capacity, highest):
+            value = self._value(left, by_spot, price, capacity)
+            better = value > best_value
+            best[better] = price[better]
+            best_value[better] = value[better]
+        return best
+
+    def _candidates(
+        self, left: Floats, by_spot: Floats | None, capacity: Floats, highest: Floats
+    ) -> Iterator[Floats]:
+        """Yield the prices among which an optimal pair is: on the rays, and separate optima between them."""
+        first, second = self.rate
+        with np.errstate(invalid="ignore"):
+            relative = np.where(np.isfinite(first), first / second, np.inf)  # 0 where only the first covers
+        ratios = np.unique(relative[(relative > 0) & np.isfinite(relative)])
+        every = np.arange(len(first))
+        for ratio in ratios:
+            rate, room = np.minimum(first, ratio * second), capacity[:, 0] + ratio * capacity[:, 1]
+            price = self._fill(left, by_spot, rate, room, every, f"ray {ratio!r}")
+            yield np.stack([price, ratio * price], axis=1)
+        for edge in (0.0, *ratios):
+            pair = []
+            for plan, mine in enumerate((relative <= edge, relative > edge)):
+                some, room = np.flatnonzero(mine), capacity[:, plan]
+                price = self._fill(left, by_spot, self.rate[plan], room, some, f"edge {edge!r} {plan}")
+                pair.append(np.where(room <= 0, highest[plan], price))
+            yield np.stack(pair, axis=1)
+
+
+def _times(price: Floats, rate: Floats) -> Floats:
+    """Price times rate; a pool that the plan does not cover is beyond any price, even 0."""
+    with np.errstate(invalid="ignore"):
+        product = price * rate
+    product[:, np.isinf(rate)] = np.inf
+    return product

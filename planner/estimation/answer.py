@@ -1,0 +1,241 @@
+"""`planner estimate`: what one cluster would do for a workload, with its parts; nothing is priced or chosen."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+from catalogs.store import load_catalog
+from planner.candidates.grid import SHAPE_FILTERS
+from planner.errors import InputError
+from planner.estimation.layout import division_fault, merge_pins, pinned
+from planner.estimation.parts import host_of, learned_factor, loading_of, memory_of, others_of
+from planner.estimation.values import Estimate, Interval, Remedy
+from planner.inputs.tasks import expand_task
+from planner.job.answer import build_context, utc_now
+from planner.job.timeline import BREAKDOWN
+from planner.market.machines import Machine, find_machine
+from planner.market.names import placed
+from planner.performance.constants import load_constants
+from planner.performance.search import estimate_shapes
+from planner.performance.spec import LayoutPin
+from planner.plan.filters import FILTERS
+from planner.plan.model import Layout
+from planner.records import record
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from catalogs.table import Table
+    from planner.candidates.context import Context
+    from planner.inputs.load import LoadedWorkload
+    from planner.performance.spec import TrainingSpec
+
+MAX_NODES = 128
+# Pins released one by one, in pairs, ... to find what fits; beyond that all at once.
+MAX_RELEASED = 3
+PEAKED = ("fp32", "tf32", "fp16", "bf16", "fp8", "fp4")
+_DIVIDES_NOT = ("layout_not_possible", "batch_not_divisible")
+
+
+@record(frozen=True)
+class Estimates:
+    """Estimates of one workload, in the order asked: by machine, then by nodes."""
+
+    name: str
+    estimates: tuple[Estimate, ...]
+    warnings: tuple[str, ...]
+
+
+def estimate_workload(
+    loaded: LoadedWorkload,
+    machines: Sequence[str],
+    nodes: Sequence[int],
+    pin: LayoutPin | None = None,
+    provider: str | None = None,
+    *,
+    calibrated: bool = True,
+    catalog_dir: Path | None = None,
+) -> Estimates:
+    """Estimate a workload on every machine at every node count.
+
+    Args:
+        loaded: the workload file.
+        machines: instance types.
+        nodes: node counts.
+        pin: parts of the layout to fix.
+        provider: whose instance types, None = any.
+        calibrated: correct with the user's own measurements.
+        catalog_dir: snapshot directory, default the bundled one.
+
+    Raises:
+        InputError: an unknown name, or a layout that cannot divide (of a single cluster).
+    """
+    context = open_context(loaded, calibrated=calibrated, catalog_dir=catalog_dir)
+    wanted = [find_machine(context.offer_set, name, provider) for name in dict.fromkeys(machines)]
+    clusters = [(machine, count) for machine in wanted for count in dict.fromkeys(nodes)]
+    made, refused = [], []
+    for machine, count in clusters:
+        try:
+            made.append(estimate_cluster(context, machine, count, pin))
+        except InputError as error:
+            if len(clusters) == 1:
+                raise
+            refused.append(f"{count} x {machine.instance_type} left out: {error}")
+    if not made:
+        raise InputError("\n".join(refused))
+    warnings = context.calibration.warnings if context.calibration else ()
+    return Estimates(context.workload.name, tuple(made), (*refused, *warnings))
+
+
+def open_context(loaded: LoadedWorkload, *, calibrated: bool, catalog_dir: Path | None = None) -> Context:
+    """Gather job and hardware of a workload; of a task its chosen rung.
+
+    Raises:
+        InputError: the workload names something unknown, with its place.
+    """
+    variants = expand_task(loaded.workload)
+    workload = next((variant.workload for variant in variants if variant.chosen), loaded.workload)
+    try:
+        return build_context(loaded, workload, load_catalog(catalog_dir), utc_now(), calibrate=calibrated)
+    except InputError as error:
+        raise placed(loaded, error) from None
+
+
+def estimate_cluster(context: Context, machine: Machine, nodes: int, pin: LayoutPin | None) -> Estimate:
+    """Predict one cluster with the best layout, or with the parts of it that `pin` (or the workload) fixes.
+
+    Args:
+        context: the planning run: job, hardware, calibration.
+        machine: instance type.
+        nodes: instances.
+        pin: parts of the layout fixed on the command line; they go before the workload's.
+
+    Raises:
+        InputError: the layout cannot divide the cluster or the batch.
+    """
+    training = replace(context.job.training, layout=merge_pins(context.job.training.layout, pin))
+    where, count = f"{nodes} x {machine.instance_type}", nodes * max(1, int(machine.accelerators))
+    fault = division_fault(training.layout, context.job.model, training, count, where)
+    if fault:
+        raise InputError(fault)
+    row = _shape(context, machine, training, [nodes])[0]
+    if row["reason"] in _DIVIDES_NOT:
+        raise InputError(
+            f"no parallel layout divides the global batch of {training.global_batch:,} over the {count:,} accelerators"
+            f" of {where}; choose another number of nodes, or another training.global_batch"
+        )
+    return _describe(context, machine, nodes, training, row)
+
+
+def _shape(
+    context: Context, machine: Machine, training: TrainingSpec, counts: Sequence[int]
+) -> list[dict[str, Any]]:
+    hardware = context.offer_set.hardware.take([machine.hardware])
+    constants = load_constants()
+    if pinned(training.layout):
+        # a layout that somebody asks for is judged by what is likely, not by the care a plan takes
+        constants = constants.replace({"memory.oom_limit": 0.5})
+    shapes = estimate_shapes(context.job.model, training, hardware, counts, constants=constants)
+    if context.calibration is not None:
+        shapes = context.calibration.apply(shapes, hardware)
+    return [shapes.row(position) for position in range(shapes.n_rows)]
+
+
+def _describe(
+    context: Context, machine: Machine, nodes: int, training: TrainingSpec, row: dict[str, Any]
+) -> Estimate:
+    fits = not row["reason"]
+    hardware = context.offer_set.hardware.take([machine.hardware])
+    layout = layout_of(row) if fits else None
+    return Estimate(
+        machine=machine,
+        nodes=nodes,
+        unit=context.job.unit,
+        units_per_step=context.job.units_per_step,
+        precision=training.precision,
+        stack=training.stack,
+        reason=_reason(row["reason"], training, hardware),
+        layout=layout,
+        step_s=Interval(row["step_time_s"], row["step_time_low_s"], row["step_time_high_s"])
+        if fits
+        else None,
+        mfu=row["mfu"] if fits else None,
+        hfu=row["mfu"] * recompute_factor(row["recompute"], training) if fits else None,
+        breakdown_s={name.removesuffix("_s"): row[name] for name in BREAKDOWN} if fits else {},
+        limited_by=row["limited_by"],
+        memory=memory_of(context, training, hardware, row),
+        loading=loading_of(context, training, hardware, row) if fits else None,
+        host=host_of(context, hardware, nodes, row),
+        learned_factor=learned_factor(context, training, hardware),
+        calibration=_calibration(context, hardware),
+        remedy=None if fits else nearest_fit(context, machine, nodes, training),
+        others=others_of(context, training, hardware, nodes),
+    )
+
+
+def _calibration(context: Context, hardware: Table) -> str:
+    if context.calibration is None:
+        return ""
+    return context.calibration.describe(str(hardware["generation"][0]))
+
+
+def _reason(word: str, training: TrainingSpec, hardware: Table) -> str:
+    """Say why a cluster cannot run the job; empty where it can."""
+    if not word:
+        return ""
+    if word == "no_peak_for_precision":
+        known = [name for name in PEAKED if hardware.number(f"{name}_tflops")[0] > 0]
+        told = f"its peaks: {', '.join(known)}" if known else "no peak of it was found in any source"
+        return f"the accelerator has no known peak in {training.precision} ({told})"
+    if word == "out_of_memory" and pinned(training.layout):
+        return "no layout with the parts that are fixed fits in accelerator memory"
+    return FILTERS[SHAPE_FILTERS[word]]
+
+
+def layout_of(row: Mapping[str, Any]) -> Layout:
+    """The layout of a row of `estimate_shapes`."""
+    return Layout(
+        tensor_parallel=row["tp"], pipeline_parallel=row["pp"], context_parallel=row["cp"], data_parallel=row["dp"],
+        zero_stage=row["zero_stage"], micro_batch=row["micro_batch"], grad_accumulation=row["grad_accum"],
+        recompute=row["recompute"], expert_parallel=row["ep"], interleave=row["interleave"],
+        sequence_parallel=bool(row["sequence_parallel"]),
+    )  # fmt: skip
+
+
+def recompute_factor(recompute: str, training: TrainingSpec) -> float:
+    """Hardware FLOPs over model FLOPs: full recompute does one more forward pass (Korthikanti, arXiv 2205.05198).
+
+    Forward and backward are one and two parts of a step, one and one with LoRA. Selective recompute repeats a fifth of
+    the forward pass, as in the performance model.
+    """
+    forward = 1.0 / (2.0 if training.lora_rank else 3.0)
+    again = {"none": 0.0, "selective": load_constants().get("recompute.selective_ratio", 0.2), "full": 1.0}
+    return 1.0 + forward * again[recompute]
+
+
+def nearest_fit(context: Context, machine: Machine, nodes: int, training: TrainingSpec) -> Remedy | None:
+    """The layout nearest to the pins that fits this cluster; else the fewest nodes on which any does; else None."""
+    fixed = pinned(training.layout)
+    for size in sorted({*range(1, min(len(fixed), MAX_RELEASED) + 1), len(fixed)} - {0}):
+        found: list[tuple[float, tuple[str, ...], dict[str, Any]]] = []
+        for dropped in combinations(sorted(fixed), size):
+            free = replace(training, layout=replace(training.layout, **dict.fromkeys(dropped)))
+            row = _shape(context, machine, free, [nodes])[0]
+            if not row["reason"]:
+                found.append((row["step_time_s"], dropped, row))
+        if found:
+            _, dropped, row = min(found, key=lambda item: item[:2])
+            return _remedy(context, nodes, dropped, row)
+    counts = range(nodes + 1, max(MAX_NODES, context.workload.constraints.max_nodes) + 1)
+    free = replace(training, layout=LayoutPin())
+    for row in _shape(context, machine, free, list(counts)) if len(counts) else []:
+        if not row["reason"]:
+            return _remedy(context, row["nodes"], tuple(sorted(fixed)), row)
+    return None
+
+
+def _remedy(context: Context, nodes: int, dropped: tuple[str, ...], row: dict[str, Any]) -> Remedy:
+    return Remedy(layout_of(row), nodes, dropped, context.job.units_per_step / row["step_time_s"])

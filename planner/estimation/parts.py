@@ -1,0 +1,90 @@
+"""Parts of an estimate that the search does not return: memory by kind, data loading, the host, learned factors."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from planner.estimation.values import Host, Loading, Memory
+from planner.performance.layouts import explicit
+from planner.performance.memory import needed_parts
+from planner.performance.search_explain import LayoutReport, explain_layouts
+from planner.performance.search_job import build_job
+from planner.performance.step import loading_s
+
+if TYPE_CHECKING:
+    from catalogs.table import Table
+    from planner.candidates.context import Context
+    from planner.performance.layouts import Layouts
+    from planner.performance.spec import TrainingSpec
+
+_LEVELS = {"none": 0, "selective": 1, "full": 2}
+
+
+def _layout(context: Context, training: TrainingSpec, hardware: Table, row: dict[str, Any]) -> Layouts:
+    """The layout of a row of `estimate_shapes`, as the performance model takes it."""
+    model = context.job.model
+    count = max(1.0, float(np.floor(hardware["accelerator_count"][0])))
+    chosen = {
+        "nodes": row["nodes"], "tp": row["tp"], "pp": row["pp"], "cp": row["cp"], "zero": row["zero_stage"],
+        "micro_batch": row["micro_batch"], "recompute": _LEVELS[row["recompute"]], "ep": row["ep"],
+        "interleave": row["interleave"], "sequence_parallel": int(row["sequence_parallel"]),
+    }  # fmt: skip
+    return explicit(count, training, int(model.layers or 1), int(model.experts or 1), [chosen])
+
+
+def loading_of(context: Context, training: TrainingSpec, hardware: Table, row: dict[str, Any]) -> Loading:
+    """Data loading of one step: its time if nothing hid it, its share of the step, and how busy accelerators stay."""
+    if not training.bytes_per_sample:
+        return Loading(None, None, None)
+    job = build_job(context.job.model, training, hardware)
+    layout = _layout(context, training, hardware, row)
+    seconds = float(loading_s(job.work, job.devices.take(layout.hardware), layout, job.constants)[0])
+    if not np.isfinite(seconds):
+        return Loading(None, None, None)
+    busy = 1.0 - row["data_loading_s"] / row["step_time_s"]
+    return Loading(seconds, seconds / row["step_time_s"], busy)
+
+
+def memory_of(context: Context, training: TrainingSpec, hardware: Table, row: dict[str, Any]) -> Memory:
+    """Needed and usable memory per accelerator, by kind where the model tells."""
+    job = build_job(context.job.model, training, hardware)
+    parts: dict[str, float] = {}
+    if not row["reason"]:
+        found = needed_parts(job.footprint, _layout(context, training, hardware, row), job.constants)
+        parts = {name.removesuffix("_gib"): float(value[0]) for name, value in found.items()}
+    risk = _known(row["oom_probability"])
+    return Memory(
+        row["memory_needed_gib"], row["memory_available_gib"], float(job.budget_gib[0]), parts, risk
+    )
+
+
+def others_of(context: Context, training: TrainingSpec, hardware: Table, nodes: int) -> LayoutReport | None:
+    """What the other layouts lost by; None where nothing can be compared on this machine."""
+    try:
+        return explain_layouts(context.job.model, training, hardware, nodes)
+    except ValueError:  # no peak, memory or network to judge by: the estimate's own reason says so
+        return None
+
+
+def host_of(context: Context, hardware: Table, nodes: int, row: dict[str, Any]) -> Host:
+    """What a node must hold besides the accelerators: its part of a checkpoint, and the data set where it is staged."""
+    job = context.job
+    checkpoint = (job.checkpoint_gib or row["checkpoint_gib"]) / nodes
+    return Host(
+        checkpoint_gib=float(checkpoint),
+        memory_gib=_known(hardware["memory_gib"][0]),
+        nvme_gib=_known(hardware["local_nvme_gib"][0]),
+        data_gib=job.data_gib if job.stage_to_nodes else None,
+        needed_gib=_known(row["host_memory_needed_gib"]),
+    )
+
+
+def _known(value: Any) -> float | None:
+    return float(value) if np.isfinite(value) else None
+
+
+def learned_factor(context: Context, training: TrainingSpec, hardware: Table) -> float:
+    """The learned factor on the step time that the performance model applies to this machine; 1 = none."""
+    return float(build_job(context.job.model, training, hardware).devices.multiplier[0])

@@ -1,0 +1,133 @@
+"""An estimate and its parts, as plain values."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from planner.records import record
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from planner.market.machines import Machine
+    from planner.performance.search_explain import LayoutReport
+    from planner.plan.model import Layout
+
+# A loader that keeps pace hides behind the step; beyond these marks it is felt (MLPerf Storage asks 70 to 90 %).
+MAX_LOADING_RATIO = 0.2
+MIN_BUSY_RATIO = 0.7
+
+
+@record(frozen=True)
+class Interval:
+    """A prediction with its 80 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+    def inverse(self, amount: float) -> Interval:
+        """Return amount / self, the ends exchanged."""
+        return Interval(amount / self.value, amount / self.high, amount / self.low)
+
+
+@record(frozen=True)
+class Loading:
+    """Reading and decoding one batch against the step; `seconds` None where the size of a sample is unknown."""
+
+    seconds: float | None
+    share_ratio: float | None
+    busy_ratio: float | None
+
+    @property
+    def passes(self) -> bool | None:
+        """Whether the rule "loading below 20 % of the step, accelerators busy above 70 %" holds; None unknown."""
+        if self.share_ratio is None or self.busy_ratio is None:
+            return None
+        return self.share_ratio < MAX_LOADING_RATIO and self.busy_ratio > MIN_BUSY_RATIO
+
+
+@record(frozen=True)
+class Memory:
+    """Memory of the fullest accelerator in GiB.
+
+    Attributes:
+        needed_gib: by the layout, or by the most frugal one where none fits.
+        usable_gib: what a framework can allocate.
+        allowed_gib: the greatest predicted need that a plan may have: the prediction is uncertain, so it is less.
+        parts: by name; empty where nothing fits.
+        oom_ratio: probability of running out of memory; None unknown.
+    """
+
+    needed_gib: float
+    usable_gib: float
+    allowed_gib: float
+    parts: Mapping[str, float]
+    oom_ratio: float | None
+
+    @property
+    def free_gib(self) -> float:
+        """What is left of the usable memory; negative where it does not fit."""
+        return self.usable_gib - self.needed_gib
+
+
+@record(frozen=True)
+class Host:
+    """What the host needs and has, GiB per node; None unknown."""
+
+    checkpoint_gib: float
+    memory_gib: float | None
+    nvme_gib: float | None
+    data_gib: float | None
+    needed_gib: float | None = None
+
+
+@record(frozen=True)
+class Remedy:
+    """What would fit: a layout on this cluster (`dropped` pins released), or more nodes."""
+
+    layout: Layout
+    nodes: int
+    dropped: tuple[str, ...]
+    throughput_per_s: float
+
+
+@record(frozen=True)
+class Estimate:
+    """The prediction for one machine and node count.
+
+    Where it does not fit (`reason` not empty), `layout`, `step_s` and what follows from them are None, and `remedy` is
+    the nearest layout that fits; `others` tells what the other layouts lost by. `learned_factor` is the model's learned
+    correction of the step time, `calibration` the sentence about the user's own measurements, empty without any.
+    """
+
+    machine: Machine
+    nodes: int
+    unit: str
+    units_per_step: float
+    precision: str
+    stack: str
+    reason: str
+    layout: Layout | None
+    step_s: Interval | None
+    mfu: float | None
+    hfu: float | None
+    breakdown_s: Mapping[str, float]
+    limited_by: str
+    memory: Memory
+    loading: Loading | None
+    host: Host
+    learned_factor: float
+    calibration: str
+    remedy: Remedy | None
+    others: LayoutReport | None
+
+    @property
+    def accelerators(self) -> int:
+        """Accelerators of the cluster, fractions of one counted as one."""
+        return self.nodes * max(1, int(self.machine.accelerators))
+
+    @property
+    def throughput_per_s(self) -> Interval | None:
+        """Tokens or samples per second of the whole cluster."""
+        return None if self.step_s is None else self.step_s.inverse(self.units_per_step)

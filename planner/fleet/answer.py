@@ -1,0 +1,250 @@
+"""Divisible work: a mix of offers, chosen by the MILP, for `kind: fleet`.
+
+A worker is `fleet.nodes_per_run` instances of one offer. Workers share the work; each is paid for its fixed hours and
+for the hours that it works, and a later deadline only lets it work longer: the least cost never rises with it.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from planner.candidates.grid import build_candidates
+from planner.candidates.limits import throughput_floor
+from planner.candidates.search import Found, estimate_all
+from planner.errors import PlannerError, TimeLimitError
+from planner.fleet.plan import Mix, fleet_plan, infeasible_fleet
+from planner.fleet.solve import FleetInput, FleetResult, solve_fleet
+from planner.fleet.workers import Workers, build_workers, in_granules
+from planner.market.offers import mark_offers
+from planner.market.quota import needed_quota
+from solvers.options import SolveOptions
+from solvers.solution import Status
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from planner.candidates.context import Context
+    from planner.fleet.question import Excess
+    from planner.job.answer import Options
+    from planner.plan.model import Plan
+
+    FloatArray = npt.NDArray[np.float64]
+    IntArray = npt.NDArray[np.int64]
+
+# Asked again in whole granules of billing where rounding hours up adds more than this part of the bill.
+ROUNDING_RATIO = 1e-3
+_NEARBY = 200  # offers asked about again, beside those used
+_ROUNDS = 4  # times a mix is held against its bill, which rounds hours up
+
+
+def plan_fleet(
+    context: Context, options: Options, proven: list[tuple[FleetInput, FleetResult]] | None = None
+) -> Plan:
+    """Find the cheapest mix of workers.
+
+    Args:
+        context: the workload, offers and assumptions.
+        options: gap, time limit, backend.
+        proven: takes the question and answer that the plan's proof is about, where wanted.
+
+    Raises:
+        TimeLimitError: no mix was found within the time limit, and none was proven impossible.
+    """
+    begin = time.perf_counter()
+    context, found = _search(context)
+    limit, work = _limit_hours(context), work_units(context)
+    workers = build_workers(context, found.candidates, limit)
+    if not len(workers.at):
+        return infeasible_fleet(context, found, [], time.perf_counter() - begin)
+    question = _question(context, workers, work)
+    result = _solve(question, options, options.time_limit_s)
+    first, plans, charged, spared = result, [], False, 0.0
+    if proven is not None and result.has_plan:
+        proven.append((question, result))
+    for _ in range(_ROUNDS):
+        if not result.has_plan:
+            break
+        mix = _mix(workers, result, limit, work)
+        mix = replace(mix, proof=first, gap=options.gap, seconds=time.perf_counter() - begin)
+        plan = fleet_plan(context, found, mix)
+        over = _over_budget(context, plan)
+        plans += [plan] if over <= 0 else []
+        rounding = float(plan.total_usd) - result.objective_usd
+        if over <= 0 and (charged or rounding <= ROUNDING_RATIO * float(plan.total_usd)):
+            break
+        if charged:  # obligations may exceed what the job carries of them
+            spared += over * (1 + 1e-6)
+        else:
+            workers = in_granules(*_nearby(workers, question, mix, everything=over > 0))
+            charged = True
+        left_s = options.time_limit_s - (time.perf_counter() - begin)
+        if plans and left_s <= 0:
+            break
+        question = _question(context, workers, work, spared)
+        result = _solve(question, options, max(left_s, 1.0))
+    if plans:
+        return min(plans, key=lambda plan: plan.total_usd)
+    if result.status is Status.NO_SOLUTION:
+        raise TimeLimitError(f"no fleet found within {options.time_limit_s:g} s; raise --time-limit")
+    return infeasible_fleet(context, found, _reasons(question, result), time.perf_counter() - begin)
+
+
+def _nearby(
+    workers: Workers, question: FleetInput, mix: Mix, *, everything: bool
+) -> tuple[Workers, IntArray, FloatArray]:
+    """Workers to ask again about, which of them the mix uses, and the hours those work.
+
+    To save billed hours, those cheapest per work are enough beside the used ones; to keep the budget, all are asked.
+    """
+    density = question.cost_usd / question.throughput
+    rank = np.argsort(density, kind="stable")
+    numbers = np.arange(len(rank)) if everything else np.union1d(rank[:_NEARBY], mix.numbers)
+    return workers.take(numbers), np.searchsorted(numbers, mix.numbers), mix.hours
+
+
+def work_units(context: Context) -> float:
+    """Tokens or samples of all runs together."""
+    fleet = context.workload.fleet
+    return context.job.total_units * (1 if fleet is None else fleet.runs)
+
+
+def _limit_hours(context: Context) -> float:
+    """Hours there are: until the deadline, and no more than a least throughput, sustained, would take."""
+    hours = [] if context.deadline_hours is None else [context.deadline_hours]
+    if context.workload.constraints.min_throughput is not None or not hours:
+        hours.append(work_units(context) / throughput_floor(context) / 3600.0)
+    return min(hours)
+
+
+def _search(context: Context) -> tuple[Context, Found]:
+    fleet, limits = context.workload.fleet, context.workload.constraints
+    counts = (1 if fleet is None else fleet.nodes_per_run,)
+    shapes = estimate_all(context, counts)
+    if not context.job.checkpoint_gib:
+        context = replace(
+            context, job=replace(context.job, checkpoint_gib=float(shapes["checkpoint_gib"][0]))
+        )
+    bits = mark_offers(context.offer_set, limits, context.job.model.family)
+    return context, Found(build_candidates(context, bits, shapes), bits, counts, 0)
+
+
+def _mix(workers: Workers, result: FleetResult, limit: float, work: float) -> Mix:
+    """The workers used and the hours that each of them works."""
+    used = np.asarray(sorted(int(str(key)) for key in result.counts), dtype=np.int64)
+    count = np.asarray([result.counts[number] for number in used.tolist()], dtype=np.int64)
+    busy = np.asarray([result.busy[number] for number in used.tolist()], dtype=np.float64)
+    chosen = workers.take(used)
+    hours = np.minimum(busy / count, 1.0) * chosen.hours_limit
+    return Mix(used, chosen, count, hours, limit, work, result)
+
+
+def _question(context: Context, workers: Workers, work: float, spared_usd: float = 0.0) -> FleetInput:
+    rows, nodes = workers.rows, workers.nodes
+    region, names, first = _codes(_places(context, rows))
+    limits, fleet = context.workload.constraints, context.workload.fleet
+    wishes: dict[str, Any] = {} if fleet is None else {
+        "max_spot_share": fleet.max_spot_share, "max_share_per_region": fleet.max_share_per_region,
+        "max_share_per_offer": fleet.max_share_per_offer, "max_regions": fleet.max_regions,
+    }  # fmt: skip
+    types, kind = context.offer_set.types, context.offer_set.type_of_offer[rows]
+    memory = types["accelerator_memory_gib"][kind] * types["accelerator_count"][kind] * nodes
+    return FleetInput(
+        keys=tuple(range(len(rows))), cost_usd=workers.fixed_usd + workers.usd_per_hour * workers.hours_limit,
+        fixed_cost_usd=workers.fixed_usd, throughput=workers.units_per_hour * workers.hours_limit,
+        required_throughput=work, max_units=np.floor(context.offer_set.capacity[rows] / nodes),
+        region=region, provider=context.provider_of_offer[rows], is_spot=context.is_spot[rows],
+        memory_gib=memory.astype(np.float64),
+        region_cost_usd=workers.place_usd[first], region_names=names,
+        min_total_memory_gib=limits.min_total_memory_gib,
+        max_total_units=limits.max_nodes // int(nodes.max(initial=1)),
+        budget_usd=None if limits.budget_usd is None else float(limits.budget_usd) - spared_usd,
+        **wishes, **_quotas(context, rows, nodes), **_shared_capacity(context, rows, nodes),
+    )  # fmt: skip
+
+
+def _places(context: Context, rows: IntArray) -> list[str]:
+    offers = context.offer_set.offers
+    provider, region = offers["provider"], offers["region"]
+    return [f"{provider[row]}/{region[row]}" for row in rows.tolist()]
+
+
+def _codes(names: list[str]) -> tuple[IntArray, tuple[str, ...], IntArray]:
+    """Codes of `names`, the distinct names, and the first position of each."""
+    distinct, first, codes = np.unique(np.asarray(names), return_index=True, return_inverse=True)
+    return codes.astype(np.int64), tuple(distinct.tolist()), first
+
+
+def _shared_capacity(context: Context, rows: IntArray, nodes: IntArray) -> dict[str, Any]:
+    """Rows that are the same offer twice share one capacity."""
+    names = ("provider", "region", "zone", "instance_type", "purchase_option", "option_variant")
+    group, keys = context.offer_set.offers.take(rows).distinct_keys(*names)
+    if len(keys) == len(rows):
+        return {}
+    limit = np.full(len(keys), np.inf)
+    np.minimum.at(limit, group, np.floor(context.offer_set.capacity[rows] / nodes))
+    return {"capacity_group": group, "capacity_limit": limit}
+
+
+def _quotas(context: Context, rows: IntArray, nodes: IntArray) -> dict[str, Any]:
+    """Quota groups from the workload's declared limits; undeclared quotas are not enforced."""
+    if not context.workload.constraints.quota:
+        return {}
+    groups: dict[tuple[str, str, str], int] = {}
+    limits: list[float] = []
+    group = np.full(len(rows), -1, dtype=np.int64)
+    units = np.ones(len(rows))
+    for position, row in enumerate(rows.tolist()):
+        need = needed_quota(context, row, int(nodes[position]))
+        if need.limit is None:
+            continue
+        offers = context.offer_set.offers
+        key = (str(offers["provider"][row]), str(offers["region"][row]), need.name)
+        if key not in groups:
+            groups[key] = len(groups)
+            limits.append(need.limit)
+        group[position], units[position] = groups[key], need.needed
+    names = tuple("/".join(key) for key in groups)
+    return {
+        "quota_group": group,
+        "quota_units": units,
+        "quota_limit": np.asarray(limits),
+        "quota_names": names,
+    }
+
+
+def _solve(question: FleetInput, options: Options, time_limit_s: float) -> FleetResult:
+    wishes = SolveOptions(gap=options.gap, time_limit_s=time_limit_s, backend=options.backend)
+    return solve_fleet(question, wishes)
+
+
+def _over_budget(context: Context, plan: Plan) -> float:
+    """USD by which the plan's obligations exceed the budget; 0 or less where they do not."""
+    budget = context.workload.constraints.budget_usd
+    due = sum(month.amount_usd for month in plan.cash)
+    return -np.inf if budget is None else float(due - budget)
+
+
+def _reasons(question: FleetInput, result: FleetResult) -> list[Excess]:
+    """The least set of limits that must give way, and by how much.
+
+    Raises:
+        PlannerError: none need give way, though the solver said that nothing fits.
+    """
+    from planner.fleet.relaxation import explain_infeasible_fleet
+
+    if not question.n_options:
+        return []
+    told = explain_infeasible_fleet(question)
+    if told.solver_fault and result.status is Status.INFEASIBLE:
+        raise PlannerError(
+            f"solver fault: {result.solver} says that no fleet fits, yet one keeps every limit; "
+            "please report it, and try another --backend"
+        )
+    return list(told.relaxations)
+
+
+__all__ = ["plan_fleet", "work_units"]

@@ -1,0 +1,316 @@
+"""A fleet in milliseconds without a solver: the first incumbent, and the cost cap that bounds the model.
+
+Offers are bought in order of cost per work (region opening spread over what the region may carry), within
+every limit measured against a target throughput; the last piece is covered by the cheapest offer that
+completes it. Because shares are held against the target and the fleet delivers at least that, they hold
+against the real total too.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from planner.fleet.divide import Division, Limit, divide
+from planner.fleet.model.prepared import Prepared, prepare
+from planner.fleet.question import Bools, FleetInput, Floats, Ints, violations
+
+TARGETS = (1.0, 1.05, 1.25, 2.0, 4.0)  # times the requirement, tried in turn until a fleet fits
+MOST_STEPS = 400
+
+
+@dataclass
+class _Room:
+    """What is still free while a fleet is filled; one entry per group, `inf` where unlimited."""
+
+    prepared: Prepared
+    codes: list[Ints]
+    amounts: list[Floats]
+    free: list[Floats]
+    units: Floats
+
+    def most(self) -> Floats:
+        """Most further workers of each offer, shape `(n_kept,)`."""
+        limit = self.prepared.upper - self.units
+        for code, amount, free in zip(self.codes, self.amounts, self.free, strict=True):
+            share = np.full(len(limit), math.inf)
+            np.divide(free[code], amount, out=share, where=amount > 0)
+            limit = np.minimum(limit, share)
+        return np.floor(limit + 1e-9)
+
+    def most_of(self, offer: int) -> float:
+        """Most further workers of one offer."""
+        limit = float(self.prepared.upper[offer] - self.units[offer])
+        for code, amount, free in zip(self.codes, self.amounts, self.free, strict=True):
+            if amount[offer] > 0:
+                limit = min(limit, float(free[code[offer]]) / float(amount[offer]))
+        return math.floor(limit + 1e-9)
+
+    def take(self, offer: int, count: float) -> None:
+        """Buy `count` workers of `offer`."""
+        self.units[offer] += count
+        for code, amount, free in zip(self.codes, self.amounts, self.free, strict=True):
+            free[code[offer]] -= amount[offer] * count
+
+
+Mix = tuple[dict[Hashable, int], dict[Hashable, float]]  # workers and their work (in full workers) per key
+
+
+def greedy_fleet(fleet: FleetInput, prepared: Prepared | None = None) -> dict[Hashable, int] | None:
+    """Return workers per key of a feasible fleet, None when none was found (which proves nothing)."""
+    found = greedy_mix(fleet, prepared)
+    return None if found is None else found[0]
+
+
+def greedy_mix(fleet: FleetInput, prepared: Prepared | None = None) -> Mix | None:
+    """Return workers and their work per key of a feasible fleet, None when none was found."""
+    prepared = prepared or prepare(fleet)
+    if fleet.part_time:
+        return _divided(prepared)
+    best: Floats | None = None
+    best_cost = math.inf
+    for target in TARGETS:
+        for allowed in _region_choices(prepared, target):
+            units = _fill(prepared, allowed, target)
+            if units is None:
+                continue
+            full = np.zeros(fleet.n_options)
+            full[prepared.keep] = units
+            full = _trim(fleet, full)
+            cost = fleet.cost_of(full)
+            if cost < best_cost and not violations(fleet, full):
+                best, best_cost = full, cost
+        if best is not None:
+            break
+    if best is None:
+        return None
+    return _by_key(fleet, best, best)
+
+
+def _by_key(fleet: FleetInput, units: Floats, busy: Floats) -> Mix:
+    used = np.flatnonzero(units)
+    counts = {fleet.keys[number]: int(units[number]) for number in used}
+    return counts, {fleet.keys[number]: float(busy[number]) for number in used}
+
+
+def _divided(prepared: Prepared) -> Mix | None:
+    """The cheapest division of the work found over some choices of regions."""
+    best: Mix | None = None
+    best_cost = math.inf
+    fleet = prepared.source
+    for allowed in _region_choices(prepared, 1.0):
+        found = complete_fleet(prepared, allowed, np.zeros(len(prepared.keep)))
+        if found is None:
+            continue
+        cost = fleet.cost_of(fleet.units(found[0]), fleet.units(found[1]))
+        if cost < best_cost:
+            best, best_cost = found, cost
+    return best
+
+
+def _divide(prepared: Prepared, allowed: Bools, given: Floats) -> Mix | None:
+    fleet, count = prepared.source, len(prepared.keep)
+    division = Division(prepared, _limits(prepared, 1.0), np.zeros(count), np.zeros(count))
+    if not divide(division, allowed, _density(prepared, 1.0), given):
+        return None
+    full, busy = np.zeros(fleet.n_options), np.zeros(fleet.n_options)
+    full[prepared.keep], busy[prepared.keep] = division.units, division.busy
+    return None if violations(fleet, full, busy) else _by_key(fleet, full, busy)
+
+
+def complete_fleet(prepared: Prepared, allowed: Bools, units: Floats) -> Mix | None:
+    """Complete `units` (shape `(n_kept,)`) with allowed offers to a feasible fleet, None where that fails.
+
+    Where workers may stop early, `units` is work in workers used in full and need not be whole.
+    """
+    fleet = prepared.source
+    if fleet.part_time:
+        return _divide(prepared, allowed, units)
+    filled = _fill(prepared, allowed, 1.0, units)
+    if filled is None:
+        return None
+    full = np.zeros(fleet.n_options)
+    full[prepared.keep] = filled
+    full = _trim(fleet, full)
+    return None if violations(fleet, full) else _by_key(fleet, full, full)
+
+
+def _density(prepared: Prepared, target: float) -> Floats:
+    """Cost per work of each offer, with its region's opening spread over the work the region may carry."""
+    fleet = prepared.source
+    share = 1.0 if fleet.max_share_per_region is None else max(fleet.max_share_per_region, 1e-6)
+    carried = np.maximum(np.minimum(prepared.region_work, share * target), 1e-12)
+    opening = (fleet.region_cost_usd / carried)[prepared.of("region")]
+    return prepared.of("cost_usd") / np.maximum(prepared.work, 1e-12) + opening
+
+
+def _region_choices(prepared: Prepared, target: float) -> Iterator[Bools]:
+    """Sets of regions worth trying, as masks over the offers kept: best by the cost of their share."""
+    fleet = prepared.source
+    region = prepared.of("region")
+    present = np.unique(region)
+    most = len(present) if fleet.max_regions is None else min(fleet.max_regions, len(present))
+    share = 1.0 if fleet.max_share_per_region is None else max(fleet.max_share_per_region, 1e-6)
+    scores = np.full(fleet.n_regions, math.inf)
+    reach = np.zeros(fleet.n_regions)
+    density = _density(prepared, target)
+    for code in present:
+        members = np.flatnonzero(region == code)
+        members = members[np.argsort(density[members], kind="stable")]
+        done = np.cumsum(prepared.work[members] * prepared.upper[members])
+        wanted = min(share * target, float(done[-1]))
+        if wanted <= 0:
+            continue
+        spent = np.cumsum(prepared.of("cost_usd")[members] * prepared.upper[members])
+        cost = float(np.interp(wanted, np.r_[0.0, done], np.r_[0.0, spent])) + float(
+            fleet.region_cost_usd[code]
+        )
+        scores[code], reach[code] = cost / wanted, wanted
+    ranked = np.argsort(scores, kind="stable")[: int(np.count_nonzero(np.isfinite(scores)))]
+    least = max(1, math.ceil(1 / share - 1e-9))
+    sizes = sorted({min(size, most, len(ranked)) for size in (least, least + 1, least + 3, most)})
+    steady = _steady_regions(prepared, density)
+    for size in sizes:
+        if size and len(steady):  # a limited spot share asks for a region where the rest is cheap
+            yield np.isin(
+                region, np.r_[[code for code in ranked if code != steady[0]][: size - 1], steady[0]]
+            )
+        if size:
+            yield np.isin(region, ranked[:size])
+            widest = np.argsort(-reach, kind="stable")[:size]
+            yield np.isin(region, widest)
+
+
+def _steady_regions(prepared: Prepared, density: Floats) -> Ints:
+    """Regions by their cheapest work that is not spot, where the share of spot is limited; empty elsewhere."""
+    share = prepared.source.max_spot_share
+    steady = np.flatnonzero(~prepared.of("is_spot").astype(np.bool_) & (prepared.work > 0))
+    if share is None or share >= 1 or not len(steady):
+        return np.zeros(0, dtype=np.int64)
+    order = steady[np.argsort(density[steady], kind="stable")]
+    return prepared.of("region")[order[:1]]
+
+
+def _rooms(prepared: Prepared, target: float) -> _Room:
+    """All limits as (group, amount per worker, free) triples, shares measured against `target`."""
+    limits = _limits(prepared, target)
+    codes, amounts = [item.code for item in limits], [item.amount for item in limits]
+    return _Room(prepared, codes, amounts, [item.free for item in limits], np.zeros(len(prepared.keep)))
+
+
+def _limits(prepared: Prepared, target: float) -> list[Limit]:
+    """All limits with what is free, shares measured against `target`."""
+    fleet, count = prepared.source, len(prepared.keep)
+    everything = np.zeros(count, dtype=np.int64)
+    limits: list[Limit] = []
+
+    def limit(code: Ints, amount: Floats, free: Floats, *, of_work: bool = False) -> None:
+        known = np.append(np.where(np.isnan(free), math.inf, free), math.inf)  # -1: unlimited
+        limits.append(Limit(code, amount, known, of_work))
+
+    ones = np.ones(count)
+    limit(prepared.of("capacity_group"), ones, fleet.capacity_limit)
+    limit(
+        prepared.of("quota_group"),
+        np.asarray(prepared.of("quota_units"), dtype=np.float64),
+        fleet.quota_limit,
+    )
+    shares = (
+        (np.where(prepared.of("is_spot"), 0, -1), fleet.max_spot_share),
+        (prepared.of("region"), fleet.max_share_per_region),
+        (prepared.of("provider"), fleet.max_share_per_provider),
+        (fleet.pool()[prepared.keep], fleet.max_share_per_offer),
+    )
+    for code, share in shares:
+        if share is not None:
+            limit(code, prepared.work, np.full(int(code.max(initial=0)) + 1, share * target), of_work=True)
+    if fleet.max_total_units is not None:
+        limit(everything, ones, np.array([float(fleet.max_total_units)]))
+    return limits
+
+
+def _fill(prepared: Prepared, allowed: Bools, target: float, given: Floats | None = None) -> Floats | None:
+    """Buy in order of density until the target is met; None where the limits leave too little."""
+    room = _rooms(prepared, target)
+    if given is not None:
+        for number in np.flatnonzero(given).tolist():
+            room.take(number, min(float(given[number]), max(room.most_of(number), 0.0)))
+    density = np.where(allowed, _density(prepared, target), math.inf)
+    order = np.argsort(density, kind="stable")[: int(np.count_nonzero(allowed))]
+    work, cost = prepared.work, np.asarray(prepared.of("cost_usd"), dtype=np.float64)
+    missing = target - float(work @ room.units)
+    for offer in order.tolist():
+        if missing <= 1e-12:
+            break
+        if work[offer] <= 0:
+            continue
+        count = min(room.most_of(offer), math.floor(missing / work[offer] + 1e-9))
+        if count > 0:
+            room.take(offer, count)
+            missing -= count * float(work[offer])
+    for _ in range(MOST_STEPS):
+        if missing <= 1e-9:
+            break
+        offer, count = _finish(np.where(allowed, room.most(), 0.0), work, cost, missing)
+        if count <= 0:
+            return None
+        room.take(offer, count)
+        missing -= count * float(work[offer])
+    return _add_memory(prepared, room, allowed) if missing <= 1e-9 else None
+
+
+def _finish(room: Floats, work: Floats, cost: Floats, missing: float) -> tuple[int, float]:
+    """The cheapest way to cover what is missing with one offer, or the cheapest step towards it."""
+    usable = (room >= 1) & (work > 0)
+    if not usable.any():
+        return 0, 0.0
+    count = np.ceil(missing / np.where(usable, work, 1.0) - 1e-9)
+    whole = np.where(usable & (count <= room), cost * count, math.inf)
+    best = int(np.argmin(whole))
+    if math.isfinite(whole[best]):
+        return best, float(count[best])
+    step = int(np.argmin(np.where(usable, cost / np.where(usable, work, 1.0), math.inf)))
+    return step, float(room[step])
+
+
+def _add_memory(prepared: Prepared, room: _Room, allowed: Bools) -> Floats | None:
+    """Buy further workers where the fleet's memory falls short."""
+    wanted = prepared.source.min_total_memory_gib or 0.0
+    memory = np.asarray(prepared.of("memory_gib"), dtype=np.float64)
+    cost = np.asarray(prepared.of("cost_usd"), dtype=np.float64)
+    for _ in range(MOST_STEPS):
+        missing = wanted - float(memory @ room.units)
+        if missing <= 0:
+            return room.units
+        offer, count = _finish(np.where(allowed, room.most(), 0.0), memory, cost, missing)
+        if count <= 0:
+            return None
+        room.take(offer, count)
+    return None
+
+
+def _trim(fleet: FleetInput, units: Floats) -> Floats:
+    """Give back workers that no limit needs, dearest first; judged over the offers used only."""
+    used = np.flatnonzero(units)
+    small, left = fleet.only(used), units[used]
+    for offer in np.argsort(-small.cost_usd, kind="stable").tolist():
+        while left[offer] > 0:
+            left[offer] -= 1
+            if violations(small, left):
+                left[offer] += 1
+                break
+    units[used] = left
+    return units
+
+
+def knapsack_bound(prepared: Prepared) -> float:
+    """Return a lower bound on the fleet's cost, in USD: the work alone, bought in parts, cheapest first."""
+    cost = np.asarray(prepared.of("cost_usd"), dtype=np.float64)
+    able = np.flatnonzero(prepared.work > 0)
+    order = able[np.argsort(cost[able] / prepared.work[able], kind="stable")]
+    done = np.r_[0.0, np.cumsum(prepared.work[order] * prepared.upper[order])]
+    spent = np.r_[0.0, np.cumsum(cost[order] * prepared.upper[order])]
+    return float(np.interp(1.0, done, spent)) * (1 - 1e-9)

@@ -1,0 +1,263 @@
+"""From the chosen mix of workers to the `Plan`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from planner.job.assemble import cash_of, moment_text, offer_line, plan_frame, unknown_options
+from planner.job.warnings import plan_warnings
+from planner.market.pricing import total_usd
+from planner.plan.filters import count_filters
+from planner.plan.launch import Launch
+from planner.plan.model import (
+    CostLine,
+    Performance,
+    Plan,
+    PlanLine,
+    Proof,
+    Relaxation,
+    Risk,
+    Savings,
+    TimePart,
+)
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from planner.candidates.context import Context
+    from planner.candidates.search import Found
+    from planner.fleet.question import Excess
+    from planner.fleet.solve import FleetResult
+    from planner.fleet.workers import Workers
+
+    FloatArray = npt.NDArray[np.float64]
+    IntArray = npt.NDArray[np.int64]
+
+
+_NOTE = "cheapest fleet of one on-demand offer, limits on shares ignored"
+_Z80 = 1.2815515655446004  # standard normal quantile of 0.9: both tails of an 80 % interval
+
+
+@dataclass(frozen=True, eq=False)
+class Mix:
+    """The workers chosen, how many of each, the hours each of them works, and the proof.
+
+    Attributes:
+        numbers: positions in the question, shape `(n_lines,)`; workers: what they are; count: how many;
+            hours: of work, each.
+        limit_hours: hours there were; work: tokens or samples in all.
+        proof: what the solver proved of hours as worked; gap: what was asked; seconds: wall-clock seconds.
+    """
+
+    numbers: IntArray
+    workers: Workers
+    count: IntArray
+    hours: FloatArray
+    limit_hours: float
+    work: float
+    proof: FleetResult
+    gap: float = 0.0
+    seconds: float = 0.0
+
+    @property
+    def ends_hours(self) -> FloatArray:
+        """When each line's workers end, hours after the start, shape `(n_lines,)`."""
+        ends = np.minimum(self.workers.lead_hours + self.hours, self.limit_hours)
+        return np.asarray(ends, dtype=np.float64)
+
+    @property
+    def period(self) -> float:
+        """When the last worker ends, hours after the start."""
+        return float(self.ends_hours.max())
+
+    @property
+    def units(self) -> FloatArray:
+        """Tokens or samples that each line's workers do together, at the cautious end; shape `(n_lines,)`."""
+        done = self.count * self.workers.units_per_hour * self.hours
+        return np.asarray(done, dtype=np.float64)
+
+
+def fleet_plan(context: Context, found: Found, mix: Mix) -> Plan:
+    """Build the plan of a mix: one line per offer, what a place costs once on its first line."""
+    lines = _lines(context, mix)
+    costs = [cost for line in lines for cost in line.costs]
+    total = total_usd(costs)
+    finish = context.start + timedelta(hours=mix.period)
+    risk, launch = _risk(found, mix, total), _launch_of(context, found, mix, total)
+    report = count_filters(found.candidates.all_bits())
+    return Plan(
+        **plan_frame(context),
+        status="planned",
+        finish_expected=moment_text(finish),
+        lines=tuple(lines),
+        total_usd=total,
+        hours=mix.period,
+        timeline=_timeline(mix),
+        performance=_performance(context, found, mix),
+        risk=risk,
+        savings=_savings(context, found, mix, total),
+        cash=cash_of(context, lines, finish),
+        alternatives=(),
+        filters=report.counts,
+        filter_pairs=report.pairs,
+        relaxations=(),
+        unknown_options=unknown_options(context, lines),
+        proof=_proof(context, found, mix, total),
+        warnings=plan_warnings(context, lines, risk),
+        n_results=1,
+        n_feasible=report.passed,
+        launch=launch,
+    )
+
+
+def _launch_of(context: Context, found: Found, mix: Mix, total: Decimal) -> Launch | None:
+    from planner.fleet.launch import fleet_launch
+
+    return fleet_launch(context, found, mix, total)
+
+
+def _lines(context: Context, mix: Mix) -> list[PlanLine]:
+    """One line per offer; its throughput is its work over the whole plan's hours, so that lines add up to the work."""
+    workers, out, opened = mix.workers, [], set()
+    money = workers.price(context, mix.hours)
+    for at in np.argsort(context.id_rank[workers.rows], kind="stable").tolist():
+        row, count = int(workers.rows[at]), int(mix.count[at])
+        nodes = int(workers.nodes[at]) * count
+        hours = round(float(money.instance_hours[at]) * count, 9)
+        costs: list[CostLine] = context.costs.lines(row, hours, 0.0, 0.0, nodes, with_place=False)
+        kept = (
+            float(months[at]) * count for months in (money.dataset_gib_months, money.checkpoint_gib_months)
+        )
+        of_place = context.costs.place_lines(row, *kept)
+        place = (context.offer_set.offers["provider"][row], context.offer_set.offers["region"][row])
+        costs += [line for line in of_place if line.kind != "data_transfer" or place not in opened]
+        opened.add(place)
+        units = float(mix.units[at]) / mix.period / 3600.0
+        out.append(offer_line(context, row, nodes, float(money.billed_hours[at]), units, tuple(costs), None))
+    return out
+
+
+def _timeline(mix: Mix) -> tuple[TimePart, ...]:
+    """The course of the worker that ends last."""
+    last = int(np.argmax(mix.ends_hours))
+    fixed = float(mix.workers.fixed_hours[last])
+    waiting = float(mix.workers.lead_hours[last]) - fixed
+    parts = (
+        TimePart("data and provisioning", waiting, "default", "of the worker that ends last; not billed"),
+        TimePart("image, warm-up, export", fixed, "default", "of the worker that ends last"),
+        TimePart("work", mix.period - waiting - fixed, "model", "at the cautious end of the prediction"),
+    )
+    return tuple(part for part in parts if part.hours > 0)
+
+
+def _performance(context: Context, found: Found, mix: Mix) -> Performance:
+    """Speed averaged over the whole plan, waits included."""
+    seconds = mix.period * 3600.0
+    middle = mix.units * mix.workers.caution
+    fast = middle * np.exp(found.candidates.sigma[mix.workers.at] * _Z80)
+    return Performance(
+        unit=context.job.unit, throughput_per_s=float(middle.sum()) / seconds,
+        throughput_low_per_s=float(mix.units.sum()) / seconds, throughput_high_per_s=float(fast.sum()) / seconds,
+        step_time_s=None, mfu=None, memory_needed_gib=None, memory_available_gib=None,
+        limited_by="see each instance type",
+    )  # fmt: skip
+
+
+def _risk(found: Found, mix: Mix, total: Decimal) -> Risk:
+    made, at = found.candidates, mix.workers.at
+    course = made.hours[at] - made.waiting_hours[at] - made.fixed_hours[at]
+    runs = mix.count * mix.hours / course
+    expected = mix.workers.lead_hours + mix.hours / mix.workers.caution
+    return Risk(
+        p_meet_deadline=None,
+        expected_interruptions=float(made.interruptions[at] @ runs),
+        expected_lost_hours=float(made.lost_hours[at] @ runs),
+        expected_hours=float(expected.max()),
+        worst_hours=mix.period,
+        expected_cost_usd=total,
+        worst_cost_usd=total,
+        basis="sized at the cautious end of the prediction, for deadline_confidence; spot at its mean goodput",
+    )
+
+
+def _savings(context: Context, found: Found, mix: Mix, total: Decimal) -> Savings:
+    """Compare with the cheapest fleet of one on-demand offer in the same time."""
+    from planner.fleet.workers import build_workers
+    from planner.plan.model import Summary
+
+    workers = build_workers(context, found.candidates, mix.limit_hours)
+    on_demand = context.offer_set.offers.equals("purchase_option", "on_demand")
+    workers = workers.take(np.flatnonzero(on_demand[workers.rows]))
+    count = np.ceil(mix.work / (workers.units_per_hour * workers.hours_limit) - 1e-9)
+    most = np.minimum(context.workload.constraints.max_nodes, context.offer_set.capacity[workers.rows])
+    allowed = np.flatnonzero(count * workers.nodes <= most)
+    if not len(allowed):
+        return Savings(None, None, None, "no single on-demand offer can do the work in time within max_nodes")
+    workers, count = workers.take(allowed), count[allowed]
+    hours = mix.work / (workers.units_per_hour * count)
+    money = workers.price(context, hours)
+    whole = money.cost_usd * count - workers.place_usd * (count - 1)
+    best = int(np.lexsort((context.id_rank[workers.rows], whole))[0])
+    row, cost = int(workers.rows[best]), Decimal(repr(round(float(whole[best]), 6)))
+    offers, types = context.offer_set.offers, context.offer_set.types
+    kind = int(context.offer_set.type_of_offer[row])
+    nodes = int(count[best] * workers.nodes[best])
+    ends = float(workers.lead_hours[best] + hours[best])
+    names = ("provider", "region", "zone", "instance_type", "purchase_option", "option_variant")
+    named: dict[str, Any] = {name: str(offers[name][row]) for name in names}
+    saved = cost - total
+    baseline = Summary(
+        label="", **named, accelerator=str(types["accelerator"][kind]),
+        accelerators=nodes * float(types["accelerator_count"][kind]), nodes=nodes, hours=ends, cost_usd=cost,
+        delta_cost_usd=saved, delta_hours=ends - mix.period, price_as_of=str(offers["as_of"][row]),
+    )  # fmt: skip
+    return Savings(baseline, saved, float(saved / cost) if cost else 0.0, _NOTE)
+
+
+def _proof(context: Context, found: Found, mix: Mix, total: Decimal) -> Proof:
+    result = mix.proof
+    bound = Decimal(repr(result.bound_usd)) if np.isfinite(result.bound_usd) else Decimal(0)
+    bound = min(bound, total)
+    gap = float((total - bound) / total) if total else 0.0
+    note = f"{result.n_columns} ways to be a worker in the model"
+    if gap > mix.gap:
+        note += "; the bound is for hours as worked, billing rounds them up"
+    return Proof(
+        method="MILP over whole workers and their hours",
+        status="optimal" if gap <= mix.gap * (1 + 1e-6) else "feasible",
+        solver=result.solver,
+        objective_usd=total,
+        bound_usd=bound,
+        gap_ratio=gap,
+        candidates=len(found.candidates.all_bits()),
+        offers=context.offer_set.offers.n_rows,
+        shapes=found.candidates.shapes.n_rows,
+        seconds=mix.seconds,
+        note=note,
+        gap_exact_ratio=_exact_gap(result, total),
+    )
+
+
+def _exact_gap(result: FleetResult, total: Decimal) -> float | None:
+    if not np.isfinite(result.exact_bound_usd) or not total:
+        return None
+    return max(0.0, float((total - Decimal(repr(result.exact_bound_usd))) / total))
+
+
+def infeasible_fleet(context: Context, found: Found, reasons: list[Excess], seconds: float) -> Plan:
+    """Build the answer when no mix exists: filter counts, and the least set of limits to move."""
+    from planner.job.assemble import infeasible_plan
+    from planner.job.explain import find_relaxations
+
+    told = tuple(
+        Relaxation(
+            item.limit_name, f"{item.limit_name} {item.limit:,.6g}", f"{item.used:,.6g}", None, item.member
+        )
+        for item in reasons
+    )
+    return infeasible_plan(context, found, told or find_relaxations(context, found), seconds)

@@ -1,0 +1,170 @@
+"""Why no fleet fits: the limits that must give way, and by how much, weighed in dollars.
+
+The weights say what one unit of each limit costs the user in effort; the default is derived from the
+question's own prices (see `FleetWeights`). The answer names a fleet; relaxing the limits to what that fleet
+uses makes the question feasible, which `relaxed` lets the caller prove by solving it again.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from planner.fleet.model.prepared import Prepared, Total, prepare
+from planner.fleet.question import SHARES, Excess, FleetInput, violations
+from planner.fleet.solve import build_fleet, solution_to_busy, solution_to_counts
+from solvers.elastic import least_violation
+from solvers.options import SolveOptions
+from solvers.solution import Status
+
+HARD = ("max_units", "capacity_limit")  # what the market has cannot be asked for
+
+
+@dataclass(frozen=True)
+class FleetWeights:
+    """What giving way costs, in USD; None takes the default named.
+
+    With P the cost of the whole requirement at the median price per work, and c the median worker's cost:
+
+    Attributes:
+        throughput: for delivering none of the requirement (default 3 P; missing 1 % weighs 3 % of P).
+        budget: per dollar over budget (default 1).
+        quota: per quota unit more (default a quarter of the median cost per quota unit).
+        total_units: per worker more than `max_total_units` (default c / 4).
+        memory: per GiB short (default half the median cost per GiB).
+        share: for exceeding any share by the whole requirement (default P / 2).
+        region: per region more than `max_regions` (default P / 10).
+    """
+
+    throughput: float | None = None
+    budget: float | None = None
+    quota: float | None = None
+    total_units: float | None = None
+    memory: float | None = None
+    share: float | None = None
+    region: float | None = None
+
+
+@dataclass(frozen=True)
+class FleetExplanation:
+    """What must give way.
+
+    Attributes:
+        relaxations: limits with what the nearest fleet uses (shares as 0..1); empty when nothing helps.
+        counts: that fleet, workers per key.
+        weight_usd: weighted effort of the relaxations.
+        status: OPTIMAL or FEASIBLE when found; INFEASIBLE when capacity alone rules every fleet out.
+        solver_fault: a fleet exists that keeps every limit: an earlier "infeasible" was wrong.
+    """
+
+    relaxations: tuple[Excess, ...]
+    counts: Mapping[Hashable, int]
+    weight_usd: float
+    status: Status
+    solver_fault: bool = False
+
+
+def explain_infeasible_fleet(
+    fleet: FleetInput, weights: FleetWeights | None = None, options: SolveOptions | None = None
+) -> FleetExplanation:
+    """Name the least set of limits of `fleet`, and amounts, that must give way for a fleet to fit."""
+    offers = _unlimited(fleet)
+    if not len(offers.keep):
+        return FleetExplanation((), {}, math.inf, Status.INFEASIBLE)
+    problem = build_fleet(fleet, prepared=offers)
+    rows = _row_weights(offers, weights or FleetWeights())
+    throughput = rows.pop("throughput")
+    found = least_violation(problem, rows, {Total(): throughput}, options=options)
+    if not found.solution.has_point:
+        return FleetExplanation((), {}, math.inf, found.solution.status)
+    known = set(fleet.keys)
+    counts = {key: count for key, count in solution_to_counts(found.solution).items() if key in known}
+    units = fleet.units(counts)
+    work = solution_to_busy(fleet, found.solution)
+    busy = fleet.units(work)
+    total = float(busy @ fleet.throughput)
+    excesses = violations(fleet, units, busy if fleet.part_time else None)
+    broken = [excess for excess in excesses if excess.limit_name not in HARD]
+    relaxations = tuple(_as_share(excess, fleet, total) for excess in broken)
+    return FleetExplanation(
+        relaxations, counts, found.weighted, found.solution.status, solver_fault=not relaxations
+    )
+
+
+def relaxed(fleet: FleetInput, explanation: FleetExplanation) -> FleetInput:
+    """Return `fleet` with the explanation's relaxations applied (a hair more, against rounding)."""
+    changes: dict[str, object] = {}
+    quota = fleet.quota_limit.copy()
+    names = list(fleet.quota_names)
+    for item in explanation.relaxations:
+        if item.limit_name == "quota_limit":
+            quota[names.index(item.member) if item.member in names else int(item.member)] = item.used
+        elif item.limit_name in ("required_throughput", "min_total_memory_gib"):
+            changes[item.limit_name] = max(item.used * (1 - 1e-12), 1e-12)
+        elif item.limit_name == "spot_workers":  # idle ones: any share above 0 allows them
+            changes.setdefault("max_spot_share", 1e-6)
+        elif item.limit_name in ("max_regions", "max_total_units"):
+            changes[item.limit_name] = round(item.used)
+        else:
+            value = item.used * (1 + 1e-12)
+            value = min(value, 1.0) if item.limit_name in SHARES else value
+            previous = changes.get(item.limit_name)
+            changes[item.limit_name] = max(value, previous) if isinstance(previous, float) else value
+    return replace(fleet, quota_limit=quota, **changes)  # type: ignore[arg-type]
+
+
+def _unlimited(fleet: FleetInput) -> Prepared:
+    """The offers with bounds from capacity alone, so that no limit that may give way hides in a bound."""
+    loose = replace(
+        fleet,
+        quota_limit=np.full(len(fleet.quota_limit), np.nan),
+        max_spot_share=None if fleet.max_spot_share is None else 1.0,
+        max_share_per_region=None,
+        max_share_per_provider=None,
+        max_share_per_offer=None,
+        max_regions=None,
+        max_total_units=None,
+        budget_usd=None,
+    )
+    return replace(prepare(loose, drop_dominated=False), source=fleet)
+
+
+def _row_weights(offers: Prepared, weights: FleetWeights) -> dict[str, float]:
+    """Weight per row block of the fleet model (and `throughput`), defaults filled from the prices."""
+    cost = np.asarray(offers.of("cost_usd"), dtype=np.float64)
+    worker = float(np.median(cost)) or 1.0
+    whole = _median_ratio(cost, offers.work) or worker
+    quota = _median_ratio(cost, np.asarray(offers.of("quota_units"), dtype=np.float64)) or worker
+    memory = _median_ratio(cost, np.asarray(offers.of("memory_gib"), dtype=np.float64)) or worker
+
+    def chosen(value: float | None, default: float) -> float:
+        return default if value is None else value
+
+    share = chosen(weights.share, whole / 2)
+    return {
+        "throughput": chosen(weights.throughput, 3 * whole),
+        "budget": chosen(weights.budget, 1.0),
+        "quota": chosen(weights.quota, quota / 4),
+        "total_units": chosen(weights.total_units, worker / 4),
+        "memory": chosen(weights.memory, memory / 2),
+        "spot_share": share,
+        "region_share": share,
+        "provider_share": share,
+        "offer_share": share,
+        "max_regions": chosen(weights.region, whole / 10),
+    }
+
+
+def _median_ratio(top: np.ndarray[tuple[int], np.dtype[np.float64]], bottom: object) -> float:
+    below = np.asarray(bottom, dtype=np.float64)
+    known = below > 0
+    return float(np.median(top[known] / below[known])) if known.any() else 0.0
+
+
+def _as_share(excess: Excess, fleet: FleetInput, total: float) -> Excess:
+    if excess.limit_name not in SHARES or total <= 0:
+        return excess
+    return replace(excess, used=excess.used / total, limit=float(getattr(fleet, excess.limit_name)))

@@ -1,0 +1,207 @@
+"""Workers of a fleet: what each delivers per hour, what it costs, and how long it may work.
+
+A worker waits (provisioning, staging), is in use for its fixed hours (image, warm-up, export), then works h hours. Its
+cost is linear in h: the hours paid, the system disk, and storage for the time it is there. Options that are not sold
+by the hour are linear too: a whole term, or a block of one length, is a fixed cost that buys at most so many hours.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from statistics import NormalDist
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.market.pricing import HOURS_PER_MONTH
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from catalogs.tariffs import OptionRule
+    from planner.candidates.context import Context
+    from planner.candidates.grid import Candidates
+    from planner.market.costs import Money
+
+    FloatArray = npt.NDArray[np.float64]
+    IntArray = npt.NDArray[np.int64]
+    BoolArray = npt.NDArray[np.bool_]
+
+COARSE_HOURS = 1 / 60  # a billing granularity from here on is planned in whole granules
+_PROBE_HOURS = (
+    1_000.0  # a whole number of every billing granularity, so that prices per hour come out exactly
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Workers:
+    """Ways to be a worker, shape `(n_workers,)` each.
+
+    Attributes:
+        at: position among the candidates; rows: offer; nodes: instances of one worker.
+        lead_hours: before its work begins, waiting and fixed hours together; fixed_hours: those in use.
+        hours_limit: most hours of work.
+        units_per_hour: tokens or samples per hour of work, at the cautious end of the prediction.
+        caution: cautious over expected time of the same work.
+        paid_ratio: paid part of the hours of work (spot is not paid while it waits).
+        fixed_usd: cost of a worker that does nothing; usd_per_hour: of an hour of its work; NaN unknown.
+        place_usd: what its place costs once (transfers).
+        granule_hours: billing granularity; granule_usd: most that rounding its hours up to it adds.
+    """
+
+    at: IntArray
+    rows: IntArray
+    nodes: IntArray
+    lead_hours: FloatArray
+    fixed_hours: FloatArray
+    hours_limit: FloatArray
+    units_per_hour: FloatArray
+    caution: FloatArray
+    paid_ratio: FloatArray
+    fixed_usd: FloatArray
+    usd_per_hour: FloatArray
+    place_usd: FloatArray
+    granule_hours: FloatArray
+    granule_usd: FloatArray
+
+    def take(self, numbers: IntArray) -> Workers:
+        """Return the workers `numbers`."""
+        return Workers(*(getattr(self, name)[numbers] for name in self.__dataclass_fields__))
+
+    def price(self, context: Context, hours: FloatArray) -> Money:
+        """Price one worker of each for `hours` of work, as billed (granularity, minimum, blocks, terms)."""
+        paid = self.fixed_hours + hours * self.paid_ratio
+        return context.costs.evaluate(self.rows, self.nodes, paid, self.lead_hours + hours)
+
+
+def build_workers(context: Context, made: Candidates, limit_hours: float) -> Workers:
+    """Return every way to be a worker among the feasible candidates.
+
+    Args:
+        context: the planning run.
+        made: candidates of one run each.
+        limit_hours: hours from the start to the end of all work.
+    """
+    lead = made.waiting_hours + made.fixed_hours
+    feasible = np.flatnonzero((made.bits == 0) & (lead < limit_hours))
+    at, most_paid, whole = _ways(context, made, feasible, limit_hours)
+    rows, nodes = made.offer[at], made.nodes[at]
+    course = made.hours[at] - lead[at]
+    granule = _granule_hours(context, rows)
+    fixed = made.fixed_hours[at]
+    ratio = (made.paid_hours[at] - fixed) / course
+    hours = np.minimum(limit_hours - lead[at], (most_paid - fixed) / ratio)
+    caution = _caution(context, made)[at]
+    fixed_usd, usd_per_hour = _prices(context, rows, nodes, np.where(whole, most_paid, np.nan))
+    stored, place = _place_prices(context, rows, nodes)
+    workers = Workers(
+        at=at, rows=rows, nodes=nodes, lead_hours=lead[at], fixed_hours=fixed, hours_limit=hours,
+        units_per_hour=context.job.total_units / (course * caution), caution=caution, paid_ratio=ratio,
+        fixed_usd=fixed_usd + usd_per_hour * fixed + stored * lead[at],
+        usd_per_hour=usd_per_hour * ratio + stored, place_usd=place,
+        granule_hours=granule, granule_usd=usd_per_hour * granule,
+    )  # fmt: skip
+    known = np.isfinite(workers.fixed_usd) & np.isfinite(workers.usd_per_hour)
+    return workers.take(np.flatnonzero(known & (workers.hours_limit > 0)))
+
+
+def _granule_hours(context: Context, rows: IntArray) -> FloatArray:
+    granules = [(rule.billing_granularity_s or 1.0) / 3600.0 for rule in context.offer_set.rules]
+    return np.asarray(granules, dtype=np.float64)[context.offer_set.rule_of_offer[rows]]
+
+
+def _caution(context: Context, made: Candidates) -> FloatArray:
+    """Step time at the confidence asked for, over the middle of the prediction, per candidate."""
+    z = NormalDist().inv_cdf(context.workload.constraints.deadline_confidence)
+    return np.asarray(np.exp(np.maximum(z, 0.0) * made.sigma), dtype=np.float64)
+
+
+def _ways(
+    context: Context, made: Candidates, feasible: IntArray, limit_hours: float
+) -> tuple[IntArray, FloatArray, BoolArray]:
+    """Candidates, most paid hours and whether those are owed in full; a candidate sold in blocks comes once per length.
+
+    The lengths up to the first that holds the whole time are kept: a later deadline adds to them, it takes none away.
+    """
+    rule_of = context.offer_set.rule_of_offer[made.offer[feasible]]
+    term = context.offer_set.offers["term_hours"][made.offer[feasible]].astype(np.float64)
+    at, most, whole = [], [], []
+    for code, rule in enumerate(context.offer_set.rules):
+        mine = np.flatnonzero(rule_of == code)
+        for length, owed in _lengths(rule, limit_hours):
+            hours = np.where(np.isnan(term[mine]), length, term[mine]) if rule.whole_term else length
+            at.append(feasible[mine])
+            most.append(np.broadcast_to(np.asarray(hours, dtype=np.float64), mine.shape))
+            whole.append(np.full(mine.shape, owed))
+    if not at:
+        return feasible[:0], np.zeros(0), np.zeros(0, dtype=np.bool_)
+    order = np.argsort(np.concatenate(at), kind="stable")
+    return np.concatenate(at)[order], np.concatenate(most)[order], np.concatenate(whole)[order]
+
+
+def _lengths(rule: OptionRule, limit_hours: float) -> list[tuple[float, bool]]:
+    """Most paid hours of one purchase and whether they are owed in full."""
+    if rule.whole_term:
+        return [(rule.min_term_hours or np.nan, True)]
+    if rule.block_hours:
+        blocks = sorted(float(hours) for hours in rule.block_hours)
+        enough = sum(hours < limit_hours for hours in blocks)
+        return [(hours, True) for hours in blocks[: enough + 1]]
+    return [(np.inf if rule.max_term_hours is None else rule.max_term_hours, False)]
+
+
+def _prices(
+    context: Context, rows: IntArray, nodes: IntArray, owed_hours: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Fixed USD and USD per paid hour of one worker; `owed_hours` is NaN for what is sold by the hour."""
+    none = np.zeros(len(rows))
+    owed = np.isfinite(owed_hours)
+    once = context.costs.evaluate(rows, nodes, np.where(owed, owed_hours, _PROBE_HOURS), none)
+    twice = context.costs.evaluate(rows, nodes, np.where(owed, owed_hours, 2 * _PROBE_HOURS), none)
+    with np.errstate(invalid="ignore"):  # what has no known length costs infinity and is left out
+        hourly = np.where(owed, 0.0, (twice.worker_usd - once.worker_usd) / _PROBE_HOURS)
+        fixed = np.where(owed, once.worker_usd, once.worker_usd - hourly * _PROBE_HOURS)
+    # an upfront part is the only fixed cost of what is sold by the hour; the rest is rounding
+    return np.where(np.abs(fixed) < 1e-9 * np.abs(once.worker_usd), 0.0, fixed), hourly
+
+
+def _place_prices(context: Context, rows: IntArray, nodes: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Storage per hour that one worker is there, and what the place costs once (transfers), in USD.
+
+    Storage is charged per worker: each keeps its checkpoints and, as a cautious stand-in for the one copy that workers
+    of a place share, the data set. That is linear and does not depend on the deadline, the shared copy is neither.
+    """
+    none = np.zeros(len(rows))
+    month = context.costs.evaluate(rows, nodes, none, np.full(len(rows), HOURS_PER_MONTH))
+    empty = context.costs.evaluate(rows, nodes, none, none)
+    with np.errstate(invalid="ignore"):
+        place = empty.cost_usd - empty.worker_usd
+        kept = (month.cost_usd - month.worker_usd) - place
+    return np.maximum(kept, 0.0) / HOURS_PER_MONTH, np.asarray(place, dtype=np.float64)
+
+
+def in_granules(workers: Workers, used: IntArray, hours: FloatArray) -> Workers:
+    """Return ways to be a worker whose bills never exceed their cost in the model.
+
+    Every worker is charged a granule of billing more; those `used`, where billing is coarse, also come with the whole
+    numbers of granules around what each worked (`hours`), owed in full.
+    """
+    charged = replace(workers, fixed_usd=workers.fixed_usd + workers.granule_usd)
+    mine = workers.take(used)
+    granules = np.floor((mine.fixed_hours + hours * mine.paid_ratio) / mine.granule_hours + 1e-9)
+    parts = [charged]
+    for step in (-1.0, 0.0, 1.0, 2.0):
+        paid = (granules + step) * mine.granule_hours
+        worked = (paid - mine.fixed_hours) / mine.paid_ratio
+        fits = (worked > 0) & (worked <= mine.hours_limit) & (mine.granule_hours >= COARSE_HOURS)
+        per_hour = mine.granule_usd / mine.granule_hours
+        block = replace(
+            mine, hours_limit=worked, fixed_usd=mine.fixed_usd + per_hour * (paid - mine.fixed_hours),
+            usd_per_hour=np.maximum(mine.usd_per_hour - per_hour * mine.paid_ratio, 0.0),
+        )  # fmt: skip
+        parts.append(block.take(np.flatnonzero(fits)))
+    names = Workers.__dataclass_fields__
+    return Workers(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
+
+
+__all__ = ["Workers", "build_workers", "in_granules"]

@@ -1,1 +1,0 @@
-"""Mixed-integer formulations, one constraint family per file."""

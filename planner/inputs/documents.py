@@ -1,0 +1,67 @@
+"""Input files other than the workload: from YAML to their model, or to one error with every fault and its place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from planner.inputs.faults import Fault, Source
+from planner.inputs.load import MAX_BYTES, decode, read_limited
+from planner.records import record
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from pydantic import BaseModel
+
+M = TypeVar("M", bound="BaseModel")
+
+
+@record(frozen=True)
+class Document:
+    """A file's bytes and its text for messages that need a place."""
+
+    path: Path
+    data: bytes
+    source: Source
+
+
+def load_document(
+    path: Path, model: type[M], rules: Callable[[M], Iterable[Fault]], *, max_bytes: int = MAX_BYTES
+) -> tuple[M, Document]:
+    """Read and validate a YAML file.
+
+    Args:
+        path: the file, UTF-8.
+        model: its pydantic model.
+        rules: faults that join several fields, looked for in what is valid by itself.
+        max_bytes: largest file read.
+
+    Raises:
+        InputError: lists all faults in the order of their lines.
+    """
+    from pydantic import ValidationError
+
+    from planner.inputs.messages import pydantic_faults
+    from planner.inputs.yaml12 import YamlError, parse_yaml
+
+    data = read_limited(path, max_bytes)
+    name = str(path)
+    text = decode(data, name)
+    try:
+        parsed = parse_yaml(text, name)
+    except YamlError as error:
+        raise Source(name, text).error(error.faults) from None
+    document = Document(path, data, parsed.source)
+    if not isinstance(parsed.data, dict):
+        raise document.source.error([Fault((), "the file must be a mapping that starts with 'version: 1'")])
+    try:
+        value = model.model_validate(parsed.data, context={"checks": False})
+    except ValidationError as error:
+        found = pydantic_faults(error.errors(include_url=False), model)
+        faults = [*parsed.faults, *(fault for fault in found if fault.path not in parsed.stand_ins)]
+        raise document.source.error(faults) from None
+    faults = [*parsed.faults, *rules(value)]
+    if faults:
+        raise document.source.error(faults)
+    return value, document

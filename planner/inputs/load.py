@@ -1,0 +1,206 @@
+"""From a YAML file to a `Workload`, or to one error that lists every fault with its place.
+
+pydantic and yaml are imported only when a file is really parsed: a file that was valid before is taken from its
+compiled copy (see `compiled`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from planner.errors import InputError
+from planner.inputs.compiled import copy_key, load_copy, save_copy
+from planner.inputs.faults import Fault, Source
+from planner.records import record
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
+
+    from planner.inputs.faults import Path as FaultPath
+    from planner.inputs.faults import Place
+    from planner.inputs.schema import Workload
+
+MAX_BYTES = 1024 * 1024
+_BOMS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
+
+
+@record(frozen=True)
+class LoadedWorkload:
+    """A valid workload, the hash of the bytes it came from, and its text for messages that need a place.
+
+    `workload` is a pydantic model or, taken from a compiled copy, a read-only view with the same attributes.
+    """
+
+    workload: Workload
+    sha256: str
+    path: Path
+    source: Source
+
+    def error(self, faults: Iterable[Fault]) -> InputError:
+        """Return the error for faults found later (an unknown region, say), with their places in the file."""
+        return self.source.error(faults)
+
+    def offer_paths(self) -> tuple[Path, ...]:
+        """Return the files named in `prices.offers`, relative paths taken from the workload's own folder."""
+        return tuple(self.path.parent / name for name in self.workload.prices.offers)
+
+
+@record(frozen=True)
+class _UnreadSource(Source):
+    """A text whose places are found only when a fault must be shown."""
+
+    def locate(self, path: FaultPath, *, at_key: bool = False) -> Place | None:
+        return self._read().locate(path, at_key=at_key)
+
+    def error(self, faults: Iterable[Fault]) -> InputError:
+        return self._read().error(faults)
+
+    def _read(self) -> Source:
+        from planner.inputs.yaml12 import parse_yaml
+
+        return parse_yaml(self.text, self.name).source
+
+
+def load_workload(path: Path, *, cache: bool = True) -> LoadedWorkload:
+    """Load and validate a workload file.
+
+    Args:
+        path: a YAML file, version 1 of the workload format, at most 1 MiB, UTF-8.
+        cache: use (and write) the compiled copy; without it `workload` is always the pydantic model.
+
+    Raises:
+        InputError: the file cannot be read or is not valid; lists all faults in the order of their lines.
+    """
+    data = read_limited(path)
+    sha256 = hashlib.sha256(data).hexdigest()
+    key = copy_key(data) if cache else ""
+    known = load_copy(key) if cache else None
+    if known is not None:
+        source = _UnreadSource(str(path), data.decode("utf-8-sig"))
+        loaded = LoadedWorkload(known, sha256, path, source)
+    else:
+        loaded = parse_workload(decode(data, str(path)), path, sha256=sha256)
+        if cache:
+            save_copy(key, loaded.workload)
+    _check_offer_files(loaded)
+    return loaded
+
+
+def _check_offer_files(loaded: LoadedWorkload) -> None:
+    """Refuse names of files that are not there: asked every time, for files come and go."""
+    missing = [
+        Fault(("prices", "offers", index), f"no such file: {name}")
+        for index, (name, file) in enumerate(
+            zip(loaded.workload.prices.offers, loaded.offer_paths(), strict=True)
+        )
+        if not file.is_file()
+    ]
+    if missing:
+        raise loaded.error(missing)
+
+
+def read_limited(path: Path, limit: int = MAX_BYTES) -> bytes:
+    """Read a file of at most `limit` bytes without ever reading more."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(limit + 1)
+            size = file.seek(0, 2) if len(data) > limit and file.seekable() else len(data)
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file") from None
+    except IsADirectoryError:
+        raise InputError(f"{path}: is a folder, not a file") from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise InputError(f"{path}: cannot be read: {reason}") from None
+    if len(data) > limit:
+        shown = f"{size / 1e6:,.1f} MB" if size > limit else "larger"
+        raise InputError(
+            f"{path}: a workload file has at most {limit // 1024:,} KiB; this one is {shown}: "
+            "name the data by 'data.size' instead"
+        )
+    return data
+
+
+def decode(data: bytes, name: str) -> str:
+    """Decode UTF-8 (with or without a byte order mark); refuse other encodings and binary files."""
+    encoding = _BOMS.get(data[:2])
+    if encoding is not None:
+        raise InputError(f"{name}: is encoded as {encoding}: save it as UTF-8")
+    if b"\0" in data:
+        raise InputError(f"{name}: is a binary file, not a YAML text")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise InputError(
+            f"{name}:{line}: is not UTF-8 text (byte 0x{data[error.start]:02x}): save it as UTF-8"
+        ) from None
+    for number, line_text in enumerate(text.splitlines(), 1):
+        for column, char in enumerate(line_text, 1):
+            if ord(char) < 32 and char != "\t":
+                raise InputError(
+                    f"{name}:{number}:{column}: holds the control character U+{ord(char):04X}: "
+                    "is it a text file?"
+                )
+    return text
+
+
+def parse_workload(text: str, path: Path, *, sha256: str | None = None) -> LoadedWorkload:
+    """Validate the text of a workload; `path` names it in messages and anchors relative paths.
+
+    Raises:
+        InputError: with all faults.
+    """
+    from planner.inputs.yaml12 import YamlError, parse_yaml
+
+    name = str(path)
+    if sha256 is None:
+        sha256 = hashlib.sha256(text.encode()).hexdigest()
+    try:
+        document = parse_yaml(text, name)
+    except YamlError as error:
+        raise Source(name, text).error(error.faults) from None
+    source = document.source
+    if document.data is None:
+        raise InputError(f"{name}: is empty; start with 'version: 1' ('planner schema' prints the format)")
+    if not isinstance(document.data, dict):
+        kind = "a list" if isinstance(document.data, list) else "a single value"
+        raise source.error([Fault((), f"the file must be a mapping of keys to values, not {kind}")])
+    faults = list(document.faults)
+    workload, found = validate(document.data)
+    faults += [fault for fault in found if fault.path not in document.stand_ins]
+    if faults or workload is None:
+        raise source.error(faults)
+    return LoadedWorkload(workload, sha256, path, source)
+
+
+def validate(data: dict[str, Any]) -> tuple[Workload | None, list[Fault]]:
+    """Validate plain data; return the workload, None where invalid, and all faults."""
+    from pydantic import ValidationError
+
+    from planner.inputs.checks import find_faults
+    from planner.inputs.schema import Workload
+
+    try:
+        workload = Workload.model_validate(data, context={"checks": False})
+    except ValidationError as error:
+        from planner.inputs.messages import pydantic_faults
+
+        details = error.errors(include_url=False)
+        partial, invalid = _partial(data, details)
+        return None, [*pydantic_faults(details), *find_faults(partial, invalid)]
+    return workload, find_faults(workload)
+
+
+def _partial(data: dict[str, Any], details: list[ErrorDetails]) -> tuple[Workload, set[str]]:
+    """Build a workload of the sections without fault, so that the rules joining them can still run."""
+    from planner.inputs.schema import Workload
+
+    invalid = {str(detail["loc"][0]) for detail in details if detail["loc"]}
+    good = {key: value for key, value in data.items() if key not in invalid}
+    for required, stand_in in (("version", 1), ("name", "unnamed")):
+        good.setdefault(required, stand_in)
+    return Workload.model_validate(good, context={"checks": False}), invalid

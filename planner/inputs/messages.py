@@ -1,0 +1,187 @@
+"""What pydantic found, in the words of the workload: one fault per error, with a near miss if any."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, get_args
+
+from pydantic import BaseModel
+
+from planner.inputs.faults import Fault, Path, near
+from planner.inputs.schema import Workload
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
+
+_UNION_TAGS = frozenset(("auto", "pinned"))
+_REMEDIES: dict[Path, str] = {
+    ("training", "global_batch"): "samples (sequences) per optimizer step, e.g. 256",
+    ("version",): "write 'version: 1' first",
+    ("name",): "a name to show on the plan",
+}
+# Words other tools use for what we call otherwise.
+_SYNONYMS = {
+    "batch_size": "global_batch",
+    "seq_len": "sequence_length",
+    "sequence_len": "sequence_length",
+    "seq_length": "sequence_length",
+    "budget": "budget_usd",
+    "max_cost": "budget_usd",
+    "gpus": "accelerators",
+    "gpu": "accelerators",
+    "dtype": "precision",
+    "clouds": "providers",
+    "cloud": "providers",
+    "tp": "tensor_parallel",
+    "pp": "pipeline_parallel",
+    "cp": "context_parallel",
+    "n_layers": "layers",
+    "num_layers": "layers",
+    "d_model": "hidden",
+    "hidden_size": "hidden",
+    "vocab_size": "vocab",
+    "dataset": "data",
+}
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, dict | list | tuple):
+        return "a list" if not isinstance(value, dict) else "a mapping"
+    text = str(value)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return text
+    return f"'{text}'" if len(text) <= 60 else f"'{text[:57]}...'"
+
+
+_YAML11_BOOL = frozenset(("yes", "no", "on", "off", "y", "n"))
+# By pydantic's error type; `shown` is the value as typed, the other names are pydantic's own.
+_TEXTS = {
+    "quantity": "{text}",
+    "int_type": "must be a whole number, got {shown}",
+    "int_from_float": "must be a whole number, got {shown}",
+    "int_parsing_size": "is too large a number",
+    "float_type": "must be a number, got {shown}",
+    "finite_number": "must be a finite number, got {shown}",
+    "string_type": "must be text, got {shown}: put it in quotes",
+    "string_too_short": "must not be empty",
+    "string_too_long": "is longer than {max_length} characters",
+    "string_pattern_mismatch": "must be like '-12%', '+0.40' or '3.20' in quotes, got {shown}",
+    "too_long": "has {actual_length} items, at most {max_length} are read: split the file",
+    "dict_type": "must be a mapping of keys to values, got {shown}",
+    "model_type": "must be a section of keys and values, got {shown}",
+    "model_attributes_type": "must be a section of keys and values, got {shown}",
+    "greater_than": "must be more than {gt}, got {shown}",
+    "greater_than_equal": "must be at least {ge}, got {shown}",
+    "less_than": "must be less than {lt}, got {shown}",
+    "less_than_equal": "must be at most {le}, got {shown}",
+}
+
+
+def _text(kind: str, ctx: Mapping[str, Any], value: object, fallback: str) -> str:
+    if kind in ("literal_error", "union_tag_invalid"):
+        expected = str(ctx["expected"]).replace("'", "")
+        return f"must be {'one of ' if ' or ' in expected else ''}{expected}, got {_shown(value)}"
+    if kind == "bool_type":
+        note = " (YAML 1.2 knows only true and false)" if str(value).lower() in _YAML11_BOOL else ""
+        return f"must be true or false, got {_shown(value)}{note}"
+    if kind == "tuple_type":
+        return "must be a list" + ("" if isinstance(value, dict) else f": write [{value}]")
+    template = _TEXTS.get(kind)
+    if template is None:
+        return fallback[:1].lower() + fallback[1:]
+    limits = {key: f"{item:g}" if isinstance(item, float) else item for key, item in ctx.items()}
+    return template.format(shown=_shown(value), **limits)
+
+
+def pydantic_faults(details: Sequence[ErrorDetails], root: type[BaseModel] = Workload) -> list[Fault]:
+    """Translate pydantic's errors on a file of kind `root`; a key missing because it is misspelt is reported once."""
+    details = [detail for detail in details if not _only_its_items_are_wrong(detail)]
+    faults = [_fault(detail, root) for detail in details]
+    misspelt = {(*fault.path[:-1], fault.did_you_mean) for fault in faults if fault.did_you_mean}
+    absent = [(*detail["loc"],) if detail["type"] == "missing" else None for detail in details]
+    return [fault for fault, path in zip(faults, absent, strict=True) if path not in misspelt]
+
+
+def _fault(detail: ErrorDetails, root: type[BaseModel]) -> Fault:
+    path: Path = tuple(part for part in detail["loc"] if part not in _UNION_TAGS)
+    kind, value, ctx = detail["type"], detail.get("input"), detail.get("ctx", {})
+    if kind == "missing":
+        remedy = _REMEDIES.get(path)
+        text = f"'{path[-1]}' is missing" + (f": {remedy}" if remedy else "")
+        return Fault(path[:-1], text, at_key=True)
+    if kind == "extra_forbidden":
+        return _unknown_key(path, root)
+    text = _too_short(path, ctx, root) if kind == "too_short" else _text(kind, ctx, value, detail["msg"])
+    hint = ""
+    if kind == "literal_error" and isinstance(value, str):
+        hint = near(
+            value, [word.strip("' ") for word in str(ctx["expected"]).replace(" or ", ", ").split(",")]
+        )
+    return Fault(path, text, hint)
+
+
+def _only_its_items_are_wrong(detail: ErrorDetails) -> bool:
+    """Whether a list counts as too short only because pydantic leaves out its wrong items, told for themselves."""
+    given = detail.get("input")
+    if detail["type"] != "too_short" or not isinstance(given, list | tuple):
+        return False
+    return len(given) >= int(detail["ctx"]["min_length"])
+
+
+def _too_short(path: Path, ctx: Mapping[str, Any], root: type[BaseModel]) -> str:
+    """Say what a list is for that has too few items."""
+    section, number = section_at(path[:-1], root), int(ctx["min_length"])
+    field = section.model_fields.get(str(path[-1])) if section is not None else None
+    what = f" ({field.description.rstrip('.')})" if field is not None and field.description else ""
+    found = "is an empty list" if not ctx["actual_length"] else f"has {ctx['actual_length']} items"
+    return f"{found}: give at least {number} item{'s' * (number > 1)}{what}"
+
+
+def _unknown_key(path: Path, root: type[BaseModel]) -> Fault:
+    section = section_at(path[:-1], root)
+    key = str(path[-1])
+    known = tuple(section.model_fields) if section is not None else ()
+    hint = _SYNONYMS.get(key.lower(), "")
+    hint = hint if hint in known else near(key, known)
+    text = f"unknown key {_shown(key)}"
+    if not hint:
+        home = _home_of(_SYNONYMS.get(key.lower(), key), root)
+        if home:
+            text += f": it belongs under '{home}'"
+        elif known:
+            text += f"; known here: {', '.join(known[:12])}{', ...' if len(known) > 12 else ''}"
+    return Fault(path, text, hint, at_key=True)
+
+
+def _home_of(key: str, root: type[BaseModel]) -> str:
+    """Return the section that has `key`, when exactly one has."""
+    homes = [
+        name
+        for name, field in root.model_fields.items()
+        if (section := _model_in(field.annotation)) is not None and key in section.model_fields
+    ]
+    return homes[0] if len(homes) == 1 else ""
+
+
+def section_at(path: Path, root: type[BaseModel] = Workload) -> type[BaseModel] | None:
+    """Return the model that describes the mapping at `path` of a file of kind `root`."""
+    section: type[BaseModel] | None = root
+    for part in path:
+        if section is None:
+            return None
+        if isinstance(part, int):
+            continue
+        field = section.model_fields.get(part)
+        section = _model_in(field.annotation) if field is not None else None
+    return section
+
+
+def _model_in(annotation: object) -> type[BaseModel] | None:
+    """Find the model inside `X | None`, `tuple[X, ...]` or `Annotated[...]`."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    for part in get_args(annotation):
+        found = _model_in(part)
+        if found is not None:
+            return found
+    return None

@@ -1,0 +1,89 @@
+"""From pipeline.yaml (and the workloads it names) to a `Pipeline`, or to one error that lists every fault."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from planner.inputs.documents import load_document
+from planner.inputs.faults import Fault, Source, near
+from planner.inputs.load import LoadedWorkload, load_workload
+from planner.inputs.pipeline_schema import Pipeline
+from planner.records import record
+
+
+@record(frozen=True, eq=False)
+class LoadedPipeline:
+    """A valid pipeline; `workloads` holds the one of each task, None where its candidates were sized elsewhere."""
+
+    pipeline: Pipeline
+    workloads: tuple[LoadedWorkload | None, ...]
+    sha256: str
+    path: Path
+    source: Source
+
+
+def load_pipeline(path: Path) -> LoadedPipeline:
+    """Load and validate a pipeline file with the workloads it names.
+
+    Raises:
+        InputError: lists all faults with their places.
+    """
+    pipeline, document = load_document(path, Pipeline, lambda found: _task_faults(found, path.parent))
+    source = document.source
+    digest = hashlib.sha256(document.data)
+    workloads: list[LoadedWorkload | None] = []
+    for at, task in enumerate(pipeline.tasks):
+        loaded = None if task.workload is None else load_workload(path.parent / task.workload, cache=False)
+        if loaded is not None:
+            digest.update(loaded.sha256.encode())
+            if loaded.workload.kind != "training" or loaded.workload.model is None:
+                text = "needs a workload of kind: training with a model (a fleet has no single place)"
+                raise source.error([Fault(("tasks", at, "workload"), text)])
+        workloads.append(loaded)
+    return LoadedPipeline(pipeline, tuple(workloads), digest.hexdigest(), path, source)
+
+
+def _task_faults(pipeline: Pipeline, folder: Path) -> Iterator[Fault]:
+    names = [task.name for task in pipeline.tasks]
+    for at, task in enumerate(pipeline.tasks):
+        path: tuple[str | int, ...] = ("tasks", at)
+        if task.name in names[:at]:
+            yield Fault((*path, "name"), f"two tasks are called '{task.name}'")
+        if (task.workload is None) == (not task.candidates):
+            yield Fault(path, f"task '{task.name}' needs exactly one of workload and candidates")
+        if task.workload is not None and not (folder / task.workload).is_file():
+            yield Fault((*path, "workload"), f"no such file: {task.workload}")
+        for number, candidate in enumerate(task.candidates):
+            if (candidate.cost_usd is None) == (candidate.usd_per_hour is None):
+                yield Fault((*path, "candidates", number), "needs one of cost_usd and usd_per_hour")
+        read = [part.task for part in task.reads]
+        for number, other in enumerate(read):
+            where = (*path, "reads", number, "task")
+            if other not in names:
+                yield Fault(where, f"no task '{other}'", near(other, names))
+            elif other in read[:number]:
+                yield Fault(where, f"'{other}' is read twice: give the whole size once")
+    circle = _circle(pipeline)
+    if circle:
+        yield Fault(("tasks",), f"tasks wait for each other in a circle: {' -> '.join(circle)}")
+
+
+def _circle(pipeline: Pipeline) -> list[str]:
+    """Tasks that form a circle, each read by the next; empty where there is none."""
+    reads = {task.name: [part.task for part in task.reads] for task in pipeline.tasks}
+    known = {name for name, parts in reads.items() if not parts}
+    left = set(reads) - known
+    while True:
+        free = {name for name in left if all(part in known or part not in reads for part in reads[name])}
+        if not free:
+            break
+        known |= free
+        left -= free
+    if not left:
+        return []
+    walk = [min(left)]
+    while walk.count(walk[-1]) < 2:
+        walk.append(min(part for part in reads[walk[-1]] if part in left))
+    return walk[walk.index(walk[-1]) :][::-1]

@@ -1,0 +1,200 @@
+"""From jobs.yaml (and the CSV of jobs it names) to a `Portfolio`, or to one error that lists every fault."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from planner.errors import InputError
+from planner.inputs.checks import find_faults, start_moment
+from planner.inputs.documents import load_document
+from planner.inputs.faults import Fault, Source, near
+from planner.inputs.load import LoadedWorkload, decode, load_workload, read_limited
+from planner.inputs.messages import pydantic_faults
+from planner.inputs.portfolio_schema import Portfolio, PortfolioJob
+from planner.inputs.schema import Workload
+from planner.records import record
+
+MAX_BYTES = 16 * 1024 * 1024
+MAX_CSV_BYTES = 256 * 1024 * 1024
+MOST_JOBS = 100_000
+_CSV_KEYS = (
+    *("name", "workload", "count", "must_run", "value_usd", "delay_usd_per_hour", "earliest_start", "deadline"),
+    *("data_location", "data_size"),
+)  # fmt: skip
+_NUMBERS = {"count": int, "delay_usd_per_hour": float}
+
+
+@record(frozen=True, eq=False)
+class LoadedPortfolio:
+    """A valid portfolio; `jobs` are those of the file and of its CSV, `workloads` the one of each job (or None)."""
+
+    portfolio: Portfolio
+    jobs: tuple[PortfolioJob, ...]
+    workloads: tuple[LoadedWorkload | None, ...]
+    sha256: str
+    path: Path
+    source: Source
+
+    def beside(self, name: str) -> Path:
+        """Path of a file named in the portfolio."""
+        return self.path.parent / name
+
+
+def load_portfolio(path: Path) -> LoadedPortfolio:
+    """Load and validate a portfolio file with the workloads and the jobs CSV it names.
+
+    Raises:
+        InputError: lists all faults with their places.
+    """
+    portfolio, document = load_document(path, Portfolio, _file_faults, max_bytes=MAX_BYTES)
+    source = document.source
+    digest = hashlib.sha256(document.data)
+    jobs = portfolio.jobs
+    if portfolio.jobs_csv is not None:
+        content = _named_file(path, source, "jobs_csv", portfolio.jobs_csv)
+        digest.update(content)
+        jobs += tuple(_jobs_of_csv(path.parent / portfolio.jobs_csv, content))
+    faults = list(_job_faults(portfolio, jobs))
+    workloads, missing = _workloads(path, source, jobs)
+    if faults or missing:
+        raise source.error([*faults, *missing])
+    for loaded in workloads:
+        if loaded is not None:
+            digest.update(loaded.sha256.encode())
+    return LoadedPortfolio(portfolio, jobs, workloads, digest.hexdigest(), path, source)
+
+
+def _file_faults(portfolio: Portfolio) -> Iterator[Fault]:
+    for at, job in enumerate(portfolio.jobs):
+        for fault in find_faults(job.inline) if job.inline is not None else ():
+            yield Fault(("jobs", at, "inline", *fault.path), fault.message, fault.did_you_mean, fault.at_key)
+    yield from _shared_faults(portfolio)
+
+
+def _shared_faults(portfolio: Portfolio) -> Iterator[Fault]:
+    starts = [start_moment(window.start) for window in portfolio.windows]
+    if any(later <= earlier for earlier, later in pairwise(starts)):
+        yield Fault(("windows",), "each window must start after the one before it")
+    names = [window.name for window in portfolio.windows]
+    if len(set(names)) < len(names):
+        yield Fault(("windows",), "two windows have the same name")
+    for at, quota in enumerate(portfolio.quota):
+        if quota.window is not None and quota.window not in names:
+            yield Fault(("quota", at, "window"), f"no window '{quota.window}'", near(quota.window, names))
+    if portfolio.starts == "windows" and not names:
+        yield Fault(("starts",), "needs 'windows': list them, or leave 'starts' out")
+
+
+def _job_faults(portfolio: Portfolio, jobs: tuple[PortfolioJob, ...]) -> Iterator[Fault]:
+    if not jobs:
+        yield Fault((), "there are no jobs: list them under 'jobs' or name a file with 'jobs_csv'")
+    if (total := sum(job.count for job in jobs)) > MOST_JOBS:
+        yield Fault((), f"{total:,} jobs by their 'count' are more than {MOST_JOBS:,}: plan them in parts")
+    seen: set[str] = set()
+    for at, job in enumerate(jobs):
+        path: tuple[str | int, ...] = ("jobs", at) if at < len(portfolio.jobs) else ("jobs_csv",)
+        if job.name in seen:
+            yield Fault((*path, "name"), f"two jobs are called '{job.name}'")
+        seen.add(job.name)
+        given = [key for key in ("workload", "inline", "candidates") if getattr(job, key)]
+        if len(given) > 1 or (not given and portfolio.candidates_csv is None):
+            text = f"job '{job.name}' needs exactly one of workload, inline and candidates"
+            yield Fault(path, text + (f", not {' and '.join(given)}" if given else ""))
+        if job.data is not None and given and given[0] != "candidates":
+            yield Fault((*path, "data"), "the workload says where its data lies: remove 'data' here")
+        if job.must_run is False and job.value_usd is None:
+            yield Fault((*path, "must_run"), "a job that may be left out needs a value_usd")
+        for number, candidate in enumerate(job.candidates):
+            if (candidate.cost_usd is None) == (candidate.usd_per_hour is None):
+                text = "needs one of cost_usd and usd_per_hour"
+                yield Fault((*path, "candidates", number), text)
+
+
+def _workloads(
+    path: Path, source: Source, jobs: tuple[PortfolioJob, ...]
+) -> tuple[tuple[LoadedWorkload | None, ...], list[Fault]]:
+    """The workload of each job; files named by several jobs are read once."""
+    known: dict[str, LoadedWorkload] = {}
+    out: list[LoadedWorkload | None] = []
+    faults: list[Fault] = []
+    for at, job in enumerate(jobs):
+        if job.inline is not None:
+            text = job.inline.model_dump_json()
+            out.append(LoadedWorkload(job.inline, hashlib.sha256(text.encode()).hexdigest(), path, source))
+            continue
+        if job.workload is None:
+            out.append(None)
+            continue
+        file = path.parent / job.workload
+        if job.workload not in known:
+            if not file.is_file():
+                faults.append(Fault(("jobs", at, "workload"), f"no such file: {job.workload}"))
+                out.append(None)
+                continue
+            known[job.workload] = load_workload(file, cache=False)
+        out.append(known[job.workload])
+    for at, loaded in enumerate(out):
+        if loaded is not None and _is_unsuitable(loaded.workload):
+            text = (
+                "needs kind: training with a model (fleets and tasks are planned one by one with `optimize`)"
+            )
+            faults.append(Fault(("jobs", at), f"job '{jobs[at].name}' {text}"))
+    return tuple(out), faults
+
+
+def _is_unsuitable(workload: Workload) -> bool:
+    whole = workload.model is not None and workload.training is not None
+    return workload.kind != "training" or not whole or bool(workload.commitments)
+
+
+def _named_file(path: Path, source: Source, key: str, name: str) -> bytes:
+    file = path.parent / name
+    if not file.is_file():
+        raise source.error([Fault((key,), f"no such file: {name}")])
+    return read_limited(file, MAX_CSV_BYTES)
+
+
+def _jobs_of_csv(file: Path, content: bytes) -> Iterator[PortfolioJob]:
+    """Jobs of a CSV file; errors name the file and the line."""
+    reader = csv.DictReader(io.StringIO(decode(content, str(file))))
+    unknown = [name for name in reader.fieldnames or () if name not in _CSV_KEYS]
+    if unknown or "name" not in (reader.fieldnames or ()):
+        hint = near(unknown[0], _CSV_KEYS) if unknown else "name"
+        what = f"unknown column '{unknown[0]}'" if unknown else "there is no column 'name'"
+        raise InputError(f"{file}:1: {what} (did you mean '{hint}'?); known: {', '.join(_CSV_KEYS)}")
+    for row in reader:
+        try:
+            yield PortfolioJob.model_validate(_job_values(row), context={"checks": False})
+        except (ValidationError, ValueError) as error:
+            text = str(error)
+            if isinstance(error, ValidationError):
+                fault = pydantic_faults(error.errors(include_url=False), PortfolioJob)[0]
+                text = f"{'.'.join(map(str, fault.path))}: {fault.message}"
+            raise InputError(f"{file}:{reader.line_num}: {text}") from None
+
+
+def _job_values(row: dict[str, str | None]) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for key, text in row.items():
+        if key is None or text is None:
+            raise ValueError("the number of cells differs from the header's")
+        if not text.strip():
+            continue
+        if key in _NUMBERS:
+            values[key] = _NUMBERS[key](text)
+        elif key == "must_run":
+            if text.strip().lower() not in ("true", "false"):
+                raise ValueError(f"must_run: must be true or false, got '{text}'")
+            values[key] = text.strip().lower() == "true"
+        else:
+            values[key] = text.strip()
+    data = {key: values.pop(f"data_{key}") for key in ("location", "size") if f"data_{key}" in values}
+    return values | ({"data": data} if data else {})

@@ -1,0 +1,124 @@
+"""The portfolio, version 1: many jobs that share quotas, owned capacity and one budget.
+
+A job is a workload (a file, or inline), or a list of candidates that were sized elsewhere. Attribute names are the
+YAML keys; see `planner.inputs.schema` for the conventions.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from planner.inputs.fields import (
+    Bool,
+    Deadline,
+    Moment,
+    Money,
+    NonNegativeFloat,
+    NonNegativeInt,
+    PositiveFloat,
+    PositiveInt,
+    PurchaseOption,
+    Size,
+    Text,
+)
+from planner.inputs.schema import OwnedCommitment, QuotaLimit, Workload
+from planner.inputs.section import Section
+
+
+class Window(Section):
+    """A stretch of time with quotas of its own; it lasts until the next one starts, the last one for ever."""
+
+    name: Text = Field(description="Name, as quotas use it.")
+    start: Moment = Field(description="When it starts.")
+
+
+class SharedQuota(QuotaLimit):
+    """What all jobs together may use at once."""
+
+    purchase_option: PurchaseOption | None = Field(
+        None, description="Purchase option; absent: any it covers."
+    )
+    window: Text | None = Field(None, description="Name of a window; absent: in each window.")
+
+
+class SharedCommitment(OwnedCommitment):
+    """Machines or a commitment that all jobs share, up to its nodes."""
+
+    busy_nodes: NonNegativeInt = Field(0, description="Nodes carried over: taken by work that runs already.")
+    busy_until: Moment | None = Field(None, description="When that work ends; absent: never.")
+
+
+class SizedCandidate(Section):
+    """One way to run a job, sized and timed elsewhere."""
+
+    provider: Text = Field(description="Provider id.")
+    region: Text = Field(description="Region.")
+    instance_type: Text = Field(description="Instance type.")
+    family: Text = Field("", description="Quota name, code or instance family that it counts against.")
+    purchase_option: PurchaseOption = Field("on_demand", description="How it is bought.")
+    nodes: PositiveInt = Field(description="Instances.")
+    hours: PositiveFloat = Field(description="Elapsed hours from start to end.")
+    cost_usd: Money | None = Field(None, description="Whole cost without data transfer.")
+    usd_per_hour: Money | None = Field(None, description="Or: price per instance and hour.")
+    quota_units: PositiveInt | None = Field(None, description="Draw on the quota; default: nodes.")
+
+
+class JobData(Section):
+    """Where a job's data lies: transfer out of there is part of each candidate's cost."""
+
+    location: Text = Field(description="provider/region.")
+    size: Size = Field(description="Size of the data.")
+
+
+class PortfolioJob(Section):
+    """One job, or `count` equal ones; exactly one of workload, inline and candidates (which may be in a CSV)."""
+
+    name: Text = Field(description="Name, unique.")
+    workload: Text | None = Field(None, description="Workload file, relative to this file.")
+    inline: Workload | None = Field(None, description="The workload itself.")
+    candidates: tuple[SizedCandidate, ...] = Field((), description="Ways to run it, sized elsewhere.")
+    count: PositiveInt = Field(1, description="Equal jobs of this kind.")
+    must_run: Bool | None = Field(None, description="Default: true without value_usd, else false.")
+    value_usd: Money | None = Field(None, description="Worth of the job: left out where it costs more.")
+    delay_usd_per_hour: NonNegativeFloat = Field(0.0, description="What each hour until its end costs.")
+    earliest_start: Moment | None = Field(None, description="Before that it does not start.")
+    deadline: Deadline | None = Field(None, description="Time from the portfolio's start, or a date.")
+    data: JobData | None = Field(None, description="Data of a job with sized candidates.")
+
+
+class RelaxationWeights(Section):
+    """What giving way is worth to you, when not everything fits: the least total is looked for."""
+
+    usd_per_quota_unit: PositiveFloat = Field(10.0, description="A unit (vCPU, GPU) more of a quota.")
+    usd_per_owned_node: PositiveFloat = Field(1_000.0, description="A node more of a commitment.")
+    usd_per_hour_late: PositiveFloat = Field(100.0, description="An hour after a job's deadline.")
+    usd_per_usd_over_budget: PositiveFloat = Field(1.0, description="A dollar over the budget.")
+
+
+class Portfolio(Section):
+    """Many jobs that share limits."""
+
+    version: Literal[1] = Field(description="Version of this format.")
+    kind: Literal["portfolio"] = Field(description="Kind of file.")
+    name: Text = Field(description="Name shown on the plan.")
+    description: str = Field("", description="Remark.")
+    start: Moment | None = Field(None, description="When the first job may start; default now.")
+    windows: tuple[Window, ...] = Field((), description="Time windows, in order; the first covers the start.")
+    starts: Literal["earliest", "windows"] = Field(
+        "earliest", description="Start each job at once, or also at the start of any later window."
+    )
+    budget_usd: Money | None = Field(None, description="Most US dollars for all jobs.")
+    quota: tuple[SharedQuota, ...] = Field((), description="Account limits shared by all jobs.")
+    commitments: tuple[SharedCommitment, ...] = Field((), description="Owned machines and commitments.")
+    jobs: tuple[PortfolioJob, ...] = Field((), description="The jobs.")
+    jobs_csv: Text | None = Field(
+        None, description="More jobs: a CSV file with columns named as a job's keys."
+    )
+    candidates_csv: Text | None = Field(
+        None, description="Sized candidates: a CSV file, column `job` and those of a candidate."
+    )
+    relaxation: RelaxationWeights = Field(
+        RelaxationWeights.model_construct(), description="Weights used when not everything fits."
+    )

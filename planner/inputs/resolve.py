@@ -1,0 +1,336 @@
+"""From what the user wrote to complete values with their origin: model sizes, amount of work, moments."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, date, datetime, timedelta
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from planner.errors import InputError
+from planner.inputs.checks import end_moment, start_moment
+from planner.inputs.faults import near
+from planner.inputs.models import count_params, merge_model, missing_fields
+from planner.inputs.presets import find_preset, preset_names
+from planner.records import record
+
+if TYPE_CHECKING:
+    from planner.inputs.schema import Workload
+    from planner.inputs.training_schema import Data, Layout, Model, Training, TrainingMemory
+
+Origin = Literal["workload", "default", "derived"]
+# Token ids are stored in 2 bytes while they fit, else in 4 (the usual packed formats).
+_TWO_BYTE_VOCAB = 65_536
+
+
+class Assumed(NamedTuple):
+    """A value the plan rests on, as text with its unit, and whether the user gave it."""
+
+    key: str
+    value: str
+    unit: str
+    origin: Origin
+    note: str = ""
+
+
+@record(frozen=True)
+class ResolvedModel:
+    """A complete model: the fields of `planner.performance.spec.ModelSpec` by name, and origin.
+
+    `context_length` is the published context of a preset in tokens; `assumptions` tells the sizes' origin.
+    """
+
+    name: str
+    family: Literal["transformer", "cnn", "vit", "diffusion"]
+    params: int
+    active_params: int | None = None
+    layers: int | None = None
+    hidden: int | None = None
+    heads: int | None = None
+    kv_heads: int | None = None
+    head_dim: int | None = None
+    ffn: int | None = None
+    gated_mlp: bool = False
+    vocab: int | None = None
+    tied_embeddings: bool = False
+    architecture: Literal["decoder", "encoder", "encoder_decoder"] = "decoder"
+    experts: int | None = None
+    experts_per_token: int | None = None
+    shared_experts: int = 0
+    moe_ffn: int | None = None
+    dense_layers: int = 0
+    image_size: int | None = None
+    forward_flops_per_sample: int | None = None
+    activations_per_sample: int | None = None
+    context_length: int | None = None
+    source: str = ""
+    as_of: str = ""
+    note: str = ""
+    assumptions: tuple[Assumed, ...] = ()
+
+
+@record(frozen=True)
+class ResolvedTraining:
+    """The amount of work of one run and how it is done.
+
+    Attributes:
+        unit: what throughput counts, tokens or samples.
+        total_samples: samples (sequences) of one run, repeats counted.
+        total_steps: optimizer steps of one run (the last may be partial).
+        total_tokens: tokens of one run; None for models without tokens.
+        sequence_length: tokens per sample; 1 for models without tokens.
+        global_batch: samples per optimizer step.
+        bytes_per_sample: bytes the loader delivers per sample; None unknown.
+        data_bytes: bytes of the whole set that must be where the training runs; None unknown.
+        lora_rank: None when all weights are trained.
+        layout: None when the planner chooses all of it.
+        memory: None when the software stack decides all of it.
+        runs: independent runs (1 unless a fleet).
+    """
+
+    unit: Literal["tokens", "samples"]
+    total_samples: int
+    total_steps: int
+    total_tokens: int | None
+    sequence_length: int
+    global_batch: int
+    bytes_per_sample: float | None
+    data_bytes: int | None
+    precision: Literal["fp32", "tf32", "fp16", "bf16", "fp8", "fp4"]
+    optimizer: str
+    lora_rank: int | None
+    stack: Literal["eager", "compiled", "tuned"]
+    layout: Layout | None
+    memory: TrainingMemory | None
+    decode_samples_per_s_per_core: float | None
+    runs: int
+    assumptions: tuple[Assumed, ...]
+
+    @property
+    def total_units(self) -> int:
+        """Return the work of one run in `unit`."""
+        return (
+            self.total_tokens
+            if self.unit == "tokens" and self.total_tokens is not None
+            else self.total_samples
+        )
+
+
+@record(frozen=True)
+class ResolvedTimes:
+    """Moments in UTC; `hours_available` is from start to deadline, None without a deadline."""
+
+    start: datetime
+    deadline: datetime | None
+    hours_available: float | None
+    assumptions: tuple[Assumed, ...]
+
+
+def resolve_model(model: Model) -> ResolvedModel:
+    """Complete a model from its preset and its explicit fields.
+
+    Raises:
+        InputError: unknown preset, or a needed size is neither given nor known; names them.
+    """
+    preset = find_preset(model.preset) if model.preset is not None else None
+    if model.preset is not None and preset is None:
+        hint = near(model.preset, preset_names())
+        raise InputError(
+            f"model.preset: '{model.preset}' is not known" + (f" (did you mean '{hint}'?)" if hint else "")
+        )
+    values, _ = merge_model(model)
+    if "family" not in values:
+        raise InputError("model: needs 'preset', or 'family' with explicit sizes")
+    missing = missing_fields(values)
+    if missing:
+        raise InputError(f"model: {', '.join(missing)} must be given ({model.preset or values['family']})")
+    assumptions = _model_assumptions(model, values)
+    if values["family"] == "transformer" and values.get("vocab") is not None:
+        total, active = count_params(values)
+        values.setdefault("params", total)
+        if values.get("experts") is not None:
+            values.setdefault("active_params", active)
+    return ResolvedModel(
+        name=preset.name if preset is not None else f"{values['family']} of own sizes",
+        context_length=preset.sequence_length if preset is not None else None,
+        source=preset.source if preset is not None else "workload",
+        as_of=preset.as_of if preset is not None else "",
+        note=preset.note if preset is not None else "",
+        assumptions=assumptions,
+        **values,
+    )
+
+
+def _model_assumptions(model: Model, values: dict[str, object]) -> tuple[Assumed, ...]:
+    preset = find_preset(model.preset) if model.preset is not None else None
+    out = []
+    if preset is not None:
+        note = f"{preset.source}, as of {preset.as_of}" + (f"; {preset.note}" if preset.note else "")
+        out.append(Assumed("model.preset", preset.name, "", "workload", note))
+    for key, value in model:
+        if key not in ("preset", "family") and value is not None:
+            out.append(Assumed(f"model.{key}", str(value), "", "workload"))
+    if "params" not in values:
+        total, _ = count_params(values)
+        out.append(
+            Assumed("model.params", str(total), "parameters", "derived", "counted from the dimensions")
+        )
+    return tuple(out)
+
+
+def resolve_training(workload: Workload, model: ResolvedModel | None = None) -> ResolvedTraining:
+    """Work out samples, tokens and steps of one run, and what was assumed on the way.
+
+    Args:
+        workload: with `model` and `training` (a `task` is expanded first, see `expand_task`).
+        model: the resolved model, to save resolving it again.
+
+    Raises:
+        InputError: `task` not expanded, or sizes needed are missing.
+    """
+    training, data = workload.training, workload.data
+    if workload.model is None or training is None:
+        raise InputError("the workload names a task: expand it to a model and a training first")
+    model = model if model is not None else resolve_model(workload.model)
+    text = model.family == "transformer"
+    runs = workload.fleet.runs if workload.fleet is not None else 1
+    noted: list[Assumed] = []
+    length = _sequence_length(training, model, noted) if text else 1
+    samples = _total_samples(training, data, length, noted)
+    bytes_per_sample = _bytes_per_sample(data, model, length, noted)
+    for key in ("precision", "optimizer", "stack"):
+        origin: Origin = "workload" if key in training.model_fields_set else "default"
+        noted.append(Assumed(f"training.{key}", str(getattr(training, key)), "", origin))
+    if training.method == "lora":
+        origin = "workload" if "lora_rank" in training.model_fields_set else "default"
+        noted.append(Assumed("training.lora_rank", str(training.lora_rank), "", origin))
+    return ResolvedTraining(
+        unit="tokens" if text else "samples",
+        total_samples=samples,
+        total_steps=training.steps or math.ceil(samples / training.global_batch),
+        total_tokens=(training.tokens or samples * length) if text else None,
+        sequence_length=length,
+        global_batch=training.global_batch,
+        bytes_per_sample=bytes_per_sample,
+        data_bytes=_data_bytes(data, samples, runs, bytes_per_sample, noted),
+        precision=training.precision,
+        optimizer=training.optimizer,
+        lora_rank=training.lora_rank if training.method == "lora" else None,
+        stack=training.stack,
+        layout=None if training.layout == "auto" else training.layout,
+        memory=training.memory,
+        decode_samples_per_s_per_core=data.decode_samples_per_s_per_core,
+        runs=runs,
+        assumptions=tuple(noted),
+    )
+
+
+def _sequence_length(training: Training, model: ResolvedModel, noted: list[Assumed]) -> int:
+    if training.sequence_length is not None:
+        noted.append(Assumed("training.sequence_length", str(training.sequence_length), "tokens", "workload"))
+        return training.sequence_length
+    if model.context_length is None:
+        raise InputError(
+            "training.sequence_length must be given: the model is not a preset with a known context"
+        )
+    note = f"published context of {model.name}"
+    noted.append(Assumed("training.sequence_length", str(model.context_length), "tokens", "default", note))
+    return model.context_length
+
+
+def _total_samples(training: Training, data: Data, length: int, noted: list[Assumed]) -> int:
+    """Return samples of one run, noting how they follow from what was given."""
+    if training.samples is not None:
+        return training.samples
+    if training.steps is not None:
+        samples = training.steps * training.global_batch
+        note = f"{training.steps:,} steps x {training.global_batch:,} samples"
+    elif training.tokens is not None:
+        samples = math.ceil(training.tokens / length)
+        note = f"{training.tokens:,} tokens / {length:,} tokens per sequence"
+    else:
+        assert training.epochs is not None
+        size, how = _set_samples(data, length)
+        samples = math.ceil(round(training.epochs * size, 6))
+        note = f"{training.epochs:g} epochs x {how}"
+    noted.append(Assumed("training.samples", str(samples), "samples", "derived", note))
+    return samples
+
+
+def _set_samples(data: Data, length: int) -> tuple[int, str]:
+    """Return the samples in the set and how they were found."""
+    if data.samples is not None:
+        return data.samples, f"{data.samples:,} samples"
+    if data.tokens is not None and length > 1:
+        return math.ceil(data.tokens / length), f"{data.tokens:,} tokens / {length:,}"
+    if data.size is not None and data.sample_size is not None:
+        return max(1, data.size // data.sample_size), f"{data.size:,} B / {data.sample_size:,} B per sample"
+    raise InputError("training.epochs needs data.samples, or data.size with data.sample_size")
+
+
+def _bytes_per_sample(data: Data, model: ResolvedModel, length: int, noted: list[Assumed]) -> float | None:
+    """Return stored bytes per sample: as given, from the set, or from packed token ids; None unknown."""
+    if data.sample_size is not None:
+        return float(data.sample_size)
+    if data.size is not None and data.samples is not None:
+        value, note = data.size / data.samples, "data.size / data.samples"
+    elif data.size is not None and data.tokens is not None and length > 1:
+        value, note = data.size / data.tokens * length, "data.size / data.tokens x sequence length"
+    elif model.family == "transformer":
+        width = 2 if model.vocab is not None and model.vocab <= _TWO_BYTE_VOCAB else 4
+        value, note = float(width * length), f"token ids packed in {width} bytes"
+    else:
+        return None
+    noted.append(Assumed("data.sample_size", f"{value:.0f}", "bytes", "derived", note))
+    return value
+
+
+def _data_bytes(
+    data: Data, samples: int, runs: int, bytes_per_sample: float | None, noted: list[Assumed]
+) -> int | None:
+    """Return the bytes of the set; without its size, no more samples than all runs read (they may share)."""
+    if data.size is not None:
+        return data.size
+    if bytes_per_sample is None:
+        return None
+    in_set = samples if data.samples is None else min(data.samples, samples * runs)
+    note = (
+        "the set's samples x bytes per sample"
+        if data.samples
+        else "samples of one run x bytes per sample (no repeats)"
+    )
+    noted.append(Assumed("data.size", str(round(in_set * bytes_per_sample)), "bytes", "derived", note))
+    return round(in_set * bytes_per_sample)
+
+
+def resolve_times(workload: Workload, now: datetime) -> ResolvedTimes:
+    """Fix start and deadline in UTC; a date as deadline counts to its end.
+
+    Args:
+        workload: any workload.
+        now: the present moment (aware); the start when none is given.
+
+    Raises:
+        InputError: the deadline is not after the start.
+    """
+    given = workload.start
+    start = start_moment(given) if given is not None else now.astimezone(UTC)
+    note = "" if given is not None else "now"
+    if workload.earliest_start is not None and start_moment(workload.earliest_start) > start:
+        start, note = start_moment(workload.earliest_start), "earliest_start"
+    origin: Origin = "default" if note == "now" else "workload"
+    noted = (Assumed("start", start.astimezone(UTC).isoformat(timespec="minutes"), "", origin, note),)
+    limit = workload.constraints.deadline
+    if limit is None:
+        return ResolvedTimes(start, None, None, noted)
+    deadline = _deadline_moment(limit, start)
+    hours = (deadline - start).total_seconds() / 3_600
+    if hours <= 0:
+        raise InputError(
+            f"constraints.deadline: {limit} is in the past: "
+            f"the start is {start.isoformat(timespec='minutes')}"
+        )
+    return ResolvedTimes(start, deadline, hours, noted)
+
+
+def _deadline_moment(limit: timedelta | date | datetime, start: datetime) -> datetime:
+    return start + limit if isinstance(limit, timedelta) else end_moment(limit)

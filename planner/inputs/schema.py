@@ -1,0 +1,223 @@
+"""The workload, version 1: what must be trained, by when, for how much.
+
+Attribute names are the YAML keys. All models are frozen and refuse unknown keys. What is trained is in
+`training_schema.py`. Rules that join several fields are in `checks.py`; they run on the whole `Workload`, from Python
+as well as from YAML.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, ValidationInfo, model_validator
+
+from planner.inputs.fields import (
+    AnyFloat,
+    Bool,
+    Confidence,
+    Day,
+    Deadline,
+    MeasuredLine,
+    Moment,
+    Money,
+    NonNegativeFloat,
+    PositiveFloat,
+    PositiveInt,
+    PurchaseOption,
+    Ratio,
+    Share,
+    Text,
+)
+from planner.inputs.section import Section
+from planner.inputs.training_schema import Checkpoint, Data, Model, Task, Training
+
+
+class Throughput(Section):
+    """A floor on speed; one of the two."""
+
+    tokens_per_s: PositiveFloat | None = Field(None, description="Tokens per second.")
+    samples_per_s: PositiveFloat | None = Field(None, description="Samples per second.")
+
+
+class Filter(Section):
+    """Shell-style patterns; `deny` wins over `allow`."""
+
+    allow: tuple[Text, ...] | None = Field(None, description="Only these.")
+    deny: tuple[Text, ...] = Field((), description="Never these.")
+
+
+class QuotaLimit(Section):
+    """What the account may use."""
+
+    provider: Text = Field(description="Provider id.")
+    region: Text = Field("*", description="Region, or * for each region.")
+    quota: Text = Field(description="Quota name or code, or an instance family.")
+    unit: Text | None = Field(None, description="vCPU, GPU or instances; default: the quota's own unit.")
+    limit: NonNegativeFloat = Field(description="Most that may be used at once.")
+
+
+class Constraints(Section):
+    """What a plan must satisfy."""
+
+    deadline: Deadline | None = Field(None, description="Time from start, or a date (its end counts).")
+    budget_usd: Money | None = Field(
+        None, description="Most US dollars to pay, tested against cash obligations."
+    )
+    min_throughput: Throughput | None = Field(None, description="Lowest acceptable speed.")
+    min_memory_gib: PositiveFloat | None = Field(None, description="Memory per accelerator in GiB.")
+    min_total_memory_gib: PositiveFloat | None = Field(None, description="Accelerator memory in all in GiB.")
+    max_nodes: PositiveInt = Field(128, description="Most instances.")
+    max_accelerators: PositiveInt | None = Field(None, description="Most accelerators.")
+    providers: tuple[Text, ...] | None = Field(None, description="Only these providers.")
+    regions: tuple[Text, ...] | None = Field(
+        None, description="Patterns over provider/region, or over the region alone where there is no slash."
+    )
+    residency: tuple[Text, ...] | None = Field(None, description="Region groups where data may be, e.g. eu.")
+    purchase_options: tuple[PurchaseOption, ...] | None = Field(
+        None, description="Only these purchase options."
+    )
+    exclude_purchase_options: tuple[PurchaseOption, ...] = Field(
+        (), description="Never these purchase options."
+    )
+    accelerators: Filter = Field(Filter.model_construct(), description="Patterns over accelerator ids.")
+    instance_types: Filter = Field(Filter.model_construct(), description="Patterns over instance types.")
+    quota: tuple[QuotaLimit, ...] = Field((), description="Account limits.")
+    deadline_confidence: Confidence = Field(
+        0.9, description="Probability with which the deadline must be met."
+    )
+    include_fractional: Bool = Field(False, description="Consider fractional accelerators (vGPU).")
+    include_arm64: Bool = Field(False, description="Consider hosts with arm64 processors.")
+    allow_flagged: Bool = Field(False, description="Consider offers refused for a flag.")
+    allow_derived: Bool = Field(False, description="Add commitments whose price is derived from a ratio.")
+    allow_unmeasured: Bool = Field(
+        False, description="Consider chips whose software was never measured on this kind of model."
+    )
+
+
+class Preferences(Section):
+    """What is best among the plans that satisfy the constraints."""
+
+    objective: Literal["cost", "time"] = Field("cost", description="Cheapest, or fastest within the budget.")
+    max_results: PositiveInt = Field(5, description="Ranked alternatives to show.")
+    prefer_regions: tuple[Text, ...] = Field((), description="Patterns; break ties in this order.")
+
+
+class Overlay(Section):
+    """A customer's own price: the offers it matches change by `change`."""
+
+    provider: Text | None = Field(None, description="Provider id; absent: any.")
+    region: Text | None = Field(None, description="Region pattern.")
+    family: Text | None = Field(None, description="Instance family.")
+    instance_type: Text | None = Field(None, description="Instance type pattern.")
+    purchase_option: PurchaseOption | None = Field(None, description="Purchase option.")
+    change: Annotated[str, Field(pattern=r"^([+-][0-9]+(\.[0-9]+)?%?|[0-9]+(\.[0-9]+)?)$")] = Field(
+        description="Quoted: '-12%', '+0.40' (per hour) or '3.20' (the price per hour)."
+    )
+    note: str = Field("", description="Why.")
+
+
+class Prices(Section):
+    """Prices beside the catalog."""
+
+    overlays: tuple[Overlay, ...] = Field((), description="Discounts and surcharges, applied in order.")
+    offers: tuple[Text, ...] = Field(
+        (), description="Files of own machines or offers, relative to this file."
+    )
+    commitment_share: Ratio | None = Field(
+        None,
+        description="Part of a new commitment's term that this work pays, other work the rest; default all.",
+    )
+
+
+class Baseline(Section):
+    """What the plan is compared with: the user's present cluster."""
+
+    provider: Text = Field(description="Provider id.")
+    region: Text = Field(description="Region.")
+    instance_type: Text = Field(description="Instance type.")
+    nodes: PositiveInt = Field(description="Instances.")
+    purchase_option: PurchaseOption = Field("on_demand", description="How it is bought.")
+    price_per_hour_usd: Money | None = Field(
+        None, description="Price per instance and hour; default: the catalog's."
+    )
+
+
+class OwnedCommitment(Section):
+    """A commitment the user already pays: no extra cost up to its capacity."""
+
+    provider: Text = Field(description="Provider id.")
+    region: Text = Field(description="Region.")
+    instance_type: Text = Field(description="Instance type.")
+    purchase_option: PurchaseOption = Field(description="reserved_1y, cud_3y, ...")
+    nodes: PositiveInt = Field(description="Instances owned.")
+    share: Ratio | None = Field(None, description="Share of them this workload may use; default all.")
+    note: str = Field("", description="Remark shown on the plan.")
+
+
+class Fleet(Section):
+    """Divisible work: independent runs spread over a mix of offers."""
+
+    runs: PositiveInt = Field(1, description="Independent runs; the work is runs x training.")
+    nodes_per_run: PositiveInt = Field(1, description="Instances one run needs.")
+    max_regions: PositiveInt | None = Field(None, description="Most regions used.")
+    max_share_per_region: Ratio | None = Field(None, description="Most of the throughput from one region.")
+    max_spot_share: Share | None = Field(None, description="Most of the throughput from spot.")
+    max_share_per_offer: Ratio | None = Field(None, description="Most of the throughput from one offer.")
+
+
+class Spot(Section):
+    """How spot may be used; what it costs and whether it is in time is the planner's to say."""
+
+    fallback: Literal["on_demand", "none"] = Field(
+        "on_demand", description="What runs when spot alone would miss the deadline."
+    )
+    zones: Literal["any", "single"] = Field(
+        "any", description="Whether a run may go on in another zone or region where spot is to be had."
+    )
+    evidence: tuple[Text, ...] = Field(
+        (),
+        description="Files of your own, relative to this file: availability records, preemption logs, spot prices, "
+        "placement scores.",
+    )
+
+
+class Workload(Section):
+    """One training job (`kind: training`) or divisible work (`kind: fleet`)."""
+
+    version: Literal[1] = Field(description="Version of this format.")
+    kind: Literal["training", "fleet"] = Field(
+        "training", description="One synchronous job, or divisible work."
+    )
+    name: Text = Field(description="Name shown on the plan.")
+    description: str = Field("", description="Remark.")
+    model: Model | None = Field(None, description="What is trained (absent only with task).")
+    task: Task | None = Field(None, description="Instead of model and training, when only the data is known.")
+    training: Training | None = Field(None, description="How it is trained (absent only with task).")
+    data: Data = Field(Data.model_construct(), description="The training set.")
+    checkpoint: Checkpoint = Field(Checkpoint.model_construct(), description="What is saved.")
+    start: Moment | None = Field(None, description="When training may start; default now.")
+    earliest_start: Day | None = Field(None, description="Day before which nothing may run.")
+    constraints: Constraints = Field(Constraints.model_construct(), description="What a plan must satisfy.")
+    preferences: Preferences = Field(Preferences.model_construct(), description="What is best.")
+    prices: Prices = Field(Prices.model_construct(), description="Prices beside the catalog.")
+    baseline: Baseline | None = Field(None, description="Present cluster to compare with.")
+    fleet: Fleet | None = Field(None, description="How the work divides (kind fleet).")
+    commitments: tuple[OwnedCommitment, ...] = Field((), description="Commitments already paid.")
+    spot: Spot = Field(Spot.model_construct(), description="How spot may be used.")
+    measured: MeasuredLine | None = Field(
+        None, description="Your own throughput with this training, on instances or accelerators."
+    )
+    assumptions: dict[str, AnyFloat] = Field({}, description="Overrides of the planner's assumptions by key.")
+
+    @model_validator(mode="after")
+    def _run_checks(self, info: ValidationInfo) -> Self:
+        """Apply the rules that join fields, unless the caller applies them itself to know their places."""
+        if isinstance(info.context, dict) and info.context.get("checks") is False:
+            return self
+        from planner.inputs.checks import find_faults
+        from planner.inputs.faults import format_path
+
+        faults = find_faults(self)
+        if faults:
+            raise ValueError("; ".join(f"{format_path(fault.path)}: {fault.message}" for fault in faults))
+        return self

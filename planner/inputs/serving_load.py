@@ -1,0 +1,89 @@
+"""From serving.yaml (and the CSV of speeds it names) to a `Serving`, or to one error that lists every fault."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Iterator
+from pathlib import Path
+
+from planner.errors import InputError
+from planner.inputs.documents import Document, load_document
+from planner.inputs.faults import Fault, near
+from planner.inputs.load import decode, read_limited
+from planner.inputs.serving_schema import Serving
+from planner.records import record
+
+MAX_CSV_BYTES = 16 * 1024 * 1024
+COLUMNS = ("machine", "bucket", "requests_per_s")
+
+
+@record(frozen=True)
+class LoadedServing:
+    """A valid question; `speeds` holds requests per second by (machine, bucket), those of the CSV included."""
+
+    serving: Serving
+    speeds: dict[tuple[str, str], float]
+    document: Document
+
+
+def load_serving(path: Path) -> LoadedServing:
+    """Load and validate a serving file.
+
+    Raises:
+        InputError: lists all faults with their places.
+    """
+    serving, document = load_document(path, Serving, _faults)
+    speeds = {
+        (m.name, bucket): float(speed) for m in serving.machines for bucket, speed in m.requests_per_s.items()
+    }
+    if serving.speeds_csv is not None:
+        file = path.parent / serving.speeds_csv
+        if not file.is_file():
+            raise document.source.error([Fault(("speeds_csv",), f"no such file: {serving.speeds_csv}")])
+        for number, (key, speed) in _speeds(file, serving):
+            if key in speeds:
+                raise InputError(f"{file}:{number}: the speed of {key[0]} on {key[1]} is given twice")
+            speeds[key] = speed
+    return LoadedServing(serving, speeds, document)
+
+
+def _faults(serving: Serving) -> Iterator[Fault]:
+    buckets = [bucket.name for bucket in serving.buckets]
+    for kind, names in (("buckets", buckets), ("machines", [machine.name for machine in serving.machines])):
+        for at, name in enumerate(names):
+            if name in names[:at]:
+                yield Fault((kind, at, "name"), f"two {kind} are called '{name}'")
+    for at, machine in enumerate(serving.machines):
+        path = ("machines", at)
+        offer = machine.provider is not None and machine.instance_type is not None
+        if machine.usd_per_hour is None and not offer:
+            yield Fault(path, f"machine '{machine.name}' needs usd_per_hour, or provider and instance_type")
+        for name in machine.requests_per_s:
+            if name not in buckets:
+                yield Fault(
+                    (*path, "requests_per_s", name), f"no bucket '{name}'", near(name, buckets), at_key=True
+                )
+
+
+def _speeds(file: Path, serving: Serving) -> Iterator[tuple[int, tuple[tuple[str, str], float]]]:
+    """Line number, (machine, bucket) and speed of each row; errors name the file and the line."""
+    known = {"machine": [m.name for m in serving.machines], "bucket": [b.name for b in serving.buckets]}
+    reader = csv.DictReader(io.StringIO(decode(read_limited(file, MAX_CSV_BYTES), str(file))))
+    missing = [name for name in COLUMNS if name not in (reader.fieldnames or ())]
+    if missing:
+        raise InputError(f"{file}:1: there is no column '{missing[0]}'; needed: {', '.join(COLUMNS)}")
+    for row in reader:
+        for name, names in known.items():
+            if row[name] not in names:
+                raise InputError(f"{file}:{reader.line_num}: no {name} '{row[name]}' (did you mean "
+                                 f"'{near(row[name] or '', names) or names[0]}'?)")  # fmt: skip
+        try:
+            speed = float(row["requests_per_s"])
+        except (TypeError, ValueError):
+            speed = math.nan
+        if not (math.isfinite(speed) and speed >= 0):
+            text = f"requests_per_s must be a number of 0 or more, got '{row['requests_per_s']}'"
+            raise InputError(f"{file}:{reader.line_num}: {text}")
+        yield reader.line_num, ((row["machine"], row["bucket"]), speed)

@@ -1,0 +1,66 @@
+"""From a state file to a `RunState`, or to one error that lists every fault with its place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from planner.errors import InputError
+from planner.inputs.documents import Document, load_document
+from planner.inputs.faults import Fault, near
+from planner.records import record
+
+if TYPE_CHECKING:
+    from planner.inputs.state_schema import RunState
+
+_DONE = ("done_hours", "done_ratio", "done_steps")
+
+
+@record(frozen=True)
+class LoadedState:
+    """A valid state and its file."""
+
+    state: RunState
+    document: Document
+
+    def error(self, faults: Iterable[Fault]) -> InputError:
+        """Return the error for faults found later (against the plan), with their places in the file."""
+        return self.document.source.error(faults)
+
+
+def load_state(path: Path) -> LoadedState:
+    """Load and validate a state file (YAML or JSON).
+
+    Raises:
+        InputError: lists all faults with their places.
+    """
+    from planner.inputs.state_schema import RunState
+
+    return LoadedState(*load_document(path, RunState, _faults))
+
+
+def _faults(state: RunState) -> Iterator[Fault]:
+    """The rules that join several fields."""
+    names = [zone.name for zone in state.zones]
+    for number, name in enumerate(names):
+        if name in names[:number]:
+            yield Fault(("zones", number, "name"), f"two zones are called '{name}'")
+    given = [key for key in _DONE if getattr(state, key) is not None]
+    if not given:
+        yield Fault(
+            ("done_hours",), f"is missing: give the work done as one of {', '.join(_DONE)} (0 at the start)"
+        )
+    for key in given[1:]:
+        yield Fault((key,), f"says again what {given[0]} says: keep one of the two", at_key=True)
+    if state.mode == "spot" and state.zone is None:
+        yield Fault(("mode",), "is spot: name the zone it runs in with 'zone'")
+    if state.mode != "spot" and state.zone is not None:
+        yield Fault(("zone",), f"is only for mode spot, and mode is {state.mode}: leave it out")
+    elif state.zone is not None and state.zone not in names:
+        yield Fault(("zone",), f"'{state.zone}' is not among the zones", near(state.zone, names))
+    if state.mode == "idle" and state.restart_left_hours:
+        yield Fault(("restart_left_hours",), "must be 0 while nothing runs")
+    if state.launched_at is not None and not isinstance(state.launched_at, datetime):
+        yield Fault(("launched_at",), "must be a moment like 2026-12-01T08:00Z; hours count from it")

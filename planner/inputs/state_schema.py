@@ -1,0 +1,136 @@
+"""The state of a running job, version 1: what a launcher knows when it asks `planner advise` what to do next."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, PlainSerializer, PlainValidator, WithJsonSchema
+from pydantic_core import PydanticCustomError
+
+from planner.inputs.fields import (
+    DATETIME_PATTERN,
+    Bool,
+    NonNegativeFloat,
+    NonNegativeInt,
+    PositiveFloat,
+    Share,
+    Text,
+    parse_moment,
+)
+from planner.inputs.section import Section
+from planner.units import DURATION_PATTERN, parse_duration
+
+_ISO_LIKE = 4  # digits of a year before the first dash
+
+
+def parse_hours_or_moment(value: object) -> float | datetime:
+    """Read hours (`6.5`), a duration (`6h 30m`) or a moment (`2026-12-01T08:00Z`).
+
+    Returns:
+        Hours as a float of at least 0, or an aware moment.
+    """
+    if isinstance(value, bool):
+        raise ValueError(
+            "must be hours like 6.5, a duration like '6h 30m' or a moment like 2026-12-01T08:00Z"
+        )
+    if isinstance(value, int | float):
+        if not (math.isfinite(value) and value >= 0):
+            raise ValueError(f"must be a finite number of hours of at least 0, got {value:g}")
+        return float(value)
+    if isinstance(value, date) or (
+        isinstance(value, str) and value.strip()[:_ISO_LIKE].isdigit() and "-" in value
+    ):
+        moment = parse_moment(value)
+        return moment if isinstance(moment, datetime) else datetime.combine(moment, time(), tzinfo=UTC)
+    try:
+        return parse_duration(value) / timedelta(hours=1)
+    except ValueError as error:
+        raise ValueError(
+            f"{error}; hours may also be a plain number, and a moment like 2026-12-01T08:00Z"
+        ) from None
+
+
+def _validated(value: object) -> float | datetime:
+    try:
+        return parse_hours_or_moment(value)
+    except ValueError as error:
+        raise PydanticCustomError("quantity", "{text}", {"text": str(error)}) from None
+
+
+def _plain(value: float | datetime) -> Any:
+    return value.isoformat() if isinstance(value, datetime) else value
+
+
+HoursOrMoment = Annotated[
+    float | datetime,
+    PlainValidator(_validated),
+    PlainSerializer(_plain),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "number", "minimum": 0},
+                {"type": "string", "pattern": DURATION_PATTERN},
+                {"type": "string", "pattern": DATETIME_PATTERN},
+            ],
+            "examples": [6.5, "6h 30m", "2026-12-01T08:00Z"],
+        }
+    ),
+]
+
+
+class Spell(Section):
+    """A stretch of time in which a zone was up or down."""
+
+    available: Bool = Field(description="Whether spot could be had.")
+    hours: PositiveFloat = Field(description="How long, hours.")
+
+
+class StateZone(Section):
+    """A zone as the launcher sees it now."""
+
+    name: Text = Field(description="Name of the zone, unique; `zone` names one of them.")
+    region: Text | None = Field(
+        None, description="Its region; default: the plan's, or the plan's zone of this name."
+    )
+    available: Bool = Field(description="Whether spot can be had there now (for all nodes together).")
+    usd_per_hour: PositiveFloat | None = Field(
+        None, description="Spot price of one instance, US dollars an hour; default: the plan's."
+    )
+    since: HoursOrMoment | None = Field(
+        None,
+        description="How long it has been so: hours, a duration, or the moment it began; default: just now.",
+    )
+    history: tuple[Spell, ...] = Field(
+        (), description="What came before the present spell, oldest first; the last 24 hours are used."
+    )
+
+
+class RunState(Section):
+    """Where a job stands."""
+
+    version: Literal[1] = Field(description="Version of this format.")
+    kind: Literal["state"] = Field(description="Kind of file.")
+    now: HoursOrMoment = Field(description="The present: hours since the launch, or a moment.")
+    launched_at: HoursOrMoment | None = Field(
+        None,
+        description="Moment of the launch; default: the plan's start. The deadline stays where the plan has it.",
+    )
+    done_hours: NonNegativeFloat | None = Field(
+        None, description="Work done and saved, in undisturbed hours; one of the three done_ keys is needed."
+    )
+    done_ratio: Share | None = Field(None, description="Work done and saved, as a share of the whole.")
+    done_steps: NonNegativeInt | None = Field(None, description="Optimizer steps done and saved.")
+    mode: Literal["idle", "spot", "on_demand"] = Field(description="What runs now.")
+    zone: Text | None = Field(None, description="Where it runs, if on spot.")
+    restart_left_hours: NonNegativeFloat = Field(
+        0.0, description="Hours until the present instances make progress (boot, load); 0 when they do."
+    )
+    checkpoint_region: Text | None = Field(
+        None, description="Region of the last checkpoint; default: where it runs, or none yet."
+    )
+    on_demand_usd_per_hour: PositiveFloat | None = Field(
+        None, description="On-demand price of one instance; default: the plan's, or the catalog's."
+    )
+    zones: tuple[StateZone, ...] = Field(min_length=1, description="Zones where spot may be asked for.")

@@ -1,0 +1,200 @@
+"""What is trained and how: model, task, layout, training, data and checkpoint of a workload.
+
+Attribute names are the YAML keys.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Discriminator, Field, Tag
+
+from planner.inputs.fields import (
+    Bool,
+    Count,
+    Duration,
+    NonNegativeFloat,
+    NonNegativeInt,
+    PositiveFloat,
+    PositiveInt,
+    Size,
+    Text,
+)
+from planner.inputs.section import Section
+
+
+class Model(Section):
+    """The model: a preset, or explicit sizes; explicit fields beside a preset override it."""
+
+    preset: Text | None = Field(None, description="Name of a known model, e.g. llama-3-8b or resnet-50.")
+    family: Literal["transformer", "cnn", "vit", "diffusion"] | None = Field(
+        None, description="Transformers give dimensions; the others forward FLOPs and activations per sample."
+    )
+    architecture: Literal["decoder", "encoder", "encoder_decoder"] | None = Field(
+        None, description="Kind of transformer; default decoder."
+    )
+    params: Count | None = Field(None, description="Parameters; computed from the dimensions when absent.")
+    active_params: Count | None = Field(
+        None, description="Parameters used per token (mixture of experts); computed when absent."
+    )
+    layers: PositiveInt | None = Field(None, description="Transformer blocks (encoder and decoder together).")
+    hidden: PositiveInt | None = Field(None, description="Model width.")
+    heads: PositiveInt | None = Field(None, description="Attention heads.")
+    kv_heads: PositiveInt | None = Field(None, description="Key/value heads; default = heads.")
+    head_dim: PositiveInt | None = Field(None, description="Width of one head; default = hidden / heads.")
+    ffn: PositiveInt | None = Field(
+        None, description="Width of the feed-forward layer; default = 4 x hidden."
+    )
+    gated_mlp: Bool | None = Field(
+        None, description="Three matrices in the feed-forward layer (SwiGLU); default false."
+    )
+    vocab: PositiveInt | None = Field(None, description="Vocabulary size in tokens.")
+    tied_embeddings: Bool | None = Field(
+        None, description="Input and output embeddings are one; default false."
+    )
+    experts: PositiveInt | None = Field(None, description="Experts per mixture-of-experts layer.")
+    experts_per_token: PositiveInt | None = Field(None, description="Experts each token passes through.")
+    shared_experts: NonNegativeInt | None = Field(None, description="Experts every token passes through.")
+    moe_ffn: PositiveInt | None = Field(None, description="Feed-forward width of one expert; default = ffn.")
+    dense_layers: NonNegativeInt | None = Field(None, description="Leading layers without experts.")
+    image_size: PositiveInt | None = Field(None, description="Side of the square input image in pixels.")
+    forward_flops_per_sample: Count | None = Field(
+        None, description="FLOPs of one forward pass of one sample (2 x multiply-accumulates)."
+    )
+    activations_per_sample: Count | None = Field(
+        None,
+        description="Elements kept per sample for the backward pass (outputs of convolutions, matmuls).",
+    )
+
+
+class Task(Section):
+    """For users who know only their data: a ladder of assumptions picks model and training."""
+
+    type: Literal[
+        "image_classification",
+        "text_classification",
+        "text_finetuning",
+        "language_model_pretraining",
+        "image_generation_finetuning",
+    ] = Field(description="What is to be learned.")
+    effort: Literal["small", "medium", "large"] = Field(
+        "medium", description="Rung of the ladder to plan; the others are shown as sensitivity."
+    )
+
+
+class Layout(Section):
+    """Parts of the parallel layout to pin; what is absent stays the planner's choice."""
+
+    tensor_parallel: PositiveInt | None = Field(None, description="Accelerators that split each layer.")
+    pipeline_parallel: PositiveInt | None = Field(None, description="Pipeline stages.")
+    context_parallel: PositiveInt | None = Field(None, description="Accelerators that split each sequence.")
+    zero_stage: Annotated[int, Field(strict=True, ge=0, le=3)] | None = Field(
+        None, description="ZeRO stage (3 = FSDP full shard)."
+    )
+    micro_batch: PositiveInt | None = Field(None, description="Samples per accelerator group and micro-step.")
+    recompute: Literal["none", "selective", "full"] | None = Field(
+        None, description="Activation recomputation."
+    )
+    expert_parallel: PositiveInt | None = Field(
+        None, description="Accelerators that share a layer's experts."
+    )
+    interleave: PositiveInt | None = Field(
+        None, description="Virtual pipeline stages per accelerator (1 = 1F1B)."
+    )
+    sequence_parallel: Annotated[bool, Field(strict=True)] | None = Field(
+        None, description="Split norms and dropout along the sequence with tensor parallelism."
+    )
+
+
+def _layout_kind(value: Any) -> str:
+    return "pinned" if isinstance(value, dict | Layout) else "auto"
+
+
+LayoutChoice = Annotated[
+    Annotated[Literal["auto"], Tag("auto")] | Annotated[Layout, Tag("pinned")], Discriminator(_layout_kind)
+]
+
+
+class TrainingMemory(Section):
+    """Choices of the training code that change its memory but hardly its speed."""
+
+    gradients: Literal["auto", "fp32", "half", "both"] = Field(
+        "auto",
+        description="Accumulated gradients of 16-bit training; both: 16-bit ones stay beside 32-bit sums.",
+    )
+    master: Literal["auto", "none"] = Field(
+        "auto", description="none: 16-bit weights are updated in place, without a 32-bit copy."
+    )
+    loss: Literal["auto", "materialised", "fused", "tiled"] = Field(
+        "auto", description="Logits kept in full, in one copy (fused cross entropy), or a piece at a time."
+    )
+    fp8_weights: Annotated[bool, Field(strict=True)] = Field(
+        False, description="Weights are kept in 8 bit, without a 16-bit copy."
+    )
+    dropout: Annotated[bool, Field(strict=True)] | None = Field(
+        None, description="Dropout masks are kept; default: where the feed-forward network has no gate."
+    )
+
+
+class Training(Section):
+    """How long and how the model is trained; exactly one of tokens, samples, epochs, steps."""
+
+    tokens: Count | None = Field(None, description="Tokens to train on.")
+    samples: Count | None = Field(
+        None, description="Samples (sequences, images) to train on, repeats counted."
+    )
+    epochs: PositiveFloat | None = Field(None, description="Passes over data.samples or data.tokens.")
+    steps: Count | None = Field(None, description="Optimizer steps.")
+    global_batch: Count = Field(description="Samples (sequences) per optimizer step over all accelerators.")
+    sequence_length: Count | None = Field(
+        None, description="Tokens per sequence; default: the preset's context."
+    )
+    precision: Literal["fp32", "tf32", "fp16", "bf16", "fp8", "fp4"] = Field(
+        "bf16", description="Arithmetic of the matmuls; fp4 is NVFP4 or MXFP4."
+    )
+    optimizer: Literal["adamw", "adam", "sgd", "lion", "adafactor", "adamw_8bit"] = Field(
+        "adamw", description="Decides the optimizer's memory."
+    )
+    method: Literal["full", "lora"] = Field("full", description="Train all weights or low-rank adapters.")
+    lora_rank: PositiveInt = Field(16, description="Rank of the adapters (method lora).")
+    stack: Literal["eager", "compiled", "tuned"] = Field(
+        "compiled", description="Software class: framework as is, compiled/fused kernels, vendor-tuned."
+    )
+    layout: LayoutChoice = Field("auto", description="Parallel layout: auto, or parts of it pinned.")
+    memory: TrainingMemory | None = Field(None, description="What the training code keeps in memory.")
+
+
+class Data(Section):
+    """The training set."""
+
+    size: Size | None = Field(None, description="Stored size of the set.")
+    samples: Count | None = Field(None, description="Samples in the set.")
+    tokens: Count | None = Field(None, description="Tokens in the set.")
+    sample_size: Size | None = Field(None, description="Mean stored size of one sample.")
+    location: Text | None = Field(
+        None,
+        description="provider/region, onprem, or absent (with the user: no provider's egress).",
+    )
+    access: Literal["stage", "stream"] = Field(
+        "stage", description="Copy to local disks first, or read while training."
+    )
+    decode_samples_per_s_per_core: PositiveFloat | None = Field(
+        None, description="Samples one CPU core decodes per second; absent: decoding never limits."
+    )
+    egress_used_gb: NonNegativeFloat = Field(
+        0.0, description="GB already sent out this month (transfer price tiers)."
+    )
+
+
+class Checkpoint(Section):
+    """What is saved so that training can resume."""
+
+    size: Size | None = Field(None, description="Size of one checkpoint; default: from the model.")
+    interval: Duration | None = Field(
+        None, description="Time between checkpoints; default: chosen by the planner."
+    )
+    restart_time: Duration | None = Field(
+        None, description="Time from an interruption's end to training again."
+    )
+    keep: PositiveInt = Field(2, description="Checkpoints kept in storage.")
+    export: Bool = Field(True, description="Copy the final model back to data.location or the user.")

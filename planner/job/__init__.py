@@ -1,0 +1,1 @@
+"""One synchronous job: which cluster, bought how and where, with its plan, explanation and frontier."""

@@ -1,0 +1,64 @@
+"""The MILP twin of the exact enumeration: the same question through formulation, `Milp` and a backend."""
+
+from __future__ import annotations
+
+import time
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.errors import InputError, PlannerError
+from planner.plan.model import Proof
+
+if TYPE_CHECKING:
+    from planner.candidates.choose import Choice
+    from planner.candidates.context import Context
+    from planner.candidates.search import Found
+    from planner.job.answer import Options
+
+
+def choose_by_milp(context: Context, found: Found, choice: Choice, options: Options, begin: float) -> Proof:
+    """Solve the single job as a MILP over its feasible candidates and hold it against the enumeration.
+
+    Args:
+        context: the planning run.
+        found: all candidates.
+        choice: the enumeration's choice.
+        options: backend and time limit.
+        begin: `time.perf_counter()` at the start of the search.
+
+    Raises:
+        PlannerError: the two disagree: a fault, never a plan.
+    """
+    from planner.job.model import SingleInput, solve_single
+    from solvers.errors import BackendError
+    from solvers.options import SolveOptions
+
+    made = found.candidates
+    feasible = np.flatnonzero(made.bits == 0)
+    cost = made.cost_usd if context.workload.preferences.objective == "cost" else made.hours
+    # what runs in turn is one candidate with its own cost, as what is bought with one offer
+    single = feasible[(feasible < made.n_single) | (feasible >= made.n_at_once)]
+    mix = None
+    if made.mixes is not None:
+        from planner.job.milp_mix import mix_input
+
+        mix = mix_input(context, made)
+    job = SingleInput(tuple(single.tolist()), cost[single], made.hours[single], mix=mix)
+    try:
+        result = solve_single(job, SolveOptions(time_limit_s=options.time_limit_s, backend=options.backend))
+    except BackendError as error:
+        raise InputError(f"--backend: {error}") from error
+    best = float(cost[choice.winner])
+    if result.key is None or abs(result.objective_usd - best) > 1e-9 * max(1.0, abs(best)):
+        raise PlannerError(
+            f"the MILP ({result.solver}: {result.status}) found {result.objective_usd}, the enumeration {best}: "
+            "a solver fault, please report it; `--solver enumerate` gives the exact answer"
+        )
+    return Proof(
+        method="MILP, equal to the exact enumeration", status="optimal", solver=result.solver,
+        objective_usd=Decimal(repr(result.objective_usd)), bound_usd=Decimal(repr(result.bound_usd)),
+        gap_ratio=max(0.0, result.gap), candidates=len(made.all_bits()), offers=context.offer_set.offers.n_rows,
+        shapes=made.shapes.n_rows, seconds=time.perf_counter() - begin, near_ties=choice.near_ties,
+    )  # fmt: skip

@@ -1,0 +1,87 @@
+"""Mixed purchases as the MILP sees them: unit prices and limits per cluster, without the counts the planner chose."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from planner.candidates.bought_in_parts import unit_money
+from planner.candidates.limits import quota_units
+from planner.job.model_mix import MixInput
+from planner.plan.filters import BIT
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from planner.candidates.context import Context
+    from planner.candidates.grid import Candidates
+
+    FloatArray = npt.NDArray[np.float64]
+    IntArray = npt.NDArray[np.int64]
+
+
+def mix_input(context: Context, made: Candidates) -> MixInput | None:
+    """Describe the clusters bought in parts that keep every limit but those a split decides; None without any."""
+    if made.mixes is None:
+        return None
+    at = np.flatnonzero((made.bits[made.n_single : made.n_at_once] & ~BIT["budget"]) == 0) + made.n_single
+    if not len(at):
+        return None
+    rows, nodes, _ = made.gang(at)
+    spot = np.where(context.is_spot[rows], nodes, 0)
+    money = context.costs.evaluate(rows, spot, made.paid_hours[at], made.hours[at])
+    by_cost = context.workload.preferences.objective == "cost"
+    choice, offer, unit, cash, most = _counts(context, made, at)
+    limits = [
+        (units_of.limit, quota_units(context, units_of)) for units_of in context.workload.constraints.quota
+    ]
+    limit = [bound * (1 + 1e-9) for bound, _ in limits]
+    fixed_use = [units[rows] * spot for _, units in limits]
+    unit_use = [units[offer] for _, units in limits]
+    budget = context.workload.constraints.budget_usd
+    if budget is not None:
+        limit, fixed_use = [*limit, float(budget)], [*fixed_use, money.cash_usd]
+        unit_use = [*unit_use, cash]
+    return MixInput(
+        fixed=money.cost_usd if by_cost else made.hours[at],
+        need=made.nodes[at] - spot,
+        choice=choice,
+        unit=unit if by_cost else np.zeros(len(unit)),
+        most=most,
+        limit=np.asarray(limit),
+        limit_fixed=np.asarray(fixed_use).reshape(len(limit), len(at)),
+        limit_unit=np.asarray(unit_use).reshape(len(limit), len(choice)),
+    )
+
+
+def _counts(
+    context: Context, made: Candidates, at: IntArray
+) -> tuple[IntArray, IntArray, FloatArray, FloatArray, FloatArray]:
+    """One count per choice and steady offer that can serve it: choice, offer, unit cost, unit cash, most instances."""
+    mixes = made.mixes
+    assert mixes is not None
+    pool = mixes.pool[at - made.n_single]
+    parts: list[tuple[npt.NDArray[Any], ...]] = []
+    for number in np.unique(pool).tolist():
+        mine, offers = np.flatnonzero(pool == number), mixes.pools[number]
+        paid = made.hours[at[mine]] - made.waiting_hours[at[mine]]
+        unit, cash = unit_money(context, offers, paid, made.hours[at[mine]])
+        size = made.nodes[at[mine]].astype(np.float64)
+        most = np.minimum(context.offer_set.capacity[offers][None, :], size[:, None])
+        if not _is_linear(context, offers):
+            bought, count = mixes.offer[at[mine] - made.n_single], mixes.nodes[at[mine] - made.n_single]
+            most = ((bought[:, :, None] == offers) * count[:, :, None]).sum(axis=1).astype(np.float64)
+        each, column = np.nonzero(np.isfinite(unit))
+        parts.append((mine[each], offers[column], unit[each, column], cash[each, column], most[each, column]))
+    choice, offer, unit, cash, most = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    return choice, offer, unit.astype(np.float64), cash.astype(np.float64), most.astype(np.float64)
+
+
+def _is_linear(context: Context, offers: IntArray) -> bool:
+    """Whether filling by unit cost is exact; else the model keeps to the planner's own counts.
+
+    It is not where instances of one quota need different units of it.
+    """
+    needs = (quota_units(context, limit)[offers] for limit in context.workload.constraints.quota)
+    return all(len(np.unique(units[units > 0])) <= 1 for units in needs)

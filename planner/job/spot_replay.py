@@ -1,0 +1,129 @@
+"""`planner optimize --replays N`: the chosen plan replayed on futures drawn from hazards by age.
+
+The plan's own figures come from the renewal model, so that all candidates are judged alike and at once. This is the
+second opinion on the one that was chosen: `planner.spot.launch` with the policy that `planner advise` follows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.candidates.running import steady_hours
+from planner.candidates.ways.course import GB_PER_GIB, MOVED, moved_curve, usd_per_gb
+from planner.plan.launch import Replay
+from planner.plan.model import Plan
+from planner.spot.pools import NO_RECORD, level_sd
+
+if TYPE_CHECKING:
+    from planner.candidates.context import Context
+    from planner.candidates.grid import Candidates, Part
+    from planner.spot.hazards import HazardModel, HazardTable
+    from planner.spot.policy.job import SpotJob, SpotZone
+
+_TICK_HOURS, _MOST_TICKS = 0.1, 1500
+
+
+def replay_of(context: Context, made: Candidates, at: int, plan: Plan, futures: int) -> Replay | None:
+    """Replay candidate `at`, None where there is no spot, no deadline, or spot beside other instances.
+
+    Args:
+        context: the planning run.
+        made: all candidates.
+        at: the chosen one.
+        plan: its plan.
+        futures: how many to draw.
+    """
+    launch = plan.launch
+    if (
+        launch is None
+        or context.deadline_hours is None
+        or launch.strategy not in ("spot", "spot_with_fallback")
+    ):
+        return None
+    from planner.spot.hazards import load_hazards
+    from planner.spot.launch import forecast_launch
+
+    model = context.hazards or load_hazards()
+    parts = made.parts(at)
+    spot = [part for part in parts if context.is_spot[part.row]]
+    job = spot_job(context, made, at, spot, [part for part in parts if part not in spot])
+    tables = {
+        zone.name: _table(context, model, part, zone) for zone, part in zip(job.zones, spot, strict=True)
+    }
+    policy = "survival" if launch.strategy == "spot_with_fallback" else "spot_only"
+    told = forecast_launch(job, model, policy, futures=futures, tables=tables)
+    fixed, first = float(made.fixed_hours[at]), job.zones[0].usd_per_hour
+    moved = (cost for line in plan.lines for cost in line.costs)
+    beside = sum((c.amount_usd for c in moved if c.kind != "compute" and c.label != MOVED), Decimal(0))
+    more = float(beside) + (fixed - job.restart_hours) * first
+    wait = float(made.waiting_hours[at]) + fixed - job.restart_hours
+    return Replay(
+        policy=policy, futures=futures, expected_cost_usd=_usd(told.cost_usd + more),
+        cost_p10_usd=_usd(told.cost_usd_p10 + more), cost_p90_usd=_usd(told.cost_usd_p90 + more),
+        p10_hours=told.finish_hours_p10 + wait, p90_hours=told.finish_hours_p90 + wait,
+        p_meet_deadline=told.p_meet_ratio, p_meet_spot_only_ratio=told.p_meet_spot_only_ratio,
+        expected_interruptions=told.interruptions, spot_hours=told.spot_hours, on_demand_hours=told.on_demand_hours,
+    )  # fmt: skip
+
+
+def spot_job(context: Context, made: Candidates, at: int, spot: list[Part], steady: list[Part]) -> SpotJob:
+    """Candidate `at` in the words of a policy; its first start is a restart like any other."""
+    from planner.spot.policy.job import SpotJob, SpotZone
+
+    one, offers = np.asarray([at]), context.offer_set.offers
+    write, interval = float(made.write_hours[at]), float(made.interval_hours[at])
+    notice = float(context.risk.notice_hours[spot[0].row])
+    repeated = notice if notice >= write else (interval + write) / 2.0
+    restart = context.restart_hours + repeated
+    assert context.deadline_hours is not None
+    room = context.deadline_hours - float(made.waiting_hours[at] + made.fixed_hours[at]) + restart
+    usd = context.offer_set.usd_per_hour
+    zones = tuple(
+        SpotZone(
+            str(offers["zone"][part.row]) or str(offers["region"][part.row]), str(offers["region"][part.row]),
+            str(offers["instance_type"][part.row]), float(usd[part.row]) * part.nodes,
+            str(offers["provider"][part.row]), part.nodes,
+        )
+        for part in spot
+    )  # fmt: skip
+    egress = 0.0
+    if len({zone.region for zone in zones}) > 1:
+        curve, _ = moved_curve(context, [part.row for part in spot])
+        egress = usd_per_gb(curve) * context.job.checkpoint_gib * GB_PER_GIB
+    work = steady_hours(
+        context, made.nodes[one], made.work_hours[one], np.asarray([write]), np.asarray([interval])
+    )
+    return SpotJob(
+        work_hours=float(work[0]), deadline_hours=room, restart_hours=restart,
+        on_demand_usd_per_hour=sum(float(usd[part.row]) * part.nodes for part in steady) or zones[0].usd_per_hour,
+        zones=zones, egress_usd=egress, on_demand_acquire_hours=context.assumptions.on_demand_acquire_s / 3600.0,
+        tick_hours=max(_TICK_HOURS, room / _MOST_TICKS),
+    )  # fmt: skip
+
+
+def _table(context: Context, model: HazardModel, part: Part, zone: SpotZone) -> HazardTable:
+    """Hazards by age from the same evidence as the plan's: a record, else the tariff table's figures."""
+    from planner.spot.hazards_evidence import table_from_prior
+
+    table = model.table_for(zone)
+    prior = context.risk.priors[int(context.risk.prior_of_offer[part.row])]
+    recorded = prior.basis == "measured" or context.hazards is not None
+    if recorded and not table.source.startswith(NO_RECORD):
+        return table
+    made = table_from_prior(prior, part.nodes, model.hint_for(zone))
+    return _as_wide(made, context.assumptions.spot_unrecorded_frailty_sd)
+
+
+def _as_wide(table: HazardTable, sd: float) -> HazardTable:
+    """The table with levels that spread its mean spells by `sd` (log), as the plan's figures do."""
+    edges = table.age_edges_hours
+    down, up = (level_sd(edges, hazard, sd) for hazard in (table.down_per_hour, table.up_per_hour))
+    return replace(table, frailty_sd_down=down, frailty_sd_up=up)
+
+
+def _usd(value: float) -> Decimal:
+    return Decimal(repr(round(value, 2)))

@@ -1,0 +1,316 @@
+"""What a candidate costs: compute, upfront parts, system disk, data and checkpoint storage, data transfer.
+
+`CostModel.evaluate` prices all candidates at once in floats; `CostModel.lines` prices one of them in Decimal from the
+same rounded quantities. Transfer amounts depend on the place only: their tiers are split once per place.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.market.pricing import HOURS_PER_MONTH, QUANTUM, PriceTag, billed_hours, exact, price_line
+from planner.plan.model import CostLine
+from planner.records import record
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from catalogs.tariffs import StoragePrice, Tariffs, TierCurve
+    from planner.candidates.job_spec import Job
+    from planner.market.offers import OfferSet
+
+    FloatArray = npt.NDArray[np.float64]
+    IntArray = npt.NDArray[np.int64]
+
+USD = Decimal(1)
+DATA_SET = "data set in object storage"
+EXPORT = "final model out of the region"
+_ZERO_TAG = PriceTag(Decimal(0), "USD", USD, "declared", "nothing is moved or kept", "")
+
+
+@record(frozen=True, eq=False)
+class Money:
+    """Costs per candidate and the rounded quantities behind them, shape `(n,)`.
+
+    `worker_usd` is compute with its disk; `kept_usd` what the place costs once (storage, transfer); `cost_usd` both.
+    """
+
+    billed_hours: FloatArray
+    instance_hours: FloatArray
+    dataset_gib_months: FloatArray
+    checkpoint_gib_months: FloatArray
+    worker_usd: FloatArray
+    kept_usd: FloatArray
+    cost_usd: FloatArray
+    cash_usd: FloatArray
+
+
+@record(frozen=True)
+class Transfer:
+    """One tier of one transfer: `quantity` in the curve's unit at `unit_price` USD."""
+
+    label: str
+    quantity: Decimal
+    unit_price: Decimal
+    curve: TierCurve
+    known: bool
+
+    def line(self) -> CostLine:
+        """Return the exact cost line."""
+        basis, flags = ("list", ()) if self.known else ("derived", ("unknown_transfer_price",))
+        tag = PriceTag(self.unit_price, "USD", USD, basis, self.curve.source, self.curve.as_of, flags)
+        return price_line("data_transfer", self.label, self.quantity, self.curve.unit, tag)
+
+
+@record(frozen=True, eq=False)
+class Place:
+    """Tariffs of one provider/region for this job."""
+
+    storage: PriceTag
+    transfers: tuple[Transfer, ...]
+    keeps_copy: bool
+    disk: PriceTag | None
+
+    @property
+    def transfer_usd(self) -> float:
+        """Cost of all transfers."""
+        return sum(float(part.quantity) * float(part.unit_price) for part in self.transfers)
+
+
+class CostModel:
+    """Prices candidates of one job on one offer set."""
+
+    def __init__(
+        self, offer_set: OfferSet, job: Job, tariffs: Tariffs, commitment_share: float | None
+    ) -> None:
+        """Index the places of the offers; tariffs are looked up once per place.
+
+        Args:
+            offer_set: what can be bought.
+            job: data and checkpoint sizes.
+            tariffs: transfer and storage prices.
+            commitment_share: part of a new whole-term commitment that this job carries; None = all of it.
+        """
+        self._offers = offer_set
+        self._job = job
+        self._tariffs = tariffs
+        self._tiers: dict[tuple[str, int], tuple[Transfer, ...]] = {}
+        self._place_of_offer, keys = offer_set.offers.distinct_keys("provider", "region")
+        self.places = tuple(self._place(*key) for key in keys)
+        self._storage = np.asarray([float(p.storage.unit_price) for p in self.places])
+        self._transfer = np.asarray([p.transfer_usd for p in self.places])
+        self._copy = np.asarray([p.keeps_copy for p in self.places])
+        self._disk = np.asarray(
+            [
+                0.0 if p.disk is None else float(p.disk.unit_price * p.disk.usd_per_currency)
+                for p in self.places
+            ]
+        )
+        self._separate = separate_disk(offer_set)
+        whole = np.asarray([rule.whole_term for rule in offer_set.rules])[offer_set.rule_of_offer]
+        new_share = 1.0 if commitment_share is None else commitment_share
+        share = np.where(whole, new_share, 1.0)
+        self._share = np.where(np.isnan(offer_set.owned_share), share, offer_set.owned_share)
+        self._cash_share = np.where(np.isnan(offer_set.owned_share), 1.0, offer_set.owned_share)
+
+    def place(self, row: int) -> Place:
+        """Return the tariffs of the place of offer `row`."""
+        return self.places[int(self._place_of_offer[row])]
+
+    def evaluate(
+        self,
+        rows: IntArray,
+        nodes: IntArray,
+        paid_hours: FloatArray,
+        hours: FloatArray,
+        *,
+        expected: bool = False,
+    ) -> Money:
+        """Price candidates.
+
+        Args:
+            rows: offer of each candidate, shape `(n,)`.
+            nodes: instances.
+            paid_hours: hours in use per instance.
+            hours: elapsed hours, over which data and checkpoints are kept.
+            expected: `paid_hours` are means over runs that differ: billed as they are, as rounding up a mean says
+                nothing of any run.
+        """
+        billed = _rounded(paid_hours) if expected else self._billed(rows, paid_hours)
+        place = self._place_of_offer[rows]
+        share = self._share[rows]
+        instance_hours = _rounded(np.where(share > 0, nodes * billed, 0.0) * share)
+        months = hours / HOURS_PER_MONTH
+        dataset = self._copy_gib_months(place, hours)
+        checkpoint = _rounded(self._job.checkpoint_gib * self._job.checkpoints_kept * months)
+        hourly = self._offers.usd_per_hour[rows]
+        upfront = self._offers.upfront_usd[rows] * nodes
+        compute = hourly * instance_hours + upfront * share
+        # an option that cannot hold the job is billed for infinite hours: 0 x inf is not a number, so mask first
+        has_disk = self._separate[rows] & np.isfinite(instance_hours)
+        disk = np.where(has_disk, self._disk[place], 0.0) * np.where(has_disk, instance_hours, 0.0)
+        kept = (dataset + checkpoint) * self._storage[place] + self._transfer[place]
+        owed = self._cash_share[rows]
+        cash = np.where(owed > 0, hourly * nodes * billed + upfront, 0.0) * owed + disk + kept
+        return Money(
+            billed, instance_hours, dataset, checkpoint, compute + disk, kept, compute + disk + kept, cash
+        )
+
+    def _billed(self, rows: IntArray, paid_hours: FloatArray) -> FloatArray:
+        rule_of = self._offers.rule_of_offer[rows]
+        term = self._offers.offers["term_hours"][rows].astype(np.float64)
+        out = np.empty(len(rows))
+        for code, rule in enumerate(self._offers.rules):
+            at = np.flatnonzero(rule_of == code)
+            if len(at):
+                terms = np.where(np.isnan(term[at]), rule.min_term_hours or np.nan, term[at])
+                out[at] = billed_hours(rule, paid_hours[at], terms)
+        return out
+
+    def lines(
+        self,
+        row: int,
+        instance_hours: float,
+        dataset: float,
+        checkpoint: float,
+        nodes: int,
+        *,
+        with_place: bool = True,
+    ) -> list[CostLine]:
+        """Return the cost lines of one candidate; their sum equals its `cost_usd` to float rounding."""
+        offers, place = self._offers, self.place(row)
+        fx = offers.rates[int(offers.rate_of_offer[row])]
+        flags = tuple(flag for flag in str(offers.offers["flags"][row]).split(";") if flag)
+        tag = PriceTag(
+            unit_price=offers.price(row), currency=fx.currency, usd_per_currency=fx.rate,
+            basis=str(offers.offers["basis"][row]), source=str(offers.offers["source"][row]),
+            as_of=str(offers.offers["as_of"][row]), flags=flags,
+        )  # fmt: skip
+        option = str(offers.offers["purchase_option"][row])
+        out = [
+            price_line(
+                "compute",
+                f"{offers.offers['instance_type'][row]} {option}",
+                instance_hours,
+                "instance-hour",
+                tag,
+            )
+        ]
+        upfront = str(offers.offers["upfront_per_instance"][row])
+        if upfront and Decimal(upfront):
+            part = exact(nodes) * exact(float(self._share[row]))
+            up = PriceTag(
+                Decimal(upfront), tag.currency, tag.usd_per_currency, tag.basis, tag.source, tag.as_of
+            )
+            out.append(price_line("upfront", f"{option} upfront", part, "instance", up))
+        if self._separate[row] and place.disk is not None:
+            out.append(
+                price_line("system_disk", "default system disk", instance_hours, "instance-hour", place.disk)
+            )
+        return [*out, *self.place_lines(row, dataset, checkpoint)] if with_place else out
+
+    def copy_usd(self, rows: IntArray, hours: FloatArray) -> FloatArray:
+        """What a further region of one job costs: the data set brought there and kept, USD, shape `(n,)`.
+
+        Args:
+            rows: an offer of the region, shape `(n,)`.
+            hours: elapsed hours.
+        """
+        place = self._place_of_offer[rows]
+        moved = np.asarray(
+            [sum(float(t.quantity) * float(t.unit_price) for t in _copies(p)) for p in self.places]
+        )
+        usd: FloatArray = self._copy_gib_months(place, hours) * self._storage[place] + moved[place]
+        return usd
+
+    def copy_lines(self, row: int, hours: float) -> list[CostLine]:
+        """The lines of `copy_usd` for one candidate."""
+        place, at = self.place(row), np.asarray([self._place_of_offer[row]])
+        months, out = float(self._copy_gib_months(at, np.asarray([hours]))[0]), []
+        if months:
+            out.append(price_line("data_storage", DATA_SET, months, "GiB-month", place.storage))
+        return [*out, *(part.line() for part in _copies(place))]
+
+    def _copy_gib_months(self, place: IntArray, hours: FloatArray) -> FloatArray:
+        return _rounded(
+            np.where(self._copy[place], self._job.data_gib or 0.0, 0.0) * (hours / HOURS_PER_MONTH)
+        )
+
+    def place_lines(self, row: int, dataset: float, checkpoint: float) -> list[CostLine]:
+        """Return what the place of offer `row` costs once: storage and transfers."""
+        place, out = self.place(row), []
+        if dataset:
+            out.append(price_line("data_storage", DATA_SET, dataset, "GiB-month", place.storage))
+        if checkpoint:
+            label = f"{self._job.checkpoints_kept} checkpoints in object storage"
+            out.append(price_line("checkpoint_storage", label, checkpoint, "GiB-month", place.storage))
+        return [*out, *(part.line() for part in place.transfers)]
+
+    def _place(self, provider: str, region: str) -> Place:
+        job, here = self._job, f"{provider}/{region}"
+        staged = bool(job.data_gb) and job.location != here
+        transfers: tuple[Transfer, ...] = ()
+        if staged:
+            moved = job.read_gb if job.stream else job.data_gb
+            label = "data set streamed into the region" if job.stream else "data set into the region"
+            transfers += self._split_tiers(label, job.location, here, moved or 0.0, job.egress_used_gb)
+        if job.export_gb:
+            transfers += self._split_tiers(EXPORT, here, job.location, job.export_gb, 0.0)
+        storage = self._tariffs.storage_price(provider, region, "object")
+        fee = self._tariffs.system_disk_fee(provider, region)
+        disk = None
+        if fee is not None:
+            rate = self._tariffs.usd_per(fee.currency, self._job.on)
+            disk = PriceTag(fee.price_per_hour, fee.currency, rate.rate, fee.basis, fee.source, fee.as_of)
+        return Place(_storage_tag(storage), transfers, staged and not job.stream, disk)
+
+    def _split_tiers(
+        self, label: str, src: str | None, dst: str | None, gb: float, used_gb: float
+    ) -> tuple[Transfer, ...]:
+        """Split a transfer into priced tiers; places that share a curve share the pieces."""
+        known = self._tariffs.transfer_curve(*_split(src), *_split(dst))
+        curve = self._dearest if known is None else known
+        key = (label, id(curve))
+        if key not in self._tiers:
+            pieces = curve.lines(curve.quantity(exact(gb)), curve.quantity(exact(used_gb)))
+            self._tiers[key] = tuple(
+                Transfer(label, exact(float(q)), price, curve, known is not None)
+                for q, price in pieces
+                if price
+            )
+        return self._tiers[key]
+
+    @cached_property
+    def _dearest(self) -> TierCurve:
+        return self._tariffs.dearest_internet_curve()
+
+
+def _copies(place: Place) -> list[Transfer]:
+    """Transfers that every region of a job needs: the data into it, not the one model out of it."""
+    return [part for part in place.transfers if part.label != EXPORT]
+
+
+def _rounded(quantity: FloatArray) -> FloatArray:
+    return np.asarray(np.round(quantity, QUANTUM), dtype=np.float64)
+
+
+def _storage_tag(price: StoragePrice | None) -> PriceTag:
+    if price is None:
+        return _ZERO_TAG
+    return PriceTag(price.usd_per_gib_month, "USD", USD, price.basis, price.source, price.as_of)
+
+
+def _split(place: str | None) -> tuple[str, str]:
+    provider, _, region = (place or "").partition("/")
+    return provider, region
+
+
+def separate_disk(offer_set: OfferSet) -> npt.NDArray[np.bool_]:
+    """Mask of offers whose default system disk is billed beside the instance price, shape `(n_offers,)`."""
+    flags = offer_set.offers.coded("flags")
+    hit = np.asarray(["system_disk_separate" in text.split(";") for text in flags.values])
+    return np.asarray(hit[flags.codes], dtype=np.bool_)

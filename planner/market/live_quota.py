@@ -1,0 +1,64 @@
+"""`optimize --quota live`: the account's own limits as declared quotas. Never on the default path."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from planner.market.names import known_quotas
+
+if TYPE_CHECKING:
+    from catalogs.quotas import LiveQuotas
+    from planner.candidates.context import Context
+
+# Providers whose quotas can be read with an account.
+READABLE = ("aws", "gcp", "azure")
+
+
+def with_live_quotas(context: Context) -> Context:
+    """Return the run with the account's limits added to those the workload declares.
+
+    Only quotas that the planner's rules know are taken; what could not be read is told as a warning and stays
+    "not checked".
+    """
+    from catalogs.quotas import fetch_live_quotas
+
+    allowed = context.workload.constraints.providers
+    providers = [name for name in READABLE if allowed is None or name in allowed]
+    return apply_quotas(context, fetch_live_quotas(providers))
+
+
+def apply_quotas(context: Context, live: LiveQuotas) -> Context:
+    """Add the limits of `live` to the run's workload.
+
+    Args:
+        context: the planning run.
+        live: what the account allows, and what could not be read.
+    """
+    from planner.inputs.schema import QuotaLimit
+
+    providers = {quota.provider for quota in live.quotas}
+    known = {name: set(known_quotas(context.offer_set, context.tariffs, name)) for name in providers}
+    limits = []
+    for quota in live.quotas:
+        name = next((text for text in (quota.code, quota.quota) if text in known[quota.provider]), None)
+        if name is not None:
+            limits.append(
+                QuotaLimit(
+                    provider=quota.provider,
+                    region=quota.region,
+                    quota=name,
+                    unit=quota.unit,
+                    limit=quota.limit,
+                )
+            )
+    constraints = context.workload.constraints
+    constraints = constraints.model_copy(update={"quota": (*constraints.quota, *limits)})
+    notes = tuple(
+        f"warning: quota of {place} not read: {text}" for place, text in sorted(live.failures.items())
+    )
+    return replace(
+        context,
+        workload=context.workload.model_copy(update={"constraints": constraints}),
+        offer_set=replace(context.offer_set, notes=(*context.offer_set.notes, *notes)),
+    )

@@ -1,0 +1,128 @@
+"""Names in the workload that only the catalog can check: an unknown one is an error, never an empty result."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, NamedTuple
+
+from planner.inputs.faults import Fault, near
+from planner.market.offers import places_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from catalogs.table import Table
+    from catalogs.tariffs import Tariffs
+    from planner.errors import InputError
+    from planner.inputs.load import LoadedWorkload
+    from planner.inputs.schema import Constraints
+    from planner.market.offers import OfferSet
+
+
+def placed(loaded: LoadedWorkload, error: InputError) -> InputError:
+    """Give an error of `path: message` lines the places of those paths in the workload file."""
+    faults = []
+    for line in str(error).splitlines():
+        path, colon, message = line.partition(": ")
+        if not colon or " " in path:
+            return error
+        faults.append(Fault(tuple(path.split(".")), message))
+    return loaded.error(faults)
+
+
+def known_quotas(offer_set: OfferSet, tariffs: Tariffs, provider: str) -> list[str]:
+    """Names, codes and families that a declared quota of `provider` may go by."""
+    offers, types = offer_set.offers, offer_set.types
+    options = sorted(set(offers.take(offers.equals("provider", provider))["purchase_option"]))
+    mine = types.take(types.equals("provider", provider))
+    _, machines = mine.distinct_keys("family", "accelerator")
+    known = {family for family, _ in machines}
+    for family, accelerator in machines:
+        for option in options:
+            rule = tariffs.quota_rule(provider, family, accelerator, option)
+            known |= {rule.name, rule.code} if rule is not None else set()
+    return sorted(known - {""})
+
+
+class _Check(NamedTuple):
+    """Names at `path` (a list's items where `listed`) that must each match one of `known`, as patterns."""
+
+    path: tuple[str | int, ...]
+    names: Sequence[str]
+    known: Sequence[str]
+    what: str
+    listed: bool = True
+
+    def faults(self) -> Iterator[Fault]:
+        """Yield a fault per name that matches nothing, with the nearest known one."""
+        for position, name in enumerate(self.names):
+            if not any(fnmatchcase(item, name) for item in self.known):
+                where = (*self.path, position) if self.listed else self.path
+                yield Fault(where, f"no {self.what} called {name!r} in the catalog", near(name, self.known))
+
+
+def check_names(loaded: LoadedWorkload, offer_set: OfferSet, tariffs: Tariffs) -> None:
+    """Refuse providers, regions, types, accelerators, groups and quotas that the catalog does not have.
+
+    Patterns are checked too: one that matches nothing is most likely a typing error.
+
+    Raises:
+        InputError: every unknown name with its place and the nearest known one.
+    """
+    workload, offers, types = loaded.workload, offer_set.offers, offer_set.types
+    providers = sorted({*types.coded("provider").values, *offers.coded("provider").values} - {""})
+    places = sorted(places_of(offers).values)
+    checks = [*_constraint_checks(workload.constraints, types, providers, places)]
+    if workload.baseline is not None:
+        base = workload.baseline
+        kinds, place = types.coded("instance_type").values, f"{base.provider}/{base.region}"
+        checks.append(
+            _Check(("baseline", "instance_type"), [base.instance_type], kinds, "instance type", False)
+        )
+        checks.append(_Check(("baseline", "region"), [place], places, "region", False))
+    for position, quota in enumerate(workload.constraints.quota):
+        at = ("constraints", "quota", position)
+        known = known_quotas(offer_set, tariffs, quota.provider)
+        checks.append(_Check((*at, "provider"), [quota.provider], providers, "provider", False))
+        checks.append(_Check((*at, "quota"), [quota.quota], known, "quota", False))
+    faults = [fault for check in checks for fault in check.faults()]
+    _check_location(workload.data.location, places, faults)
+    if faults:
+        raise loaded.error(faults)
+
+
+def _constraint_checks(
+    limits: Constraints, types: Table, providers: Sequence[str], places: Sequence[str]
+) -> Iterator[_Check]:
+    at = "constraints"
+    yield _Check((at, "providers"), limits.providers or (), providers, "provider")
+    regions = sorted({place.partition("/")[2] for place in places})
+    for position, pattern in enumerate(limits.regions or ()):
+        known = places if "/" in pattern else regions
+        yield _Check((at, "regions", position), [pattern], known, "region", False)
+    if limits.residency:
+        groups = [name.lower() for name in limits.residency]
+        yield _Check((at, "residency"), groups, _residency_names(), "residency group")
+    for key, rule in (("accelerators", limits.accelerators), ("instance_types", limits.instance_types)):
+        column = key.removesuffix("s")
+        known = sorted(types.coded(column).values)
+        for side, names in (("allow", rule.allow), ("deny", rule.deny)):
+            yield _Check((at, key, side), names or (), known, column.replace("_", " "))
+
+
+def _check_location(location: str | None, places: list[str], faults: list[Fault]) -> None:
+    """A place outside the catalog may still be priced by the transfer tables, but a misspelt one never is."""
+    if location is None or location == "onprem" or location in places:
+        return
+    provider, _, region = location.partition("/")
+    if not region or provider not in {place.partition("/")[0] for place in places}:
+        text = f"{location!r} is not a place: write provider/region, or onprem"
+        faults.append(Fault(("data", "location"), text, near(location, places)))
+
+
+def _residency_names() -> list[str]:
+    from catalogs.regions import load_regions, residency_groups
+
+    table = load_regions()
+    places = {text.lower() for name in ("country", "continent") for text in table.coded(name).values if text}
+    return sorted(places | {group for group in residency_groups().values() if group})

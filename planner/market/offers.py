@@ -1,0 +1,305 @@
+"""Everything that can be bought for one workload: catalog, own machines, derived prices and overlays, in one set.
+
+An `OfferSet` keeps offers and instance types as two tables joined by index, prices in USD as floats for the search
+and the decimal price beside it for the plan, and the filter bits that depend on the offer or its type alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import Decimal
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from catalogs.accelerators import load_accelerators
+from catalogs.flags import admit_offers
+from catalogs.regions import regions_in
+from catalogs.table import Coded, Table
+from planner.errors import InputError
+from planner.performance.evidence import load_evidence
+from planner.plan.filters import mark
+from planner.records import record
+
+if TYPE_CHECKING:
+    from datetime import date
+
+    import numpy.typing as npt
+
+    from catalogs.model import Catalog
+    from catalogs.tariffs import FxRate, OptionRule, Tariffs
+    from planner.inputs.schema import Constraints, Filter, OwnedCommitment, Workload
+
+    FloatArray = npt.NDArray[np.float64]
+    IntArray = npt.NDArray[np.int64]
+    BoolArray = npt.NDArray[np.bool_]
+
+HARDWARE_COLUMNS = (
+    "accelerator", "accelerator_count", "accelerator_memory_gib", "memory_gib", "vcpus", "intra_node",
+    "intra_node_gb_per_s", "internode_gbps", "rdma", "local_nvme_gib",
+)  # fmt: skip
+ACCELERATOR_COLUMNS = (
+    "generation", "vendor", "memory_gb_per_s", "fp32_tflops", "tf32_tflops", "fp16_tflops", "bf16_tflops",
+    "fp8_tflops", "fp4_tflops", "achievable_bf16_tflops", "link_gb_per_s", "pcie_gen", "trainable",
+)  # fmt: skip
+
+
+@record(frozen=True, eq=False)
+class OfferSet:
+    """Offers, instance types and distinct hardware, joined by index.
+
+    Attributes:
+        offers: one row per way to buy, shape `(n_offers,)`.
+        types: one row per instance type.
+        hardware: one row per distinct hardware, with its accelerator's columns (input of the performance model).
+        type_of_offer: row of `types` per offer.
+        hardware_of_type: row of `hardware` per type.
+        usd_per_hour: list price per instance-hour in USD, NaN where unusable.
+        upfront_usd: upfront per instance in USD (0 where the option has none).
+        rate_of_offer: `(rate, source)` index into `rates`.
+        rules: distinct purchase-option rules; `rule_of_offer` indexes them.
+        owned_share: 0 where the user already pays (nothing more is owed), NaN elsewhere.
+        capacity: most instances the offer can give, infinity where unlimited or unknown.
+    """
+
+    offers: Table
+    types: Table
+    hardware: Table
+    type_of_offer: IntArray
+    hardware_of_type: IntArray
+    usd_per_hour: FloatArray
+    upfront_usd: FloatArray
+    rates: tuple[FxRate, ...]
+    rate_of_offer: IntArray
+    rules: tuple[OptionRule, ...]
+    rule_of_offer: IntArray
+    owned_share: FloatArray
+    capacity: FloatArray
+    notes: tuple[str, ...] = ()
+
+    def offer_id(self, row: int) -> str:
+        """Return the offer's id: its six key parts joined by `/`, `-` for an empty part."""
+        parts = ("provider", "region", "zone", "instance_type", "purchase_option", "option_variant")
+        return "/".join(str(self.offers[name][row]) or "-" for name in parts)
+
+    def price(self, row: int) -> Decimal:
+        """Return the decimal list price per instance-hour in its own currency."""
+        return Decimal(str(self.offers["price_per_hour"][row]))
+
+
+def gather_offers(catalog: Catalog, workload: Workload, tariffs: Tariffs, base: str, on: date) -> OfferSet:
+    """Join catalog offers, static catalogs, derived prices, overlays and owned commitments of `workload`.
+
+    Args:
+        catalog: the loaded snapshot.
+        workload: gives `prices`, `commitments` and the flags about derived prices.
+        tariffs: option rules and exchange rates.
+        base: folder that relative static-catalog paths start from.
+        on: date for exchange rates.
+
+    Raises:
+        InputError: a static catalog, overlay or owned commitment is wrong.
+    """
+    offers, types = catalog.offers, catalog.instance_types
+    notes: list[str] = []
+    for path in workload.prices.offers:
+        offers, types = _add_static(offers, types, base, path)
+    if workload.constraints.allow_derived:
+        from catalogs.derive import derive_offers
+
+        offers = Table.concat([offers, derive_offers(catalog).select(list(offers))])
+    offers, shares = _add_commitments(offers, workload.commitments)
+    if workload.prices.overlays:
+        from catalogs.overlays import Overlay, apply_overlays
+
+        overlays = [Overlay(**overlay.model_dump()) for overlay in workload.prices.overlays]
+        offers, overlay_notes = apply_overlays(offers, types, overlays)
+        notes.extend(overlay_notes)
+    return _index(offers, types, shares, tariffs, on, tuple(notes))
+
+
+def _add_static(offers: Table, types: Table, base: str, path: str) -> tuple[Table, Table]:
+    from pathlib import Path
+
+    from catalogs.providers.static import load_static
+
+    static = load_static(Path(base) / path)
+    return (
+        Table.concat([offers, static.offers.select(list(offers))]),
+        Table.concat([types, static.instance_types.select(list(types))]),
+    )
+
+
+def _add_commitments(offers: Table, owned: Sequence[OwnedCommitment]) -> tuple[Table, FloatArray]:
+    """Append one offer per owned commitment: no extra cost up to the part of its capacity that is free."""
+    shares = [np.full(offers.n_rows, np.nan)]
+    for commitment in owned:
+        hit = (
+            offers.equals("provider", commitment.provider)
+            & offers.equals("region", commitment.region)
+            & offers.equals("instance_type", commitment.instance_type)
+        )
+        exact = hit & offers.equals("purchase_option", commitment.purchase_option)
+        rows = np.flatnonzero(exact if exact.any() else hit & offers.equals("purchase_option", "on_demand"))
+        if not len(rows):
+            raise InputError(
+                f"commitments: no offer of {commitment.instance_type} in {commitment.provider}/{commitment.region} "
+                "in the catalog; check the names with `planner catalog list` or add it to prices.offers"
+            )
+        usable = float(
+            np.floor(commitment.nodes * (1.0 if commitment.share is None else float(commitment.share)))
+        )
+        row = offers.take(rows[:1]).with_columns(
+            option_variant=["already_owned"],
+            purchase_option=[commitment.purchase_option],
+            zone=[""],
+            capacity=np.asarray([usable]),
+        )
+        offers = Table.concat([offers, row.select(list(offers))])
+        shares.append(np.zeros(1))
+    return offers, np.concatenate(shares)
+
+
+def _index(
+    offers: Table, types: Table, shares: FloatArray, tariffs: Tariffs, on: date, notes: tuple[str, ...]
+) -> OfferSet:
+    hardware, hardware_of_type = build_hardware(types)
+    type_of_offer = offers.lookup(types, ("provider", "instance_type"))
+    if (type_of_offer < 0).any():
+        lost = offers["instance_type"][int(np.argmin(type_of_offer))]
+        raise InputError(f"offers name the instance type {lost!r} that no instance-type table has")
+    currencies = offers.coded("currency")
+    rates = tuple(tariffs.usd_per(currency, on) for currency in currencies.values)
+    rate = np.asarray([float(r.rate) for r in rates])[currencies.codes]
+    rules, rule_of_offer = _rules(offers, tariffs)
+    upfront = offers.number("upfront_per_instance") * rate
+    capacity = np.where(np.isnan(offers["capacity"]), np.inf, offers["capacity"])
+    limits = np.asarray([np.inf if r.max_instances is None else float(r.max_instances) for r in rules])
+    return OfferSet(
+        offers=offers,
+        types=types,
+        hardware=hardware,
+        type_of_offer=type_of_offer,
+        hardware_of_type=hardware_of_type,
+        usd_per_hour=offers.number("price_per_hour") * rate,
+        upfront_usd=np.nan_to_num(upfront, nan=0.0),
+        rates=rates,
+        rate_of_offer=currencies.codes.astype(np.int64),
+        rules=rules,
+        rule_of_offer=rule_of_offer,
+        owned_share=shares,
+        capacity=np.minimum(capacity, limits[rule_of_offer]),
+        notes=notes,
+    )
+
+
+def _rules(offers: Table, tariffs: Tariffs) -> tuple[tuple[OptionRule, ...], IntArray]:
+    codes, keys = offers.distinct_keys("provider", "purchase_option", "option_variant")
+    return tuple(tariffs.option_rule(*key) for key in keys), codes
+
+
+def build_hardware(types: Table) -> tuple[Table, IntArray]:
+    """Return the distinct hardware among `types` with accelerator columns, and the hardware row of each type."""
+    own = [types[name].tolist() for name in HARDWARE_COLUMNS]
+    keys = list(zip(*(map(str, column) for column in own), strict=True))
+    first: dict[tuple[str, ...], int] = {}
+    rows = [first.setdefault(key, position) for position, key in enumerate(keys)]
+    picked = sorted(first.values())
+    code = {position: at for at, position in enumerate(picked)}
+    hardware = types.take(np.asarray(picked, dtype=np.int64)).select(HARDWARE_COLUMNS)
+    accelerators = load_accelerators()
+    at = hardware.lookup(accelerators, ("accelerator",))
+    joined: dict[str, Coded | npt.NDArray[Any]] = {}
+    for name in ACCELERATOR_COLUMNS:
+        column = accelerators.column(name)
+        if isinstance(column, Coded):
+            joined[name] = Coded(column.codes[at], column.values)
+        else:
+            joined[name] = np.asarray(column)[at]
+    return hardware.with_columns(**joined), np.asarray([code[row] for row in rows], dtype=np.int64)
+
+
+def mark_offers(offer_set: OfferSet, constraints: Constraints, family: str) -> IntArray:
+    """Return the filter bits that depend on the offer and its type alone, shape `(n_offers,)`.
+
+    Args:
+        offer_set: what can be bought.
+        constraints: the workload's limits.
+        family: kind of model, as in evidence.csv.
+    """
+    offers = offer_set.offers
+    bits = np.zeros(offers.n_rows, dtype=np.int64)
+    admitted = admit_offers(offers, allow_flagged=constraints.allow_flagged).mask
+    refused = ~admitted | ~(offer_set.usd_per_hour >= 0)
+    mark(bits, "price_refused", refused)
+    if constraints.providers is not None:
+        mark(bits, "provider", ~offers.is_in("provider", constraints.providers))
+    if constraints.regions is not None:
+        mark(bits, "region", ~_globs(places_of(offers), constraints.regions))
+    if constraints.residency is not None:
+        wanted = {
+            f"{provider}/{region}"
+            for group in constraints.residency
+            for provider, region in regions_in(group)
+        }
+        mark(bits, "residency", ~_globs(places_of(offers), tuple(wanted)))
+    if constraints.purchase_options is not None:
+        mark(bits, "purchase_option", ~offers.is_in("purchase_option", constraints.purchase_options))
+    if constraints.exclude_purchase_options:
+        mark(bits, "purchase_option", offers.is_in("purchase_option", constraints.exclude_purchase_options))
+    return np.asarray(
+        bits | mark_types(offer_set, constraints, family)[offer_set.type_of_offer], dtype=np.int64
+    )
+
+
+def mark_types(offer_set: OfferSet, constraints: Constraints, family: str) -> IntArray:
+    """Return the filter bits of each instance type, shape `(n_types,)`."""
+    types, hardware = offer_set.types, offer_set.hardware
+    bits = np.zeros(types.n_rows, dtype=np.int64)
+    count = types["accelerator_count"]
+    mark(bits, "fractional", (count < 1) & (not constraints.include_fractional))
+    mark(bits, "arm64", types.equals("arch", "arm64") & (not constraints.include_arm64))
+    peak = np.fmax(hardware["fp16_tflops"], np.fmax(hardware["bf16_tflops"], hardware["fp32_tflops"]))
+    at = offer_set.hardware_of_type
+    mark(bits, "unknown_peak", np.isnan(peak)[at])
+    if not constraints.allow_unmeasured:
+        vendors = hardware.coded("vendor")
+        known = np.asarray([(vendor, family) in load_evidence() for vendor in vendors.values])
+        mark(bits, "unmeasured", ~known[vendors.codes][at])
+    mark(bits, "inference_only", ~np.asarray(hardware["trainable"], dtype=np.bool_)[at])
+    _allow_deny(bits, "accelerator", types.coded("accelerator"), constraints.accelerators)
+    _allow_deny(bits, "instance_type", types.coded("instance_type"), constraints.instance_types)
+    if constraints.min_memory_gib is not None:
+        mark(bits, "min_memory", types["accelerator_memory_gib"] < constraints.min_memory_gib)
+    return bits
+
+
+def places_of(offers: Table) -> Coded:
+    """Place of each offer, `provider/region`."""
+    codes, keys = offers.distinct_keys("provider", "region")
+    return Coded(codes.astype(np.int32), tuple("/".join(key) for key in keys))
+
+
+def _globs(column: Coded, patterns: Sequence[str]) -> BoolArray:
+    """Mask of rows matching a glob, over `provider/region` or, without a slash, over the region alone."""
+    hits = []
+    for text in column.values:
+        tail = text.rpartition("/")[2]
+        hits.append(any(fnmatchcase(text if "/" in pattern else tail, pattern) for pattern in patterns))
+    return np.asarray([*hits, False], dtype=np.bool_)[column.codes]
+
+
+def _allow_deny(bits: IntArray, name: str, column: Coded, rule: Filter) -> None:
+    if rule.allow:
+        mark(bits, name, ~_globs(column, rule.allow))
+    if rule.deny:
+        mark(bits, name, _globs(column, rule.deny))
+
+
+def preference_rank(places: Coded, patterns: Sequence[str]) -> IntArray:
+    """Position of the first pattern that each place matches, shape `(n_offers,)`; past the last where none does."""
+    rank = np.full(len(places.codes), len(patterns), dtype=np.int64)
+    for position in reversed(range(len(patterns))):
+        rank[_globs(places, patterns[position : position + 1])] = position
+    return rank

@@ -1,0 +1,190 @@
+"""`planner pipeline`: from a loaded pipeline to the answer. Every step is a function a notebook can call."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import replace
+from datetime import datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from catalogs.store import load_catalog
+from catalogs.tariffs import load_tariffs
+from planner.errors import PlannerError
+from planner.inputs.checks import start_moment
+from planner.job.answer import check_age
+from planner.pipelines.gather import Gathered, Way, gather
+from planner.pipelines.moves import curve_usd
+from planner.pipelines.solve import PipelineResult, least_hours, solve_pipeline
+from planner.records import record
+
+if TYPE_CHECKING:
+    from catalogs.model import Catalog
+    from planner.inputs.pipeline_load import LoadedPipeline
+    from planner.job.answer import Options
+
+TIE_HOURS = 1e-6
+
+
+@record(frozen=True)
+class Stage:
+    """A task as planned, hours from the pipeline's start."""
+
+    way: Way
+    start_hours: float
+    end_hours: float
+    critical: bool
+
+
+@record(frozen=True)
+class Transfer:
+    """Data between two tasks: `basis` is list, derived where the price is unknown, or empty where nothing moves."""
+
+    source: str
+    target: str
+    size_gb: float
+    cost_usd: Decimal
+    hours: float
+    basis: str
+    price_as_of: str
+
+
+@record(frozen=True)
+class PipelineAnswer:
+    """The answer.
+
+    Attributes:
+        stages: by start; empty where nothing fits.
+        deadline_hours: the pipeline's, None without one.
+        least_hours: where nothing fits: the least time in which all can be done; None where it does not matter.
+        over_budget_usd: what the best plan costs above the budget, None when within it (or without one).
+        empty_tasks: tasks that no candidate fits at all.
+        compared: feasible candidates per task.
+    """
+
+    name: str
+    start: datetime
+    stages: tuple[Stage, ...]
+    transfers: tuple[Transfer, ...]
+    total_usd: Decimal | None
+    deadline_hours: float | None
+    budget_usd: Decimal | None
+    least_hours: float | None
+    over_budget_usd: Decimal | None
+    empty_tasks: tuple[str, ...]
+    compared: dict[str, int]
+    result: PipelineResult
+    seconds: float
+
+    @property
+    def end_hours(self) -> float:
+        """When the last task ends."""
+        return max((stage.end_hours for stage in self.stages), default=math.nan)
+
+    @property
+    def feasible(self) -> bool:
+        """Whether there is a plan within deadline and budget."""
+        return bool(self.stages) and self.over_budget_usd is None
+
+
+def plan_pipeline(
+    loaded: LoadedPipeline,
+    options: Options,
+    *,
+    catalog: Catalog | None = None,
+    catalog_dir: Path | None = None,
+) -> PipelineAnswer:
+    """Plan a pipeline.
+
+    Args:
+        loaded: the file.
+        options: flags of `planner optimize`; gap, time limit and backend are those of the MILP.
+        catalog: what can be bought; by default the snapshot in `catalog_dir`, or the bundled one.
+        catalog_dir: snapshot directory.
+
+    Raises:
+        InputError: a workload names something unknown.
+        CatalogError: the catalog cannot be used.
+    """
+    from solvers.options import SolveOptions
+
+    begin = time.perf_counter()
+    catalog = load_catalog(catalog_dir, as_of=options.as_of) if catalog is None else catalog
+    check_age(catalog, options)
+    start = start_moment(loaded.pipeline.start or options.now)
+    gathered = gather(loaded, options, catalog, load_tariffs(), start)
+    solving = SolveOptions(gap=options.gap, time_limit_s=options.time_limit_s, backend=options.backend)
+    pipe = gathered.pipe
+    empty = tuple(name for at, name in enumerate(pipe.tasks) if not (pipe.task == at).any())
+    result = solve_pipeline(pipe, solving, method="milp" if options.solver == "milp" else "auto")
+    stages, transfers = _told(gathered, result)
+    total = sum((stage.way.cost_usd for stage in stages), Decimal(0)) + sum(
+        (t.cost_usd for t in transfers), Decimal(0)
+    )
+    _check(total, result)
+    least = None
+    if not stages and not empty and pipe.timed:
+        least, _ = least_hours(pipe, replace(solving, gap=1e-3))
+    budget = loaded.pipeline.budget_usd
+    over = total - budget if stages and budget is not None and total > budget else None
+    return PipelineAnswer(
+        name=loaded.pipeline.name, start=start, stages=stages, transfers=transfers,
+        total_usd=total if stages else None, deadline_hours=pipe.deadline_hours if pipe.timed else None,
+        budget_usd=budget, least_hours=least, over_budget_usd=over, empty_tasks=empty,
+        compared=dict(zip(pipe.tasks, gathered.compared, strict=True)), result=result,
+        seconds=time.perf_counter() - begin,
+    )  # fmt: skip
+
+
+def _told(gathered: Gathered, result: PipelineResult) -> tuple[tuple[Stage, ...], tuple[Transfer, ...]]:
+    """The choice in words: tasks by start, and all data between them."""
+    if result.course is None:
+        return (), ()
+    pipe, course = gathered.pipe, result.course
+    ways = [result.chosen[name] for name in pipe.tasks]
+    critical = _critical(gathered, result)
+    stages = []
+    for at, way in enumerate(ways):
+        assert isinstance(way, Way)
+        stages.append(
+            Stage(way, float(course.start_hours[at]), float(course.end_hours[at]), bool(critical[at]))
+        )
+    transfers = []
+    for edge, (u, v) in enumerate(zip(pipe.source.tolist(), pipe.target.tolist(), strict=True)):
+        source, target = stages[u].way, stages[v].way
+        size = gathered.sizes_gb[edge]
+        if source.place == target.place:
+            transfers.append(Transfer(source.task, target.task, size, Decimal(0), 0.0, "", ""))
+            continue
+        places = gathered.moves.places
+        curve, known = gathered.moves.tariff(places.index(source.place), places.index(target.place))
+        transfers.append(Transfer(
+            source.task, target.task, size, curve_usd(curve, size), float(course.move_hours[edge]),
+            "list" if known else "derived", curve.as_of,
+        ))  # fmt: skip
+    return tuple(sorted(stages, key=lambda stage: (stage.start_hours, stage.way.task))), tuple(transfers)
+
+
+def _critical(gathered: Gathered, result: PipelineResult) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """Tasks that, if they took longer, would end the pipeline later."""
+    pipe, course = gathered.pipe, result.course
+    assert course is not None
+    latest = np.full(pipe.n_tasks, course.end_hours.max())
+    for task in reversed(pipe.sequence):
+        for edge in pipe.out[task]:
+            after = int(pipe.target[edge])
+            length = course.end_hours[after] - course.start_hours[after]
+            latest[task] = min(latest[task], latest[after] - length - course.move_hours[edge])
+    return np.asarray(course.end_hours >= latest - TIE_HOURS)
+
+
+def _check(total: Decimal, result: PipelineResult) -> None:
+    """Hold the plan's exact total against the solver's objective: a difference is a fault, never a plan."""
+    if result.course is None:
+        return
+    if abs(float(total) - result.course.cost_usd) > 1e-9 * max(1.0, abs(float(total))):
+        raise PlannerError(f"the pipeline's lines cost {total}, its objective was {result.course.cost_usd}")

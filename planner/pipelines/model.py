@@ -1,0 +1,181 @@
+"""The pipeline as a mixed-integer program: one candidate per task, data moved between groups of places.
+
+    minimise  sum_k cost_k x_k + sum_e sum_hg move_ehg f_ehg - sum_e sum_r move_e,h(r),h(r) s_er
+    choose    sum_{k of j} x_k = 1                                                   for every task j
+    leave     sum_g f_ehg = sum_{k of source(e), group h} x_k                         for every edge e, group h
+    arrive    sum_h f_ehg = sum_{k of target(e), group g} x_k                         for every edge e, group g
+    stay      s_er <= sum_{k of source(e), place r} x_k,  s_er <= sum_{k of target(e), place r} x_k
+              sum_{r in h} s_er <= f_ehh
+    precede   S_v >= S_u + sum_k hours_k x_k + sum_hg time_ehg f_ehg - sum_r time_e,h(r),h(r) s_er
+    finish    S_j + sum_k hours_k x_k <= latest end of j (the deadline for the last tasks)
+
+f is the share of edge e that moves from group h to group g, s the share that stays at place r; both are whole where x
+is. An edge has G^2 + (places) columns, not (candidates of u) x (candidates of v), and no big M is needed: times are
+linear in the choices. With `objective="time"` the latest end T is minimised instead and replaces the deadline.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+
+from planner.pipelines.question import Ints, PipelineInput, windows
+from planner.records import record
+from solvers.problem import Block, Milp, MilpBuilder
+
+
+@record(frozen=True)
+class Move:
+    """Key of the share of an edge that moves between two groups."""
+
+    edge: int
+    source: int
+    target: int
+
+    def __str__(self) -> str:
+        return f"{self.edge}.{self.source}.{self.target}"
+
+
+@record(frozen=True)
+class Stay:
+    """Key of the share of an edge that stays at a place."""
+
+    edge: int
+    place: int
+
+    def __str__(self) -> str:
+        return f"{self.edge}.{self.place}"
+
+
+@record(frozen=True)
+class Start:
+    """Key of the start of a task, hours."""
+
+    task: int
+
+    def __str__(self) -> str:
+        return str(self.task)
+
+
+@record(frozen=True)
+class Finish:
+    """Key of the end of the last task, hours."""
+
+    def __str__(self) -> str:
+        return "end"
+
+
+@dataclass
+class _Edge:
+    """Candidates on both sides of an edge and the columns of its shares: (group, group, column), (place, column)."""
+
+    number: int
+    out: Ints
+    into: Ints
+    moves: list[tuple[int, int, int]] = field(default_factory=list)
+    stays: list[tuple[int, int]] = field(default_factory=list)
+
+
+def build_pipeline(pipe: PipelineInput, *, objective: Literal["cost", "time"] = "cost") -> Milp:
+    """Build the model; columns carry the candidates' keys, `Move`, `Stay`, `Start` and `Finish`."""
+    by_cost = objective == "cost"
+    builder = MilpBuilder("pipeline")
+    builder.add_columns("x", pipe.keys, cost=pipe.cost_usd if by_cost else 0.0, upper=1.0, integer=True)
+    choose = builder.add_rows("choose", pipe.n_tasks, lower=1.0, upper=1.0, tags=pipe.tasks)
+    builder.add_entries(choose.start + pipe.task, np.arange(len(pipe.keys)), 1.0)
+    of_task = [np.flatnonzero(pipe.task == task) for task in range(pipe.n_tasks)]
+    edges = [
+        _Edge(e, of_task[u], of_task[v])
+        for e, (u, v) in enumerate(zip(pipe.source, pipe.target, strict=True))
+    ]
+    _add_shares(builder, pipe, edges, by_cost)
+    for edge in edges:
+        _add_moves(builder, pipe, edge)
+        if edge.stays:
+            _add_stays(builder, pipe, edge)
+    if pipe.timed or not by_cost:
+        _add_times(builder, pipe, edges, by_cost)
+    return builder.build()
+
+
+def _add_shares(builder: MilpBuilder, pipe: PipelineInput, edges: list[_Edge], by_cost: bool) -> None:
+    """Columns f and s of all edges: only groups and places that occur on both sides."""
+    moves: list[Move] = []
+    stays: list[Stay] = []
+    for edge in edges:
+        left, right = (np.unique(pipe.group[pipe.place[side]]).tolist() for side in (edge.out, edge.into))
+        moves += [Move(edge.number, h, g) for h in left for g in right]
+        shared = np.intersect1d(pipe.place[edge.out], pipe.place[edge.into])
+        stays += [Stay(edge.number, r) for r in shared.tolist()]
+    usd = [float(pipe.move_usd[key.edge, key.source, key.target]) * by_cost for key in moves]
+    f = builder.add_columns("f", moves, cost=usd, upper=1.0)
+    home = pipe.group
+    saved = [-float(pipe.move_usd[key.edge, home[key.place], home[key.place]]) * by_cost for key in stays]
+    s = builder.add_columns("s", stays, cost=saved, upper=1.0)
+    for column, move in enumerate(moves, start=f.start):
+        edges[move.edge].moves.append((move.source, move.target, column))
+    for column, stay in enumerate(stays, start=s.start):
+        edges[stay.edge].stays.append((stay.place, column))
+
+
+def _add_moves(builder: MilpBuilder, pipe: PipelineInput, edge: _Edge) -> None:
+    """The shares of an edge leave the group chosen for its source and arrive in that of its target."""
+    columns = [move[2] for move in edge.moves]
+    for name, side, axis in (("leave", edge.out, 0), ("arrive", edge.into, 1)):
+        groups = sorted({move[axis] for move in edge.moves})
+        rows = builder.add_rows(
+            name, len(groups), lower=0.0, upper=0.0, tags=[(edge.number, g) for g in groups]
+        )
+        builder.add_entries(
+            rows.start + np.searchsorted(groups, [move[axis] for move in edge.moves]), columns, 1.0
+        )
+        builder.add_entries(rows.start + np.searchsorted(groups, pipe.group[pipe.place[side]]), side, -1.0)
+
+
+def _add_stays(builder: MilpBuilder, pipe: PipelineInput, edge: _Edge) -> None:
+    """Data stays only at a place chosen on both sides."""
+    places, columns = (np.asarray(part) for part in zip(*edge.stays, strict=True))
+    for name, side in (("stay.source", edge.out), ("stay.target", edge.into)):
+        rows = builder.add_rows(
+            name, len(places), upper=0.0, tags=[(edge.number, r) for r in places.tolist()]
+        )
+        builder.add_entries(np.arange(rows.start, rows.stop), columns, 1.0)
+        inside = side[np.isin(pipe.place[side], places)]
+        builder.add_entries(rows.start + np.searchsorted(places, pipe.place[inside]), inside, -1.0)
+    homes = np.unique(pipe.group[places])
+    rows = builder.add_rows(
+        "stay.group", len(homes), upper=0.0, tags=[(edge.number, h) for h in homes.tolist()]
+    )
+    builder.add_entries(rows.start + np.searchsorted(homes, pipe.group[places]), columns, 1.0)
+    inner = {source: column for source, target, column in edge.moves if source == target}
+    builder.add_entries(np.arange(rows.start, rows.stop), [inner[h] for h in homes.tolist()], -1.0)
+
+
+def _add_times(builder: MilpBuilder, pipe: PipelineInput, edges: list[_Edge], by_cost: bool) -> None:
+    """Starts, their order along the edges, and the latest ends."""
+    earliest, latest = windows(pipe)
+    keys = [Start(task) for task in range(pipe.n_tasks)]
+    starts = builder.add_columns("start", keys, lower=earliest, upper=np.maximum(latest, earliest))
+    rows = builder.add_rows("precede", len(edges), lower=0.0)
+    for row, edge in enumerate(edges, start=rows.start):
+        u, v = int(pipe.source[edge.number]), int(pipe.target[edge.number])
+        builder.add_entries(row, [starts.start + v, starts.start + u], [1.0, -1.0])
+        builder.add_entries(row, edge.out, -pipe.hours[edge.out])
+        time = pipe.move_hours[edge.number]
+        builder.add_entries(row, [c for *_, c in edge.moves], [-float(time[h, g]) for h, g, _ in edge.moves])
+        home = [pipe.group[r] for r, _ in edge.stays]
+        builder.add_entries(row, [c for _, c in edge.stays], [float(time[h, h]) for h in home])
+    # every task has its own window: the inner ones follow from the last, but they cut the relaxation
+    finish = builder.add_rows("finish", pipe.n_tasks, upper=latest if by_cost else 0.0)
+    _add_ends(builder, pipe, finish, starts)
+    if not by_cost:
+        last = builder.add_columns("last", [Finish()], cost=1.0)
+        builder.add_entries(np.arange(finish.start, finish.stop), last.start, -1.0)
+
+
+def _add_ends(builder: MilpBuilder, pipe: PipelineInput, rows: Block, starts: Block) -> None:
+    """The end of each task in its row."""
+    builder.add_entries(np.arange(rows.start, rows.stop), np.arange(starts.start, starts.stop), 1.0)
+    builder.add_entries(rows.start + pipe.task, np.arange(len(pipe.keys)), pipe.hours)

@@ -1,0 +1,56 @@
+"""Reading a saved plan or certificate."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from planner.errors import InputError
+from planner.plan.model import SCHEMA_VERSION
+
+MAX_BYTES = 16 * 2**20
+MAX_CERTIFICATE_BYTES = 128 * 2**20
+_KEYS = {"schema_version", "status", "lines", "catalog", "created_at"}
+
+
+def load_plan(path: Path) -> dict[str, Any]:
+    """Read the JSON of a plan.
+
+    Raises:
+        InputError: no such file, not JSON, not a plan, or another schema version.
+    """
+    return as_plan(path, load_saved(path, MAX_BYTES))
+
+
+def load_saved(path: Path, max_bytes: int = MAX_CERTIFICATE_BYTES) -> Any:
+    """Read a JSON file that this program saved: a plan or a certificate.
+
+    Raises:
+        InputError: no such file, too large, or not JSON.
+    """
+    try:
+        if path.stat().st_size > max_bytes:
+            raise InputError(f"{path}: larger than {max_bytes // 2**20} MiB, not a plan")
+        return json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:
+        raise InputError(
+            f"{path}: not JSON ({error}); save one with `planner optimize ... -o json --out FILE`"
+        ) from error
+
+
+def as_plan(path: Path, made: Any) -> dict[str, Any]:
+    """Return `made`, the content of `path`, if it is a plan that this version reads.
+
+    Raises:
+        InputError: it is not.
+    """
+    if not isinstance(made, dict) or not set(made) >= _KEYS:
+        raise InputError(
+            f"{path}: JSON, but not a plan; save one with `planner optimize ... -o json --out FILE`"
+        )
+    if made["schema_version"] != SCHEMA_VERSION:
+        raise InputError(f"{path}: plan schema {made['schema_version']}, this planner reads {SCHEMA_VERSION}")
+    return made

@@ -1,0 +1,103 @@
+"""What a plan with spot says before it starts: a part of the plan (`planner.plan.model`), by units in the key names."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Literal
+
+from planner.records import record
+
+
+@record(frozen=True)
+class Checkpoints:
+    """How a run on spot saves its work, and whether the provider's warning is long enough for a last save.
+
+    `write_s` is the time of one checkpoint, `stored_in` the place of the object store it is written to; `notice_s` is
+    None where the provider warns of nothing that is known.
+    """
+
+    size_gib: float
+    interval_hours: float
+    write_s: float
+    stored_in: str
+    notice_s: float | None
+    notice_source: str
+    fits_in_notice: bool
+
+
+@record(frozen=True)
+class SpotPlace:
+    """One zone (or region, where the catalog knows no zones) that spot is taken in, and the evidence on it.
+
+    `spot_hours` are expected there; `mean_up_hours` and `mean_wait_hours` are those of the whole gang.
+    """
+
+    offer_id: str
+    spot_hours: float
+    mean_up_hours: float
+    mean_wait_hours: float
+    availability_ratio: float
+    evidence: str
+
+
+@record(frozen=True)
+class Replay:
+    """A second opinion on the plan: replays on futures drawn from hazards by age, under the policy named."""
+
+    policy: str
+    futures: int
+    expected_cost_usd: Decimal
+    cost_p10_usd: Decimal
+    cost_p90_usd: Decimal
+    p10_hours: float
+    p90_hours: float
+    p_meet_deadline: float
+    p_meet_spot_only_ratio: float
+    expected_interruptions: float
+    spot_hours: float
+    on_demand_hours: float
+
+
+@record(frozen=True)
+class Launch:
+    """What to expect of a plan with spot, as known before it starts.
+
+    Attributes:
+        strategy: `spot`; `spot_with_fallback` (on-demand takes over at the last moment that keeps the deadline);
+            `spot_with_steady` (some instances are bought otherwise and run beside spot); `spot_in_fleet` (independent
+            workers; hours are summed over them).
+        p_meet_deadline: None without a deadline; with a fall-back it is that of the speed, while on-demand can be had.
+        p_meet_spot_only_ratio: the same without on-demand.
+        p_on_demand_needed_ratio: 0 without a fall-back.
+        spot_hours, on_demand_hours: expected, paid, of the whole cluster.
+        waiting_hours: expected for spot capacity; lost_hours: paid without progress.
+        cost_p10_usd, cost_p90_usd, p10_hours, p90_hours, finish_p10, finish_p90: over interruptions and speed.
+        on_demand_acquire_s: assumed from asking for on-demand to having it.
+        why: why this way to buy, against the others.
+        notes: what the answer cannot know.
+        replay: of the plan on drawn futures (`--replays`), None without.
+    """
+
+    strategy: Literal["spot", "spot_with_fallback", "spot_with_steady", "spot_in_fleet"]
+    p_meet_deadline: float | None
+    p_meet_spot_only_ratio: float | None
+    p_on_demand_needed_ratio: float
+    expected_cost_usd: Decimal
+    cost_p10_usd: Decimal
+    cost_p90_usd: Decimal
+    expected_hours: float
+    p10_hours: float
+    p90_hours: float
+    finish_p10: str
+    finish_p90: str
+    expected_interruptions: float
+    spot_hours: float
+    on_demand_hours: float
+    waiting_hours: float
+    lost_hours: float
+    on_demand_acquire_s: float
+    checkpoints: Checkpoints
+    places: tuple[SpotPlace, ...]
+    why: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    replay: Replay | None = None

@@ -1,0 +1,359 @@
+"""The answer: a `Plan` and its parts, as frozen values that serialise to JSON with units in the key names.
+
+Money is `Decimal` and written to JSON as decimal strings; times are floats in the unit named; unknown is None.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import field
+from decimal import Decimal
+from typing import Any, Literal
+
+from planner.plan.launch import Launch
+from planner.records import record
+
+SCHEMA_VERSION = 1
+Origin = Literal["workload", "default", "catalog", "tariff", "derived", "model", "unknown"]
+
+
+@record(frozen=True)
+class CostLine:
+    """One priced quantity: `amount_usd` = `quantity` x `unit_price` x `usd_per_currency`, exactly.
+
+    `kind` is compute | upfront | system_disk | data_storage | checkpoint_storage | data_transfer | interruption.
+    `cash` tells whether the line is an obligation to pay (an expected-value allowance is not).
+    """
+
+    kind: str
+    label: str
+    quantity: Decimal
+    unit: str
+    unit_price: Decimal
+    currency: str
+    usd_per_currency: Decimal
+    amount_usd: Decimal
+    basis: str
+    source: str
+    as_of: str
+    flags: tuple[str, ...] = ()
+
+
+@record(frozen=True)
+class Layout:
+    """Parallel layout of one synchronous job; `interleave` is virtual pipeline stages per accelerator."""
+
+    tensor_parallel: int
+    pipeline_parallel: int
+    context_parallel: int
+    data_parallel: int
+    zero_stage: int
+    micro_batch: int
+    grad_accumulation: int
+    recompute: str
+    expert_parallel: int = 1
+    interleave: int = 1
+    sequence_parallel: bool = False
+
+
+@record(frozen=True)
+class QuotaNeed:
+    """What the account must allow; `status` is `not checked` unless the workload declares a limit."""
+
+    name: str
+    code: str
+    scope: str
+    unit: str
+    needed: float
+    limit: float | None
+    status: str
+
+
+@record(frozen=True)
+class PlanLine:
+    """One offer used: `nodes` instances for `billed_hours` each."""
+
+    offer_id: str
+    provider: str
+    region: str
+    zone: str
+    instance_type: str
+    accelerator: str
+    accelerators_per_node: float
+    purchase_option: str
+    option_variant: str
+    nodes: int
+    billed_hours: Decimal
+    price_per_hour: Decimal
+    currency: str
+    usd_per_currency: Decimal
+    throughput_per_s: float
+    costs: tuple[CostLine, ...]
+    price_basis: str
+    price_source: str
+    price_as_of: str
+    flags: tuple[str, ...]
+    quota: QuotaNeed
+    layout: Layout | None = None
+    family: str = ""
+    accelerator_memory_gib: float | None = None
+
+    @property
+    def cost_usd(self) -> Decimal:
+        """Sum of the line's costs."""
+        return sum((c.amount_usd for c in self.costs), Decimal(0))
+
+    @property
+    def accelerators(self) -> float:
+        """Accelerators in all."""
+        return self.nodes * self.accelerators_per_node
+
+
+@record(frozen=True)
+class TimePart:
+    """A part of the elapsed time, in hours, and where its figure comes from."""
+
+    name: str
+    hours: float
+    origin: Origin
+    note: str = ""
+
+
+@record(frozen=True)
+class Performance:
+    """Predicted speed of the plan; `unit` is tokens or samples; low/high bound an 80 % interval."""
+
+    unit: str
+    throughput_per_s: float
+    throughput_low_per_s: float
+    throughput_high_per_s: float
+    step_time_s: float | None
+    mfu: float | None
+    memory_needed_gib: float | None
+    memory_available_gib: float | None
+    limited_by: str
+    breakdown_s: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def memory_headroom_gib(self) -> float | None:
+        """Free accelerator memory per device in GiB, None where unknown."""
+        if self.memory_needed_gib is None or self.memory_available_gib is None:
+            return None
+        return self.memory_available_gib - self.memory_needed_gib
+
+
+@record(frozen=True)
+class Risk:
+    """What interruptions may do; figures are for the whole job."""
+
+    p_meet_deadline: float | None
+    expected_interruptions: float
+    expected_lost_hours: float
+    expected_hours: float
+    worst_hours: float
+    expected_cost_usd: Decimal
+    worst_cost_usd: Decimal
+    basis: str
+
+
+@record(frozen=True)
+class Summary:
+    """One candidate in brief: the baseline, an alternative, or the best of another provider.
+
+    `purchase_option` of one that is bought in parts names them: `4 reserved_1y (already_owned) + 2 on_demand`.
+    """
+
+    label: str
+    provider: str
+    region: str
+    zone: str
+    instance_type: str
+    accelerator: str
+    accelerators: float
+    purchase_option: str
+    option_variant: str
+    nodes: int
+    hours: float
+    cost_usd: Decimal
+    delta_cost_usd: Decimal
+    delta_hours: float
+    price_as_of: str
+    flags: tuple[str, ...] = ()
+
+
+@record(frozen=True)
+class Savings:
+    """Difference to the baseline; negative means the plan costs more."""
+
+    baseline: Summary | None
+    saved_usd: Decimal | None
+    saved_ratio: float | None
+    note: str
+
+
+@record(frozen=True)
+class CashMonth:
+    """What falls due in one calendar month (`YYYY-MM`)."""
+
+    month: str
+    amount_usd: Decimal
+
+
+@record(frozen=True)
+class Assumption:
+    """A value the plan rests on that the workload did not give, or gave explicitly."""
+
+    key: str
+    value: str
+    unit: str
+    origin: Origin
+    note: str = ""
+
+
+@record(frozen=True)
+class FilterCount:
+    """How many candidates one filter removes: in all, and alone (no other filter removes them)."""
+
+    name: str
+    description: str
+    removed: int
+    removed_only_by_this: int
+
+
+@record(frozen=True)
+class FilterPair:
+    """Candidates removed by exactly these two filters together and no other."""
+
+    first: str
+    second: str
+    removed: int
+
+
+@record(frozen=True)
+class Relaxation:
+    """The smallest change of one limit that makes a plan possible."""
+
+    constraint: str
+    current: str
+    needed: str
+    best: Summary | None
+    note: str = ""
+
+
+@record(frozen=True)
+class Proof:
+    """How the choice was proven.
+
+    `gap_ratio` = (objective - bound) / objective, as the solver claims it; `gap_exact_ratio`: the same to the bound
+    that is proven in exact arithmetic (None: nothing was), see `planner optimize --certificate`.
+    """
+
+    method: str
+    status: str
+    solver: str
+    objective_usd: Decimal
+    bound_usd: Decimal
+    gap_ratio: float
+    candidates: int
+    offers: int
+    shapes: int
+    seconds: float
+    near_ties: int = 0
+    verified: bool = False
+    note: str = ""
+    gap_exact_ratio: float | None = None
+
+
+@record(frozen=True)
+class Sensitivity:
+    """The best plan under another named assumption (None where nothing fits)."""
+
+    name: str
+    note: str
+    best: Summary | None
+
+
+@record(frozen=True)
+class CatalogSource:
+    """Provenance of one provider's prices."""
+
+    provider: str
+    oldest_as_of: str
+    newest_as_of: str
+    sha256: str
+    offers: int
+
+
+@record(frozen=True)
+class Plan:
+    """The whole answer for one workload. `status` is `planned` or `infeasible`."""
+
+    status: Literal["planned", "infeasible"]
+    workload: str
+    workload_sha256: str
+    kind: str
+    created_at: str
+    planner_version: str
+    start: str
+    deadline: str | None
+    finish_expected: str | None
+    objective: str
+    lines: tuple[PlanLine, ...]
+    total_usd: Decimal
+    hours: float
+    timeline: tuple[TimePart, ...]
+    performance: Performance | None
+    risk: Risk | None
+    savings: Savings | None
+    cash: tuple[CashMonth, ...]
+    alternatives: tuple[Summary, ...]
+    assumptions: tuple[Assumption, ...]
+    filters: tuple[FilterCount, ...]
+    filter_pairs: tuple[FilterPair, ...]
+    relaxations: tuple[Relaxation, ...]
+    unknown_options: tuple[str, ...]
+    proof: Proof | None
+    catalog: tuple[CatalogSource, ...]
+    warnings: tuple[str, ...]
+    excluded: tuple[str, ...]
+    sensitivity: tuple[Sensitivity, ...] = ()
+    confidence: Literal["normal", "low"] = "normal"
+    n_results: int = 0
+    n_feasible: int = 0
+    launch: Launch | None = None
+    currency: str = "USD"
+    schema_version: int = SCHEMA_VERSION
+
+    @property
+    def run_id(self) -> str:
+        """Name of the run, to be put on its machines as the tag `run_id`: same workload, choice and prices, same id."""
+        import hashlib
+        import json
+
+        choice = [(line.offer_id, line.nodes, _plain(line.layout)) for line in self.lines]
+        prices = [(source.provider, source.sha256) for source in self.catalog]
+        text = json.dumps((self.workload_sha256, choice, prices), sort_keys=True)
+        return f"run-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON values; Decimals become decimal strings, properties named in the docs are added."""
+        out = _plain(self)
+        assert isinstance(out, dict)
+        out["run_id"] = self.run_id
+        for line, source in zip(out["lines"], self.lines, strict=True):
+            line["cost_usd"] = str(source.cost_usd)
+        if self.performance is not None:
+            out["performance"]["memory_headroom_gib"] = self.performance.memory_headroom_gib
+        return out
+
+
+def _plain(value: Any) -> Any:
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {f.name: _plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+    if isinstance(value, Decimal):
+        return format(value, "f")
+    if isinstance(value, tuple | list):
+        return [_plain(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    return value

@@ -1,0 +1,249 @@
+"""Re-check a plan from its lines alone, in exact arithmetic, without the code that made it.
+
+The input is the plan's JSON. Amounts are recomputed with `Fraction`, limits come from the workload, prices from
+the catalog where it is given. Nothing of the search, the pricing or a solver is used.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from fractions import Fraction
+from math import floor, prod
+from typing import TYPE_CHECKING, Any
+
+from planner.plan.verify_launch import check_launch, runs_in_turn
+from planner.plan.verify_limits import check_limits
+
+if TYPE_CHECKING:
+    from catalogs.table import Table
+    from planner.inputs.schema import Workload
+
+Json = dict[str, Any]
+OFFER_KEY = ("provider", "region", "zone", "instance_type", "purchase_option", "option_variant")
+_CENT_TRILLIONTH = Fraction(1, 10**12)
+_HOURS = 1e-6
+_COMMITMENT_KEY = ("provider", "region", "instance_type", "purchase_option")
+_ONCE_PER_PLACE = ("data_storage", "checkpoint_storage", "data_transfer")
+_NOT_IN_USE = ("data into the region", "provisioning")
+_COMMITMENTS = ("reserved", "cud", "savings_plan", "subscription", "owned", "dedicated")
+
+
+def verify_plan(plan: Json, workload: Workload | None = None, offers: Table | None = None) -> list[str]:
+    """Return every fault found in a plan; an empty list means it holds.
+
+    Args:
+        plan: the plan as JSON (`Plan.to_dict()`).
+        workload: its workload, to check limits and the amount of work.
+        offers: the catalog's offers, to check prices (overlaid prices are skipped).
+    """
+    try:
+        if plan["status"] != "planned":
+            return [] if not plan["lines"] else ["an infeasible plan must not have lines"]
+        if not plan["lines"]:
+            return ["a plan without lines"]
+        faults = [*_money(plan), *_time(plan), *_cluster(plan), *check_launch(plan)]
+        if workload is not None:
+            faults += [*check_limits(plan, workload), *_work(plan, workload), *_owned(plan, workload)]
+        if offers is not None:
+            faults += _prices(plan, offers)
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        return [f"not a plan this version can read: {type(error).__name__}: {error}"]
+    return faults
+
+
+def _money(plan: Json) -> list[str]:
+    faults = []
+    total = Fraction(0)
+    for line in plan["lines"]:
+        cost = Fraction(0)
+        for item in line["costs"]:
+            product = (
+                Fraction(item["quantity"]) * Fraction(item["unit_price"]) * Fraction(item["usd_per_currency"])
+            )
+            amount = Fraction(item["amount_usd"])
+            if abs(product - amount) > _CENT_TRILLIONTH:
+                faults.append(
+                    f"{item['label']}: {item['quantity']} x {item['unit_price']} is not {item['amount_usd']}"
+                )
+            if Fraction(item["quantity"]) < 0 or Fraction(item["unit_price"]) < 0:
+                faults.append(f"{item['label']}: a negative quantity or price")
+            cost += amount
+        if cost != Fraction(line["cost_usd"]):
+            faults.append(f"{line['offer_id']}: lines sum to {float(cost)}, not {line['cost_usd']}")
+        total += cost
+    if total != Fraction(plan["total_usd"]):
+        faults.append(f"lines sum to {float(total)}, the total says {plan['total_usd']}")
+    cash = sum((Fraction(month["amount_usd"]) for month in plan["cash"]), Fraction(0))
+    if cash < total:
+        faults.append(f"cash months sum to {float(cash)}, less than the total {plan['total_usd']}")
+    return faults
+
+
+def _time(plan: Json) -> list[str]:
+    faults = []
+    spent = sum(part["hours"] for part in plan["timeline"])
+    if abs(spent - plan["hours"]) > _HOURS * max(1.0, plan["hours"]):
+        faults.append(f"the timeline sums to {spent} h, not {plan['hours']} h")
+    finish = datetime.fromisoformat(plan["start"]) + timedelta(hours=plan["hours"])
+    if abs((finish - datetime.fromisoformat(plan["finish_expected"])).total_seconds()) > 60:
+        faults.append("start + hours is not the finish")
+    if plan["deadline"] is not None and finish > datetime.fromisoformat(plan["deadline"]) + timedelta(
+        minutes=1
+    ):
+        faults.append(f"finishes {plan['finish_expected']}, after the deadline {plan['deadline']}")
+    return faults
+
+
+def _cluster(plan: Json) -> list[str]:
+    faults = []
+    headroom = (plan["performance"] or {}).get("memory_headroom_gib")
+    if headroom is not None and headroom < 0:
+        faults.append(f"memory headroom is {headroom} GiB")
+    for line in plan["lines"]:
+        key = "/".join(str(line[name]) or "-" for name in OFFER_KEY)
+        if key != line["offer_id"]:
+            faults.append(f"offer_id {line['offer_id']} is not that of its line ({key})")
+        faults += _compute(line)
+        if plan["kind"] == "fleet":
+            faults += _ranks(line, line["nodes"] * line["accelerators_per_node"])
+    if plan["kind"] == "fleet":
+        return faults
+    return faults + (_one_after_another(plan) if runs_in_turn(plan) else _one_cluster(plan))
+
+
+def _compute(line: Json) -> list[str]:
+    """One compute cost per line, at the line's own price, for its nodes and billed hours."""
+    compute = [item for item in line["costs"] if item["kind"] == "compute"]
+    if len(compute) != 1:
+        return [f"{line['offer_id']}: {len(compute)} compute costs, expected one"]
+    item, faults = compute[0], []
+    for name, own in (("unit_price", "price_per_hour"), ("usd_per_currency", "usd_per_currency")):
+        if Fraction(item[name]) != Fraction(line[own]):
+            faults.append(f"{line['offer_id']}: compute {name} {item[name]} is not the line's {line[own]}")
+    owed, used = Fraction(line["billed_hours"]) * line["nodes"], Fraction(item["quantity"])
+    slack = Fraction(line["nodes"], 10**8)
+    # of a commitment the job may carry only a part, or nothing when it is already owned
+    part = line["purchase_option"].startswith(_COMMITMENTS)
+    if used > owed + slack or (used < owed - slack and not part):
+        faults.append(f"{line['offer_id']}: {item['quantity']} instance-hours are not nodes x billed hours")
+    return faults
+
+
+def _one_cluster(plan: Json) -> list[str]:
+    """All lines of one job are instances of one type in one place, in one layout, in use as long as the job runs."""
+    lines = plan["lines"]
+    faults = [
+        f"one job runs on lines of different {name}"
+        for name in ("provider", "region", "instance_type", "layout")
+        if any(line[name] != lines[0][name] for line in lines)
+    ]
+    zones = sorted({line["zone"] for line in lines if line["zone"]})
+    if len(zones) > 1:
+        faults.append(f"one job runs in {len(zones)} zones: {', '.join(zones)}")
+    if sum(line["purchase_option"] == "spot" for line in lines) > 1:
+        faults.append("one job runs on two spot offers: their interruptions are not predicted together")
+    faults += [f"{label}: charged by more than one line" for label in sorted(_by_two_lines(lines))]
+    used = sum(part["hours"] for part in plan["timeline"] if part["name"] not in _NOT_IN_USE)
+    for line in lines:
+        # spot instances are not paid while the job waits for them; the others are
+        if line["purchase_option"] != "spot" and float(line["billed_hours"]) < used - _HOURS * max(1.0, used):
+            faults.append(f"{line['offer_id']}: {line['billed_hours']} h billed, in use for {used:.6f} h")
+    devices = sum(line["nodes"] * line["accelerators_per_node"] for line in lines)
+    return faults + _ranks(lines[0], devices)
+
+
+def _one_after_another(plan: Json) -> list[str]:
+    """Each line is the whole cluster for a part of the time: one type and layout; regions are charged once each."""
+    lines = plan["lines"]
+    faults = [
+        f"one job runs on lines of different {name}"
+        for name in ("provider", "instance_type", "layout")
+        if any(line[name] != lines[0][name] for line in lines)
+    ]
+    for region in sorted({line["region"] for line in lines}):
+        own = [line for line in lines if line["region"] == region]
+        faults += [f"{label}: charged by more than one line" for label in sorted(_by_two_lines(own))]
+    return faults + _ranks(lines[0], lines[0]["nodes"] * lines[0]["accelerators_per_node"])
+
+
+def _by_two_lines(lines: list[Json]) -> set[str]:
+    """Labels of what a place costs once, though more than one line charges it."""
+    seen: set[str] = set()
+    twice: set[str] = set()
+    for line in lines:
+        own = {item["label"] for item in line["costs"] if item["kind"] in _ONCE_PER_PLACE}
+        twice |= own & seen
+        seen |= own
+    return twice
+
+
+def _ranks(line: Json, devices: float) -> list[str]:
+    if line["layout"] is None:
+        return []
+    ways = ("tensor_parallel", "pipeline_parallel", "context_parallel", "data_parallel")
+    ranks = prod(line["layout"][way] for way in ways)
+    return [] if ranks == devices else [f"layout uses {ranks} ranks on {devices:g} accelerators"]
+
+
+def _work(plan: Json, workload: Workload) -> list[str]:
+    """Steps x throughput must do the work (a task's workload is not known here)."""
+    if workload.training is None:
+        return []
+    from planner.inputs.resolve import resolve_training
+
+    resolved = resolve_training(workload)
+    units = resolved.total_units * resolved.runs
+    if workload.kind == "fleet":
+        done = sum(line["throughput_per_s"] for line in plan["lines"]) * plan["hours"] * 3600.0
+        return [] if done >= units * (1 - 1e-6) else [f"the workers do {done:g} of {units:g}"]
+    hours = sum(part["hours"] for part in plan["timeline"] if part["name"] == "training steps")
+    done = hours * 3600.0 * plan["performance"]["throughput_per_s"]
+    # a last, partial step counts as a whole one: the work done may exceed the work asked by one step
+    return (
+        []
+        if done >= units * (1 - 1e-6)
+        else [f"the steps do {done:g} of {units:g} {plan['performance']['unit']}"]
+    )
+
+
+def _prices(plan: Json, offers: Table) -> list[str]:
+    faults = []
+    known = set(offers.coded("provider").values)
+    for line in plan["lines"]:
+        foreign = (
+            line["provider"] not in known
+        )  # an own or quoted machine, checked when its workload is given
+        if "overlay" in line["flags"] or foreign or line["option_variant"] == "already_owned":
+            continue
+        hit = offers.equals(OFFER_KEY[0], line[OFFER_KEY[0]])
+        for name in OFFER_KEY[1:]:
+            hit &= offers.equals(name, line[name])
+        found = offers.take(hit)
+        if not found.n_rows:
+            faults.append(f"{line['offer_id']} is not in the catalog")
+        elif Fraction(str(found["price_per_hour"][0])) != Fraction(line["price_per_hour"]):
+            listed = f"{found['price_per_hour'][0]} {found['currency'][0]}/h"
+            faults.append(f"{line['offer_id']}: the catalog says {listed}")
+        # not (nodes > NaN): an unknown capacity limits nothing
+        elif line["nodes"] > (held := float(found["capacity"][0])):
+            faults.append(f"{line['offer_id']}: {line['nodes']} nodes, the catalog has {held:g}")
+    return faults
+
+
+def _owned(plan: Json, workload: Workload) -> list[str]:
+    """What is already paid for holds no more instances than the workload's commitments say."""
+    faults = []
+    used: dict[tuple[str, ...], int] = {}
+    for line in plan["lines"]:
+        if line["option_variant"] == "already_owned":
+            key = tuple(line[name] for name in _COMMITMENT_KEY)
+            used[key] = used.get(key, 0) + line["nodes"]
+    for key, nodes in used.items():
+        held = sum(
+            floor(own.nodes * (1 if own.share is None else float(own.share)))
+            for own in workload.commitments
+            if tuple(str(getattr(own, name)) for name in _COMMITMENT_KEY) == key
+        )
+        if nodes > held:
+            faults.append(f"{' '.join(key)}: {nodes} nodes of commitments that hold {held}")
+    return faults

@@ -1,0 +1,172 @@
+"""Re-check the workload's limits on a plan's JSON; shares no code with the filters of the search."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from fnmatch import fnmatchcase
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from planner.plan.verify_launch import runs_in_turn
+
+if TYPE_CHECKING:
+    from planner.inputs.schema import Constraints, Workload
+
+Json = dict[str, Any]
+_SHARE = 1e-6  # of the work; what dividing it among workers may be off by
+
+
+def check_limits(plan: Json, workload: Workload) -> list[str]:
+    """Return every limit of `workload` that `plan` breaks."""
+    limits = workload.constraints
+    faults = [*_deadline(plan, workload), *_totals(plan, limits), *_speed(plan, workload)]
+    for line in plan["lines"]:
+        faults += [*_place(line, limits), *_machine(line, limits)]
+    return [*faults, *_quotas(plan, limits), *_fleet(plan, workload)]
+
+
+def _deadline(plan: Json, workload: Workload) -> list[str]:
+    from planner.inputs.resolve import resolve_times
+
+    now = datetime.fromisoformat(plan["created_at"])
+    times, faults = resolve_times(workload, now), []
+    if abs((times.start - datetime.fromisoformat(plan["start"])).total_seconds()) > 60:
+        faults.append(
+            f"start {plan['start']} is not the workload's {times.start.isoformat(timespec='minutes')}"
+        )
+    told = None if plan["deadline"] is None else datetime.fromisoformat(plan["deadline"])
+    minute = timedelta(minutes=1)
+    if (told is None) != (times.deadline is None) or (
+        told and times.deadline and abs(told - times.deadline) > minute
+    ):
+        faults.append(f"deadline {plan['deadline']} is not the workload's {times.deadline}")
+    finish = datetime.fromisoformat(plan["finish_expected"])
+    if times.deadline is not None and finish > times.deadline + minute:
+        faults.append(f"finishes {plan['finish_expected']}, after the deadline {times.deadline}")
+    p_meet = (plan["risk"] or {}).get("p_meet_deadline")
+    wanted = workload.constraints.deadline_confidence
+    if times.deadline is not None and p_meet is not None and p_meet < wanted - 1e-6:
+        faults.append(f"P(deadline met) {p_meet} is below {wanted}")
+    return faults
+
+
+def _totals(plan: Json, limits: Constraints) -> list[str]:
+    faults = []
+    cash = sum((Fraction(month["amount_usd"]) for month in plan["cash"]), Fraction(0))
+    if limits.budget_usd is not None and cash > Fraction(limits.budget_usd):
+        faults.append(f"cash obligations {float(cash):.2f} exceed the budget {limits.budget_usd}")
+    # lines used one after another are one cluster; those used together add up
+    together = max if runs_in_turn(plan) else sum
+    nodes = together(line["nodes"] for line in plan["lines"])
+    if nodes > limits.max_nodes:
+        faults.append(f"{nodes} nodes exceed max_nodes {limits.max_nodes}")
+    devices = together(line["nodes"] * line["accelerators_per_node"] for line in plan["lines"])
+    if limits.max_accelerators is not None and devices > limits.max_accelerators:
+        faults.append(f"{devices:g} accelerators exceed max_accelerators {limits.max_accelerators}")
+    memory = together(
+        line["nodes"] * line["accelerators_per_node"] * (line["accelerator_memory_gib"] or 0)
+        for line in plan["lines"]
+    )
+    if limits.min_total_memory_gib is not None and memory < limits.min_total_memory_gib * (1 - 1e-9):
+        faults.append(f"{memory:g} GiB of accelerator memory, {limits.min_total_memory_gib:g} asked")
+    return faults
+
+
+def _speed(plan: Json, workload: Workload) -> list[str]:
+    floor = workload.constraints.min_throughput
+    if floor is None or workload.training is None:
+        return []
+    from planner.inputs.resolve import resolve_training
+
+    resolved = resolve_training(workload)
+    length = resolved.sequence_length if resolved.unit == "tokens" else 1
+    samples = plan["performance"]["throughput_per_s"] / length
+    wanted = floor.samples_per_s if floor.samples_per_s is not None else (floor.tokens_per_s or 0.0) / length
+    return [] if samples >= wanted * (1 - 1e-9) else [f"{samples:g} samples/s, {wanted:g} asked"]
+
+
+def _place(line: Json, limits: Constraints) -> list[str]:
+    faults = []
+    place = f"{line['provider']}/{line['region']}"
+    if limits.providers is not None and line["provider"] not in limits.providers:
+        faults.append(f"provider {line['provider']} is not allowed")
+    if limits.regions is not None and not any(
+        fnmatchcase(place if "/" in pattern else line["region"], pattern) for pattern in limits.regions
+    ):
+        faults.append(f"region {place} is not allowed")
+    if limits.residency is not None:
+        from catalogs.regions import regions_in
+
+        allowed = set().union(*(regions_in(group) for group in limits.residency))
+        if (line["provider"], line["region"]) not in allowed:
+            faults.append(f"region {place} is outside the residency {', '.join(limits.residency)}")
+    return faults
+
+
+def _machine(line: Json, limits: Constraints) -> list[str]:
+    faults = []
+    if limits.purchase_options is not None and line["purchase_option"] not in limits.purchase_options:
+        faults.append(f"purchase option {line['purchase_option']} is not allowed")
+    if line["purchase_option"] in limits.exclude_purchase_options:
+        faults.append(f"purchase option {line['purchase_option']} is excluded")
+    for key, rule in (("accelerator", limits.accelerators), ("instance_type", limits.instance_types)):
+        allowed = rule.allow is None or any(fnmatchcase(line[key], pattern) for pattern in rule.allow)
+        if not allowed or any(fnmatchcase(line[key], pattern) for pattern in rule.deny):
+            faults.append(f"{key} {line[key]} is not allowed")
+    memory = line["accelerator_memory_gib"]
+    if limits.min_memory_gib is not None and memory is not None and memory < limits.min_memory_gib:
+        faults.append(f"{line['accelerator']} has {memory:g} GiB, {limits.min_memory_gib:g} asked")
+    return faults
+
+
+def _quotas(plan: Json, limits: Constraints) -> list[str]:
+    """Sum what all lines need of each declared quota, region by region."""
+    faults = []
+    for quota in limits.quota:
+        used: dict[str, float] = {}
+        for line in plan["lines"]:
+            names = (line["quota"]["name"], line["quota"]["code"], line["family"])
+            if (
+                line["provider"] == quota.provider
+                and fnmatchcase(line["region"], quota.region)
+                and quota.quota in names
+            ):
+                before, need = used.get(line["region"], 0.0), line["quota"]["needed"]
+                used[line["region"]] = max(before, need) if runs_in_turn(plan) else before + need
+        faults += [
+            f"quota {quota.quota} in {region}: needs {needed:g}, limit {quota.limit:g}"
+            for region, needed in used.items()
+            if needed > quota.limit * (1 + 1e-9)
+        ]
+    return faults
+
+
+def _fleet(plan: Json, workload: Workload) -> list[str]:
+    """Shares of the work, regions and whole workers; a line's work is its throughput over the plan's hours."""
+    fleet, lines = workload.fleet, plan["lines"]
+    if workload.kind != "fleet" or fleet is None:
+        return []
+    whole = sum(line["throughput_per_s"] for line in lines)
+    places = [f"{line['provider']}/{line['region']}" for line in lines]
+    spot = ["spot" if line["purchase_option"] == "spot" else "" for line in lines]
+    limits = (
+        ("max_spot_share", fleet.max_spot_share, spot),
+        ("max_share_per_region", fleet.max_share_per_region, places),
+        ("max_share_per_offer", fleet.max_share_per_offer, [line["offer_id"] for line in lines]),
+    )
+    faults = []
+    for name, limit, members in limits:
+        for member in dict.fromkeys(filter(None, members)):
+            of_member = (line for line, own in zip(lines, members, strict=True) if own == member)
+            part = sum(line["throughput_per_s"] for line in of_member) / whole
+            if limit is not None and part > float(limit) + _SHARE:
+                faults.append(f"{member} does {part:.4%} of the work, {name} is {float(limit):.4%}")
+    if fleet.max_spot_share == 0 and any(spot):
+        faults.append("spot workers, though max_spot_share is 0")
+    if fleet.max_regions is not None and len(set(places)) > fleet.max_regions:
+        faults.append(f"{len(set(places))} regions exceed max_regions {fleet.max_regions}")
+    return faults + [
+        f"{line['offer_id']}: {line['nodes']} nodes are not whole runs of {fleet.nodes_per_run}"
+        for line in lines
+        if line["nodes"] % fleet.nodes_per_run
+    ]

@@ -1,0 +1,116 @@
+"""`planner portfolio`: from a loaded portfolio to the answer. Every step is a function a notebook can call."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.portfolios.elastic import ElasticWeights
+from planner.portfolios.gather import Gathered, gather
+from planner.portfolios.question import Question, in_time
+from planner.portfolios.relax import Relaxed, relax_portfolio
+from planner.portfolios.shared_limits import Ints
+from planner.portfolios.solve import PortfolioOptions, PortfolioResult, Progress, solve_portfolio
+from solvers.solution import Status
+
+if TYPE_CHECKING:
+    from catalogs.model import Catalog
+    from planner.inputs.portfolio_load import LoadedPortfolio
+    from planner.job.answer import Options
+
+
+@dataclass(frozen=True, eq=False)
+class PortfolioAnswer:
+    """The answer, with everything behind it.
+
+    Attributes:
+        loaded: the file.
+        gathered: candidates and what they mean.
+        question: the candidates in time, under the limits as given.
+        result: its solution.
+        relaxed: what must give way, where nothing fits.
+        catalog: prices used, None where every candidate was sized elsewhere.
+        options: how it was solved.
+        seconds: wall-clock seconds in all, candidates included.
+    """
+
+    loaded: LoadedPortfolio
+    gathered: Gathered
+    question: Question
+    result: PortfolioResult
+    relaxed: Relaxed | None
+    catalog: Catalog | None
+    options: PortfolioOptions
+    seconds: float
+
+    @property
+    def solver_fault(self) -> bool:
+        """Whether a solver called infeasible what is not."""
+        return self.result.status is Status.ERROR or (self.relaxed is not None and self.relaxed.nothing)
+
+    @property
+    def stuck_jobs(self) -> Ints:
+        """Jobs without any candidate, not even a late one: no shared limit helps them."""
+        return np.setdiff1d(np.arange(len(self.gathered.jobs)), self.gathered.question.table.job)
+
+    @property
+    def shown(self) -> tuple[PortfolioResult, Ints] | None:
+        """The result to show and its picks, numbered as in `gathered.question.table`; None without a plan."""
+        table = self.gathered.question.table
+        if self.result.picks is not None:
+            return self.result, np.flatnonzero(table.late_hours <= 0)[self.result.picks]
+        if self.relaxed is not None and self.relaxed.plan.picks is not None:
+            return self.relaxed.plan, self.relaxed.kept[self.relaxed.plan.picks]
+        return None
+
+
+def plan_portfolio(
+    loaded: LoadedPortfolio,
+    planning: Options,
+    options: PortfolioOptions,
+    *,
+    catalog: Callable[[], Catalog],
+    sized: Callable[[int, int], None] = lambda _done, _all: None,
+    progress: Progress | None = None,
+) -> PortfolioAnswer:
+    """Plan a portfolio; where it does not fit, find what must give way and plan with that.
+
+    Args:
+        loaded: the portfolio.
+        planning: moment and flags of `optimize`, for jobs that are workloads.
+        options: how to solve; the time limit is the solver's, candidates come before.
+        catalog: gives the prices; asked only when a job is a workload.
+        sized: told (jobs done, jobs in all) while candidates are made.
+        progress: told after each stage of the solve.
+
+    Raises:
+        InputError: a job or a file is wrong.
+    """
+    began = time.perf_counter()
+    used: list[Catalog] = []
+
+    def open_catalog() -> Catalog:
+        used.append(catalog())
+        return used[0]
+
+    gathered = gather(loaded, open_catalog, planning, progress=sized)
+    question = in_time(gathered.question)
+    result = solve_portfolio(question.numbers, options, progress=progress)
+    relaxed = None
+    every = np.unique(gathered.question.table.job)
+    if result.status is Status.INFEASIBLE and len(every) == len(gathered.jobs):
+        wish = loaded.portfolio.relaxation
+        weights = ElasticWeights(
+            wish.usd_per_quota_unit, wish.usd_per_owned_node, wish.usd_per_usd_over_budget
+        )
+        whole = gathered.question
+        relaxed = relax_portfolio(
+            whole.numbers, whole.table.late_hours, weights, wish.usd_per_hour_late, options
+        )
+    seconds = time.perf_counter() - began
+    source = used[0] if used else None
+    return PortfolioAnswer(loaded, gathered, question, result, relaxed, source, options, seconds)

@@ -1,0 +1,164 @@
+"""From candidates and declared limits to the question: which candidate draws how much of what, in which window."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.portfolios.shared_limits import CAPACITY, MICRO, QUOTA, Ints, PortfolioInput
+from planner.portfolios.table import CandidateTable, Floats, Way, covers
+
+if TYPE_CHECKING:
+    from planner.inputs.portfolio_schema import Portfolio, SharedCommitment, SharedQuota
+
+MOST_UNITS = 2**53  # a limit above it never binds
+
+
+@dataclass(frozen=True)
+class Limit:
+    """One shared limit as people read it."""
+
+    label: str
+    kind: int
+    unit: str
+    window: str
+    amount: int
+
+
+@dataclass(frozen=True, eq=False)
+class Windows:
+    """Windows in hours after the portfolio's start; the first covers the start, the last has no end."""
+
+    names: tuple[str, ...]
+    starts: Floats
+
+    @property
+    def ends(self) -> Floats:
+        """End of each window."""
+        return np.append(self.starts[1:], np.inf)
+
+    def touched(self, table: CandidateTable) -> list[np.ndarray[tuple[int], np.dtype[np.bool_]]]:
+        """Per window, whether each candidate runs in it."""
+        start, end = table.start_hours, table.start_hours + table.hours
+        return [
+            (start < close) & (end > begin if at else np.ones(len(table), dtype=np.bool_))
+            for at, (begin, close) in enumerate(zip(self.starts.tolist(), self.ends.tolist(), strict=True))
+        ]
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """The portfolio in whole numbers, with the limits' labels."""
+
+    table: CandidateTable
+    numbers: PortfolioInput
+    limits: tuple[Limit, ...]
+
+
+def build_question(
+    portfolio: Portfolio,
+    table: CandidateTable,
+    ways: Sequence[Way],
+    n_jobs: int,
+    windows: Windows,
+    busy_hours: Sequence[float],
+) -> Question:
+    """Write the shared limits as entries of the candidates.
+
+    Args:
+        portfolio: limits and budget.
+        table: candidates in the order of their jobs.
+        ways: what the table's numbers mean.
+        n_jobs: number of jobs.
+        windows: time windows.
+        busy_hours: per commitment, until when its `busy_nodes` are taken.
+    """
+    made = _Entries(table, windows)
+    for quota in portfolio.quota:
+        made.add_quota(quota, ways)
+    for number, (commitment, until) in enumerate(zip(portfolio.commitments, busy_hours, strict=True)):
+        made.add_commitment(number, commitment, until)
+    budget = None if portfolio.budget_usd is None else int(portfolio.budget_usd * MICRO)
+    numbers = PortfolioInput(
+        n_jobs, table.job, table.cost_micro_usd, table.counted_micro_usd, made.joined(0), made.joined(1),
+        made.joined(2), np.array([min(limit.amount, MOST_UNITS) for limit in made.limits], dtype=np.int64),
+        np.array([limit.kind for limit in made.limits], dtype=np.int64), budget,
+    )  # fmt: skip
+    return Question(table, numbers, tuple(made.limits))
+
+
+def in_time(question: Question) -> Question:
+    """The same without the candidates that end late."""
+    return _kept(question, question.table.late_hours <= 0)
+
+
+def _kept(question: Question, keep: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Question:
+    numbers, position = question.numbers, np.cumsum(keep) - 1
+    inside = keep[numbers.entry_candidate]
+    return Question(
+        question.table.take(keep),
+        replace(
+            numbers, job=numbers.job[keep], cost=numbers.cost[keep], objective=numbers.objective[keep],
+            entry_candidate=position[numbers.entry_candidate[inside]], entry_limit=numbers.entry_limit[inside],
+            entry_units=numbers.entry_units[inside],
+        ),
+        question.limits,
+    )  # fmt: skip
+
+
+class _Entries:
+    """Collects limits and what draws on them."""
+
+    def __init__(self, table: CandidateTable, windows: Windows) -> None:
+        self._table, self._windows = table, windows
+        self._touched = windows.touched(table)
+        self._parts: list[tuple[Ints, Ints, Ints]] = []
+        self.limits: list[Limit] = []
+
+    def joined(self, column: int) -> Ints:
+        parts = [part[column] for part in self._parts]
+        return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
+
+    def add_quota(self, quota: SharedQuota, ways: Sequence[Way]) -> None:
+        """One limit per region that matches and per window."""
+        regions: dict[str, list[int]] = {}
+        for code, way in enumerate(ways):
+            if covers(quota, way):
+                regions.setdefault(way.region, []).append(code)
+        for region, codes in sorted(regions.items()):
+            hit = np.isin(self._table.way, codes)
+            label = f"{quota.provider}/{region} {quota.quota}"
+            label += f" ({quota.purchase_option})" if quota.purchase_option else ""
+            self._add(
+                label, QUOTA, quota.unit or "units", hit, self._table.units, int(quota.limit), quota.window
+            )
+
+    def add_commitment(self, number: int, commitment: SharedCommitment, busy_hours: float) -> None:
+        """One limit per window; nodes that are busy when a window starts are not there in it."""
+        share = 1.0 if commitment.share is None else float(commitment.share)
+        whole = int(commitment.nodes * share + 1e-9)
+        label = f"{commitment.provider}/{commitment.region} {commitment.instance_type} ({commitment.purchase_option})"
+        hit = self._table.pool == number
+        for window, start in enumerate(self._windows.starts.tolist()):
+            free = max(whole - (commitment.busy_nodes if start < busy_hours else 0), 0)
+            self._one(label, CAPACITY, "nodes", hit, self._table.nodes, free, window)
+
+    def _add(
+        self, label: str, kind: int, unit: str, hit: np.ndarray[tuple[int], np.dtype[np.bool_]], draw: Ints,
+        amount: int, only: str | None,
+    ) -> None:  # fmt: skip
+        for window, name in enumerate(self._windows.names):
+            if only is None or only == name:
+                self._one(label, kind, unit, hit, draw, amount, window)
+
+    def _one(
+        self, label: str, kind: int, unit: str, hit: np.ndarray[tuple[int], np.dtype[np.bool_]], draw: Ints,
+        amount: int, window: int,
+    ) -> None:  # fmt: skip
+        at = np.flatnonzero(hit & self._touched[window])
+        number = len(self.limits)
+        self.limits.append(Limit(label, kind, unit, self._windows.names[window], amount))
+        self._parts.append((at, np.full(len(at), number, dtype=np.int64), draw[at]))

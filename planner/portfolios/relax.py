@@ -1,0 +1,227 @@
+"""Why a portfolio does not fit: which limits must give way, by how much, and the plan that follows.
+
+The amounts are computed in whole numbers from the choice that the softened model makes, whatever its solver did: the
+limits raised by them hold that choice, so the plan solved with them exists in every case.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from planner.portfolios.elastic import ElasticWeights, build_elastic, reduce_elastic
+from planner.portfolios.greedy import Ledger
+from planner.portfolios.reduce import Reduced
+from planner.portfolios.shared_limits import MICRO, Ints, PortfolioInput
+from planner.portfolios.solve import PortfolioOptions, PortfolioResult, solve_portfolio
+from planner.portfolios.table import Floats
+from solvers.backends.base import Relaxation
+from solvers.options import SolveOptions
+from solvers.presolve import restrict
+from solvers.solve import relax, solve
+
+ELASTIC_GAP = 1e-3
+ELASTIC_TIME_SHARE = 0.4  # of the time limit, at most, for the question what must give way
+MOST_ELASTIC_S = 3.0  # and never more: a good set soon is worth more than the proof that it is the least
+MOST_REPLAN_S = 2.0  # for the plan within the moved limits, which exists already; it only gets cheaper
+CORE_EACH = 4  # candidates per job in the restricted model
+IMPROVING_ROUNDS = 5
+LP_TOLERANCE = 1e-7
+
+
+@dataclass(frozen=True, eq=False)
+class Relaxed:
+    """The least that must give way.
+
+    Attributes:
+        raised: units more of each limit, shape `(n_limits,)`.
+        late_hours: hours after its deadline that each job may end, shape `(n_jobs,)`.
+        over_budget: micro-dollars more of the budget.
+        weighted_usd: what giving way costs by the user's weights.
+        bound_usd: no way of giving way costs less, as the solver claims; -inf without a claim.
+        proven: the least within `ELASTIC_GAP`, as the solver claims.
+        picks: the choice behind the amounts (a candidate per job).
+        question: the portfolio with the limits raised; `kept` are its candidates' numbers in the original.
+        plan: its solution.
+        seconds: until the amounts were known.
+    """
+
+    raised: Ints
+    late_hours: Floats
+    over_budget: int
+    weighted_usd: float
+    bound_usd: float
+    proven: bool
+    picks: Ints
+    question: PortfolioInput
+    kept: Ints
+    plan: PortfolioResult
+    seconds: float
+
+    @property
+    def nothing(self) -> bool:
+        """Whether nothing has to give way: then whoever called it infeasible was wrong."""
+        return not self.raised.any() and not self.late_hours.any() and not self.over_budget
+
+
+def relax_portfolio(
+    question: PortfolioInput,
+    late_hours: Floats,
+    weights: ElasticWeights,
+    usd_per_hour_late: float,
+    options: PortfolioOptions,
+) -> Relaxed:
+    """Find the least set of limits to move, and the plan within the moved limits.
+
+    Args:
+        question: the portfolio with every candidate, also those that end late; each job has one at least.
+        late_hours: hours after the deadline of each candidate, shape `(n_candidates,)`.
+        weights: of limits.
+        usd_per_hour_late: weight of lateness.
+        options: how to solve; the time limit covers both steps.
+    """
+    began = time.perf_counter()
+    late = np.rint(late_hours * usd_per_hour_late * MICRO).astype(np.int64)
+    reduced = reduce_elastic(replace(question, objective=late))
+    picks, bound = _least(reduced, weights, options)
+    raised = np.maximum(question.used(picks) - question.limit, 0)
+    over = 0 if question.budget is None else max(int(question.cost[picks].sum()) - question.budget, 0)
+    weighted = _weighted(question, raised, weights) + over / MICRO * weights.usd_per_usd_over_budget
+    weighted += float(late[picks].sum()) / MICRO
+    seconds = time.perf_counter() - began
+    allowed = late_hours[picks]
+    moved, keep = _moved(question, late_hours, raised, allowed, over)
+    left = max(options.time_limit_s - seconds, 0.05 * options.time_limit_s)
+    left = left if options.mode == "full" else min(left, MOST_REPLAN_S)
+    position = np.cumsum(keep) - 1
+    mode = "full" if options.mode == "full" else "fast"  # the moved limits are a proposal, not the last word
+    plan = solve_portfolio(moved, replace(options, time_limit_s=left, mode=mode), start=position[picks])
+    return Relaxed(
+        raised=raised, late_hours=allowed, over_budget=over, weighted_usd=weighted, bound_usd=bound,
+        proven=weighted - bound <= ELASTIC_GAP * max(weighted, 1e-6) + 1e-6, picks=picks, question=moved, plan=plan,
+        kept=np.flatnonzero(keep),
+        seconds=seconds,
+    )  # fmt: skip
+
+
+def _least(reduced: Reduced, weights: ElasticWeights, options: PortfolioOptions) -> tuple[Ints, float]:
+    """A choice that breaks little, and the bound on what every choice breaks as the solver claims it, USD."""
+    began = time.perf_counter()
+    simple = _without_solver(reduced)
+    worst = _Breaks(reduced, weights)
+    if not len(reduced.live) and reduced.source.budget is None:
+        return reduced.keep[simple], worst.of(simple)
+    picks = worst.improved(simple)
+    model = build_elastic(reduced, weights)
+    limit = min(ELASTIC_TIME_SHARE * options.time_limit_s, MOST_ELASTIC_S)
+    relaxation = relax(model, limit, options.backend)
+    if relaxation.x is None or relaxation.reduced_costs is None:
+        return reduced.keep[picks], 0.0
+    bound = relaxation.objective * (1 - LP_TOLERANCE)
+    core = _core(reduced, relaxation, picks)
+    columns = np.r_[core, np.arange(len(reduced.keep), model.n_columns)]
+    limit -= time.perf_counter() - began
+    if limit > 0 and worst.of(picks) > bound * (1 + ELASTIC_GAP) + 1e-6:
+        small = restrict(model, columns)
+        wish = SolveOptions(
+            gap=ELASTIC_GAP, time_limit_s=limit, backend=options.backend, core_columns=0, isolate=False
+        )
+        found = solve(small, wish)
+        if found.has_point:
+            chosen = [key for key, value in found.x.items() if isinstance(key, int) and value > 0.5]
+            other = worst.improved(np.searchsorted(reduced.keep, np.array(sorted(chosen), dtype=np.int64)))
+            picks = other if worst.of(other) < worst.of(picks) else picks
+        if len(columns) == model.n_columns:
+            bound = max(bound, found.bound)
+    return reduced.keep[picks], bound
+
+
+def _core(reduced: Reduced, relaxation: Relaxation, picks: Ints) -> Ints:
+    """Per job the candidates of least reduced cost, the relaxation's and the known choice's among them."""
+    assert relaxation.x is not None and relaxation.reduced_costs is not None
+    count = len(reduced.keep)
+    rank = np.where(relaxation.x[:count] > 1e-9, -1.0, np.maximum(relaxation.reduced_costs[:count], 0.0))
+    rank[picks] = -2.0
+    order = np.lexsort((rank, reduced.job))
+    place = np.arange(count) - np.searchsorted(reduced.job, reduced.job[order])
+    return np.sort(order[place < CORE_EACH])
+
+
+class _Breaks:
+    """What a choice breaks, and one that breaks less by letting jobs choose again, one at a time."""
+
+    def __init__(self, reduced: Reduced, weights: ElasticWeights) -> None:
+        source = reduced.source
+        self._ledger = Ledger(reduced)
+        self._late = source.objective[reduced.keep] / MICRO
+        each = np.array([weights.usd_per_quota_unit, weights.usd_per_owned_node])
+        self._weight = np.append(each[source.limit_kind[reduced.live]], 0.0)
+        self._limit = np.append(source.limit[reduced.live], np.int64(0)).astype(np.float64)
+        self._paid = source.cost[reduced.keep] / MICRO * (source.budget is not None)
+        self._budget = np.inf if source.budget is None else source.budget / MICRO
+        self._over = weights.usd_per_usd_over_budget
+
+    def _used(self, picks: Ints) -> Floats:
+        used = np.zeros(len(self._limit))
+        np.add.at(used, self._ledger.rows[picks], self._ledger.units[picks])
+        return used
+
+    def of(self, picks: Ints) -> float:
+        """What the choice breaks, USD by the weights."""
+        over = np.maximum(self._used(picks) - self._limit, 0.0) @ self._weight
+        paid = max(float(self._paid[picks].sum()) - self._budget, 0.0) * self._over
+        return float(over + self._late[picks].sum() + paid)
+
+    def improved(self, picks: Ints) -> Ints:
+        """Let every job choose again, given the others, until nothing changes."""
+        picks, used, paid = picks.copy(), self._used(picks), float(self._paid[picks].sum())
+        rows, units = self._ledger.rows, self._ledger.units
+        for _ in range(IMPROVING_ROUNDS):
+            before = picks.copy()
+            for job, pick in enumerate(before.tolist()):
+                np.subtract.at(used, rows[pick], units[pick])
+                paid -= self._paid[pick]
+                own = slice(int(self._ledger.starts[job]), int(self._ledger.starts[job + 1]))
+                there, limit = used[rows[own]], self._limit[rows[own]]
+                more = np.maximum(there + units[own] - limit, 0.0) - np.maximum(there - limit, 0.0)
+                breaks = (more * self._weight[rows[own]]).sum(axis=1) + self._late[own]
+                breaks += np.maximum(paid + self._paid[own] - self._budget, 0.0) * self._over
+                best = own.start + int(np.argmin(breaks))
+                if breaks[best - own.start] >= breaks[pick - own.start] - 1e-9:
+                    best = pick
+                picks[job] = best
+                np.add.at(used, rows[best], units[best])
+                paid += self._paid[best]
+            if (picks == before).all():
+                break
+        return picks
+
+
+def _without_solver(reduced: Reduced) -> Ints:
+    """Some choice at once (positions among the kept): per job the least late, then the cheapest."""
+    source, keep = reduced.source, reduced.keep
+    order = np.lexsort((source.cost[keep], source.objective[keep], reduced.job))
+    return order[np.flatnonzero(np.r_[True, np.diff(reduced.job[order]) != 0])]
+
+
+def _weighted(question: PortfolioInput, raised: Ints, weights: ElasticWeights) -> float:
+    each = np.array([weights.usd_per_quota_unit, weights.usd_per_owned_node])
+    return float((each[question.limit_kind] * raised).sum()) if len(raised) else 0.0
+
+
+def _moved(
+    question: PortfolioInput, late_hours: Floats, raised: Ints, allowed: Floats, over: int
+) -> tuple[PortfolioInput, np.ndarray[tuple[int], np.dtype[np.bool_]]]:
+    """The portfolio with moved limits, and which candidates it has."""
+    keep = late_hours <= allowed[question.job]
+    position = np.cumsum(keep) - 1
+    inside = keep[question.entry_candidate]
+    moved = replace(
+        question, job=question.job[keep], cost=question.cost[keep], objective=question.objective[keep],
+        entry_candidate=position[question.entry_candidate[inside]], entry_limit=question.entry_limit[inside],
+        entry_units=question.entry_units[inside], limit=question.limit + raised,
+        budget=None if question.budget is None else question.budget + over,
+    )  # fmt: skip
+    return moved, keep

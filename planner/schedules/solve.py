@@ -1,0 +1,262 @@
+"""Solving a schedule: the places that copies are made at first, then the hours.
+
+Which copies are made is the only decision that the relaxation is weak at: with those columns whole and all others
+not, the model is a bound within 0.1 % as a rule. So the copies are branched on, best bound first, with the linear
+relaxation as bound; where it makes each copy or does not, the model with just these copies is solved for its nodes and
+switches: a schedule, and a bound on all with these copies. The bound is the least of the sets tried and the boxes left.
+Where that does not close the gap soon, the whole model is asked. Small models are solved whole at once.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+import time
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field, replace
+
+from planner.schedules.greedy import greedy_schedule
+from planner.schedules.model import build_schedule, copies_of
+from planner.schedules.question import Cell, Costs, Evaluation, ScheduleInput, evaluate
+from solvers.errors import ModelError
+from solvers.options import SolveOptions
+from solvers.problem import Milp
+from solvers.solution import Solution, Status, Termination, relative_gap
+from solvers.solve import relax, solve
+
+WHOLE_BELOW = 1_500  # integer columns; smaller models are solved as they are
+MOST_SETS = 8  # sets of copies looked at one by one
+EARLY_SHARE = 0.6  # of the time limit, for them
+TINY = 1e-9  # a gap that is none
+WHOLE = 1e-6  # from a whole number: the solver's tolerance
+LP_SLACK = 1e-7  # of a relaxation's value: its tolerance, given away
+
+
+@dataclass(frozen=True)
+class ScheduleResult:
+    """The best schedule known.
+
+    Attributes:
+        nodes: by (job, hour, pool), all above 0; empty without a schedule.
+        evaluation: the schedule worked out exactly; None without one.
+        usd: its cost; bound_usd: no schedule costs less.
+    """
+
+    nodes: Mapping[tuple[int, int, int], int]
+    evaluation: Evaluation | None
+    usd: float
+    bound_usd: float
+    gap: float
+    status: Status
+    solver: str
+    seconds: float
+
+    @property
+    def costs(self) -> Costs:
+        """Parts of the cost.
+
+        Raises:
+            ModelError: there is no schedule.
+        """
+        if self.evaluation is None:
+            raise ModelError("schedule: there is none")
+        return self.evaluation.costs
+
+
+@dataclass
+class _Search:
+    """What is known: the best schedule and a bound on all."""
+
+    question: ScheduleInput
+    options: SolveOptions
+    began: float = field(default_factory=time.perf_counter)
+    nodes: dict[tuple[int, int, int], int] = field(default_factory=dict)
+    evaluation: Evaluation | None = None
+    usd: float = math.inf
+    bound: float = 0.0  # no cost is below 0
+    solver: str = "greedy"
+    stop: bool = False
+
+    @property
+    def closed(self) -> bool:
+        """Whether the gap asked for is reached."""
+        return math.isfinite(self.usd) and relative_gap(self.usd, self.bound) <= self.options.gap + TINY
+
+    def left(self, share: float = 1.0) -> float:
+        """Seconds left of a share of the time limit."""
+        return self.options.time_limit_s * share - (time.perf_counter() - self.began)
+
+    def ask(self, problem: Milp, gap: float, share: float = 1.0) -> Solution | None:
+        """Solve within the time left of a share of the limit; None where there is none, or the user interrupted."""
+        left = self.left(share)
+        if left <= 0 or self.stop:
+            return None
+        found = solve(problem, replace(self.options, gap=gap, time_limit_s=left, core_columns=0))
+        self.solver = found.report.backend
+        self.stop = found.termination is Termination.INTERRUPTED
+        return found
+
+    def take(self, nodes: dict[tuple[int, int, int], int]) -> float:
+        """Keep a schedule if it is the cheapest; returns its cost, worked out from the definitions.
+
+        Raises:
+            ModelError: it breaks a limit: the fault of who made it.
+        """
+        evaluation = evaluate(self.question, nodes)
+        if evaluation.faults:
+            raise ModelError(f"schedule: the solver's fault: {'; '.join(evaluation.faults[:3])}")
+        usd = float(evaluation.costs.total)
+        if usd < self.usd:
+            self.nodes, self.evaluation, self.usd = nodes, evaluation, usd
+        return usd
+
+    def result(self, status: Status) -> ScheduleResult:
+        """What is known, as a result."""
+        seconds = time.perf_counter() - self.began
+        if self.evaluation is None:
+            return ScheduleResult({}, None, math.nan, self.bound, math.nan, status, self.solver, seconds)
+        bound = min(self.bound, self.usd)
+        gap = relative_gap(self.usd, bound)
+        return ScheduleResult(self.nodes, self.evaluation, self.usd, bound, gap, status, self.solver, seconds)
+
+
+def solve_schedule(
+    question: ScheduleInput, options: SolveOptions | None = None, *, whole_below: int = WHOLE_BELOW
+) -> ScheduleResult:
+    """Find the cheapest schedule; every one is worked out again from the definitions.
+
+    Args:
+        question: the question.
+        options: gap, time limit for everything, backend.
+        whole_below: models with fewer integer columns are solved whole at once.
+
+    Raises:
+        ModelError: the solver's schedule breaks a limit or costs other than it says: its fault.
+    """
+    search = _Search(question, options or SolveOptions())
+    start = greedy_schedule(question)
+    if start is not None:
+        search.take(start)
+    problem = build_schedule(question)
+    if copies_of(problem) and problem.n_integers >= whole_below:
+        if _by_copies(search, problem) is Status.INFEASIBLE:
+            return search.result(Status.INFEASIBLE)
+        if search.closed:
+            return search.result(Status.OPTIMAL)
+    found = search.ask(problem, search.options.gap)
+    if found is None:
+        return search.result(Status.NO_SOLUTION if search.evaluation is None else Status.FEASIBLE)
+    if found.status is Status.INFEASIBLE and search.evaluation is not None:
+        raise ModelError("schedule: the solver says that there is none, but one is known: its fault")
+    if found.has_point:
+        usd = search.take(_nodes(found.x))
+        if usd > found.objective + 1e-6 * max(1.0, abs(usd)):
+            raise ModelError(f"schedule: it costs {usd}, the solver said {found.objective}")
+    search.bound = max(search.bound, found.bound)
+    status = found.status
+    if search.evaluation is not None:
+        closed = status is Status.OPTIMAL or search.closed
+        status = Status.OPTIMAL if closed else Status.FEASIBLE
+    return search.result(status)
+
+
+@dataclass(order=True)
+class _Box:
+    """Sets of copies between `lower` and `upper` (by the order of the copies), with the relaxation over them."""
+
+    bound: float
+    number: int
+    lower: tuple[int, ...] = field(compare=False)
+    upper: tuple[int, ...] = field(compare=False)
+    made: tuple[float, ...] = field(compare=False)
+
+
+def _by_copies(search: _Search, problem: Milp) -> Status | None:
+    """Branch on the copies until the gap is closed; INFEASIBLE where no set of them has a schedule."""
+    columns = list(copies_of(problem).values())
+    tried: set[tuple[int, ...]] = set()
+    proven = math.inf  # least cost of any schedule with a set tried
+    first = _relaxed(search, problem, columns, (0,) * len(columns), (1,) * len(columns), 0)
+    if first is None:
+        return None
+    boxes = [first]
+    while boxes and len(tried) < MOST_SETS:
+        box = heapq.heappop(boxes)
+        search.bound = max(search.bound, min(proven, box.bound))
+        if search.closed:
+            return None
+        if math.isinf(box.bound):
+            break  # so are all others
+        made = tuple(round(value) for value in box.made)
+        fraction = [abs(value - round(value)) for value in box.made]
+        if max(fraction) <= WHOLE and made not in tried:
+            part = search.ask(_with_copies(problem, columns, made), search.options.gap * 0.9, EARLY_SHARE)
+            if part is None:
+                return None
+            if part.has_point:
+                search.take(_nodes(part.x))
+            proven = min(proven, math.inf if part.status is Status.INFEASIBLE else part.bound)
+            tried.add(made)
+        open_ones = [at for at in range(len(columns)) if box.lower[at] < box.upper[at]]
+        if not open_ones:
+            continue
+        at = max(open_ones, key=lambda one: fraction[one])
+        for value in (0, 1):
+            lower = (*box.lower[:at], value, *box.lower[at + 1 :])
+            upper = (*box.upper[:at], value, *box.upper[at + 1 :])
+            number = 2 * box.number + 1 + value
+            if box.made[at] == value:  # the relaxation is the same
+                child: _Box | None = _Box(box.bound, number, lower, upper, box.made)
+            else:
+                child = _relaxed(search, problem, columns, lower, upper, number)
+            if child is None:
+                return None
+            heapq.heappush(boxes, child)
+    rest = boxes[0].bound if boxes else math.inf
+    search.bound = max(search.bound, min(proven, rest))
+    return Status.INFEASIBLE if math.isinf(search.bound) and search.evaluation is None else None
+
+
+def _relaxed(
+    search: _Search,
+    problem: Milp,
+    columns: list[int],
+    lower: tuple[int, ...],
+    upper: tuple[int, ...],
+    number: int,
+) -> _Box | None:
+    """A box with its relaxation; None where it was not found in time."""
+    left = search.left(EARLY_SHARE)
+    if left <= 0:
+        return None
+    lb, ub = problem.lb.copy(), problem.ub.copy()
+    lb[columns], ub[columns] = lower, upper
+    try:
+        found = relax(replace(problem, lb=lb, ub=ub), left, search.options.backend)
+    except KeyboardInterrupt:
+        search.stop = True
+        return None
+    if found.termination is Termination.INFEASIBLE:
+        return _Box(math.inf, number, lower, upper, lower)
+    if found.x is None:
+        return None
+    made = tuple(float(value) for value in found.x[columns])
+    made = tuple(float(round(value)) if abs(value - round(value)) <= WHOLE else value for value in made)
+    return _Box(found.objective - LP_SLACK * abs(found.objective), number, lower, upper, made)
+
+
+def _with_copies(problem: Milp, columns: list[int], made: tuple[int, ...]) -> Milp:
+    """The model with exactly these copies; how long they are kept need not be whole."""
+    lower, upper, whole = problem.lb.copy(), problem.ub.copy(), problem.integrality.copy()
+    block = next(block for block in problem.column_blocks if block.name == "w")
+    whole[block.indices] = False
+    ends = [*columns[1:], block.stop]
+    for begin, end, value in zip(columns, ends, made, strict=True):
+        lower[begin] = value
+        upper[begin:end] = value
+    return replace(problem, lb=lower, ub=upper, integrality=whole)
+
+
+def _nodes(x: Mapping[Hashable, float]) -> dict[tuple[int, int, int], int]:
+    found = {tuple(key): round(value) for key, value in x.items() if isinstance(key, Cell)}
+    return {(j, t, o): count for (j, t, o), count in found.items() if count}

@@ -1,0 +1,172 @@
+"""What to simulate: jobs from workloads, a sweep or flags; zone groups from recorded or generated traces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.errors import InputError
+from planner.simulation.jobs import TICK_HOURS, SimJob, plan_job, sweep_jobs
+
+if TYPE_CHECKING:
+    from planner.advice.saved_plan import SpotPlan
+    from planner.spot.hazards import HazardModel
+    from planner.spot.trace import ZoneTrace
+
+LEAST_HOURS = 336.0  # two weeks, as long as the recorded traces
+DEADLINES_LONG = 4.0  # so that starts differ
+
+
+def workload_jobs(paths: Sequence[Path], *, any_trace: bool) -> Iterator[SimJob]:
+    """Plan each workload and take its best candidate on spot.
+
+    Raises:
+        InputError: a workload is wrong, has no deadline, or has no plan on spot.
+    """
+    for path in paths:
+        plan = spot_plan_of(path)
+        if plan.deadline is None:
+            raise InputError(
+                f"{path}: needs constraints.deadline: without one waiting for spot never costs anything"
+            )
+        yield plan_job(plan, any_trace=any_trace)
+
+
+def spot_plan_of(path: Path) -> SpotPlan:
+    """The plan of a workload with spot as the only way to buy, whatever else would be cheaper or safer.
+
+    The deadline's confidence is not asked of it: with on-demand as the way out, spot alone need not be certain.
+
+    Raises:
+        InputError: the workload is wrong, or nothing on spot fits it.
+    """
+    from planner.advice.prices import with_prices
+    from planner.advice.saved_plan import spot_plan
+    from planner.inputs.load import load_workload
+    from planner.job.answer import Options, optimize, utc_now
+
+    loaded = load_workload(path, cache=False)
+    limits = loaded.workload.constraints.model_copy(
+        update={"purchase_options": ("spot",), "exclude_purchase_options": (), "deadline_confidence": 0.01}
+    )
+    spot_only = loaded.workload.model_copy(update={"constraints": limits})
+    answer = optimize(replace(loaded, workload=spot_only), Options(utc_now()))
+    if not answer.plan.lines:
+        raise InputError(
+            f"{path}: nothing on spot fits this workload; `planner explain {path}` says what is in the way"
+        )
+    return with_prices(spot_plan(answer.plan.to_dict(), str(path)))[0]
+
+
+def sweep_and_workload_jobs(path: Path, *, any_trace: bool) -> tuple[str, list[SimJob]]:
+    """Name and jobs of a sweep file."""
+    from planner.inputs.sweep_load import load_sweep
+
+    loaded = load_sweep(path)
+    return loaded.sweep.name, [
+        *sweep_jobs(loaded.sweep),
+        *workload_jobs(loaded.workloads, any_trace=any_trace),
+    ]
+
+
+def named_apart(jobs: Sequence[SimJob]) -> list[SimJob]:
+    """The jobs, with a number behind names that occur twice."""
+    seen: dict[str, int] = {}
+    out = []
+    for job in jobs:
+        seen[job.name] = seen.get(job.name, 0) + 1
+        out.append(job if seen[job.name] == 1 else replace(job, name=f"{job.name} ({seen[job.name]})"))
+    return out
+
+
+def generated(
+    jobs: Sequence[SimJob], n: int, model: HazardModel, spot_ratio: float, seed: int
+) -> tuple[list[ZoneTrace], tuple[str, ...]]:
+    """Traces of `n` zones of one region for each kind of machine that the jobs ask for, drawn from the model.
+
+    Args:
+        jobs: what will be replayed on them.
+        n: zones.
+        model: hazards.
+        spot_ratio: spot over on-demand, for jobs without prices.
+        seed: of the draws.
+
+    Returns:
+        The traces, and a note on the record behind each kind.
+    """
+    from planner.spot.generate import generate_traces
+    from planner.spot.policy.job import SpotZone
+
+    hours = max(LEAST_HOURS, DEADLINES_LONG * max(job.deadline_hours for job in jobs))
+    kinds = dict.fromkeys(
+        (
+            job.provider,
+            job.region or "generated-",
+            kind,
+            gang,
+            job.spot_usd_per_hour,
+            job.on_demand_usd_per_hour,
+        )
+        for job in jobs
+        for kind in job.instance_types or ("",)
+        for gang in job.gangs or (1,)
+    )
+    traces: list[ZoneTrace] = []
+    notes = []
+    for number, (provider, region, kind, gang, spot_usd, on_demand_usd) in enumerate(kinds):
+        price = on_demand_usd or 1.0
+        zones = [
+            SpotZone(f"{region}{_letters(at)}", region, kind, spot_usd or spot_ratio * price, provider, gang)
+            for at in range(n)
+        ]
+        tables = {zone.name: model.table_for(zone) for zone in zones}
+        found = generate_traces(
+            zones, tables, hours, seed=seed + number, tick_hours=TICK_HOURS, on_demand_usd_per_hour=price
+        )
+        traces += [replace(trace, source="generated") for trace in found]
+        sources = ", ".join(sorted({table.source for table in tables.values()}))
+        notes.append(
+            f"{n} zones of {kind or 'any type'} x{gang} generated, {hours:.0f} h each, from: {sources}"
+        )
+    return traces, tuple(notes)
+
+
+def priced(
+    traces: Sequence[ZoneTrace], jobs: Sequence[SimJob], spot_ratio: float
+) -> tuple[list[ZoneTrace], tuple[str, ...]]:
+    """Traces with a spot price where neither they nor the jobs have one, as most public ones: then only ratios count.
+
+    Args:
+        traces: as recorded.
+        jobs: what will be replayed on them; a job with prices of its own brings them along.
+        spot_ratio: spot over on-demand.
+
+    Returns:
+        The traces, and a note where prices were assumed.
+    """
+    if any(job.on_demand_usd_per_hour is not None for job in jobs):
+        return list(traces), ()
+    bare = [not np.isfinite(trace.spot_usd_per_hour).any() for trace in traces]
+    if not any(bare):
+        return list(traces), ()
+    out = []
+    for trace, without in zip(traces, bare, strict=True):
+        listed = trace.on_demand_usd_per_hour or 1.0
+        usd = np.full(len(trace.up), spot_ratio * listed)
+        out.append(replace(trace, spot_usd_per_hour=usd, on_demand_usd_per_hour=listed) if without else trace)
+    note = f"{sum(bare)} of {len(bare)} traces have no spot price: taken as {spot_ratio:g} of on-demand (--spot-ratio)"
+    return out, (note,)
+
+
+def _letters(number: int) -> str:
+    """a, b, ..., z, aa, ab, ..."""
+    text = ""
+    number += 1
+    while number:
+        number, digit = divmod(number - 1, 26)
+        text = chr(ord("a") + digit) + text
+    return text

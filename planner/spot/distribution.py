@@ -1,0 +1,297 @@
+"""Distribution of the elapsed time: an atom at the undisturbed time and a skewed excess.
+
+Given the hazards, the elapsed time is the undisturbed time with probability p0 (capacity at launch and no
+interruption), else more by an excess whose mean and variance are known (`planner.spot.moments`). Real pools
+are less regular than one exponential rate, so up and down hazards carry log-normal frailties of mean 1: the
+moments of the excess are averaged over the first by Gauss-Hermite quadrature and over the second exactly
+(waits scale with it). The excess is then a blend,
+both with those two moments: gamma (Wilson and Hilferty's cube-root normal form, PNAS 17, 1931) by the share
+of the variance that chance brings, log-normal by the share that the frailties bring.
+
+An error of the predicted work scales the whole run: log-normal with median 1. Against simulation of the model
+the distribution function is within 0.03 (tests). Every piece is a distribution function of the deadline, so a
+later deadline is never less likely to be met.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import fields
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from planner.records import record
+from planner.spot.moments import FloatArray, Job, compute_moments
+
+# n points integrate polynomials of the log frailty up to degree 2 n - 1 exactly. Against simulation two give
+# means within 2 %, three the distribution within 0.03; each point costs one evaluation of the model.
+MEAN_POINTS = 2
+SPREAD_POINTS = 3
+_WORK_POINTS = 7
+_MAX_STACKED = 20_000
+
+
+@lru_cache(maxsize=1)
+def _normal_table() -> tuple[FloatArray, FloatArray]:
+    """Grid and standard normal distribution; interpolated linearly it is within 3e-6 and exactly monotone."""
+    grid = np.linspace(-8.0, 8.0, 2001)
+    values = np.asarray([0.5 * math.erfc(-x / math.sqrt(2.0)) for x in grid.tolist()])
+    values[0], values[-1] = 0.0, 1.0
+    return grid, values
+
+
+def normal_cdf(x: FloatArray) -> FloatArray:
+    """Standard normal distribution function, elementwise."""
+    grid, values = _normal_table()
+    return np.asarray(np.interp(x, grid, values), dtype=np.float64)
+
+
+def normal_quantile(level: FloatArray) -> FloatArray:
+    """Inverse of `normal_cdf`, elementwise, for levels within 1e-9 of 0 and 1."""
+    grid, values = _normal_table()
+    return np.asarray(np.interp(level, values, grid), dtype=np.float64)
+
+
+def gamma_cdf(x: FloatArray, mean: FloatArray, variance: FloatArray) -> FloatArray:
+    """Distribution function of a gamma variable with `mean` and `variance` (Wilson-Hilferty), elementwise."""
+    square = np.maximum(variance / (mean * mean), 1e-12)
+    root = np.cbrt(np.maximum(x, 0.0) / mean)
+    z = (root - (1.0 - square / 9.0)) / (np.sqrt(square) / 3.0)
+    return np.where(x < 0, 0.0, normal_cdf(z))
+
+
+def gamma_quantile(level: FloatArray, mean: FloatArray, variance: FloatArray) -> FloatArray:
+    """Inverse of `gamma_cdf` at `level`, elementwise."""
+    square = np.maximum(variance / (mean * mean), 1e-12)
+    root = 1.0 - square / 9.0 + normal_quantile(level) * np.sqrt(square) / 3.0
+    return np.asarray(mean * np.maximum(root, 0.0) ** 3, dtype=np.float64)
+
+
+def lognormal_cdf(x: FloatArray, mean: FloatArray, variance: FloatArray) -> FloatArray:
+    """Distribution function of a log-normal variable with `mean` and `variance`, elementwise."""
+    square = np.log1p(np.maximum(variance / (mean * mean), 1e-12))
+    logs = np.log(np.maximum(x, 1e-300)) - np.log(mean)
+    return np.where(x <= 0, 0.0, normal_cdf((logs + square / 2.0) / np.sqrt(square)))
+
+
+def lognormal_quantile(level: FloatArray, mean: FloatArray, variance: FloatArray) -> FloatArray:
+    """Inverse of `lognormal_cdf` at `level`, elementwise."""
+    square = np.log1p(np.maximum(variance / (mean * mean), 1e-12))
+    return np.asarray(
+        mean * np.exp(normal_quantile(level) * np.sqrt(square) - square / 2.0), dtype=np.float64
+    )
+
+
+@lru_cache(maxsize=8)
+def _hermite(points: int) -> tuple[tuple[float, float], ...]:
+    """(node, weight) of a standard normal variable, by Golub and Welsch (1969).
+
+    Nodes are the eigenvalues of the Jacobi matrix of the Hermite polynomials, weights the squared first components of
+    its eigenvectors. numpy's `hermegauss` gives the same, but importing its module takes longer than all the rest here.
+    """
+    beside = np.sqrt(np.arange(1.0, points))
+    nodes, vectors = np.linalg.eigh(np.diag(beside, 1) + np.diag(beside, -1))
+    nodes, weights = (nodes - nodes[::-1]) / 2.0, vectors[0] ** 2
+    weights = weights + weights[::-1]
+    return tuple(zip(nodes.tolist(), (weights / weights.sum()).tolist(), strict=True))
+
+
+def frailties(sd: FloatArray, points: int) -> list[tuple[FloatArray, float]]:
+    """(factor, weight) of a log-normal with mean 1 and log-sd `sd`; factors have the shape of `sd`."""
+    if not sd.any():
+        return [(np.ones_like(sd), 1.0)]
+    return [(np.exp(sd * node - sd * sd / 2.0), weight) for node, weight in _hermite(points)]
+
+
+@record(frozen=True)
+class Elapsed:
+    """Distribution of the elapsed time, arrays of shape `(n,)`, hours.
+
+    Attributes:
+        floor: undisturbed time.
+        still: probability of the undisturbed time.
+        mean, variance: of the excess given that there is one.
+        paid_share: share of the mean excess that is paid up-time.
+        skew: share of the variance that the frailties bring; the excess is that much log-normal, else gamma.
+    """
+
+    floor: FloatArray
+    still: FloatArray
+    mean: FloatArray
+    variance: FloatArray
+    paid_share: FloatArray
+    skew: FloatArray
+
+    @property
+    def calm(self) -> npt.NDArray[np.bool_]:
+        """Where there is no excess to speak of (below 1e-12 h)."""
+        return np.asarray((self.still >= 1.0) | (self.mean <= 1e-12), dtype=np.bool_)
+
+    @property
+    def lost(self) -> npt.NDArray[np.bool_]:
+        """Where no finite time suffices."""
+        return np.asarray(~(np.isfinite(self.mean) & np.isfinite(self.variance)), dtype=np.bool_)
+
+    def _shape(self) -> tuple[FloatArray, FloatArray]:
+        usable = ~(self.calm | self.lost)
+        return np.where(usable, self.mean, 1.0), np.where(usable, self.variance, 1.0)
+
+    def moved_cdf(self, hours: FloatArray) -> FloatArray:
+        """P(elapsed <= hours and there is an excess)."""
+        mean, variance = self._shape()
+        excess = np.where(np.isinf(hours), 1e300, hours - self.floor)
+        late = (1.0 - self.skew) * gamma_cdf(excess, mean, variance) + self.skew * lognormal_cdf(
+            excess, mean, variance
+        )
+        late = np.where(self.lost | self.calm, 0.0, late)
+        return np.asarray((1.0 - np.where(self.calm, 1.0, self.still)) * late, dtype=np.float64)
+
+    def cdf(self, hours: FloatArray) -> FloatArray:
+        """P(elapsed <= hours); a deadline equal to the undisturbed time is met in spite of rounding."""
+        reached = hours >= self.floor * (1.0 - 1e-9)
+        still = np.where(self.calm, 1.0, self.still)
+        return np.where(reached, np.minimum(still + self.moved_cdf(hours), 1.0), 0.0)
+
+    def excess_within(self, hours: FloatArray) -> FloatArray:
+        """E[excess, where elapsed <= hours]: the shares of a gamma and of a log-normal variable below a bound.
+
+        The share of the mean below x is a distribution function itself: of a gamma variable with one more unit of
+        shape, of a log-normal one with log-mean raised by its log-variance. Far below the mean the former is too large
+        in its normal form; the bound itself limits it.
+        """
+        mean, variance = self._shape()
+        grown = 1.0 + variance / (mean * mean)
+        excess = np.where(np.isinf(hours), 1e300, hours - self.floor)
+        even = gamma_cdf(excess, mean * grown, variance * grown)
+        skewed = lognormal_cdf(excess, mean * grown, variance * grown * grown)
+        share = (1.0 - self.skew) * even + self.skew * skewed
+        found = np.where(self.lost | self.calm, 0.0, (1.0 - self.still) * mean * share)
+        return np.minimum(found, np.maximum(excess, 0.0) * self.moved_cdf(hours))
+
+    def quantile(self, level: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
+        """Elapsed and paid hours at `level` (one, or one each); infinite where no finite time reaches it."""
+        mean, variance = self._shape()
+        still = np.where(self.calm, 1.0, self.still)
+        within = (np.asarray(level, dtype=np.float64) - still) / np.maximum(1.0 - still, 1e-300)
+        within = np.clip(within, 0.0, 1.0)
+        even, skewed = gamma_quantile(within, mean, variance), lognormal_quantile(within, mean, variance)
+        excess = np.where(within <= 0.0, 0.0, (1.0 - self.skew) * even + self.skew * skewed)
+        excess = np.where(self.lost, np.inf, excess)
+        paid = np.where(np.isinf(excess), np.inf, np.where(np.isinf(excess), 1.0, excess) * self.paid_share)
+        return self.floor + excess, self.floor + paid
+
+
+@record(frozen=True, eq=False)
+class SpotPool:
+    """How the capacity of a gang comes and goes, arrays of shape `(n,)`.
+
+    Attributes:
+        rate: interruptions per up-hour.
+        wait: mean wait for capacity after an interruption, hours.
+        first_wait: mean wait at launch where capacity is down then, hours: whoever comes at any time meets the long
+            waits more often (for exponential waits the same as `wait`).
+        frailty_sd: standard deviation of the log frailties.
+        dispersion: variance of the excess over that of exponential spells with the same means.
+    """
+
+    rate: FloatArray
+    wait: FloatArray
+    first_wait: FloatArray
+    frailty_sd: FloatArray
+    dispersion: FloatArray
+
+    def tile(self, times: int) -> SpotPool:
+        """The same pools, stacked `times` times."""
+        return SpotPool(**{name.name: np.tile(getattr(self, name.name), times) for name in fields(self)})
+
+    def take(self, at: npt.NDArray[np.int64]) -> SpotPool:
+        """Some of the pools."""
+        return SpotPool(**{name.name: getattr(self, name.name)[at] for name in fields(self)})
+
+
+def describe_elapsed(job: Job, pool: SpotPool) -> Elapsed:
+    """Average the model over the frailties.
+
+    Args:
+        job: the job, arrays of shape `(n,)`.
+        pool: capacity, of the same shape.
+    """
+    rate, wait, frailty_sd = pool.rate, pool.wait, pool.frailty_sd
+    floor = job.floor_hours
+    total, square, paid, still, within = (np.zeros_like(floor) for _ in range(5))
+    spread = np.expm1(frailty_sd * frailty_sd)
+    with np.errstate(over="ignore", invalid="ignore"):
+        for factor, weight in frailties(frailty_sd, SPREAD_POINTS):
+            hazard = rate * factor
+            moments = compute_moments(job, hazard, wait, variance=True)
+            ready = 1.0 / (1.0 + hazard * wait)
+            # At launch capacity is down with probability 1 - ready, then for the first wait.
+            start = pool.first_wait * (1.0 - ready)
+            start_variance = 2.0 * pool.first_wait**2 * (1.0 - ready) - start * start
+            up = np.maximum(moments.paid_hours - floor, 0.0)
+            mean = moments.excess_hours + start
+            waits = mean - up
+            chance = moments.excess_variance * pool.dispersion + start_variance
+            # Var over the wait's frailty: the waiting part scales with it.
+            variance = chance * (1.0 + spread) + waits * waits * spread
+            total += weight * mean
+            paid += weight * up
+            within += weight * chance
+            square += weight * (variance + mean * mean)
+            still += weight * ready * np.exp(-hazard * floor)
+        moved = np.maximum(1.0 - still, 1e-300)
+        mean = total / moved
+        share = np.where(total > 0, paid / np.where(total > 0, total, 1.0), 0.0)
+        share = np.nan_to_num(share, nan=1.0)
+        all_variance = square - total * total
+        skew = np.where(all_variance > 0, 1.0 - within / np.where(all_variance > 0, all_variance, 1.0), 0.0)
+        variance = np.maximum(square / moved - mean * mean, 0.0)
+        return Elapsed(floor, still, mean, variance, share, np.clip(np.nan_to_num(skew), 0.0, 1.0))
+
+
+def meet_probability(job: Job, pool: SpotPool, deadline: FloatArray, work_log_sd: FloatArray) -> FloatArray:
+    """P(elapsed <= deadline), shape `(n,)`; 1 where the deadline is infinite.
+
+    Args:
+        job: the job, arrays of shape `(n,)`.
+        pool: capacity, of the same shape.
+        deadline: hours from the request for capacity.
+        work_log_sd: standard deviation of the log error of the predicted work, shape `(n,)`; 0 for none.
+    """
+    endless = np.isposinf(deadline)
+    if not work_log_sd.any():
+        return np.where(endless, 1.0, describe_elapsed(job, pool).cdf(deadline))
+    moved, still = np.zeros_like(deadline), np.zeros_like(deadline)
+    points = _hermite(_WORK_POINTS)
+    # All points in one call while that is small: a call costs a millisecond however few the rows.
+    at_once = len(points) if len(points) * len(deadline) <= _MAX_STACKED else 1
+    for first in range(0, len(points), at_once):
+        part = points[first : first + at_once]
+        factor = np.concatenate([np.exp(work_log_sd * node) for node, _ in part])
+        elapsed = describe_elapsed(scaled_job(job, factor), pool.tile(len(part)))
+        shape = (len(part), len(deadline))
+        later = elapsed.moved_cdf(np.tile(deadline, len(part))).reshape(shape)
+        calm = np.where(elapsed.calm, 1.0, elapsed.still).reshape(shape)
+        for (_, weight), one, other in zip(part, later, calm, strict=True):
+            moved += weight * one
+            still += weight * other
+    # The atom moves with the work: P(floor e^(sd z) <= deadline) in closed form.
+    floor = job.floor_hours
+    room = np.log(np.maximum(deadline, 1e-300) / np.maximum(floor, 1e-300))
+    sure = (work_log_sd == 0.0) | (floor == 0.0)
+    z = np.where(
+        sure, np.where(deadline >= floor * (1.0 - 1e-9), 9.0, -9.0), room / np.where(sure, 1.0, work_log_sd)
+    )
+    return np.where(endless, 1.0, np.minimum(still * normal_cdf(z) + moved, 1.0))
+
+
+def scaled_job(job: Job, factor: FloatArray) -> Job:
+    """Repeat the jobs, shape `(n,)`, as often as `factor`, shape `(k n,)`, holds them, with the work scaled by it."""
+    repeats = len(factor) // len(job.work)
+    tiled = {field.name: np.tile(getattr(job, field.name), repeats) for field in fields(job)}
+    # Segments scale as a real number here: whole segments stay whole in the mean.
+    for name in ("work", "segments", "remainder"):
+        tiled[name] = tiled[name] * factor
+    return Job(**tiled)

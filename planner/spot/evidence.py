@@ -1,0 +1,145 @@
+"""What is known of interruptions, per spot offer and gang: one answer from the nearest evidence.
+
+In this order: the user's own records; recorded pools (`planner.spot.hazards`), where the tariff table says that the
+offer's family was recorded; the provider's published band; a pessimistic prior (both of the tariff table).
+
+The renewal model (`planner.spot.renewal`) knows one rate and one mean wait. Recorded spells are not exponential: many
+are short, some very long. Rate and wait are the inverse mean up spell and the mean down spell of the record; beside
+them the model gets the mean wait of whoever comes at any time, E[D^2] / (2 E[D]), and `dispersion`, the variance that
+alternating spells with the recorded moments bring over that of exponential ones,
+(E[U]^2 Var D + E[D]^2 Var U) / E[U]^3 per hour of up-time (Cox, Renewal Theory, 1962). Offers without a record get the
+record's typical ratios (assumptions `spot_dispersion_ratio`, `spot_first_wait_ratio`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from catalogs.table import distinct
+from planner.records import record
+from planner.spot.distribution import SpotPool
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+
+    from planner.candidates.context import Context
+
+    FloatArray = npt.NDArray[np.float64]
+    IntArray = npt.NDArray[np.int64]
+
+
+@record(frozen=True, eq=False)
+class GangRisk:
+    """Interruptions of gangs: how their capacity comes and goes, and what that rests on.
+
+    Attributes:
+        pool: arrays of shape `(n,)`.
+        source: index into `sources`, shape `(n,)`; -1 where nothing interrupts.
+        sources: what the figures rest on.
+    """
+
+    pool: SpotPool
+    source: IntArray
+    sources: tuple[str, ...]
+
+
+def gang_risk(context: Context, rows: IntArray, nodes: IntArray) -> GangRisk:
+    """Interruptions of `nodes` instances of each offer; of offers that nothing interrupts the rate is 0.
+
+    Args:
+        context: the planning run.
+        rows: offers, shape `(n,)`.
+        nodes: instances that must run together, shape `(n,)`.
+    """
+    risk, count = context.risk, nodes.astype(np.float64)
+    assume = context.assumptions
+    prior = risk.prior_of_offer[rows]
+    own = [
+        assume.spot_frailty_sd if p.basis == "measured" else assume.spot_unrecorded_frailty_sd
+        for p in risk.priors
+    ]
+    frailty = np.asarray([*own, 0.0])[prior]
+    # the table's levels are medians, as those of the hazards; the renewal model's frailties have mean 1
+    mean = np.exp(frailty * frailty / 2.0)
+    wait = risk.mean_wait_hours[rows] * count ** risk.wait_exponent[rows] * mean
+    columns = [
+        risk.rate_per_hour[rows] * count ** risk.gang_exponent[rows] * mean,
+        wait,
+        wait * assume.spot_first_wait_ratio,
+        frailty,
+        np.full(len(rows), assume.spot_dispersion_ratio),
+    ]
+    sources = [f"{p.basis}: {p.source} ({p.as_of})" for p in risk.priors]
+    source = prior.copy()
+    recorded = np.asarray([p.basis == "measured" for p in risk.priors] + [False])
+    at = np.flatnonzero(context.is_spot[rows] & (recorded[prior] | (context.hazards is not None)))
+    if len(at):
+        _put_records(context, rows, count, at, columns, source, sources)
+    if (
+        context.workload.kind == "fleet"
+    ):  # a worker does run after run: it comes to its pool once, not with each
+        columns[2] = columns[1]
+    return GangRisk(SpotPool(*columns), source, tuple(sources))
+
+
+def _put_records(
+    context: Context,
+    rows: IntArray,
+    count: FloatArray,
+    at: IntArray,
+    columns: Sequence[FloatArray],
+    source: IntArray,
+    sources: list[str],
+) -> None:
+    """Overwrite the figures of the candidates `at` with those of recorded pools, where there are any."""
+    _, first, own = distinct(context.pool_of_offer[rows[at]])
+    for number, row in enumerate(rows[at][first].tolist()):
+        pool = context.recorded_pool(row)
+        mine = at[own == number]
+        if pool is None:
+            _move_by_hint(context, row, mine, columns, source, sources)
+            continue
+        for column, values in zip(columns, pool.at(count[mine]), strict=True):
+            column[mine] = values
+        source[mine] = len(sources)
+        sources.append(pool.source)
+
+
+def _move_by_hint(
+    context: Context,
+    row: int,
+    mine: IntArray,
+    columns: Sequence[FloatArray],
+    source: IntArray,
+    sources: list[str],
+) -> None:
+    """Move the table's figures of a zone by what the user's prices or scores say of it."""
+    hint = None if context.hazards is None else context.hazards.hint_for(context.spot_zone(row))
+    if hint is None:
+        return
+    rate, *waits = columns[:3]
+    rate[mine] *= np.exp(hint.log_down)
+    for wait in waits:
+        wait[mine] /= np.exp(hint.log_up)
+    sources.append(f"{sources[int(source[mine[0]])]}; moved by {hint.by}")
+    source[mine] = len(sources) - 1
+
+
+def unused_records(context: Context, kinds: Sequence[str]) -> str | None:
+    """What to say where the user's own records are of no instance type among `kinds`, nor of their families."""
+    if context.hazards is None or not kinds:
+        return None
+    from planner.spot.hazards import load_hazards
+    from planner.spot.hazards_cells import family_of
+
+    public = {id(cell) for cell in load_hazards().cells}
+    own = dict.fromkeys(cell.instance_type for cell in context.hazards.cells if id(cell) not in public)
+    own |= dict.fromkeys(kind for kind, _ in context.hazards.hints)
+    if {family_of(kind) for kind in own} & {family_of(kind) for kind in kinds}:
+        return None
+    named = ", ".join(kind or "no type (column instance_type is empty)" for kind in own)
+    return f"your records of spot are of {named}: they say nothing of {', '.join(kinds)}"

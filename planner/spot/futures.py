@@ -1,0 +1,214 @@
+"""Futures of spot capacity: spells drawn from age hazards, from the state at launch and what the last day showed.
+
+Three things move the hazards of a table in a future:
+
+* its own level per zone and side (log-normal frailty, constant over the job): how far the coming days may differ from
+  the record. What the last hours showed narrows it: with N ends where the table expects E, a level theta has the
+  likelihood `theta^N exp(-theta E)`; the level is drawn from its product with the prior, on a grid.
+* weather shared by the zones of a region, and weather shared by all zones: Ornstein-Uhlenbeck, calm at launch (the
+  level at launch is in what was seen), up hazards moving against down hazards. It makes zones fail together.
+* chance: within a tick a spell ends with probability `1 - exp(-theta h tick)`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+from planner.records import record
+from planner.spot.hazards import HazardTable, Weather, age_bucket, load_weather
+from planner.spot.hazards_cells import spell_age_ticks
+from planner.spot.policy.job import SpotJob, SpotZone
+
+FloatArray = npt.NDArray[np.float64]
+Float32Array = npt.NDArray[np.float32]
+BoolArray = npt.NDArray[np.bool_]
+IntArray = npt.NDArray[np.int64]
+
+_MAX_AGE_HOURS = 400.0  # beyond it a hazard stays what it is
+_GRID = np.linspace(-3.5, 3.5, 57)  # levels in prior sd; more than 3.5 sd away nothing is believed
+_WEATHER_TICKS = 5  # weather moves every half hour of a 0.1 h grid: fine against its 12 h
+_NOISE_TICKS = 64  # noise is drawn in blocks, to keep the calls few and the memory small
+
+
+@record(frozen=True, eq=False)
+class Spells:
+    """One side of a table on the grid of ticks; index a stands for the tick in which the spell is a + 1 ticks old.
+
+    Attributes:
+        hazard: hazard per tick, shape `(n_ages,)`.
+        residual: the same for a spell found running and watched for a + 1 ticks (equilibrium renewal): the hazard of
+            `S(t) / integral of S from t`.
+        survival: chance that a spell reaches each age, shape `(n_ages,)`.
+    """
+
+    hazard: FloatArray
+    residual: FloatArray
+    survival: FloatArray
+
+
+def spells_of(hazard_per_hour: FloatArray, tick_hours: float) -> Spells:
+    """A side of a table on a grid of ticks."""
+    n = round(_MAX_AGE_HOURS / tick_hours)
+    hazard = hazard_per_hour[age_bucket((np.arange(n) + 1) * tick_hours)] * tick_hours
+    # kept above zero for the quotient below: ages that no spell reaches
+    survival = np.maximum(np.exp(-np.concatenate(([0.0], np.cumsum(hazard[:-1])))), 1e-200)
+    # ticks still ahead: the sum of the survival, beyond the last age at its constant hazard
+    tail = survival[-1] / -np.expm1(-max(float(hazard[-1]), 1e-12))
+    ahead = np.cumsum(np.append(survival[:-1], tail)[::-1])[::-1]
+    return Spells(hazard, -np.log1p(-np.minimum(survival / ahead, 1.0 - 1e-12)), survival)
+
+
+@record(frozen=True, eq=False)
+class Seen:
+    """What a history says about one zone.
+
+    Attributes:
+        up: whether the zone was up at the last tick seen; None without a history.
+        age_ticks: length of the present spell, that tick included; the whole history where it began before.
+        age_known: whether the history shows its beginning.
+        downs, downs_expected: ends of up spells, and what the table expects for the same hours.
+        ups, ups_expected: the same of down spells.
+    """
+
+    up: bool | None
+    age_ticks: int = 0
+    age_known: bool = False
+    downs: float = 0.0
+    downs_expected: float = 0.0
+    ups: float = 0.0
+    ups_expected: float = 0.0
+
+
+def seen_in(history: BoolArray, up: Spells, down: Spells) -> Seen:
+    """Count a history against a table.
+
+    Args:
+        history: up per tick, oldest first, shape `(n_ticks,)`.
+        up: hazards of up spells.
+        down: hazards of down spells.
+    """
+    n = len(history)
+    if n == 0:
+        return Seen(None)
+    age = np.minimum(spell_age_ticks(history), len(up.hazard))
+    other = history != history[0]
+    began = np.arange(n) >= (int(np.argmax(other)) if other.any() else n)
+    counts = []
+    for side, spells in ((history, up), (~history, down)):
+        hazard = np.where(began, spells.hazard[age - 1], spells.residual[age - 1])
+        counts += [float((side[:-1] & ~side[1:]).sum()), float(hazard[:-1][side[:-1]].sum())]
+    return Seen(bool(history[-1]), int(age[-1]), bool(began[-1]), *counts)
+
+
+def sample_level(sd: float, ends: float, expected: float, quantile: FloatArray) -> FloatArray:
+    """Levels of a hazard given `ends` where a level of 1 expects `expected`, one per entry of `quantile`.
+
+    Args:
+        sd: prior sd of the log level.
+        ends: spells that were seen to end.
+        expected: what the table expects of them; 0 and 0 give the prior.
+        quantile: where in the posterior each level lies, in 0..1.
+    """
+    log_weight = -0.5 * _GRID**2 + ends * sd * _GRID - expected * np.exp(sd * _GRID)
+    cumulative = np.cumsum(np.exp(log_weight - log_weight.max()))
+    return np.asarray(np.exp(sd * np.interp(quantile * cumulative[-1], cumulative, _GRID)))
+
+
+def sample_futures(
+    job: SpotJob,
+    tables: Mapping[str, HazardTable],
+    n: int,
+    ticks: int,
+    seed: int = 0,
+    *,
+    weather: Weather | None = None,
+) -> BoolArray:
+    """Futures of all zones of a job, from its launch on.
+
+    Args:
+        job: its zones and what their last hours showed (`job.history`).
+        tables: hazards by zone name.
+        n: futures.
+        ticks: length of each, in ticks of the job.
+        seed: of the generator; the same seed gives the same futures.
+        weather: what zones share; None takes the bundled fit.
+
+    Returns:
+        Whether each zone is up, shape `(n, n_zones, ticks)`.
+    """
+    rng = np.random.default_rng(seed)
+    sky = load_weather() if weather is None else weather
+    starts = [_start(rng, job, zone, tables[zone.name], n) for zone in job.zones]
+    up = np.stack([start[0] for start in starts], axis=1)
+    age = np.stack([start[1] for start in starts], axis=1)
+    # weather adds half its variance to the mean of a hazard; taken off, so that means stay the table's
+    calm = float(np.exp(-0.5 * (sky.region_sd**2 + sky.common_sd**2)))
+    level = np.stack([start[2] for start in starts], axis=2) * calm
+    hazard = np.concatenate([start[3] for start in starts])
+    names = [zone.region for zone in job.zones]
+    region = np.asarray([names.index(name) for name in names])
+    return _run(rng, (up, age, level, hazard), region, sky, ticks, job.tick_hours)
+
+
+def _start(
+    rng: np.random.Generator, job: SpotJob, zone: SpotZone, table: HazardTable, n: int
+) -> tuple[BoolArray, IntArray, FloatArray, Float32Array]:
+    """State, age in ticks less 1, levels `(2, n)` and hazards per tick (up ages, then down ages) of one zone."""
+    up, down = spells_of(table.down_per_hour, job.tick_hours), spells_of(table.up_per_hour, job.tick_hours)
+    seen = seen_in(np.asarray(job.history.get(zone.name, ()), dtype=np.bool_), up, down)
+    level = np.stack(
+        [
+            sample_level(table.frailty_sd_down, seen.downs, seen.downs_expected, rng.random(n)),
+            sample_level(table.frailty_sd_up, seen.ups, seen.ups_expected, rng.random(n)),
+        ]
+    )
+    state = rng.random(n) < table.availability_ratio if seen.up is None else np.full(n, seen.up)
+    if seen.age_known:
+        age = np.full(n, seen.age_ticks - 1)
+    else:
+        # found running: any age beyond what was watched, by the chance that a spell reaches it
+        watched, share, age = max(seen.age_ticks - 1, 0), rng.random(n), np.zeros(n, dtype=np.int64)
+        for of, spells in ((state, up), (~state, down)):
+            reach = np.cumsum(spells.survival[watched:])
+            age[of] = watched + np.searchsorted(reach, share[of] * reach[-1])
+    top = len(up.hazard) - 1
+    hazards = np.concatenate([up.hazard, down.hazard]).astype(np.float32)
+    return state, np.minimum(age, top), level, hazards
+
+
+def _run(
+    rng: np.random.Generator,
+    start: tuple[BoolArray, IntArray, FloatArray, Float32Array],
+    region: IntArray,
+    sky: Weather,
+    ticks: int,
+    tick_hours: float,
+) -> BoolArray:
+    """Step all zones of all futures through the ticks together."""
+    up, age, level, hazard = start
+    n, n_zones = up.shape
+    n_ages = len(hazard) // (2 * n_zones)
+    first = np.arange(n_zones) * (2 * n_ages)
+    keep = float(np.exp(-_WEATHER_TICKS * tick_hours / sky.hours))
+    shake = float(np.sqrt(1.0 - keep * keep))
+    local, common = np.zeros((n, n_zones)), np.zeros((n, 1))
+    out = np.empty((ticks, n, n_zones), dtype=np.bool_)
+    level_down, level_up = (level[side].astype(np.float32) for side in (0, 1))
+    noise = np.empty((0, n, n_zones), dtype=np.float32)
+    for tick in range(ticks):
+        if tick % _NOISE_TICKS == 0:
+            noise = rng.standard_exponential((min(_NOISE_TICKS, ticks - tick), n, n_zones), dtype=np.float32)
+        if tick % _WEATHER_TICKS == 0:
+            local = keep * local + shake * rng.standard_normal((n, n_zones))[:, region]
+            common = keep * common + shake * rng.standard_normal((n, 1))
+            factor = np.exp(sky.region_sd * local + sky.common_sd * common).astype(np.float32)
+            down_now, up_now = level_down * factor, level_up / factor
+        rate = hazard[first + np.where(up, 0, n_ages) + age] * np.where(up, down_now, up_now)
+        leave = noise[tick % _NOISE_TICKS] < rate
+        up = up ^ leave
+        age = np.where(leave, 0, np.minimum(age + 1, n_ages - 1))
+        out[tick] = up
+    return np.ascontiguousarray(out.transpose(1, 2, 0))

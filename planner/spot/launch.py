@@ -1,0 +1,223 @@
+"""What is known of a spot job before its launch: chance to meet the deadline, cost and its range, by Monte Carlo.
+
+Futures of all zones (`planner.spot.futures`) are replayed with spot alone and with the policy that will drive the job
+(`planner.spot.replay_batch`, the same decisions as at run time), at the prices of launch.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from planner.records import record
+from planner.spot.futures import sample_futures
+from planner.spot.hazards import HazardModel, HazardTable
+from planner.spot.policy.job import SpotJob, SpotZone
+
+FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
+
+N_FUTURES = 200
+# over many zones costs vary three times less, and a decision costs more
+_N_FUTURES_MANY, _MANY_ZONES = 120, 4
+# zones weighed one by one before launch need their order, not their third digit
+_RANK_FUTURES = 100
+
+
+@record(frozen=True)
+class LaunchForecast:
+    """What to expect of a job. Ratios of cost are to the same work on on-demand without a restart.
+
+    Attributes:
+        policy_name: what drives the job.
+        p_meet_spot_only_ratio: chance that spot alone meets the deadline.
+        p_meet_ratio: chance that the policy does (1 for every guarded policy while on-demand is obtainable).
+        cost_ratio: expected (mean) cost.
+        cost_ratio_p50: as many futures cost less as cost more; the usual one, as costs are skewed upwards.
+        cost_ratio_p10, cost_ratio_p90: four of five futures lie between.
+        cost_usd, cost_usd_p10, cost_usd_p50, cost_usd_p90: the same in USD.
+        spot_only_cost_ratio: expected cost of spot alone, what is left at the deadline charged on-demand.
+        finish_hours_p10, finish_hours_p50, finish_hours_p90: hours from launch to the end; the deadline where a future
+            misses it.
+        interruptions, starts: expected number.
+        spot_hours, on_demand_hours, lost_hours: expected paid hours, and those without progress.
+        futures: how many were drawn.
+        sources: per zone, which evidence its hazards rest on.
+        history_hours: hours of availability before launch that were taken into account, least over the zones.
+    """
+
+    policy_name: str
+    p_meet_spot_only_ratio: float
+    p_meet_ratio: float
+    cost_ratio: float
+    cost_ratio_p50: float
+    cost_ratio_p10: float
+    cost_ratio_p90: float
+    cost_usd: float
+    cost_usd_p10: float
+    cost_usd_p50: float
+    cost_usd_p90: float
+    spot_only_cost_ratio: float
+    finish_hours_p10: float
+    finish_hours_p50: float
+    finish_hours_p90: float
+    interruptions: float
+    starts: float
+    spot_hours: float
+    on_demand_hours: float
+    lost_hours: float
+    futures: int
+    sources: Mapping[str, str]
+    history_hours: float
+
+
+@record(frozen=True)
+class ZoneChoice:
+    """A zone weighed on its own: `cost_ratio` is the expected cost of the policy in it alone."""
+
+    zone: SpotZone
+    cost_ratio: float
+    p_meet_spot_only_ratio: float
+    availability_ratio: float
+    source: str
+
+
+def forecast_launch(
+    job: SpotJob,
+    model: HazardModel,
+    policy_name: str = "survival",
+    *,
+    futures: int | None = None,
+    seed: int = 0,
+    tables: Mapping[str, HazardTable] | None = None,
+) -> LaunchForecast:
+    """Forecast a job at its launch.
+
+    Args:
+        job: zones, prices and what the last hours showed.
+        model: hazards of the zones.
+        policy_name: a key of `planner.spot.policy.registry.POLICIES`.
+        futures: how many are drawn; None: 200, from four zones on 120. With 200 a chance of 0.5 is known to 0.035 (one
+            standard error).
+        seed: the same seed gives the same forecast.
+        tables: hazards per zone name instead of the model's.
+    """
+    from planner.spot.replay_batch import replay_futures
+
+    known = {zone.name: model.table_for(zone) for zone in job.zones} if tables is None else tables
+    if futures is None:
+        futures = N_FUTURES if len(job.zones) < _MANY_ZONES else _N_FUTURES_MANY
+    up = sample_futures(job, known, futures, _ticks(job), seed)
+    alone = replay_futures(job, "spot_only", known, up)
+    own = replay_futures(job, policy_name, known, up)
+    low, middle, high = (float(v) for v in np.quantile(own.cost_usd, (0.1, 0.5, 0.9)))
+    finish = np.where(own.finished, own.finish_hours, job.deadline_hours)
+    early, usual, late = (float(v) for v in np.quantile(finish, (0.1, 0.5, 0.9)))
+    return LaunchForecast(
+        policy_name=policy_name,
+        p_meet_spot_only_ratio=float(alone.finished.mean()),
+        p_meet_ratio=float(own.finished.mean()),
+        cost_ratio=_ratio(job, float(own.cost_usd.mean())),
+        cost_ratio_p50=_ratio(job, middle),
+        cost_ratio_p10=_ratio(job, low),
+        cost_ratio_p90=_ratio(job, high),
+        cost_usd=float(own.cost_usd.mean()),
+        cost_usd_p10=low,
+        cost_usd_p50=middle,
+        cost_usd_p90=high,
+        spot_only_cost_ratio=_ratio(job, float(alone.cost_usd.mean())),
+        finish_hours_p10=early,
+        finish_hours_p50=usual,
+        finish_hours_p90=late,
+        interruptions=float(own.interruptions.mean()),
+        starts=float(own.starts.mean()),
+        spot_hours=float(own.spot_hours.mean()),
+        on_demand_hours=float(own.on_demand_hours.mean()),
+        lost_hours=float(own.lost_hours.mean()),
+        futures=futures,
+        sources={name: table.source for name, table in known.items()},
+        history_hours=min(len(job.history.get(zone.name, ())) for zone in job.zones) * job.tick_hours,
+    )
+
+
+def _ratio(job: SpotJob, cost_usd: float) -> float:
+    """Cost over that of the work on on-demand; where that is free, 0 for what is free too and else infinite."""
+    whole = job.work_hours * job.on_demand_usd_per_hour
+    if whole > 0:
+        return cost_usd / whole
+    return cost_usd if cost_usd == 0 else math.inf
+
+
+def p_meet_spot_only(
+    job: SpotJob,
+    model: HazardModel,
+    deadlines_hours: Sequence[float],
+    *,
+    futures: int = N_FUTURES,
+    seed: int = 0,
+) -> FloatArray:
+    """Chance that spot alone in the job's cheapest zone meets each of several deadlines, shape `(n_deadlines,)`.
+
+    One draw answers for all of them, so a later deadline never has the smaller chance.
+    """
+    zone = min(job.zones, key=lambda one: one.usd_per_hour)
+    ticks = round(max(deadlines_hours) / job.tick_hours + 1e-6)
+    one = alone_in(job, zone)
+    up = sample_futures(one, {zone.name: model.table_for(zone)}, futures, ticks, seed)[:, 0]
+    done = np.cumsum(progress_hours(up, job.tick_hours, job.restart_hours), axis=1)
+    last = np.minimum(np.floor(np.asarray(deadlines_hours) / job.tick_hours + 1e-6).astype(int), ticks)
+    need = job.work_hours - 1e-9
+    return np.asarray([float((done[:, at - 1] >= need).mean()) if at > 0 else 0.0 for at in last])
+
+
+def progress_hours(up: BoolArray, tick_hours: float, restart_hours: float) -> FloatArray:
+    """Work done per tick by a job that runs whenever its only zone is up, shape of `up`, hours.
+
+    Every spell starts with `restart_hours` without progress.
+    """
+    place = np.arange(up.shape[1])
+    begin = np.maximum.accumulate(np.where(up, 0, place + 1), axis=1)
+    end_hours = (place + 1 - begin) * tick_hours
+    return np.asarray(np.where(up, np.clip(end_hours - restart_hours, 0.0, tick_hours), 0.0))
+
+
+def rank_zones(
+    job: SpotJob,
+    model: HazardModel,
+    policy_name: str = "survival",
+    *,
+    futures: int = _RANK_FUTURES,
+    seed: int = 0,
+) -> tuple[ZoneChoice, ...]:
+    """The job's zones by the expected cost of the policy in each alone, cheapest first.
+
+    Price alone misleads: the cheapest price is often the scarcest zone. A plan over all zones is cheaper than the best
+    of them; weigh it with `forecast_launch` on the whole job.
+    """
+    found = []
+    for zone in job.zones:
+        table = model.table_for(zone)
+        made = forecast_launch(
+            alone_in(job, zone), model, policy_name, futures=futures, seed=seed, tables={zone.name: table}
+        )
+        found.append(
+            ZoneChoice(
+                zone, made.cost_ratio, made.p_meet_spot_only_ratio, table.availability_ratio, table.source
+            )
+        )
+    return tuple(sorted(found, key=lambda choice: (choice.cost_ratio, choice.zone.name)))
+
+
+def alone_in(job: SpotJob, zone: SpotZone) -> SpotJob:
+    """The job with one zone only."""
+    fields = {name: getattr(job, name) for name in job.__dataclass_fields__}
+    history = {name: seen for name, seen in job.history.items() if name == zone.name}
+    return SpotJob(**{**fields, "zones": (zone,), "history": history})
+
+
+def _ticks(job: SpotJob) -> int:
+    """Ticks from launch to the deadline, a started one included."""
+    return int(np.ceil(job.deadline_hours / job.tick_hours - 1e-6))

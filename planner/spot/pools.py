@@ -1,0 +1,189 @@
+"""Figures of recorded spot pools, ready to use: `planner/data/spot/pools.csv`, derived from the hazards by age.
+
+Fitting hazards at every start would cost more than the plan, so their first and second moments are kept for each
+recorded type, region and zone at a few gangs. `python -m planner.spot.pools` writes the file anew; a test holds it
+equal to what the hazards say.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from planner.spot.hazards import HazardModel, HazardTable
+    from planner.spot.policy.job import SpotZone
+
+    FloatArray = npt.NDArray[np.float64]
+
+DATA_FILE = Path(__file__).parents[1] / "data" / "spot" / "pools.csv"
+GANGS = (1, 4, 16, 64)
+FIGURES = ("rate_per_hour", "wait_hours", "first_wait_hours", "frailty_sd", "dispersion_ratio")
+COLUMNS = ("provider", "instance_type", "region", "zone", "gang", *FIGURES, "source")
+# Sources of tables that are no record of the offer's own family: published bands and priors know more.
+NO_RECORD = ("prior of", "nothing known", "no record")
+OWN_RECORDS = "your records beside public ones"
+Key = tuple[str, str, str, str]
+
+
+class Pool(NamedTuple):
+    """Figures of one pool: `values` in the order of `FIGURES`, shape `(n_gangs, 5)`, at `gangs`; its source."""
+
+    gangs: FloatArray
+    values: FloatArray
+    source: str
+
+    def at(self, gang: FloatArray) -> FloatArray:
+        """Figures at other gangs, straight in logarithms between those known, shape `(5, n)`."""
+        known, place = np.log(self.gangs), np.log(gang)
+        return np.exp([np.interp(place, known, column) for column in np.log(self.values.T)])
+
+
+def family_of(instance_type: str) -> str:
+    """What stands before the first point or dash: `p3` of `p3.2xlarge`."""
+    return instance_type.split(".", 1)[0].split("-", 1)[0]
+
+
+@cache
+def recorded_pools() -> dict[Key, Pool]:
+    """All recorded pools by (provider, type, region, zone).
+
+    An empty zone or region is the mean of all of them; `FAMILY*` as type stands for sizes that were not recorded.
+    """
+    found: dict[Key, list[tuple[list[float], str]]] = {}
+    with DATA_FILE.open(encoding="utf-8", newline="") as file:
+        rows = csv.reader(file)
+        next(rows)
+        for *key, gang, rate, wait, first, sd, dispersion, source in rows:
+            numbers = [float(text) for text in (gang, rate, wait, first, sd, dispersion)]
+            found.setdefault((key[0], key[1], key[2], key[3]), []).append((numbers, source))
+    return {key: _pool(rows_of) for key, rows_of in found.items()}
+
+
+def _pool(rows: list[tuple[list[float], str]]) -> Pool:
+    numbers = np.asarray([values for values, _ in rows])
+    return Pool(numbers[:, 0], numbers[:, 1:], rows[0][1])
+
+
+def find_pool(provider: str, instance_type: str, region: str, zone: str) -> Pool | None:
+    """The nearest recorded pool: the zone, its region, the type, other sizes of its family; None without any."""
+    pools = recorded_pools()
+    family = f"{family_of(instance_type)}*"
+    keys = (
+        (provider, instance_type, region, zone), (provider, instance_type, region, ""),
+        (provider, instance_type, "", ""), (provider, family, region, zone), (provider, family, region, ""),
+        (provider, family, "", ""),
+    )  # fmt: skip
+    return next((pools[key] for key in keys if key in pools), None)
+
+
+def pool_of(model: HazardModel, provider: str, instance_type: str, region: str, zone: str) -> Pool | None:
+    """The same straight from hazards, for evidence of the user's own."""
+    from planner.spot.hazards import load_hazards
+
+    label = "recorded" if model.cells is load_hazards().cells else OWN_RECORDS
+    place = spot_zone(provider, instance_type, region, zone)
+    tables = [model.table_for(replace(place, gang=gang)) for gang in GANGS]
+    if tables[0].source.startswith(NO_RECORD):
+        return None
+    values = np.asarray([figures_of(table) for table in tables])
+    source = f"{label}: {tables[0].source}"
+    return Pool(np.asarray(GANGS, dtype=np.float64), values, source)
+
+
+def spot_zone(provider: str, instance_type: str, region: str, zone: str) -> SpotZone:
+    """The place as hazards know it: its zone, or its region where the catalog knows no zones."""
+    from planner.spot.policy.job import SpotZone
+
+    return SpotZone(zone or region, region, instance_type, 0.0, provider)
+
+
+def figures_of(table: HazardTable) -> tuple[float, ...]:
+    """The renewal model's figures of an age-dependent table (formulas: `planner.spot.evidence`)."""
+    up, up_square = _spell(table.age_edges_hours, table.down_per_hour)
+    down, down_square = _spell(table.age_edges_hours, table.up_per_hour)
+    spread = (up * up * (down_square - down * down) + down * down * (up_square - up * up)) / up**3
+    dispersion = spread / (2.0 * down * down / up)
+    own = (
+        spell_sd(table.age_edges_hours, table.down_per_hour, table.frailty_sd_down),
+        spell_sd(table.age_edges_hours, table.up_per_hour, table.frailty_sd_up),
+    )
+    sd = float(np.hypot(*own) / np.sqrt(2.0))
+    # a table holds median levels; the renewal model's frailties have mean 1
+    mean = float(np.exp(sd * sd / 2.0))
+    return (mean / up, down * mean, down_square / (2.0 * down) * mean, sd, dispersion)
+
+
+def spell_sd(edges: FloatArray, hazard: FloatArray, sd: float) -> float:
+    """Sd of the log mean spell where the log level of its hazard has `sd`.
+
+    Hazards fall with age, so a higher level also keeps spells from the ages at which they last: their mean moves about
+    twice as far as the level. Taken straight between one sd below and one above.
+    """
+    longest, shortest = (_spell(edges, hazard * np.exp(z * sd))[0] for z in (-1.0, 1.0))
+    return float(np.log(longest / shortest) / 2.0)
+
+
+def level_sd(edges: FloatArray, hazard: FloatArray, sd: float) -> float:
+    """Sd of the log level that spreads mean spells by `sd` (log): the inverse of `spell_sd`, by bisection."""
+    low, high = 0.0, sd  # spells move at least as far as levels
+    for _ in range(30):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if spell_sd(edges, hazard, middle) < sd else (low, middle)
+    return 0.5 * (low + high)
+
+
+def _spell(edges: FloatArray, hazard: FloatArray) -> tuple[float, float]:
+    """Mean and second moment of a spell whose hazard is constant between `edges`.
+
+    Integrals of the survival function S: E[X] = int S, E[X^2] = 2 int t S.
+    """
+    h, width = np.maximum(hazard, 1e-6), np.diff(edges)
+    survive = np.exp(-np.concatenate(([0.0], np.cumsum(h[:-1] * width))))
+    end = np.append(np.exp(-h[:-1] * width), 0.0)
+    tail = np.append(width, 0.0) * end
+    area = survive * (1.0 - end) / h
+    moment = survive * ((1.0 - end) / h**2 - tail / h) + edges * area
+    return float(area.sum()), float(2.0 * moment.sum())
+
+
+def pools_text() -> str:
+    """The file as the bundled hazards give it."""
+    from planner.spot.hazards import load_hazards
+
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    model = load_hazards()
+    for provider, kind, region, zone in _places(model):
+        # any other size of the family stands for all of them
+        asked = kind if not kind.endswith("*") else f"{kind[:-1]}.other"
+        pool = pool_of(model, provider, asked, region, zone)
+        assert pool is not None
+        for gang, values in zip(pool.gangs, pool.values, strict=True):
+            figures = [f"{value:.5g}" for value in values]
+            writer.writerow([provider, kind, region, zone, f"{gang:.0f}", *figures, pool.source])
+    return out.getvalue()
+
+
+def _places(model: HazardModel) -> Iterator[Key]:
+    seen = {(c.provider, c.instance_type, c.region, c.zone) for c in model.cells}
+    seen |= {(provider, f"{family_of(kind)}*", region, zone) for provider, kind, region, zone in seen}
+    seen |= {(provider, kind, region, "") for provider, kind, region, _ in seen}
+    seen |= {(provider, kind, "", "") for provider, kind, _, _ in seen}
+    yield from sorted(seen)
+
+
+if __name__ == "__main__":
+    from planner.files import write_atomically
+
+    write_atomically(DATA_FILE, pools_text())

@@ -1,0 +1,221 @@
+"""The simple renewal model of spot candidates: expected hours, and the chance to meet the deadline.
+
+The model and its formulas are in `planner.spot.moments`. Real pools are less regular than one exponential
+rate: every figure is averaged over log-normal frailties (mean 1) of the up and down hazards, which made the
+intervals of past plans cover what they claim; `frailty_sd=0` gives the plain exponential model.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from planner.records import record
+from planner.spot.checkpoint import young_interval_hours
+from planner.spot.distribution import MEAN_POINTS, SpotPool, describe_elapsed, frailties, meet_probability
+from planner.spot.moments import FloatArray, Job, compute_moments, split_job
+
+FRAILTY_SD = 0.35
+
+
+@record(frozen=True)
+class SpotOutcome:
+    """What a job on capacity that may be interrupted comes to, per candidate, shape `(n,)`.
+
+    Attributes:
+        expected_elapsed_hours: from asking for capacity to the last step, waits included.
+        expected_paid_hours: hours the gang is up and billed (waiting is not).
+        expected_interruptions: number of interruptions.
+        expected_lost_hours: paid hours without progress: repeated work, restarts, notice times (checkpoints
+            apart).
+        p_meet_deadline: probability that elapsed <= deadline; NaN when not asked for.
+        elapsed_p90_hours: elapsed time not exceeded with probability 0.9; NaN when not asked for.
+        paid_p90_hours: paid hours of such a run; NaN when not asked for.
+    """
+
+    expected_elapsed_hours: FloatArray
+    expected_paid_hours: FloatArray
+    expected_interruptions: FloatArray
+    expected_lost_hours: FloatArray
+    p_meet_deadline: FloatArray
+    elapsed_p90_hours: FloatArray
+    paid_p90_hours: FloatArray
+
+
+def spot_outcome(
+    work_hours: npt.ArrayLike,
+    *,
+    rate_per_hour: npt.ArrayLike,
+    nodes: npt.ArrayLike,
+    gang_exponent: npt.ArrayLike,
+    mean_wait_hours: npt.ArrayLike,
+    checkpoint_interval_hours: npt.ArrayLike,
+    checkpoint_write_hours: npt.ArrayLike,
+    restart_hours: npt.ArrayLike,
+    notice_hours: npt.ArrayLike,
+    deadline_hours: npt.ArrayLike | None = None,
+    frailty_sd: npt.ArrayLike = FRAILTY_SD,
+    dispersion: npt.ArrayLike = 1.0,
+    first_wait_hours: npt.ArrayLike | None = None,
+    with_distribution: bool = True,
+) -> SpotOutcome:
+    """Estimate what a checkpointed job on spot capacity needs. All arguments broadcast to `(n,)`.
+
+    Args:
+        work_hours: useful training hours without checkpoints.
+        rate_per_hour: interruptions per hour of one node that is up; 0 for capacity that is never taken away.
+        nodes: nodes that must run together.
+        gang_exponent: the gang's rate is `rate_per_hour * nodes ** gang_exponent`.
+        mean_wait_hours: mean wait until the gang's capacity is there again.
+        checkpoint_interval_hours: work between checkpoints; inf for none.
+        checkpoint_write_hours: time of one checkpoint.
+        restart_hours: from capacity back to the first useful step.
+        notice_hours: warning before an interruption; one at least as long as a checkpoint saves the work.
+        deadline_hours: time available from the request for capacity; inf for none. None: p_meet_deadline is
+            NaN.
+        frailty_sd: standard deviation of the log of the hazards' frailty.
+        dispersion: variance of waits and lost hours over that of exponential spells with the same means.
+        first_wait_hours: mean wait at launch where capacity is down then; default `mean_wait_hours`.
+        with_distribution: also compute the 90 % times and, given a deadline, p_meet_deadline.
+
+    Returns:
+        The outcome, arrays of shape `(n,)`.
+
+    Raises:
+        ValueError: an argument is negative, an interval or node count is not positive, or work is not finite.
+    """
+    given = (work_hours, rate_per_hour, nodes, gang_exponent, mean_wait_hours, checkpoint_interval_hours)
+    late = np.inf if deadline_hours is None else deadline_hours
+    (job, rate, wait), deadline = _prepare(*given, checkpoint_write_hours, restart_hours, notice_hours, late)
+    pool = _pool(rate, wait, first_wait_hours, frailty_sd, dispersion)
+    told = deadline if deadline_hours is not None else None
+    return _outcome(job, pool, told, with_distribution=with_distribution)
+
+
+def _outcome(
+    job: Job, pool: SpotPool, deadline: FloatArray | None, *, with_distribution: bool
+) -> SpotOutcome:
+    """What a job needs of a pool; without a deadline, or without the distribution, NaN where it takes them."""
+    elapsed, paid, count = _means(job, pool)
+    nothing = np.full(job.work.shape, np.nan)
+    meet, p90, paid_p90 = nothing, nothing, nothing
+    if with_distribution:
+        spread = describe_elapsed(job, pool)
+        p90, paid_p90 = spread.quantile(0.9)
+        if deadline is not None:
+            meet = np.where(np.isposinf(deadline), 1.0, spread.cdf(deadline))
+    return SpotOutcome(
+        expected_elapsed_hours=elapsed,
+        expected_paid_hours=paid,
+        expected_interruptions=count,
+        expected_lost_hours=np.maximum(paid - job.floor_hours, 0.0),
+        p_meet_deadline=meet,
+        elapsed_p90_hours=p90,
+        paid_p90_hours=paid_p90,
+    )
+
+
+def p_meet_deadline(
+    work_hours: npt.ArrayLike,
+    *,
+    rate_per_hour: npt.ArrayLike,
+    nodes: npt.ArrayLike,
+    gang_exponent: npt.ArrayLike,
+    mean_wait_hours: npt.ArrayLike,
+    checkpoint_interval_hours: npt.ArrayLike,
+    checkpoint_write_hours: npt.ArrayLike,
+    restart_hours: npt.ArrayLike,
+    notice_hours: npt.ArrayLike,
+    deadline_hours: npt.ArrayLike,
+    work_log_sd: npt.ArrayLike = 0.0,
+    frailty_sd: npt.ArrayLike = FRAILTY_SD,
+    dispersion: npt.ArrayLike = 1.0,
+    first_wait_hours: npt.ArrayLike | None = None,
+) -> FloatArray:
+    """Probability to finish within `deadline_hours`, also when the predicted work itself is uncertain.
+
+    Args:
+        work_hours: median of the useful training hours; the other arguments as in `spot_outcome`.
+        rate_per_hour: see `spot_outcome`.
+        nodes: see `spot_outcome`.
+        gang_exponent: see `spot_outcome`.
+        mean_wait_hours: see `spot_outcome`.
+        checkpoint_interval_hours: see `spot_outcome`.
+        checkpoint_write_hours: see `spot_outcome`.
+        restart_hours: see `spot_outcome`.
+        notice_hours: see `spot_outcome`.
+        deadline_hours: see `spot_outcome`; take fixed hours (provisioning, staging) off beforehand.
+        work_log_sd: standard deviation of the log of the true over the predicted work; 0 when certain.
+        frailty_sd: see `spot_outcome`.
+        dispersion: see `spot_outcome`.
+        first_wait_hours: see `spot_outcome`.
+
+    Returns:
+        Probability, shape `(n,)`; never falls when the deadline moves later.
+    """
+    given = (work_hours, rate_per_hour, nodes, gang_exponent, mean_wait_hours, checkpoint_interval_hours)
+    more = (checkpoint_write_hours, restart_hours, notice_hours, deadline_hours)
+    (job, rate, wait), deadline = _prepare(*given, *more)
+    pool = _pool(rate, wait, first_wait_hours, frailty_sd, dispersion)
+    return meet_probability(job, pool, deadline, np.broadcast_to(np.asarray(work_log_sd, float), rate.shape))
+
+
+def _pool(
+    rate: FloatArray,
+    wait: FloatArray,
+    first_wait: npt.ArrayLike | None,
+    frailty_sd: npt.ArrayLike,
+    dispersion: npt.ArrayLike,
+) -> SpotPool:
+    given = (wait if first_wait is None else first_wait, frailty_sd, dispersion)
+    return SpotPool(
+        rate, wait, *(np.broadcast_to(np.asarray(v, dtype=np.float64), rate.shape) for v in given)
+    )
+
+
+def _prepare(*given: npt.ArrayLike) -> tuple[tuple[Job, FloatArray, FloatArray], FloatArray]:
+    """Broadcast and check the arguments; return (job, gang rate, wait) and the deadline."""
+    arrays = np.broadcast_arrays(*(np.atleast_1d(np.asarray(a, dtype=np.float64)) for a in given))
+    work, node_rate, count, exponent, wait, interval, write, restart, notice, deadline = arrays
+    _check(work, node_rate, count, wait, interval, write, restart, notice)
+    rate = node_rate * count**exponent
+    return (split_job(work, interval, write, restart, notice), rate, wait), deadline
+
+
+def _means(job: Job, pool: SpotPool) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Expected elapsed hours, paid hours and interruptions, averaged over the frailty of the up hazard."""
+    elapsed, paid, count = (np.zeros_like(job.work) for _ in range(3))
+    for factor, weight in frailties(pool.frailty_sd, MEAN_POINTS):
+        rate = pool.rate * factor
+        means = compute_moments(job, rate, pool.wait, variance=False)
+        down = rate * pool.wait / (1.0 + rate * pool.wait)
+        elapsed += weight * (means.floor_hours + means.excess_hours + pool.first_wait * down)
+        paid += weight * means.paid_hours
+        count += weight * means.interruptions
+    return elapsed, paid, count
+
+
+def _check(work: FloatArray, rate: FloatArray, nodes: FloatArray, *rest: FloatArray) -> None:
+    wait, interval, write, restart, notice = rest
+    named = {
+        "work_hours": work,
+        "rate_per_hour": rate,
+        "mean_wait_hours": wait,
+        "checkpoint_write_hours": write,
+        "restart_hours": restart,
+        "notice_hours": notice,
+    }
+    for name, array in named.items():
+        if np.any(array < 0) or np.any(np.isinf(array)):
+            raise ValueError(f"{name} must be finite and >= 0")
+    if np.any(nodes < 1) or np.any(interval <= 0):
+        raise ValueError("nodes must be >= 1 and checkpoint_interval_hours > 0")
+
+
+__all__ = [
+    "FRAILTY_SD",
+    "SpotOutcome",
+    "p_meet_deadline",
+    "spot_outcome",
+    "young_interval_hours",
+]

@@ -1,0 +1,190 @@
+"""Many futures of one job at once: `planner.spot.replay` with arrays, and the same decisions.
+
+A forecast asks what a policy would do in hundreds of futures. The futures step through the ticks together; the policy
+decides for all of them in one call. A test holds every policy equal to the scalar replay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from planner.records import record
+from planner.spot.policy.job import SpotJob
+from planner.spot.policy.registry import make_policy
+from planner.spot.policy.view import EPS_HOURS, IDLE, ON_DEMAND, SPOT, ArrayPolicy, JobView, RunStates
+from planner.spot.replay import check_length, spell_ticks, zone_prices
+
+if TYPE_CHECKING:
+    from planner.spot.hazards import HazardTable
+
+FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
+IntArray = npt.NDArray[np.int64]
+
+
+@record(frozen=True, eq=False)
+class BatchReplay:
+    """What happened in each of `n` futures; fields as in `ReplayResult`, each of shape `(n,)`.
+
+    `finish_hours` is NaN where the deadline was missed.
+    """
+
+    cost_usd: FloatArray
+    finished: BoolArray
+    finish_hours: FloatArray
+    spot_hours: FloatArray
+    on_demand_hours: FloatArray
+    interruptions: IntArray
+    starts: IntArray
+    lost_hours: FloatArray
+    work_left_hours: FloatArray
+
+
+def replay_futures(
+    job: SpotJob,
+    policy_name: str,
+    tables: Mapping[str, HazardTable],
+    up: BoolArray,
+    prices: npt.ArrayLike | None = None,
+) -> BatchReplay:
+    """Run the named policy through every future.
+
+    Args:
+        job: what must be done.
+        policy_name: a key of `planner.spot.policy.registry.POLICIES`.
+        tables: hazards per zone name.
+        up: shape `(n, n_zones, ticks)`, from launch to the deadline at least.
+        prices: USD per hour of the gang, shape `(n_zones, ticks)` or `(n, n_zones, ticks)`; None, or NaN
+            in a tick, takes those at launch.
+    """
+    return replay_policy(job, make_policy(policy_name, job, tables), up, prices)
+
+
+def replay_policy(
+    job: SpotJob, policy: ArrayPolicy, up: npt.ArrayLike, prices: npt.ArrayLike | None = None
+) -> BatchReplay:
+    """Run a policy that is already made through every future; see `replay_futures`."""
+    futures = np.asarray(up, dtype=bool)
+    n, _, given = futures.shape
+    ticks = check_length(job, given, 0)
+    usd = _prices(job, prices)
+    held = np.zeros(futures.shape[:2], dtype=np.int64)
+    state = futures[:, :, 0]
+    if n:
+        before, spell = spell_ticks(job, futures[0], 0)
+        known = np.array([zone.name in job.history for zone in job.zones])
+        state = np.where(known, before, state)
+        held = np.where(known, spell, held)
+    runs = Runs(job, policy.view, n)
+    for tick in range(ticks):
+        now = futures[:, :, tick]
+        held = np.where(now == state, held + 1, 1)
+        state = now
+        runs.step(tick, policy, now, held, usd[..., tick])
+        if not runs.active.any():
+            break
+    return runs.result()
+
+
+def _prices(job: SpotJob, prices: npt.ArrayLike | None) -> FloatArray:
+    """Shape `(1 or n, n_zones, ticks)`."""
+    usd = zone_prices(job, prices, JobView(job).deadline_ticks)
+    return usd[None] if usd.ndim == 2 else usd
+
+
+class Runs:
+    """The bookkeeping of all runs from launch on; a run that is done stays as it is.
+
+    Callers that begin later set `mode`, `zone`, `left`, `region` and `work` before the first step.
+    """
+
+    def __init__(self, job: SpotJob, view: JobView, n: int) -> None:
+        self.job, self.view = job, view
+        self.mode: IntArray = np.full(n, IDLE)
+        self.zone: IntArray = np.full(n, -1)
+        self.region: IntArray = np.full(n, -1)
+        self.left, self.wait = np.zeros(n), np.zeros(n)
+        self.work = np.full(n, job.work_hours)
+        self.cost, self.spot, self.on_demand, self.lost = (np.zeros(n) for _ in range(4))
+        self.interruptions: IntArray = np.zeros(n, dtype=np.int64)
+        self.starts: IntArray = np.zeros(n, dtype=np.int64)
+        self.finish = np.full(n, np.nan)
+        self.active = np.ones(n, dtype=bool)
+
+    def step(self, tick: int, policy: ArrayPolicy, up: BoolArray, held: IntArray, usd: FloatArray) -> None:
+        """One tick of every run."""
+        rows = np.arange(len(self.mode))
+        gone = (self.mode == SPOT) & ~up[rows, self.zone]
+        self.interruptions += gone & self.active
+        self._take(np.where(gone, IDLE, self.mode), np.where(gone, -1, self.zone))
+        hours = self.job.tick_hours
+        states = RunStates(
+            tick * hours,
+            np.asarray(self.job.work_hours - self.work),
+            self.mode,
+            self.zone,
+            self.left,
+            self.region,
+            up,
+            np.asarray(held * hours, dtype=np.float64),
+            usd,
+        )
+        mode, zone = policy.decide_runs(states)
+        refused = (mode == SPOT) & ~up[rows, zone]
+        self._take(np.where(refused, IDLE, mode), np.where(refused, -1, zone))
+        self._pass_tick(np.broadcast_to(usd, up.shape)[rows, self.zone])
+        done = self.active & (self.work <= EPS_HOURS)
+        self.finish[done] = (tick + 1) * hours
+        self.active &= ~done
+
+    def _take(self, mode: IntArray, zone: IntArray) -> None:
+        job = self.job
+        fresh = (mode != IDLE) & ((mode != self.mode) | (zone != self.zone)) & self.active
+        self.wait = np.where(fresh & (mode == ON_DEMAND), job.on_demand_acquire_hours, self.wait)
+        self.wait[(mode == IDLE) | (fresh & (mode == SPOT))] = 0.0
+        self.left = np.where(fresh, self.wait + job.restart_hours, self.left)
+        self.left[mode == IDLE] = 0.0
+        self.starts += fresh
+        on_spot = fresh & (mode == SPOT)
+        there = self.view.region[zone]
+        self.cost += (on_spot & (self.region >= 0) & (self.region != there)) * job.egress_usd
+        self.region = np.where(on_spot, there, self.region)
+        self.mode, self.zone = mode, zone
+
+    def _pass_tick(self, spot_usd_per_hour: FloatArray) -> None:
+        tick, job = self.job.tick_hours, self.job
+        running = self.active & (self.mode != IDLE)
+        paid = running * (tick - np.minimum(self.wait, tick))
+        progress = running * np.maximum(tick - self.left, 0.0)
+        self.wait = np.maximum(self.wait - tick * running, 0.0)
+        self.left = np.maximum(self.left - tick * running, 0.0)
+        self.left[self.left < EPS_HOURS] = 0.0
+        spot = paid * (self.mode == SPOT)
+        self.spot += spot
+        self.on_demand += paid - spot
+        # the price of what is not used may be unknown
+        used_usd = np.where(spot > 0, spot_usd_per_hour, 0.0)
+        self.cost += spot * used_usd + (paid - spot) * job.on_demand_usd_per_hour
+        self.lost += np.maximum(paid - progress, 0.0)
+        self.work = self.work - progress
+
+    def result(self) -> BatchReplay:
+        """The answer; runs still active missed the deadline."""
+        job = self.job
+        left = np.where(self.active, self.work, 0.0)
+        charged = self.active * (left + job.restart_hours) * job.on_demand_usd_per_hour
+        return BatchReplay(
+            cost_usd=self.cost + charged,
+            finished=~self.active,
+            finish_hours=self.finish,
+            spot_hours=self.spot,
+            on_demand_hours=self.on_demand,
+            interruptions=self.interruptions,
+            starts=self.starts,
+            lost_hours=self.lost,
+            work_left_hours=left,
+        )

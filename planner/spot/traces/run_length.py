@@ -1,0 +1,61 @@
+"""Run-length JSON: `zones` of `rle` pairs (instances obtainable, samples), `gap_seconds`, `requested`, prices."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from planner.errors import InputError
+from planner.spot.trace import FloatArray, ZoneTrace
+from planner.spot.traces.samples import ZoneSamples, trace_of
+
+
+def read_run_length(path: Path, *, gang: int | None = None, tick_hours: float = 0.1) -> tuple[ZoneTrace, ...]:
+    """Read a run-length file: a value is the number of instances obtainable.
+
+    Args:
+        path: the file.
+        gang: instances needed together; None takes the file's `requested`.
+        tick_hours: grid of the answer.
+
+    Raises:
+        InputError: not such a file.
+    """
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        gap = float(found["gap_seconds"]) / 3600.0
+        need = int(found["requested"] if gang is None else gang)
+        label = f"{found.get('set', path.stem)} {found.get('block', '')}".strip()
+        return tuple(_zone(name, zone, gap, need, tick_hours, label) for name, zone in found["zones"].items())
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise InputError(f"{path}: cannot be read: {error}") from error
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise InputError(f"{path}: not a run-length trace: {error!r}") from error
+
+
+def expand(pairs: Sequence[Sequence[float]]) -> FloatArray:
+    """The samples of run-length pairs, shape `(n_samples,)`."""
+    return np.repeat(
+        np.asarray([pair[0] for pair in pairs], dtype=np.float64), [int(pair[1]) for pair in pairs]
+    )
+
+
+def _zone(
+    name: str, zone: Mapping[str, Any], gap: float, gang: int, tick_hours: float, label: str
+) -> ZoneTrace:
+    values = expand(zone["rle"])
+    listed = zone.get("on_demand_price")
+    if "spot_price_rle" in zone:
+        given = expand(zone["spot_price_rle"])
+        prices = given[np.minimum(np.arange(len(values)), len(given) - 1)]
+    else:
+        prices = np.full(len(values), float(zone.get("spot_price", np.nan)))
+    start = datetime.fromisoformat(zone["start_utc"])
+    on_demand = None if listed is None else float(listed)
+    samples = ZoneSamples(name, start, gap, values, prices, on_demand, str(zone.get("itype", "")))
+    return trace_of(samples, gang, tick_hours, label)

@@ -1,0 +1,104 @@
+"""Several zones as one pool: which zone a run is in, how often it moves, how seldom none is up.
+
+A run takes the cheapest zone that is up and stays until it is interrupted. Where zone i has just gone, zone j is down
+with probability (1 - a_j) + c a_j (a: share of time up, c: correlation within or across regions); the zone of the next
+spell then follows a Markov chain, whose stationary shares weigh rates and prices. Where all are down, the first to come
+back is one of several independent waits: the inverse of their summed rates. The rest is the renewal model's.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.records import record
+from planner.spot.distribution import SpotPool
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    FloatArray = npt.NDArray[np.float64]
+    IntArray = npt.NDArray[np.int64]
+
+_STEPS = 24  # of the power iteration; two and three zones mix in a few
+
+
+@record(frozen=True, eq=False)
+class Union:
+    """Sets of zones, each seen as one pool.
+
+    Attributes:
+        pool: of the whole set, arrays of shape `(n,)`.
+        shares: of spot up-time per zone, shape `(n, k)`.
+        moves: changes of region per interruption, shape `(n,)`.
+    """
+
+    pool: SpotPool
+    shares: FloatArray
+    moves: FloatArray
+
+
+def unite(zones: SpotPool, region: IntArray, correlation: tuple[float, float]) -> Union:
+    """See sets of zones as one pool each.
+
+    Args:
+        zones: arrays of shape `(n, k)`, each set cheapest zone first.
+        region: code of each zone's region, of the same shape.
+        correlation: of being down, within a region and across regions.
+    """
+    n, k = zones.rate.shape
+    zones = _levels(zones, -1.0)
+    up = 1.0 / (1.0 + zones.rate * zones.wait)
+    same = region[:, :, None] == region[:, None, :]
+    linked = np.where(same, *correlation)
+    down = (1.0 - up)[:, None, :] + linked * up[:, None, :]  # [set, gone, other]
+    down[:, np.arange(k), np.arange(k)] = 1.0
+    all_down = down.prod(axis=2)
+    before = np.concatenate([np.ones((n, k, 1)), np.cumprod(down, axis=2)[:, :, :-1]], axis=2)
+    back = (1.0 / zones.wait) / (1.0 / zones.wait).sum(axis=1, keepdims=True)
+    step = before * (1.0 - down) + all_down[:, :, None] * back[:, None, :]
+    spell = np.full((n, k), 1.0 / k)
+    for _ in range(_STEPS):
+        spell = (spell[:, :, None] * step).sum(axis=1)
+    length = spell / zones.rate
+    rate = 1.0 / length.sum(axis=1)
+    shares = length * rate[:, None]
+    others = (1.0 / zones.first_wait).sum(axis=1, keepdims=True) - 1.0 / zones.first_wait
+    pause = 1.0 / (1.0 / zones.wait + others)
+    waits = spell * all_down
+    wait = (waits * pause).sum(axis=1)
+    moves = (spell[:, :, None] * step * ~same).sum(axis=(1, 2))
+    square = (waits * pause * pause).sum(axis=1) / np.maximum(wait * wait, 1e-300)
+    mean = {name: (shares * getattr(zones, name)).sum(axis=1) for name in ("dispersion", "frailty_sd")}
+    # one shared part of the levels and one of each zone's own
+    link = correlation[1] if k > 1 else 1.0
+    spread = np.sqrt(link + (1.0 - link) * (shares * shares).sum(axis=1))
+    pool = SpotPool(
+        rate=rate, wait=wait, first_wait=_first_wait(zones, up, linked, rate * wait),
+        frailty_sd=mean["frailty_sd"] * spread, dispersion=mean["dispersion"] * square,
+    )  # fmt: skip
+    return Union(_levels(pool, 1.0), shares, moves)
+
+
+def _levels(pool: SpotPool, sign: float) -> SpotPool:
+    """From mean levels to median ones (-1) or back (1): zones meet at their medians, as their frailties even out."""
+    factor = np.exp(sign * pool.frailty_sd**2 / 2.0)
+    return SpotPool(
+        pool.rate * factor, pool.wait * factor, pool.first_wait * factor, pool.frailty_sd, pool.dispersion
+    )
+
+
+def _first_wait(zones: SpotPool, up: FloatArray, linked: FloatArray, load: FloatArray) -> FloatArray:
+    """First wait that gives the mean wait at launch under the model's chance `load / (1 + load)` of being down."""
+    first_down = (1.0 - up)[:, 0]
+    rest = ((1.0 - up) + linked[:, 0, :] * up)[:, 1:].prod(axis=1)
+    mean = first_down * rest / (1.0 / zones.first_wait).sum(axis=1)
+    return np.asarray(mean * (1.0 + load) / np.maximum(load, 1e-300), dtype=np.float64)
+
+
+def subsets(count: int, most: int) -> list[tuple[int, ...]]:
+    """All sets of two to `most` of `count` zones, in lexical order."""
+    from itertools import combinations
+
+    return [own for size in range(2, min(most, count) + 1) for own in combinations(range(count), size)]

@@ -1,0 +1,128 @@
+"""Roll-outs are replays that begin in the middle; the guard holds whatever a policy wants."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from planner.advice.answer import can_still_finish, decide
+from planner.advice.rollout import Forced, Guarded, futures_of, roll_out, ticks_left
+from planner.spot.policy.job import JobState, ZoneState
+from planner.spot.policy.registry import make_policy
+from planner.spot.policy.view import ArrayPolicy, JobView, RunStates
+from planner.spot.replay import replay
+from planner.spot.replay_batch import replay_policy
+from tests.planner.advice.test_table import hazard_table, job, weather
+
+
+def launch(question: Any, up: np.ndarray) -> JobState:
+    zones = tuple(
+        ZoneState(zone.name, bool(up[number, 0]), zone.usd_per_hour, 0.1)
+        for number, zone in enumerate(question.zones)
+    )
+    return JobState(0.0, 0.0, "idle", None, 0.0, None, zones)
+
+
+@pytest.mark.parametrize("zones", [1, 3])
+@pytest.mark.parametrize("policy", ["survival", "greedy", "uniform_progress"])
+def test_from_the_launch_a_roll_out_is_a_replay(policy: str, zones: int) -> None:
+    question = job(zones, egress_usd=0.3)
+    tables = {zone.name: hazard_table() for zone in question.zones}
+    own = make_policy(policy, question, tables)
+    up = weather(zones, 3)
+    found = roll_out(question, own, launch(question, up), up[None])
+    expected = replay_policy(question, own, up[None])
+    assert found.cost_usd[0] == pytest.approx(expected.cost_usd[0])
+    assert found.finish_hours[0] == pytest.approx(expected.finish_hours[0])
+
+
+def test_from_the_middle_it_is_the_rest_of_the_replay() -> None:
+    """The state of a replay at some tick, rolled out through what came after, ends when the replay ended."""
+    question = job()
+    own = make_policy("greedy", question, {})
+    up = weather(1, 8)
+    seen: list[JobState] = []
+
+    class Watching:
+        def decide(self, state: JobState) -> Any:
+            seen.append(state)
+            return own.decide(state)
+
+    whole = replay(question, Watching(), up)
+    for state in seen[::7]:
+        tick = round(state.elapsed_hours / question.tick_hours)
+        rest = roll_out(question, own, state, up[None, :, tick:])
+        assert rest.finish_hours[0] == pytest.approx(whole.finish_hours)
+
+
+def test_a_first_action_is_taken_once() -> None:
+    question = job()
+    own, up = make_policy("greedy", question, {}), np.ones((1, 1, 70), dtype=bool)
+    waited = roll_out(question, Forced(own, 0.0, 0, -1), launch(question, up[0]), up)
+    at_once = roll_out(question, own, launch(question, up[0]), up)
+    assert waited.finish_hours[0] == pytest.approx(at_once.finish_hours[0] + question.tick_hours)
+
+
+def test_futures_begin_with_what_is_seen_and_end_at_the_deadline() -> None:
+    question = job(2)
+    tables = {zone.name: hazard_table() for zone in question.zones}
+    zones = (ZoneState("z0", True, 1.0, 2.0), ZoneState("z1", False, 1.0, 0.1))
+    state = JobState(1.0, 0.5, "idle", None, 0.0, None, zones)
+    up = futures_of(question, tables, state, {}, 50, 4)
+    assert up.shape == (50, 2, ticks_left(JobView(question), state)) == (50, 2, 60)
+    assert up[:, 0, 0].all() and not up[:, 1, 0].any()
+    assert (up == futures_of(question, tables, state, {}, 50, 4)).all()
+    older = replace(state, zones=(replace(zones[0], since_hours=20.0), zones[1]))
+    # hazards fall with age: an old spell lasts longer
+    young_life, old_life = (
+        f[:, 0].argmin(axis=1).mean() for f in (up, futures_of(question, tables, older, {}, 50, 4))
+    )
+    assert old_life > young_life or futures_of(question, tables, older, {}, 50, 4)[:, 0].all(axis=1).any()
+
+
+class Whim(ArrayPolicy):
+    """Does anything at all."""
+
+    def __init__(self, question: Any, seed: int) -> None:
+        super().__init__(question)
+        self.rng = np.random.default_rng(seed)
+
+    def decide_runs(self, runs: RunStates) -> Any:
+        mode = self.rng.integers(0, 3, len(runs.mode))
+        return mode, np.where(mode == 1, self.rng.integers(0, runs.up.shape[1], len(mode)), -1)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=st.integers(0, 10_000),
+    zones=st.integers(1, 3),
+    restart=st.sampled_from([0.0, 0.1, 0.15, 0.3]),
+    acquire=st.sampled_from([0.0, 0.25, 1.0]),
+    spare=st.floats(0.0, 2.0),
+)
+def test_no_whim_misses_a_deadline_under_the_guard(
+    seed: int, zones: int, restart: float, acquire: float, spare: float
+) -> None:
+    need = 3.0 + restart + acquire
+    question = job(
+        zones,
+        work_hours=3.0,
+        deadline_hours=need + spare + 0.1,
+        restart_hours=restart,
+        on_demand_acquire_hours=acquire,
+    )
+    assert replay(question, Guarded(Whim(question, seed)), weather(zones, seed, 80)).finished
+
+
+def test_who_decided_is_told() -> None:
+    question = job()
+    down = (ZoneState("z0", False, 1.0, 1.0),)
+    policy = make_policy("spot_only", question, {})
+    at = {hours: JobState(hours, 0.0, "idle", None, 0.0, None, down) for hours in (1.0, 2.8, 3.0)}
+    assert decide(policy, at[1.0])[1] == "policy" and decide(policy, at[2.8])[1] == "guard"
+    assert can_still_finish(question, at[2.8]) and not can_still_finish(question, at[3.0])

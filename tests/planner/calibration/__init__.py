@@ -1,0 +1,1 @@
+"""What calibration answers, and what may come in: to be written."""

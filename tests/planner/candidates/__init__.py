@@ -1,0 +1,1 @@
+"""What candidates answers, and what may come in: to be written."""

@@ -1,0 +1,1 @@
+"""What commitments answers, and what may come in: to be written."""

@@ -1,0 +1,71 @@
+"""Small commitment questions of every shape: plans of one and two rates, spot, risk, limits, owned plans."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from planner.commitments.model import CommitColumn, CommitModel, Hours
+
+
+def random_model(
+    seed: int, *, pools: int | None = None, plans: int | None = None, whole: bool = True
+) -> CommitModel:
+    """Return a random question small enough for its extensive form."""
+    draw = np.random.default_rng(seed)
+    n_pools = pools or int(draw.integers(1, 4))
+    n_plans = int(draw.integers(0, 3)) if plans is None else plans
+    scenarios, periods = int(draw.integers(1, 4)), int(draw.integers(1, 3))
+    on_demand = draw.uniform(0.5, 5, n_pools).round(3)
+    rate = (on_demand * draw.uniform(0.5, 0.95, (n_plans, n_pools))).round(3)
+    rate[draw.random(rate.shape) < 0.2] = np.inf
+    hours, total = [], 10.0
+    for scenario in range(scenarios):
+        for period in range(periods):
+            n = int(draw.integers(1, 5))
+            spot = draw.random() < 0.6
+            hours.append(
+                Hours(
+                    scenario,
+                    period,
+                    np.full(n, total / periods / n),
+                    draw.integers(0, 6, (n, n_pools)).astype(float),
+                    draw.integers(0, 3, (n, n_pools)).astype(float) if spot else None,
+                    (on_demand * draw.uniform(0.2, 1.1, (n if draw.random() < 0.5 else 1, n_pools))).round(3)
+                    if spot
+                    else None,
+                    draw.integers(0, 3, (n, n_plans)).astype(float)
+                    if n_plans and draw.random() < 0.3
+                    else None,
+                )
+            )
+    columns = [
+        CommitColumn(
+            ("reserved", pool, number),
+            round(float(total * on_demand[pool] * draw.uniform(0.3, 0.9)), 3),
+            float(draw.integers(2, 7)),
+            pool=pool,
+            upfront_usd=float(draw.integers(0, 3)),
+            periods=() if draw.random() < 0.7 else (0,),
+            whole=whole,
+        )
+        for pool in range(n_pools)
+        for number in range(int(draw.integers(0, 3)))
+    ]
+    columns += [
+        CommitColumn(
+            ("plan", plan), total * round(draw.uniform(0.7, 1.1), 3), 12.0, plan=plan, upfront_usd=1.0
+        )
+        for plan in range(n_plans)
+    ]
+    columns = columns or [CommitColumn("only", float(total * on_demand[0] * 0.5), 3.0, pool=0, whole=whole)]
+    weight = draw.random(scenarios) + 0.1
+    return CommitModel(
+        on_demand_usd=on_demand,
+        plan_rate_usd=rate,
+        columns=tuple(columns),
+        hours=tuple(hours),
+        probability=weight / weight.sum(),
+        risk_weight=float(draw.choice([0.0, 0.4, 1.0])),
+        risk_level=float(draw.choice([0.0, 0.5, 0.9])),
+        upfront_limit_usd=float(draw.integers(1, 12)) if draw.random() < 0.3 else np.inf,
+    )

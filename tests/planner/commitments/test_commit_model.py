@@ -1,0 +1,266 @@
+"""The decomposition against the extensive form, the greedy second stage against LPs, and the laws of the model."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from benchmarks.instances.commit import make_commit
+from planner.commitments.closed_form import is_separable, solve_separable
+from planner.commitments.model import CommitColumn, CommitModel, Hours, build_extensive, first_stage
+from planner.commitments.recourse import Recourse
+from planner.commitments.solve import solve_commit
+from planner.commitments.use import use_of
+from solvers.backends.registry import get_backend
+from solvers.decompose import BendersResult, solve_benders
+from solvers.errors import ModelError
+from solvers.options import SolveOptions
+from solvers.solution import Status
+from solvers.solve import solve
+from tests.planner.commitments.commit_cases import random_model
+
+Floats = npt.NDArray[np.float64]
+CLOSE = 1e-6
+BATCHES = range(12)
+PER_BATCH = 50  # 600 questions in all
+
+
+def benders(model: CommitModel, gap: float = 1e-7) -> BendersResult:
+    return solve_benders(first_stage(model), Recourse(model), gap=gap)
+
+
+def extensive(model: CommitModel) -> float:
+    found = solve(build_extensive(model), SolveOptions(gap=1e-9, isolate=False, core_columns=0))
+    assert found.status is Status.OPTIMAL
+    return found.objective
+
+
+def points(model: CommitModel, seed: int) -> Floats:
+    draw = np.random.default_rng(seed)
+    rows = [[draw.choice([0.0, c.upper, draw.uniform(0, c.upper)]) for c in model.columns] for _ in range(4)]
+    return np.array(rows)
+
+
+@pytest.mark.parametrize("batch", BATCHES)
+def test_the_decomposition_agrees_with_the_extensive_form(batch: int) -> None:
+    for seed in range(batch * PER_BATCH, (batch + 1) * PER_BATCH):
+        model = random_model(seed)
+        found, truth = benders(model), extensive(model)
+        assert found.status is Status.OPTIMAL, seed
+        assert found.objective == pytest.approx(truth, rel=CLOSE, abs=1e-7), seed
+        assert found.bound <= truth * (1 + 1e-8) + 1e-8, seed
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_the_greedy_second_stage_costs_what_the_linear_program_says(seed: int) -> None:
+    model = replace(random_model(seed, whole=False), risk_weight=0.0)
+    model = replace(model, columns=tuple(replace(c, cost_usd=0.0, upfront_usd=0.0) for c in model.columns))
+    recourse = Recourse(model)
+    for x in points(model, seed)[:2]:
+        fixed = build_extensive(model)
+        bounds = np.array(fixed.lb), np.array(fixed.ub)
+        bounds[0][: len(x)] = bounds[1][: len(x)] = x
+        truth = get_backend("auto").relax(replace(fixed, lb=bounds[0], ub=bounds[1]), 60.0).objective
+        assert float(model.probability @ recourse.evaluate(x).value) == pytest.approx(
+            truth, rel=1e-9, abs=1e-8
+        )
+
+
+@given(seed=st.integers(0, 10**6))
+@settings(max_examples=150, deadline=None)
+def test_a_cut_touches_at_its_point_and_exceeds_the_cost_nowhere(seed: int) -> None:
+    model = random_model(seed)
+    recourse = Recourse(model)
+    places = points(model, seed)
+    costs = [recourse.evaluate(x).value for x in places]
+    for x, cost in zip(places, costs, strict=True):
+        cut = recourse.evaluate(x)
+        assert cut.intercept + cut.slope @ x == pytest.approx(cost, rel=1e-9, abs=1e-9)
+        for other, value in zip(places, costs, strict=True):
+            assert (cut.intercept + cut.slope @ other <= value + 1e-8 * (1 + value)).all()
+
+
+@given(seed=st.integers(0, 10**6))
+@settings(max_examples=150, deadline=None)
+def test_the_use_can_be_done_and_costs_what_the_dual_says(seed: int) -> None:
+    model = random_model(seed)
+    recourse = Recourse(model)
+    for x in points(model, seed):
+        cost = 0.0
+        for use in use_of(model, x, recourse):
+            units, plans = model.coverage(x, use.period)
+            demand = np.concatenate([model.hours[number].demand for number in use.blocks])
+            assert use.reserved + use.planned + use.spot + use.on_demand == pytest.approx(demand, abs=1e-9)
+            assert min(part.min(initial=0) for part in (use.planned, use.spot, use.on_demand)) >= -1e-9
+            assert (use.reserved <= units + 1e-9).all()
+            assert (use.spent <= use.owned + plans + 1e-9).all()
+            cost += float(use.time @ use.cost_usd)
+        assert cost == pytest.approx(
+            float(model.probability @ recourse.evaluate(x).value), rel=1e-9, abs=1e-9
+        )
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_the_closed_form_agrees_with_the_decomposition(seed: int) -> None:
+    model = replace(random_model(seed, plans=0), risk_weight=0.0, upfront_limit_usd=np.inf)
+    first = {column.pool: column for column in reversed(model.columns)}
+    model = replace(model, columns=tuple(first.values()))
+    assert is_separable(model)
+    x = solve_separable(model)
+    cost = first_stage(model).objective(x, Recourse(model).evaluate(x).value)
+    assert cost == pytest.approx(benders(model, 1e-9).objective, rel=1e-8, abs=1e-8)
+
+
+def test_one_pool_without_spot_is_the_critical_quantile() -> None:
+    """Buy while the share of hours that use a further unit is above price / on-demand price."""
+    demand = np.arange(1.0, 101.0)[:, None]
+    hours = Hours(0, 0, np.full(100, 87.6), demand)
+    column = CommitColumn("r", 0.605 * 8760 * 2.0, 200.0, pool=0, whole=True)
+    model = CommitModel(np.array([2.0]), np.zeros((0, 1)), (column,), (hours,), np.ones(1))
+    # 61 of 100 hours use unit 40, 60 use unit 41, and a unit pays from 60.5 on
+    assert solve_separable(model) == pytest.approx([40.0])
+    assert solve_commit(model).method == "closed_form"
+    assert solve_commit(model, method="benders", gap=1e-9).x == pytest.approx([40.0])
+
+
+def test_joined_models_are_not_separable() -> None:
+    with pytest.raises(ValueError, match="separate"):
+        solve_separable(make_commit(0, pools=2, scenarios=1, hours=5))
+
+
+class TestLaws:
+    """Laws, on proven optima of small questions."""
+
+    @pytest.mark.parametrize("seed", range(15))
+    @pytest.mark.parametrize("unit", [1e-3, 1e3, 1e6])
+    def test_the_unit_of_money_does_not_matter(self, seed: int, unit: float) -> None:
+        model = random_model(seed)
+        truth = benders(model, 1e-8).objective
+        assert benders(_priced(model, unit), 1e-8).objective == pytest.approx(truth * unit, rel=CLOSE)
+
+    @pytest.mark.parametrize("seed", range(15))
+    def test_doubling_prices_doubles_the_cost(self, seed: int) -> None:
+        model = random_model(seed)
+        assert benders(_priced(model, 2.0), 1e-8).objective == pytest.approx(
+            2 * benders(model, 1e-8).objective, rel=CLOSE
+        )
+
+    @pytest.mark.parametrize("seed", range(15))
+    def test_the_order_of_pools_hours_and_scenarios_does_not_matter(self, seed: int) -> None:
+        model = random_model(seed)
+        assert benders(_shuffled(model, seed), 1e-8).objective == pytest.approx(
+            benders(model, 1e-8).objective, rel=CLOSE, abs=1e-7
+        )
+
+    @pytest.mark.parametrize("seed", range(25))
+    def test_one_more_offer_never_costs_more(self, seed: int) -> None:
+        model = random_model(seed)
+        more = CommitColumn("more", 0.5 * model.columns[0].cost_usd + 1, 5.0, pool=0, whole=True)
+        wider = replace(model, columns=(*model.columns, more))
+        assert benders(wider).bound <= benders(model).objective * (1 + 1e-9) + 1e-9
+
+    @pytest.mark.parametrize("seed", range(25))
+    def test_a_looser_limit_never_costs_more(self, seed: int) -> None:
+        model = replace(random_model(seed), upfront_limit_usd=2.0)
+        loose = replace(model, upfront_limit_usd=6.0)
+        tight = replace(model, columns=tuple(replace(c, upper=np.floor(c.upper / 2)) for c in model.columns))
+        assert benders(loose).bound <= benders(model).objective * (1 + 1e-9) + 1e-9
+        assert benders(model).bound <= benders(tight).objective * (1 + 1e-9) + 1e-9
+
+    @pytest.mark.parametrize("seed", range(10))
+    def test_more_weight_on_risk_never_raises_the_risk(self, seed: int) -> None:
+        model = random_model(seed)
+        calm, careful = (benders(replace(model, risk_weight=w, risk_level=0.5), 1e-9) for w in (0.0, 1.0))
+        stage = first_stage(replace(model, risk_weight=1.0, risk_level=0.5))
+        risks = [stage.objective(found.x, found.recourse) for found in (calm, careful)]
+        assert risks[1] <= risks[0] * (1 + 1e-7) + 1e-9
+
+    def test_blocks_of_hours_may_be_split(self) -> None:
+        model = make_commit(3, pools=3, scenarios=3, hours=40)
+        halves = [
+            replace(
+                block, weight=block.weight[part], demand=block.demand[part],
+                spot_cap=None if block.spot_cap is None else block.spot_cap[part],
+                spot_usd=None if block.spot_usd is None else block.spot_usd[part],
+            )
+            for block in model.hours for part in (slice(0, 25), slice(25, None))
+        ]  # fmt: skip
+        x = np.array([column.upper / 3 for column in model.columns])
+        split = Recourse(replace(model, hours=tuple(halves))).evaluate(x)
+        assert split.value == pytest.approx(Recourse(model).evaluate(x).value, rel=1e-12)
+
+
+def test_three_plans_of_different_rates_over_one_pool_are_refused() -> None:
+    model = make_commit(1, pools=2, scenarios=1, hours=4)
+    rates = np.array([[1.0, 2.0], [1.1, 2.5], [1.2, 2.1]])
+    with pytest.raises(ModelError, match="3 savings plans"):
+        Recourse(replace(model, plan_rate_usd=rates))
+
+
+@pytest.mark.parametrize("two_rates", [False, True])
+@pytest.mark.parametrize("seed", [11, 12])
+def test_the_realistic_question_agrees_with_its_extensive_form(seed: int, two_rates: bool) -> None:
+    model = make_commit(seed, pools=4, scenarios=5, hours=60, two_rates=two_rates)
+    assert benders(model, 1e-5).objective == pytest.approx(extensive(model), rel=2e-5)
+
+
+def _priced(model: CommitModel, unit: float) -> CommitModel:
+    """The same question in another unit of money: plans are then bought in that unit per hour as well."""
+    columns = tuple(
+        replace(
+            column,
+            cost_usd=column.cost_usd * (unit if column.plan is None else 1.0),
+            upper=column.upper * (1.0 if column.plan is None else unit),
+            upfront_usd=column.upfront_usd * (unit if column.plan is None else 1.0),
+        )
+        for column in model.columns
+    )
+    hours = tuple(
+        replace(
+            block,
+            spot_usd=None if block.spot_usd is None else block.spot_usd * unit,
+            owned_plan_usd=None if block.owned_plan_usd is None else block.owned_plan_usd * unit,
+        )
+        for block in model.hours
+    )
+    return replace(
+        model, on_demand_usd=model.on_demand_usd * unit, plan_rate_usd=model.plan_rate_usd * unit, columns=columns,
+        hours=hours, upfront_limit_usd=model.upfront_limit_usd * unit,
+    )  # fmt: skip
+
+
+def _shuffled(model: CommitModel, seed: int) -> CommitModel:
+    draw = np.random.default_rng(seed)
+    pools = draw.permutation(len(model.on_demand_usd))
+    scenarios = draw.permutation(len(model.probability))  # new number of each
+    place = np.argsort(pools)
+    hours = []
+    for block in model.hours:
+        rows = draw.permutation(len(block.weight))
+        usd = block.spot_usd
+        if usd is not None:
+            usd = usd[rows if len(usd) > 1 else np.zeros(1, dtype=int)][:, pools]
+        hours.append(
+            Hours(
+                int(scenarios[block.scenario]),
+                block.period,
+                block.weight[rows],
+                block.demand[rows][:, pools],
+                None if block.spot_cap is None else block.spot_cap[rows][:, pools],
+                usd,
+                None if block.owned_plan_usd is None else block.owned_plan_usd[rows],
+            )
+        )
+    probability = np.empty_like(model.probability)
+    probability[scenarios] = model.probability
+    columns = [c if c.pool is None else replace(c, pool=int(place[c.pool])) for c in model.columns]
+    return replace(
+        model, on_demand_usd=model.on_demand_usd[pools], plan_rate_usd=model.plan_rate_usd[:, pools],
+        columns=tuple(columns[i] for i in draw.permutation(len(columns))),
+        hours=tuple(hours[i] for i in draw.permutation(len(hours))), probability=probability,
+    )  # fmt: skip

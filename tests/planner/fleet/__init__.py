@@ -1,0 +1,1 @@
+"""What fleet answers, and what may come in: to be written."""

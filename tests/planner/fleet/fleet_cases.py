@@ -1,0 +1,222 @@
+"""Small random fleet questions and their exact answers by enumeration (independent of the model builder)."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+
+from planner.fleet.question import FleetInput, Ints
+
+
+def random_fleet(seed: int, *, n_options: int = 5) -> FleetInput:
+    """A question of `n_options` offers with a random choice of limits; about half are infeasible."""
+    random = np.random.default_rng(seed)
+    n = int(random.integers(2, n_options + 1))
+
+    def maybe(value: float, chance: float = 0.4) -> float | None:
+        return value if random.random() < chance else None
+
+    throughput = random.integers(1, 12, n).astype(float)
+    region = random.integers(0, 3, n)
+    regions = maybe(float(random.integers(1, 3)))
+    total = maybe(float(random.integers(2, 9)))
+    return FleetInput(
+        keys=tuple(f"offer-{number}" for number in range(n)),
+        cost_usd=random.integers(1, 40, n) / 4,
+        throughput=throughput,
+        required_throughput=float(random.integers(3, 24)),
+        max_units=random.integers(0, 4, n).astype(float),
+        region=region,
+        provider=region % 2,
+        is_spot=random.random(n) < 0.4,
+        memory_gib=random.choice([16.0, 40.0, 80.0], n),
+        capacity_group=random.integers(-1, 2, n),
+        capacity_limit=random.integers(2, 6, 2).astype(float),
+        quota_group=random.integers(-1, 2, n),
+        quota_units=random.choice([4.0, 8.0, 96.0], n),
+        quota_limit=np.array([maybe(float(random.integers(8, 300)), 0.7) or np.nan for _ in range(2)]),
+        region_cost_usd=random.choice([0.0, 0.5, 3.0], 3),
+        max_spot_share=maybe(float(random.choice([0.0, 0.25, 0.5, 0.75]))),
+        max_share_per_region=maybe(float(random.choice([0.5, 0.75])), 0.25),
+        max_share_per_provider=maybe(0.75, 0.2),
+        max_share_per_offer=maybe(float(random.choice([0.5, 0.75])), 0.25),
+        max_regions=None if regions is None else int(regions),
+        min_total_memory_gib=maybe(float(random.integers(20, 200)), 0.3),
+        max_total_units=None if total is None else int(total),
+        budget_usd=maybe(float(random.integers(5, 60)), 0.3),
+    )
+
+
+def part_time(fleet: FleetInput, seed: int) -> FleetInput:
+    """The same question with workers that may stop early, some of them at no fixed cost."""
+    random = np.random.default_rng([seed, 1])
+    return replace(
+        fleet, fixed_cost_usd=fleet.cost_usd * random.choice([0.0, 0.0625, 0.25, 0.5, 1.0], fleet.n_options)
+    )
+
+
+def brute_force_part_time(fleet: FleetInput) -> float | None:
+    """The least cost over every number of workers, their work divided at best; None when no mix keeps all limits."""
+    assert fleet.fixed_cost_usd is not None
+    best: float | None = None
+    for units in itertools.product(*(range(int(limit) + 1) for limit in fleet.max_units)):
+        fixed = _workers_cost(fleet, units)
+        if fixed is None or (best is not None and fixed >= best):
+            continue
+        work = _divide(fleet, units)
+        if work is None:
+            continue
+        cost = fixed + work
+        if fleet.budget_usd is not None and cost > fleet.budget_usd * (1 + 1e-9):
+            continue
+        best = cost if best is None else min(best, cost)
+    return best
+
+
+def _workers_cost(fleet: FleetInput, units: tuple[int, ...]) -> float | None:
+    """Fixed cost of workers and regions; None where a limit on machines is broken or they are too few."""
+    used = [number for number, count in enumerate(units) if count]
+    if sum(units[n] * fleet.throughput[n] for n in used) < fleet.required_throughput * (1 - 1e-12):
+        return None
+    opened = {int(fleet.region[n]) for n in used}
+    if fleet.max_regions is not None and len(opened) > fleet.max_regions:
+        return None
+    if fleet.max_spot_share == 0 and any(fleet.is_spot[n] for n in used):
+        return None  # not even an idle one, for its memory
+    if fleet.max_total_units is not None and sum(units) > fleet.max_total_units:
+        return None
+    if (
+        fleet.min_total_memory_gib
+        and sum(units[n] * fleet.memory_gib[n] for n in used) < fleet.min_total_memory_gib
+    ):
+        return None
+    for code, limit in enumerate(fleet.quota_limit):
+        if sum(units[n] * fleet.quota_units[n] for n in used if fleet.quota_group[n] == code) > limit:
+            return None  # an unknown limit (NaN) is never exceeded
+    for code, limit in enumerate(fleet.capacity_limit):
+        if sum(units[n] for n in used if fleet.capacity_group[n] == code) > limit:
+            return None
+    assert fleet.fixed_cost_usd is not None
+    workers = sum(units[n] * fleet.fixed_cost_usd[n] for n in used)
+    return float(workers + sum(fleet.region_cost_usd[code] for code in opened))
+
+
+def _divide(fleet: FleetInput, units: tuple[int, ...]) -> float | None:
+    """The least cost of dividing the work among workers: in order of cost per work, or a small linear program."""
+    assert fleet.fixed_cost_usd is not None
+    used = [n for n, count in enumerate(units) if count]
+    most = np.array([units[n] * fleet.throughput[n] for n in used])
+    price = np.array([(fleet.cost_usd[n] - fleet.fixed_cost_usd[n]) / fleet.throughput[n] for n in used])
+    groups = (
+        (fleet.is_spot[used].astype(int) - 1, fleet.max_spot_share),
+        (fleet.region[used], fleet.max_share_per_region),
+        (fleet.provider[used], fleet.max_share_per_provider),
+        (np.array(_pools(fleet))[used], fleet.max_share_per_offer),
+    )
+    rows = [  # sum of the group <= share x what all deliver
+        (codes == code) - share
+        for codes, share in groups
+        if share is not None
+        for code in set(codes.tolist())
+        if code >= 0
+    ]
+    if not rows:
+        left, cost = fleet.required_throughput, 0.0
+        for at in np.argsort(price):
+            cost, left = cost + price[at] * min(most[at], left), left - min(most[at], left)
+        return float(cost)
+    from scipy.optimize import linprog
+
+    table, sides = (
+        np.vstack([*rows, -np.ones(len(used))]),
+        np.r_[np.zeros(len(rows)), -fleet.required_throughput],
+    )
+    found = linprog(price, A_ub=table, b_ub=sides, bounds=np.column_stack([np.zeros(len(used)), most]))
+    return float(found.fun) if found.status == 0 else None
+
+
+def brute_force_fleet(fleet: FleetInput) -> Fraction | None:
+    """The least cost over every mix, in exact arithmetic; None when no mix keeps all limits."""
+    ranges = [range(int(limit) + 1) for limit in fleet.max_units]
+    best: Fraction | None = None
+    for units in itertools.product(*ranges):
+        if any(units):
+            cost = _cost_if_feasible(fleet, units)
+            if cost is not None and (best is None or cost < best):
+                best = cost
+    return best
+
+
+def _cost_if_feasible(fleet: FleetInput, units: tuple[int, ...]) -> Fraction | None:
+    used = [number for number, count in enumerate(units) if count]
+    work = {number: units[number] * Fraction(float(fleet.throughput[number])) for number in used}
+    total = sum(work.values(), Fraction(0))
+    if total < Fraction(fleet.required_throughput):
+        return None
+    opened = {int(fleet.region[number]) for number in used}
+    cost = sum((units[number] * Fraction(float(fleet.cost_usd[number])) for number in used), Fraction(0))
+    cost += sum((Fraction(float(fleet.region_cost_usd[code])) for code in opened), Fraction(0))
+
+    def exceeds(group: list[int], amount: dict[int, Fraction], limits: dict[int, Fraction]) -> bool:
+        sums: dict[int, Fraction] = {}
+        for number in used:
+            sums[group[number]] = sums.get(group[number], Fraction(0)) + amount[number]
+        return any(value > limits[code] for code, value in sums.items() if code in limits)
+
+    count = {number: Fraction(units[number]) for number in used}
+    quota = {number: units[number] * Fraction(float(fleet.quota_units[number])) for number in used}
+    known = {g: Fraction(float(v)) for g, v in enumerate(fleet.quota_limit) if np.isfinite(v)}
+    capacity = {g: Fraction(float(v)) for g, v in enumerate(fleet.capacity_limit)}
+    if exceeds(fleet.quota_group.tolist(), quota, known):
+        return None
+    if exceeds(fleet.capacity_group.tolist(), count, capacity):
+        return None
+    shares = (
+        ([0 if spot else -1 for spot in fleet.is_spot], fleet.max_spot_share),
+        (fleet.region.tolist(), fleet.max_share_per_region),
+        (fleet.provider.tolist(), fleet.max_share_per_provider),
+        (_pools(fleet), fleet.max_share_per_offer),
+    )
+    for group, share in shares:
+        if share is not None:
+            limit = Fraction(share) * total
+            if exceeds(group, work, {code: limit for code in set(group) if code >= 0}):
+                return None
+    memory = sum((units[number] * Fraction(float(fleet.memory_gib[number])) for number in used), Fraction(0))
+    if fleet.min_total_memory_gib is not None and memory < Fraction(fleet.min_total_memory_gib):
+        return None
+    if fleet.max_regions is not None and len(opened) > fleet.max_regions:
+        return None
+    if fleet.max_total_units is not None and sum(units) > fleet.max_total_units:
+        return None
+    if fleet.budget_usd is not None and cost > Fraction(fleet.budget_usd):
+        return None
+    return cost
+
+
+def _pools(fleet: FleetInput) -> list[int]:
+    return [int(g) if g >= 0 else 1_000 + number for number, g in enumerate(fleet.capacity_group)]
+
+
+def scaled(fleet: FleetInput, factor: float) -> FleetInput:
+    """The question with all prices and the budget times `factor`."""
+    budget = None if fleet.budget_usd is None else fleet.budget_usd * factor
+    return replace(
+        fleet,
+        cost_usd=fleet.cost_usd * factor,
+        fixed_cost_usd=None if fleet.fixed_cost_usd is None else fleet.fixed_cost_usd * factor,
+        region_cost_usd=fleet.region_cost_usd * factor,
+        budget_usd=budget,
+    )
+
+
+def permuted(fleet: FleetInput, order: Ints) -> FleetInput:
+    """The question with its offers in another order."""
+    names = ["cost_usd", "throughput", "max_units", "region", "provider", "is_spot", "memory_gib"]
+    names += ["capacity_group", "quota_group", "quota_units"]
+    names += ["fixed_cost_usd"] if fleet.part_time else []
+    arrays = {name: getattr(fleet, name)[order] for name in names}
+    return replace(fleet, keys=tuple(fleet.keys[number] for number in order), **arrays)

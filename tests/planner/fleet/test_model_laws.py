@@ -1,0 +1,358 @@
+"""Laws of the fleet and single models, compared on proven bounds (DESIGN, section 6)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from planner.fleet.greedy import greedy_fleet, greedy_mix
+from planner.fleet.model.prepared import prepare
+from planner.fleet.question import FleetInput, violations
+from planner.fleet.relaxation import FleetWeights, explain_infeasible_fleet, relaxed
+from planner.fleet.solve import FleetResult, solve_fleet
+from planner.job.model import SingleInput, build_single, solve_single
+from solvers.errors import ModelError
+from solvers.options import SolveOptions
+from solvers.solution import Status, Termination
+from tests.planner.fleet.fleet_cases import part_time, permuted, random_fleet, scaled
+
+EXACT = SolveOptions(gap=0.0)
+SEEDS = range(3000, 3060)
+BOTH = pytest.mark.parametrize("hours", [False, True], ids=["full", "part-time"])
+
+
+def question(seed: int, hours: bool) -> FleetInput:
+    """A random fleet, of workers used in full or of workers that may stop early."""
+    return part_time(random_fleet(seed), seed) if hours else random_fleet(seed)
+
+
+def kept(fleet: FleetInput, result: FleetResult) -> bool:
+    """Whether the answer keeps every limit of `fleet`."""
+    busy = fleet.units(result.busy) if fleet.part_time else None
+    return not violations(fleet, fleet.units(result.counts), busy)
+
+
+def solved(fleet: FleetInput) -> FleetResult:
+    return solve_fleet(fleet, EXACT)
+
+
+def not_worse(better: FleetResult, than: FleetResult) -> bool:
+    """The proven bound of the larger question does not pass the cost of the smaller one's answer."""
+    return not than.has_plan or (better.has_plan and better.bound_usd <= than.objective_usd * (1 + 1e-9))
+
+
+def added(fleet: FleetInput, **values: object) -> FleetInput:
+    """`fleet` with one more offer, a copy of the first one changed by `values`."""
+    names = ["cost_usd", "throughput", "max_units", "region", "provider", "is_spot", "memory_gib"]
+    names += ["capacity_group", "quota_group", "quota_units"]
+    names += ["fixed_cost_usd"] if fleet.part_time else []
+    arrays: dict[str, Any] = {
+        name: np.append(getattr(fleet, name), [values.get(name, getattr(fleet, name)[0])]) for name in names
+    }
+    return replace(fleet, keys=(*fleet.keys, "added"), **arrays)
+
+
+@BOTH
+def test_adding_an_offer_never_raises_the_optimum(hours: bool) -> None:
+    for seed in SEEDS:
+        fleet = question(seed, hours)
+        values = {"fixed_cost_usd": 0.125} if hours else {}
+        assert not_worse(solved(added(fleet, cost_usd=0.75, region=1, **values)), solved(fleet)), seed
+
+
+RELAXATIONS: dict[str, object] = {
+    "required_throughput": lambda fleet: fleet.required_throughput / 2,
+    "max_spot_share": lambda fleet: None,
+    "max_share_per_region": lambda fleet: None,
+    "max_share_per_offer": lambda fleet: None,
+    "max_share_per_provider": lambda fleet: None,
+    "max_regions": lambda fleet: None,
+    "min_total_memory_gib": lambda fleet: None,
+    "max_total_units": lambda fleet: None,
+    "budget_usd": lambda fleet: None,
+    "quota_limit": lambda fleet: fleet.quota_limit * 2,
+    "capacity_limit": lambda fleet: fleet.capacity_limit + 1,
+    "max_units": lambda fleet: fleet.max_units + 1,
+}
+
+
+@BOTH
+@pytest.mark.parametrize("limit", RELAXATIONS)
+def test_relaxing_a_limit_never_raises_the_optimum(limit: str, hours: bool) -> None:
+    change = RELAXATIONS[limit]
+    assert callable(change)
+    for seed in range(4000, 4025):
+        fleet = question(seed, hours)
+        assert not_worse(solved(replace(fleet, **{limit: change(fleet)})), solved(fleet)), seed
+
+
+@BOTH
+@pytest.mark.parametrize("factor", [1e-6, 1e-3, 2.0, 1e3])
+def test_scaling_prices_scales_the_cost(factor: float, hours: bool) -> None:
+    """Dollars, thousands or millions of dollars: the same fleet."""
+    for seed in range(5000, 5020):
+        fleet = question(seed, hours)
+        plain, other = solved(fleet), solved(scaled(fleet, factor))
+        assert plain.status is other.status, seed
+        if plain.has_plan:
+            assert other.objective_usd == pytest.approx(plain.objective_usd * factor, rel=1e-9)
+
+
+@BOTH
+@pytest.mark.parametrize("factor", [1e-6, 1e12])
+def test_throughput_unit_does_not_matter(factor: float, hours: bool) -> None:
+    """Samples/s or FLOP/s: the same cost."""
+    for seed in range(5100, 5115):
+        fleet = question(seed, hours)
+        other = replace(
+            fleet,
+            throughput=fleet.throughput * factor,
+            required_throughput=fleet.required_throughput * factor,
+        )
+        one, two = solved(fleet), solved(other)
+        assert one.status is two.status
+        if one.has_plan:
+            assert one.objective_usd == pytest.approx(two.objective_usd, rel=1e-9)
+
+
+@BOTH
+def test_order_of_offers_changes_nothing(hours: bool) -> None:
+    for seed in SEEDS:
+        fleet = question(seed, hours)
+        order = np.random.default_rng(seed).permutation(fleet.n_options)
+        one, two = solved(fleet), solved(permuted(fleet, order))
+        assert one.status is two.status
+        if one.has_plan:
+            assert one.objective_usd == pytest.approx(two.objective_usd, rel=1e-12)
+
+
+def longer(fleet: FleetInput, factor: float) -> FleetInput:
+    """Workers may work `factor` times as long, at the same price per hour; the same fixed cost."""
+    assert fleet.fixed_cost_usd is not None
+    cost = fleet.fixed_cost_usd + (fleet.cost_usd - fleet.fixed_cost_usd) * factor
+    return replace(fleet, cost_usd=cost, throughput=fleet.throughput * factor)
+
+
+@pytest.mark.parametrize("factor", [1.001, 1.3, 7.0])
+def test_a_later_deadline_never_raises_the_optimum(factor: float) -> None:
+    for seed in SEEDS:
+        fleet = question(seed, True)
+        assert not_worse(solved(longer(fleet, factor)), solved(fleet)), seed
+
+
+def test_work_at_no_fixed_cost_needs_whole_workers_only_where_they_are_limited() -> None:
+    fleet = FleetInput(
+        ("slow", "fast"),
+        np.array([1.0, 4.0]),
+        np.array([1.0, 2.0]),
+        2.5,
+        np.array([0.0, 0.0]),
+        max_units=np.array([2.0, 9.0]),
+    )
+    result = solved(fleet)
+    assert result.busy == pytest.approx({"slow": 2.0, "fast": 0.25})
+    assert dict(result.counts) == {"slow": 2, "fast": 1}
+    assert result.objective_usd == pytest.approx(3.0)
+
+
+def test_duplicates_of_an_offer_share_one_capacity() -> None:
+    base = FleetInput(
+        ("zone-a",),
+        np.array([1.0]),
+        np.array([10.0]),
+        30.0,
+        capacity_group=np.array([0]),
+        capacity_limit=np.array([2.0]),
+    )
+    assert solved(base).status is Status.INFEASIBLE
+    double = replace(
+        base,
+        keys=("zone-a", "zone-b"),
+        cost_usd=np.array([1.0, 1.0]),
+        throughput=np.array([10.0, 10.0]),
+        max_units=np.array([np.inf, np.inf]),
+        region=np.zeros(2, dtype=np.int64),
+        provider=np.zeros(2, dtype=np.int64),
+        is_spot=np.zeros(2, dtype=np.bool_),
+        memory_gib=np.zeros(2),
+        capacity_group=np.zeros(2, dtype=np.int64),
+        quota_group=np.full(2, -1),
+        quota_units=np.ones(2),
+    )
+    assert solved(double).status is Status.INFEASIBLE
+    half = replace(double, required_throughput=20.0)
+    result = solved(half)
+    assert result.objective_usd == pytest.approx(2.0)
+    assert result.dropped == {"dominated": 1}
+
+
+@BOTH
+def test_dominated_offer_is_never_chosen_and_dropping_it_changes_nothing(hours: bool) -> None:
+    for seed in SEEDS:
+        fleet = question(seed, hours)
+        group = int(fleet.capacity_group[0])
+        if group < 0:
+            continue
+        unlimited = fleet.max_units.copy()
+        unlimited[0] = np.inf
+        fleet = replace(fleet, max_units=unlimited)
+        worse = added(fleet, cost_usd=fleet.cost_usd[0] + 0.25)
+        one, two = solved(fleet), solved(worse)
+        assert "added" not in two.counts
+        assert one.status is two.status
+        if one.has_plan:
+            assert one.objective_usd == pytest.approx(two.objective_usd, rel=1e-12)
+
+
+@BOTH
+def test_greedy_fleet_keeps_every_limit(hours: bool) -> None:
+    found = 0
+    for seed in range(6000, 6150):
+        fleet = question(seed, hours)
+        mix = greedy_mix(fleet)
+        if mix:
+            found += 1
+            units, busy = (fleet.units(part) for part in mix)
+            assert not violations(fleet, units, busy), seed
+            assert fleet.cost_of(units, busy) >= solved(fleet).bound_usd * (1 - 1e-9)
+    assert found >= 30
+
+
+def test_prefilters_are_counted() -> None:
+    fleet = FleetInput(
+        ("a", "b", "c", "d"),
+        np.array([1.0, 1.0, 1.0, 99.0]),
+        np.array([5.0, 5.0, 0.0, 5.0]),
+        5.0,
+        max_units=np.array([9.0, 0.0, 9.0, 9.0]),
+        is_spot=np.array([False, False, False, False]),
+        budget_usd=50.0,
+    )
+    assert prepare(fleet).dropped == {"no_throughput": 1, "no_capacity": 1, "too_dear": 1}
+
+
+@BOTH
+def test_infeasible_is_explained_and_the_relaxation_is_feasible(hours: bool) -> None:
+    explained = 0
+    for seed in range(7000, 7080):
+        fleet = question(seed, hours)
+        if solved(fleet).status is not Status.INFEASIBLE:
+            continue
+        explanation = explain_infeasible_fleet(fleet)
+        if not explanation.relaxations:
+            assert explanation.status is Status.INFEASIBLE
+            continue
+        explained += 1
+        assert not explanation.solver_fault
+        result = solved(relaxed(fleet, explanation))
+        assert result.has_plan, seed
+        assert kept(relaxed(fleet, explanation), result)
+    assert explained >= 20
+
+
+def test_a_whole_term_beside_a_cent_is_no_fault() -> None:
+    """No fleet is known that would rule the term out, and its cost is 1e10 times that of a worker's fixed hours."""
+    fleet = FleetInput(
+        ("spot", "term"),
+        np.array([1.0, 2e6]),
+        np.array([1.0, 1.0]),
+        5.0,
+        np.array([2e-4, 2e6]),
+        max_units=np.array([2.0, 2.0]),
+        budget_usd=None,
+    )
+    assert solved(fleet).status is Status.INFEASIBLE
+    assert [item.limit_name for item in explain_infeasible_fleet(fleet).relaxations] == [
+        "required_throughput"
+    ]
+    possible = solved(replace(fleet, required_throughput=1.5))
+    assert possible.objective_usd == pytest.approx(1.5001, rel=1e-9)
+
+
+def test_explanation_of_a_feasible_question_is_a_solver_fault() -> None:
+    fleet = FleetInput(("a",), np.array([1.0]), np.array([5.0]), 5.0, quota_limit=np.array([3.0]))
+    assert explain_infeasible_fleet(fleet).solver_fault
+
+
+def test_weights_decide_which_limit_gives_way() -> None:
+    fleet = FleetInput(
+        ("a",),
+        np.array([10.0]),
+        np.array([5.0]),
+        10.0,
+        quota_group=np.array([0]),
+        quota_units=np.array([8.0]),
+        quota_limit=np.array([8.0]),
+        quota_names=("L-1",),
+    )
+    dear = explain_infeasible_fleet(fleet, FleetWeights(quota=1000.0))
+    assert [item.limit_name for item in dear.relaxations] == ["required_throughput"]
+    cheap = explain_infeasible_fleet(fleet, FleetWeights(quota=0.01))
+    assert [(item.limit_name, item.member, item.used, item.limit) for item in cheap.relaxations] == [
+        ("quota_limit", "L-1", 16.0, 8.0)
+    ]
+
+
+def test_bad_questions_are_refused_by_name() -> None:
+    with pytest.raises(ModelError, match="throughput has shape"):
+        FleetInput(("a",), np.array([1.0]), np.array([1.0, 2.0]), 1.0)
+    with pytest.raises(ModelError, match="cost_usd must be finite"):
+        FleetInput(("a",), np.array([np.nan]), np.array([1.0]), 1.0)
+    with pytest.raises(ModelError, match="max_spot_share"):
+        FleetInput(("a",), np.array([1.0]), np.array([1.0]), 1.0, max_spot_share=50.0)
+    with pytest.raises(ModelError, match="required_throughput"):
+        FleetInput(("a",), np.array([1.0]), np.array([1.0]), 0.0)
+    with pytest.raises(ModelError, match="fixed_cost_usd"):
+        FleetInput(("a",), np.array([1.0]), np.array([1.0]), 1.0, np.array([2.0]))
+    with pytest.raises(ModelError, match="keys repeat"):
+        FleetInput(("a", "a"), np.array([1.0, 1.0]), np.array([1.0, 1.0]), 1.0)
+
+
+def test_time_limit_without_time_still_gives_the_greedy_fleet() -> None:
+    fleet = next(item for item in map(random_fleet, range(6000, 6100)) if greedy_fleet(item))
+    result = solve_fleet(fleet, SolveOptions(gap=0.0, time_limit_s=1e-6))
+    assert result.status is Status.FEASIBLE
+    assert result.termination is Termination.TIME_LIMIT
+    assert result.counts
+
+
+def test_single_laws() -> None:
+    random = np.random.default_rng(1)
+    keys = tuple(range(60))
+    cost, hours = random.uniform(1, 1e5, 60), random.uniform(1, 50, 60)
+    job = SingleInput(keys, cost, hours)
+    best = solve_single(job)
+    assert best.key == int(np.argmin(cost))
+    fewer = solve_single(SingleInput(keys[:30], cost[:30], hours[:30]))
+    assert best.bound_usd <= fewer.objective_usd
+    million = solve_single(SingleInput(keys, cost * 1e-6, hours))
+    assert million.key == best.key
+    with pytest.raises(ModelError, match="at least one candidate"):
+        build_single(SingleInput((), np.zeros(0), np.zeros(0)))
+
+
+def test_hopelessly_dear_candidates_do_not_spoil_the_numbers() -> None:
+    result = solve_single(SingleInput(("a", "b"), np.array([1e-3, 1e12]), np.array([1.0, 1.0])))
+    assert (result.key, result.status) == ("a", Status.OPTIMAL)
+
+
+@BOTH
+def test_staged_search_on_a_catalog_sized_question(hours: bool) -> None:
+    """All stages run, each plan is cheaper and each bound higher than the one before; backends agree."""
+    from benchmarks.instances.fleet import fleet_instance
+
+    fleet = fleet_instance(900, 1, hours=hours)
+    result = solve_fleet(fleet, SolveOptions(gap=1e-3, core_columns=100))
+    assert result.status is Status.OPTIMAL
+    assert result.gap <= 1e-3
+    assert [stage for stage, *_ in result.stages] == ["greedy", "relaxation", "restricted", "proof"]
+    costs, bounds = [row[2] for row in result.stages], [row[3] for row in result.stages]
+    assert costs == sorted(costs, reverse=True)
+    assert bounds == sorted(bounds)
+    assert kept(fleet, result)
+    auto = solve_fleet(fleet, SolveOptions(gap=1e-3, backend="auto"))
+    assert auto.bound_usd <= result.objective_usd * (1 + 1e-9)
+    assert result.bound_usd <= auto.objective_usd * (1 + 1e-9)

@@ -1,0 +1,1 @@
+"""What inputs answers, and what may come in: to be written."""

@@ -1,0 +1,231 @@
+"""From what was written to samples, tokens, steps and sizes; every assumption with its origin."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import fields
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from planner.errors import InputError
+from planner.inputs import (
+    ResolvedModel,
+    Workload,
+    expand_task,
+    parse_workload,
+    resolve_model,
+    resolve_times,
+    resolve_training,
+)
+from planner.inputs.tasks import load_tasks
+from planner.inputs.training_schema import Model
+from planner.performance.spec import ModelSpec
+
+NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
+
+
+def workload(**sections: Any) -> Workload:
+    return Workload.model_validate({"version": 1, "name": "t", **sections})
+
+
+def job(training: dict[str, Any], data: dict[str, Any] | None = None, model: str = "llama-3-8b") -> Workload:
+    return workload(model={"preset": model}, training={"global_batch": 64, **training}, data=data or {})
+
+
+def test_every_size_the_performance_model_needs_is_there() -> None:
+    # plain attention, and every token predicted (or the masked ones), unless the engine is told otherwise
+    optional = {"attention_ratio", "predicted_share"}
+    needed = {field.name for field in fields(ModelSpec)} - optional
+    assert needed <= {field.name for field in fields(ResolvedModel)}
+
+
+@pytest.mark.parametrize(
+    ("training", "data", "samples", "steps", "tokens"),
+    [
+        ({"tokens": 1e9, "sequence_length": 2048}, {}, 488_282, 7_630, 1_000_000_000),
+        ({"samples": 1000, "sequence_length": 2048}, {}, 1000, 16, 2_048_000),
+        ({"steps": 10, "sequence_length": 2048}, {}, 640, 10, 1_310_720),
+        ({"epochs": 3, "sequence_length": 2048}, {"samples": 1000}, 3000, 47, 6_144_000),
+        ({"epochs": 0.5, "sequence_length": 100}, {"tokens": 1e6}, 5000, 79, 500_000),
+        ({"epochs": 2, "sequence_length": 100}, {"size": "1MB", "sample_size": "1KB"}, 2000, 32, 200_000),
+    ],
+)
+def test_amount_of_work(
+    training: dict[str, Any], data: dict[str, Any], samples: int, steps: int, tokens: int
+) -> None:
+    resolved = resolve_training(job(training, data))
+    assert (resolved.total_samples, resolved.total_steps, resolved.total_tokens) == (samples, steps, tokens)
+    assert resolved.unit == "tokens"
+    assert resolved.total_units == tokens
+
+
+def test_what_the_training_code_keeps_reaches_the_memory_model() -> None:
+    from planner.candidates.job_spec import _training_spec
+    from planner.performance.memory_options import MemoryOptions
+
+    training = {"tokens": 1e9, "sequence_length": 2048}
+    assert _training_spec(resolve_training(job(training))).memory == MemoryOptions()
+    chosen = {**training, "memory": {"loss": "fused", "dropout": False}}
+    assert _training_spec(resolve_training(job(chosen))).memory == MemoryOptions(loss="fused", dropout=False)
+
+
+def test_images_are_counted_in_samples() -> None:
+    resolved = resolve_training(job({"epochs": 90}, {"samples": 1_281_167}, "resnet-50"))
+    assert (resolved.unit, resolved.total_units, resolved.total_tokens) == ("samples", 115_305_030, None)
+    assert resolved.sequence_length == 1
+    assert resolved.bytes_per_sample is None
+    assert resolved.data_bytes is None
+
+
+@given(st.integers(1, 10**15), st.integers(1, 10**5), st.integers(1, 10**5))
+def test_steps_cover_the_tokens_and_no_more(tokens: int, batch: int, length: int) -> None:
+    resolved = resolve_training(job({"tokens": tokens, "global_batch": batch, "sequence_length": length}))
+    assert resolved.total_samples == math.ceil(tokens / length)
+    assert (resolved.total_steps - 1) * batch < resolved.total_samples <= resolved.total_steps * batch
+
+
+def test_defaults_are_told_from_what_was_given() -> None:
+    resolved = resolve_training(job({"tokens": 1e9, "precision": "fp16"}))
+    origin = {item.key: item.origin for item in resolved.assumptions}
+    assert origin["training.precision"] == "workload"
+    assert origin["training.optimizer"] == "default"
+    assert origin["training.sequence_length"] == "default"
+    assert origin["training.samples"] == "derived"
+    assert resolved.sequence_length == 8192
+
+
+@pytest.mark.parametrize(
+    ("model", "data", "bytes_per_sample", "data_bytes"),
+    [
+        ("llama-3-8b", {}, 4 * 1000, 4 * 1_000_000),
+        ("gpt-3-1.3b", {}, 2 * 1000, 2 * 1_000_000),
+        ("llama-3-8b", {"sample_size": "10KB"}, 10_000, 10_000_000),
+        ("llama-3-8b", {"size": "1GB", "samples": 1000}, 1_000_000, 10**9),
+        ("llama-3-8b", {"size": "1GB", "tokens": 1e6}, 1_000_000, 10**9),
+        ("llama-3-8b", {"sample_size": "10KB", "samples": 50}, 10_000, 500_000),
+    ],
+)
+def test_bytes(model: str, data: dict[str, Any], bytes_per_sample: float, data_bytes: int) -> None:
+    resolved = resolve_training(job({"samples": 1000, "sequence_length": 1000}, data, model))
+    assert resolved.bytes_per_sample == bytes_per_sample
+    assert resolved.data_bytes == data_bytes
+
+
+def test_lora_rank_is_none_for_full_training() -> None:
+    assert resolve_training(job({"tokens": 1e9})).lora_rank is None
+    assert resolve_training(job({"tokens": 1e9, "method": "lora"})).lora_rank == 16
+
+
+def test_explicit_sizes_override_the_preset_and_recount_it() -> None:
+    shallow = resolve_model(Model(preset="llama-3-8b", layers=16))
+    full = resolve_model(Model(preset="llama-3-8b"))
+    assert shallow.layers == 16
+    assert shallow.params < 0.65 * full.params
+    origin = {item.key: item.origin for item in shallow.assumptions}
+    assert origin == {"model.preset": "workload", "model.layers": "workload", "model.params": "derived"}
+
+
+def test_mixture_of_experts_from_dimensions() -> None:
+    model = Model(
+        family="transformer", layers=32, hidden=4096, heads=32, kv_heads=8, ffn=14336, gated_mlp=True,
+        vocab=32000, experts=8, experts_per_token=2,
+    )  # fmt: skip
+    resolved = resolve_model(model)
+    assert resolved.params == pytest.approx(46.7e9, rel=0.01)
+    assert resolved.active_params == pytest.approx(12.88e9, rel=0.01)
+
+
+def test_unknown_preset_in_python() -> None:
+    with pytest.raises(InputError, match="did you mean 'llama-3-8b'"):
+        resolve_model(Model(preset="llama-3-8c"))
+
+
+def test_a_task_must_be_expanded_first() -> None:
+    with pytest.raises(InputError, match="expand it"):
+        resolve_training(workload(task={"type": "image_classification"}, data={"size": "1GB"}))
+
+
+def test_times() -> None:
+    plain = job({"tokens": 1e9})
+    assert resolve_times(plain, NOW).start == NOW
+    assert resolve_times(plain, NOW).hours_available is None
+    for deadline, hours in (("72h", 72.0), ("2026-11-21", 36.0), ("2026-11-20T13:00Z", 1.0)):
+        limited = plain.model_copy(update={"constraints": _constraints(deadline)})
+        assert resolve_times(limited, NOW).hours_available == hours
+    with pytest.raises(InputError, match="is in the past"):
+        resolve_times(plain.model_copy(update={"constraints": _constraints("2026-11-19")}), NOW)
+
+
+def test_start_and_earliest_start() -> None:
+    base = {"model": {"preset": "llama-3-8b"}, "training": {"tokens": 1e9, "global_batch": 1}}
+    later = workload(**base, earliest_start="2026-12-01", constraints={"deadline": "2d"})
+    times = resolve_times(later, NOW)
+    assert times.start == datetime(2026, 12, 1, tzinfo=UTC)
+    assert times.deadline == times.start + timedelta(days=2)
+    fixed = workload(**base, start="2026-12-01T08:00+01:00")
+    assert resolve_times(fixed, NOW).start == datetime(2026, 12, 1, 7, tzinfo=UTC)
+
+
+def _constraints(deadline: str) -> Any:
+    return workload(
+        model={"preset": "llama-3-8b"},
+        training={"tokens": 1, "global_batch": 1},
+        constraints={"deadline": deadline},
+    ).constraints
+
+
+@pytest.mark.parametrize("task", load_tasks())
+def test_every_ladder_gives_three_concrete_sourced_workloads(task: str) -> None:
+    variants = expand_task(workload(task={"type": task}, data={"size": "100GB"}))
+    assert [variant.chosen for variant in variants] == [False, True, False]
+    for variant in variants:
+        assert variant.workload.task is None
+        resolved = variant.resolve_training()
+        assert resolved.total_samples > 0
+        assert resolved.data_bytes == 100 * 10**9
+        origin = {item.key: (item.origin, item.note) for item in resolved.assumptions}
+        assert origin["model.preset"][0] == "default"
+        assert origin["training.epochs"][0] == "default"
+        assert all(note for key, (_, note) in origin.items() if key.startswith("model."))
+        assert len(origin) == len(resolved.assumptions), "a key is listed once"
+        Workload.model_validate(variant.workload.model_dump(mode="json", exclude_unset=True))
+
+
+@pytest.mark.parametrize("task", load_tasks())
+def test_every_ladder_climbs(task: str) -> None:
+    work = []
+    for variant in expand_task(workload(task={"type": task}, data={"size": "100GB"})):
+        assert variant.workload.model is not None
+        model = resolve_model(variant.workload.model)
+        resolved = variant.resolve_training()
+        passes = 4 if resolved.lora_rank else 6
+        if resolved.total_tokens is not None:
+            work.append(passes * model.params * resolved.total_tokens)
+        else:
+            assert model.forward_flops_per_sample is not None
+            work.append(3 * model.forward_flops_per_sample * resolved.total_samples)
+    assert work == sorted(work)
+
+
+def test_effort_chooses_the_rung() -> None:
+    chosen = workload(task={"type": "image_classification", "effort": "large"}, data={"samples": 5})
+    assert [variant.chosen for variant in expand_task(chosen)] == [False, False, True]
+    assert expand_task(chosen)[2].resolve_training().total_samples == 1500
+
+
+def test_a_workload_without_task_has_no_variants() -> None:
+    assert expand_task(job({"tokens": 1})) == ()
+
+
+def test_hundred_gigabytes_of_images() -> None:
+    path = Path(__file__).parents[3] / "examples" / "images-100gb.yaml"
+    loaded = parse_workload(path.read_text(encoding="utf-8"), path)
+    middle = next(variant for variant in expand_task(loaded.workload) if variant.chosen)
+    resolved = middle.resolve_training()
+    assert resolved.total_samples == 300 * (100 * 10**9 // 114_660)
+    assert "114660" in {item.value for item in resolved.assumptions}

@@ -1,0 +1,1 @@
+"""What job answers, and what may come in: to be written."""

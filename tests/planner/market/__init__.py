@@ -1,0 +1,1 @@
+"""What market answers, and what may come in: to be written."""

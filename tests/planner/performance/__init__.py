@@ -1,0 +1,1 @@
+"""What performance answers, and what may come in: to be written."""

@@ -1,0 +1,147 @@
+"""Laws of the memory model that hold whatever the numbers are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from planner.performance.constants import load_constants
+from planner.performance.layouts import Layouts
+from planner.performance.memory import needed_gib
+from planner.performance.memory_options import MemoryOptions
+from planner.performance.memory_risk import oom_probability
+from planner.performance.spec import ModelSpec
+from tests.planner.performance.memory_cases import (
+    BERT,
+    GPT3,
+    LLAMA_8B,
+    MIXTRAL,
+    RESNET,
+    footprint,
+    layout,
+    need,
+)
+
+QUICK = settings(max_examples=60, deadline=None)
+TRANSFORMERS = st.sampled_from([GPT3, LLAMA_8B, MIXTRAL, BERT])
+MODELS = st.sampled_from([GPT3, LLAMA_8B, MIXTRAL, BERT, RESNET])
+DEGREES = st.sampled_from([1, 2, 4, 8])
+LEVELS = st.sampled_from([0, 1, 2])
+STACKS = st.sampled_from(["eager", "compiled", "tuned"])
+SOME = 1 + 1e-12
+OPTIONS = st.builds(
+    MemoryOptions, gradients=st.sampled_from(["auto", "fp32", "half", "both"]),
+    master=st.sampled_from(["auto", "none"]),
+    loss=st.sampled_from(["auto", "materialised", "fused", "tiled"]), offload_optimizer=st.booleans(),
+    offload_weights=st.booleans(), offload_activations=st.booleans(), fp8_weights=st.booleans(),
+    shard_ranks=st.sampled_from([None, 2, 8]),
+)  # fmt: skip
+
+
+@st.composite
+def runs(draw: st.DrawFn, models: st.SearchStrategy[ModelSpec] = MODELS) -> tuple[Any, dict[str, float]]:
+    """A job and a layout for it."""
+    model = draw(models)
+    job = footprint(
+        model, draw(st.sampled_from(["fp16", "bf16", "fp8", "fp32"])), stack=draw(STACKS), options=draw(OPTIONS),
+        lora_rank=draw(st.sampled_from([None, 16])) if model is not RESNET else None,
+        attention=draw(st.sampled_from(["flash", "materialised"])),
+    )  # fmt: skip
+    degrees = {name: draw(DEGREES) for name in ("pp", "dp")} if model is not RESNET else {"dp": draw(DEGREES)}
+    return job, {
+        **degrees, "micro_batch": draw(st.sampled_from([1, 2, 4])), "micro_batches": draw(st.sampled_from([1, 4, 32])),
+        "zero": draw(st.sampled_from([0, 1, 2, 3])), "recompute": draw(LEVELS),
+    }  # fmt: skip
+
+
+@QUICK
+@given(run=runs(TRANSFORMERS), tp=st.sampled_from([1, 2, 4]))
+def test_memory_never_rises_with_tensor_parallelism(run: tuple[Any, dict[str, float]], tp: int) -> None:
+    job, given_layout = run
+    assert need(job, tp=2 * tp, **given_layout) <= need(job, tp=tp, **given_layout) * SOME
+
+
+@QUICK
+@given(run=runs(), zero=st.sampled_from([0, 1, 2]))
+def test_memory_never_rises_with_the_zero_stage(run: tuple[Any, dict[str, float]], zero: int) -> None:
+    job, given_layout = run
+    lower = need(job, **{**given_layout, "zero": zero})
+    assert need(job, **{**given_layout, "zero": zero + 1}) <= lower * SOME
+
+
+@QUICK
+@given(run=runs(TRANSFORMERS), pp=st.sampled_from([1, 2, 4]), zero=st.sampled_from([0, 1, 2]))
+def test_memory_never_rises_with_a_deeper_pipeline(
+    run: tuple[Any, dict[str, float]], pp: int, zero: int
+) -> None:
+    # Below ZeRO-3, whose weights stay gathered under a pipeline; ZeRO-2 shards no gradients there, as ZeRO-1.
+    job, given_layout = run
+    shallow = {**given_layout, "pp": pp, "zero": min(zero, 1) if pp == 1 else zero}
+    assert need(job, **{**shallow, "pp": 2 * pp}) <= need(job, **shallow) * SOME
+
+
+@QUICK
+@given(run=runs(), factor=st.sampled_from([2, 4]))
+def test_more_data_parallel_ranks_never_need_more(run: tuple[Any, dict[str, float]], factor: int) -> None:
+    # Equal global batch: more ranks mean fewer micro-batches each.
+    job, given_layout = run
+    fewer = max(1, given_layout["micro_batches"] // factor)
+    wide = {**given_layout, "dp": given_layout["dp"] * factor, "micro_batches": fewer, "nodes": factor}
+    assert need(job, **wide) <= need(job, **given_layout) * SOME
+
+
+@QUICK
+@given(run=runs(TRANSFORMERS), cp=st.sampled_from([1, 2, 4]))
+def test_memory_never_rises_with_context_parallelism(run: tuple[Any, dict[str, float]], cp: int) -> None:
+    job, given_layout = run
+    assert need(job, cp=2 * cp, **given_layout) <= need(job, cp=cp, **given_layout) * SOME
+
+
+@QUICK
+@given(run=runs())
+def test_recompute_saves_and_a_larger_micro_batch_costs(run: tuple[Any, dict[str, float]]) -> None:
+    job, given_layout = run
+    levels = [need(job, **{**given_layout, "recompute": level}) for level in (0, 1, 2)]
+    assert levels[0] >= levels[1] / SOME and levels[1] >= levels[2] / SOME
+    larger = {**given_layout, "micro_batch": 2 * given_layout["micro_batch"]}
+    assert need(job, **larger) > need(job, **given_layout)
+
+
+@QUICK
+@given(
+    model=TRANSFORMERS, zero=st.sampled_from([0, 1, 2, 3]), stack=STACKS,
+    moved=st.sampled_from([
+        MemoryOptions(offload_optimizer=True), MemoryOptions(offload_weights=True),
+        MemoryOptions(offload_activations=True),
+    ]),
+)  # fmt: skip
+def test_offload_never_needs_more_on_the_device(
+    model: ModelSpec, zero: int, stack: str, moved: MemoryOptions
+) -> None:
+    same = {"dp": 8, "zero": zero, "recompute": 2}
+    offloaded = need(footprint(model, stack=stack, options=moved), **same)
+    assert offloaded <= need(footprint(model, stack=stack), **same) * SOME
+
+
+@QUICK
+@given(model=MODELS, order=st.permutations(range(4)))
+def test_equal_rows_give_equal_output_whatever_the_batch(model: ModelSpec, order: list[int]) -> None:
+    job = footprint(model)
+    rows = [layout(dp=2**k, zero=k % 4, recompute=k % 3) for k in range(4)]
+    together = needed_gib(job, Layouts.concat([rows[k] for k in order]), load_constants())
+    for position, k in enumerate(order):
+        assert together[position] == needed_gib(job, rows[k], load_constants())[0]
+
+
+@QUICK
+@given(need_gib=st.floats(0.1, 1000.0), more=st.floats(1.0, 3.0), available=st.floats(1.0, 300.0))
+def test_risk_rises_with_need_and_falls_with_room(need_gib: float, more: float, available: float) -> None:
+    c = load_constants()
+    base = oom_probability(need_gib, available, c)
+    assert 0.0 <= base <= 1.0
+    assert oom_probability(need_gib * more, available, c) >= base
+    assert oom_probability(need_gib, available * more, c) <= base
+    assert np.isfinite(base)

@@ -1,0 +1,90 @@
+"""Operator counts of vision models, and what the model does with them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from planner.performance.operators import COLUMN, FIELDS, find_published, operators_of
+from planner.performance.spec import ModelFamily, ModelSpec, StackClass, TrainingSpec
+from tests.planner.performance.test_performance import A100, RESNET, best
+
+MOBILE = replace(RESNET, name="a network of one's own", forward_flops_per_sample=0.6e9)
+VIT = ModelSpec(
+    "vit-base", ModelFamily.VIT, 86.6e6, image_size=224, forward_flops_per_sample=35.16e9,
+    activations_per_sample=23.9e6,
+)  # fmt: skip
+
+
+def _seconds(model: ModelSpec, stack: StackClass = "eager", precision: str = "fp16") -> float:
+    training = TrainingSpec(256, 1, precision, stack=stack)  # type: ignore[arg-type]
+    return float(best(model, training, A100, 1)["step_time_s"])
+
+
+@pytest.mark.parametrize(
+    ("spelling", "published"),
+    [
+        ("ResNet-50 v1.5", "resnet50"),
+        ("timm/resnet50.a1_in1k", "resnet50"),
+        ("EfficientNet-B0", "efficientnet_b0"),
+        ("EfficientNetV2-B0", "tf_efficientnetv2_b0"),
+        ("StableDiffusion v2", "stable_diffusion_2"),
+    ],
+)
+def test_a_model_is_found_however_it_is_spelt(spelling: str, published: str) -> None:
+    found = find_published(spelling)
+    assert found is not None
+    assert found == find_published(published)
+
+
+def test_counts_of_resnet50_are_those_of_its_tables() -> None:
+    found = find_published("resnet50")
+    assert found is not None
+    # timm's table: 4.11 G multiply-accumulates, 11.11 M activations, 25.56 M parameters.
+    assert found.flops / 2 == pytest.approx(4.11e9, rel=0.02)
+    assert found.activations == pytest.approx(11.11e6, rel=0.01)
+    assert found.params == pytest.approx(25.56e6, rel=0.001)
+    assert found.at(448).flops == pytest.approx(4 * found.flops)
+    assert found.at(448).values[COLUMN["kernels"]] == found.values[COLUMN["kernels"]]
+
+
+def test_the_beginning_of_a_name_will_do_where_the_flops_agree() -> None:
+    whole = find_published("vit_base_patch16_224")
+    assert whole is not None
+    assert operators_of("vit-base", "vit", 224, 35.16e9, 23.9e6).values == whole.values
+
+
+def test_a_known_name_with_other_flops_is_not_taken_for_the_known_model() -> None:
+    own = operators_of("resnet50", "cnn", 224, 80e9, 100e6)
+    assert not own.published
+    assert len(own.values) == len(FIELDS)
+
+
+def test_the_interval_is_wider_where_the_operators_are_inferred() -> None:
+    rows = [
+        best(model, TrainingSpec(256, 1, "fp16"), A100, 1)
+        for model in (RESNET, replace(RESNET, name="a network of one's own"))
+    ]
+    known, own = (row["step_time_high_s"] / row["step_time_s"] for row in rows)
+    assert own > known * 1.1
+
+
+def test_a_depthwise_network_is_slower_per_flop_than_a_dense_one() -> None:
+    per_flop = [_seconds(m) / (m.forward_flops_per_sample or 1.0) for m in (RESNET, MOBILE)]
+    assert per_flop[1] > 3 * per_flop[0]
+
+
+@settings(max_examples=20, deadline=None)
+@given(model=st.sampled_from([RESNET, MOBILE, VIT]), precision=st.sampled_from(["fp32", "fp16", "bf16"]))
+def test_a_leaner_stack_is_never_slower(model: ModelSpec, precision: str) -> None:
+    eager, compiled, tuned = (_seconds(model, stack, precision) for stack in ("eager", "compiled", "tuned"))
+    assert tuned <= compiled * (1 + 1e-9) <= eager * (1 + 2e-9)
+
+
+def test_the_contiguous_layout_costs_time_in_16_bit() -> None:
+    last = TrainingSpec(256, 1, "fp16", stack="eager", channels_last=True)
+    first = replace(last, channels_last=None)  # what an eager stack has by default
+    assert best(RESNET, first, A100, 1)["step_time_s"] > best(RESNET, last, A100, 1)["step_time_s"]

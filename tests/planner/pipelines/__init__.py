@@ -1,0 +1,1 @@
+"""What pipelines answers, and what may come in: to be written."""

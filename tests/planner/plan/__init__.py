@@ -1,0 +1,1 @@
+"""What plan answers, and what may come in: to be written."""

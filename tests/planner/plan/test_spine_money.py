@@ -1,0 +1,301 @@
+"""Money as the user pays it: commitments, blocks, granularity, currencies, overlays, own machines, months."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from planner.plan.model import Plan
+from tests.planner.spine_catalogs import (
+    A10,
+    A10G,
+    A100X8,
+    L4,
+    NAN,
+    NOW,
+    V100,
+    Machine,
+    Offer,
+    bundled_tariffs,
+    chosen,
+    make_catalog,
+    plan_on,
+    work,
+)
+
+RESERVED = Offer(A10G, "us-east-1", "0.002", "reserved_1y", term_hours=8760.0)
+DEAR = Offer(A10G, "us-east-1", "99")
+
+
+def of_kind(plan: Plan, kind: str) -> list[Any]:
+    return [cost for line in plan.lines for cost in line.costs if cost.kind == kind]
+
+
+def one(plan: Plan, kind: str = "compute") -> Any:
+    (cost,) = of_kind(plan, kind)
+    return cost
+
+
+def cash(plan: Plan) -> Decimal:
+    return sum((month.amount_usd for month in plan.cash), Decimal(0))
+
+
+def days(samples: float, **changes: Any) -> dict[str, Any]:
+    training = {"samples": int(samples), "global_batch": 256, "sequence_length": 128, "precision": "fp16"}
+    return work(training=training, **changes)
+
+
+def test_a_new_commitment_is_billed_for_its_whole_term() -> None:
+    plan = plan_on(make_catalog([RESERVED, DEAR]), work(constraints={"max_nodes": 1})).plan
+    assert plan.lines[0].billed_hours == 8760
+    assert one(plan).amount_usd == Decimal("0.002") * 8760
+    assert cash(plan) == plan.total_usd
+    assert len(plan.cash) >= 12  # paid month by month over the year
+
+
+def test_an_upfront_part_is_paid_at_the_start() -> None:
+    offer = replace(RESERVED, option_variant="standard.partial_upfront", upfront_per_instance="5")
+    plan = plan_on(make_catalog([offer, DEAR]), work(constraints={"max_nodes": 1})).plan
+    assert one(plan, "upfront").amount_usd == 5
+    assert plan.cash[0].month == "2026-11"
+    assert plan.cash[0].amount_usd >= 5
+    all_upfront = replace(RESERVED, option_variant="standard.all_upfront")
+    paid = plan_on(make_catalog([all_upfront, DEAR]), work(constraints={"max_nodes": 1})).plan
+    assert [month.month for month in paid.cash] == ["2026-11"]
+
+
+def test_the_declared_share_of_a_commitment_is_the_cost_and_the_whole_is_the_cash() -> None:
+    job = work(constraints={"max_nodes": 1}, prices={"commitment_share": 0.25})
+    plan = plan_on(make_catalog([RESERVED, DEAR]), job).plan
+    assert one(plan).amount_usd == Decimal("0.002") * 8760 / 4
+    assert cash(plan) > plan.total_usd
+    assert cash(plan) - plan.total_usd == pytest.approx(Decimal("0.002") * 8760 * Decimal("0.75"))
+
+
+def test_the_budget_is_tested_against_the_whole_obligation() -> None:
+    catalog = make_catalog([RESERVED, DEAR])
+    share = {"commitment_share": 0.25}
+    assert plan_on(catalog, work(constraints={"budget_usd": 17}, prices=share)).plan.status == "infeasible"
+    assert plan_on(catalog, work(constraints={"budget_usd": 18}, prices=share)).plan.status == "planned"
+
+
+def owning(nodes: int, **changes: Any) -> dict[str, Any]:
+    return {
+        "provider": "aws", "region": "us-east-1", "instance_type": "g5.2xlarge", "purchase_option": "reserved_1y",
+        "nodes": nodes, **changes,
+    }  # fmt: skip
+
+
+def test_an_owned_commitment_costs_nothing_more() -> None:
+    plan = plan_on(make_catalog([DEAR]), work(commitments=[owning(3)])).plan
+    assert plan.lines[0].option_variant == "already_owned"
+    assert one(plan).amount_usd == 0
+    assert plan.lines[0].nodes <= 3
+    assert plan.total_usd < 1  # storage only
+
+
+@pytest.mark.parametrize(("commitment", "most"), [(owning(2), 2), (owning(5, share=0.5), 2), (owning(1), 1)])
+def test_an_owned_commitment_ends_at_its_capacity(commitment: dict[str, Any], most: int) -> None:
+    job = work(commitments=[commitment], preferences={"objective": "time"})
+    owned = plan_on(make_catalog([replace(DEAR, region="eu-west-1"), DEAR]), job).found
+    assert owned is not None
+    hours = {"deadline": "2h"}
+    tight = plan_on(make_catalog([DEAR]), work(commitments=[commitment], constraints=hours)).plan
+    assert all(line.option_variant != "already_owned" or line.nodes <= most for line in tight.lines)
+    free = plan_on(make_catalog([DEAR]), work(commitments=[commitment])).plan
+    assert free.lines[0].nodes <= most
+
+
+def test_owning_what_is_too_small_is_topped_up() -> None:
+    job = work(commitments=[owning(1)], constraints={"deadline": "6h", "deadline_confidence": 0.5})
+    plan = plan_on(make_catalog([DEAR]), job).plan
+    nodes = {line.option_variant: line.nodes for line in plan.lines}
+    assert nodes["already_owned"] == 1 and nodes[""] >= 1
+
+
+@pytest.mark.parametrize("samples", [10e6, 45e6, 700e6, 1000e6])
+def test_capacity_blocks_are_bought_whole(samples: float) -> None:
+    """Whole days up to two weeks, then whole weeks: the shortest block that holds the hours in use."""
+    block = Offer(A10G, "us-east-1", "0.5", "capacity_block")
+    plan = plan_on(make_catalog([block]), days(samples, constraints={"max_nodes": 1})).plan
+    lengths = [24 * day for day in range(1, 15)] + [168 * week for week in range(3, 27)]
+    in_use = sum(
+        part.hours for part in plan.timeline if part.name not in ("data into the region", "provisioning")
+    )
+    billed = next(length for length in lengths if length >= in_use)
+    assert plan.lines[0].billed_hours == billed
+    assert one(plan).amount_usd == Decimal("0.5") * billed
+    used = sum(
+        part.hours for part in plan.timeline if part.name not in ("provisioning", "data into the region")
+    )
+    assert used <= billed
+
+
+def test_no_capacity_block_is_longer_than_the_longest() -> None:
+    block = Offer(A10G, "us-east-1", "0.5", "capacity_block")
+    plan = plan_on(make_catalog([block]), days(8_000e6, constraints={"max_nodes": 1})).plan
+    assert plan.status == "infeasible"
+    assert "term" in {count.name for count in plan.filters}
+
+
+def test_flex_start_ends_after_its_longest_run() -> None:
+    flex = Offer(L4, "us-central1", "0.3", "flex_start")
+    short = plan_on(make_catalog([flex]), days(100e6, constraints={"max_nodes": 1})).plan
+    assert short.status == "planned"
+    assert short.lines[0].billed_hours < 168
+    plan = plan_on(make_catalog([flex]), days(300e6, constraints={"max_nodes": 1})).plan
+    assert plan.status == "infeasible"
+    assert "term" in {count.name for count in plan.filters}
+
+
+def test_an_instance_limit_of_a_purchase_holds() -> None:
+    block = Offer(replace(A10G, internode_gbps=400.0), "us-east-1", "0.5", "capacity_block")
+    plan = plan_on(
+        make_catalog([block]), days(9_000e6, constraints={"max_nodes": 128, "deadline": "40h"})
+    ).plan
+    assert all(line.nodes <= 64 for line in plan.lines)
+
+
+def test_seconds_and_hours_are_billed_as_each_provider_does() -> None:
+    elsewhere = Machine("small-cloud", "gpu-1", "gpu", "a10g-24gb-pcie")
+    by_second = plan_on(
+        make_catalog([Offer(A10G, "us-east-1", "1")]), work(constraints={"max_nodes": 1})
+    ).plan
+    by_hour = plan_on(make_catalog([Offer(elsewhere, "x-1", "1")]), work(constraints={"max_nodes": 1})).plan
+    assert by_second.hours == by_hour.hours
+    seconds = by_second.lines[0].billed_hours * 3600
+    assert abs(seconds - round(seconds)) < Decimal("1e-5")
+    assert by_second.lines[0].billed_hours != round(by_second.lines[0].billed_hours)
+    assert by_hour.lines[0].billed_hours == math.ceil(by_second.lines[0].billed_hours)
+
+
+def test_yuan_prices_carry_their_rate_and_the_system_disk_its_own_line() -> None:
+    offer = Offer(A10, "cn-beijing", "10.5", currency="CNY", flags="system_disk_separate")
+    line = plan_on(make_catalog([offer]), work(constraints={"max_nodes": 1})).plan.lines[0]
+    rate = bundled_tariffs().usd_per("CNY", NOW.date()).rate
+    assert Decimal("0.1") < rate < Decimal("0.2")
+    assert (line.currency, line.price_per_hour, line.usd_per_currency) == ("CNY", Decimal("10.5"), rate)
+    kinds = {cost.kind: cost for cost in line.costs}
+    assert kinds["compute"].amount_usd == pytest.approx(kinds["compute"].quantity * Decimal("10.5") * rate)
+    assert kinds["system_disk"].amount_usd > 0
+    assert kinds["system_disk"].quantity == kinds["compute"].quantity
+    without = plan_on(make_catalog([replace(offer, flags="system_disk_included")]), work()).plan
+    assert not of_kind(without, "system_disk")
+
+
+@pytest.mark.parametrize(
+    ("change", "price"), [("-12%", "0.88"), ("+0.40", "1.4"), ("-0.25", "0.75"), ("3.20", "3.20")]
+)
+def test_overlays_change_the_price_that_is_paid(change: str, price: str) -> None:
+    overlay = {"provider": "aws", "family": "g5", "change": change, "note": "agreement"}
+    catalog = make_catalog([Offer(A10G, "us-east-1", "1.00"), Offer(V100, "us-east-1", "50")])
+    plan = plan_on(catalog, work(prices={"overlays": [overlay]})).plan
+    assert plan.lines[0].price_per_hour == Decimal(price)
+    assert one(plan).unit_price == Decimal(price)
+    assert "overlay" in plan.lines[0].flags
+    assert any(item.key == "prices.overlays" and "agreement" in item.value for item in plan.assumptions)
+    assert not any("overlay" in warning for warning in plan.warnings)
+
+
+def test_an_overlay_that_matches_nothing_is_told(tmp_path: Path) -> None:
+    overlay = {"provider": "aws", "family": "p9", "change": "-12%"}
+    plan = plan_on(
+        make_catalog([Offer(A10G, "us-east-1", "1.00")]), work(prices={"overlays": [overlay]})
+    ).plan
+    assert "matches no offer" in " ".join(plan.warnings)
+
+
+OWN = """
+version: 1
+machines:
+  - instance_type: desk
+    provider: onprem
+    region: onprem
+    accelerator: a10g-24gb-pcie
+    accelerator_count: 1
+    accelerator_memory_gib: 22.5
+    vcpus: 16
+    memory_gib: 64
+    intra_node: single
+    nodes: 2
+    price_per_hour: 0.05
+    currency: USD
+    purchase_option: owned
+"""
+
+
+def test_own_machines_compete_and_end_at_their_number(tmp_path: Path) -> None:
+    (tmp_path / "own.yaml").write_text(OWN, encoding="utf-8")
+    catalog = make_catalog([Offer(A10G, "us-east-1", "1.00")])
+    job = work(prices={"offers": ["own.yaml"]}, data={"size": "20GB", "location": "onprem"})
+    plan = plan_on(catalog, job, folder=tmp_path).plan
+    assert chosen(plan_on(catalog, job, folder=tmp_path)) == [("onprem/onprem/-/desk/owned/-", 1)]
+    assert plan.lines[0].price_basis == "declared"
+    assert any(other.provider == "aws" for other in plan.alternatives)
+    hurry = {**job, "constraints": {"max_nodes": 8, "deadline": "5h", "deadline_confidence": 0.5}}
+    assert plan_on(catalog, hurry, folder=tmp_path).plan.lines[0].provider == "aws"
+
+
+def test_savings_are_counted_from_the_cheapest_on_demand_plan_or_the_users_cluster() -> None:
+    catalog = make_catalog(
+        [
+            Offer(A10G, "us-east-1", "0.3", "spot"),
+            Offer(A10G, "us-east-1", "1.0"),
+            Offer(V100, "us-east-1", "7.0"),
+        ]
+    )
+    plan = plan_on(catalog, work()).plan
+    assert plan.savings is not None
+    assert plan.savings.baseline is not None
+    assert plan.lines[0].purchase_option == "spot"
+    assert plan.savings.baseline.purchase_option == "on_demand"
+    assert plan.savings.saved_usd == plan.savings.baseline.cost_usd - plan.total_usd
+    present = {"provider": "aws", "region": "us-east-1", "instance_type": "p3.2xlarge", "nodes": 2}
+    with_own = plan_on(catalog, work(baseline=present)).plan.savings
+    assert with_own is not None
+    assert with_own.baseline is not None
+    assert (with_own.baseline.instance_type, with_own.baseline.nodes) == ("p3.2xlarge", 2)
+    at_price = plan_on(catalog, work(baseline={**present, "price_per_hour_usd": 14})).plan.savings
+    assert at_price is not None
+    assert at_price.baseline is not None
+    assert float(at_price.baseline.cost_usd) == pytest.approx(2 * float(with_own.baseline.cost_usd), rel=1e-3)
+
+
+def test_there_is_no_baseline_where_nothing_on_demand_fits() -> None:
+    catalog = make_catalog([Offer(A10G, "us-east-1", "0.3", "spot"), DEAR])
+    savings = plan_on(catalog, work(constraints={"budget_usd": 30})).plan.savings
+    assert savings is not None
+    assert savings.baseline is None
+    assert "no on-demand" in savings.note
+
+
+def test_known_and_unknown_transfer_prices() -> None:
+    job = work(data={"size": "500GB", "location": "aws/us-east-1"})
+    here = plan_on(make_catalog([Offer(A10G, "us-east-1", "1.0")]), job).plan
+    assert not of_kind(here, "data_transfer")
+    away = plan_on(
+        make_catalog([Offer(A10G, "eu-west-1", "1.0")]),
+        {**job, "constraints": {"max_nodes": 8}},
+    )
+    assert away.plan.status == "planned"
+    moved = of_kind(away.plan, "data_transfer")
+    assert sum(cost.quantity for cost in moved) == pytest.approx(Decimal(500), rel=Decimal("0.1"))
+    assert all(cost.unit_price > 0 for cost in moved)
+
+
+def test_an_unknown_interruption_rate_is_pessimistic_and_the_spread_of_a_band_matters() -> None:
+    cautious = replace(A100X8, family="unheard-of")
+    unknown = Offer(cautious, "us-east-1", "1.0", "spot", capacity=NAN)
+    low = replace(unknown, interruption_band="<5%")
+    worst = plan_on(make_catalog([unknown]), work(constraints={"max_nodes": 1})).plan
+    best = plan_on(make_catalog([low]), work(constraints={"max_nodes": 1})).plan
+    assert worst.risk is not None
+    assert best.risk is not None
+    assert worst.risk.expected_interruptions > best.risk.expected_interruptions > 0
+    assert "prior" in worst.risk.basis
+    assert worst.hours > best.hours

@@ -1,0 +1,1 @@
+"""What portfolios answers, and what may come in: to be written."""

@@ -1,0 +1,1 @@
+"""What render answers, and what may come in: to be written."""

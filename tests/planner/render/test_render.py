@@ -1,0 +1,286 @@
+"""Rendered plans: goldens for the reader's eye, and what must hold for any plan, hostile ones included."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from planner.plan.model import Plan
+from planner.render import FORMATS, render_plan
+from planner.render.text import clean, columns, display_width, wrap
+from tests.planner.render.render_plans import FLEET, HOSTILE, INFEASIBLE, PLANS, SPOT, TRAINING
+
+GOLDEN = Path(__file__).parents[2] / "fixtures" / "golden" / "render"
+TEXTS = ["table", "md"]
+ANSI = re.compile(r"\x1b\[[0-9;]*m")
+
+
+@pytest.mark.parametrize("fmt", FORMATS)
+@pytest.mark.parametrize("name", PLANS)
+def test_golden(name: str, fmt: str, check_golden: Callable[[str, str], None]) -> None:
+    check_golden(f"render/{name}.{FORMATS[fmt].extension}", render_plan(PLANS[name], fmt))
+
+
+@pytest.mark.parametrize("name", ["spot", "infeasible"])
+def test_golden_verbose_table(name: str, check_golden: Callable[[str, str], None]) -> None:
+    check_golden(f"render/{name}.verbose.txt", render_plan(PLANS[name], "table", verbose=True))
+
+
+def test_every_format_has_a_golden_for_every_plan_and_no_golden_is_left_over() -> None:
+    wanted = {f"{name}.{fmt.extension}" for name in PLANS for fmt in FORMATS.values()}
+    wanted |= {"spot.verbose.txt", "infeasible.verbose.txt"}
+    assert {path.name for path in GOLDEN.iterdir()} == wanted
+
+
+def test_formats_are_distinct_and_described() -> None:
+    assert len({fmt.extension for fmt in FORMATS.values()}) == len(FORMATS)
+    assert all(fmt.help and fmt.media_type for fmt in FORMATS.values())
+
+
+def test_unknown_format_names_the_known_ones() -> None:
+    with pytest.raises(ValueError, match="table, json, csv, yaml, md"):
+        render_plan(TRAINING, "pdf")
+
+
+@pytest.mark.parametrize("fmt", FORMATS)
+@pytest.mark.parametrize("name", PLANS)
+def test_text_ends_in_one_newline_and_repeats_exactly(name: str, fmt: str) -> None:
+    text = render_plan(PLANS[name], fmt)
+    assert text.endswith("\n")
+    assert not text.endswith("\n\n")
+    assert text == render_plan(PLANS[name], fmt)
+
+
+@pytest.mark.parametrize("verbose", [False, True])
+@pytest.mark.parametrize("width", [40, 60, 80, 100])
+@pytest.mark.parametrize("name", PLANS)
+def test_no_table_line_is_wider_than_asked(name: str, width: int, verbose: bool) -> None:
+    text = render_plan(PLANS[name], "table", width=width, verbose=verbose)
+    widest = max(text.split("\n"), key=display_width)
+    assert display_width(widest) <= width, widest
+
+
+@pytest.mark.parametrize("fmt", FORMATS)
+def test_hostile_text_cannot_steer_a_terminal(fmt: str) -> None:
+    text = render_plan(HOSTILE, fmt, verbose=True)
+    assert not [c for c in text if not c.isprintable() and c != "\n"]
+
+
+def test_colour_changes_no_character_that_is_read() -> None:
+    colored = render_plan(SPOT, "table", color=True)
+    assert "\x1b[1m" in colored
+    assert ANSI.sub("", colored) == render_plan(SPOT, "table")
+
+
+def test_the_verdict_comes_first_and_is_complete() -> None:
+    verdict = " ".join(render_plan(TRAINING, "table").split("\n\n")[0].split())
+    assert verdict == (
+        "Cheapest feasible plan: 4 x p4d.24xlarge (32 x a100-40gb-sxm) on_demand in aws/us-east-1: "
+        "$8,993.88, 101.2 h (4.2 days), finishes 2026-11-24 17:15 UTC, deadline 2026-11-27 12:00 UTC"
+    )
+
+
+def test_derived_prices_are_marked_with_legend_and_date() -> None:
+    text = render_plan(SPOT, "table")
+    assert "~$8.1234" in text
+    assert "derived price per node-hour of 2026-10-28" in " ".join(text.split())
+    assert "~ derived:" in text
+    assert "~" not in render_plan(TRAINING, "table")
+
+
+def test_listing_price_is_not_called_availability_and_quota_says_not_checked() -> None:
+    text = " ".join(render_plan(TRAINING, "table").split())
+    assert "(L-417A185B) per region: 384 vCPU needed: not checked" in text
+    assert "a listed price is not availability" in text
+
+
+def test_what_is_left_out_is_said() -> None:
+    assert "taxes; support plans" in render_plan(TRAINING, "table")
+    assert "reserved_3y: no price published" in render_plan(TRAINING, "table")
+
+
+def test_infeasible_says_what_emptied_the_set_and_the_smallest_change() -> None:
+    text = render_plan(INFEASIBLE, "table")
+    assert text.startswith("No feasible plan for llama-3-8b-pretraining: none of 15,321 candidates")
+    assert "Smallest change: deadline 24 h -> 31.4 h" in text
+    assert "memory + deadline    2,210" in text
+
+
+def test_verbose_shows_every_assumption_and_every_cost_line() -> None:
+    for fmt in TEXTS:
+        words = render_plan(TRAINING, fmt, verbose=True).split()
+        for item in TRAINING.assumptions:
+            assert item.key in words
+        for line in TRAINING.lines[0].costs:
+            assert set(line.label.split()) <= set(words)
+
+
+def test_brief_assumptions_show_the_doubtful_ones_first() -> None:
+    section = render_plan(TRAINING, "table").partition("Assumptions\n")[2]
+    assert section.index("(unknown)") < section.index("(model)") < section.index("(default)")
+
+
+def test_a_fleet_lists_each_line_with_its_own_currency() -> None:
+    text = render_plan(FLEET, "table")
+    assert "3 offers, 20 nodes, 20 accelerators" in text
+    assert "CNY 13.20" in text
+    assert "1 CNY = $0.138" in text
+
+
+def test_json_holds_the_whole_plan_with_sorted_keys_and_decimal_strings() -> None:
+    text = render_plan(SPOT, "json")
+    loaded = json.loads(text)
+    assert list(loaded) == sorted(loaded)
+    assert loaded == json.loads(json.dumps(SPOT.to_dict()))
+    assert Decimal(loaded["total_usd"]) == SPOT.total_usd
+    assert set(loaded) >= {"schema_version", "planner_version", "catalog", "currency"}
+
+
+def test_json_and_yaml_never_hold_nan_or_infinity() -> None:
+    def refuse(name: str) -> None:
+        raise AssertionError(name)
+
+    loaded = json.loads(render_plan(HOSTILE, "json"), parse_constant=refuse)
+    assert loaded["hours"] is None
+    assert yaml.safe_load(render_plan(HOSTILE, "yaml"))["hours"] is None
+
+
+@pytest.mark.parametrize("name", [name for name in PLANS if name != "hostile"])
+def test_yaml_and_json_hold_the_same_values(name: str) -> None:
+    assert yaml.safe_load(render_plan(PLANS[name], "yaml")) == json.loads(render_plan(PLANS[name], "json"))
+
+
+def test_csv_has_one_row_per_line_baseline_and_alternative() -> None:
+    rows = list(csv.DictReader(io.StringIO(render_plan(SPOT, "csv"))))
+    assert [row["row"] for row in rows] == ["line", "baseline", "alternative", "alternative", "launch"]
+    assert Decimal(rows[0]["cost_usd"]) == SPOT.lines[0].cost_usd
+    assert [row["rank"] for row in rows] == ["1", "", "2", "3", ""]
+    assert (rows[4]["p_meet_deadline"], rows[4]["cost_p90_usd"]) == ("0.9342", "5230.40")
+    assert rows[2]["delta_hours"] == "-20.25"  # a number, not text: a sign is no formula
+
+
+def test_csv_of_an_infeasible_plan_still_says_so() -> None:
+    rows = list(csv.DictReader(io.StringIO(render_plan(INFEASIBLE, "csv"))))
+    assert {row["status"] for row in rows} == {"infeasible"}
+    assert [row["row"] for row in rows] == ["relaxation", "relaxation"]
+    bare = render_plan(replace(INFEASIBLE, relaxations=()), "csv")
+    assert [row["row"] for row in csv.DictReader(io.StringIO(bare))] == ["infeasible"]
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return Decimal(text).is_finite()
+    except ArithmeticError:
+        return False
+
+
+def test_csv_cells_cannot_become_formulas() -> None:
+    rows = list(csv.reader(io.StringIO(render_plan(HOSTILE, "csv"))))
+    dangerous = [
+        c for row in rows for c in row if c.lstrip()[:1] in ("=", "+", "-", "@", "\t") and not _is_number(c)
+    ]
+    assert dangerous == []
+    assert "'@SUM(1+1)*cmd|' /C calc'!A0" in rows[1]
+
+
+def test_markdown_shows_hostile_text_as_it_is() -> None:
+    text = render_plan(HOSTILE, "md", verbose=True)
+    assert "<script>" not in text
+    assert "<b>" not in text
+    assert "@team" not in text
+    assert "\\*\\*bold\\*\\* \\_it\\_ snake_case" in text
+    tables = re.findall(r"(?:^\|.*\n)+", text, flags=re.MULTILINE)
+    for table in tables:
+        cells = {len(re.findall(r"(?<!\\)\|", line)) for line in table.splitlines()}
+        assert len(cells) == 1, table
+
+
+def test_markdown_folds_the_grounds_but_not_the_answer() -> None:
+    text = render_plan(TRAINING, "md")
+    before, _, folded = text.partition("<details>")
+    assert "#### Cost" in before
+    assert "#### Quota needed" in before
+    assert "#### Proof" in folded
+    assert text.count("<details>") == text.count("</details>") == 1
+
+
+def test_a_plan_with_nothing_optional_renders_in_every_format() -> None:
+    bare = replace(
+        TRAINING,
+        deadline=None,
+        finish_expected=None,
+        timeline=(),
+        performance=None,
+        risk=None,
+        savings=None,
+        cash=(),
+        alternatives=(),
+        assumptions=(),
+        filters=(),
+        unknown_options=(),
+        proof=None,
+        catalog=(),
+        excluded=(),
+    )
+    for fmt in FORMATS:
+        assert render_plan(bare, fmt)
+    assert "no deadline" in render_plan(bare, "table")
+
+
+@given(
+    name=st.text(max_size=300),
+    amount=st.decimals(allow_nan=True, allow_infinity=True),
+    ratio=st.floats(),
+    width=st.integers(min_value=40, max_value=100),
+)
+@settings(max_examples=60, deadline=None)
+def test_any_text_and_any_number_fits(name: str, amount: Decimal, ratio: float, width: int) -> None:
+    line = replace(SPOT.lines[0], instance_type=name, region=name, throughput_per_s=ratio)
+    plan: Plan = replace(
+        SPOT,
+        workload=name,
+        lines=(line, line),
+        total_usd=amount if amount.is_finite() and abs(amount.adjusted()) < 20 else Decimal(1),
+        hours=ratio,
+        warnings=(name,),
+        unknown_options=(name,),
+    )
+    for fmt in FORMATS:
+        render_plan(plan, fmt)
+    for row in render_plan(plan, "table", width=width).split("\n"):
+        assert display_width(row) <= width
+        assert row.isprintable()
+
+
+@given(text=st.text(max_size=200), width=st.integers(min_value=4, max_value=80))
+def test_wrapping_loses_nothing_and_fits(text: str, width: int) -> None:
+    cleaned = clean(text)
+    lines = wrap(cleaned, width)
+    assert "".join("".join(lines).split()) == "".join(cleaned.split())
+    assert all(display_width(line) <= width for line in lines)
+
+
+@given(
+    rows=st.lists(
+        st.tuples(st.text(max_size=60), st.text(max_size=60), st.integers()), min_size=1, max_size=5
+    ),
+    width=st.integers(min_value=40, max_value=100),
+)
+@settings(deadline=None)
+def test_a_grid_fits_and_shows_every_number_whole(rows: list[tuple[str, str, int]], width: int) -> None:
+    cells = [(clean(first), clean(second), str(number)) for first, second, number in rows]
+    lines = columns(("first", "second", "number"), cells, "llr", width)
+    assert all(display_width(line) <= width for line in lines)
+    if lines[0].split() == ["first", "second", "number"]:
+        assert all(any(line.endswith(number) for line in lines) for _, _, number in cells)

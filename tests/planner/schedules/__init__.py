@@ -1,0 +1,1 @@
+"""What schedules answers, and what may come in: to be written."""

@@ -1,0 +1,1 @@
+"""What serving answers, and what may come in: to be written."""

@@ -1,0 +1,101 @@
+"""Executors give the same answer, in order, and end early when their caller does."""
+
+from __future__ import annotations
+
+import multiprocessing
+import sys
+import time
+from typing import Any
+
+import pytest
+
+from planner.errors import InputError
+from planner.simulation.executors import DaskExecutor, ProcessExecutor, SerialExecutor, make_executor
+
+
+def square(value: int) -> int:
+    return value * value
+
+
+def fail(value: int) -> int:
+    raise InputError(f"no {value}")
+
+
+def test_the_names() -> None:
+    assert make_executor("processes", 1) == SerialExecutor()
+    assert make_executor("processes", 3) == ProcessExecutor(3)
+    assert make_executor("dask", 1, "tcp://127.0.0.1:9") == DaskExecutor("tcp://127.0.0.1:9")
+    with pytest.raises(InputError, match="there are processes, dask"):
+        make_executor("spark", 1)
+
+
+def test_processes_keep_the_order_and_may_be_left_early() -> None:
+    executor = ProcessExecutor(2)
+    assert list(executor.map(square, range(20))) == [value * value for value in range(20)]
+    started = executor.map(square, range(1000))
+    assert next(iter(started)) == 0
+    started.close()  # type: ignore[attr-defined]
+
+
+def sleep(seconds: float) -> float:
+    time.sleep(seconds)
+    return seconds
+
+
+def test_whoever_stops_early_does_not_wait_for_what_is_at_work() -> None:
+    others = set(multiprocessing.active_children())
+    started = ProcessExecutor(2).map(sleep, [0.0, 60.0, 60.0])
+    assert next(started) == 0.0
+    begun = time.monotonic()
+    started.close()  # type: ignore[attr-defined]
+    assert time.monotonic() - begun < 10.0
+    assert set(multiprocessing.active_children()) <= others
+
+
+def test_an_error_in_a_process_is_the_callers() -> None:
+    with pytest.raises(InputError, match="no 0"):
+        list(ProcessExecutor(2).map(fail, range(4)))
+
+
+def test_dask_on_this_machine() -> None:
+    pytest.importorskip("distributed", reason="the extra 'dask' is not installed")
+    assert list(DaskExecutor().map(square, range(10))) == [value * value for value in range(10)]
+
+
+def test_a_scheduler_that_runs_already_is_used_and_left_running() -> None:
+    distributed = pytest.importorskip("distributed", reason="the extra 'dask' is not installed")
+    with distributed.LocalCluster(
+        processes=False, n_workers=1, dashboard_address=None, host="127.0.0.1", protocol="tcp"
+    ) as cluster:
+        assert list(DaskExecutor(cluster.scheduler_address).map(square, [3])) == [9]
+        assert list(DaskExecutor(cluster.scheduler_address).map(square, [4])) == [16]
+
+
+def test_without_dask_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(InputError, match=r"ml-training-planner\[dask\]"):
+        list(DaskExecutor().map(square, [1]))
+
+
+def test_a_scheduler_that_does_not_answer_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    distributed = pytest.importorskip("distributed", reason="the extra 'dask' is not installed")
+
+    def refuse(**_: Any) -> None:
+        raise OSError("refused")
+
+    monkeypatch.setattr(distributed, "Client", refuse)
+    with pytest.raises(
+        InputError, match=r"--dask-address tcp://127.0.0.1:9: no scheduler answers there \(refused\)"
+    ):
+        list(DaskExecutor("tcp://127.0.0.1:9").map(square, [1]))
+
+
+def test_any_object_with_map_is_an_executor() -> None:
+    """The protocol of the documentation's Ray adapter: `map` alone."""
+
+    class Backwards:
+        def map(self, function: Any, tasks: Any) -> Any:
+            done = {at: function(task) for at, task in reversed(list(enumerate(tasks)))}
+            return iter([done[at] for at in range(len(done))])
+
+    assert list(Backwards().map(square, [1, 2, 3])) == [1, 4, 9]

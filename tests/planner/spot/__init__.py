@@ -1,0 +1,1 @@
+"""What spot answers, and what may come in: to be written."""

@@ -1,0 +1,203 @@
+"""The renewal model of spot runs against its laws and against simulation."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from planner.spot import (
+    checkpoint_overhead_ratio,
+    p_meet_deadline,
+    spot_outcome,
+    useful_ratio,
+    young_interval_hours,
+)
+from tests.planner.spot.simulate_spot import Case, simulate
+
+CASES = [
+    Case(48, 0.24, 1.3, 1.0, 0.05, 0.2, 0.008),
+    Case(48, 0.05, 1.3, 1.5, 0.05, 0.2, 0.008),
+    Case(12, 0.24, 2.0, 0.5, 0.02, 0.2, 0.033),  # the warning saves the work
+    Case(100, 0.02, 4.0, 3.0, 0.10, 0.3, 0.0),
+    Case(200, 0.5, 1.0, 0.5, 0.05, 0.2, 0.1),
+    Case(24, 0.8, 0.3, 0.5, 0.17, 0.4, 0.0),
+]
+
+positive = st.floats(0.01, 10)
+cases = st.builds(
+    Case,
+    work=st.floats(0.1, 500),
+    rate=st.floats(0, 3),
+    wait=st.floats(0, 20),
+    interval=st.floats(0.05, 20),
+    write=st.floats(0, 0.5),
+    restart=st.floats(0, 1),
+    notice=st.floats(0, 0.2),
+)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_means_agree_with_simulation(case: Case) -> None:
+    elapsed, paid, count = simulate(case, 3000, seed=11, frailty_sd=0.0)
+    outcome = spot_outcome(case.work, **case.arguments(), frailty_sd=0.0)
+    assert outcome.expected_elapsed_hours[0] == pytest.approx(elapsed.mean(), rel=0.02)
+    assert outcome.expected_paid_hours[0] == pytest.approx(paid.mean(), rel=0.02)
+    assert outcome.expected_interruptions[0] == pytest.approx(count.mean(), rel=0.04)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_means_with_frailty_agree_with_simulation(case: Case) -> None:
+    elapsed, paid, _ = simulate(case, 6000, seed=12, frailty_sd=0.35)
+    outcome = spot_outcome(case.work, **case.arguments())
+    assert outcome.expected_elapsed_hours[0] == pytest.approx(elapsed.mean(), rel=0.02)
+    assert outcome.expected_paid_hours[0] == pytest.approx(paid.mean(), rel=0.02)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_probability_and_p90_agree_with_simulation(case: Case) -> None:
+    elapsed, _, _ = simulate(case, 6000, seed=13, frailty_sd=0.35)
+    deadlines = np.quantile(elapsed, [0.05, 0.2, 0.4, 0.6, 0.8, 0.9, 0.97])
+    outcome = spot_outcome(case.work, **case.arguments(), deadline_hours=deadlines)
+    simulated = [(elapsed <= deadline).mean() for deadline in deadlines]
+    assert np.abs(outcome.p_meet_deadline - simulated).max() <= 0.03
+    assert (elapsed <= outcome.elapsed_p90_hours[0]).mean() == pytest.approx(0.9, abs=0.03)
+
+
+def test_uncertain_work_agrees_with_simulation() -> None:
+    case = CASES[1]
+    random = np.random.default_rng(5)
+    elapsed = np.concatenate(
+        [
+            simulate(
+                Case(case.work * float(np.exp(0.15 * z)), *list(vars(case).values())[1:]), 1, seed, 0.35
+            )[0]
+            for seed, z in enumerate(random.standard_normal(6000))
+        ]
+    )
+    deadlines = np.quantile(elapsed, [0.1, 0.3, 0.5, 0.7, 0.9])
+    made = p_meet_deadline(case.work, **case.arguments(), deadline_hours=deadlines, work_log_sd=0.15)
+    assert np.abs(made - [0.1, 0.3, 0.5, 0.7, 0.9]).max() <= 0.04
+
+
+@given(cases)
+def test_without_interruptions_the_run_is_deterministic(case: Case) -> None:
+    calm = {**case.arguments(), "rate_per_hour": 0.0}
+    whole = max(int(np.ceil(case.work / case.interval - 1e-9)) - 1, 0)
+    hours = case.work + whole * case.write
+    outcome = spot_outcome(case.work, **calm, deadline_hours=[hours * 0.999, hours, hours * 1.1])
+    assert outcome.expected_elapsed_hours == pytest.approx(hours, rel=1e-9)
+    assert outcome.expected_paid_hours == pytest.approx(hours, rel=1e-9)
+    assert outcome.elapsed_p90_hours == pytest.approx(hours, rel=1e-9)
+    assert not outcome.expected_interruptions.any()
+    assert outcome.p_meet_deadline.tolist() == [0.0, 1.0, 1.0]
+
+
+@given(cases, st.lists(st.floats(0.01, 5000), min_size=2, max_size=8), st.sampled_from([0.0, 0.2]))
+def test_a_later_deadline_is_never_less_likely_met(case: Case, deadlines: list[float], sd: float) -> None:
+    ordered = np.sort(np.asarray([*deadlines, np.inf]))
+    made = p_meet_deadline(case.work, **case.arguments(), deadline_hours=ordered, work_log_sd=sd)
+    assert np.all(np.diff(made) >= -1e-12)
+    assert np.all((made >= 0) & (made <= 1))
+    assert made[-1] == 1.0
+
+
+@given(cases)
+def test_hours_are_ordered_and_never_nan(case: Case) -> None:
+    outcome = spot_outcome(case.work, **case.arguments(), deadline_hours=100.0)
+    for values in vars(outcome).values():
+        assert not np.isnan(values).any()
+    assert outcome.expected_paid_hours >= case.work * (1 - 1e-9)
+    assert outcome.expected_elapsed_hours >= outcome.expected_paid_hours * (1 - 1e-9)
+    assert outcome.elapsed_p90_hours >= outcome.paid_p90_hours * (1 - 1e-9)
+
+
+@given(cases, st.floats(1.01, 4))
+def test_more_interruptions_never_help(case: Case, more: float) -> None:
+    calm = spot_outcome(case.work, **case.arguments(), with_distribution=False)
+    rough = spot_outcome(
+        case.work, **{**case.arguments(), "rate_per_hour": case.rate * more}, with_distribution=False
+    )
+    assert rough.expected_elapsed_hours >= calm.expected_elapsed_hours * (1 - 1e-9)
+    assert rough.expected_paid_hours >= calm.expected_paid_hours * (1 - 1e-9)
+
+
+@given(cases, st.integers(1, 64))
+def test_a_gang_between_one_node_and_independent_nodes(case: Case, nodes: int) -> None:
+    made = [
+        spot_outcome(
+            case.work, **{**case.arguments(), "nodes": nodes, "gang_exponent": e}, with_distribution=False
+        ).expected_elapsed_hours[0]
+        for e in (0.0, 0.45, 1.0)
+    ]
+    assert made[0] <= made[1] * (1 + 1e-9)
+    assert made[1] <= made[2] * (1 + 1e-9)
+
+
+@settings(max_examples=50)
+@given(st.floats(0.05, 5), st.floats(0.001, 0.2), st.floats(0, 0.5), st.floats(0.5, 100))
+def test_paid_hours_follow_dalys_form(tau: float, delta: float, restart: float, mtbf: float) -> None:
+    # Many whole segments, no saving notice, no frailty: work / paid tends to the published useful share.
+    work = 1000 * tau
+    arguments = Case(work, 1 / mtbf, 0.0, tau, delta, restart, 0.0).arguments()
+    paid = spot_outcome(work, **arguments, frailty_sd=0.0, with_distribution=False).expected_paid_hours[0]
+    assert work / paid == pytest.approx(float(useful_ratio(tau, delta, restart, mtbf)), rel=2e-3)
+
+
+def test_young_interval() -> None:
+    assert young_interval_hours(0.05, 10.0) == pytest.approx(1.0)
+    assert young_interval_hours([0.05, 0.05], [10.0, np.inf]).tolist() == [1.0, np.inf]
+    assert checkpoint_overhead_ratio(1.0, 0.05) == pytest.approx(0.05)
+    assert checkpoint_overhead_ratio(np.inf, 0.05) == 0.0
+
+
+def test_young_interval_is_nearly_the_best() -> None:
+    taus = np.geomspace(0.05, 20, 400)
+    for delta, mtbf in ((1 / 60, 4.0), (0.05, 4.0), (1 / 6, 8.0)):
+        shares = useful_ratio(taus, delta, 0.2, mtbf)
+        young = useful_ratio(young_interval_hours(delta, mtbf), delta, 0.2, mtbf)
+        assert young >= shares.max() * 0.98
+
+
+def test_hopeless_runs_are_infinite_not_wrong() -> None:
+    case = Case(10_000, 2.0, 1.0, np.inf, 0.1, 0.2, 0.0)
+    outcome = spot_outcome(case.work, **case.arguments(), deadline_hours=1e6)
+    assert outcome.expected_elapsed_hours[0] == np.inf
+    assert outcome.p_meet_deadline[0] == 0.0
+    assert outcome.elapsed_p90_hours[0] == outcome.paid_p90_hours[0] == np.inf
+
+
+def test_waits_too_short_to_matter_do_no_harm() -> None:
+    case = Case(1.0, 1.0, 1e-288, 1.0, 0.0, 0.0, 0.0)
+    outcome = spot_outcome(case.work, **case.arguments(), deadline_hours=2.0)
+    assert outcome.elapsed_p90_hours[0] == pytest.approx(1.0)
+    assert outcome.p_meet_deadline[0] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("rate_per_hour", -1), ("nodes", 0), ("checkpoint_interval_hours", 0), ("mean_wait_hours", np.inf)],
+)
+def test_impossible_arguments_are_refused(name: str, value: float) -> None:
+    with pytest.raises(ValueError, match=name if name != "nodes" else "nodes"):
+        spot_outcome(10.0, **{**CASES[0].arguments(), name: value})
+
+
+def test_means_of_100_000_candidates_are_quick() -> None:
+    random = np.random.default_rng(1)
+    n = 100_000
+    arguments = {
+        **CASES[0].arguments(),
+        "rate_per_hour": random.uniform(0, 1, n),
+        "nodes": random.integers(1, 64, n),
+    }
+    work = random.uniform(1, 500, n)
+    best = []
+    for _ in range(4):
+        start = time.process_time()
+        spot_outcome(work, **arguments, with_distribution=False)
+        best.append(time.process_time() - start)
+    assert min(best) < 0.09  # 0.02 s on an idle machine
