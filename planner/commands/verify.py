@@ -32,9 +32,9 @@ def verify(plan: Path, workload: Path | None, prices: bool) -> None:
     Exit code 0: it holds; 5: it does not.
     """
     from planner.errors import GateError
+    from planner.judge.lines import verify_plan
     from planner.plan.certificates import is_certificate
     from planner.plan.file import as_plan, load_saved
-    from planner.plan.verify import verify_plan
 
     saved = load_saved(plan)
     if is_certificate(saved):

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from planner.job.explain import explain_choice
+from planner.judge.lines import verify_plan
 from planner.plan.model import Plan
-from planner.plan.verify import verify_plan
 from planner.render import render_plan
 from tests.planner.candidates.ways.cases import (
     ONE_ZONE,
