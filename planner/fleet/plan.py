@@ -215,6 +215,7 @@ def _savings(context: Context, found: Found, mix: Mix, total: Decimal) -> Saving
         label="", **named, accelerator=str(types["accelerator"][kind]),
         accelerators=nodes * float(types["accelerator_count"][kind]), nodes=nodes, hours=ends, cost_usd=cost,
         delta_cost_usd=saved, delta_hours=ends - mix.period, price_as_of=str(offers["as_of"][row]),
+        offer_ids=(context.offer_set.offer_id(row),), offer_nodes=(nodes,),
     )  # fmt: skip
     return Savings(baseline, saved, float(saved / cost) if cost else 0.0, _NOTE)
 
@@ -240,6 +241,7 @@ def _proof(context: Context, found: Found, mix: Mix, total: Decimal) -> Proof:
         seconds=mix.seconds,
         note=note,
         gap_exact_ratio=_exact_gap(result, total),
+        gap_asked_ratio=mix.gap,
     )
 
 

@@ -73,6 +73,8 @@ def summarize(
         delta_hours=0.0 if reference is None else hours - float(candidates.hours[reference]),
         price_as_of=min(str(offers["as_of"][part]) for part in rows),
         flags=tuple(dict.fromkeys(flags)),
+        offer_ids=tuple(context.offer_set.offer_id(part) for part in rows),
+        offer_nodes=tuple(part.nodes for part in parts),
     )
 
 

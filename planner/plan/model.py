@@ -161,6 +161,7 @@ class Summary:
     """One candidate in brief: the baseline, an alternative, or the best of another provider.
 
     `purchase_option` of one that is bought in parts names them: `4 reserved_1y (already_owned) + 2 on_demand`.
+    `offer_ids` and `offer_nodes` are its purchases; offers that are used one after another have `nodes` instances each.
     """
 
     label: str
@@ -179,6 +180,8 @@ class Summary:
     delta_hours: float
     price_as_of: str
     flags: tuple[str, ...] = ()
+    offer_ids: tuple[str, ...] = ()
+    offer_nodes: tuple[int, ...] = ()
 
 
 @record(frozen=True)
@@ -245,7 +248,8 @@ class Proof:
     """How the choice was proven.
 
     `gap_ratio` = (objective - bound) / objective, as the solver claims it; `gap_exact_ratio`: the same to the bound
-    that is proven in exact arithmetic (None: nothing was), see `planner optimize --certificate`.
+    that is proven in exact arithmetic (None: nothing was), see `planner optimize --certificate`. `gap_asked_ratio`: the
+    gap at which the search may stop.
     """
 
     method: str
@@ -262,6 +266,7 @@ class Proof:
     verified: bool = False
     note: str = ""
     gap_exact_ratio: float | None = None
+    gap_asked_ratio: float | None = None
 
 
 @record(frozen=True)
