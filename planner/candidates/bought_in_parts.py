@@ -24,8 +24,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from planner.candidates.grid import Candidates, Mixes
-from planner.candidates.limits import longest_hours, mark_limits, quota_units
+from planner.candidates.limits import longest_hours, mark_limits
 from planner.candidates.running import checkpoint_interval, spot_outcome_of
+from planner.market.quota import quota_units
 from planner.plan.filters import mark
 from planner.records import record
 

@@ -158,6 +158,7 @@ def offer_line(
             "currency",
         )
     }
+    vcpus = float(offer_set.types["vcpus"][kind])  # NaN: unknown
     return PlanLine(
         offer_id=offer_set.offer_id(row),
         **text,
@@ -177,6 +178,7 @@ def offer_line(
         layout=layout,
         family=str(offer_set.types["family"][kind]),
         accelerator_memory_gib=float(offer_set.types["accelerator_memory_gib"][kind]),
+        vcpus_per_node=vcpus if vcpus > 0 else None,
     )
 
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from planner.candidates.bought_in_parts import unit_money
-from planner.candidates.limits import quota_units
 from planner.job.model_mix import MixInput
+from planner.market.quota import quota_units
 from planner.plan.filters import BIT
 
 if TYPE_CHECKING:

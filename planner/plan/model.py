@@ -58,7 +58,10 @@ class Layout:
 
 @record(frozen=True)
 class QuotaNeed:
-    """What the account must allow; `status` is `not checked` unless the workload declares a limit."""
+    """What the account must allow; `status` is `not checked` unless the workload declares a limit.
+
+    `needed` and `limit` count in `unit` (vCPU, GPU or instances): the declared limit's, else the quota's own.
+    """
 
     name: str
     code: str
@@ -97,6 +100,7 @@ class PlanLine:
     layout: Layout | None = None
     family: str = ""
     accelerator_memory_gib: float | None = None
+    vcpus_per_node: float | None = None
 
     @property
     def cost_usd(self) -> Decimal:
