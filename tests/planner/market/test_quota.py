@@ -236,12 +236,12 @@ def test_every_command_refuses_it_with_its_place(command: str, tmp_path: Path, r
     if command == "fleet":
         job += "kind: fleet\nfleet: {runs: 3}\n"
     (tmp_path / "job.yaml").write_text(job)
-    file, place = "job.yaml", "8:28: constraints.quota[0].quota"
+    file, place = "job.yaml", "8:30: constraints.quota[0].quota"
     if command == "pipeline":
         file = "pipeline.yaml"
         (tmp_path / file).write_text(PIPELINE)
     elif command == "inline":
-        file, place = "jobs.yaml", "13:34: jobs[0].inline.constraints.quota[0].quota"
+        file, place = "jobs.yaml", "14:36: jobs[0].inline.constraints.quota[0].quota"
         (tmp_path / file).write_text(INLINE + "".join(f"      {line}\n" for line in job.splitlines()))
     elif command == "file":
         file = "jobs.yaml"
