@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.candidates.running import meet_probability
-from planner.market.quota import quota_units
+from planner.market.quota import draws_on
 from planner.plan.filters import mark
 
 if TYPE_CHECKING:
@@ -78,9 +78,8 @@ def throughput_floor(context: Context) -> float:
 
 
 def _mark_quota(context: Context, candidates: Candidates) -> None:
-    for limit in context.workload.constraints.quota:
-        units = quota_units(context, limit)
-        mark(candidates.bits, "quota", units[candidates.offer] * candidates.nodes > limit.limit)
+    for limit, units in draws_on(context.workload.constraints.quota, context.offer_set, context.tariffs):
+        mark(candidates.bits, "quota", units[candidates.offer] * candidates.nodes > limit)
 
 
 def _mark_deadline(context: Context, candidates: Candidates) -> None:

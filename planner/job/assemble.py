@@ -174,7 +174,9 @@ def offer_line(
         price_source=str(offers["source"][row]),
         price_as_of=str(offers["as_of"][row]),
         flags=tuple(flag for flag in str(offers["flags"][row]).split(";") if flag),
-        quota=needed_quota(context, row, nodes),
+        quota=needed_quota(
+            context.offer_set, context.tariffs, context.workload.constraints.quota, row, nodes
+        ),
         layout=layout,
         family=str(offer_set.types["family"][kind]),
         accelerator_memory_gib=float(offer_set.types["accelerator_memory_gib"][kind]),

@@ -8,7 +8,6 @@ import numpy as np
 
 from planner.candidates.bought_in_parts import unit_money
 from planner.job.model_mix import MixInput
-from planner.market.quota import quota_units
 from planner.plan.filters import BIT
 
 if TYPE_CHECKING:
@@ -34,7 +33,8 @@ def mix_input(context: Context, made: Candidates) -> MixInput | None:
     by_cost = context.workload.preferences.objective == "cost"
     choice, offer, unit, cash, most = _counts(context, made, at)
     limits = [
-        (units_of.limit, quota_units(context, units_of)) for units_of in context.workload.constraints.quota
+        (units_of.limit, quota_units(context.offer_set, context.tariffs, units_of))
+        for units_of in context.workload.constraints.quota
     ]
     limit = [bound * (1 + 1e-9) for bound, _ in limits]
     fixed_use = [units[rows] * spot for _, units in limits]
@@ -83,5 +83,8 @@ def _is_linear(context: Context, offers: IntArray) -> bool:
 
     It is not where instances of one quota need different units of it.
     """
-    needs = (quota_units(context, limit)[offers] for limit in context.workload.constraints.quota)
+    needs = (
+        quota_units(context.offer_set, context.tariffs, limit)[offers]
+        for limit in context.workload.constraints.quota
+    )
     return all(len(np.unique(units[units > 0])) <= 1 for units in needs)

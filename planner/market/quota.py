@@ -18,14 +18,14 @@ from planner.plan.model import QuotaNeed
 from planner.records import record
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     import numpy.typing as npt
 
     from catalogs.table import Table
     from catalogs.tariffs import QuotaRule, Tariffs
-    from planner.candidates.context import Context
     from planner.inputs.schema import QuotaLimit
+    from planner.market.offers import OfferSet
 
     FloatArray = npt.NDArray[np.float64]
 
@@ -88,13 +88,12 @@ def machine_names(
     return names, rule
 
 
-def machine_of(context: Context, row: int) -> Machine:
+def machine_of(offer_set: OfferSet, tariffs: Tariffs, row: int) -> Machine:
     """Offer `row` as quotas see it."""
-    offer_set = context.offer_set
     offers, types, kind = offer_set.offers, offer_set.types, int(offer_set.type_of_offer[row])
     provider, option = str(offers["provider"][row]), str(offers["purchase_option"][row])
     names, rule = machine_names(
-        context.tariffs, provider, str(types["family"][kind]), str(types["accelerator"][kind]), option
+        tariffs, provider, str(types["family"][kind]), str(types["accelerator"][kind]), option
     )
     numbers = {
         VCPU: float(types["vcpus"][kind]),
@@ -105,12 +104,12 @@ def machine_of(context: Context, row: int) -> Machine:
     return Machine(provider, str(offers["region"][row]), option, names, amounts, rule)
 
 
-def quota_units(context: Context, limit: QuotaLimit) -> FloatArray:
+def quota_units(offer_set: OfferSet, tariffs: Tariffs, limit: QuotaLimit) -> FloatArray:
     """Units of a declared limit that one instance of each offer takes, `(n_offers,)`.
 
     0 where an offer does not count against it; where what it takes is unknown, more than the limit: unknown is not 0.
     """
-    offers = context.offer_set.offers
+    offers = offer_set.offers
     hit = offers.equals("provider", limit.provider)
     if limit.region != "*":
         regions = offers.coded("region")
@@ -119,28 +118,40 @@ def quota_units(context: Context, limit: QuotaLimit) -> FloatArray:
     units = np.zeros(offers.n_rows)
     # what one instance takes depends on its type and purchase option, not on the place
     rows = np.flatnonzero(hit)
-    _, first, way = distinct(context.way_of_offer[rows])
-    each = [machine_of(context, row).draw_on(limit) for row in rows[first].tolist()]
+    option = offers.coded("purchase_option")
+    _, first, way = distinct((offer_set.type_of_offer * len(option.values) + option.codes)[rows])
+    each = [machine_of(offer_set, tariffs, row).draw_on(limit) for row in rows[first].tolist()]
     units[rows] = np.minimum(np.asarray(each, dtype=np.float64), 2.0 * limit.limit + 1.0)[way]
     return units
 
 
-def needed_quota(context: Context, row: int, nodes: int) -> QuotaNeed:
+def draws_on(
+    limits: Sequence[QuotaLimit], offer_set: OfferSet, tariffs: Tariffs
+) -> list[tuple[float, FloatArray]]:
+    """Each declared limit with the units that one instance of each offer takes of it (`quota_units`)."""
+    return [(limit.limit, quota_units(offer_set, tariffs, limit)) for limit in limits]
+
+
+def needed_quota(
+    offer_set: OfferSet, tariffs: Tariffs, limits: Sequence[QuotaLimit], row: int, nodes: int
+) -> QuotaNeed:
     """Return the quota that `nodes` instances of offer `row` count against, "not checked" unless a limit is declared.
 
     Of several declared limits the one that leaves the least room, in its own unit.
 
     Args:
-        context: offers, tariffs and the workload's declared quotas.
+        offer_set: what can be bought.
+        tariffs: quota rules.
+        limits: the declared quotas.
         row: offer.
         nodes: instances.
     """
-    machine = machine_of(context, row)
+    machine = machine_of(offer_set, tariffs, row)
     rule = machine.rule
     name, code, scope = (
         (UNKNOWN, "", machine.provider) if rule is None else (rule.name, rule.code, rule.scope)
     )
-    declared = [limit for limit in context.workload.constraints.quota if machine.draws_on(limit)]
+    declared = [limit for limit in limits if machine.draws_on(limit)]
     if not declared:
         unit = INSTANCES if rule is None else rule.unit
         needed = machine.amounts.get(unit, np.nan) * nodes

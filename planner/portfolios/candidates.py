@@ -152,7 +152,7 @@ class WorkloadCandidates:
             provider, region, zone, kind, option, variant = (str(column[position]) for column in columns)
             short = (provider, kind, option)
             if short not in self._quota:
-                self._quota[short] = machine_of(context, row)
+                self._quota[short] = machine_of(context.offer_set, context.tariffs, row)
             machine = self._quota[short]
             called, amounts = tuple(machine.names.items()), tuple(machine.amounts.items())
             way = Way(provider, region, zone, kind, option, variant, called, amounts)

@@ -19,7 +19,6 @@ import numpy as np
 from catalogs.table import distinct
 from planner.candidates.grid import Candidates, Turns
 from planner.candidates.ways.course import Cells, price_in_turn, run_in_turn
-from planner.market.quota import quota_units
 from planner.plan.filters import BIT, mark
 from planner.spot.distribution import SpotPool
 from planner.spot.evidence import gang_risk
@@ -286,7 +285,9 @@ def _allowed(context: Context, made: Candidates, cells: Cells) -> npt.NDArray[np
     has = rows >= 0
     fits = ~has | ~(nodes > context.offer_set.capacity[rows])  # NaN: unlimited
     for limit in context.workload.constraints.quota:
-        fits &= ~has | (quota_units(context, limit)[rows] * nodes <= limit.limit * (1 + 1e-9))
+        fits &= ~has | (
+            quota_units(context.offer_set, context.tariffs, limit)[rows] * nodes <= limit.limit * (1 + 1e-9)
+        )
     return np.asarray(fits, dtype=np.bool_)
 
 

@@ -55,7 +55,7 @@ def context():  # type: ignore[no-untyped-def]
 
 def drawn(context: Any, **limit: Any) -> dict[str, float]:
     """Units that one instance takes, by offer (provider/type/option), of those that count."""
-    units = quota_units(context, QuotaLimit(**{"limit": 1_000.0, **limit}))
+    units = quota_units(context.offer_set, context.tariffs, QuotaLimit(**{"limit": 1_000.0, **limit}))
     return {
         f"{offer.machine.provider}/{offer.machine.family}/{offer.purchase_option}": float(taken)
         for offer, taken in zip(OFFERS, units, strict=True)
@@ -133,9 +133,11 @@ def test_the_tightest_of_several_limits_is_shown() -> None:
         make_catalog([Offer(A100X8, "us-east-1", "20")]), quotas(gpus(64), gpus(100, unit="vCPU"))
     )
     assert chosen(answer) == [("aws/us-east-1/-/p4d.24xlarge/on_demand/-", 1)]
-    need = needed_quota(answer.context, 0, 1)
+    context = answer.context
+    given = (context.offer_set, context.tariffs, context.workload.constraints.quota, 0)
+    need = needed_quota(*given, 1)
     assert (need.unit, need.needed, need.limit) == ("vCPU", 96, 100)
-    assert needed_quota(answer.context, 0, 2).status == "above the limit"
+    assert needed_quota(*given, 2).status == "above the limit"
 
 
 @pytest.mark.parametrize(
