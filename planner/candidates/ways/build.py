@@ -284,10 +284,8 @@ def _allowed(context: Context, made: Candidates, cells: Cells) -> npt.NDArray[np
     nodes, rows = made.nodes[cells.base], cells.on_demand
     has = rows >= 0
     fits = ~has | ~(nodes > context.offer_set.capacity[rows])  # NaN: unlimited
-    for limit in context.workload.constraints.quota:
-        fits &= ~has | (
-            quota_units(context.offer_set, context.tariffs, limit)[rows] * nodes <= limit.limit * (1 + 1e-9)
-        )
+    for limit, units in draws_on(context.workload.constraints.quota, context.offer_set, context.tariffs):
+        fits &= ~has | (units[rows] * nodes <= limit * (1 + 1e-9))
     return np.asarray(fits, dtype=np.bool_)
 
 
