@@ -8,6 +8,7 @@ import numpy as np
 
 from planner.candidates.bought_in_parts import unit_money
 from planner.job.model_mix import MixInput
+from planner.market.quota import draws_on
 from planner.plan.filters import BIT
 
 if TYPE_CHECKING:

@@ -19,6 +19,7 @@ import numpy as np
 from catalogs.table import distinct
 from planner.candidates.grid import Candidates, Turns
 from planner.candidates.ways.course import Cells, price_in_turn, run_in_turn
+from planner.market.quota import draws_on
 from planner.plan.filters import BIT, mark
 from planner.spot.distribution import SpotPool
 from planner.spot.evidence import gang_risk
