@@ -192,7 +192,9 @@ def test_every_key_that_is_missing_or_of_a_wrong_type_is_an_input_error_or_read(
             try:
                 read = Plan.from_dict(changed(values, path, value))
             except InputError as error:
-                assert any(remedy in str(error) for remedy in (REMEDY, "save one with", "read it with the planner"))
+                assert any(
+                    remedy in str(error) for remedy in (REMEDY, "save one with", "read it with the planner")
+                )
                 continue
             assert Plan.from_dict(read.to_dict()) == read
 
