@@ -16,15 +16,12 @@ from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from planner.plan.ids import PartId
-from planner.plan.model import Plan
 from planner.records import record
 
 TABLE = Path(__file__).parent / "fields.csv"
 _NAMES = {str: "text", float: "number", int: "integer", bool: "boolean", Decimal: "decimal"}
 # Texts of a certain form: the table says so, the dataclass just says `str`.
 TEXT_FORMS = ("text", "moment", "month")
-# Fields of a class that are no key of its JSON.
-NOT_SAVED = {Plan: ("stated_run_id",)}
 
 
 @record(frozen=True)
@@ -63,11 +60,10 @@ def _number(text: str) -> float | None:
     return float(text) if text else None
 
 
-@functools.cache
-def part_types() -> Mapping[str, type[Any]]:
-    """Every class that a plan is made of, by name, the plan itself first."""
+def part_types(root: Any) -> Mapping[str, type[Any]]:
+    """Every class that `root` is made of, by name, itself first."""
     found: dict[str, type[Any]] = {}
-    waiting: list[Any] = [Plan]
+    waiting: list[Any] = [root]
     while waiting:
         part = waiting.pop(0)
         if part.__name__ in found:
@@ -87,7 +83,7 @@ def _parts_in(hint: Any) -> list[type[Any]]:
 def hints_of(part: Any) -> Mapping[str, Any]:
     """Type of each saved field of a part."""
     hints = get_type_hints(part)
-    hidden = NOT_SAVED.get(part, ())
+    hidden = getattr(part, "unsaved", ())
     return {f.name: hints[f.name] for f in dataclasses.fields(part) if f.name not in hidden}
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from planner.errors import InputError
 from planner.inputs.faults import Fault, Source
-from planner.plan.model import SCHEMA_VERSION, Plan
-from planner.plan.upgrade import OLDEST_VERSION, upgrade
+from planner.plan.model import Plan
+from planner.plan.upgrade import OLDEST_VERSION, SCHEMA_VERSION, upgrade
 
 MAX_BYTES = 16 * 2**20
 MAX_CERTIFICATE_BYTES = 128 * 2**20

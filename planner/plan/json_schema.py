@@ -16,7 +16,8 @@ from planner.plan.fields import (
     part_types,
     split_optional,
 )
-from planner.plan.model import SCHEMA_VERSION
+from planner.plan.model import Plan
+from planner.plan.upgrade import SCHEMA_VERSION
 
 _FORMS: dict[str, dict[str, Any]] = {
     "text": {"type": "string"},
@@ -31,7 +32,7 @@ _FORMS: dict[str, dict[str, Any]] = {
 
 def plan_schema() -> dict[str, Any]:
     """The schema of the present version; `unit` beside a description is the unit of the value."""
-    parts = {name: _part(kind) for name, kind in part_types().items()}
+    parts = {name: _part(kind) for name, kind in part_types(Plan).items()}
     root = parts.pop("Plan")
     root["properties"]["schema_version"] |= {"const": SCHEMA_VERSION}
     root["required"].append("schema_version")  # a default in Python, but no file is read without it

@@ -6,17 +6,16 @@ Money is `Decimal` and written to JSON as decimal strings; times are floats in t
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import field
 from decimal import Decimal
-from enum import Enum
 from typing import Any, ClassVar, Literal, Self
 
 from planner.plan.ids import CostId, TimePartId
 from planner.plan.launch import Launch
+from planner.plan.plain import plain
+from planner.plan.upgrade import SCHEMA_VERSION
 from planner.records import record
 
-SCHEMA_VERSION = 2
 Origin = Literal["workload", "default", "catalog", "tariff", "derived", "model", "unknown"]
 
 
@@ -346,6 +345,7 @@ class Plan:
     stated_run_id: str = ""
 
     derived: ClassVar[tuple[str, ...]] = ("run_id",)
+    unsaved: ClassVar[tuple[str, ...]] = ("stated_run_id",)
 
     @property
     def run_id(self) -> str:
@@ -367,7 +367,6 @@ class Plan:
         """Return plain JSON values; Decimals become decimal strings, derived values are added."""
         out = plain(self)
         assert isinstance(out, dict)
-        del out["stated_run_id"]
         return out
 
     @classmethod
@@ -383,22 +382,4 @@ class Plan:
         """
         from planner.plan.read import read_plan
 
-        plan = read_plan(values, name)
-        assert isinstance(plan, cls)
-        return plan
-
-
-def plain(value: Any) -> Any:
-    """Return a part of a plan as JSON values, with what its class derives."""
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        out = {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
-        return out | {name: plain(getattr(value, name)) for name in getattr(value, "derived", ())}
-    if isinstance(value, Decimal):
-        return format(value, "f")
-    if isinstance(value, Enum):
-        return value.value
-    if isinstance(value, tuple | list):
-        return [plain(item) for item in value]
-    if isinstance(value, dict):
-        return {key: plain(item) for key, item in value.items()}
-    return value
+        return read_plan(cls, values, name)

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
 from planner.errors import InputError
 from planner.inputs.faults import Fault, Path, Source, near
@@ -22,10 +22,10 @@ from planner.plan.fields import (
     load_rules,
     split_optional,
 )
-from planner.plan.model import SCHEMA_VERSION, Plan
-from planner.plan.upgrade import OLDEST_VERSION, upgrade
+from planner.plan.upgrade import OLDEST_VERSION, SCHEMA_VERSION, upgrade
 
 REMEDY = "save the plan anew: planner optimize WORKLOAD -o json --out FILE"
+P = TypeVar("P")
 _KEYS = frozenset({"schema_version", "status", "lines", "catalog", "created_at"})
 _DECIMAL = re.compile(r"-?[0-9]{1,40}(\.[0-9]{1,40})?", re.ASCII)
 _MONTH = re.compile(r"[0-9]{4}-(0[1-9]|1[0-2])", re.ASCII)
@@ -35,10 +35,11 @@ _MAX_RUN_ID = 200
 _SHOWN = 60
 
 
-def read_plan(values: object, name: str) -> Plan:
+def read_plan(kind: type[P], values: object, name: str) -> P:
     """Read parsed JSON of a plan.
 
     Args:
+        kind: the class `Plan` (its module imports this one).
         values: what a JSON parser or `Plan.to_dict` gives.
         name: of the file, for messages.
 
@@ -58,14 +59,15 @@ def read_plan(values: object, name: str) -> Plan:
         )
     reader = _Reader()
     values = upgrade(values, reader.faults)
-    plan = reader.part(Plan, values, ())
+    plan = reader.part(kind, values, ())
     if plan is not None:
         reader.check_lines(plan)
     if reader.faults:
         raise InputError(f"{Source(name, '').error(reader.faults)}\n{REMEDY}")
-    assert isinstance(plan, Plan)
     stated = values.get("run_id", plan.run_id)
-    return plan if stated == plan.run_id else replace(plan, stated_run_id=stated)
+    plan = plan if stated == plan.run_id else replace(plan, stated_run_id=stated)
+    assert isinstance(plan, kind)
+    return plan
 
 
 class _Reader:
@@ -100,7 +102,7 @@ class _Reader:
         self._check_derived(made, value, path)
         return made
 
-    def check_lines(self, plan: Plan) -> None:
+    def check_lines(self, plan: Any) -> None:
         """A plan buys something, an infeasible answer does not."""
         if (plan.status == "planned") != bool(plan.lines):
             text = (

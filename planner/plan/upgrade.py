@@ -11,7 +11,7 @@ from typing import Any
 from planner.inputs.faults import Fault
 from planner.plan.ids import CostId, TimePartId
 
-OLDEST_VERSION = 1
+OLDEST_VERSION, SCHEMA_VERSION = 1, 2
 _TIME_PARTS = {
     "data into the region": TimePartId.DATA_STAGING,
     "provisioning": TimePartId.PROVISIONING,
@@ -48,7 +48,7 @@ def upgrade(values: dict[str, Any], faults: list[Fault]) -> dict[str, Any]:
         return values
     timeline = _each(values.get("timeline"), lambda part, at: _time_part(part, at, faults))
     lines = _each(values.get("lines"), lambda line, at: _line(line, at, faults))
-    return {**values, "schema_version": 2, "timeline": timeline, "lines": lines}
+    return {**values, "schema_version": SCHEMA_VERSION, "timeline": timeline, "lines": lines}
 
 
 def _each(items: Any, change: Any) -> Any:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from planner.plan.model import plain
+from planner.plan.plain import plain
 from tests.conftest import ROOT, CliResult
 from tests.planner.advice.plans import assumed, line_values, plan_values, state_values, write
 from tests.planner.render.render_plans import LAUNCH

@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 from planner.plan.ids import TimePartId
-from planner.plan.model import TimePart, plain
+from planner.plan.model import TimePart
+from planner.plan.plain import plain
 from planner.spot.traces.registry import read_traces
 from tests.conftest import ROOT
 from tests.planner.advice.plans import line_values, plan_values

@@ -18,9 +18,10 @@ from planner.plan.fields import (
 )
 from planner.plan.ids import CostId, TimePartId
 from planner.plan.json_schema import plan_schema
+from planner.plan.model import Plan
 from tests.conftest import CliResult
 
-FIELDS = {(name, field): hint for name, part in part_types().items()
+FIELDS = {(name, field): hint for name, part in part_types(Plan).items()
           for field, hint in {**hints_of(part), **derived_hints(part)}.items()}  # fmt: skip
 SUFFIXES = {"_usd": "USD", "_hours": "h", "_s": "s", "_gib": "GiB", "_ratio": "ratio"}
 
