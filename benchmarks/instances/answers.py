@@ -14,7 +14,7 @@ from typing import Any
 import yaml
 
 from catalogs.model import Catalog
-from catalogs.store import load_catalog
+from catalogs.store.load import load_catalog
 from planner.inputs.load import LoadedWorkload, load_workload
 from planner.judge.judge import Memory, judge_saved
 from planner.judge.stated import PLAN

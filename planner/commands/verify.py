@@ -69,7 +69,9 @@ def _verify_answer(path: Path, saved: Any, loaded: LoadedWorkload | None, prices
     from planner.plan.file import as_plan
 
     made = as_plan(path, saved)
-    verdict = judge_saved(made, loaded, prices=prices)
+    verdict = judge_saved(
+        made, loaded, prices=prices, older=saved["schema_version"] != made["schema_version"]
+    )
     if verdict.nothing:
         click.echo(f"{path}: {verdict.nothing}")
         return

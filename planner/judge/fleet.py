@@ -131,7 +131,7 @@ def _lines(bench: Bench, workers: Sequence[Worker]) -> list[tuple[list[Charge], 
 
 def _times(charge: Charge, count: int) -> Charge:
     return Charge(
-        charge.kind, charge.label, rounded(charge.quantity * count), charge.unit, charge.unit_price, charge.currency,
+        charge.id, charge.label, rounded(charge.quantity * count), charge.unit, charge.unit_price, charge.currency,
         charge.rate, charge.basis, charge.source, charge.as_of, charge.flags,
     )  # fmt: skip
 
@@ -145,6 +145,7 @@ def _line(
         "offer_id": offer.offer_id, **{name: offer.text(name) for name in text}, "family": str(offer.kind["family"]),
         "accelerator": str(offer.kind["accelerator"]), "accelerators_per_node": Near(offer.accelerators),
         "accelerator_memory_gib": Near(float(offer.kind["accelerator_memory_gib"])), "nodes": nodes,
+        "vcpus_per_node": single.vcpus(offer),
         "billed_hours": Near(hours, _RATIO, 2e-9), "price_per_hour": Exactly(offer.price),
         "usd_per_currency": Exactly(Fraction(offer.rate.rate)),
         "throughput_per_s": Near(worker.units / period / 3600.0), "price_basis": offer.text("basis"),
@@ -157,11 +158,11 @@ def _line(
 def _timeline(last: Worker, period: float) -> list[dict[str, Any]]:
     fixed = last.run.steps.fixed
     rows = (
-        ("data and provisioning", last.run.waiting, "default"), ("image, warm-up, export", fixed, "default"),
-        ("work", period - last.run.waiting - fixed, "model"),
+        ("fleet_lead", last.run.waiting, "default"), ("fleet_fixed", fixed, "default"),
+        ("fleet_work", period - last.run.waiting - fixed, "model"),
     )  # fmt: skip
     return [
-        {"name": name, "hours": Near(hours, _RATIO, 1e-8), "origin": origin, "note": STATED}
+        {"id": name, "name": STATED, "hours": Near(hours, _RATIO, 1e-8), "origin": origin, "note": STATED}
         for name, hours, origin in rows
         if hours > 0
     ]
@@ -214,7 +215,7 @@ def _cash(
 
 
 def _unknown(bench: Bench, workers: Sequence[Worker]) -> list[str]:
-    from catalogs.derive import unknown_options
+    from catalogs.offers.derive import unknown_options
 
     kinds = dict.fromkeys((w.buy.offer.text("provider"), w.buy.offer.text("instance_type")) for w in workers)
     return [
@@ -286,7 +287,7 @@ def _savings(findings: Findings, bench: Bench, plan: Node, work: float) -> None:
                 "accelerators": Near(nodes * offer.accelerators), "nodes": nodes,
                 "hours": Near(worker.lead + hours, _RATIO), "cost_usd": Near(total(charges), _RATIO, 2e-6),
                 "delta_cost_usd": Exactly(saved), "delta_hours": Near(given["hours"].number() - plan["hours"].number()),
-                "price_as_of": offer.text("as_of"), "flags": [], "offer_ids": [offer.offer_id], "offer_nodes": [nodes],
+                "price_as_of": offer.text("as_of"), "flags": [], "parts": frame.parts_of([Buy(offer, nodes)]),
             },
         },
     )  # fmt: skip

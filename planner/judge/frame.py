@@ -11,6 +11,7 @@ from planner.judge.bench import Bench, Buy, Candidate, NotRecomputedError
 from planner.judge.document import MalformedError, Node
 from planner.judge.findings import STATED, Exactly, Findings, Moment, Near
 from planner.judge.work import assumption_rows
+from planner.plan.upgrade import SCHEMA_VERSION
 
 if TYPE_CHECKING:
     from catalogs.model import Catalog
@@ -80,16 +81,24 @@ def assumptions(bench: Bench, first: Sequence[dict[str, str]] = ()) -> list[dict
 
 def purchases(goods: Goods, node: Node) -> tuple[list[Buy], bool]:
     """What a candidate in brief buys, and whether its offers are used one after another."""
-    ids = [item.text() for item in node["offer_ids"]]
-    counts = [item.count() for item in node["offer_nodes"]]
-    if not ids or len(ids) != len(counts) or min(counts) < 1 or max(counts) > 10**5:
-        node["offer_nodes"].fail("one positive number of instances per offer")
-    nodes = node["nodes"].count()
-    in_turn = len(ids) > 1 and sum(counts) != nodes
-    return [
-        Buy(goods.offer(f"{node.path}.offer_ids[{k}]", name), count)
-        for k, (name, count) in enumerate(zip(ids, counts, strict=True))
-    ], in_turn
+    buys = []
+    for part in node["parts"]:
+        count = part["nodes"].count()
+        if not 0 < count <= 10**5:
+            part["nodes"].fail("a positive number of instances")
+        names = [part[name].text() for name in ("region", "zone")]
+        names += [node["instance_type"].text()]
+        names += [part[name].text() for name in ("purchase_option", "option_variant")]
+        offer_id = "/".join(name or "-" for name in (node["provider"].text(), *names))
+        buys.append(Buy(goods.offer(part.path, offer_id), count))
+    in_turn = len(buys) > 1 and sum(buy.nodes for buy in buys) != node["nodes"].count()
+    return buys, in_turn
+
+
+def parts_of(buys: Sequence[Buy]) -> list[dict[str, Any]]:
+    """Purchases of a candidate in brief, as the plan names them."""
+    names = ("purchase_option", "option_variant", "region", "zone")
+    return [{"nodes": buy.nodes, **{name: buy.offer.text(name) for name in names}} for buy in buys]
 
 
 def bought_text(buys: Sequence[Buy], *, in_turn: bool) -> str:
@@ -136,7 +145,7 @@ def summary(
         "hours": Near(made.hours, ratio), "cost_usd": Near(made.cost, ratio),
         "delta_cost_usd": Exactly(node["cost_usd"].money() - cost), "delta_hours": Near(node["hours"].number() - hours),
         "price_as_of": min(buy.offer.text("as_of") for buy in buys), "flags": list(dict.fromkeys(flags)),
-        "offer_ids": [buy.offer.offer_id for buy in buys], "offer_nodes": [buy.nodes for buy in buys],
+        "parts": parts_of(buys),
     }, made  # fmt: skip
 
 
@@ -178,7 +187,8 @@ def header(bench: Bench, sha256: str, created: datetime) -> dict[str, Any]:
         "workload": workload.name, "workload_sha256": sha256, "kind": workload.kind,
         "created_at": created.isoformat(timespec="minutes"), "planner_version": STATED,
         "start": Moment(bench.start), "deadline": None if bench.deadline is None else Moment(bench.deadline),
-        "objective": workload.preferences.objective, "excluded": list(EXCLUDED), "currency": "USD", "schema_version": 1,
+        "objective": workload.preferences.objective, "excluded": list(EXCLUDED), "currency": "USD",
+        "schema_version": SCHEMA_VERSION,
         "catalog": catalog_sources(bench.goods.catalog),
     }  # fmt: skip
 

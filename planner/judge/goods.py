@@ -16,7 +16,7 @@ from planner.records import record
 
 if TYPE_CHECKING:
     from catalogs.model import Catalog
-    from catalogs.tariffs import FxRate, OptionRule, Tariffs
+    from catalogs.tariffs import FxRate, OptionRule, QuotaRule, Tariffs
     from planner.inputs.schema import OwnedCommitment, Workload
 
 KEY = ("provider", "region", "zone", "instance_type", "purchase_option", "option_variant")
@@ -110,7 +110,7 @@ class Goods:
             self._join(workload, folder)
 
     def _join(self, workload: Workload, folder: Path) -> None:
-        from catalogs.overlays import Overlay, apply_overlays
+        from catalogs.offers.overlays import Overlay, apply_overlays
 
         for name in workload.prices.offers:
             from catalogs.providers.static import load_static
@@ -119,7 +119,7 @@ class Goods:
             self.offers = Table.concat([self.offers, own.offers.select(list(self.offers))])
             self.types = Table.concat([self.types, own.instance_types.select(list(self.types))])
         if workload.constraints.allow_derived:
-            from catalogs.derive import derive_offers
+            from catalogs.offers.derive import derive_offers
 
             derived = derive_offers(self.catalog).select(list(self.offers))
             self.offers = Table.concat([self.offers, derived])
@@ -212,31 +212,43 @@ class Goods:
         return ["/".join(part or "-" for part in key) for key in rows.keys_of(*KEY)]
 
     def quota(self, offer: Offer, nodes: int) -> dict[str, Any]:
-        """The quota that instances count against, in its own unit, with the limit that the workload declares."""
+        """The quota that instances count against, in the unit of the declared limit that leaves least room.
+
+        Without a declared limit: the provider's own quota in its own unit.
+        """
         provider, region = offer.place
-        family = str(offer.kind["family"])
-        accelerator = str(offer.kind["accelerator"])
-        rule = self.tariffs.quota_rule(provider, family, accelerator, offer.text("purchase_option"))
-        if rule is None:
-            return {
-                "name": "unknown quota", "code": "", "scope": provider, "unit": "instances", "needed": float(nodes),
-                "limit": None, "status": "not checked",
-            }  # fmt: skip
-        each = float(offer.kind["vcpus"]) if rule.unit == "vCPU" else offer.accelerators
-        needed, names = each * nodes, {rule.name, rule.code, family}
-        declared = () if self.workload is None else self.workload.constraints.quota
-        limits = [
-            limit.limit
-            for limit in declared
-            if limit.provider == provider and fnmatchcase(region, limit.region) and limit.quota in names
-        ]
-        least = min(limits) if limits else None
-        held = "not checked" if least is None else "within the declared limit"
-        status = "above the limit" if least is not None and needed > least else held
+        family, accelerator = str(offer.kind["family"]), str(offer.kind["accelerator"])
+        option = offer.text("purchase_option")
+        rule = self.tariffs.quota_rule(provider, family, accelerator, option)
+        per_unit = {"vCPU": float(offer.kind["vcpus"]), "GPU": offer.accelerators, "instances": 1.0}
+        name, code, scope = (
+            ("unknown quota", "", provider) if rule is None else (rule.name, rule.code, rule.scope)
+        )
+        units = self._quota_units(offer, rule)
+        declared = [] if self.workload is None else [
+            (limit, per_unit[limit.unit or units[limit.quota]] * nodes)
+            for limit in self.workload.constraints.quota
+            if limit.provider == provider and limit.quota in units and fnmatchcase(region, limit.region)
+        ]  # fmt: skip
+        if not declared:
+            unit = "instances" if rule is None else rule.unit
+            found = {"unit": unit, "needed": per_unit[unit] * nodes, "limit": None, "status": "not checked"}
+            return {"name": name, "code": code, "scope": scope, **found}
+        limit, needed = max(declared, key=lambda pair: pair[1] / max(pair[0].limit, 1e-300))
         return {
-            "name": rule.name, "code": rule.code, "scope": rule.scope, "unit": rule.unit, "needed": needed,
-            "limit": least, "status": status,
+            "name": limit.quota if rule is None else name, "code": code, "scope": scope,
+            "unit": limit.unit or units[limit.quota], "needed": needed, "limit": limit.limit,
+            "status": "within the declared limit" if needed <= limit.limit else "above the limit",
         }  # fmt: skip
+
+    def _quota_units(self, offer: Offer, rule: QuotaRule | None) -> dict[str, str]:
+        """What a quota that the offer counts against may be called, each name with its own unit."""
+        family, accelerator = str(offer.kind["family"]), str(offer.kind["accelerator"])
+        ways = (offer.text("purchase_option"), "on_demand", "spot")
+        known = (self.tariffs.quota_rule(offer.place[0], family, accelerator, way) for way in ways)
+        own = next((found.unit for found in known if found is not None), "instances")
+        names = {accelerator.split("-")[0]: "GPU", accelerator: "GPU", family: own}
+        return names if rule is None else {**names, rule.name: own, rule.code: own}
 
 
 class UnknownOfferError(MalformedError):

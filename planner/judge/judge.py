@@ -185,8 +185,9 @@ def judge_saved(
 
 def _catalog(plan: Node) -> Catalog:
     """The snapshots that the plan was made from."""
-    from catalogs.history import catalog_by_hash
-    from catalogs.store import is_named, load_catalog
+    from catalogs.store.history import catalog_by_hash
+    from catalogs.store.load import load_catalog
+    from catalogs.store.read import is_named
 
     if is_named(None):
         return load_catalog()

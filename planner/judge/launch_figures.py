@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from planner.judge import frame
 from planner.judge.bench import Bench, Candidate
 from planner.judge.findings import STATED, Exactly, Near
-from planner.judge.money import CARRIED, billed, total
+from planner.judge.money import billed, total
 from planner.judge.turns import outcomes, spread
 
 if TYPE_CHECKING:
@@ -117,7 +117,9 @@ def _spread_of(bench: Bench, made: Candidate) -> tuple[tuple[float, float], tupl
             if used > 0:
                 time = billed(part.offer.rule, used, part.offer.term_hours)
                 cost += total(bench.prices.worker(part.offer, part.nodes, time or Fraction(0)))
-        carried = sum((c.usd for part in made.parts for c in part.charges if c.label == CARRIED), Fraction(0))
+        carried = sum(
+            (c.usd for part in made.parts for c in part.charges if c.id == "checkpoint_transfer"), Fraction(0)
+        )
         hours.append(elapsed)
         usd.append(float(cost + carried))
     return spread(hours), spread(usd)

@@ -18,6 +18,11 @@ if TYPE_CHECKING:
 
 HOURS_PER_MONTH = 730
 QUANTITY_DIGITS, AMOUNT_DIGITS = 9, 12
+KINDS = {
+    "compute": "compute", "upfront": "upfront", "system_disk": "system_disk", "dataset_storage": "data_storage",
+    "checkpoint_storage": "checkpoint_storage", "dataset_transfer": "data_transfer", "dataset_stream": "data_transfer",
+    "checkpoint_transfer": "data_transfer", "model_export": "data_transfer",
+}  # fmt: skip
 DATA_SET, EXPORT = "data set in object storage", "final model out of the region"
 STREAMED, BROUGHT = "data set streamed into the region", "data set into the region"
 CARRIED = "checkpoints carried between regions"
@@ -55,7 +60,7 @@ def billed(rule: OptionRule, used_hours: float, term_hours: float) -> Fraction |
 class Charge:
     """One cost: a quantity at a unit price in a currency, with what the line says of it."""
 
-    kind: str
+    id: str
     label: str
     quantity: Fraction
     unit: str
@@ -68,6 +73,11 @@ class Charge:
     flags: tuple[str, ...] = ()
 
     @property
+    def kind(self) -> str:
+        """The group of its id."""
+        return KINDS[self.id]
+
+    @property
     def usd(self) -> Fraction:
         """The amount, to 1e-12 USD."""
         return rounded(self.quantity * self.unit_price * self.rate, AMOUNT_DIGITS)
@@ -75,7 +85,7 @@ class Charge:
     def wanted(self, ratio: float) -> dict[str, Any]:
         """What the line of the answer must say, its quantity within `ratio`."""
         return {
-            "kind": self.kind, "label": self.label, "quantity": Near(self.quantity, ratio, _LAST_DIGIT),
+            "id": self.id, "kind": self.kind, "label": self.label, "quantity": Near(self.quantity, ratio, _LAST_DIGIT),
             "unit": self.unit, "unit_price": Exactly(self.unit_price), "currency": self.currency,
             "usd_per_currency": Exactly(self.rate), "amount_usd": Near(self.usd, ratio, 1e-8), "basis": self.basis,
             "source": self.source, "as_of": self.as_of, "flags": list(self.flags),
@@ -150,12 +160,12 @@ class Prices:
         if price is not None:
             known = (Fraction(price.usd_per_gib_month), price.basis, price.source, price.as_of)
         rows = (
-            ("data_storage", DATA_SET, kept),
+            ("dataset_storage", DATA_SET, kept),
             ("checkpoint_storage", f"{work.kept} checkpoints in object storage", saved),
         )
         return [
-            Charge(kind, label, quantity, "GiB-month", known[0], "USD", Fraction(1), *known[1:])
-            for kind, label, quantity in rows
+            Charge(name, label, quantity, "GiB-month", known[0], "USD", Fraction(1), *known[1:])
+            for name, label, quantity in rows
             if quantity
         ]
 
@@ -164,24 +174,24 @@ class Prices:
         if not self._staged(offer):
             return []
         amount = work.read_gb if work.stream else work.data_gb
-        return self._moved(
-            STREAMED if work.stream else BROUGHT, work.location, "/".join(offer.place), amount or 0.0,
-            work.egress_used_gb,
-        )  # fmt: skip
+        named = ("dataset_stream", STREAMED) if work.stream else ("dataset_transfer", BROUGHT)
+        return self._moved(named, work.location, "/".join(offer.place), amount or 0.0, work.egress_used_gb)
 
     def _exported(self, offer: Offer) -> list[Charge]:
         if not self.work.export_gb:
             return []
-        return self._moved(EXPORT, "/".join(offer.place), self.work.location, self.work.export_gb, 0.0)
+        return self._moved(
+            ("model_export", EXPORT), "/".join(offer.place), self.work.location, self.work.export_gb, 0.0
+        )
 
     def _moved(
-        self, label: str, source: str | None, target: str | None, gb: float, used: float
+        self, named: tuple[str, str], source: str | None, target: str | None, gb: float, used: float
     ) -> list[Charge]:
         curve, known = self.curve(source, target)
         basis, flags = ("list", ()) if known else ("derived", ("unknown_transfer_price",))
         return [
             Charge(
-                "data_transfer", label, quantity, curve.unit, price, "USD", Fraction(1), basis, curve.source,
+                *named, quantity, curve.unit, price, "USD", Fraction(1), basis, curve.source,
                 curve.as_of, flags,
             )
             for quantity, price in tiers(curve, gb, used)
@@ -205,7 +215,7 @@ class Prices:
         flags = () if all(known for _, known in found) else ("unknown_transfer_price",)
         return [
             Charge(
-                "data_transfer", CARRIED, rounded(in_unit(curve, gb)), curve.unit,
+                "checkpoint_transfer", CARRIED, rounded(in_unit(curve, gb)), curve.unit,
                 max(Fraction(price) for price in curve.usd_per_gb), "USD", Fraction(1), "derived", curve.source,
                 curve.as_of, flags,
             )

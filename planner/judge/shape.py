@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import types
 from decimal import Decimal
+from enum import Enum
 from functools import cache
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -46,6 +47,9 @@ def check_shape(node: Node, kind: Any) -> None:
     elif origin is Literal:
         if node.value not in inner:
             node.fail(f"one of {', '.join(map(repr, inner))}")
+    elif isinstance(kind, type) and issubclass(kind, Enum):
+        if node.value not in list(kind):
+            node.fail(f"one of {', '.join(kind)}")
     else:
         _SCALARS[kind](node)
 

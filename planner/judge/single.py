@@ -6,7 +6,7 @@ import hashlib
 import json
 from datetime import datetime, timedelta
 from fractions import Fraction
-from math import exp
+from math import exp, isnan
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
@@ -107,6 +107,7 @@ def line_of(bench: Bench, part: Bought, made: Candidate) -> dict[str, Any]:
         "offer_id": offer.offer_id, **{name: offer.text(name) for name in text}, "family": str(offer.kind["family"]),
         "accelerator": str(offer.kind["accelerator"]), "accelerators_per_node": Near(offer.accelerators),
         "accelerator_memory_gib": Near(float(offer.kind["accelerator_memory_gib"])), "nodes": part.nodes,
+        "vcpus_per_node": vcpus(offer),
         "billed_hours": Near(part.hours, frame.closeness(made), 2e-9), "price_per_hour": Exactly(offer.price),
         "usd_per_currency": Exactly(Fraction(offer.rate.rate)),
         "throughput_per_s": Near(units * part.nodes / made.nodes), "price_basis": offer.text("basis"),
@@ -115,6 +116,12 @@ def line_of(bench: Bench, part: Bought, made: Candidate) -> dict[str, Any]:
         "costs": [charge.wanted(frame.closeness(made)) for charge in part.charges],
         "cost_usd": Near(total(part.charges), frame.closeness(made), 1e-6),
     }  # fmt: skip
+
+
+def vcpus(offer: Any) -> Near | None:
+    """Virtual processors of an instance, None where unknown."""
+    known = float(offer.kind["vcpus"])
+    return None if isnan(known) else Near(known)
 
 
 def quota_of(bench: Bench, offer: Any, nodes: int) -> dict[str, Any]:
@@ -142,14 +149,20 @@ def timeline(bench: Bench, made: Candidate) -> list[dict[str, Any]]:
     saving = steps.work * steps.write / made.interval
     rest = made.hours - made.waiting - steps.fixed - steps.work - saving
     rows = (
-        ("data into the region", made.waiting - provision, "default"), ("provisioning", provision, "default"),
-        ("image pull", work.hours("image_pull"), "default"), ("data to the nodes", steps.staging_to_nodes, "default"),
-        ("compile and warm-up", work.hours("compile_warmup"), "default"), ("training steps", training, "model"),
+        ("data_staging", made.waiting - provision, "default"), ("provisioning", provision, "default"),
+        ("image_pull", work.hours("image_pull"), "default"), ("data_to_nodes", steps.staging_to_nodes, "default"),
+        ("warm_up", work.hours("compile_warmup"), "default"), ("training_steps", training, "model"),
         ("evaluation", steps.work - training, "default"), ("checkpoints", saving, "model"),
-        ("interruptions", rest, "derived"), ("final export", steps.write + work.hours("export"), "default"),
+        ("interruptions", rest, "derived"), ("final_export", steps.write + work.hours("export"), "default"),
     )  # fmt: skip
     return [
-        {"name": name, "hours": Near(hours, frame.closeness(made), 1e-8), "origin": origin, "note": STATED}
+        {
+            "id": name,
+            "name": STATED,
+            "hours": Near(hours, frame.closeness(made), 1e-8),
+            "origin": origin,
+            "note": STATED,
+        }
         for name, hours, origin in rows
         if hours > 1e-9
     ]
@@ -220,7 +233,7 @@ def cash(bench: Bench, made: Candidate) -> Any:
 
 def unknown_options(bench: Bench, made: Candidate) -> list[str]:
     """Ways to buy the types of the plan that exist without a known price."""
-    from catalogs.derive import unknown_options as without_price
+    from catalogs.offers.derive import unknown_options as without_price
 
     kinds = dict.fromkeys(
         (part.offer.text("provider"), part.offer.text("instance_type")) for part in made.parts
@@ -269,7 +282,7 @@ def alternatives(findings: Findings, bench: Bench, plan: Node, reference: tuple[
     for node in plan["alternatives"]:
         frame.brief(findings, bench, node, reference)
         values.append(node["cost_usd"].money() if by_cost else node["hours"].money())
-        key = json.dumps([node["offer_ids"].value, node["offer_nodes"].value])
+        key = json.dumps([node["instance_type"].value, node["nodes"].value, node["parts"].value])
         findings.require(key not in seen, node.path, "an alternative named twice")
         seen.add(key)
     best = reference[0] if by_cost else Fraction(reference[1])

@@ -28,6 +28,7 @@ PLAN = {
     "filter_pairs[*].removed": _SEARCH,
     "warnings": _WORDS,
     "warnings[*]": _WORDS,
+    "timeline[*].name": _WORDS,
     "timeline[*].note": _WORDS,
     "launch.why": _WORDS,
     "launch.why[*]": _WORDS,
