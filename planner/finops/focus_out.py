@@ -11,17 +11,19 @@ import csv
 import functools
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from planner.errors import InputError
-from planner.finops.currency import UNKNOWN_CURRENCY
 from planner.render.csv import csv_text
+from planner.render.currency import UNKNOWN_CURRENCY
+from planner.render.plain import plain_value
 
 if TYPE_CHECKING:
     from planner.finops.forecast.answer import ForecastAnswer, ScopeForecast
-    from planner.plan.model import Plan
+    from planner.render.model import Answer
 
 Row = dict[str, str]
 EXTRA = ("x_row_kind", "x_low_cost", "x_high_cost", "x_scope", "x_period")
@@ -81,12 +83,15 @@ def plan_to_focus(plan: Mapping[str, Any]) -> list[Row]:
     return rows
 
 
-def render(plan: Plan, *, width: int, color: bool, verbose: bool) -> str:
-    """Render a plan as FOCUS rows; the renderer behind `planner optimize -o focus`."""
-    del width, color, verbose  # data formats are always complete
-    from planner.render.json import render as render_json
+def with_focus(answer: Answer) -> Answer:
+    """The answer of a plan with its rows of FOCUS."""
 
-    return focus_csv(plan_to_focus(json.loads(render_json(plan, width=0, color=False, verbose=True))))
+    def rows() -> str:
+        plan = plain_value(answer.values)
+        assert isinstance(plan, dict)  # the machine form of a plan
+        return focus_csv(plan_to_focus(plan))
+
+    return replace(answer, focus=rows)
 
 
 def _scope_rows(answer: ForecastAnswer, scope: ScopeForecast) -> list[Row]:
@@ -193,4 +198,4 @@ def _number(value: float) -> str:
     return f"{value:.10g}"
 
 
-__all__: Sequence[str] = ("focus_csv", "focus_names", "forecast_to_focus", "plan_to_focus", "render")
+__all__: Sequence[str] = ("focus_csv", "focus_names", "forecast_to_focus", "plan_to_focus", "with_focus")
