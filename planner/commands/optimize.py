@@ -106,7 +106,7 @@ def optimize(
     if output == "focus":
         from planner.finops.focus_out import with_focus
 
-        shown = with_focus(shown)
+        shown = with_focus(shown, answer.plan)
     show_answer(shown, output, out)
     if certificate is not None:
         from planner.job.certificate import certify

@@ -32,7 +32,9 @@ WRITTEN = [
 
 def render_plan(plan: Plan, fmt: str, *, width: int = 100, color: bool = False, verbose: bool = False) -> str:
     answer = plan_answer(plan, verbose=verbose)
-    text = render_answer(with_focus(answer) if fmt == "focus" else answer, fmt, width=width, color=color)
+    text = render_answer(
+        with_focus(answer, plan) if fmt == "focus" else answer, fmt, width=width, color=color
+    )
     assert isinstance(text, str)
     return text
 
