@@ -60,7 +60,10 @@ class Layout:
 
 @record(frozen=True)
 class QuotaNeed:
-    """What the account must allow; `status` is `not checked` unless the workload declares a limit."""
+    """What the account must allow; `status` is `not checked` unless the workload declares a limit.
+
+    `needed` and `limit` count in `unit` (vCPU, GPU or instances): the declared limit's, else the quota's own.
+    """
 
     name: str
     code: str
@@ -99,6 +102,7 @@ class PlanLine:
     layout: Layout | None = None
     family: str = ""
     accelerator_memory_gib: float | None = None
+    vcpus_per_node: float | None = None
 
     derived: ClassVar[tuple[str, ...]] = ("cost_usd",)
 
