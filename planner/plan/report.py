@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from planner.plan import report_choice as choice
+from planner.plan import report_grounds as grounds
+from planner.plan import report_rows as rows
 from planner.plan.model import Plan
-from planner.plan.report import choice, grounds, rows
 from planner.render.model import Answer, Section
 
 

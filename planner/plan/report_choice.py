@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 
 from planner.plan.model import CostLine, Plan, PlanLine
-from planner.plan.report.launch import launch, strategy_words
+from planner.plan.report_launch import launch, strategy_words
 from planner.plan.words import OBJECTIVES, cost_kind, layout_words, summary
 from planner.render.model import Chart, Column, Section, Unit, Value, facts, table_section
 from planner.render.numbers import UNKNOWN, amount, days_of, hours, moment, number, percent, price, usd
