@@ -141,6 +141,7 @@ def judge_saved(
     loaded: LoadedWorkload | None,
     *,
     prices: bool = True,
+    older: bool = False,
     memory: Memory | None = None,
 ) -> Verdict:
     """Judge a saved plan as far as what is given allows.
@@ -149,6 +150,7 @@ def judge_saved(
         answer: its JSON.
         loaded: the workload file; None: sums, dates and prices only.
         prices: compare with the catalog.
+        older: saved in an older format, which lacks what a full check needs.
         memory: what was recomputed before, with its catalog; None: the catalog that the answer names.
 
     Raises:
@@ -172,13 +174,14 @@ def judge_saved(
     offers = memory.goods(given, node["created_at"].moment().date()).offers if memory and prices else None
     faults += verify_plan(answer, given, offers)
     left_out: dict[str, str] = {}
-    if loaded is not None and memory is not None and given is not None and prices:
+    checked = ["sums", "timeline", *(["prices"] if prices else []), *(["limits", "work"] if loaded else [])]
+    if older:
+        left_out["speed, hours, chances and costs"] = "saved in an older format: save the plan anew"
+    elif loaded is not None and memory is not None and given is not None and prices:
         findings = judge_plan(answer, given, loaded.sha256, memory.catalog, folder, memory)
         faults += findings.finish()
         left_out = findings.left_out()
-    checked = ["sums", "timeline", *(["prices"] if prices else [])]
-    if loaded is not None:
-        checked += ["limits", "work", *(["speed", "memory", "hours", "chances", "costs"] if prices else [])]
+        checked += ["speed", "memory", "hours", "chances", "costs"]
     total = f"total {answer['currency']} {float(answer['total_usd']):,.2f}"
     return Verdict(tuple(dict.fromkeys(faults)), tuple(checked), total, left_out)
 

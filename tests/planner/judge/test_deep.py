@@ -106,7 +106,7 @@ def test_what_is_stated_occurs_and_has_a_reason() -> None:
     ("path", "value"),
     [
         ("$.catalog", 5), ("$.lines", {}), ("$.lines[0]", 3), ("$.hours", "long"), ("$.total_usd", "much"),
-        ("$.lines[0].nodes", 1.5), ("$.alternatives[0].offer_nodes", [0]), ("$.timeline[0].hours", None),
+        ("$.lines[0].nodes", 1.5), ("$.alternatives[0].parts", 5), ("$.timeline[0].hours", None),
         ("$.created_at", "yesterday"), ("$.lines[0].costs[0].quantity", []),
     ],
 )  # fmt: skip
