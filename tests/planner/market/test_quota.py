@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from planner.plan.verify import verify_plan
 
 from planner.errors import InputError
 from planner.inputs.schema import QuotaLimit
+from planner.judge.lines import verify_plan
 from planner.market.quota import needed_quota, quota_units
 from tests.planner.spine_catalogs import (
     A10,
