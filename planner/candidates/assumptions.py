@@ -101,9 +101,8 @@ def _fault(items: Mapping[str, Assumption], key: str, value: float) -> Fault | N
     path = ("assumptions", key)
     if key not in items:
         hint = near(key, items)
-        return Fault(
-            path, "no such assumption" + ("" if hint else f"; known: {', '.join(sorted(items))}"), hint
-        )
+        known = "" if hint else f"; known: {', '.join(sorted(items))}"
+        return Fault(path, f"no such assumption{known}", hint, at_key=True)
     item = items[key]
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         return Fault(path, f"expected a number of {item.unit}, got {value!r}")
