@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields, replace
 from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -62,6 +63,13 @@ class Context:
     deadline: datetime | None
     calibration: Correction | None = None
     hazards: HazardModel | None = None
+
+    def with_deadline(self, deadline: datetime | None) -> Context:
+        """The same run with another deadline; what was worked out of offers, prices and risk is kept."""
+        other = replace(self, deadline=deadline)
+        names = {field.name for field in fields(self)}
+        other.__dict__.update({key: value for key, value in self.__dict__.items() if key not in names})
+        return other
 
     @property
     def deadline_hours(self) -> float | None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _COLUMNS = (
     "deadline_hours", "expected_hours", "cost_usd", "provider", "region", "zone", "instance_type", "accelerator",
-    "accelerators", "nodes", "purchase_option", "option_variant", "within_deadline", "within_budget", "price_as_of",
+    "accelerators", "nodes", "purchase_option", "option_variant", "within_deadline", "within_budget", "wished", "price_as_of",
     "flags",
 )  # fmt: skip
 
@@ -30,7 +30,7 @@ def frontier_report(found: Frontier, shown: Sequence[Point]) -> Report:
     rows = [_values(point) for point in found.points]
     values = {
         "workload": found.workload, "deadline_confidence": found.confidence, "candidates": found.candidates,
-        "searched": found.note, "points": rows,
+        "deadlines_asked": found.deadlines, "searched": found.note, "points": rows,
     }  # fmt: skip
     table = [{**row, "flags": ";".join(row["flags"])} for row in rows]
     return Report(_document(found, shown), values, _COLUMNS, table)
@@ -40,6 +40,7 @@ def _values(point: Point) -> dict[str, Any]:
     best = point.best
     own = {"deadline_hours": point.deadline_hours, "expected_hours": best.hours, "cost_usd": best.cost_usd}
     own |= {"within_deadline": point.within_deadline, "within_budget": point.within_budget}
+    own |= {"wished": point.wished}
     return own | {name: getattr(best, name) for name in _COLUMNS if name not in own}
 
 
@@ -61,7 +62,11 @@ def _document(found: Frontier, shown: Sequence[Point]) -> Document:
     left = len(found.points) - len(shown)
     notes = (f"{left} points between not shown; -o csv lists all",) if left else ()
     proof = (
-        ("method", "exact: no candidate is both cheaper and sooner than a point"),
+        (
+            "method",
+            f"exact at each of {found.deadlines} deadlines asked for, those listed among them; between two of them no "
+            "better than at the later, no worse than at the earlier",
+        ),
         ("candidates", f"{found.candidates:,}"),
         ("searched", found.note),
     )
