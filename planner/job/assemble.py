@@ -225,7 +225,7 @@ def catalog_sources(context: Context) -> tuple[CatalogSource, ...]:
 
 def unknown_options(context: Context, lines: list[PlanLine]) -> tuple[str, ...]:
     """Ways of buying the chosen instance types that exist but have no known price."""
-    from catalogs.derive import unknown_options as find
+    from catalogs.offers.derive import unknown_options as find
 
     out = []
     for provider, kind in dict.fromkeys((line.provider, line.instance_type) for line in lines):

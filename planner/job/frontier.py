@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from catalogs.store import load_catalog
+from catalogs.store.load import load_catalog
 from planner.candidates.choose import best_where
 from planner.candidates.engine import Engine
 from planner.candidates.finish import sure_hours, uninterrupted_hours

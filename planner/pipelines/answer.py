@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from catalogs.store import load_catalog
+from catalogs.store.load import load_catalog
 from catalogs.tariffs import load_tariffs
 from planner.errors import PlannerError
 from planner.inputs.checks import start_moment

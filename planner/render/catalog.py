@@ -14,9 +14,9 @@ from catalogs.model import OFFER_KEY, offer_id
 from planner.render.terminal import terminal_width
 
 if TYPE_CHECKING:
-    from catalogs.diff import PriceMove
-    from catalogs.doctor import Examination
-    from catalogs.doctor_history import HistoryHealth
+    from catalogs.inspection.diff import PriceMove
+    from catalogs.inspection.doctor import Examination
+    from catalogs.inspection.history import HistoryHealth
     from catalogs.table import Table
 
 _MIN_WIDTH = 60

@@ -18,8 +18,8 @@ USUAL_FILE_LINES = 400
 USUAL_FUNCTION_LINES = 40
 USUAL_SHARE = 0.9
 PROVIDERS = frozenset({"aws", "gcp", "azure", "alibaba", "lambda", "oci", "runpod", "coreweave", "vastai"})
-# Rooms whose work is each provider's own raw form: the fetchers, and the one-off import of collected files.
-_PROVIDER_ROOMS = ("catalogs/providers/", "catalogs/importer/", "catalogs/importer_tariffs/")
+# Rooms whose work is each provider's own raw form: the fetchers.
+_PROVIDER_ROOMS = ("catalogs/providers/",)
 
 
 def _functions(path: Path) -> Iterator[tuple[str, int]]:
