@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from planner.candidates.model import MIXED, Candidates, Mixes, append, concat_candidates
 from planner.candidates.limits import longest_hours, mark_limits, quota_units
+from planner.candidates.model import MIXED, Candidates, Mixes, append, concat_candidates
 from planner.candidates.running import checkpoint_interval, spot_outcome_of
 from planner.plan.filters import mark
 from planner.records import record

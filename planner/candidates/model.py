@@ -159,7 +159,9 @@ class Candidates:
             column[own].tolist()
             for column in (table.offer, table.paid_hours, table.billed_hours, table.instance_hours)
         ]
-        nodes = table.nodes[own].tolist() if isinstance(table, Mixes) else [int(self.nodes[at])] * len(columns[0])
+        nodes = (
+            table.nodes[own].tolist() if isinstance(table, Mixes) else [int(self.nodes[at])] * len(columns[0])
+        )
         rows = zip(columns[0], nodes, *columns[1:], strict=True)
         return tuple(_part(*row) for row in rows if row[0] >= 0)
 
@@ -188,9 +190,7 @@ class Candidates:
 
 
 COLUMNS = tuple(
-    field.name
-    for field in fields(Candidates)
-    if field.name not in ("shapes", "grid_bits", "mixes", "turns")
+    field.name for field in fields(Candidates) if field.name not in ("shapes", "grid_bits", "mixes", "turns")
 )
 
 
@@ -215,7 +215,9 @@ def concat_candidates(parts: Sequence[Candidates]) -> Candidates:
     """Join candidates; shapes are joined too where parts have different ones."""
     if len(parts) == 1:
         return parts[0]
-    joined = {name: np.concatenate([getattr(part, name) for part in parts]) for name in COLUMNS}
+    joined: dict[str, Any] = {
+        name: np.concatenate([getattr(part, name) for part in parts]) for name in COLUMNS
+    }
     shapes = parts[0].shapes
     if any(part.shapes is not shapes for part in parts):
         offsets = np.cumsum([0, *(part.shapes.n_rows for part in parts[:-1])])
@@ -282,7 +284,6 @@ def append(made: Candidates, columns: dict[str, Any], kind: int, table: Mixes | 
     """
     count = len(table.offer)
     columns = columns | {"kind": np.full(count, kind), "detail": np.arange(count)}
-    both: dict[str, Any] = {
-        name: np.concatenate([getattr(made, name), columns[name]]) for name in COLUMNS
-    }
-    return replace(made, **both, **{"mixes" if kind == MIXED else "turns": table})
+    both: dict[str, Any] = {name: np.concatenate([getattr(made, name), columns[name]]) for name in COLUMNS}
+    both["mixes" if kind == MIXED else "turns"] = table
+    return replace(made, **both)

@@ -54,7 +54,8 @@ class Wanted:
 
 def value_of(context: Context, made: Candidates) -> FloatArray:
     """What candidates are compared by: expected cost, for the objective time expected hours."""
-    return made.cost_usd if context.workload.preferences.objective == "cost" else made.hours
+    value: FloatArray = made.cost_usd if context.workload.preferences.objective == "cost" else made.hours
+    return value
 
 
 def ceilings(context: Context, made: Candidates, wanted: Wanted) -> FloatArray:

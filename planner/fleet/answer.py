@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from planner.candidates.engine import Found
 from planner.candidates.grid import build_candidates
 from planner.candidates.limits import throughput_floor
-from planner.candidates.engine import Found
 from planner.candidates.sizes import estimate_all, with_checkpoint
 from planner.errors import PlannerError, TimeLimitError
 from planner.fleet.plan import Mix, fleet_plan, infeasible_fleet

@@ -32,8 +32,8 @@ from planner.plan.model import (
 
 if TYPE_CHECKING:
     from planner.candidates.context import Context
-    from planner.candidates.model import Candidates
     from planner.candidates.engine import Found
+    from planner.candidates.model import Candidates
 
 EXCLUDED = (
     "taxes",

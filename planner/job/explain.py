@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from planner.candidates.context import Context
-    from planner.candidates.model import Candidates
     from planner.candidates.engine import Found
+    from planner.candidates.model import Candidates
     from planner.plan.model import Plan
 
     IntArray = npt.NDArray[np.int64]

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 _COLUMNS = (
     "deadline_hours", "expected_hours", "cost_usd", "provider", "region", "zone", "instance_type", "accelerator",
-    "accelerators", "nodes", "purchase_option", "option_variant", "within_deadline", "within_budget", "wished", "price_as_of",
-    "flags",
+    "accelerators", "nodes", "purchase_option", "option_variant", "within_deadline", "within_budget", "wished",
+    "price_as_of", "flags",
 )  # fmt: skip
 
 

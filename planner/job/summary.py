@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from planner.candidates.context import Context
-    from planner.candidates.model import Candidates, Part
     from planner.candidates.engine import Found
+    from planner.candidates.model import Candidates, Part
 
 
 def lines_of(context: Context, candidates: Candidates, at: int) -> list[CostLine]:

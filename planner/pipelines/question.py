@@ -123,7 +123,8 @@ def sequence_of(tasks: Sequence[str], source: Sequence[int], target: Sequence[in
 
     Args:
         tasks: their names.
-        source, target: tasks that each edge joins.
+        source: task whose output each edge carries.
+        target: task that reads it.
 
     Raises:
         ModelError: the tasks depend on each other in a circle; names one of it.

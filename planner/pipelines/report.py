@@ -159,7 +159,11 @@ def _searched(answer: PipelineAnswer) -> str:
     """What the proof is about."""
     asked = {name: count for name, count in answer.durations.items() if count}
     if not asked:
-        return "all candidates given" if not _has_workloads(answer) else "all that `optimize` searches for each task"
+        return (
+            "all candidates given"
+            if not _has_workloads(answer)
+            else "all that `optimize` searches for each task"
+        )
     counts = sorted(set(asked.values()))
     span = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
     tail = ", each within one region"

@@ -178,13 +178,18 @@ class WorkloadTask:
 
 
 def slack_hours(
-    least: Sequence[float], source: Sequence[int], target: Sequence[int], sequence: Sequence[int], limit: float
+    least: Sequence[float],
+    source: Sequence[int],
+    target: Sequence[int],
+    sequence: Sequence[int],
+    limit: float,
 ) -> list[float]:
     """The most time each task can have: the deadline less the least time of the others on its longest path.
 
     Args:
         least: least hours of each task.
-        source, target: tasks that each edge joins.
+        source: task whose output each edge carries.
+        target: task that reads it.
         sequence: the tasks, each after those it reads from.
         limit: the deadline, hours.
     """

@@ -104,6 +104,32 @@ def plan_portfolio(
         return used[0]
 
     gatherer = Gatherer(loaded, open_catalog, planning, progress=sized)
+    gathered, question, result = _gather_and_solve(gatherer, loaded, options, progress, began)
+    relaxed = None
+    every = np.unique(gathered.question.table.job)
+    if result.status is Status.INFEASIBLE and len(every) == len(gathered.jobs):
+        wish = loaded.portfolio.relaxation
+        weights = ElasticWeights(
+            wish.usd_per_quota_unit, wish.usd_per_owned_node, wish.usd_per_usd_over_budget
+        )
+        every_one = gathered.question
+        relaxed = relax_portfolio(
+            every_one.numbers, every_one.table.late_hours, weights, wish.usd_per_hour_late, options
+        )
+    seconds = time.perf_counter() - began
+    source = used[0] if used else None
+    whole = not missing_up_to(loaded, gathered, result)
+    return PortfolioAnswer(loaded, gathered, question, result, relaxed, source, options, seconds, whole)
+
+
+def _gather_and_solve(
+    gatherer: Gatherer,
+    loaded: LoadedPortfolio,
+    options: PortfolioOptions,
+    progress: Progress | None,
+    began: float,
+) -> tuple[Gathered, Question, PortfolioResult]:
+    """Solve over the candidates that `optimize` works out, then with those that shared limits make worth a look."""
     gathered = gatherer.gather()
     question = in_time(gathered.question)
     result = solve_portfolio(question.numbers, options, progress=progress)
@@ -117,26 +143,10 @@ def plan_portfolio(
         gathered = gatherer.gather()
         question = in_time(gathered.question)
         result = solve_portfolio(question.numbers, left, progress=progress)
-    relaxed = None
-    every = np.unique(gathered.question.table.job)
-    if result.status is Status.INFEASIBLE and len(every) == len(gathered.jobs):
-        wish = loaded.portfolio.relaxation
-        weights = ElasticWeights(
-            wish.usd_per_quota_unit, wish.usd_per_owned_node, wish.usd_per_usd_over_budget
-        )
-        whole = gathered.question
-        relaxed = relax_portfolio(
-            whole.numbers, whole.table.late_hours, weights, wish.usd_per_hour_late, options
-        )
-    seconds = time.perf_counter() - began
-    source = used[0] if used else None
-    whole = not missing_up_to(loaded, gathered, result)
-    return PortfolioAnswer(loaded, gathered, question, result, relaxed, source, options, seconds, whole)
+    return gathered, question, result
 
 
-def missing_up_to(
-    loaded: LoadedPortfolio, gathered: Gathered, result: PortfolioResult
-) -> dict[int, float]:
+def missing_up_to(loaded: LoadedPortfolio, gathered: Gathered, result: PortfolioResult) -> dict[int, float]:
     """Up to which cost candidates are missing that a better plan, or the proof that there is none, could need.
 
     At the prices behind the exact bound L a candidate of job j that is left out gains nothing while it costs more than

@@ -144,16 +144,12 @@ class _Entries:
             free = max(whole - (commitment.busy_nodes if start < busy_hours else 0), 0)
             self._one(label, CAPACITY, "nodes", draw, free, window)
 
-    def _add(
-        self, label: str, kind: int, unit: str, draw: Ints, amount: int, only: str | None
-    ) -> None:
+    def _add(self, label: str, kind: int, unit: str, draw: Ints, amount: int, only: str | None) -> None:
         for window, name in enumerate(self._windows.names):
             if only is None or only == name:
                 self._one(label, kind, unit, draw, amount, window)
 
-    def _one(
-        self, label: str, kind: int, unit: str, draw: Ints, amount: int, window: int
-    ) -> None:
+    def _one(self, label: str, kind: int, unit: str, draw: Ints, amount: int, window: int) -> None:
         at = np.flatnonzero((draw > 0) & self._touched[window])
         number = len(self.limits)
         self.limits.append(Limit(label, kind, unit, self._windows.names[window], amount))

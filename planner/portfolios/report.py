@@ -346,7 +346,7 @@ def _filter_notes(answer: PortfolioAnswer, verbose: bool, *, everything: bool) -
 
 def _searched(answer: PortfolioAnswer) -> str:
     """What the proof is about."""
-    if not any(answer.gathered.whole_usd):
+    if all(workload is None for workload in answer.loaded.workloads):
         return "of the candidates given"
     if answer.whole:
         return "of the candidates that `optimize` searches for each job"
@@ -356,7 +356,9 @@ def _searched(answer: PortfolioAnswer) -> str:
 def _proof_rows(answer: PortfolioAnswer, result: PortfolioResult) -> tuple[tuple[str, str], ...]:
     rows = [("status", f"{result.status.value} (gap asked {percent(answer.options.gap, 3)})")]
     if result.exact_bound is not None:
-        told = f"no plan {_searched(answer)} costs less than {usd(result.exact_bound / MICRO)}, in whole numbers"
+        told = (
+            f"no plan {_searched(answer)} costs less than {usd(result.exact_bound / MICRO)}, in whole numbers"
+        )
         rows.append(
             (
                 "exact bound",

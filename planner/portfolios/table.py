@@ -18,7 +18,12 @@ if TYPE_CHECKING:
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 LEFT_OUT = -1  # the way of a job that is not run
-_PER_PART = {"way": -1, "nodes": 0, "units": 0, "pool": -1}  # columns with one value per part, and that of no part
+_PER_PART = {
+    "way": -1,
+    "nodes": 0,
+    "units": 0,
+    "pool": -1,
+}  # columns with one value per part, and that of no part
 
 
 @dataclass(frozen=True)
@@ -136,7 +141,8 @@ class CandidateTable:
             each: what a part draws, of the same shape.
         """
         draws = np.where(covered, each, 0)
-        return np.where(self.together, draws.sum(axis=1), draws.max(axis=1, initial=0))
+        total: Ints = np.where(self.together, draws.sum(axis=1), draws.max(axis=1, initial=0))
+        return total
 
     def for_job(self, job: int) -> CandidateTable:
         """The same candidates for another job."""
@@ -153,7 +159,8 @@ def concat_tables(parts: Sequence[CandidateTable]) -> CandidateTable:
         if field.name in _PER_PART:
             empty = _PER_PART[field.name]
             values = [
-                np.pad(value, ((0, 0), (0, width - value.shape[1])), constant_values=empty) for value in values
+                np.pad(value, ((0, 0), (0, width - value.shape[1])), constant_values=empty)
+                for value in values
             ]
         columns[field.name] = np.concatenate(values)
     joined = CandidateTable(**columns)

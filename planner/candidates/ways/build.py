@@ -150,7 +150,13 @@ def single_cells(context: Context, at: IntArray, made: Candidates, partner: IntA
 
 
 def set_cells(
-    context: Context, made: Candidates, at: IntArray, partner: IntArray, limit: FloatArray, *, one_region: bool
+    context: Context,
+    made: Candidates,
+    at: IntArray,
+    partner: IntArray,
+    limit: FloatArray,
+    *,
+    one_region: bool,
 ) -> Cells | None:
     """Sets of zones of one type and size that could be of use.
 
