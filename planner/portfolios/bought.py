@@ -43,8 +43,8 @@ def bought_of(gathered: Gathered, table: CandidateTable, at: int) -> Bought:
     ways = [gathered.ways[int(table.way[at, slot])] for slot in used]
     parts: list[dict[str, Any]] = [
         {
-            "offer_id": way.offer_id, "nodes": int(table.nodes[at, slot]), "quota_units": int(table.units[at, slot]),
-            "owned": bool(table.pool[at, slot] >= 0),
+            "offer_id": way.offer_id, "nodes": int(table.nodes[at, slot]),
+            "draws": dict(way.amounts), "owned": bool(table.pool[at, slot] >= 0),
         }
         for way, slot in zip(ways, used, strict=True)
     ]  # fmt: skip

@@ -18,12 +18,14 @@ from planner.candidates.model import IN_TURN, MIXED
 from planner.candidates.wanted import COVERED_RATIO, Wanted
 from planner.job.answer import prepare
 from planner.job.bought import Source
-from planner.market.quota import needed_quota
+from planner.market.quota import machine_of
 from planner.plan.filters import BIT, FilterReport, count_filters
 from planner.portfolios.shared_limits import MICRO, Ints
-from planner.portfolios.table import CandidateTable, Way, Ways
+from planner.portfolios.table import CandidateTable, Floats, Way, Ways
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from catalogs.model import Catalog
     from catalogs.table import Table
     from planner.candidates.context import Context
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from planner.inputs.load import LoadedWorkload
     from planner.inputs.portfolio_schema import Portfolio
     from planner.job.answer import Options
+    from planner.market.quota import Machine
 
 LOOK_BACK = 16  # rivals compared per candidate; more would find little and is never wrong
 MOST_ENGINES = 12  # kept at once: each holds some ten thousand priced candidates
@@ -68,9 +71,15 @@ class WorkloadCandidates:
         """
         self._catalog, self._options, self._portfolio, self._ways = catalog, options, portfolio, ways
         self._shapes: dict[tuple[str, ...], Table] = {}
-        self._quota: dict[tuple[str, ...], tuple[str, str, float]] = {}
+        self._quota: dict[tuple[str, ...], Machine] = {}
+        self._regions: dict[str, int] = {}
         self._engines: OrderedDict[tuple[str, datetime], Engine] = OrderedDict()
         self.sources: list[Source] = []
+
+    @property
+    def contexts(self) -> list[Context]:
+        """Runs of the workloads so far."""
+        return [source.context for source in self.sources]
 
     def build(
         self,
@@ -98,8 +107,7 @@ class WorkloadCandidates:
         at = np.flatnonzero((made.bits & ~_SHARED) == 0)
         begin = (start - origin).total_seconds() / 3600.0
         table = self._table(found.context, made, at, begin, delay_usd_per_hour)
-        draws = self._ways.draws(self._portfolio.quota)
-        kept = _worth_keeping(table, draws, timed=len(self._portfolio.windows) > 1)
+        kept = self._worth_keeping(table)
         source = Source(found.context, made.take(at[kept]))
         self.sources.append(source)
         number = np.full(len(kept), len(self.sources) - 1, dtype=np.int64)
@@ -146,10 +154,8 @@ class WorkloadCandidates:
         offer, nodes = _purchases(made, at)
         bought = offer >= 0
         offer_rows, inverse = np.unique(offer[bought], return_inverse=True)
-        codes, each = self._ways_of(context, offer_rows)
-        way, units = np.full(offer.shape, -1, dtype=np.int64), np.zeros(offer.shape, dtype=np.int64)
-        way[bought] = codes[inverse]
-        units[bought] = np.maximum(np.ceil(each[inverse] * nodes[bought] - 1e-9), 1).astype(np.int64)
+        way = np.full(offer.shape, -1, dtype=np.int64)
+        way[bought] = self._ways_of(context, offer_rows)[inverse]
         owned = np.flatnonzero(~np.isnan(context.offer_set.owned_share))
         pool_of = np.full(context.offer_set.offers.n_rows, -1, dtype=np.int64)
         pool_of[owned] = np.arange(len(owned))
@@ -161,32 +167,37 @@ class WorkloadCandidates:
         over = np.where(late, np.maximum(over, 0.25), 0.0)
         paid = np.rint(cost * MICRO).astype(np.int64)
         return CandidateTable(
-            job=np.zeros(len(at), dtype=np.int64), way=way, nodes=np.where(bought, nodes, 0), units=units,
+            job=np.zeros(len(at), dtype=np.int64), way=way, nodes=np.where(bought, nodes, 0), units=np.zeros_like(way),
             pool=np.where(bought, pool_of[offer], -1), together=made.kind[at] == MIXED,
             start_hours=np.full(len(at), begin), hours=hours, cost_micro_usd=paid,
             counted_micro_usd=paid + np.rint(delay_usd_per_hour * (begin + hours) * MICRO).astype(np.int64),
             late_hours=over, source=np.full(len(at), -1), row=np.full(len(at), -1),
         )  # fmt: skip
 
-    def _ways_of(self, context: Context, rows: Ints) -> tuple[Ints, np.ndarray[Any, np.dtype[np.float64]]]:
-        """Ways of offers and the quota units of one instance, each of shape `(n_rows,)`."""
+    def _ways_of(self, context: Context, rows: Ints) -> Ints:
+        """Ways of offers, shape `(n_rows,)`."""
         offers = context.offer_set.offers
         names = ("provider", "region", "zone", "instance_type", "purchase_option", "option_variant")
         columns = [offers[name][rows] for name in names]
-        codes, each = np.zeros(len(rows), dtype=np.int64), np.zeros(len(rows))
+        codes = np.zeros(len(rows), dtype=np.int64)
         for position, row in enumerate(rows.tolist()):
-            key = tuple(str(column[position]) for column in columns)
-            short = (key[0], key[3], key[4])
+            provider, region, zone, kind, option, variant = (str(column[position]) for column in columns)
+            short = (provider, kind, option)
             if short not in self._quota:
-                need = needed_quota(context, row, 1)
-                self._quota[short] = (need.name, need.code, need.needed)
-            name, code, units = self._quota[short]
-            provider, region, zone, kind, option, variant = key
-            family = context.family_of(row)
-            way = Way(provider, region, zone, kind, option, variant, family, name, code)
+                self._quota[short] = machine_of(context.offer_set, context.tariffs, row)
+            machine = self._quota[short]
+            called, amounts = tuple(machine.names.items()), tuple(machine.amounts.items())
+            way = Way(provider, region, zone, kind, option, variant, called, amounts)
             codes[position] = self._ways.code(way)
-            each[position] = units
-        return codes, each
+        return codes
+
+    def _worth_keeping(self, table: CandidateTable) -> Ints:
+        """Candidates that no other on the same limits at the same time replaces without loss."""
+        draws = [table.part_draws(each) for each in self._ways.draws(self._portfolio.quota).T]
+        region = np.array(
+            [self._regions.setdefault(way.region, len(self._regions)) for way in self._ways.all]
+        )
+        return _worth_keeping(table, draws, region[table.way], timed=len(self._portfolio.windows) > 1)
 
 
 def _purchases(made: Candidates, at: Ints) -> tuple[Ints, Ints]:
@@ -206,25 +217,29 @@ def _purchases(made: Candidates, at: Ints) -> tuple[Ints, Ints]:
     return offer, nodes
 
 
-def _worth_keeping(table: CandidateTable, draws_of_way: Ints, *, timed: bool) -> Ints:
+def _worth_keeping(table: CandidateTable, draws: Sequence[Floats], region: Ints, *, timed: bool) -> Ints:
     """Drop what another candidate on the same limits at the same time replaces without loss.
 
     Both stand for one job and start together, so the rival that ends no later touches no window more; it must cost no
-    more, count no more, and draw no more of the quotas and of the commitment.
+    more, count no more, and draw no more of each quota of its regions and of the commitments.
 
     Args:
         table: candidates of one job and start.
-        draws_of_way: which set of quotas each way counts against, 0 none.
+        draws: units that each part draws of each quota, each of shape `(n_candidates, most_parts)`.
+        region: code of each part's region, of the same shape.
         timed: whether there are windows, so that it matters how long a candidate runs.
     """
-    draws = np.where(table.way >= 0, draws_of_way[table.way], 0)
+    bound = np.zeros(table.way.shape, dtype=np.bool_)
+    for use in draws:
+        bound |= use > 0
+    # what draws on no quota competes wherever it is
     group = table.together.astype(np.int64)
-    for column in (*draws.T, *(table.pool.T + 1)):
+    for column in (*np.where(bound, region + 1, 0).T, *(table.pool.T + 1)):
         _, group = np.unique(group * (int(column.max(initial=0)) + 1) + column, return_inverse=True)
-    units = np.where(draws > 0, table.units, 0)
     nodes = np.where(table.pool >= 0, table.nodes, 0)
     hours = table.hours if timed else np.zeros(len(table))
-    less = [table.late_hours, table.counted_micro_usd, table.cost_micro_usd, *units.T, *nodes.T, hours]
+    less = [table.late_hours, table.counted_micro_usd, table.cost_micro_usd]
+    less += [column for use in (*draws, nodes) for column in use.T if column.any()] + [hours]
     order = np.lexsort((*reversed(less), group))
     less, group = [values[order] for values in less], group[order]
     kept = np.ones(len(order), dtype=np.bool_)

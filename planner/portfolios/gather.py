@@ -14,11 +14,12 @@ from planner.inputs.checks import end_moment, start_moment
 from planner.inputs.load import decode, read_limited
 from planner.inputs.portfolio_load import MAX_CSV_BYTES, LoadedPortfolio
 from planner.portfolios.candidates import Built, WorkloadCandidates
+from planner.portfolios.declared_quotas import check_quotas, type_amounts, unused_quotas
 from planner.portfolios.question import Question, Windows, build_question
 from planner.portfolios.reduce import fits_limits
 from planner.portfolios.shared_limits import MICRO
 from planner.portfolios.sized import SizedCandidates, SizedTable, sized_from_csv, sized_from_yaml
-from planner.portfolios.table import CandidateTable, Way, Ways, concat_tables, covers, left_out
+from planner.portfolios.table import CandidateTable, Way, Ways, concat_tables, left_out
 
 if TYPE_CHECKING:
     from catalogs.model import Catalog
@@ -129,7 +130,9 @@ class Gatherer:
         self._start = options.now if portfolio.start is None else start_moment(portfolio.start)
         self._windows = _windows(loaded, self._start)
         self._ways = Ways()
-        self._sized = SizedCandidates(portfolio.commitments, load_tariffs(), self._ways)
+        self._tariffs, self._catalog = load_tariffs(), catalog
+        amounts = type_amounts(portfolio, catalog)
+        self._sized = SizedCandidates(portfolio.commitments, self._tariffs, self._ways, amounts)
         self._inside, self._outside = _sized_tables(loaded)
         whole = any(item is not None for item in loaded.workloads)
         self._made = WorkloadCandidates(catalog(), options, portfolio, self._ways) if whole else None
@@ -155,6 +158,8 @@ class Gatherer:
                 tables.append(built[-1].table)
             found.add(job, tables, built)
             self._progress(len(found.reports), len(self._loaded.jobs))
+        contexts = [] if self._made is None else self._made.contexts
+        check_quotas(self._loaded, self._ways, contexts, self._catalog, self._tariffs)
         sources = () if self._made is None else tuple(self._made.sources)
         unknown = self._sized.unknown_transfers
         return _gathered(self._loaded, found, self._ways, self._start, self._windows, unknown, sources)
@@ -231,12 +236,12 @@ def _gathered(
         for item in portfolio.commitments
     ]
     table = concat_tables(found.parts)
-    question = build_question(portfolio, table, ways.all, len(found.jobs), windows, busy)
+    question = build_question(portfolio, table, ways, len(found.jobs), windows, busy)
     reports = _with_shared_limits(found.reports, found.kinds, question)
     notes = tuple(f"transfer price unknown, dearest used: {item}" for item in sorted(unknown))
     return Gathered(
         question, tuple(ways.all), tuple(found.jobs), tuple(found.kinds), tuple(reports), start, windows,
-        (*notes, *_unused(loaded, ways.all)), sources, tuple(found.whole_usd),
+        (*notes, *unused_quotas(loaded, ways)), sources, tuple(found.whole_usd),
     )  # fmt: skip
 
 
@@ -337,10 +342,3 @@ def _with_shared_limits(reports: list[JobReport], kinds: list[int], question: Qu
             found = (*out[kind].removed, ("shared_limit", int(lost[job])))
             out[kind] = replace(out[kind], removed=tuple(sorted(found, key=lambda pair: -pair[1])))
     return out
-
-
-def _unused(loaded: LoadedPortfolio, ways: list[Way]) -> Iterator[str]:
-    """Quotas that no candidate counts against: most often a misspelt name."""
-    for quota in loaded.portfolio.quota:
-        if not any(covers(quota, way) for way in ways):
-            yield f"no candidate counts against the quota {quota.provider}/{quota.region} {quota.quota}"

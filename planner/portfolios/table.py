@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from planner.market.quota import Machine
 from planner.portfolios.shared_limits import Ints
 
 if TYPE_CHECKING:
@@ -23,12 +23,18 @@ _PER_PART = {
     "nodes": 0,
     "units": 0,
     "pool": -1,
-}  # columns with one value per part, and that of no part
+}  # columns with one value per part, and that of none
+MOST_UNITS = 2.0**53  # a limit above it never binds
 
 
 @dataclass(frozen=True)
 class Way:
-    """One way to buy: an offer without its price, and the quota it counts against."""
+    """One way to buy: an offer without its price.
+
+    Attributes:
+        names, amounts: quotas that an instance counts against and what it draws in each unit, as in
+            `planner.market.quota.Machine`; in pairs.
+    """
 
     provider: str
     region: str
@@ -36,9 +42,13 @@ class Way:
     instance_type: str
     purchase_option: str
     option_variant: str
-    family: str
-    quota: str = ""
-    quota_code: str = ""
+    names: tuple[tuple[str, str], ...] = ()
+    amounts: tuple[tuple[str, float], ...] = ()
+
+    @property
+    def machine(self) -> Machine:
+        """An instance as quotas see it."""
+        return Machine(self.provider, self.region, self.purchase_option, dict(self.names), dict(self.amounts))
 
     @property
     def offer_id(self) -> str:
@@ -55,6 +65,7 @@ class Ways:
     def __init__(self) -> None:
         """Start empty."""
         self.all: list[Way] = []
+        self._machines: list[Machine] = []
         self._codes: dict[Way, int] = {}
 
     def code(self, way: Way) -> int:
@@ -64,24 +75,13 @@ class Ways:
             self.all.append(way)
         return code
 
-    def draws(self, quotas: Sequence[SharedQuota]) -> Ints:
-        """Number of the set of quotas that each way counts against, 0 where there is none; shape `(n_ways,)`."""
-        seen: dict[tuple[tuple[int, str], ...], int] = {(): 0}
-        keys = [
-            tuple((at, way.region) for at, quota in enumerate(quotas) if covers(quota, way))
-            for way in self.all
-        ]
-        return np.array([seen.setdefault(key, len(seen)) for key in keys], dtype=np.int64)
-
-
-def covers(quota: SharedQuota, way: Way) -> bool:
-    """Whether `way` counts against `quota`."""
-    return (
-        quota.provider == way.provider
-        and fnmatchcase(way.region, quota.region)
-        and quota.quota in (way.family, way.quota, way.quota_code, "*")
-        and (quota.purchase_option is None or quota.purchase_option == way.purchase_option)
-    )
+    def draws(self, quotas: Sequence[SharedQuota]) -> Floats:
+        """Units that an instance of each way draws on each quota, 0 where it does not count; `(n_ways, n_quotas)`."""
+        while len(self._machines) < len(self.all):
+            self._machines.append(self.all[len(self._machines)].machine)
+        return np.array([[machine.draw_on(quota) for quota in quotas] for machine in self._machines]).reshape(
+            len(self.all), len(quotas)
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,8 +92,8 @@ class CandidateTable:
         job: number of the job (copies of a job are jobs).
         way: number of the way to buy of each part, -1 where there is none, shape `(n_candidates, most_parts)`; all
             are `LEFT_OUT` for a job that is not run.
-        nodes: instances of each part; units: its draw on the way's quota; pool: commitment it draws on, -1 none; of
-            the same shape.
+        nodes: instances of each part; units: draw on each quota that its way counts against, in the quota's unit, 0:
+            by the way's own numbers; pool: commitment it draws on, -1 none; of the same shape.
         together: whether the parts run side by side, so that their draws on one quota add up; else one after another.
         start_hours: start after the portfolio's.
         hours: elapsed hours from start to end.
@@ -120,6 +120,25 @@ class CandidateTable:
     def __len__(self) -> int:
         return len(self.job)
 
+    def part_draws(self, each: Floats) -> Floats:
+        """Units that each part draws on a quota of which an instance of way w draws `each[w]`, `(n, most_parts)`."""
+        per_instance = np.append(each, 0.0)[self.way]  # no part, and a job left out, draws nothing
+        drawn = np.where((self.units > 0) & (per_instance > 0), self.units, per_instance * self.nodes)
+        return np.minimum(drawn, MOST_UNITS)
+
+    def drawn(self, each: Floats) -> Ints:
+        """Whole units that candidates draw on a quota of which an instance of way w draws `each[w]`."""
+        return self._at_once(self.part_draws(each))
+
+    def drawn_of_pool(self, number: int) -> Ints:
+        """Nodes that candidates draw on commitment `number`."""
+        return self._at_once(np.where(self.pool == number, self.nodes, 0))
+
+    def _at_once(self, draws: Floats | Ints) -> Ints:
+        """Draws of all parts in use at one time, whole."""
+        used = np.where(self.together, draws.sum(axis=1), draws.max(axis=1, initial=0))
+        return np.ceil(np.minimum(used, MOST_UNITS) - 1e-9).astype(np.int64)
+
     def take(self, at: npt.NDArray[np.int64] | npt.NDArray[np.bool_]) -> CandidateTable:
         """Rows `at`."""
         return CandidateTable(**{field.name: getattr(self, field.name)[at] for field in fields(self)})
@@ -132,17 +151,6 @@ class CandidateTable:
     def left_out(self) -> Bools:
         """Whether a row stands for not running its job."""
         return np.asarray((self.way == LEFT_OUT).all(axis=1))
-
-    def drawn(self, covered: Bools, each: Ints) -> Ints:
-        """What each candidate draws of a limit that some of its parts count against, shape `(n_candidates,)`.
-
-        Args:
-            covered: whether a part counts against the limit, shape `(n_candidates, most_parts)`.
-            each: what a part draws, of the same shape.
-        """
-        draws = np.where(covered, each, 0)
-        total: Ints = np.where(self.together, draws.sum(axis=1), draws.max(axis=1, initial=0))
-        return total
 
     def for_job(self, job: int) -> CandidateTable:
         """The same candidates for another job."""

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from planner.candidates.limits import quota_units
 from planner.candidates.model import IN_TURN, SINGLE, Candidates, Turns, append, join_pools, join_tables
 from planner.candidates.wanted import Scope, Wanted, ceilings
 from planner.candidates.ways.course import (
@@ -28,6 +27,7 @@ from planner.candidates.ways.course import (
     run_in_turn,
     take_columns,
 )
+from planner.market.quota import draws_on
 from planner.plan.filters import BIT, mark
 from planner.spot.distribution import SpotPool
 from planner.spot.evidence import gang_risk
@@ -320,6 +320,6 @@ def _allowed(context: Context, made: Candidates, cells: Cells) -> npt.NDArray[np
     nodes, rows = made.nodes[cells.base], cells.on_demand
     has = rows >= 0
     fits = ~has | ~(nodes > context.offer_set.capacity[rows])  # NaN: unlimited
-    for limit in context.workload.constraints.quota:
-        fits &= ~has | (quota_units(context, limit)[rows] * nodes <= limit.limit * (1 + 1e-9))
+    for limit, units in draws_on(context.workload.constraints.quota, context.offer_set, context.tariffs):
+        fits &= ~has | (units[rows] * nodes <= limit * (1 + 1e-9))
     return np.asarray(fits, dtype=np.bool_)
