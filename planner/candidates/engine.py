@@ -123,6 +123,7 @@ class Engine:
                 self._partners = on_demand_partners(context, self.offer_bits)
             mark_no_discount(context, made, self._partners)
             made = add_turns(context, made, self.offer_bits, wanted)
+        self.context.learn(context)
         return Found(context, made, self.offer_bits, self.counts, len(leaders), wanted)
 
     def _leaders(self, context: Context, wanted: Wanted) -> IntArray:

@@ -44,11 +44,13 @@ class Wanted:
     Attributes:
         scope: needed in any case.
         up_to: every candidate of at most this value (USD, hours for the objective time) is needed too.
+        below: nothing dearer than this is needed: a candidate of this value is known.
         one_region: only ways to run whose offers are all in one region.
     """
 
     scope: Scope = Scope.SHOWN
     up_to: float = -np.inf
+    below: float = np.inf
     one_region: bool = False
 
 
@@ -74,7 +76,7 @@ def ceilings(context: Context, made: Candidates, wanted: Wanted) -> FloatArray:
         limit = _least(context.region_of_offer, rows, value)
     else:
         limit = np.maximum(_least(context.provider_of_offer, rows, value), _shown(context, rows, value))
-    return np.maximum(limit, wanted.up_to)
+    return np.asarray(np.minimum(np.maximum(limit, wanted.up_to), wanted.below), dtype=np.float64)
 
 
 def _least(group_of_offer: IntArray, rows: IntArray, value: FloatArray) -> FloatArray:

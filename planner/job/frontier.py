@@ -8,6 +8,7 @@ later and no worse than at the earlier. Deadline and budget of the workload are 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
 _BLOCK = 128
 _BETWEEN = 16  # deadlines in equal steps of the logarithm
 _BEST = Wanted(Scope.BEST)
+_SLIP = 1.001  # of costs that hardly change from one deadline to the next
 
 
 @record(frozen=True)
@@ -144,7 +146,8 @@ def find_frontier(engine: Engine, own: Workload, deadlines_hours: Sequence[float
     points: list[Point] = []
     found, least = free, np.inf
     for hours in asked:
-        found = engine.at_hours(hours, _BEST)
+        # what an earlier deadline allows costs no more at a later one
+        found = engine.at_hours(hours, replace(_BEST, below=least * _SLIP))
         made = found.candidates
         at = best_where(found.context, made, made.bits == 0, "cost")
         if at is None or (hours not in wished and not made.cost_usd[at] < least):

@@ -137,7 +137,8 @@ class CandidateTable:
     def _at_once(self, draws: Floats | Ints) -> Ints:
         """Draws of all parts in use at one time, whole."""
         used = np.where(self.together, draws.sum(axis=1), draws.max(axis=1, initial=0))
-        return np.ceil(np.minimum(used, MOST_UNITS) - 1e-9).astype(np.int64)
+        whole: Ints = np.ceil(np.minimum(used, MOST_UNITS) - 1e-9).astype(np.int64)
+        return whole
 
     def take(self, at: npt.NDArray[np.int64] | npt.NDArray[np.bool_]) -> CandidateTable:
         """Rows `at`."""

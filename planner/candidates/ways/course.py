@@ -294,6 +294,13 @@ def usd_per_gb(curve: TierCurve) -> float:
 
 def moved_curve(context: Context, offers: list[int]) -> tuple[TierCurve, bool]:
     """The dearest curve between two regions of `offers`, and whether it is known."""
+    codes = frozenset(context.region_of_offer[row] for row in offers if row >= 0)
+    if codes not in context.curves_between:
+        context.curves_between[codes] = _moved_curve(context, offers)
+    return context.curves_between[codes]
+
+
+def _moved_curve(context: Context, offers: list[int]) -> tuple[TierCurve, bool]:
     text = context.offer_set.offers
     places = dict.fromkeys(
         (str(text["provider"][row]), str(text["region"][row])) for row in offers if row >= 0
