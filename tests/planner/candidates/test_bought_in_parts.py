@@ -94,7 +94,7 @@ def _offer(rng: random.Random, offer: Offer) -> Offer:
     return offer
 
 
-@pytest.mark.parametrize("block", range(6))
+@pytest.mark.parametrize("block", range(3))
 def test_splits_equal_brute_force(block: int) -> None:
     seen = []
     for seed in range(block * 100, (block + 1) * 100):
@@ -106,13 +106,13 @@ def test_splits_equal_brute_force(block: int) -> None:
 
 def test_the_milp_chooses_the_same_splits() -> None:
     mixed = 0
-    for seed in range(1_000, 1_120):
+    for seed in range(1_000, 1_060):
         job, offers = random_mix(seed)
         answer = plan_on(make_catalog(offers), job, solver="milp")  # raises where the two methods differ
         mixed += compare(answer, job, offers, seed) == "mixed"
         assert answer.plan.proof is not None
         assert answer.plan.status == "infeasible" or "MILP" in answer.plan.proof.method
-    assert mixed >= 20
+    assert mixed >= 10
 
 
 def test_golden_lp() -> None:
