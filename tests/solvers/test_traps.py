@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-import time
+import threading
 from collections.abc import Hashable
 from dataclasses import replace
 from typing import Any
@@ -185,14 +185,16 @@ def test_a_point_refutes_a_claim_of_infeasibility(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_relaxation_that_overruns_is_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    release = threading.Event()
+
     def slow(self: Any, problem: Milp, time_limit_s: float) -> Relaxation:
-        time.sleep(5.0)
+        release.wait(600.0)
         return Relaxation(Termination.GAP_REACHED, 1.0)
 
     monkeypatch.setattr(base.ScalingBackend, "relax", slow)
-    began = time.perf_counter()
-    assert relax(cases.cover(), 0.3).termination is Termination.TIME_LIMIT
-    assert time.perf_counter() - began < 2.0
+    found = relax(cases.cover(), 0.3)
+    release.set()
+    assert found.termination is Termination.TIME_LIMIT, "it was not waited for"
 
 
 def test_a_plan_is_found_where_the_cheap_columns_allow_none() -> None:
