@@ -83,7 +83,7 @@ def cpu_s() -> float:
 
 def step_load(cache: bool) -> dict[str, float]:
     """Load the snapshot; imports are not counted."""
-    from catalogs.store import load_catalog
+    from catalogs.store.load import load_catalog
 
     start = cpu_s()
     catalog = load_catalog(cache=cache)
@@ -92,8 +92,8 @@ def step_load(cache: bool) -> dict[str, float]:
 
 def step_query() -> dict[str, float]:
     """Filter by accelerator, region, option and price, twice: the first query also reads small tables."""
-    from catalogs.query import OfferQuery, query_offers
-    from catalogs.store import load_catalog
+    from catalogs.offers.query import OfferQuery, query_offers
+    from catalogs.store.load import load_catalog
 
     catalog = load_catalog()
     query = OfferQuery(
@@ -114,7 +114,7 @@ def step_query() -> dict[str, float]:
 
 def step_save(n_offers: int) -> dict[str, float]:
     """Save the snapshot, the same again, and one with a tenth of the prices changed."""
-    from catalogs.history import save_snapshot
+    from catalogs.store.history import save_snapshot
 
     types, offers = generate(n_offers)
     out: dict[str, float] = {}
@@ -133,9 +133,10 @@ def step_save(n_offers: int) -> dict[str, float]:
 
 def step_diff() -> dict[str, float]:
     """Compare the two snapshots."""
-    from catalogs.diff import diff_catalogs
-    from catalogs.history import list_snapshots
-    from catalogs.store import assemble, read_provider
+    from catalogs.inspection.diff import diff_catalogs
+    from catalogs.store.history import list_snapshots
+    from catalogs.store.load import assemble
+    from catalogs.store.read import read_provider
 
     old, new = (assemble([read_provider(one.path)]) for one in list_snapshots(PROVIDER))
     start = cpu_s()
@@ -145,7 +146,7 @@ def step_diff() -> dict[str, float]:
 
 def step_history() -> dict[str, float]:
     """Price of one machine over the snapshots there are."""
-    from catalogs.price_history import price_history
+    from catalogs.store.price_history import price_history
 
     start = cpu_s()
     found = price_history("g7.3xlarge", region="region-3", provider=PROVIDER)

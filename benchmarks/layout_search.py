@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from catalogs.store import load_catalog
+from catalogs.store.load import load_catalog
 from catalogs.table import Table
 from planner.market.offers import build_hardware
 from planner.performance.layouts import Layouts

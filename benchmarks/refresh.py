@@ -20,7 +20,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from catalogs.providers.base import FetchOptions
-from catalogs.refresh import refresh
+from catalogs.refresh.run import refresh
 from catalogs.regions import residency_groups
 from tests.fakes import aws, azure, gcp
 from tests.fakes.http_base import FakeServer, Handler, Request

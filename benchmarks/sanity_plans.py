@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from catalogs.flags import load_flags
 from catalogs.model import Severity
-from catalogs.store import load_catalog
+from catalogs.offers.flags import load_flags
+from catalogs.store.load import load_catalog
 from planner.inputs import load_workload
 from planner.job.answer import Options, optimize
 from planner.plan.model import Plan

@@ -24,14 +24,14 @@ ROOT = Path(__file__).parents[1]
 YARDSTICK = "import pandas"
 _LOAD = """
 import time, json
-from catalogs.store import load_catalog
+from catalogs.store.load import load_catalog
 begin = time.process_time(); load_catalog(); print(json.dumps((time.process_time() - begin) * 1e3))
 """
 # The second search in one process: what a notebook waits for after the first.
 _SEARCH = """
 import dataclasses, json, sys, time
 from pathlib import Path
-from catalogs.store import load_catalog
+from catalogs.store.load import load_catalog
 from planner.candidates.choose import choose
 from planner.job.answer import build_context, utc_now
 from planner.candidates.search import coarse_node_counts, estimate_all, search_job

@@ -7,8 +7,8 @@ from fnmatch import fnmatchcase
 from functools import cache
 from typing import NamedTuple
 
-from catalogs.columns import DATA_DIRECTORY, read_csv_table
 from catalogs.errors import CatalogError
+from catalogs.schema.columns import DATA_DIRECTORY, read_csv_table
 from catalogs.table import Table
 
 

@@ -7,7 +7,7 @@ import re
 from decimal import Decimal, InvalidOperation
 from functools import cache
 
-from catalogs.columns import DATA_DIRECTORY
+from catalogs.schema.columns import DATA_DIRECTORY
 
 _DATE = re.compile(r"\d{4}-\d{2}(-\d{2})?")
 _PLACES = Decimal("1e-8")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from catalogs.columns import DATA_DIRECTORY, read_csv_table
+from catalogs.schema.columns import DATA_DIRECTORY, read_csv_table
 from catalogs.table import Table
 
 

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache
 
-from catalogs.columns import DATA_DIRECTORY, Column, load_columns
 from catalogs.errors import CatalogError
-from catalogs.flags import load_flags, split_flags
 from catalogs.model import INSTANCE_TYPE_KEY, OFFER_KEY, offer_id
+from catalogs.offers.flags import load_flags, split_flags
 from catalogs.regions import residency_groups
+from catalogs.schema.columns import DATA_DIRECTORY, Column, load_columns
 
 Row = Mapping[str, str]
 KEYS: Mapping[str, tuple[str, ...]] = {

@@ -9,10 +9,10 @@ from functools import cache
 from typing import Any
 
 from catalogs.accelerators import canonical, load_accelerators
-from catalogs.columns import DATA_DIRECTORY, read_csv_table
 from catalogs.errors import CatalogError
 from catalogs.normalize import decimal_text, family_of
 from catalogs.providers.aws_rows import PROVIDER, Row, field, listed
+from catalogs.schema.columns import DATA_DIRECTORY, read_csv_table
 
 REGIONS, ZONES = "ec2:DescribeRegions", "ec2:DescribeAvailabilityZones"
 TYPES, OFFERINGS = "ec2:DescribeInstanceTypes", "ec2:DescribeInstanceTypeOfferings"

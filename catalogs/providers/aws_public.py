@@ -7,11 +7,11 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 
-from catalogs.http import HttpClient, http_cache_directory
 from catalogs.providers import aws_bulk as bulk
 from catalogs.providers import aws_spot as spot
 from catalogs.providers.aws_rows import PROVIDER, Row, changed
 from catalogs.providers.base import FetchOptions, ProviderError, map_regions
+from catalogs.providers.http import HttpClient, http_cache_directory
 from catalogs.providers.known_types import known_types
 
 # Commercial regions: no government or China partition, no local zone (us-west-2-lax-1).

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from catalogs.http import HttpClient
 from catalogs.providers.azure_retail import (
     API_VERSION,
     RETAIL_API,
@@ -26,6 +25,7 @@ from catalogs.providers.base import (
     SchemaChanged,
     Unreachable,
 )
+from catalogs.providers.http import HttpClient
 
 RETAIL_URL = "https://prices.azure.com"
 RETAIL_PATH = "/api/retail/prices"

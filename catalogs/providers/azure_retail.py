@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from catalogs.flags import join_flags
 from catalogs.model import PurchaseOption
 from catalogs.normalize import decimal_text
+from catalogs.offers.flags import join_flags
 from catalogs.providers.azure_types import PROVIDER, Row, Size
 from catalogs.providers.base import FetchLog, SchemaChanged, require
 

@@ -14,10 +14,10 @@ from fnmatch import fnmatchcase
 from functools import cache
 from typing import Any
 
-from catalogs.columns import DATA_DIRECTORY
 from catalogs.normalize import decimal_text, family_of
 from catalogs.providers.base import FetchLog, SchemaChanged
 from catalogs.providers.known_types import known_types
+from catalogs.schema.columns import DATA_DIRECTORY
 
 Row = dict[str, str]
 PROVIDER = "azure"

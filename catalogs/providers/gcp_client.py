@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from catalogs.http import HttpClient
 from catalogs.providers.base import (
     ApiCall,
     CredentialsMissing,
@@ -33,6 +32,7 @@ from catalogs.providers.gcp_types import (
     attached_names,
     parse_machine,
 )
+from catalogs.providers.http import HttpClient
 
 if TYPE_CHECKING:
     from google.api_core.retry import Retry

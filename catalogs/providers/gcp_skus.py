@@ -15,8 +15,8 @@ from decimal import Decimal
 from functools import cache
 from typing import Any
 
-from catalogs.columns import DATA_DIRECTORY
 from catalogs.providers.base import SchemaChanged, require
+from catalogs.schema.columns import DATA_DIRECTORY
 
 PROVIDER = "gcp"
 BILLING_API = "cloudbilling.services.skus.list"

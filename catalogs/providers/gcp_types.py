@@ -10,12 +10,12 @@ from functools import cache
 from typing import Any
 
 from catalogs.accelerators import canonical
-from catalogs.columns import DATA_DIRECTORY
 from catalogs.errors import CatalogError
 from catalogs.normalize import decimal_text, family_of
 from catalogs.providers.base import FetchLog, SchemaChanged
 from catalogs.providers.gcp_skus import PROVIDER
 from catalogs.providers.known_types import known_types
+from catalogs.schema.columns import DATA_DIRECTORY
 
 Row = dict[str, str]
 TYPES_API = "compute.machineTypes.aggregatedList"

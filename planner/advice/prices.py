@@ -49,7 +49,7 @@ def _on_demand(plan: SpotPlan) -> tuple[float | None, str]:
     rows = np.flatnonzero(near if near.any() else hit)
     if not len(rows):
         return None, note
-    from catalogs.query import usd_per_hour
+    from catalogs.offers.query import usd_per_hour
 
     usd = usd_per_hour(offers.take(rows))
     usd = usd[np.isfinite(usd)]
@@ -59,8 +59,9 @@ def _on_demand(plan: SpotPlan) -> tuple[float | None, str]:
 def _catalog(plan: SpotPlan) -> tuple[Catalog, str]:
     """The catalog the plan was made from; today's where it is no longer stored."""
     from catalogs.errors import CatalogError
-    from catalogs.history import catalog_by_hash
-    from catalogs.store import is_named, load_catalog
+    from catalogs.store.history import catalog_by_hash
+    from catalogs.store.load import load_catalog
+    from catalogs.store.read import is_named
 
     if is_named(None):
         return load_catalog(), ""

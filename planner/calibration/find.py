@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from catalogs.store import history_directory
+from catalogs.store.read import history_directory
 from planner.plan.model import Assumption
 
 if TYPE_CHECKING:

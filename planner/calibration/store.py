@@ -52,7 +52,7 @@ class Calibration:
 
 def directory() -> Path:
     """Where calibrations live: `calibrations` beside the refreshed catalog, in the user's data directory."""
-    from catalogs.store import history_directory
+    from catalogs.store.read import history_directory
 
     return history_directory().parent / "calibrations"
 

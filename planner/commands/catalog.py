@@ -58,8 +58,8 @@ catalog.add_command(history)
 @click.pass_context
 def list_offers(ctx: click.Context, /, as_of: datetime | None, **options: Any) -> None:
     """List offers, cheapest first."""
-    from catalogs.query import SORT_KEYS, OfferQuery, query_offers
-    from catalogs.store import load_catalog
+    from catalogs.offers.query import SORT_KEYS, OfferQuery, query_offers
+    from catalogs.store.load import load_catalog
     from planner.render.catalog import offers_text
 
     names = (
@@ -115,8 +115,8 @@ def show(
     as_of: datetime | None,
 ) -> None:
     """Show one instance type: machine, accelerator, prices, what is not known, sources and dates."""
-    from catalogs.store import load_catalog
-    from catalogs.summary import find_types, summarize_type
+    from catalogs.inspection.summary import find_types, summarize_type
+    from catalogs.store.load import load_catalog
     from planner.render.catalog import json_text, type_text
 
     loaded = load_catalog(ctx.meta[_DIRECTORY], as_of=as_of and as_of.date())
@@ -143,7 +143,7 @@ def doctor(ctx: click.Context, fmt: str, max_age: str) -> None:
     """Check the catalog: hashes, ages, counts, refused rows. Exit code 4 if it is broken."""
     from datetime import UTC, datetime
 
-    from catalogs.doctor import examine
+    from catalogs.inspection.doctor import examine
     from planner.render.catalog import examination_text
 
     limit = _days(max_age)
@@ -156,36 +156,6 @@ def doctor(ctx: click.Context, fmt: str, max_age: str) -> None:
         from planner.errors import CatalogError
 
         ctx.exit(CatalogError.exit_code)
-
-
-@catalog.command("import")
-@click.option(
-    "--from",
-    "source",
-    required=True,
-    type=click.Path(path_type=Path),
-    help="Directory of the collected lists (it holds catalog/ and performance/).",
-)
-@click.option(
-    "--out", type=click.Path(path_type=Path), default=None, help="Data directory; default: the bundled one."
-)
-def import_lists(source: Path, out: Path | None) -> None:
-    """Build the snapshot from collected price lists; the same lists give the same bytes."""
-    from catalogs.columns import DATA_DIRECTORY
-    from catalogs.importer import import_catalog
-
-    report = import_catalog(source, out or DATA_DIRECTORY)
-    click.echo(f"{'provider':<10}{'types':>7}{'offers':>8}  {'oldest':<12}{'newest':<12}sha256")
-    for one in report.manifests:
-        line = f"{one.provider:<10}{one.n_instance_types:>7}{one.n_offers:>8}  {one.oldest_as_of:<12}"
-        click.echo(f"{line}{one.newest_as_of:<12}{one.sha256[:16]}")
-    click.echo(
-        f"{report.n_instance_types} instance types, {report.n_offers} offers, "
-        f"{report.n_regional_offers} unique regional offers, {report.n_admitted} admitted, "
-        f"{len(report.faults)} faults"
-    )
-    for fault in report.faults[:20]:
-        click.echo(f"refused: {fault}", err=True)
 
 
 def _positive(option: str, value: float | None) -> float | None:

@@ -54,8 +54,8 @@ def diff(
 
     OLD and NEW are each `bundled`, `latest`, a date, PROVIDER@DATE, PROVIDER@latest or a directory.
     """
-    from catalogs.diff import diff_refs
-    from catalogs.query import check_purchase_options
+    from catalogs.inspection.diff import diff_refs
+    from catalogs.offers.query import check_purchase_options
     from planner.render.diff import change_text, diff_text
 
     check_purchase_options(purchase_options)

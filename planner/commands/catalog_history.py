@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from catalogs.snapshots import Snapshot
+    from catalogs.store.snapshots import Snapshot
 
 
 @click.command("history")
@@ -47,7 +47,7 @@ def history(
     fmt: str,
 ) -> None:
     """Show the price of INSTANCE_TYPE over time; without it, list the snapshots."""
-    from catalogs.query import check_purchase_options
+    from catalogs.offers.query import check_purchase_options
     from planner.errors import InputError
     from planner.render.history import can_draw, history_text, snapshots_text
 
@@ -59,7 +59,7 @@ def history(
     if older_than is not None:
         raise InputError("--older-than needs --compact or --prune")
     if instance_type:
-        from catalogs.price_history import price_history
+        from catalogs.store.price_history import price_history
 
         check_purchase_options([purchase_option])
         found = price_history(
@@ -71,7 +71,7 @@ def history(
         )
         click.echo(history_text(found, fmt, ascii_only=not can_draw(sys.stdout)), nl=False)
         return
-    from catalogs.history import list_snapshots
+    from catalogs.store.history import list_snapshots
 
     if region or variant:
         raise InputError("--region and --variant need an instance type")
@@ -82,7 +82,7 @@ def history(
 
 
 def _tidy(provider: str, compact: bool, prune: bool, older_than: int | None) -> None:
-    from catalogs import retention
+    from catalogs.store import retention
 
     removed: list[Snapshot] = []
     if compact:

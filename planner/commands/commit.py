@@ -50,7 +50,7 @@ def commit(
     loaded = load_commit(question)
     catalog = None
     if needs_catalog(loaded):
-        from catalogs.store import load_catalog
+        from catalogs.store.load import load_catalog
 
         catalog = load_catalog(as_of=as_of and as_of.date())
     work = advise(

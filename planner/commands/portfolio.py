@@ -71,7 +71,7 @@ def portfolio(
     options = PortfolioOptions(gap=gap, time_limit_s=time_limit, backend=backend, mode=mode)
 
     def catalog() -> Catalog:
-        from catalogs.store import load_catalog
+        from catalogs.store.load import load_catalog
 
         return load_catalog(None, as_of=planning.as_of)
 

@@ -9,7 +9,7 @@ import click
 from planner.commands.options import Seconds
 
 if TYPE_CHECKING:
-    from catalogs.refresh_report import RefreshReport
+    from catalogs.refresh.report import RefreshReport
 
 
 @click.command("refresh")
@@ -48,7 +48,7 @@ def refresh_catalog(
     """
     from catalogs.providers.base import FetchOptions
     from catalogs.providers.registry import DEFAULT
-    from catalogs.refresh import refresh
+    from catalogs.refresh.run import refresh
     from planner.render.progress import refresh_progress
     from planner.render.refresh import refresh_errors, refresh_json, refresh_table, refresh_warnings
 

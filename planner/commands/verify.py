@@ -77,8 +77,9 @@ def _verify_certificate(path: Path, certificate: dict[str, Any]) -> None:
 
 def _offers(made: dict[str, Any], loaded: LoadedWorkload | None) -> Table:
     """The offers of the snapshots the plan was made from, with what the workload adds of its own."""
-    from catalogs.history import catalog_by_hash
-    from catalogs.store import is_named, load_catalog
+    from catalogs.store.history import catalog_by_hash
+    from catalogs.store.load import load_catalog
+    from catalogs.store.read import is_named
 
     hashes = {source["provider"]: source["sha256"] for source in made["catalog"]}
     catalog = load_catalog() if is_named(None) else catalog_by_hash(hashes)

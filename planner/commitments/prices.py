@@ -106,7 +106,7 @@ def _sorted(pool: Pool, found: dict[tuple[str, str], Term], family: str) -> Pool
 
 def _from_catalog(catalog: Catalog, pool: Pool) -> tuple[dict[tuple[str, str], Term], str]:
     """Return the cheapest admitted offer per option and variant, and the machine's family."""
-    from catalogs.query import OfferQuery, query_offers
+    from catalogs.offers.query import OfferQuery, query_offers
 
     query = OfferQuery(
         providers=(pool.provider,),

@@ -24,6 +24,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -204,7 +205,7 @@ class _Part:
             self.spot = np.minimum(hours.spot_usd[:, pools], self.on_demand)
             # spot that costs no less than on-demand is on-demand
             self.cap = np.where(self.spot < self.on_demand, hours.spot_cap[:, pools], 0.0)
-        self._orders: dict[str, npt.NDArray[np.uint8]] = {}
+        self._orders: dict[str, npt.NDArray[np.unsignedinteger[Any]]] = {}
 
     def _sum(self, each: Floats) -> Floats:
         """Sum rows, weighted by the hours they stand for, by block: shape `(B,)` or `(B, columns)`."""
@@ -316,7 +317,7 @@ class _Part:
             worth = np.where(item < count, worth, self.spot[at, pools[pool]])
         return np.asarray(np.where(over[:, -1], worth / rate[pool], 0.0))
 
-    def _sorted(self, rate: Floats, pools: Ints) -> npt.NDArray[np.uint8]:
+    def _sorted(self, rate: Floats, pools: Ints) -> npt.NDArray[np.unsignedinteger[Any]]:
         """Uses by saving per plan dollar, shape `(n, width)`, or `(1, width)` where all hours have one order."""
         ratio = np.broadcast_to(self.on_demand[pools] / rate, (1, len(rate)))
         if self.spot is not None:
@@ -324,7 +325,10 @@ class _Part:
             ratio = np.concatenate(
                 [np.broadcast_to(ratio, (rows, len(rate))), self.spot[:, pools] / rate], axis=1
             )
-        return np.argsort(-ratio, axis=1, kind="stable").astype(np.uint8)
+        order = np.argsort(-ratio, axis=1, kind="stable")
+        return order.astype(
+            np.uint8 if order.shape[1] <= 256 else np.uint32
+        )  # a small type: one entry per hour and use
 
     def _two_plans(self, left: Floats, by_spot: Floats | None, capacity: Floats) -> Floats:
         highest = (self.on_demand / self.rate).max(axis=1)  # beyond it a plan without capacity is not missed

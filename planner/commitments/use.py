@@ -1,14 +1,19 @@
-"""What a set of commitments is used for, hour by hour: the primal side of `commit_recourse`.
+"""What a set of commitments is used for, hour by hour: the primal side of `recourse`.
 
-The plans' optimal prices tell which use each plan takes: all use worth more than the price, none worth less, and what
-is worth exactly the price as far as capacity goes. Where a pool is indifferent between two plans either may be filled
-first; both ways are tried and the cheaper one counts. Whatever the prices, the result can be done: its cost is a cost.
+The plans' optimal prices tell which use each plan takes: all use worth more than its cheapest plan asks, none worth
+less, and what is worth exactly that as far as capacity goes. Where two plans ask the same for a pool, either may do:
+
+* both prices are above 0: a dollar of one plan then serves such pools as well as a dollar of the other (one ratio of
+  rates), but both plans must be filled. Each first keeps room for the marginal use that it alone can take;
+* both prices are 0: everything can be covered, if each pool goes to the plan that serves it for relatively least. Pools
+  are therefore filled in order of their ratio of rates, spot and on-demand use of a pool together.
+
+So the cost is that of the dual (complementary slackness). Whatever the prices, the use can be done: its cost is a cost.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import permutations
 
 import numpy as np
 import numpy.typing as npt
@@ -74,12 +79,8 @@ def _use(model: CommitModel, numbers: list[int], x: Floats, prices: list[Floats]
         by_spot = np.where(spot_usd < model.on_demand_usd, np.minimum(hours.spot_cap, left), 0.0)
     owned = np.zeros((len(left), model.n_plans)) if hours.owned_plan_usd is None else hours.owned_plan_usd
     capacity = owned + plans
-    best: _Filling | None = None
-    for order in permutations(range(model.n_plans)) if model.n_plans <= 2 else [tuple(range(model.n_plans))]:
-        found = _Filling(model, left - by_spot, by_spot, spot_usd, capacity)
-        found.fill(price, order)
-        best = found if best is None else best.cheaper(found)
-    assert best is not None
+    filling = _Filling(model, left - by_spot, by_spot, spot_usd, capacity)
+    filling.fill(price)
     return Use(
         tuple(numbers),
         hours.period,
@@ -87,12 +88,12 @@ def _use(model: CommitModel, numbers: list[int], x: Floats, prices: list[Floats]
         hours.weight,
         model.probability[scenario] * hours.weight,
         np.minimum(hours.demand, units),
-        left - best.on_demand - best.spot,
-        capacity - best.room,
+        left - filling.on_demand - filling.spot,
+        capacity - filling.room,
         owned,
-        best.spot,
-        best.on_demand,
-        best.cost(),
+        filling.spot,
+        filling.on_demand,
+        filling.cost(),
     )
 
 
@@ -116,27 +117,37 @@ class _Filling:
             (self.on_demand * self.price_of[0]).sum(axis=1) + (self.spot * self.price_of[1]).sum(axis=1)
         )
 
-    def cheaper(self, other: _Filling) -> _Filling:
-        """Take over the rows in which `other` costs less."""
-        better = other.cost() < self.cost()
-        for name in ("on_demand", "spot", "room"):
-            getattr(self, name)[better] = getattr(other, name)[better]
-        return self
-
-    def fill(self, price: Floats, order: tuple[int, ...]) -> None:
-        """Fill the plans, in `order` where a pool is indifferent."""
-        offer = [_times(price[:, plan], self.rate[plan]) for plan in range(len(self.rate))]
-        if not offer:
+    def fill(self, price: Floats) -> None:
+        """Give every use to the plan that asks least for it; where two ask alike, see the module's text."""
+        offers = [_times(price[:, plan], rate) for plan, rate in enumerate(self.rate)]
+        if not offers:
             return
-        least = np.min(offer, axis=0)
-        for settled, strict in ((True, True), (False, True), (True, False), (False, False)):
-            for plan in order:
-                mine = offer[plan] <= least * (1 + CLOSE)
-                others = [offer[other] for other in order if other != plan]
-                alone = np.all([other > least * (1 + CLOSE) for other in others], axis=0) if others else mine
-                self._take(plan, mine & (alone == settled), least, strict=strict)
-        for plan in order:
-            self._take(plan, np.isfinite(offer[plan]), np.zeros_like(least), strict=False)
+        least = np.min(offers, axis=0)
+        cheapest = [offer <= least * (1 + CLOSE) for offer in offers]
+        shared = np.sum(cheapest, axis=0) > 1
+        settled = [mine & ~shared for mine in cheapest]
+        tied = [mine & shared for mine in cheapest]
+        for plan, pools in enumerate(settled):
+            self._take(plan, pools, least, strict=True)
+        kept = [self._marginal(plan, pools, least) for plan, pools in enumerate(settled)]
+        for keep in (kept, None):
+            for plan, pools in enumerate(tied):
+                self._take(plan, pools, least, strict=True, keep=None if keep is None else keep[plan])
+        for group in (settled, tied):
+            for plan, pools in enumerate(group):
+                self._take(plan, pools, least, strict=False)
+        for plan, offer in enumerate(offers):  # what rounding left
+            self._take(plan, np.isfinite(offer), np.zeros_like(least), strict=False)
+
+    def _marginal(self, plan: int, pools: npt.NDArray[np.bool_], least: Floats) -> Floats:
+        """Plan dollars that use worth exactly the price could fill, shape `(n,)`."""
+        rate = np.where(np.isfinite(self.rate[plan]), self.rate[plan], 0.0)
+        priced = pools & (least > 0)
+        dollars = np.zeros(len(least))
+        for rest, usd in zip((self.on_demand, self.spot), self.price_of, strict=True):
+            exact = priced & (usd <= least * (1 + CLOSE)) & (usd >= least * (1 - CLOSE))
+            dollars += np.where(exact, rest, 0.0) @ rate
+        return dollars
 
     def _order(self, plan: int) -> list[int]:
         """Pools that a plan covers, those first that it serves for least beside the other plans."""
@@ -145,15 +156,26 @@ class _Filling:
         relative = self.rate[plan][pools] / (np.min(others, axis=0)[pools] if others else 1.0)
         return [int(pool) for pool in pools[np.argsort(relative, kind="stable")]]
 
-    def _take(self, plan: int, allowed: npt.NDArray[np.bool_], least: Floats, *, strict: bool) -> None:
-        for rest, usd in zip((self.on_demand, self.spot), self.price_of, strict=True):
-            for pool in self._order(plan):
-                at = least[:, pool]
-                worth = usd[:, pool] > at * (1 + CLOSE) if strict else usd[:, pool] >= at * (1 - CLOSE)
+    def _take(
+        self,
+        plan: int,
+        allowed: npt.NDArray[np.bool_],
+        least: Floats,
+        *,
+        strict: bool,
+        keep: Floats | None = None,
+    ) -> None:
+        """Fill `plan` with use of the pools `allowed`, but for `keep` dollars per hour, shape `(n,)`."""
+        spare = np.zeros(len(least)) if keep is None else keep
+        for pool in self._order(plan):
+            at, rate = least[:, pool], self.rate[plan, pool]
+            for rest, usd in zip((self.on_demand, self.spot), self.price_of, strict=True):
+                enough = at * (1 + CLOSE) if strict else at * (1 - CLOSE)
+                worth = usd[:, pool] > enough if strict else usd[:, pool] >= enough
                 want = np.where(worth & allowed[:, pool], rest[:, pool], 0.0)
-                taken = np.minimum(want, self.room[:, plan] / self.rate[plan, pool])
+                taken = np.minimum(want, np.maximum(self.room[:, plan] - spare, 0.0) / rate)
                 rest[:, pool] -= taken
-                self.room[:, plan] = np.maximum(self.room[:, plan] - taken * self.rate[plan, pool], 0.0)
+                self.room[:, plan] = np.maximum(self.room[:, plan] - taken * rate, 0.0)
 
 
 def _times(price: Floats, rate: Floats) -> Floats:

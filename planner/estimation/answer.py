@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
-from catalogs.store import load_catalog
+from catalogs.store.load import load_catalog
 from planner.candidates.grid import SHAPE_FILTERS
 from planner.errors import InputError
 from planner.estimation.layout import division_fault, merge_pins, pinned

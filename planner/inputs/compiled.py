@@ -29,7 +29,7 @@ _PACKAGE = Path(__file__).parent.parent
 _RULES = (
     *("data/schemas/workload.v1.json", "data/presets.csv", "units.py"),
     *(
-        f"workload/{name}.py"
+        f"inputs/{name}.py"
         for name in (
             "schema",
             "section",
@@ -41,7 +41,7 @@ _RULES = (
             "presets",
         )
     ),
-    *(f"workload/{name}.py" for name in ("yaml12", "load", "compiled", "view")),
+    *(f"inputs/{name}.py" for name in ("yaml12", "load", "compiled", "view")),
 )
 
 

@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from catalogs.store import load_catalog
+from catalogs.store.load import load_catalog
 from catalogs.tariffs import load_tariffs
 from planner.calibration.find import calibration_notes, find_correction
 from planner.candidates.assumptions import load_assumptions

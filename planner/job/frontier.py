@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from catalogs.store import load_catalog
+from catalogs.store.load import load_catalog
 from planner.candidates.finish import sure_hours, uninterrupted_hours
 from planner.candidates.grid import Candidates, build_candidates, concat_candidates
 from planner.candidates.search import MARGIN_RATIO, coarse_node_counts, estimate_all, estimate_for, with_mixes

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 OLD_PRICE_DAYS = 90
 OOM_WARNING = 0.05
-_WARNING = "warning: "  # how catalogs.overlays marks a note that something is probably wrong
+_WARNING = "warning: "  # how catalogs.offers.overlays marks a note that something is probably wrong
 
 
 def plan_warnings(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from catalogs.accelerators import load_accelerators
-from catalogs.flags import admit_offers
+from catalogs.offers.flags import admit_offers
 from catalogs.regions import regions_in
 from catalogs.table import Coded, Table
 from planner.errors import InputError
@@ -106,12 +106,12 @@ def gather_offers(catalog: Catalog, workload: Workload, tariffs: Tariffs, base: 
     for path in workload.prices.offers:
         offers, types = _add_static(offers, types, base, path)
     if workload.constraints.allow_derived:
-        from catalogs.derive import derive_offers
+        from catalogs.offers.derive import derive_offers
 
         offers = Table.concat([offers, derive_offers(catalog).select(list(offers))])
     offers, shares = _add_commitments(offers, workload.commitments)
     if workload.prices.overlays:
-        from catalogs.overlays import Overlay, apply_overlays
+        from catalogs.offers.overlays import Overlay, apply_overlays
 
         overlays = [Overlay(**overlay.model_dump()) for overlay in workload.prices.overlays]
         offers, overlay_notes = apply_overlays(offers, types, overlays)

@@ -14,9 +14,9 @@ from catalogs.model import OFFER_KEY, offer_id
 from planner.render.terminal import terminal_width
 
 if TYPE_CHECKING:
-    from catalogs.diff import PriceMove
-    from catalogs.doctor import Examination
-    from catalogs.doctor_history import HistoryHealth
+    from catalogs.inspection.diff import PriceMove
+    from catalogs.inspection.doctor import Examination
+    from catalogs.inspection.history import HistoryHealth
     from catalogs.table import Table
 
 _MIN_WIDTH = 60
@@ -369,12 +369,10 @@ def _fold(cell: str, width: int) -> list[str]:
 
 
 def wrap_line(line: str) -> list[str]:
-    """Break a line at spaces, and nowhere else, so that it fits; what follows is indented by two more."""
+    """Break a line at spaces so that it fits; what follows is indented by two more."""
     import textwrap
 
     if len(line) <= _width() or "\n" in line:
         return [line]
     indent = " " * (len(line) - len(line.lstrip()) + 2)
-    return textwrap.wrap(
-        line, _width(), subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
-    )
+    return textwrap.wrap(line, _width(), subsequent_indent=indent, break_on_hyphens=False)

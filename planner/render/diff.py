@@ -10,7 +10,7 @@ from catalogs.model import offer_id
 from planner.render.catalog import json_text, place_text, plain_table, wrap_line
 
 if TYPE_CHECKING:
-    from catalogs.diff import CatalogDiff, PriceMove
+    from catalogs.inspection.diff import CatalogDiff, PriceMove
 
 _JSON_SCHEMA_VERSION = 1
 

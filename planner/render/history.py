@@ -11,8 +11,8 @@ from planner.render.catalog import json_text, plain_table, wrap_line
 from planner.render.diff import change_text
 
 if TYPE_CHECKING:
-    from catalogs.price_history import PriceHistory, PricePoint
-    from catalogs.snapshots import Snapshot
+    from catalogs.store.price_history import PriceHistory, PricePoint
+    from catalogs.store.snapshots import Snapshot
 
 _JSON_SCHEMA_VERSION = 1
 _BLOCKS = "▁▂▃▄▅▆▇█"

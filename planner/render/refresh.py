@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import planner
 
 if TYPE_CHECKING:
-    from catalogs.refresh_report import Outcome, RefreshReport
+    from catalogs.refresh.report import Outcome, RefreshReport
 
 SCHEMA_VERSION = 1
 _SHOWN = 3

@@ -99,7 +99,7 @@ def _prices(loaded: LoadedServing, on: date, as_of: date | None, catalog_dir: Pa
     machines = loaded.serving.machines
     catalog = None
     if any(machine.usd_per_hour is None for machine in machines):
-        from catalogs.store import load_catalog
+        from catalogs.store.load import load_catalog
 
         catalog = load_catalog(catalog_dir, as_of=as_of)
     out = []
@@ -121,7 +121,7 @@ def _prices(loaded: LoadedServing, on: date, as_of: date | None, catalog_dir: Pa
 
 def _offer_price(machine: Machine, catalog: Catalog, on: date) -> Price | None:
     """The cheapest admitted offer of the machine, in USD."""
-    from catalogs.flags import admit_offers
+    from catalogs.offers.flags import admit_offers
     from catalogs.tariffs import load_tariffs
 
     offers = catalog.offers

@@ -81,8 +81,8 @@ IDLE = {
         "planner.render.json",
         "planner.render.csv",
         "planner.render.md",
-        "catalogs.query",
-        "catalogs.overlays",
+        "catalogs.offers.query",
+        "catalogs.offers.overlays",
     ),
 }
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from catalogs.model import Catalog
-from catalogs.store import bundled_directory, load_catalog
+from catalogs.store.load import load_catalog
+from catalogs.store.read import bundled_directory
 
 
 @pytest.fixture(scope="session")

@@ -16,10 +16,10 @@ import time
 from datetime import date
 from pathlib import Path
 
-from catalogs import snapshot_files
-from catalogs.history import save_snapshot
-from catalogs.retention import prune
-from catalogs.snapshots import source_rows, stored_source
+from catalogs.store import files as snapshot_files
+from catalogs.store.history import save_snapshot
+from catalogs.store.retention import prune
+from catalogs.store.snapshots import source_rows, stored_source
 from tests.catalogs.history_rows import machine, offer
 
 PROVIDER = "acme"

@@ -16,10 +16,10 @@ import time
 from pathlib import Path
 
 from catalogs.providers.base import FetchOptions
-from catalogs.refresh import refresh
+from catalogs.refresh.run import refresh
 from catalogs.regions import load_regions
-from catalogs.snapshots import source_rows, stored_source
-from catalogs.store import history_directory
+from catalogs.store.read import history_directory
+from catalogs.store.snapshots import source_rows, stored_source
 from tests.catalogs.kill_driver import fork
 from tests.fakes.provider import FakeProvider, offer_row, type_row
 

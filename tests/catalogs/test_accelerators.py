@@ -7,10 +7,10 @@ import csv
 import pytest
 
 from catalogs.accelerators import canonical, load_accelerators, load_aliases
-from catalogs.columns import DATA_DIRECTORY, read_csv_table
 from catalogs.errors import CatalogError
 from catalogs.normalize import decimal_text, family_of, split_date
 from catalogs.regions import regions_in
+from catalogs.schema.columns import DATA_DIRECTORY, read_csv_table
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from catalogs.errors import CatalogError
-from catalogs.history import catalog_as_of, save_snapshot
 from catalogs.model import Catalog
-from catalogs.store import bundled_directory, load_catalog
+from catalogs.store.history import catalog_as_of, save_snapshot
+from catalogs.store.load import load_catalog
+from catalogs.store.read import bundled_directory
 from tests.catalogs.history_rows import refresh
 
 

@@ -15,17 +15,17 @@ import pytest
 from filelock import FileLock
 
 from catalogs.errors import CatalogError
-from catalogs.history import list_snapshots, open_snapshot, save_snapshot
-from catalogs.retention import prune
-from catalogs.snapshots import source_rows, stored_source
-from catalogs.store import load_catalog
+from catalogs.store.history import list_snapshots, open_snapshot, save_snapshot
+from catalogs.store.load import load_catalog
+from catalogs.store.retention import prune
+from catalogs.store.snapshots import source_rows, stored_source
 from tests.catalogs.history_rows import machine, offer, refresh
 from tests.conftest import ROOT, CliResult
 
 _WRITER = """
 import sys
 from pathlib import Path
-from catalogs.history import save_snapshot
+from catalogs.store.history import save_snapshot
 from tests.catalogs.history_rows import refresh
 home, first, count = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
 for number in range(first, first + count):
@@ -36,9 +36,9 @@ for number in range(first, first + count):
 _REFRESHER = """
 import sys
 from pathlib import Path
-from catalogs.history import save_snapshot
-from catalogs.snapshots import source_rows
-from catalogs.store import bundled_directory, read_provider
+from catalogs.store.history import save_snapshot
+from catalogs.store.snapshots import source_rows
+from catalogs.store.read import bundled_directory, read_provider
 home, first, count = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
 types, offers = source_rows(read_provider(bundled_directory() / "aws"))
 for number in range(first, first + count):

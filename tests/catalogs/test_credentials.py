@@ -71,7 +71,7 @@ def clouds(
             }
             return makers[name](fakes[name], **options)
 
-        monkeypatch.setattr("catalogs.refresh.create_provider", create)
+        monkeypatch.setattr("catalogs.refresh.run.create_provider", create)
         yield create
 
 

@@ -6,10 +6,10 @@ from decimal import Decimal
 
 import pytest
 
-from catalogs.columns import column_names
-from catalogs.derive import derive_offers, load_commitment_ratios, unknown_options
-from catalogs.flags import admit_offers
 from catalogs.model import OFFER_KEY, REGIONAL_OFFER_KEY, Catalog
+from catalogs.offers.derive import derive_offers, load_commitment_ratios, unknown_options
+from catalogs.offers.flags import admit_offers
+from catalogs.schema.columns import column_names
 from catalogs.table import Table
 
 

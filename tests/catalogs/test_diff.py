@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from catalogs.columns import column_names, make_table
-from catalogs.diff import CatalogDiff, Rename, diff_catalogs, diff_refs
 from catalogs.errors import CatalogInputError
-from catalogs.history import save_snapshot
+from catalogs.inspection.diff import CatalogDiff, Rename, diff_catalogs, diff_refs
 from catalogs.model import Catalog, ProviderManifest
+from catalogs.schema.columns import column_names, make_table
+from catalogs.store.history import save_snapshot
 from tests.catalogs.history_rows import Rows, machine, offer, refresh
 
 

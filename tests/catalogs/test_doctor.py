@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from catalogs.doctor import examine
-from catalogs.store import bundled_directory
+from catalogs.inspection.doctor import examine
+from catalogs.store.read import bundled_directory
 
 TODAY = datetime.date(2026, 11, 20)
 

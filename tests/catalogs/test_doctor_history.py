@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from catalogs.doctor import examine
-from catalogs.doctor_history import HistoryHealth, examine_history
-from catalogs.history import save_snapshot
-from catalogs.snapshots import source_rows
-from catalogs.store import bundled_directory, history_directory, read_provider
+from catalogs.inspection.doctor import examine
+from catalogs.inspection.history import HistoryHealth, examine_history
+from catalogs.store.history import save_snapshot
+from catalogs.store.read import bundled_directory, history_directory, read_provider
+from catalogs.store.snapshots import source_rows
 from tests.catalogs.history_rows import Rows, refresh
 from tests.conftest import CliResult
 

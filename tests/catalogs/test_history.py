@@ -19,11 +19,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from catalogs import snapshot_files
 from catalogs.errors import CatalogError, CatalogInputError
-from catalogs.history import list_snapshots, open_snapshot, save_snapshot
 from catalogs.model import Catalog
-from catalogs.store import bundled_directory, load_catalog
+from catalogs.store import files as snapshot_files
+from catalogs.store.history import list_snapshots, open_snapshot, save_snapshot
+from catalogs.store.load import load_catalog
+from catalogs.store.read import bundled_directory
 from tests.catalogs.history_rows import machine, offer, refresh
 from tests.conftest import CliResult
 
@@ -287,7 +288,7 @@ def test_a_failing_disk_is_reported_and_loses_nothing(
         if fails_at == "rename":
             patched.setattr(Path, "rename", fail)
         elif fails_at == "write_pointer":
-            patched.setattr("catalogs.history.write_pointer", fail)
+            patched.setattr("catalogs.store.history.write_pointer", fail)
         else:
             patched.setattr(snapshot_files, fails_at, fail)
         with pytest.raises(CatalogError, match=rf"{os.strerror(code)}.*unchanged.*PLANNER_DATA_DIR"):
@@ -426,8 +427,8 @@ def test_any_series_of_refreshes_reads_as_the_last_one(
 
 _LOAD = """
 import sys
-from catalogs.store import load_catalog
-heavy = {"catalogs.snapshots", "filelock", "platformdirs", "pandas"}
+from catalogs.store.load import load_catalog
+heavy = {"catalogs.store.snapshots", "filelock", "platformdirs", "pandas"}
 print(len(load_catalog().manifests), *sorted(heavy & set(sys.modules)))
 """
 
@@ -437,6 +438,9 @@ def test_a_start_pays_only_for_what_it_needs(home: Path, run_process: Callable[.
     place = {"PLANNER_DATA_DIR": str(home.parent)}
     assert run_process("-c", _LOAD, python=True, env=place).stdout.split() == ["5"]
     save_snapshot("acme", *refresh("2026-11-01", PRICES))
-    assert run_process("-c", _LOAD, python=True, env=place).stdout.split() == ["6", "catalogs.snapshots"]
+    assert run_process("-c", _LOAD, python=True, env=place).stdout.split() == [
+        "6",
+        "catalogs.store.snapshots",
+    ]
     none = run_process("-c", _LOAD, python=True, env={"XDG_DATA_HOME": str(home.parent / "xdg")})
     assert none.stdout.split() == ["5"]

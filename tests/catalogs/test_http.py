@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from catalogs.http import HttpClient
 from catalogs.providers.base import (
     CredentialsMissing,
     FetchOptions,
@@ -16,6 +15,7 @@ from catalogs.providers.base import (
     SchemaChanged,
     Unreachable,
 )
+from catalogs.providers.http import HttpClient
 from tests.fakes.http_base import FakeServer, Reply, Request
 
 QUICK = FetchOptions(timeout_s=10.0, retries=2, backoff_s=0.0, max_wait_s=0.1)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from catalogs.errors import CatalogInputError
-from catalogs.overlays import Overlay, apply_overlays
+from catalogs.offers.overlays import Overlay, apply_overlays
 from catalogs.table import Table
 
 TYPES = Table(

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from catalogs.errors import CatalogInputError
 from catalogs.model import OFFER_KEY, Catalog
-from catalogs.query import SORT_KEYS, OfferQuery, query_offers
+from catalogs.offers.query import SORT_KEYS, OfferQuery, query_offers
 
 
 @pytest.mark.parametrize("sort", SORT_KEYS)
@@ -25,7 +25,8 @@ def test_order_is_strict_with_unknown_last(bundled: Catalog, sort: str) -> None:
 @settings(max_examples=5, deadline=None)
 @given(st.integers(0, 2**32 - 1))
 def test_order_does_not_depend_on_row_order(seed: int) -> None:
-    from catalogs.store import bundled_directory, load_catalog
+    from catalogs.store.load import load_catalog
+    from catalogs.store.read import bundled_directory
 
     catalog = load_catalog(bundled_directory())
     shuffled = np.random.default_rng(seed).permutation(catalog.offers.n_rows)

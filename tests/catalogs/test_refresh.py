@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from catalogs.checking import check_fetched, flag_dear_spot
 from catalogs.errors import CatalogInputError
 from catalogs.providers.base import (
     CredentialsMissing,
@@ -22,9 +21,10 @@ from catalogs.providers.base import (
     Unreachable,
     map_regions,
 )
-from catalogs.refresh import refresh
-from catalogs.refresh_report import RefreshReport
-from catalogs.store import load_catalog
+from catalogs.refresh.checking import check_fetched, flag_dear_spot
+from catalogs.refresh.report import RefreshReport
+from catalogs.refresh.run import refresh
+from catalogs.store.load import load_catalog
 from tests.fakes.provider import AS_OF, FakeProvider, offer_row, type_row
 
 OPTIONS = FetchOptions(max_workers=4)

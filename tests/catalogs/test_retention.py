@@ -9,9 +9,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from catalogs.history import list_snapshots, save_snapshot
-from catalogs.retention import compact, prune
-from catalogs.snapshots import source_rows, stored_source
+from catalogs.store.history import list_snapshots, save_snapshot
+from catalogs.store.retention import compact, prune
+from catalogs.store.snapshots import source_rows, stored_source
 from tests.catalogs.history_rows import refresh
 
 TODAY = date(2026, 11, 20)

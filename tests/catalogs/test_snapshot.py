@@ -8,11 +8,11 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from catalogs.columns import column_names, load_columns, make_table
-from catalogs.flags import load_flags, split_flags
+from catalogs.inspection.summary import find_types
 from catalogs.model import INSTANCE_TYPE_KEY, OFFER_KEY, REGIONAL_OFFER_KEY, Catalog
+from catalogs.offers.flags import load_flags, split_flags
 from catalogs.regions import residency_groups
-from catalogs.summary import find_types
+from catalogs.schema.columns import column_names, load_columns, make_table
 from catalogs.table import Table
 from catalogs.validate import References, validate_rows
 

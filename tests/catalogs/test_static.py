@@ -96,7 +96,7 @@ def test_full_and_marginal_price_with_their_arithmetic(tmp_path: Path) -> None:
 
 
 def test_the_tables_have_the_catalogs_columns(tmp_path: Path) -> None:
-    from catalogs.columns import load_columns
+    from catalogs.schema.columns import load_columns
 
     static = load_static(write(tmp_path, GOOD))
     for name, table in (("instance_types", static.instance_types), ("offers", static.offers)):

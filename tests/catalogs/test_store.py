@@ -11,10 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from catalogs.cache import cache_directory
 from catalogs.errors import CatalogError
 from catalogs.model import Catalog
-from catalogs.store import bundled_directory, load_catalog, write_snapshot
+from catalogs.store.cache import cache_directory
+from catalogs.store.load import load_catalog
+from catalogs.store.read import bundled_directory
+from catalogs.store.write import write_snapshot
 from catalogs.table import Table
 
 OFFERS = "lambda/offers.csv.gz"
@@ -92,9 +94,7 @@ def test_the_cache_directory_has_a_default(monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_cut_file_is_named(snapshot: Path) -> None:
     path = snapshot / OFFERS
     path.write_bytes(path.read_bytes()[:-40])
-    with pytest.raises(
-        CatalogError, match=r"offers\.csv\.gz was changed or cut short.*planner catalog import"
-    ):
+    with pytest.raises(CatalogError, match=r"offers\.csv\.gz was changed or cut short.*tools.import_catalog"):
         load_catalog(snapshot, cache=False)
 
 

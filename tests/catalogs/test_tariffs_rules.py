@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from catalogs.errors import CatalogError, CatalogInputError
-from catalogs.importer_tariffs import import_tariffs
 from catalogs.tariffs import DATA_DIRECTORY, load_tariffs
 from catalogs.tariffs.rules import parse_lengths
+from tools.import_tariffs import import_tariffs
 
 D = Decimal
 TARIFFS = load_tariffs()

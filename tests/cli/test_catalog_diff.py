@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from catalogs.history import save_snapshot
+from catalogs.store.history import save_snapshot
 from tests.catalogs.history_rows import refresh
 from tests.conftest import CliResult
 

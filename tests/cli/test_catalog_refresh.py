@@ -29,7 +29,7 @@ def providers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Fake
         return made[name].with_options(options)
 
     monkeypatch.setenv("PLANNER_DATA_DIR", str(tmp_path / "data"))
-    monkeypatch.setattr("catalogs.refresh.create_provider", create)
+    monkeypatch.setattr("catalogs.refresh.run.create_provider", create)
     monkeypatch.setattr(registry, "BUILT_IN", {"aws": "", "gcp": ""})
     monkeypatch.setattr(registry, "DEFAULT", ("aws", "gcp"))
     return made

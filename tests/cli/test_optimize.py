@@ -88,7 +88,7 @@ def test_every_example_is_planned(ask: Run, name: str) -> None:
 
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_no_plan_uses_a_refused_price(ask: Run, name: str) -> None:
-    from catalogs.flags import load_flags
+    from catalogs.offers.flags import load_flags
 
     refusing = {flag for flag, row in load_flags().items() if row.severity == "refuse"}
     plan = json.loads(ask(example(name), "-o", "json").stdout)

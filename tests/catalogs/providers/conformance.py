@@ -22,12 +22,12 @@ from decimal import Decimal
 
 import pytest
 
-from catalogs.checking import Checked, check_fetched, flag_dear_spot
-from catalogs.columns import column_names
-from catalogs.flags import load_flags, split_flags
 from catalogs.model import INSTANCE_TYPE_KEY, OFFER_KEY, PurchaseOption
+from catalogs.offers.flags import load_flags, split_flags
 from catalogs.providers.base import Provider, QuotaProvider, frame_rows
+from catalogs.refresh.checking import Checked, check_fetched, flag_dear_spot
 from catalogs.regions import load_regions
+from catalogs.schema.columns import column_names
 
 Rows = list[dict[str, str]]
 _DATE = re.compile(r"\d{4}-\d{2}(-\d{2})?")

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from catalogs.checking import check_fetched
 from catalogs.providers.alibaba import AlibabaProvider, EcsClient, create
 from catalogs.providers.alibaba_rows import (
     newest_per_zone,
@@ -18,6 +17,7 @@ from catalogs.providers.alibaba_rows import (
     parse_zones,
 )
 from catalogs.providers.base import CredentialsMissing, FetchLog, FetchOptions, SchemaChanged, frame_rows
+from catalogs.refresh.checking import check_fetched
 from tests.fakes import alibaba as fake
 from tests.fakes.http_base import FakeServer
 

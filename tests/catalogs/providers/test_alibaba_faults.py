@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from catalogs.providers.base import FetchOptions
-from catalogs.refresh import refresh
-from catalogs.refresh_report import Outcome
-from catalogs.store import load_catalog
+from catalogs.refresh.report import Outcome
+from catalogs.refresh.run import refresh
+from catalogs.store.load import load_catalog
 from tests.catalogs.providers.test_alibaba import QUICK, provider
 from tests.fakes import alibaba as fake
 

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from catalogs.checking import check_fetched
 from catalogs.providers.alibaba import create
 from catalogs.providers.base import (
     CredentialsMissing,
@@ -16,6 +15,7 @@ from catalogs.providers.base import (
     Unreachable,
     frame_rows,
 )
+from catalogs.refresh.checking import check_fetched
 from tests.catalogs.providers.test_alibaba import BOTH, QUICK
 from tests.fakes import alibaba as fake
 

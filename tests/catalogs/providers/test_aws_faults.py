@@ -15,9 +15,9 @@ import pytest
 from catalogs.providers.aws import AwsProvider
 from catalogs.providers.aws_client import API_CALLS, AwsClients
 from catalogs.providers.base import FetchLog, FetchOptions
-from catalogs.refresh import refresh
-from catalogs.refresh_report import Outcome
-from catalogs.store import load_catalog
+from catalogs.refresh.report import Outcome
+from catalogs.refresh.run import refresh
+from catalogs.store.load import load_catalog
 from tests.fakes.aws import NOW, SECRETS, environment, fake_aws
 
 KINDS = {

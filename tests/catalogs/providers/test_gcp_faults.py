@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from catalogs.providers.base import ProviderError
-from catalogs.refresh import refresh
-from catalogs.refresh_report import Outcome
-from catalogs.store import load_catalog
+from catalogs.refresh.report import Outcome
+from catalogs.refresh.run import refresh
+from catalogs.store.load import load_catalog
 from tests.catalogs.providers.gcp_setup import make, options, provider
 from tests.fakes import gcp as fake
 

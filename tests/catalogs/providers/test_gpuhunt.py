@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from catalogs.checking import check_fetched
 from catalogs.providers.base import FetchOptions, ProviderError, SchemaChanged, Unreachable, frame_rows
 from catalogs.providers.gpuhunt import GpuhuntProvider, create
-from catalogs.refresh import refresh
-from catalogs.store import load_catalog
+from catalogs.refresh.checking import check_fetched
+from catalogs.refresh.run import refresh
+from catalogs.store.load import load_catalog
 from tests.fakes import gpuhunt as fake
 
 BOTH = frozenset({"on_demand", "spot"})

@@ -12,7 +12,7 @@ import pytest
 from catalogs.errors import CatalogError, CatalogInputError
 from catalogs.providers import registry
 from catalogs.providers.base import FetchOptions, Provider
-from catalogs.refresh import refresh
+from catalogs.refresh.run import refresh
 from tests.conftest import CliResult
 from tests.fakes.provider import FakeProvider
 

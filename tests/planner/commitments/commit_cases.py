@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from planner.commitments.model import CommitColumn, CommitModel, Hours
 
+Floats = npt.NDArray[np.float64]
+
 
 def random_model(
-    seed: int, *, pools: int | None = None, plans: int | None = None, whole: bool = True
+    seed: int, *, pools: int | None = None, plans: int | None = None, whole: bool = True, coarse: bool = False
 ) -> CommitModel:
-    """Return a random question small enough for its extensive form."""
+    """Return a random question small enough for its extensive form; `coarse` prices and rates are ties by design."""
     draw = np.random.default_rng(seed)
     n_pools = pools or int(draw.integers(1, 4))
     n_plans = int(draw.integers(0, 3)) if plans is None else plans
     scenarios, periods = int(draw.integers(1, 4)), int(draw.integers(1, 3))
-    on_demand = draw.uniform(0.5, 5, n_pools).round(3)
-    rate = (on_demand * draw.uniform(0.5, 0.95, (n_plans, n_pools))).round(3)
+
+    def money(usd: Floats) -> Floats:
+        return np.ceil(usd) if coarse else usd.round(3)
+
+    on_demand = money(draw.uniform(0.5, 5, n_pools))
+    rate = money(on_demand * draw.uniform(0.5, 0.95, (n_plans, n_pools)))
     rate[draw.random(rate.shape) < 0.2] = np.inf
     hours, total = [], 10.0
     for scenario in range(scenarios):
@@ -30,7 +37,7 @@ def random_model(
                     np.full(n, total / periods / n),
                     draw.integers(0, 6, (n, n_pools)).astype(float),
                     draw.integers(0, 3, (n, n_pools)).astype(float) if spot else None,
-                    (on_demand * draw.uniform(0.2, 1.1, (n if draw.random() < 0.5 else 1, n_pools))).round(3)
+                    money(on_demand * draw.uniform(0.2, 1.1, (n if draw.random() < 0.5 else 1, n_pools)))
                     if spot
                     else None,
                     draw.integers(0, 3, (n, n_plans)).astype(float)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from benchmarks.instances.commit import make_commit
@@ -46,18 +46,23 @@ def points(model: CommitModel, seed: int) -> Floats:
     return np.array(rows)
 
 
+def check_extensive(seed: int) -> None:
+    """The decomposition's optimum is that of the question written out."""
+    model = random_model(seed)
+    found, truth = benders(model), extensive(model)
+    assert found.status is Status.OPTIMAL, seed
+    assert found.objective == pytest.approx(truth, rel=CLOSE, abs=1e-7), seed
+    assert found.bound <= truth * (1 + 1e-8) + 1e-8, seed
+
+
 @pytest.mark.parametrize("batch", BATCHES)
 def test_the_decomposition_agrees_with_the_extensive_form(batch: int) -> None:
     for seed in range(batch * PER_BATCH, (batch + 1) * PER_BATCH):
-        model = random_model(seed)
-        found, truth = benders(model), extensive(model)
-        assert found.status is Status.OPTIMAL, seed
-        assert found.objective == pytest.approx(truth, rel=CLOSE, abs=1e-7), seed
-        assert found.bound <= truth * (1 + 1e-8) + 1e-8, seed
+        check_extensive(seed)
 
 
-@pytest.mark.parametrize("seed", range(40))
-def test_the_greedy_second_stage_costs_what_the_linear_program_says(seed: int) -> None:
+def check_second_stage(seed: int) -> None:
+    """The greedy second stage costs what a linear program says."""
     model = replace(random_model(seed, whole=False), risk_weight=0.0)
     model = replace(model, columns=tuple(replace(c, cost_usd=0.0, upfront_usd=0.0) for c in model.columns))
     recourse = Recourse(model)
@@ -71,9 +76,13 @@ def test_the_greedy_second_stage_costs_what_the_linear_program_says(seed: int) -
         )
 
 
-@given(seed=st.integers(0, 10**6))
-@settings(max_examples=150, deadline=None)
-def test_a_cut_touches_at_its_point_and_exceeds_the_cost_nowhere(seed: int) -> None:
+@pytest.mark.parametrize("seed", range(40))
+def test_the_greedy_second_stage_costs_what_the_linear_program_says(seed: int) -> None:
+    check_second_stage(seed)
+
+
+def check_cuts(seed: int) -> None:
+    """A cut touches the cost at its point and exceeds it nowhere."""
     model = random_model(seed)
     recourse = Recourse(model)
     places = points(model, seed)
@@ -87,8 +96,17 @@ def test_a_cut_touches_at_its_point_and_exceeds_the_cost_nowhere(seed: int) -> N
 
 @given(seed=st.integers(0, 10**6))
 @settings(max_examples=150, deadline=None)
-def test_the_use_can_be_done_and_costs_what_the_dual_says(seed: int) -> None:
-    model = random_model(seed)
+def test_a_cut_touches_at_its_point_and_exceeds_the_cost_nowhere(seed: int) -> None:
+    check_cuts(seed)
+
+
+def check_use(seed: int) -> None:
+    """The use can be done and costs what the dual says, which proves both (weak duality)."""
+    for coarse in (False, True):
+        check_use_of(random_model(seed, coarse=coarse), seed)
+
+
+def check_use_of(model: CommitModel, seed: int) -> None:
     recourse = Recourse(model)
     for x in points(model, seed):
         cost = 0.0
@@ -105,8 +123,53 @@ def test_the_use_can_be_done_and_costs_what_the_dual_says(seed: int) -> None:
         )
 
 
-@pytest.mark.parametrize("seed", range(40))
-def test_the_closed_form_agrees_with_the_decomposition(seed: int) -> None:
+@given(seed=st.integers(0, 10**6))
+@example(
+    seed=1587
+)  # both plans cover everything, but only if each pool goes to the plan that serves it for least
+@example(seed=8165)
+@settings(max_examples=150, deadline=None)
+def test_the_use_can_be_done_and_costs_what_the_dual_says(seed: int) -> None:
+    check_use(seed)
+
+
+def test_plans_that_a_pool_may_share_are_both_filled() -> None:
+    """One hour, on-demand 4 each: pool c may go to either plan, a and b to one each; all dollars of both plans count.
+
+    Plan 1 asks 2 for a and c, plan 2 asks 2 for b and c; 8 dollars each, for 5 c and 4 of a and b: 8 of 13 units are
+    covered, so that 5 are left on demand.
+    """
+    rate = np.array([[2.0, np.inf, 2.0], [np.inf, 2.0, 2.0]])
+    demand = np.array([[4.0, 4.0, 5.0]])
+    columns = tuple(CommitColumn(("plan", k), 1.0, 8.0, plan=k) for k in range(2))
+    usd = np.array([4.0, 4.0, 5.0])
+    model = CommitModel(usd, rate, columns, (Hours(0, 0, np.ones(1), demand),), np.ones(1))
+    for order in ([0, 1], [1, 0]):
+        turned = replace(model, plan_rate_usd=rate[order])
+        (use,) = use_of(turned, np.full(2, 8.0))
+        assert use.on_demand[0].sum() == pytest.approx(5.0)
+        assert use.cost_usd == pytest.approx([20.0])
+        assert use.spent[0] == pytest.approx([8.0, 8.0])
+
+
+def test_many_pools_under_one_plan() -> None:
+    """Beyond 128 pools, each on spot and on demand, the order of uses no longer fits into a byte."""
+    pools = 150
+    usd = np.linspace(1.0, 9.0, pools)
+    demand = np.ones((1, pools))
+    spot = (np.zeros((1, pools)), usd[None, :] / 2)
+    block = Hours(0, 0, np.ones(1), demand, *spot)
+    column = CommitColumn("plan", 1.0, 90.0, plan=0)
+    rate = np.full((1, pools), 1.0)
+    model = CommitModel(usd, rate, (column,), (block,), np.ones(1))
+    # 10 plan dollars cover the 10 dearest units
+    assert Recourse(model).evaluate(np.array([10.0])).value == pytest.approx([usd[:-10].sum()])
+    (use,) = use_of(model, np.array([10.0]))
+    assert use.cost_usd == pytest.approx([usd[:-10].sum()])
+
+
+def check_closed_form(seed: int) -> None:
+    """The closed form agrees with the decomposition."""
     model = replace(random_model(seed, plans=0), risk_weight=0.0, upfront_limit_usd=np.inf)
     first = {column.pool: column for column in reversed(model.columns)}
     model = replace(model, columns=tuple(first.values()))
@@ -114,6 +177,11 @@ def test_the_closed_form_agrees_with_the_decomposition(seed: int) -> None:
     x = solve_separable(model)
     cost = first_stage(model).objective(x, Recourse(model).evaluate(x).value)
     assert cost == pytest.approx(benders(model, 1e-9).objective, rel=1e-8, abs=1e-8)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_the_closed_form_agrees_with_the_decomposition(seed: int) -> None:
+    check_closed_form(seed)
 
 
 def test_one_pool_without_spot_is_the_critical_quantile() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
@@ -15,69 +17,74 @@ from tests.planner.fleet.fleet_cases import brute_force_fleet, brute_force_part_
 EXACT = SolveOptions(gap=0.0, time_limit_s=30.0)
 
 
-@pytest.mark.parametrize("block", range(10))
-def test_fleet_equals_brute_force(block: int) -> None:
-    feasible = 0
-    for seed in range(block * 60, block * 60 + 60):
-        fleet = random_fleet(seed)
-        expected = brute_force_fleet(fleet)
-        result = solve_fleet(fleet, EXACT)
-        if expected is None:
-            assert result.status is Status.INFEASIBLE, seed
-            assert not result.counts
-            continue
-        feasible += 1
-        assert result.status is Status.OPTIMAL, (seed, result)
-        assert result.objective_usd == pytest.approx(float(expected), rel=1e-9), seed
-        assert result.bound_usd <= result.objective_usd
-        assert not violations(fleet, fleet.units(result.counts))
-    assert feasible >= 15  # the questions must not be trivially empty
+def check_fleet(seed: int) -> bool:
+    """Hold the model against every mix; True where there is a fleet."""
+    fleet = random_fleet(seed)
+    expected = brute_force_fleet(fleet)
+    result = solve_fleet(fleet, EXACT)
+    if expected is None:
+        assert result.status is Status.INFEASIBLE, seed
+        assert not result.counts
+        return False
+    assert result.status is Status.OPTIMAL, (seed, result)
+    assert result.objective_usd == pytest.approx(float(expected), rel=1e-9), seed
+    assert result.bound_usd <= result.objective_usd
+    assert not violations(fleet, fleet.units(result.counts))
+    return True
 
 
-@pytest.mark.parametrize("block", range(10))
-def test_part_time_fleet_equals_brute_force(block: int) -> None:
+def check_part_time(seed: int) -> bool:
     """Workers that stop early: whole workers enumerated, their work divided by a linear program."""
-    feasible = 0
-    for seed in range(block * 60, block * 60 + 60):
-        fleet = part_time(random_fleet(seed), seed)
-        expected = brute_force_part_time(fleet)
-        result = solve_fleet(fleet, EXACT)
-        if expected is None:
-            assert result.status is Status.INFEASIBLE, seed
-            assert not result.counts
-            continue
-        feasible += 1
-        assert result.status is Status.OPTIMAL, (seed, result)
-        assert result.objective_usd == pytest.approx(expected, rel=1e-6), seed
-        assert result.bound_usd <= result.objective_usd
-        units, busy = fleet.units(result.counts), fleet.units(result.busy)
-        assert not violations(fleet, units, busy)
-        assert fleet.cost_of(units, busy) == pytest.approx(result.objective_usd, rel=1e-12)
-    assert feasible >= 15
+    fleet = part_time(random_fleet(seed), seed)
+    expected = brute_force_part_time(fleet)
+    result = solve_fleet(fleet, EXACT)
+    if expected is None:
+        assert result.status is Status.INFEASIBLE, seed
+        assert not result.counts
+        return False
+    assert result.status is Status.OPTIMAL, (seed, result)
+    assert result.objective_usd == pytest.approx(expected, rel=1e-6), seed
+    assert result.bound_usd <= result.objective_usd
+    units, busy = fleet.units(result.counts), fleet.units(result.busy)
+    assert not violations(fleet, units, busy)
+    assert fleet.cost_of(units, busy) == pytest.approx(result.objective_usd, rel=1e-12)
+    return True
+
+
+def check_single(seed: int) -> None:
+    """One job, one candidate: the cheapest that its quota allows, of equals the soonest."""
+    random = np.random.default_rng(seed)
+    n = int(random.integers(1, 40))
+    job = SingleInput(
+        keys=tuple(f"k{number}" for number in range(n)),
+        cost_usd=random.integers(1, 5_000, n) / 7,
+        hours=random.uniform(1, 99, n),
+        quota_group=random.integers(-1, 3, n),
+        quota_units=random.integers(1, 100, n).astype(float),
+        quota_limit=np.array([10.0, 60.0, np.nan]),
+    )
+    limit = np.append(job.quota_limit, np.inf)[job.quota_group]
+    fits = ~(job.quota_units > limit)
+    result = solve_single(job, EXACT)
+    if not fits.any():
+        assert result.status is Status.INFEASIBLE
+        assert result.key is None
+        return
+    cost = job.cost_usd[fits].min()
+    ties = np.flatnonzero(fits & (job.cost_usd == cost))
+    assert result.status is Status.OPTIMAL
+    assert result.objective_usd == cost
+    assert result.key == job.keys[ties[np.argmin(job.hours[ties])]]
+
+
+@pytest.mark.parametrize("check", [check_fleet, check_part_time])
+@pytest.mark.parametrize("block", range(10))
+def test_fleets_equal_brute_force(block: int, check: Callable[[int], bool]) -> None:
+    feasible = sum(check(seed) for seed in range(block * 60, block * 60 + 60))
+    assert feasible >= 15  # the questions must not be trivially empty
 
 
 @pytest.mark.parametrize("block", range(5))
 def test_single_equals_enumeration(block: int) -> None:
     for seed in range(block * 100, block * 100 + 100):
-        random = np.random.default_rng(seed)
-        n = int(random.integers(1, 40))
-        job = SingleInput(
-            keys=tuple(f"k{number}" for number in range(n)),
-            cost_usd=random.integers(1, 5_000, n) / 7,
-            hours=random.uniform(1, 99, n),
-            quota_group=random.integers(-1, 3, n),
-            quota_units=random.integers(1, 100, n).astype(float),
-            quota_limit=np.array([10.0, 60.0, np.nan]),
-        )
-        limit = np.append(job.quota_limit, np.inf)[job.quota_group]
-        fits = ~(job.quota_units > limit)
-        result = solve_single(job, EXACT)
-        if not fits.any():
-            assert result.status is Status.INFEASIBLE
-            assert result.key is None
-            continue
-        cost = job.cost_usd[fits].min()
-        ties = np.flatnonzero(fits & (job.cost_usd == cost))
-        assert result.status is Status.OPTIMAL
-        assert result.objective_usd == cost
-        assert result.key == job.keys[ties[np.argmin(job.hours[ties])]]
+        check_single(seed)

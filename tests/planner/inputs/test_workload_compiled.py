@@ -15,7 +15,7 @@ import platformdirs
 import pytest
 from pydantic import BaseModel
 
-from catalogs import cache as catalog_cache
+from catalogs.store import cache as catalog_cache
 from planner.errors import InputError
 from planner.inputs import compiled, load_workload
 from planner.inputs.faults import Fault

@@ -14,11 +14,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from planner.pipelines.branch import TIME_TOLERANCE
 from planner.pipelines.local_search import local_choice
 from planner.pipelines.model import build_pipeline
 from planner.pipelines.question import PipelineInput, follow, reduce
 from planner.pipelines.solve import (
-    TIME_TOLERANCE,
     PipelineResult,
     least_hours,
     point_of,
@@ -75,30 +75,40 @@ def cost_of(result: PipelineResult) -> float:
     return math.inf if result.course is None else result.course.cost_usd
 
 
+def check_pipeline(seed: int) -> None:
+    """Every method equals enumeration, and a local choice is never cheaper."""
+    pipe = small(seed)
+    best = least_cost(pipe)
+    for method in METHODS:
+        result = solve_pipeline(pipe, EXACT, method=method)
+        assert cost_of(result) == pytest.approx(best, rel=CLOSE), (seed, method)
+        assert result.bound_usd <= cost_of(result) or math.isinf(best)
+        if result.course is not None:
+            assert result.course.end_hours.max() <= pipe.deadline_hours * (1 + TIME_TOLERANCE)
+        else:
+            assert result.status is Status.INFEASIBLE
+    chosen = local_choice(reduce(pipe)[0]) if math.isfinite(best) else None
+    if chosen is not None:
+        assert follow(reduce(pipe)[0], chosen).cost_usd >= best - CLOSE
+
+
+def check_least_hours(seed: int) -> None:
+    """The least time is the least of all choices."""
+    pipe = small(seed)
+    hours, bound = least_hours(pipe, EXACT)
+    assert hours == pytest.approx(min(end for _, end in every_choice(pipe)))
+    assert bound <= hours
+
+
 @pytest.mark.parametrize("block", range(24))
 def test_every_method_equals_enumeration(block: int) -> None:
     for seed in range(PER_SEED * block, PER_SEED * (block + 1)):
-        pipe = small(seed)
-        best = least_cost(pipe)
-        for method in METHODS:
-            result = solve_pipeline(pipe, EXACT, method=method)
-            assert cost_of(result) == pytest.approx(best, rel=CLOSE), (seed, method)
-            assert result.bound_usd <= cost_of(result) or math.isinf(best)
-            if result.course is not None:
-                assert result.course.end_hours.max() <= pipe.deadline_hours * (1 + TIME_TOLERANCE)
-            else:
-                assert result.status is Status.INFEASIBLE
-        chosen = local_choice(reduce(pipe)[0]) if math.isfinite(best) else None
-        if chosen is not None:
-            assert follow(reduce(pipe)[0], chosen).cost_usd >= best - CLOSE
+        check_pipeline(seed)
 
 
 def test_the_least_time_is_the_least_of_all_choices() -> None:
     for seed in range(60):
-        pipe = small(seed)
-        hours, bound = least_hours(pipe, EXACT)
-        assert hours == pytest.approx(min(end for _, end in every_choice(pipe)))
-        assert bound <= hours
+        check_least_hours(seed)
 
 
 @given(st.integers(0, 5000))

@@ -28,22 +28,30 @@ def agrees(seed: int, result: PortfolioResult, best: int | None, *, exact: bool)
         assert result.status is Status.OPTIMAL
 
 
+def check_full(seed: int) -> None:
+    """Full mode, alternating backends, a gap of 0."""
+    question = random_portfolio(seed)
+    backend = ("highspy", "scipy")[seed % 2]
+    options = PortfolioOptions(gap=0.0, time_limit_s=60, backend=backend)
+    agrees(seed, solve_portfolio(question, options), best_choice(question), exact=True)
+
+
+def check_fast(seed: int) -> None:
+    """Fast mode is between its exact bound and the optimum; without dominance just as well."""
+    question = random_portfolio(seed)
+    best = best_choice(question)
+    for drop in (True, False):
+        options = PortfolioOptions(gap=0.0, time_limit_s=60, mode="fast", drop_dominated=drop)
+        agrees(seed, solve_portfolio(question, options), best, exact=False)
+
+
 @pytest.mark.parametrize("block", range(10))
 def test_full_mode_finds_the_optimum(block: int) -> None:
-    """Alternating backends, a gap of 0."""
     for seed in range(block * BLOCK, (block + 1) * BLOCK):
-        question = random_portfolio(seed)
-        backend = ("highspy", "scipy")[seed % 2]
-        options = PortfolioOptions(gap=0.0, time_limit_s=60, backend=backend)
-        agrees(seed, solve_portfolio(question, options), best_choice(question), exact=True)
+        check_full(seed)
 
 
 @pytest.mark.parametrize("block", range(10))
 def test_fast_mode_is_between_its_bound_and_the_optimum(block: int) -> None:
-    """The exact bound is at most the optimum, the plan at least; without dominance just as well."""
     for seed in range(block * BLOCK, (block + 1) * BLOCK):
-        question = random_portfolio(seed)
-        best = best_choice(question)
-        for drop in (True, False):
-            options = PortfolioOptions(gap=0.0, time_limit_s=60, mode="fast", drop_dominated=drop)
-            agrees(seed, solve_portfolio(question, options), best, exact=False)
+        check_fast(seed)

@@ -108,29 +108,33 @@ def cheapest(q: ScheduleInput) -> float:
     return usd(solve_schedule(q, EXACT))
 
 
+def check_schedule(seed: int) -> None:
+    """The model equals enumeration; where nothing fits, what is missing at best is the enumeration's too."""
+    q = small(seed)
+    result = solve_schedule(q, EXACT)
+    assert usd(result) == pytest.approx(least(q), abs=1e-6), seed
+    if seed % 2:  # the way of large models, copies first
+        other = solve_schedule(q, EXACT, whole_below=0)
+        assert other.status is result.status and usd(other) == pytest.approx(usd(result), abs=1e-6), seed
+        loose = solve_schedule(q, SolveOptions(gap=0.3), whole_below=0)
+        assert loose.status is result.status and usd(loose) >= usd(result) - 1e-6, seed
+        assert not loose.nodes or loose.bound_usd <= result.usd + 1e-5, seed
+    if result.nodes:
+        assert result.evaluation is not None and not result.evaluation.faults
+        assert result.bound_usd == pytest.approx(result.usd, rel=1e-5, abs=1e-5)
+    else:
+        assert result.status is Status.INFEASIBLE
+        missing = explain_schedule(q, EXACT).missing
+        cost, work = every_way(q)
+        short = (np.maximum(q.work - work, 0.0) / q.work).sum(axis=1)
+        assert missing is not None
+        assert (missing / q.work).sum() == pytest.approx(short[np.isfinite(cost)].min(), abs=2e-4), seed
+
+
 @pytest.mark.parametrize("block", range(20))
 def test_schedules_equal_enumeration(block: int) -> None:
-    """600 random questions; where nothing fits, what is missing at best is the enumeration's too."""
     for seed in range(PER_BLOCK * block, PER_BLOCK * (block + 1)):
-        q = small(seed)
-        result = solve_schedule(q, EXACT)
-        assert usd(result) == pytest.approx(least(q), abs=1e-6), seed
-        if seed % 2:  # the way of large models, copies first
-            other = solve_schedule(q, EXACT, whole_below=0)
-            assert other.status is result.status and usd(other) == pytest.approx(usd(result), abs=1e-6), seed
-            loose = solve_schedule(q, SolveOptions(gap=0.3), whole_below=0)
-            assert loose.status is result.status and usd(loose) >= usd(result) - 1e-6, seed
-            assert not loose.nodes or loose.bound_usd <= result.usd + 1e-5, seed
-        if result.nodes:
-            assert result.evaluation is not None and not result.evaluation.faults
-            assert result.bound_usd == pytest.approx(result.usd, rel=1e-5, abs=1e-5)
-        else:
-            assert result.status is Status.INFEASIBLE
-            missing = explain_schedule(q, EXACT).missing
-            cost, work = every_way(q)
-            short = (np.maximum(q.work - work, 0.0) / q.work).sum(axis=1)
-            assert missing is not None
-            assert (missing / q.work).sum() == pytest.approx(short[np.isfinite(cost)].min(), abs=2e-4), seed
+        check_schedule(seed)
 
 
 @given(SEEDS, st.sampled_from([1e-6, 1e-3, 2.0, 1e3]))

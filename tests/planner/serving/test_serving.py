@@ -66,14 +66,19 @@ def cost(result: ServingResult) -> float:
     return result.usd_per_hour if result.counts else math.inf
 
 
+def check_serving(seed: int) -> None:
+    """The model equals enumeration of all counts; every bucket is served whole."""
+    result = solve_serving(small(seed), EXACT)
+    assert cost(result) == pytest.approx(least(small(seed))), seed
+    assert result.counts or result.status is Status.INFEASIBLE
+    for bucket in small(seed).buckets if result.counts else ():
+        assert math.fsum(v for (b, _), v in result.shares.items() if b == bucket) == pytest.approx(1.0)
+
+
 @pytest.mark.parametrize("block", range(20))
 def test_fleets_equal_enumeration(block: int) -> None:
     for seed in range(PER_BLOCK * block, PER_BLOCK * (block + 1)):
-        result = solve_serving(small(seed), EXACT)
-        assert cost(result) == pytest.approx(least(small(seed))), seed
-        assert result.counts or result.status is Status.INFEASIBLE
-        for bucket in small(seed).buckets if result.counts else ():
-            assert math.fsum(v for (b, _), v in result.shares.items() if b == bucket) == pytest.approx(1.0)
+        check_serving(seed)
 
 
 @given(st.integers(0, 5000), st.sampled_from([1e-6, 1e-3, 2.0, 1e3]))

@@ -1,5 +1,0 @@
-"""Builds the bundled catalog from collected price lists and specification tables; never used at run time."""
-
-from catalogs.importer.build import ImportReport, import_catalog
-
-__all__ = ["ImportReport", "import_catalog"]

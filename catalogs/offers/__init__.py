@@ -1,0 +1,1 @@
+"""Questions to the offers: flags, derived prices, overlays, queries."""

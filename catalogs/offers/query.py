@@ -1,0 +1,261 @@
+"""Questions to the catalog: which offers, in which order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+
+import numpy as np
+import numpy.typing as npt
+
+from catalogs.errors import CatalogInputError
+from catalogs.model import INSTANCE_TYPE_KEY, OFFER_KEY, Catalog, PurchaseOption
+from catalogs.normalize import usd_per
+from catalogs.offers.flags import admit_offers
+from catalogs.table import BoolArray, Coded, Table
+
+Floats = npt.NDArray[np.float64]
+SORT_KEYS = {
+    "price": "usd_per_hour",
+    "price-per-accelerator-hour": "usd_per_accelerator_hour",
+    "price-per-pflop-hour": "usd_per_pflop_hour",
+    "price-per-gib-hour": "usd_per_gib_hour",
+}
+_JOINED = (
+    "family",
+    "accelerator",
+    "accelerator_count",
+    "accelerator_memory_gib",
+    "vcpus",
+    "memory_gib",
+    "arch",
+    "status",
+)
+
+
+@dataclass(frozen=True)
+class OfferQuery:
+    """What to look for; an empty field asks nothing. Globs know `*`, `?` and `[...]`.
+
+    Attributes:
+        accelerators: globs over canonical ids; `a100` also fits every `a100-...`.
+        providers: provider ids.
+        regions: globs over `provider/region`; without a slash over the region alone.
+        purchase_options: purchase options.
+        instance_types: globs over instance types.
+        max_usd_per_hour: highest price of one machine, USD per hour.
+        min_accelerators: least accelerators per machine.
+        min_memory_gib: least accelerator memory per machine, GiB.
+        allow_flagged: include offers with refusing flags.
+        sort: a key of `SORT_KEYS`; unknown values come last, ties go by offer_id.
+    """
+
+    accelerators: tuple[str, ...] = ()
+    providers: tuple[str, ...] = ()
+    regions: tuple[str, ...] = ()
+    purchase_options: tuple[str, ...] = ()
+    instance_types: tuple[str, ...] = ()
+    max_usd_per_hour: float | None = None
+    min_accelerators: float | None = None
+    min_memory_gib: float | None = None
+    allow_flagged: bool = False
+    sort: str = "price"
+
+
+@dataclass(frozen=True, eq=False)
+class QueryResult:
+    """The answer to a query.
+
+    Attributes:
+        offers: matching offers in order, with the machine's columns, `refused_by` and the USD columns of
+            `SORT_KEYS`.
+        n_offers: offers in the catalog.
+        n_flagged: offers that match but are kept out by a refusing flag.
+        unmatched: filters that fit nothing in the catalog, as (field, text, near misses).
+    """
+
+    offers: Table
+    n_offers: int
+    n_flagged: int
+    unmatched: tuple[tuple[str, str, tuple[str, ...]], ...] = field(default=())
+
+
+def query_offers(catalog: Catalog, query: OfferQuery) -> QueryResult:
+    """Answer `query`.
+
+    Raises:
+        CatalogInputError: when the sort key, a provider or a purchase option is unknown.
+    """
+    _check(catalog, query)
+    mask, unmatched = _match(catalog, query)
+    found = Catalog(
+        catalog.instance_types, catalog.offers.take(mask), catalog.accelerators, catalog.manifests
+    )
+    # Joined last: a question to hundreds of thousands of offers mostly concerns a few of them.
+    offers = with_machines(found)
+    if query.max_usd_per_hour:
+        offers = offers.take(~(offers["usd_per_hour"] > query.max_usd_per_hour))
+    admission = admit_offers(offers, allow_flagged=query.allow_flagged)
+    kept = np.flatnonzero(admission.mask)
+    ordered = kept[_order(offers.take(kept), SORT_KEYS[query.sort])]
+    chosen = offers.with_columns(refused_by=admission.refused_by).take(ordered)
+    return QueryResult(chosen, catalog.offers.n_rows, offers.n_rows - len(kept), tuple(unmatched))
+
+
+def with_machines(catalog: Catalog) -> Table:
+    """Join offers with their machines and add prices in USD.
+
+    Returns:
+        The offers with the machine's columns and `usd_per_hour`, `usd_per_accelerator_hour`,
+        `usd_per_gib_hour` (accelerator memory) and `usd_per_pflop_hour` (dense BF16, else FP16, peak); NaN
+        where not known.
+    """
+    offers, types = catalog.offers, catalog.instance_types
+    at = offers.lookup(types, INSTANCE_TYPE_KEY)
+    machines = types.take(at)
+    peaks = machines.lookup(catalog.accelerators, ("accelerator",))
+    bf16, fp16 = (catalog.accelerators.number(name)[peaks] for name in ("bf16_tflops", "fp16_tflops"))
+    count = machines.number("accelerator_count")
+    pflops = count * np.where(np.isnan(bf16), fp16, bf16) / 1e3
+    usd = usd_per_hour(offers)
+    return offers.with_columns(
+        **{name: machines.column(name) for name in _JOINED},
+        usd_per_hour=usd,
+        usd_per_accelerator_hour=usd / count,
+        usd_per_gib_hour=usd / (count * machines.number("accelerator_memory_gib")),
+        usd_per_pflop_hour=usd / pflops,
+    )
+
+
+def usd_per_hour(offers: Table) -> Floats:
+    """Price of each offer in USD per hour at the newest dated exchange rate, shape `(n_offers,)`."""
+    currency = offers.coded("currency")
+    rates = np.asarray([float(usd_per(code)) if code else np.nan for code in (*currency.values, "")])
+    return np.asarray(offers.number("price_per_hour") * rates[currency.codes], dtype=np.float64)
+
+
+def near_misses(text: str, known: Iterable[str], count: int = 3) -> tuple[str, ...]:
+    """Known words close to `text`, the closest first."""
+    import difflib
+
+    lowered: dict[str, str] = {}
+    for word in sorted(known):
+        lowered.setdefault(word.lower(), word)
+    close = difflib.get_close_matches(text.lower(), lowered, n=count, cutoff=0.5)
+    return tuple(lowered[word] for word in close)
+
+
+def _check(catalog: Catalog, query: OfferQuery) -> None:
+    faults = []
+    if query.sort not in SORT_KEYS:
+        faults.append(_unknown("sort key", query.sort, SORT_KEYS))
+    providers = {manifest.provider for manifest in catalog.manifests}
+    faults += [_unknown("provider", name, providers) for name in query.providers if name not in providers]
+    faults += _option_faults(query.purchase_options)
+    if faults:
+        raise CatalogInputError("\n".join(faults))
+
+
+def check_purchase_options(names: Iterable[str]) -> None:
+    """Refuse unknown purchase options.
+
+    Raises:
+        CatalogInputError: names each, with a near miss.
+    """
+    faults = _option_faults(names)
+    if faults:
+        raise CatalogInputError("\n".join(faults))
+
+
+def _option_faults(names: Iterable[str]) -> list[str]:
+    options = {option.value for option in PurchaseOption}
+    return [_unknown("purchase option", name, options) for name in names if name not in options]
+
+
+def _unknown(what: str, text: str, known: Iterable[str]) -> str:
+    close = near_misses(text, known, 1)
+    hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(sorted(known))}"
+    return f"unknown {what} {text!r} ({hint})"
+
+
+Unmatched = list[tuple[str, str, tuple[str, ...]]]
+
+
+def _match(catalog: Catalog, query: OfferQuery) -> tuple[BoolArray, Unmatched]:
+    """Offers that fit every filter but the price, and filters that fit nothing."""
+    offers = catalog.offers
+    mask = np.ones(offers.n_rows, dtype=np.bool_)
+    unmatched: Unmatched = []
+    machines = _match_machines(catalog.instance_types, query, unmatched)
+    if not machines.all():
+        mask &= machines[offers.lookup(catalog.instance_types, INSTANCE_TYPE_KEY)]
+    for column, wanted in (("provider", query.providers), ("purchase_option", query.purchase_options)):
+        if wanted:
+            mask &= offers.is_in(column, wanted)
+    if query.instance_types:
+        mask &= _match_texts("instance type", query.instance_types, offers.coded("instance_type"), unmatched)
+    if query.regions:
+        place = tuple(text if "/" in text else f"*/{text}" for text in query.regions)
+        mask &= _match_texts("region", place, _places(offers), unmatched)
+    return mask, unmatched
+
+
+def _match_machines(types: Table, query: OfferQuery, unmatched: Unmatched) -> BoolArray:
+    """Machines that fit the filters on hardware, shape `(n_instance_types,)`."""
+    mask = np.ones(types.n_rows, dtype=np.bool_)
+    if query.accelerators:
+        mask &= _match_texts("accelerator", query.accelerators, types.coded("accelerator"), unmatched)
+    if query.min_accelerators:
+        mask &= types["accelerator_count"] >= query.min_accelerators
+    if query.min_memory_gib:
+        mask &= types["accelerator_count"] * types["accelerator_memory_gib"] >= query.min_memory_gib
+    return mask
+
+
+def _match_texts(name: str, texts: Sequence[str], coded: Coded, unmatched: Unmatched) -> BoolArray:
+    """Rows whose text fits one of `texts`; those that fit nothing go to `unmatched`."""
+    known = (*coded.values, "")
+    for text in texts:
+        if not any(_fits(name, text, word) for word in known):
+            words = known if "/" in text.removeprefix("*/") else [word.split("/")[-1] for word in known]
+            plain = text.removeprefix("*/")
+            unmatched.append((name, plain, near_misses(plain.strip("*"), words)))
+    hit = np.asarray([any(_fits(name, text, word) for text in texts) for word in known], dtype=np.bool_)
+    return np.asarray(hit[coded.codes], dtype=np.bool_)
+
+
+def _fits(field_name: str, text: str, word: str) -> bool:
+    """Whether a filter fits; a plain accelerator word (`a100`) stands for all ids that go on with a dash."""
+    text, word = text.lower(), word.lower()
+    if field_name == "accelerator" and word.startswith(f"{text}-"):
+        return True
+    return fnmatchcase(word, text)
+
+
+def _places(offers: Table) -> Coded:
+    codes, keys = offers.distinct_keys("provider", "region")
+    return Coded(codes.astype(np.int32), tuple("/".join(key) for key in keys))
+
+
+def _order(offers: Table, column: str) -> npt.NDArray[np.intp]:
+    """Positions sorted by `column` (unknown last), ties by offer_id, whatever the row order."""
+    order = np.argsort(offers[column], kind="stable")
+    values = offers[column][order]
+    # Few prices are equal: only rows within such a tie are compared by their ids.
+    tied = np.zeros(len(values), dtype=np.bool_)
+    same = (values[1:] == values[:-1]) | (np.isnan(values[1:]) & np.isnan(values[:-1]))
+    tied[1:] |= same
+    tied[:-1] |= same
+    at = order[tied]
+    keys = [
+        _ranks(Coded(offers.coded(name).codes[at], offers.coded(name).values)) for name in reversed(OFFER_KEY)
+    ]
+    order[tied] = at[np.lexsort((*keys, offers[column][at]))]
+    return order
+
+
+def _ranks(column: Coded) -> npt.NDArray[np.int64]:
+    order: Sequence[str] = sorted(column.values)
+    rank = {text: at for at, text in enumerate(order)}
+    return np.asarray([rank[text] for text in column.values] or [0], dtype=np.int64)[column.codes]

@@ -1,0 +1,370 @@
+"""One HTTP client for public lists: retries, time-outs, an ETag cache, streaming; faults become ProviderErrors.
+
+SDKs bring their own transport; this is for plain interfaces (Azure Retail Prices, AWS price list files, Cloud
+Billing). Nothing here logs or stores a header, and a URL is shown without its query: either may hold a secret.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import logging
+import os
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from catalogs.providers.base import (
+    CredentialsMissing,
+    FetchOptions,
+    PermissionDenied,
+    ProviderError,
+    RateLimited,
+    SchemaChanged,
+    Unreachable,
+)
+
+if TYPE_CHECKING:
+    import requests
+
+_RETRIED = (429, 500, 502, 503, 504)
+CHUNK_BYTES = 1 << 16
+
+
+class HttpClient:
+    """A session for one provider; opened at the first request, closed by `close` or a `with` block."""
+
+    def __init__(
+        self,
+        provider: str,
+        options: FetchOptions,
+        *,
+        login_hint: str = "",
+        cache_dir: Path | None = None,
+    ) -> None:
+        """Take settings only; nothing is opened.
+
+        Args:
+            provider: provider id, for messages.
+            options: time-outs and retries.
+            login_hint: said when the server answers 401.
+            cache_dir: where answers with an ETag are kept for `cached=True`; None: not kept.
+        """
+        self.provider = provider
+        self.options = options
+        self.login_hint = login_hint
+        self.cache_dir = cache_dir
+        self._session: requests.Session | None = None
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> HttpClient:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections."""
+        with self._lock:
+            if self._session is not None:
+                self._session.close()
+                self._session = None
+
+    def get_json(
+        self,
+        url: str,
+        *,
+        params: Mapping[str, str] | None = None,
+        headers: Mapping[str, str] | None = None,
+        api: str = "",
+        region: str = "",
+        permission: str = "",
+        cached: bool = False,
+    ) -> Any:
+        """Return the parsed JSON of an answer.
+
+        Args:
+            url: where.
+            params: query parameters.
+            headers: request headers; never logged.
+            api: name of the interface for messages.
+            region: region for messages.
+            permission: what a 403 means in the cloud's own words.
+            cached: keep the body by its ETag and ask with If-None-Match; only for public answers.
+
+        Raises:
+            ProviderError: by what went wrong; see the subclasses.
+        """
+        fault: ProviderError | None = None
+        for attempt in range(self.options.retries + 1):
+            body = self._body(url, params, headers, api, region, permission, cached)
+            try:
+                return json.loads(body)
+            except ValueError as error:
+                # A proxy's or a cut page: worth another try before it is called a change of format.
+                fault = SchemaChanged(
+                    f"the answer of {_shown(url)} is not JSON ({type(error).__name__})",
+                    where="body",
+                    provider=self.provider,
+                    region=region,
+                    api=api,
+                )
+            if attempt:
+                break
+            self._pause(attempt)
+        assert fault is not None
+        raise fault
+
+    @contextlib.contextmanager
+    def stream(
+        self,
+        url: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        api: str = "",
+        region: str = "",
+        permission: str = "",
+    ) -> Iterator[Iterator[bytes]]:
+        """Give the body in chunks of at most 64 KiB, decompressed; for files larger than memory.
+
+        Raises:
+            ProviderError: also while the chunks are read.
+        """
+        response = self._request(url, None, headers, api, region, permission, stream=True)
+        try:
+            yield self._chunks(response, url, api, region)
+        finally:
+            response.close()
+
+    def _chunks(self, response: requests.Response, url: str, api: str, region: str) -> Iterator[bytes]:
+        import requests
+
+        try:
+            yield from response.iter_content(CHUNK_BYTES)
+        except requests.RequestException as error:
+            raise self._unreachable(error, url, api, region) from None
+
+    def _body(
+        self,
+        url: str,
+        params: Mapping[str, str] | None,
+        headers: Mapping[str, str] | None,
+        api: str,
+        region: str,
+        permission: str,
+        cached: bool,
+    ) -> bytes:
+        store = _EtagStore(self.cache_dir, url, params) if cached and self.cache_dir else None
+        known = store.load() if store else None
+        asked = dict(headers or {})
+        if known:
+            asked["If-None-Match"] = known[0]
+        response = self._request(url, params, asked, api, region, permission)
+        if response.status_code == 304 and known:
+            return known[1]
+        if store and response.headers.get("ETag"):
+            store.save(response.headers["ETag"], response.content)
+        return response.content
+
+    def _request(
+        self,
+        url: str,
+        params: Mapping[str, str] | None,
+        headers: Mapping[str, str] | None,
+        api: str,
+        region: str,
+        permission: str,
+        *,
+        stream: bool = False,
+    ) -> requests.Response:
+        import requests
+
+        timeout = (min(10.0, self.options.timeout_s), self.options.timeout_s)
+        for attempt in range(self.options.retries + 1):
+            try:
+                response = self._open().get(
+                    url,
+                    params=params,
+                    headers=dict(headers or {}),
+                    timeout=timeout,
+                    stream=stream,
+                    allow_redirects=True,
+                )
+            except requests.exceptions.ChunkedEncodingError as error:
+                # The body was cut: urllib3's own retry ends with the headers.
+                if attempt == self.options.retries:
+                    raise self._unreachable(error, url, api, region) from None
+                self._pause(attempt)
+                continue
+            except requests.RequestException as error:
+                raise self._unreachable(error, url, api, region) from None
+            fault = self._status_fault(response, url, api, region, permission)
+            if fault is not None:
+                response.close()
+                raise fault
+            return response
+        raise AssertionError("the loop returns or raises")
+
+    def _pause(self, attempt: int) -> None:
+        time.sleep(min(self.options.backoff_s * 2**attempt, self.options.max_wait_s))
+
+    def _open(self) -> requests.Session:
+        with self._lock:
+            if self._session is None:
+                self._session = _new_session(self.options)
+            return self._session
+
+    def _unreachable(self, error: Exception, url: str, api: str, region: str) -> Unreachable:
+        return Unreachable(
+            f"no whole answer from {_shown(url)}: {_reason(error)}; check the network and try again",
+            provider=self.provider,
+            region=region,
+            api=api,
+        )
+
+    def _status_fault(
+        self, response: requests.Response, url: str, api: str, region: str, permission: str
+    ) -> ProviderError | None:
+        status = response.status_code
+        place = {"provider": self.provider, "region": region, "api": api}
+        if status < 400:
+            return None
+        if status == 401:
+            hint = f"; {self.login_hint}" if self.login_hint else ""
+            return CredentialsMissing(f"credentials missing, expired or refused (HTTP 401){hint}", **place)
+        if status == 403:
+            return PermissionDenied(
+                f"{_shown(url)} refused access (HTTP 403)", permission=permission or api or "unknown", **place
+            )
+        if status == 429:
+            return RateLimited(
+                f"still throttled after {self.options.retries + 1} tries (HTTP 429); try again later", **place
+            )
+        if status >= 500:
+            return Unreachable(f"{_shown(url)} answers HTTP {status}; try again later", **place)
+        return SchemaChanged(
+            f"{_shown(url)} refuses the request (HTTP {status}); update the planner", where="request", **place
+        )
+
+
+class _EtagStore:
+    """One kept answer: `<hash of the URL>.json` with its tag, `.body` with its bytes."""
+
+    def __init__(self, directory: Path | None, url: str, params: Mapping[str, str] | None) -> None:
+        assert directory is not None
+        name = hashlib.sha256(json.dumps([url, sorted((params or {}).items())]).encode()).hexdigest()[:32]
+        self.path = directory / f"{name}.etag"
+
+    def load(self) -> tuple[str, bytes] | None:
+        """Return tag and body; None where there is none or it was damaged."""
+        try:
+            head, _, body = self.path.read_bytes().partition(b"\n")
+            meta = json.loads(head)
+            if hashlib.sha256(body).hexdigest() == meta["sha256"]:
+                return str(meta["etag"]), body
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+        return None
+
+    def save(self, etag: str, body: bytes) -> None:
+        """Keep an answer; a cache that cannot be written changes nothing."""
+        head = json.dumps({"etag": etag, "sha256": hashlib.sha256(body).hexdigest()}).encode()
+        with contextlib.suppress(OSError):
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            handle, name = tempfile.mkstemp(dir=self.path.parent)
+            with os.fdopen(handle, "wb") as file:
+                file.write(head + b"\n" + body)
+            Path(name).replace(self.path)
+
+
+def http_cache_directory() -> Path:
+    """Where public answers are kept by ETag: below the planner's cache directory."""
+    from catalogs.store.cache import cache_directory
+
+    return cache_directory() / "http"
+
+
+def _new_session(options: FetchOptions) -> requests.Session:
+    import requests
+    from requests.adapters import HTTPAdapter
+    from urllib3.util.retry import Retry
+
+    hide_queries_in_logs()
+
+    class _CappedRetry(Retry):
+        """A server may not make the user wait for longer than `max_wait_s` between two tries."""
+
+        def get_retry_after(self, response: Any) -> float | None:
+            asked = super().get_retry_after(response)
+            return None if asked is None else min(asked, options.max_wait_s)
+
+    retry = _CappedRetry(
+        total=options.retries,
+        backoff_factor=options.backoff_s,
+        backoff_max=options.max_wait_s,
+        status_forcelist=_RETRIED,
+        allowed_methods=frozenset({"GET"}),
+        respect_retry_after_header=True,
+        raise_on_status=False,
+    )
+    session = requests.Session()
+    adapter = HTTPAdapter(max_retries=retry, pool_maxsize=max(10, options.max_workers))
+    session.mount("https://", adapter)
+    session.mount("http://", adapter)
+    return session
+
+
+class _NoQuery(logging.Filter):
+    """Takes the query out of the URLs that urllib3 logs when it tries again: a key may be in it."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if isinstance(record.args, tuple):
+            record.args = tuple(_without_query(a) if isinstance(a, str) else a for a in record.args)
+        return True
+
+
+def _without_query(text: str) -> str:
+    path, mark, _ = text.partition("?")
+    return f"{path}?..." if mark else text
+
+
+def hide_queries_in_logs() -> None:
+    """Keep what follows a `?` out of urllib3's log; may be called any number of times."""
+    for name in ("urllib3.connectionpool", "urllib3.util.retry"):
+        log = logging.getLogger(name)
+        if not any(isinstance(known, _NoQuery) for known in log.filters):
+            log.addFilter(_NoQuery())
+
+
+def _shown(url: str) -> str:
+    """A URL without query and user info: either may carry a key."""
+    from urllib.parse import urlsplit
+
+    parts = urlsplit(url)
+    port = f":{parts.port}" if parts.port else ""
+    return f"{parts.scheme}://{parts.hostname or ''}{port}{parts.path}"
+
+
+def _reason(error: Exception) -> str:
+    """The kind of a transport fault in words; its own text may hold the full URL."""
+    import requests
+    import urllib3
+
+    kinds: tuple[tuple[type[Exception], str], ...] = (
+        (requests.exceptions.ChunkedEncodingError, "the answer was cut short"),
+        (requests.exceptions.ConnectTimeout, "no connection in time"),
+        (requests.exceptions.ReadTimeout, "no answer in time"),
+        (requests.exceptions.SSLError, "TLS failed"),
+        (requests.exceptions.ProxyError, "the proxy failed"),
+        (urllib3.exceptions.ConnectTimeoutError, "no connection in time"),
+        (urllib3.exceptions.ReadTimeoutError, "no answer in time"),
+        (requests.exceptions.ConnectionError, "the connection failed"),
+    )
+    # After the last retry requests wraps a time-out into a plain ConnectionError.
+    inner = getattr(error.args[0], "reason", None) if error.args else None
+    error = inner if isinstance(inner, urllib3.exceptions.TimeoutError) else error
+    return next((words for kind, words in kinds if isinstance(error, kind)), type(error).__name__)

@@ -1,0 +1,1 @@
+"""The data dictionary (columns.csv): names, types, units and bounds of every catalog table."""

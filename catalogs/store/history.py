@@ -1,0 +1,274 @@
+"""The history of refreshed snapshots: save, list, open, and the catalog as it was known on a day.
+
+Layout: `<data>/catalog/<provider>/<as_of>-<sha12>/` with the same three files as a bundled snapshot, and
+`current.json` beside them. Snapshots never change; a refresh that finds nothing new adds none and only notes the
+day. Writers take a lock per provider; readers take none and try again when a snapshot moved under them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any
+
+from catalogs.errors import CatalogError, CatalogInputError
+from catalogs.model import Catalog, ProviderManifest
+from catalogs.store.files import (
+    LOCK_TIMEOUT_S,
+    Pointer,
+    read_pointer,
+    write_directory,
+    write_pointer,
+    writing,
+)
+from catalogs.store.load import assemble, load_catalog
+from catalogs.store.merge import Merged, Scope, check_rows, content_hash, merge, text_rows
+from catalogs.store.read import (
+    MANIFEST,
+    Source,
+    bundled_directory,
+    history_directory,
+    provider_directories,
+    read_provider,
+)
+from catalogs.store.snapshots import (
+    PROVIDER_ID,
+    Snapshot,
+    bundled_snapshot,
+    day_of,
+    histories,
+    newest_sources,
+    snapshot_at,
+    source_rows,
+    stored_snapshots,
+    stored_source,
+)
+from catalogs.store.write import snapshot_bytes
+
+_GZIP_LEVEL = 6
+
+
+@dataclass(frozen=True)
+class SaveResult:
+    """What saving did.
+
+    Attributes:
+        status: `added`, or `unchanged` where the snapshot in use holds the same already.
+        manifest: manifest of the snapshot now in use.
+        path: its directory.
+        kept_regions: region to the oldest date of the offers that were kept from before.
+        n_kept_offers: offers kept from before.
+    """
+
+    status: str
+    manifest: ProviderManifest
+    path: Path
+    kept_regions: Mapping[str, str]
+    n_kept_offers: int
+
+
+def save_snapshot(
+    provider: str,
+    types_rows: Any,
+    offers_rows: Any,
+    *,
+    merge_regions: Collection[str] = (),
+    regions: Collection[str] | None = None,
+    purchase_options: Collection[str] | None = None,
+    as_of: date | None = None,
+    home: Path | None = None,
+    lock_timeout_s: float = LOCK_TIMEOUT_S,
+) -> SaveResult:
+    """Store what a refresh returned and make it the snapshot in use.
+
+    What the refresh did not reach keeps its last good rows with their own dates: those of the stored
+    snapshot, else of the bundled one.
+
+    Args:
+        provider: provider id.
+        types_rows: text rows (or a DataFrame of texts) of the data dictionary's `instance_types`.
+        offers_rows: the same of `offers`.
+        merge_regions: regions that failed.
+        regions: regions asked for; None is all.
+        purchase_options: purchase options asked for; None is all.
+        as_of: the day the snapshot stands for; default: of its newest row.
+        home: directory of the history; default see `history_directory`.
+        lock_timeout_s: longest wait for another writer, in seconds.
+
+    Raises:
+        CatalogError: when the rows cannot replace good data (none, foreign, twice), another writer does not
+            end, or the disk is full or not writable; what was stored before stays whole.
+    """
+    if not PROVIDER_ID.fullmatch(provider):
+        raise CatalogError(f"{provider!r} is no provider id (lower-case letters, digits, - and _)")
+    new_types, new_offers = text_rows(types_rows), text_rows(offers_rows)
+    scope = Scope.of(merge_regions, regions, purchase_options)
+    with writing(home or history_directory(), provider, lock_timeout_s) as directory:
+        last = stored_source(directory)
+        base = last or (None if scope.is_whole else _bundled_source(provider))
+        old = source_rows(base) if base and not scope.is_whole else ([], [])
+        merged = merge(new_types, new_offers, *old, scope)
+        check_rows(provider, merged.instance_types, merged.offers)
+        content = content_hash(merged.instance_types, merged.offers)
+        newest = max(row["as_of"] for row in merged.offers or merged.instance_types)
+        day = as_of or day_of(newest)
+        current = _current(last)
+        if current is not None and current.content_sha256 == content:
+            _note_check(directory, current, day, scope)
+            return SaveResult(
+                "unchanged", current.manifest, current.path, current.kept_regions, merged.n_kept_offers
+            )
+        return _add(directory, provider, merged, day, content)
+
+
+def _add(directory: Path, provider: str, merged: Merged, day: date, content: str) -> SaveResult:
+    """Write a new snapshot and make it the one in use."""
+    more = {
+        "as_of": day.isoformat(),
+        "sequence": 1 + max((one.sequence for one in stored_snapshots(directory)), default=0),
+        "saved_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "content_sha256": content,
+        "kept_regions": dict(merged.kept_regions),
+    }
+    manifest, files = snapshot_bytes(provider, merged.instance_types, merged.offers, more, level=_GZIP_LEVEL)
+    name = f"{day.isoformat()}-{manifest.sha256[:12]}"
+    if not _holds(directory / name, manifest):
+        write_directory(directory, name, files)
+    write_pointer(directory, Pointer(name))
+    return SaveResult("added", manifest, directory / name, merged.kept_regions, merged.n_kept_offers)
+
+
+def list_snapshots(provider: str | None = None, *, home: Path | None = None) -> tuple[Snapshot, ...]:
+    """List snapshots with a readable manifest, the bundled ones included, from old to new per provider.
+
+    Args:
+        provider: only of this provider.
+        home: directory of the history; default see `history_directory`.
+    """
+    found = [bundled_snapshot(directory) for directory in provider_directories(bundled_directory())]
+    for directory in histories(home or history_directory()):
+        found.extend(stored_snapshots(directory))
+    chosen = [one for one in found if provider in (None, one.provider)]
+    return tuple(sorted(chosen, key=lambda one: (one.provider, *one.order)))
+
+
+def catalog_as_of(day: date, *, home: Path | None = None, cache: bool = True) -> Catalog:
+    """The catalog as it was known on `day`: per provider the newest snapshot not after it.
+
+    Raises:
+        CatalogError: when no provider has one; names the oldest there is.
+    """
+    return assemble(newest_sources(home or history_directory(), day), cache=cache)
+
+
+def catalog_by_hash(hashes: Mapping[str, str], *, home: Path | None = None, cache: bool = True) -> Catalog:
+    """The very catalog that a plan was made from, whatever was refreshed since.
+
+    Args:
+        hashes: sha256 per provider, as a plan tells them.
+        home: directory of the history; default see `history_directory`.
+        cache: use (and write) the compiled copy.
+
+    Raises:
+        CatalogError: when a snapshot is no longer there; names each.
+    """
+    known = {(one.provider, one.manifest.sha256): one.path for one in list_snapshots(home=home)}
+    lost = [f"{name} ({digest[:12]})" for name, digest in hashes.items() if (name, digest) not in known]
+    if lost:
+        raise CatalogError(
+            f"no longer stored: the snapshot of {', '.join(lost)}; `planner catalog history` lists those there are"
+        )
+    return assemble([read_provider(known[key]) for key in sorted(hashes.items())], cache=cache)
+
+
+def open_snapshot(ref: str, *, home: Path | None = None, cache: bool = True) -> Catalog:
+    """Open a snapshot by its name.
+
+    Args:
+        ref: `bundled`, `latest`, a date, `provider@date` (the newest not after it), `provider@latest`,
+            `provider@bundled`, `provider@<first digits of the hash>`, or a path.
+        home: directory of the history; default see `history_directory`.
+        cache: use (and write) the compiled copy.
+
+    Raises:
+        CatalogInputError: when nothing has that name; tells which there are.
+        CatalogError: when it cannot be read.
+    """
+    root = home or history_directory()
+    provider, at, version = ref.partition("@")
+    if at and PROVIDER_ID.fullmatch(provider):
+        return assemble([read_provider(_version_of(provider, version, ref, root).path)], cache=cache)
+    if ref == "bundled":
+        return load_catalog(bundled_directory(), cache=cache)
+    if ref == "latest":
+        return load_catalog(cache=cache) if home is None else assemble(newest_sources(root), cache=cache)
+    day = _date(ref)
+    if day is not None:
+        return catalog_as_of(day, home=root, cache=cache)
+    path = Path(ref)
+    if (path / MANIFEST).is_file():
+        return assemble([read_provider(path)], cache=cache)
+    if path.is_dir():
+        return load_catalog(path, cache=cache)
+    raise CatalogInputError(
+        f"no snapshot {ref!r}: give bundled, latest, a date, provider@date or a directory "
+        "(`planner catalog history` lists them)"
+    )
+
+
+def _current(source: Source | None) -> Snapshot | None:
+    """The snapshot whose rows were read as `source`."""
+    if source is None:
+        return None
+    path = next(iter(source[1])).parent
+    return snapshot_at(path, is_current=True)
+
+
+def _bundled_source(provider: str) -> Source | None:
+    directory = bundled_directory() / provider
+    return read_provider(directory) if directory.is_dir() else None
+
+
+def _note_check(directory: Path, current: Snapshot, day: date, scope: Scope) -> None:
+    """Point at the snapshot in use, with the day on which everything in it was found again."""
+    pointer = read_pointer(directory)
+    checked = pointer.checked_as_of if pointer and pointer.snapshot == current.name else ""
+    if scope.is_whole and day > current.as_of:
+        checked = max(checked, day.isoformat())
+    if pointer != Pointer(current.name, checked):
+        write_pointer(directory, Pointer(current.name, checked))
+
+
+def _holds(path: Path, manifest: ProviderManifest) -> bool:
+    try:
+        return read_provider(path)[0].sha256 == manifest.sha256
+    except CatalogError:
+        return False
+
+
+def _version_of(provider: str, version: str, ref: str, home: Path) -> Snapshot:
+    known: Sequence[Snapshot] = list_snapshots(provider, home=home)
+    day = _date(version)
+    if day is not None:
+        found = [one for one in known if one.as_of <= day]
+    elif version == "bundled":
+        found = [one for one in known if one.is_bundled]
+    elif version == "latest":
+        found = [one for one in known if one.is_current] or list(known)
+    else:
+        found = [one for one in known if len(version) >= 4 and one.manifest.sha256.startswith(version)]
+    if not found:
+        there = ", ".join(f"{one.provider}@{one.as_of.isoformat()}" for one in known[-5:])
+        raise CatalogInputError(
+            f"no snapshot {ref!r} ({f'there are {there}' if there else 'none of that provider'})"
+        )
+    return found[-1]
+
+
+def _date(text: str) -> date | None:
+    try:
+        return date.fromisoformat(text) if len(text) == len("2026-11-20") else None
+    except ValueError:
+        return None

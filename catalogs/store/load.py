@@ -1,0 +1,107 @@
+"""Snapshots: read, check, cache and write the catalog's tables.
+
+A snapshot is one directory per provider with `instance_types.csv.gz`, `offers.csv.gz` and `manifest.json`:
+the truth, which can be compared line by line. A compiled numpy copy, keyed by the hash of those files, makes
+loading cheap; it is derived, may be deleted at any time, and a cache that cannot be written or read changes
+nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from catalogs.accelerators import load_accelerators
+from catalogs.model import Catalog, ProviderManifest
+from catalogs.schema.columns import COLUMNS_FILE, make_table
+from catalogs.store.cache import load_compiled, save_compiled
+from catalogs.store.read import (
+    SNAPSHOT_TABLES,
+    Source,
+    catalog_directory,
+    history_directory,
+    is_named,
+    parse_file,
+    provider_directories,
+    read_provider,
+)
+from catalogs.table import Table
+
+if TYPE_CHECKING:
+    from datetime import date
+
+
+def load_catalog(directory: Path | None = None, *, cache: bool = True, as_of: date | None = None) -> Catalog:
+    """Load the catalog, checked against its manifests.
+
+    Where no directory is named, each provider's newest snapshot is taken: the refreshed one in use, or the
+    bundled one.
+
+    Args:
+        directory: snapshot directory; default see `catalog_directory`.
+        cache: use (and write) the compiled copy.
+        as_of: take the newest snapshot not after this day instead; a directory that was named (here or by
+            `PLANNER_CATALOG_DIR`) is used whatever its date.
+
+    Raises:
+        CatalogError: when a file is missing, truncated, edited or of another schema version, or nothing is as
+            old as `as_of`; names the file and the remedy.
+    """
+    return assemble(read_sources(directory, as_of), cache=cache)
+
+
+def read_sources(directory: Path | None = None, as_of: date | None = None) -> list[Source]:
+    """Read the snapshot of every provider that `load_catalog` would use, in order of providers.
+
+    Raises:
+        CatalogError: as for `load_catalog`.
+    """
+    if not is_named(directory) and (as_of is not None or _is_directory(history_directory())):
+        from catalogs.store.snapshots import newest_sources
+
+        return newest_sources(history_directory(), as_of)
+    return [read_provider(provider) for provider in provider_directories(catalog_directory(directory))]
+
+
+def assemble(sources: Sequence[Source], *, cache: bool = True) -> Catalog:
+    """Make one catalog of what was read of each provider.
+
+    Raises:
+        CatalogError: when the rows cannot be read.
+    """
+    manifests = [manifest for manifest, _ in sources]
+    key = _cache_key(manifests)
+    tables = load_compiled(key, SNAPSHOT_TABLES) if cache else None
+    if tables is None:
+        tables = _parse({path: data for _, files in sources for path, data in files.items()})
+        if cache:
+            save_compiled(key, tables)
+    return Catalog(tables["instance_types"], tables["offers"], load_accelerators(), tuple(manifests))
+
+
+def _is_directory(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError:
+        return False
+
+
+def _cache_key(manifests: Sequence[ProviderManifest]) -> str:
+    digest = hashlib.sha256(COLUMNS_FILE.read_bytes())
+    for manifest in manifests:
+        digest.update(manifest.provider.encode())
+        digest.update(manifest.sha256.encode())
+    return digest.hexdigest()
+
+
+def _parse(contents: Mapping[Path, bytes]) -> dict[str, Table]:
+    tables: dict[str, Table] = {}
+    for name in SNAPSHOT_TABLES:
+        rows: list[list[str]] = []
+        for path, data in contents.items():
+            if path.name == f"{name}.csv.gz":
+                rows.extend(parse_file(name, path, data))
+        tables[name] = make_table(name, rows, f"{name}.csv.gz")
+    return tables

@@ -1,0 +1,147 @@
+"""Reading one snapshot: where snapshots are, what a provider's directory holds, checked against its manifest."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import hashlib
+import io
+import json
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from catalogs.errors import CatalogError
+from catalogs.model import SCHEMA_VERSION, ProviderManifest
+from catalogs.schema.columns import DATA_DIRECTORY, check_header
+
+MANIFEST = "manifest.json"
+SNAPSHOT_TABLES = ("instance_types", "offers")
+Source = tuple[ProviderManifest, dict[Path, bytes]]
+_REMEDY = "reinstall the package, or build the snapshot again with `python -m tools.import_catalog`"
+
+
+def bundled_directory() -> Path:
+    """Directory of the snapshot shipped with the package."""
+    return DATA_DIRECTORY / "snapshot"
+
+
+def catalog_directory(directory: Path | None = None) -> Path:
+    """The snapshot to use: `directory`, else `PLANNER_CATALOG_DIR`, else the bundled one.
+
+    A directory that holds a `snapshot` directory stands for that one.
+    """
+    chosen = directory or Path(os.environ.get("PLANNER_CATALOG_DIR") or bundled_directory())
+    return chosen / "snapshot" if (chosen / "snapshot").is_dir() else chosen
+
+
+def history_directory() -> Path:
+    """Where refreshed snapshots live: `catalog` in `PLANNER_DATA_DIR`, else in the user's data directory."""
+    chosen = os.environ.get("PLANNER_DATA_DIR")
+    if chosen:
+        return Path(chosen) / "catalog"
+    if sys.platform == "linux":
+        # What platformdirs answers; its import alone would take longer than loading the catalog.
+        data = os.environ.get("XDG_DATA_HOME", "").strip() or "~/.local/share"
+        return Path(os.path.expanduser(data)) / "planner" / "catalog"  # noqa: PTH111 - no error without a home
+    import platformdirs
+
+    return Path(platformdirs.user_data_dir("planner", appauthor=False)) / "catalog"
+
+
+def is_named(directory: Path | None) -> bool:
+    """Whether the user named a snapshot directory, which is then used alone, without the history."""
+    return directory is not None or bool(os.environ.get("PLANNER_CATALOG_DIR"))
+
+
+def provider_directories(root: Path) -> list[Path]:
+    """Directories of the providers, the kept old one where a writer was killed between two renames."""
+    try:
+        names = {path.name for path in root.iterdir() if path.is_dir()}
+    except OSError as error:
+        raise CatalogError(
+            f"cannot read the catalog directory {root}: {error.strerror}; {_REMEDY}"
+        ) from error
+    found = [name for name in names if not name.startswith(".")]
+    found += [name for name in names if name.startswith(".old-") and name.removeprefix(".old-") not in names]
+    if not found:
+        raise CatalogError(f"no provider in the catalog directory {root}; {_REMEDY}")
+    return [root / name for name in sorted(found, key=lambda name: name.removeprefix(".old-"))]
+
+
+def read_provider(directory: Path) -> Source:
+    """Read one provider's manifest and the bytes of its files, checked against their hashes.
+
+    Raises:
+        CatalogError: when a file is missing, cut short, edited or of another schema version.
+    """
+    path = directory / MANIFEST
+    manifest = read_manifest(path)
+    files: dict[Path, bytes] = {}
+    for name in SNAPSHOT_TABLES:
+        file = directory / f"{name}.csv.gz"
+        files[file] = _read(file)
+        found, wanted = hashlib.sha256(files[file]).hexdigest(), manifest["files"].get(file.name)
+        if found != wanted:
+            raise CatalogError(
+                f"{file} was changed or cut short: sha256 {found[:12]}... is not the {str(wanted)[:12]}... "
+                f"of its manifest; {_REMEDY}"
+            )
+    return provider_manifest(manifest), files
+
+
+def provider_manifest(manifest: Mapping[str, Any]) -> ProviderManifest:
+    """Take the fields of a manifest file."""
+    fields = {name: manifest[name] for name in ProviderManifest.__annotations__ if name != "sources"}
+    return ProviderManifest(**fields, sources=tuple(manifest["sources"]))
+
+
+def read_manifest(path: Path) -> dict[str, Any]:
+    """Read a `manifest.json`; `provider_manifest` takes its fields.
+
+    Raises:
+        CatalogError: when it cannot be read, lacks a field or is of another schema version.
+    """
+    try:
+        manifest = json.loads(_read(path))
+    except ValueError as error:
+        raise CatalogError(f"{path} is not valid JSON ({error}); {_REMEDY}") from error
+    wanted = {*ProviderManifest.__annotations__, "files"}
+    if (
+        not isinstance(manifest, dict)
+        or not wanted <= set(manifest)
+        or not isinstance(manifest["files"], dict)
+    ):
+        lacking = sorted(wanted - set(manifest)) if isinstance(manifest, dict) else ["an object"]
+        raise CatalogError(f"{path} lacks {', '.join(lacking) or 'its list of files'}; {_REMEDY}")
+    version = manifest["schema_version"]
+    if version != SCHEMA_VERSION:
+        raise CatalogError(
+            f"{path} has schema version {version}, this planner reads version {SCHEMA_VERSION}; update the "
+            f"planner or build the snapshot again with `python -m tools.import_catalog`"
+        )
+    return manifest
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise CatalogError(f"cannot read {path}: {error.strerror}; {_REMEDY}") from error
+
+
+def parse_file(name: str, path: Path, data: bytes) -> list[list[str]]:
+    """Return the text rows of a `.csv.gz` file of table `name`, without the header.
+
+    Raises:
+        CatalogError: when the bytes are no gzip of UTF-8 CSV with that table's columns.
+    """
+    try:
+        text = gzip.decompress(data).decode("utf-8")
+        rows = list(csv.reader(io.StringIO(text)))
+    except (OSError, EOFError, UnicodeDecodeError, csv.Error) as error:
+        raise CatalogError(f"cannot read {path}: {error}; {_REMEDY}") from error
+    check_header(name, rows[0] if rows else [], str(path))
+    return rows[1:]
