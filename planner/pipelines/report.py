@@ -116,7 +116,7 @@ def _warnings(answer: PipelineAnswer) -> list[Block]:
         f"{t.source} -> {t.target}: transfer price unknown, the dearest known internet price is assumed"
         for t in derived
     )
-    return [Notes("Warnings", text, "warning")] if text else []
+    return [Notes("Warnings", text, True)] if text else []
 
 
 def _tasks(answer: PipelineAnswer) -> list[Block]:
