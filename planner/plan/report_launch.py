@@ -1,0 +1,110 @@
+"""The section that says what to expect of spot before it starts."""
+
+from __future__ import annotations
+
+from planner.plan.launch import Launch, Replay
+from planner.plan.model import Plan
+from planner.render.model import Section, Unit, Value, facts
+from planner.render.numbers import UNKNOWN, hours, moment, number, percent, usd
+from planner.render.words import join_some
+
+_STRATEGIES = {
+    "spot": "spot alone",
+    "spot_with_fallback": "spot; on-demand takes over at the last moment that keeps the deadline",
+    "spot_with_steady": "spot beside instances that are not taken back",
+    "spot_in_fleet": "spot for some or all of independent workers",
+}
+_MAX_PLACES = 4
+
+
+def strategy_words(plan: Plan) -> str:
+    """How a plan that runs on one offer after another is bought: `spot in 3 zones, else on_demand`."""
+    spot = [line for line in plan.lines if line.purchase_option == "spot"]
+    zones = f" in {len(spot)} zones" if len(spot) > 1 else ""
+    return f"spot{zones}" + (", else on_demand" if len(spot) < len(plan.lines) else "")
+
+
+def launch(told: Launch) -> Section:
+    """Return chances, spread, hours, checkpoints and evidence."""
+    spots = f" in {len(told.places)} zones" if len(told.places) > 1 else ""
+    costs = f"{usd(told.expected_cost_usd)} expected, P10-P90 {usd(told.cost_p10_usd)} to {usd(told.cost_p90_usd)}"
+    finish = (
+        f"after {hours(told.expected_hours)} h expected, P10-P90 {hours(told.p10_hours)} to "
+        f"{hours(told.p90_hours)} h: {moment(told.finish_p10)} to {moment(told.finish_p90)}"
+    )
+    spent = (
+        f"{hours(told.spot_hours)} on spot, {hours(told.on_demand_hours)} on-demand, "
+        f"{hours(told.waiting_hours)} waiting for spot (expected)"
+    )
+    way = _STRATEGIES[told.strategy].replace("spot", f"spot{spots}", 1)
+    lost = f"{number(told.expected_interruptions)}, losing {hours(told.lost_hours)} h (expected)"
+    rows: list[tuple[str, str, Value, Unit, str]] = [
+        ("strategy", "way to run", told.strategy, "text", way),
+        ("p_meet_deadline_ratio", "deadline met", told.p_meet_deadline, "ratio", _deadline(told)),
+        ("expected_cost_usd", "cost", told.expected_cost_usd, "usd", costs),
+        ("expected_hours", "finish", told.expected_hours, "hours", finish),
+        ("spot_hours", "hours", told.spot_hours, "hours", spent),
+        ("expected_interruptions", "interruptions", told.expected_interruptions, "quantity", lost),
+        (
+            "checkpoint_interval_hours", "checkpoint", told.checkpoints.interval_hours, "hours",
+            _checkpoint(told),
+        ),
+    ]  # fmt: skip
+    if told.strategy == "spot_with_fallback":
+        said = f"assumed to be had {number(told.on_demand_acquire_s)} s after it is asked for"
+        rows.append(("on_demand_acquire_s", "on-demand", told.on_demand_acquire_s, "seconds", said))
+    if told.replay is not None:
+        rows.append(
+            ("replayed_usd", "replayed", told.replay.expected_cost_usd, "usd", _replayed(told.replay))
+        )
+    evidence = _evidence(told)
+    rows.append(("evidence", "evidence", evidence, "text", evidence))
+    rows += [(f"why_{at}", "why", text, "text", text) for at, text in enumerate(told.why, start=1)]
+    rows += [(f"unknown_{at}", "unknown", text, "text", text) for at, text in enumerate(told.notes, start=1)]
+    return facts("risk", "Risk", rows)
+
+
+def _replayed(seen: Replay) -> str:
+    spread = f"{usd(seen.cost_p10_usd)} to {usd(seen.cost_p90_usd)}"
+    met = (
+        f"deadline met {percent(seen.p_meet_deadline)}, on spot alone {percent(seen.p_meet_spot_only_ratio)}"
+    )
+    return (
+        f"{seen.futures:,} futures, policy {seen.policy}: {usd(seen.expected_cost_usd)} ({spread}), {met}, "
+        f"{hours(seen.on_demand_hours)} h on-demand"
+    )
+
+
+def _deadline(told: Launch) -> str:
+    if told.p_meet_deadline is None:
+        return "no deadline given"
+    text = f"with probability {percent(told.p_meet_deadline)}"
+    if told.strategy != "spot_with_fallback":
+        return text
+    return (
+        f"{text} while on-demand can be had, {percent(told.p_meet_spot_only_ratio)} on spot alone; "
+        f"on-demand is needed with {percent(told.p_on_demand_needed_ratio)}"
+    )
+
+
+def _checkpoint(told: Launch) -> str:
+    saved = told.checkpoints
+    text = (
+        f"{number(saved.size_gib)} GiB every {number(saved.interval_hours * 60.0, 3)} min to {saved.stored_in}, "
+        f"{number(saved.write_s, 3)} s to write"
+    )
+    if saved.notice_s is None:
+        return f"{text}; no warning before an interruption is known"
+    fits = "one fits into" if saved.fits_in_notice else "none fits into"
+    return f"{text}: {fits} the warning of {number(saved.notice_s)} s"
+
+
+def _evidence(told: Launch) -> str:
+    texts = []
+    for place in told.places:
+        where = "/".join(part for part in place.offer_id.split("/")[1:3] if part != "-")
+        up = f"{hours(place.mean_up_hours)} h up, {hours(place.mean_wait_hours)} h down in the mean"
+        texts.append(
+            f"{where}: {up}, up {percent(place.availability_ratio, 0)} of the time ({place.evidence or UNKNOWN})"
+        )
+    return join_some(texts, _MAX_PLACES)

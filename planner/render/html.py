@@ -1,0 +1,187 @@
+"""One printable HTML page: no script, nothing fetched, all text escaped, charts as SVG."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Callable
+from importlib.resources import files
+from typing import Any
+
+from planner.render.charts import NARROW_PX, WIDE_PX, draw
+from planner.render.currency import NOT_STATED, UNKNOWN_CURRENCY
+from planner.render.document import made_by, note_lines, status_words
+from planner.render.model import Answer, Chart, Figure, Section, Table
+from planner.render.units import cells, column_label, figure_text, is_numeric, tidy
+
+MAX_BYTES = 300_000
+# Rows per table, characters per text, and charts per section, in the order in which they are tried until the page is
+# small enough; JSON, CSV and XLSX hold everything.
+_LEVELS = ((60, 600, 12), (25, 300, 8), (12, 160, 4), (5, 80, 2), (3, 40, 1), (0, 20, 0))
+_MAX_SECTIONS = 60
+_ROOMY_COLUMNS, _DENSE_COLUMNS = 7, 11  # a table with more is set smaller, and smaller again
+_LONG = 28  # characters of a text that needs a wide column
+_SHORT = 12  # of one that is not broken where columns are narrow
+
+
+def render(answer: Answer, *, width: int = 100, color: bool = False) -> str:
+    """Render an answer as a page of at most `MAX_BYTES`."""
+    del width, color  # a browser decides
+    for level in _LEVELS:
+        page = _page(answer, *level, shortened=level != _LEVELS[0] or _is_long(answer))
+        if len(page.encode()) <= MAX_BYTES:
+            return page
+    return page
+
+
+def _is_long(answer: Answer) -> bool:
+    """Whether even the first level leaves more out than rows of tables, which say so themselves."""
+    rows, _, charts = _LEVELS[0]
+    return len(answer.sections) > _MAX_SECTIONS or any(
+        len(section.charts) > charts or max(len(section.figures), len(section.sentences)) > rows
+        for section in answer.sections
+    )
+
+
+def _page(answer: Answer, rows: int, length: int, charts: int, *, shortened: bool) -> str:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    loader = PackageLoader("planner.render")
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, loader=loader, trim_blocks=True, lstrip_blocks=True
+    )
+    style = files("planner.render").joinpath("templates/page.css").read_text(encoding="utf-8")
+    cut = _cutter(length)
+    view = {
+        "style": _safe(style),
+        "style_hash": base64.b64encode(hashlib.sha256(style.encode()).digest()).decode(),
+        "topic": cut(answer.topic),
+        "title": cut(answer.title),
+        "success": answer.success,
+        "summary": [cut(text) for text in answer.summary],
+        "currency": cut(_money_words(answer)),
+        "sections": [
+            _section(section, number, answer.currency, cut, rows, charts)
+            for number, section in enumerate(answer.sections[:_MAX_SECTIONS], start=1)
+        ],
+        "sources": [cut(source) for source in answer.sources[: max(rows, 3)]],
+        "more_sources": max(0, len(answer.sources) - max(rows, 3)),
+        "made_by": cut(made_by(answer)),
+        "shortened": shortened,
+    }
+    return environment.get_template("page.html.j2").render(view).strip() + "\n"
+
+
+def _safe(text: str) -> Any:
+    """Text that is not escaped: only for what this package itself made."""
+    from markupsafe import Markup
+
+    return Markup(text)  # noqa: S704 - the style sheet and the charts, whose texts are escaped where they are drawn
+
+
+def _cutter(length: int) -> Callable[[object], str]:
+    def cut(text: object) -> str:
+        words = tidy(text)
+        return words if len(words) <= length else f"{words[: length - 1].rstrip()}\N{HORIZONTAL ELLIPSIS}"
+
+    return cut
+
+
+def _section(
+    section: Section, number: int, currency: str, cut: Callable[[object], str], rows: int, charts: int
+) -> dict[str, Any]:
+    held = _held_together(section.figures)
+    figures = [one for one in section.figures if one.status != "withheld" or one.reason not in held]
+    return {
+        "id": f"s{number}",
+        "title": cut(section.title),
+        "status": section.status,
+        "warning": cut(status_words(section.status, section.reason)),
+        "urgent": section.warning,
+        "sentences": [cut(sentence) for sentence in section.sentences[: max(rows, 4)]],
+        "figures": [_figure(figure, currency, cut) for figure in figures[: max(rows, 4)]],
+        "spelled": any(figure.words for figure in section.figures),
+        "held": [(cut("; ".join(labels)), cut(reason)) for reason, labels in held.items()],
+        "charts": [
+            _chart(chart, f"s{number}c{index}", currency, cut, section.sentences)
+            for index, chart in enumerate(section.charts[:charts])
+        ],
+        "tables": [_table(table, currency, cut, rows) for table in section.tables if table.columns],
+    }
+
+
+def _held_together(figures: tuple[Figure, ...]) -> dict[str, list[str]]:
+    """Labels of withheld figures by reason, where several share one: it is then said once."""
+    found: dict[str, list[str]] = {}
+    for figure in figures:
+        if figure.status == "withheld":
+            found.setdefault(figure.reason, []).append(tidy(figure.label))
+    return {reason: labels for reason, labels in found.items() if len(labels) > 1}
+
+
+def _money_words(answer: Answer) -> str:
+    return f"with {NOT_STATED}" if answer.currency == UNKNOWN_CURRENCY else f"in {answer.currency}"
+
+
+def _figure(figure: Figure, currency: str, cut: Callable[[object], str]) -> dict[str, Any]:
+    return {
+        "label": cut(figure.label),
+        "text": _minus(cut(figure_text(figure, currency))),
+        "status": figure.status,
+        "warning": cut(
+            figure.reason if figure.status == "withheld" else status_words(figure.status, figure.reason)
+        ),
+        "words": not is_numeric(figure.unit),
+    }
+
+
+def _chart(
+    chart: Chart, identity: str, currency: str, cut: Callable[[object], str], said: tuple[str, ...]
+) -> dict[str, Any]:
+    """The two pictures of a chart; what it says stands below, unless the section says so already."""
+    pictures = {
+        name: _safe(draw(chart, currency=currency, width_px=width, identity=f"{identity}{name[0]}"))
+        for name, width in (("wide", WIDE_PX), ("narrow", NARROW_PX))
+    }
+    return {"title": cut(chart.title), "alt": "" if chart.alt in said else cut(chart.alt), **pictures}
+
+
+def _table(table: Table, currency: str, cut: Callable[[object], str], limit: int) -> dict[str, Any]:
+    texts = cells(table, currency, limit)
+    kept = [at for at in range(len(table.columns)) if not texts or any(row[at] for row in texts)]
+    units = [table.columns[at].unit for at in kept]
+    many = len(units) > _ROOMY_COLUMNS
+    size = "dense tight" if len(units) > _DENSE_COLUMNS else "dense" if many else ""
+    return {
+        "title": cut(table.title),
+        "size": size,
+        "columns": [
+            (cut(column_label(table.columns[at], currency)), _cell_class(table.columns[at].unit))
+            for at in kept
+        ],
+        "rows": [
+            [
+                (_minus(cut(row[at])), _cell_class(unit, row[at], many))
+                for at, unit in zip(kept, units, strict=True)
+            ]
+            for row in texts
+        ],
+        "summed": table.total and len(texts) == len(table.rows),
+        "more": max(0, len(table.rows) - limit),
+        "total": len(table.rows),
+        "notes": [cut(note) for note in note_lines(table)],
+    }
+
+
+def _cell_class(unit: str, text: str = "", many: bool = False) -> str:
+    """`n`: a number, right aligned; `d`: a date or a short name, never broken; `l`: long text, given room."""
+    if is_numeric(unit):
+        return "n" if len(text) <= _LONG else "l"
+    if len(text) > _LONG:
+        return "l"
+    return "d" if unit == "date" or (many and 0 < len(text) <= _SHORT) else ""
+
+
+def _minus(text: str) -> str:
+    """A true minus sign, as wide as a digit, before a number."""
+    return f"\N{MINUS SIGN}{text[1:]}" if text[:1] == "-" and text[1:2].isdigit() else text

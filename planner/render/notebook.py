@@ -1,0 +1,93 @@
+"""Parts of an answer in a notebook: pictures and tables that need no plotting library and no network."""
+
+from __future__ import annotations
+
+from planner.records import record
+from planner.render.charts import WIDE_PX, draw
+from planner.render.document import Document, note_lines, section_blocks, status_words
+from planner.render.model import Chart, Section, Table
+from planner.render.svg import INK, MUTED, escaped, tag
+from planner.render.table import render_document
+from planner.render.units import cells, column_label, figure_text, is_numeric, tidy
+
+MAX_ROWS = 30
+
+
+@record(frozen=True)
+class Shown:
+    """A part of an answer that a notebook draws, and a terminal prints."""
+
+    section: Section
+    currency: str
+
+    def _repr_html_(self) -> str:
+        section = self.section
+        parts = [tag("p", {"style": f"color:{INK};font-weight:600"}, escaped(_warning(section)))]
+        parts = parts if section.status != "ok" else []
+        parts += [tag("p", {}, escaped(text)) for text in section.sentences]
+        if section.figures:
+            rows = [
+                [tidy(one.label), figure_text(one, self.currency), status_words(one.status, one.reason)]
+                for one in section.figures
+            ]
+            parts.append(_grid(["figure", "value", ""], rows, [False, True, False]))
+        parts += [_picture(chart, self.currency) for chart in section.charts]
+        parts += [_table(table, self.currency) for table in section.tables if table.columns]
+        return tag("div", {"style": "max-width:960px"}, *parts)
+
+    def __repr__(self) -> str:
+        """The same as text."""
+        blocks = tuple(section_blocks(self.section, self.currency))
+        return render_document(
+            Document(tidy(self.section.title), (), blocks, success=True), width=100, color=False
+        )
+
+
+def show(part: Section | Table | Chart, currency: str) -> Shown:
+    """What a notebook shows as the value of a cell.
+
+    Args:
+        part: a section of an answer, one table or one chart.
+        currency: ISO 4217 of its money.
+    """
+    if isinstance(part, Table):
+        return Shown(Section(part.key, part.title, tables=(part,)), currency)
+    if isinstance(part, Chart):
+        return Shown(Section(part.key, part.title, charts=(part,)), currency)
+    return Shown(part, currency)
+
+
+def _warning(section: Section) -> str:
+    return status_words(section.status, section.reason)
+
+
+def _picture(chart: Chart, currency: str) -> str:
+    title = tag("div", {"style": "font-weight:600;margin-top:1em"}, escaped(chart.title))
+    picture = tag("div", {"style": "background:#fff"}, draw(chart, currency=currency, width_px=WIDE_PX))
+    told = tag("div", {"style": f"color:{MUTED};font-size:smaller"}, escaped(chart.alt))
+    return title + picture + told
+
+
+def _table(table: Table, currency: str) -> str:
+    header = [column_label(column, currency) for column in table.columns]
+    numeric = [is_numeric(column.unit) for column in table.columns]
+    title = tag("div", {"style": "font-weight:600;margin-top:1em"}, escaped(table.title))
+    more = len(table.rows) - MAX_ROWS
+    notes = [f"{more:,} more rows"] if more > 0 else []
+    notes += note_lines(table)
+    told = "".join(tag("div", {"style": f"color:{MUTED};font-size:smaller"}, escaped(note)) for note in notes)
+    return title + _grid(header, cells(table, currency, MAX_ROWS), numeric) + told
+
+
+def _grid(header: list[str], rows: list[list[str]], numeric: list[bool]) -> str:
+    sides = [{"style": f"text-align:{'right' if number else 'left'}"} for number in numeric]
+    head = [tag("th", side, escaped(name) or "\u00a0") for name, side in zip(header, sides, strict=True)]
+    body = [
+        tag(
+            "tr",
+            {},
+            *(tag("td", side, escaped(cell) or "\u00a0") for cell, side in zip(row, sides, strict=True)),
+        )
+        for row in rows
+    ]
+    return tag("table", {}, tag("thead", {}, tag("tr", {}, *head)), tag("tbody", {}, *(body or [""])))
