@@ -73,7 +73,8 @@ def test_the_bound_without_a_solver_is_what_candidates_exceed_alone() -> None:
     question = replace(
         random_portfolio(0), n_jobs=2, job=np.array([0, 1]), cost=np.ones(2, dtype=np.int64),
         objective=np.zeros(2, dtype=np.int64), entry_candidate=np.array([0, 1]),
-        entry_limit=np.zeros(2, dtype=np.int64), entry_units=np.array([12, 12]), limit=np.array([10]), limit_kind=np.array([0]), budget=None,
+        entry_limit=np.zeros(2, dtype=np.int64), entry_units=np.array([12, 12]), limit=np.array([10]),
+        limit_kind=np.array([0]), budget=None,
     )  # fmt: skip
     options = PortfolioOptions(time_limit_s=NO_TIME)
     found = relax_portfolio(question, np.zeros(2), ElasticWeights(usd_per_quota_unit=1.0), 100.0, options)
