@@ -127,7 +127,8 @@ class Goods:
             self.offers = Table.concat([self.offers, self._owned(commitment)])
         if workload.prices.overlays:
             overlays = [Overlay(**overlay.model_dump()) for overlay in workload.prices.overlays]
-            self.offers, self.notes = apply_overlays(self.offers, self.types, overlays)
+            self.offers, notes = apply_overlays(self.offers, self.types, overlays)
+            self.notes = tuple(map(str, notes))
 
     def _owned(self, owned: OwnedCommitment) -> Table:
         """The offer that stands for a commitment the user already pays."""
