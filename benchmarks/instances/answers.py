@@ -17,7 +17,7 @@ from catalogs.model import Catalog
 from catalogs.store.load import load_catalog
 from planner.inputs.load import LoadedWorkload, load_workload
 from planner.judge.judge import Memory, judge_saved
-from planner.judge.stated import PLAN
+from planner.judge.stated import FRONTIER, PLAN, SERVING
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
@@ -118,7 +118,39 @@ def _judge_plan(loaded: LoadedWorkload, catalog: Catalog) -> Callable[[dict[str,
     return judge
 
 
+def frontiers() -> Iterator[Saved]:
+    """Answers of `planner frontier`."""
+    from planner.job.answer import Options
+    from planner.job.frontier import frontier, thin
+    from planner.job.frontier_report import frontier_report
+    from planner.render import render_answer
+
+    for name in ("bert-large", "owned-top-up"):
+        loaded = load_workload(EXAMPLES / f"{name}.yaml")
+        found = frontier(loaded, Options(now=NOW))
+        made = json.loads(render_answer(frontier_report(found, thin(found.points, 12)), "json"))
+        judge = _judge_plan(loaded, load_catalog())
+        yield Saved(f"frontier of {name}", "frontier", made, set(FRONTIER), judge)
+
+
+def fleets_that_serve() -> Iterator[Saved]:
+    """Answers of `planner serving`."""
+    from planner.inputs.serving_load import load_serving
+    from planner.judge.judge import judge_serving
+    from planner.render.report import render_report
+    from planner.serving.answer import plan_serving
+    from planner.serving.report import serving_report
+    from solvers.options import SolveOptions
+
+    loaded, catalog = load_serving(EXAMPLES / "serving.yaml"), load_catalog()
+    answer = plan_serving(loaded, SolveOptions(gap=1e-3), on=NOW.date())
+    made = json.loads(render_report(serving_report(answer), "json"))
+    yield Saved(
+        "serving", "serving", made, set(SERVING), lambda one: list(judge_serving(one, loaded, catalog).faults)
+    )
+
+
 @cache
 def saved_answers() -> list[Saved]:
     """Answers of every kind."""
-    return [*plans()]
+    return [*plans(), *frontiers(), *fleets_that_serve()]

@@ -9,8 +9,15 @@ import click
 
 if TYPE_CHECKING:
     from planner.inputs.load import LoadedWorkload
+    from planner.judge.judge import Verdict
 
 _MOST_FAULTS = 20
+_NOT_YET = {
+    "portfolio": "save and verify its certificate (`planner portfolio --certificate FILE`)",
+    "commit": "save and verify its certificate (`planner commit --certificate FILE`)",
+    "pipeline": "verify the plans of its tasks (`planner optimize`) instead",
+    "schedule": "its bound is the solver's",
+}
 
 
 @click.command()
@@ -43,8 +50,16 @@ def verify(
     if is_certificate(saved):
         _verify_certificate(answer, saved)
         return
-    loaded = _load(workload, objective, allow_flagged, allow_derived)
+    from planner.judge.judge import kind_of
+
+    kind = kind_of(saved)
     try:
+        if kind in _NOT_YET:
+            raise MalformedError(f"answers of `planner {kind}` are not recomputed; {_NOT_YET[kind]}")
+        if kind == "serving":
+            _show(answer, kind, _serving(saved, workload))
+            return
+        loaded = _load(workload, objective, allow_flagged, allow_derived)
         _verify_answer(answer, saved, loaded, prices)
     except MalformedError as error:
         raise MalformedError(f"{answer}: {error}") from error
@@ -64,14 +79,30 @@ def _load(
 
 
 def _verify_answer(path: Path, saved: Any, loaded: LoadedWorkload | None, prices: bool) -> None:
-    from planner.errors import GateError
-    from planner.judge.judge import judge_saved
+    from planner.judge.judge import judge_saved, kind_of
     from planner.plan.file import as_plan
 
-    made = as_plan(path, saved)
-    verdict = judge_saved(
-        made, loaded, prices=prices, older=saved["schema_version"] != made["schema_version"]
-    )
+    kind = kind_of(saved)
+    made = as_plan(path, saved) if kind == "plan" else saved
+    older = kind == "plan" and saved["schema_version"] != made["schema_version"]
+    verdict = judge_saved(made, loaded, prices=prices, older=older)
+    _show(path, kind, verdict)
+
+
+def _serving(saved: Any, path: Path | None) -> Verdict:
+    from planner.errors import InputError
+    from planner.inputs.serving_load import load_serving
+    from planner.judge.document import Node
+    from planner.judge.judge import catalog_of, judge_serving
+
+    if path is None:
+        raise InputError("a serving fleet is recomputed from its question: give it with --workload")
+    return judge_serving(saved, load_serving(path), catalog_of(Node(saved)))
+
+
+def _show(path: Path, kind: str, verdict: Verdict) -> None:
+    from planner.errors import GateError
+
     if verdict.nothing:
         click.echo(f"{path}: {verdict.nothing}")
         return
@@ -79,7 +110,7 @@ def _verify_answer(path: Path, saved: Any, loaded: LoadedWorkload | None, prices
         shown = [f"  {fault}" for fault in verdict.faults[:_MOST_FAULTS]]
         if len(verdict.faults) > len(shown):
             shown.append(f"  ... and {len(verdict.faults) - len(shown)} more")
-        raise GateError(f"{path}: the plan does not hold:\n" + "\n".join(shown))
+        raise GateError(f"{path}: the {kind} does not hold:\n" + "\n".join(shown))
     click.echo(f"{path}: holds ({', '.join(verdict.checked)}); {verdict.summary}")
     for why in dict.fromkeys(verdict.left_out.values()):
         names = [name for name, reason in verdict.left_out.items() if reason == why]

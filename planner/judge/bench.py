@@ -112,6 +112,10 @@ class Bench:
         self._made: dict[tuple[Any, ...], Candidate] = {}
         self.spreads: dict[int, Any] = {}
 
+    def share(self, other: Bench) -> None:
+        """Use the shapes that another bench of the same job has predicted."""
+        self._shapes = other._shapes
+
     @cached_property
     def prices(self) -> Prices:
         """Prices of this job."""

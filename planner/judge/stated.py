@@ -6,6 +6,19 @@ _SEARCH = "a count of the search, which only the search itself recomputes"
 _WORDS = "words on figures that are checked where they are given"
 _WHEN = "when, by which version or in how long the answer was made; nothing depends on it"
 
+FRONTIER = {
+    "planner_version": _WHEN,
+    "candidates": _SEARCH,
+    "deadlines_asked": _SEARCH,
+    "searched": _WORDS,
+    "points[*].wished": "whether the command line asked for this deadline",
+}
+SERVING = {
+    "planner_version": _WHEN,
+    "proof.seconds": _WHEN,
+    "proof.solver": "which solver answered",
+    "proof.gap_asked_ratio": "an option of the command line",
+}
 PLAN = {
     "planner_version": _WHEN,
     "proof.seconds": _WHEN,
