@@ -17,7 +17,7 @@ from catalogs.model import Catalog
 from catalogs.store.load import load_catalog
 from planner.inputs.load import LoadedWorkload, load_workload
 from planner.judge.judge import Memory, judge_saved
-from planner.judge.stated import FRONTIER, PLAN, SERVING
+from planner.judge.stated import FRONTIER, PLAN, SCHEDULE, SERVING
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
@@ -150,7 +150,24 @@ def fleets_that_serve() -> Iterator[Saved]:
     )
 
 
+def schedules() -> Iterator[Saved]:
+    """Answers of `planner schedule`."""
+    from planner.inputs.schedule_load import load_schedule
+    from planner.judge.judge import judge_schedule
+    from planner.render.report import render_report
+    from planner.schedules.answer import plan_schedule
+    from planner.schedules.report import schedule_report
+    from solvers.options import SolveOptions
+
+    loaded = load_schedule(EXAMPLES / "schedule.yaml")
+    answer = plan_schedule(loaded, SolveOptions(gap=1e-3))
+    made = json.loads(render_report(schedule_report(answer), "json"))
+    yield Saved(
+        "schedule", "schedule", made, set(SCHEDULE), lambda one: list(judge_schedule(one, loaded).faults)
+    )
+
+
 @cache
 def saved_answers() -> list[Saved]:
     """Answers of every kind."""
-    return [*plans(), *frontiers(), *fleets_that_serve()]
+    return [*plans(), *frontiers(), *fleets_that_serve(), *schedules()]

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+
+from planner.commands.options import DayOption
 
 if TYPE_CHECKING:
     from planner.inputs.load import LoadedWorkload
@@ -16,7 +19,6 @@ _NOT_YET = {
     "portfolio": "save and verify its certificate (`planner portfolio --certificate FILE`)",
     "commit": "save and verify its certificate (`planner commit --certificate FILE`)",
     "pipeline": "verify the plans of its tasks (`planner optimize`) instead",
-    "schedule": "its bound is the solver's",
 }
 
 
@@ -32,8 +34,10 @@ _NOT_YET = {
 @click.option("--objective", type=click.Choice(["cost", "time"]), default=None, help="As given to optimize.")
 @click.option("--allow-flagged", is_flag=True, help="As given to optimize.")
 @click.option("--allow-derived", is_flag=True, help="As given to optimize.")
+@click.option("--as-of", type=DayOption(), default=None, metavar="DATE", help="As given to schedule.")
 def verify(
-    answer: Path, workload: Path | None, prices: bool, objective: str | None, allow_flagged: bool, allow_derived: bool
+    answer: Path, workload: Path | None, prices: bool, objective: str | None, allow_flagged: bool, allow_derived: bool,
+    as_of: datetime | None,
 ) -> None:  # fmt: skip
     """Recompute ANSWER (saved with `-o json`) from the catalog and its workload, without the code that made it.
 
@@ -56,8 +60,9 @@ def verify(
     try:
         if kind in _NOT_YET:
             raise MalformedError(f"answers of `planner {kind}` are not recomputed; {_NOT_YET[kind]}")
-        if kind == "serving":
-            _show(answer, kind, _serving(saved, workload))
+        if kind in ("serving", "schedule"):
+            judge = _serving if kind == "serving" else _schedule
+            _show(answer, kind, judge(saved, workload, as_of))
             return
         loaded = _load(workload, objective, allow_flagged, allow_derived)
         _verify_answer(answer, saved, loaded, prices)
@@ -89,7 +94,18 @@ def _verify_answer(path: Path, saved: Any, loaded: LoadedWorkload | None, prices
     _show(path, kind, verdict)
 
 
-def _serving(saved: Any, path: Path | None) -> Verdict:
+def _schedule(saved: Any, path: Path | None, as_of: datetime | None) -> Verdict:
+    from planner.errors import InputError
+    from planner.inputs.schedule_load import as_on, load_schedule
+    from planner.judge.judge import judge_schedule
+
+    if path is None:
+        raise InputError("a schedule is recomputed from its question: give it with --workload")
+    loaded = load_schedule(path)
+    return judge_schedule(saved, loaded if as_of is None else as_on(loaded, as_of))
+
+
+def _serving(saved: Any, path: Path | None, _: datetime | None) -> Verdict:
     from planner.errors import InputError
     from planner.inputs.serving_load import load_serving
     from planner.judge.document import Node

@@ -9,19 +9,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from planner.errors import InputError
-from planner.judge import fleet, frame, frontier, serving, single
+from planner.judge import fleet, frame, frontier, schedule, serving, single
 from planner.judge.bench import ImpossibleError, NotRecomputedError
 from planner.judge.document import Node
 from planner.judge.findings import Findings
 from planner.judge.goods import UnknownOfferError
 from planner.judge.memory import Memory
 from planner.judge.shape import check_shape
-from planner.judge.stated import FRONTIER, PLAN, SERVING
+from planner.judge.stated import FRONTIER, PLAN, SCHEDULE, SERVING
 from planner.records import record
 
 if TYPE_CHECKING:
     from catalogs.model import Catalog
     from planner.inputs.load import LoadedWorkload
+    from planner.inputs.schedule_load import LoadedSchedule
     from planner.inputs.schema import Workload
     from planner.inputs.serving_load import LoadedServing
 
@@ -151,6 +152,24 @@ def kind_of(answer: Any) -> str:
     if given.get("kind") == "portfolio":
         return "portfolio"
     return next((kind for field, kind in _MARKS.items() if field in given), "plan")
+
+
+def judge_schedule(answer: Any, loaded: LoadedSchedule) -> Verdict:
+    """Judge the answer of `planner schedule`.
+
+    Args:
+        answer: its JSON.
+        loaded: the question it is said to be of, as on the day it was planned.
+    """
+    node = Node(answer)
+    if not len(node["intervals"]):
+        return Verdict(nothing="no schedule: there is nothing to check")
+    findings = Findings(node, SCHEDULE)
+    with _faults_of(findings):
+        schedule.check(findings, loaded)
+    total = f"total USD {float(node['total_usd'].money()):,.2f}, bound by the solver"
+    checked = ("forecast", "work", "limits", "copies", "sums")
+    return Verdict(tuple(findings.finish()), checked, total, findings.left_out())
 
 
 def judge_serving(answer: Any, loaded: LoadedServing, catalog: Catalog) -> Verdict:

@@ -163,9 +163,11 @@ def _proof(answer: Node, total: Fraction) -> dict[str, Any]:
     """The bound is the solver's; the gap and the status follow from it."""
     node = answer["proof"]
     bound = node["bound_usd_per_hour"].money()
+    most = total * (1 + Fraction(1, 10**9))  # no bound is above what the answer costs
     gap = float((total - bound) / total) if total else 0.0
     asked = node["gap_asked_ratio"].number()
     return {
-        "bound_usd_per_hour": Exactly(bound), "gap_ratio": Near(max(gap, 0.0), slack=1e-7), "gap_asked_ratio": STATED,
+        "bound_usd_per_hour": Exactly(min(bound, most)),
+        "gap_ratio": Near(max(gap, 0.0), 1e-6, 1e-9), "gap_asked_ratio": STATED,
         "status": "optimal" if gap <= asked * (1 + 1e-6) + 1e-9 else "feasible", "solver": STATED, "seconds": STATED,
     }  # fmt: skip

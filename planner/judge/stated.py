@@ -19,6 +19,7 @@ SERVING = {
     "proof.solver": "which solver answered",
     "proof.gap_asked_ratio": "an option of the command line",
 }
+SCHEDULE = dict(SERVING)
 PLAN = {
     "planner_version": _WHEN,
     "proof.seconds": _WHEN,

@@ -29,7 +29,8 @@ def serving_report(answer: ServingAnswer) -> Report:
         "headroom_ratio": answer.headroom_ratio, "buckets_nobody_serves": list(result.unserved),
         "cheapest_single_kind": None if single is None else {"machine": single[0], "usd_per_hour": single[1]},
         "proof": {
-            "status": result.status.value, "bound_usd_per_hour": result.bound_usd_per_hour, "gap_ratio": result.gap,
+            "status": result.status.value, "bound_usd_per_hour": result.bound_usd_per_hour,
+            "gap_ratio": round(result.gap, 9),
             "gap_asked_ratio": answer.gap_asked, "solver": result.solver, "seconds": result.seconds,
         },
     }  # fmt: skip
