@@ -12,7 +12,7 @@ import numpy as np
 
 from planner.candidates.factored import least_by_group
 from planner.candidates.grid import Candidates, build_candidates, concat_candidates
-from planner.market.offers import mark_offers
+from planner.candidates.limits import mark_offers
 from planner.performance.search import estimate_shapes
 from planner.records import record
 

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import planner
 from planner.candidates.choose import Choice, pick_alternatives
+from planner.candidates.filters import count_filters
 from planner.job.summary import find_savings, lines_by_part, summarize
 from planner.job.timeline import performance_of, risk_of, timeline_of
 from planner.job.warnings import memory_warnings, plan_warnings
 from planner.market.pricing import exact, total_usd
 from planner.market.quota import needed_quota
 from planner.plan.cash import spread_months
-from planner.plan.filters import count_filters
 from planner.plan.launch import Launch
 from planner.plan.model import (
     Assumption,

@@ -15,13 +15,13 @@ import numpy as np
 from catalogs.store.load import load_catalog
 from planner.candidates.finish import sure_hours, uninterrupted_hours
 from planner.candidates.grid import Candidates, build_candidates, concat_candidates
+from planner.candidates.limits import mark_offers
 from planner.candidates.search import MARGIN_RATIO, coarse_node_counts, estimate_all, estimate_for, with_mixes
 from planner.errors import InputError
 from planner.inputs.resolve import resolve_times
 from planner.inputs.tasks import expand_task
 from planner.job.answer import check_age, prepare, with_checkpoint
 from planner.job.summary import summarize
-from planner.market.offers import mark_offers
 from planner.plan.model import Summary
 from planner.records import record
 from solvers.pareto import dominated, pareto_front

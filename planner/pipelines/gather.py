@@ -12,12 +12,12 @@ import numpy as np
 from planner.candidates.assumptions import load_assumptions
 from planner.candidates.finish import sure_hours
 from planner.candidates.grid import build_candidates
+from planner.candidates.limits import mark_offers
 from planner.candidates.search import estimate_all
 from planner.inputs.checks import end_moment
 from planner.job.answer import prepare, with_checkpoint
 from planner.job.frontier import unlimited
 from planner.job.summary import lines_of
-from planner.market.offers import mark_offers
 from planner.market.pricing import total_usd
 from planner.pipelines.moves import GB, Moves, build_moves
 from planner.pipelines.question import PipelineInput

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from planner.candidates.constraints.registry import BIT
+from planner.candidates.filters import FilterReport, count_filters
 from planner.candidates.grid import build_candidates
+from planner.candidates.limits import mark_offers
 from planner.candidates.search import estimate_all
 from planner.job.answer import prepare, with_checkpoint
-from planner.market.offers import mark_offers
 from planner.market.quota import machine_of
-from planner.plan.filters import BIT, FilterReport, count_filters
 from planner.portfolios.shared_limits import MICRO, Ints
 from planner.portfolios.table import CandidateTable, Way, Ways
 

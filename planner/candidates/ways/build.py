@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from catalogs.table import distinct
+from planner.candidates.constraints.registry import BIT
 from planner.candidates.grid import Candidates, Turns
+from planner.candidates.limits import mark_parts
 from planner.candidates.ways.course import Cells, price_in_turn, run_in_turn
 from planner.market.quota import draws_on
-from planner.plan.filters import BIT, mark
 from planner.spot.distribution import SpotPool
 from planner.spot.evidence import gang_risk
 from planner.spot.zones import subsets, unite
@@ -270,9 +271,7 @@ def judged_turns(
     if not len(at):
         return None
     columns, turns = price_in_turn(context, made, cells.take(at), _take(course, at))
-    if limits.budget_usd is not None:
-        mark(columns["bits"], "budget", columns["cash_usd"] > float(limits.budget_usd))
-    mark(columns["bits"], "term", ~np.isfinite(columns["cost_usd"]))
+    mark_parts(context, replace(made, **columns))
     return columns, turns
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.plan.filters import mark
+from planner.candidates.filters import mark
 
 if TYPE_CHECKING:
     import numpy.typing as npt

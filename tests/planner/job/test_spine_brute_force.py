@@ -18,12 +18,12 @@ import pytest
 from catalogs.accelerators import load_accelerators
 from catalogs.table import Table
 from planner.candidates.assumptions import load_assumptions
+from planner.candidates.constraints.registry import BIT
 from planner.candidates.job_spec import resolve_job
 from planner.inputs.schema import Workload
 from planner.job.answer import Answer
 from planner.market.offers import ACCELERATOR_COLUMNS, HARDWARE_COLUMNS
 from planner.performance.search import estimate_shapes
-from planner.plan.filters import BIT
 from planner.spot.pools import find_pool
 from planner.spot.renewal import spot_outcome
 from tests.planner.spine_catalogs import (
