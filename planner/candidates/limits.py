@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from planner.candidates.constraints.base import Constraint
     from planner.candidates.context import Context
-    from planner.candidates.grid import Candidates
+    from planner.candidates.model import Candidates
     from planner.inputs.schema import Constraints
     from planner.market.offers import OfferSet
 

@@ -11,6 +11,7 @@ from planner.candidates.choose import best_where
 from planner.candidates.constraints.registry import BIT, CONSTRAINTS
 from planner.candidates.filters import count_filters
 from planner.candidates.limits import case_of
+from planner.candidates.model import IN_TURN
 from planner.job.summary import describe, summarize
 from planner.plan.model import Relaxation
 
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
 
     from planner.candidates.constraints.base import Case, Constraint
     from planner.candidates.context import Context
-    from planner.candidates.grid import Candidates
-    from planner.candidates.search import Found
+    from planner.candidates.engine import Found
+    from planner.candidates.model import Candidates
     from planner.plan.model import Plan
 
     IntArray = npt.NDArray[np.int64]
@@ -56,7 +57,7 @@ def _judged(case: Case, made: Candidates) -> IntArray:
     lazy = [item.id for item in CONSTRAINTS if item.needs_deadline]
     single = [BIT[item.id] for item in CONSTRAINTS if not item.is_fact and item.id not in lazy]
     # what runs in turn was judged when it was made
-    at = np.flatnonzero(np.isin(bits[: made.n_at_once], single))
+    at = np.flatnonzero(np.isin(bits, single) & (made.kind != IN_TURN))
     for item in CONSTRAINTS:
         unsure = item.unsure(case, made, at) if len(at) else None
         if unsure is not None:

@@ -21,7 +21,7 @@ from planner.spot.pools import NO_RECORD, level_sd
 
 if TYPE_CHECKING:
     from planner.candidates.context import Context
-    from planner.candidates.grid import Candidates, Part
+    from planner.candidates.model import Candidates, Part
     from planner.spot.hazards import HazardModel, HazardTable
     from planner.spot.policy.job import SpotJob, SpotZone
 

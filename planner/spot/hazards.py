@@ -6,7 +6,6 @@ and gang), the family, the provider, and at last the mean of everything. `Hazard
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from functools import cache, cached_property
@@ -30,6 +29,7 @@ from planner.spot.hazards_cells import (
     save_cells,
 )
 from planner.spot.hazards_shrink import Scales, SideFit, fit_side
+from planner.spot.scales import scale_rows
 
 if TYPE_CHECKING:
     from planner.spot.hints import Hint, Hints
@@ -315,23 +315,12 @@ class Weather(NamedTuple):
 @cache
 def load_scales() -> Mapping[str, Scales]:
     """Spread of the levels per direction, from hazard_scales.csv."""
-    rows = _scale_rows()
+    rows = scale_rows()
     return {side: Scales(*(float(rows[name][side]) for name in Scales._fields)) for side in ("down", "up")}
 
 
 @cache
 def load_weather() -> Weather:
     """What zones share, from hazard_scales.csv."""
-    rows = _scale_rows()
+    rows = scale_rows()
     return Weather(*(float(rows[f"weather_{name}"]["down"]) for name in Weather._fields))
-
-
-def scale(name: str, side: str) -> float:
-    """One figure of hazard_scales.csv."""
-    return float(_scale_rows()[name][side])
-
-
-@cache
-def _scale_rows() -> dict[str, dict[str, str]]:
-    with (DATA_DIRECTORY / "hazard_scales.csv").open(encoding="utf-8", newline="") as file:
-        return {row["name"]: row for row in csv.DictReader(file)}

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from catalogs.tariffs import Tariffs
-    from planner.candidates.grid import Candidates
     from planner.candidates.job_spec import Job
+    from planner.candidates.model import Candidates
     from planner.fleet.question import Use
     from planner.inputs.schema import Constraints, Workload
     from planner.market.offers import OfferSet

@@ -10,7 +10,7 @@ from planner.candidates.constraints.base import Constraint, round_up
 
 if TYPE_CHECKING:
     from planner.candidates.constraints.base import Bools, Case, Floats, Ints
-    from planner.candidates.grid import Candidates
+    from planner.candidates.model import Candidates
 
 _NEAREST = 64  # candidates whose deadline is worked out
 

@@ -12,7 +12,7 @@ from planner.market.offers import match_globs
 if TYPE_CHECKING:
     from catalogs.table import Coded
     from planner.candidates.constraints.base import Bools, Case
-    from planner.candidates.grid import Candidates
+    from planner.candidates.model import Candidates
     from planner.inputs.schema import Constraints, Filter
     from planner.market.offers import OfferSet
 

@@ -10,7 +10,7 @@ from planner.market.offers import match_globs, places_of
 
 if TYPE_CHECKING:
     from planner.candidates.constraints.base import Bools, Case
-    from planner.candidates.grid import Candidates
+    from planner.candidates.model import Candidates
     from planner.inputs.schema import Constraints
     from planner.market.offers import OfferSet
 

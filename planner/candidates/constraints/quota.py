@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from planner.candidates.constraints.base import Bools, Case, Floats, Ints
-    from planner.candidates.grid import Candidates
+    from planner.candidates.model import Candidates
     from planner.fleet.question import Use
 
 

@@ -10,7 +10,7 @@ from planner.candidates.constraints.base import Constraint
 
 if TYPE_CHECKING:
     from planner.candidates.constraints.base import Bools, Case, Floats, Ints
-    from planner.candidates.grid import Candidates
+    from planner.candidates.model import Candidates
     from planner.inputs.schema import Constraints
     from planner.market.offers import OfferSet
 

@@ -11,7 +11,7 @@ from planner.candidates.constraints.base import Constraint
 if TYPE_CHECKING:
     from catalogs.tariffs import OptionRule
     from planner.candidates.constraints.base import Bools, Case, Floats, Ints
-    from planner.candidates.grid import Candidates
+    from planner.candidates.model import Candidates
     from planner.market.offers import OfferSet
 
 

@@ -10,8 +10,8 @@ from planner.candidates.constraints.base import Constraint
 
 if TYPE_CHECKING:
     from planner.candidates.constraints.base import Bools, Case, Floats, Ints
-    from planner.candidates.grid import Candidates
     from planner.candidates.job_spec import Job
+    from planner.candidates.model import Candidates
     from planner.inputs.schema import Constraints
 
 

@@ -18,7 +18,7 @@ from tests.planner.spine_catalogs import A10G, L4, Offer, chosen, make_catalog, 
 
 if TYPE_CHECKING:
     from planner.candidates.constraints.base import Bools, Case, Floats, Ints
-    from planner.candidates.grid import Candidates
+    from planner.candidates.model import Candidates
 
 GRAMS_PER_HOUR = {"us-east-1": 300.0, "us-central1": 100.0}
 OFFERS = [Offer(A10G, "us-east-1", "1.0"), Offer(L4, "us-central1", "3.0")]
