@@ -215,7 +215,7 @@ def assumptions_of(context: Context) -> tuple[Assumption, ...]:
     start = Assumption(
         "start", moment_text(context.start), "", "workload" if context.workload.start else "default"
     )
-    notes = [Assumption("prices.overlays", note, "", "workload") for note in context.offer_set.notes]
+    notes = [Assumption("prices.overlays", str(note), "", "workload") for note in context.offer_set.notes]
     return (*context.job.assumptions, start, *notes, *defaults)
 
 
