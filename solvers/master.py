@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -18,9 +18,7 @@ from solvers.backends.registry import get_backend
 from solvers.options import SolveOptions
 from solvers.problem import Block, Floats, Milp, MilpBuilder
 from solvers.solution import Termination
-
-if TYPE_CHECKING:
-    from solvers.decompose import TwoStage
+from solvers.two_stage import TwoStage
 
 TRIFLE = 1e-8  # of the largest coefficient beside it: what a solver cannot tell from 0
 MONEY = 1e4  # what a typical scenario's cost is called inside the solver

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import queue
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -25,6 +26,8 @@ TINY = 1e-9
 CORE_TIME_SHARE = 0.4  # of the time left, at most, for the restricted model
 DIVE_TIME_SHARE = 0.7  # the same where it has no point: a plan is worth more than a better bound
 EARLY = 0.03  # of the time limit: so much earlier the solver is asked to stop, for it does so late
+# Results of the stages on their way to who waits for them; an error, or None at the end.
+Inbox = queue.SimpleQueue[tuple[str, Checked | BaseException | None]]
 PROVEN_EMPTY = (Termination.INFEASIBLE, Termination.UNBOUNDED)
 
 

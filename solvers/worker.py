@@ -18,7 +18,7 @@ import sys
 import threading
 from collections.abc import Hashable
 from dataclasses import asdict, replace
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 import numpy as np
 
@@ -27,10 +27,7 @@ from solvers.errors import BackendError, ModelError
 from solvers.options import SolveOptions
 from solvers.problem import Block, Milp
 from solvers.solution import Termination
-from solvers.staged import run_stages
-
-if TYPE_CHECKING:
-    from solvers.solve import Inbox
+from solvers.staged import Inbox, run_stages
 
 _BOOT = (
     "import sys,json;sys.path[:]=json.loads(sys.stdin.buffer.readline());"

@@ -13,9 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from solvers.decompose import Evaluation, Round, TwoStage, cvar, risk_weights, solve_benders
+from solvers.decompose import Evaluation, Round, solve_benders
 from solvers.errors import ModelError
 from solvers.solution import Status, Termination
+from solvers.two_stage import TwoStage, cvar, risk_weights
 
 Floats = npt.NDArray[np.float64]
 
