@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 _TYPES: dict[str, Any] = {
@@ -10,10 +11,16 @@ _TYPES: dict[str, Any] = {
 }  # fmt: skip
 
 
-def schema_faults(value: Any, schema: dict[str, Any], path: str = "$") -> list[str]:
-    """Return what in `value` breaks `schema`, each with its path."""
-    if "anyOf" in schema:
-        tried = [schema_faults(value, option, path) for option in schema["anyOf"]]
+def schema_faults(
+    value: Any, schema: dict[str, Any], path: str = "$", root: dict[str, Any] | None = None
+) -> list[str]:
+    """Return what in `value` breaks `schema`, each with its path; `root` holds the `$defs`."""
+    root = schema if root is None else root
+    if "$ref" in schema:
+        schema = root["$defs"][schema["$ref"].removeprefix("#/$defs/")]
+    choices = schema.get("anyOf") or schema.get("oneOf")
+    if choices:
+        tried = [schema_faults(value, option, path, root) for option in choices]
         return [] if [] in tried else min(tried, key=len)
     if "const" in schema and value != schema["const"]:
         return [f"{path}: must be {schema['const']!r}"]
@@ -25,11 +32,13 @@ def schema_faults(value: Any, schema: dict[str, Any], path: str = "$") -> list[s
         faults += [f"{path}: {name} is missing" for name in schema.get("required", ()) if name not in value]
         if schema.get("additionalProperties") is False:
             faults += [f"{path}: {name} is not in the schema" for name in value if name not in known]
+        others = schema.get("additionalProperties")
         for name, item in value.items():
-            faults += schema_faults(item, known.get(name, {}), f"{path}.{name}")
+            rule = known.get(name, others if isinstance(others, dict) else {})
+            faults += schema_faults(item, rule, f"{path}.{name}", root)
     if isinstance(value, list):
         for number, item in enumerate(value):
-            faults += schema_faults(item, schema.get("items", {}), f"{path}[{number}]")
+            faults += schema_faults(item, schema.get("items", {}), f"{path}[{number}]", root)
     return faults
 
 
@@ -48,6 +57,10 @@ def _type_faults(value: Any, schema: dict[str, Any], path: str) -> list[str]:
         and value <= schema["exclusiveMinimum"]
     ):
         return [f"{path}: must be above {schema['exclusiveMinimum']}"]
+    if "pattern" in schema and isinstance(value, str) and not re.search(schema["pattern"], value):
+        return [f"{path}: must match {schema['pattern']}, not {value!r}"]
+    if "maximum" in schema and isinstance(value, int | float) and value > schema["maximum"]:
+        return [f"{path}: must be at most {schema['maximum']}"]
     if "minimum" in schema and isinstance(value, int | float) and value < schema["minimum"]:
         return [f"{path}: must be at least {schema['minimum']}"]
     return []

@@ -116,6 +116,10 @@ class Tariffs:
         """The quota that instances of `family` and `accelerator` count against; None when it is not known."""
         return self._quotas.rule(provider, family, accelerator, purchase_option)
 
+    def unapplied_quota(self, provider: str, name: str) -> str | None:
+        """Name and scope of a quota that the provider has but that no offer is counted against; None for others."""
+        return self._quotas.unapplied(provider, name)
+
     def usd_per(self, currency: str, on: date | None = None) -> FxRate:
         """USD per unit of `currency`: the latest rate not after `on` (None: the newest).
 

@@ -150,15 +150,21 @@ class QuotaTable:
     """Quota rules in table order; the first one whose patterns match is taken."""
 
     def __init__(self, rows: list[Row]) -> None:
-        """Take rows with `use = yes`."""
-        self._rows = rows
+        """Take all rows; only those with `use = yes` are quotas that the planner can apply."""
+        self._rows = [row for row in rows if row["use"] == "yes"]
+        self._unapplied = [row for row in rows if row["use"] != "yes"]
 
     @classmethod
     def read(cls, directory: Path) -> QuotaTable:
         """Read quota_rules.csv."""
-        return cls(
-            [row for row in read_rows(directory / "quota_rules.csv", _QUOTA_COLUMNS) if row["use"] == "yes"]
-        )
+        return cls(read_rows(directory / "quota_rules.csv", _QUOTA_COLUMNS))
+
+    def unapplied(self, provider: str, name: str) -> str | None:
+        """Name and scope of a quota by its name or code that exists but that no offer is counted against here."""
+        for row in self._unapplied:
+            if row["provider"] == provider and name in (row["name"], row["code"]):
+                return f"{row['name']}, {row['scope']}"
+        return None
 
     def rule(self, provider: str, family: str, accelerator: str, option: str) -> QuotaRule | None:
         """See `Tariffs.quota_rule`."""

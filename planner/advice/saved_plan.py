@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 from planner.errors import InputError
 from planner.plan.file import load_plan
+from planner.plan.ids import RUN_WORK, TimePartId
+from planner.plan.model import Plan, PlanLine
 from planner.records import record
 
-Line = Mapping[str, Any]
-WORK_PARTS = ("training steps", "evaluation", "checkpoints", "final export")
-_CHECKPOINT = re.compile(r"([0-9][0-9,.]*) GiB every")
 _GB_PER_GIB = 1.073741824
 _IN_TURN = ("spot", "spot_with_fallback")
+_SAVE_ANEW = "save it anew with `planner optimize ... -o json --out FILE`"
+_FEW = 1e-3  # expected interruptions below which their mean loss says nothing
 _REMEDY = "set constraints.purchase_options: [spot] in the workload and plan again"
 _RESTART_S = 720.0  # as in planner/data/assumptions.csv, for plans that do not say
 
@@ -98,51 +97,69 @@ def load_spot_plan(path: Path) -> SpotPlan:
     return spot_plan(load_plan(path), str(path))
 
 
-def spot_plan(made: Mapping[str, Any], place: str) -> SpotPlan:
-    """The spot lines of a plan's values.
+def spot_plan(plan: Plan, place: str) -> SpotPlan:
+    """The spot lines of a plan.
 
     Args:
-        made: the plan as JSON values.
+        plan: any plan.
         place: named in errors.
 
     Raises:
         InputError: as `load_spot_plan`.
     """
-    spot, steady = _lines(made, place)
-    try:
-        return _read(made, spot, steady)
-    except (KeyError, TypeError, ValueError, ArithmeticError, AttributeError) as error:
+    spot, steady = _lines(plan, place)
+    hours = {part.id: part.hours for part in plan.timeline}
+    assumed = _Assumed(plan, place)
+    launch = plan.launch
+    acquire_s = assumed.seconds("on_demand_acquire_s", 0.0) if launch is None else launch.on_demand_acquire_s
+    work_hours = sum(hours.get(part, 0.0) for part in RUN_WORK)
+    if not work_hours > 0:
         raise InputError(
-            f"{place}: a plan, but not one this version wrote ({type(error).__name__}: {error}); "
-            "save it again with `planner optimize ... -o json --out FILE`"
-        ) from error
+            f"{place}: timeline: has no hours of work, so there is nothing to decide: {_SAVE_ANEW}"
+        )
+    return SpotPlan(
+        name=plan.workload,
+        provider=spot[0].provider,
+        instance_type=spot[0].instance_type,
+        places=tuple(Place(line.region, line.zone, _hourly(plan, line, place)) for line in spot),
+        nodes=spot[0].nodes,
+        on_demand_usd_per_hour=None if steady is None else _hourly(plan, steady, place),
+        work_hours=work_hours,
+        restart_hours=_restart_hours(plan, assumed.seconds("restart_time_s", _RESTART_S) / 3600.0),
+        start=_moment(plan.start),
+        deadline=None if plan.deadline is None else _moment(plan.deadline),
+        steps=_steps(plan, hours.get(TimePartId.TRAINING_STEPS)),
+        on_demand_acquire_hours=acquire_s / 3600.0,
+        checkpoint_gb=None if launch is None else launch.checkpoints.size_gib * _GB_PER_GIB,
+        hashes={source.provider: source.sha256 for source in plan.catalog},
+    )
 
 
-def _lines(made: Mapping[str, Any], place: str) -> tuple[list[Line], Line | None]:
+def _lines(plan: Plan, place: str) -> tuple[list[PlanLine], PlanLine | None]:
     """The lines on spot, of which one runs at a time, and the on-demand line that takes over, if the plan names it.
 
     Raises:
         InputError: nothing is on spot, or its machines do not run together.
     """
-    lines = [line for line in made.get("lines") or () if isinstance(line, Mapping)]
-    spot = [line for line in lines if line.get("purchase_option") == "spot"]
-    rest = [line for line in lines if line.get("purchase_option") != "spot"]
-    if made.get("status") == "infeasible" and not lines:
+    lines = plan.lines
+    spot = [line for line in lines if line.purchase_option == "spot"]
+    rest = [line for line in lines if line.purchase_option != "spot"]
+    if plan.status == "infeasible":
         raise InputError(f"{place}: an infeasible answer: there is no plan to follow")
     if not spot:
-        bought = ", ".join(sorted({str(line.get("purchase_option")) for line in lines})) or "nothing"
+        bought = ", ".join(sorted({line.purchase_option for line in lines}))
         raise InputError(
             f"{place}: no line of this plan is on spot (it buys {bought}), so there is nothing to decide: start it and "
             f"let it run; to plan for spot {_REMEDY}"
         )
-    if made.get("kind") == "fleet":
+    if plan.kind == "fleet":
         raise InputError(
             f"{place}: the workers of a fleet run one by one: a lost one loses its own task only, so replace it where "
             "the plan says; `planner advise` is for jobs that run as one cluster"
         )
-    in_turn = str((made.get("launch") or {}).get("strategy", "")) in _IN_TURN or len(lines) == 1
-    alike = len({(line.get("provider"), line.get("instance_type"), line.get("nodes")) for line in lines}) == 1
-    if not in_turn or not alike or any(line.get("purchase_option") != "on_demand" for line in rest):
+    in_turn = len(lines) == 1 or (plan.launch is not None and plan.launch.strategy in _IN_TURN)
+    alike = len({(line.provider, line.instance_type, line.nodes) for line in lines}) == 1
+    if not in_turn or not alike or any(line.purchase_option != "on_demand" for line in rest):
         raise InputError(
             f"{place}: the plan buys one cluster in {len(lines)} parts that run side by side; `planner advise` follows "
             f"plans whose nodes are all on spot: {_REMEDY}"
@@ -150,67 +167,59 @@ def _lines(made: Mapping[str, Any], place: str) -> tuple[list[Line], Line | None
     return spot, rest[0] if rest else None
 
 
-def _read(made: Mapping[str, Any], spot: list[Line], steady: Line | None) -> SpotPlan:
-    parts = {str(part["name"]): part for part in made["timeline"]}
-    assumed = {str(item["key"]): item["value"] for item in made.get("assumptions") or ()}
-    launch = made.get("launch") or {}
-    line, deadline = spot[0], made.get("deadline")
-    acquire_s = launch.get("on_demand_acquire_s", assumed.get("on_demand_acquire_s", 0.0))
-    return SpotPlan(
-        name=str(made["workload"]),
-        provider=str(line["provider"]),
-        instance_type=str(line["instance_type"]),
-        places=tuple(Place(str(one["region"]), str(one.get("zone") or ""), _hourly(one)) for one in spot),
-        nodes=int(line["nodes"]),
-        on_demand_usd_per_hour=None if steady is None else _hourly(steady),
-        work_hours=_positive(sum(float(parts[name]["hours"]) for name in WORK_PARTS if name in parts)),
-        restart_hours=_restart_hours(made, float(assumed.get("restart_time_s", _RESTART_S)) / 3600.0),
-        start=_moment(made["start"]),
-        deadline=None if deadline is None else _moment(deadline),
-        steps=_steps(made, parts),
-        on_demand_acquire_hours=float(acquire_s) / 3600.0,
-        checkpoint_gb=_checkpoint_gb(launch, parts),
-        hashes={str(source["provider"]): str(source["sha256"]) for source in made["catalog"]},
-    )
+def _hourly(plan: Plan, line: PlanLine, place: str) -> float:
+    """USD per hour of all nodes.
+
+    Raises:
+        InputError: the line costs nothing.
+    """
+    usd = float(line.price_per_hour) * float(line.usd_per_currency) * line.nodes
+    if not usd > 0:
+        at = plan.lines.index(line)
+        raise InputError(
+            f"{place}: lines[{at}].price_per_hour: must be more than 0 to decide by: {_SAVE_ANEW}"
+        )
+    return usd
 
 
-def _hourly(line: Line) -> float:
-    """USD per hour of all nodes."""
-    return _positive(line["price_per_hour"]) * _positive(line["usd_per_currency"]) * int(line["nodes"])
+class _Assumed:
+    """Assumptions of a plan by key."""
+
+    def __init__(self, plan: Plan, place: str) -> None:
+        self._found = {item.key: (at, item.value) for at, item in enumerate(plan.assumptions)}
+        self._place = place
+
+    def seconds(self, key: str, default: float) -> float:
+        """A time in seconds.
+
+        Raises:
+            InputError: it is no number of 0 or more.
+        """
+        if key not in self._found:
+            return default
+        at, text = self._found[key]
+        try:
+            value = float(text)
+        except ValueError:
+            value = math.nan
+        if not (math.isfinite(value) and value >= 0):
+            path = f"assumptions[{at}].value"
+            raise InputError(f"{self._place}: {path}: {key} must be seconds, got {text!r}: {_SAVE_ANEW}")
+        return value
 
 
-def _positive(value: Any) -> float:
-    number = float(value)
-    if not (math.isfinite(number) and number > 0):
-        raise ValueError(f"{value!r} is not a number above 0")
-    return number
-
-
-def _moment(text: Any) -> datetime:
-    moment = datetime.fromisoformat(str(text))
+def _moment(text: str) -> datetime:
+    moment = datetime.fromisoformat(text)
     return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
 
 
-def _restart_hours(made: Mapping[str, Any], restart_hours: float) -> float:
+def _restart_hours(plan: Plan, restart_hours: float) -> float:
     """Restart and repeated work per interruption: what the plan expects to lose over how often it is interrupted."""
-    risk = made.get("risk") or {}
-    times, lost = (
-        float(risk.get("expected_interruptions") or 0.0),
-        float(risk.get("expected_lost_hours") or 0.0),
-    )
-    return lost / times if times > 1e-3 and 0 < lost / times < math.inf else restart_hours
+    if plan.risk is None or plan.risk.expected_interruptions <= _FEW:
+        return restart_hours
+    return plan.risk.expected_lost_hours / plan.risk.expected_interruptions or restart_hours
 
 
-def _steps(made: Mapping[str, Any], parts: Mapping[str, Mapping[str, Any]]) -> int | None:
-    step_s = (made.get("performance") or {}).get("step_time_s")
-    if not step_s or "training steps" not in parts:
-        return None
-    return round(float(parts["training steps"]["hours"]) * 3600.0 / float(step_s))
-
-
-def _checkpoint_gb(launch: Mapping[str, Any], parts: Mapping[str, Mapping[str, Any]]) -> float | None:
-    size_gib = (launch.get("checkpoints") or {}).get("size_gib")
-    if size_gib is not None:
-        return float(size_gib) * _GB_PER_GIB
-    found = _CHECKPOINT.search(str(parts.get("checkpoints", {}).get("note", "")))
-    return float(found[1].replace(",", "")) * _GB_PER_GIB if found else None
+def _steps(plan: Plan, hours: float | None) -> int | None:
+    step_s = None if plan.performance is None else plan.performance.step_time_s
+    return round(hours * 3600.0 / step_s) if hours and step_s else None

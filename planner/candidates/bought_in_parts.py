@@ -24,8 +24,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from planner.candidates.grid import Candidates, Mixes
-from planner.candidates.limits import longest_hours, mark_limits, quota_units
+from planner.candidates.limits import longest_hours, mark_limits
 from planner.candidates.running import checkpoint_interval, spot_outcome_of
+from planner.market.quota import draws_on
 from planner.plan.filters import mark
 from planner.records import record
 
@@ -208,10 +209,9 @@ def _fill(context: Context, pool: Pool, cells: Cells, need: IntArray, unit_usd: 
     """Instances of each steady offer, cheapest first; a row that sums to less than `need` cannot be filled."""
     capacity = context.offer_set.capacity[pool.steady]
     quotas = []
-    for limit in context.workload.constraints.quota:
-        units = quota_units(context, limit)
+    for limit, units in draws_on(context.workload.constraints.quota, context.offer_set, context.tariffs):
         used = np.where(cells.spot >= 0, units[cells.spot], 0.0) * cells.gang
-        quotas.append((units[pool.steady], limit.limit * (1 + _SLACK) - used))
+        quotas.append((units[pool.steady], limit * (1 + _SLACK) - used))
     # 12 significant digits, as in `choose.rank`: float noise must not decide between equal prices
     mantissa, exponent = np.frexp(unit_usd)
     rounded = np.ldexp(np.round(mantissa * 2.0**40), exponent - 40)

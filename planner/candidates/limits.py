@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from catalogs.table import distinct
 from planner.candidates.running import meet_probability
-from planner.market.quota import needed_quota
+from planner.market.quota import draws_on
 from planner.plan.filters import mark
 
 if TYPE_CHECKING:
@@ -17,7 +15,6 @@ if TYPE_CHECKING:
 
     from planner.candidates.context import Context
     from planner.candidates.grid import Candidates
-    from planner.inputs.schema import QuotaLimit
 
     FloatArray = npt.NDArray[np.float64]
     BoolArray = npt.NDArray[np.bool_]
@@ -80,31 +77,9 @@ def throughput_floor(context: Context) -> float:
     return floor.samples_per_s * length if tokens else floor.samples_per_s
 
 
-def quota_units(context: Context, limit: QuotaLimit) -> FloatArray:
-    """Units of a declared quota that one instance of each offer needs, 0 where it does not count, `(n_offers,)`."""
-    offers = context.offer_set.offers
-    hit = offers.equals("provider", limit.provider)
-    if limit.region != "*":
-        regions = offers.coded("region")
-        match = np.asarray([fnmatchcase(text, limit.region) for text in (*regions.values, "")])
-        hit &= match[regions.codes]
-    units = np.zeros(offers.n_rows)
-    # what one instance needs depends on its type and purchase option, not on the place
-    rows = np.flatnonzero(hit)
-    _, first, way = distinct(context.way_of_offer[rows])
-    each = np.zeros(len(first))
-    for position, row in enumerate(rows[first].tolist()):
-        need = needed_quota(context, row, 1)
-        if limit.quota in (need.name, need.code) or limit.quota == context.family_of(row):
-            each[position] = need.needed
-    units[rows] = each[way]
-    return units
-
-
 def _mark_quota(context: Context, candidates: Candidates) -> None:
-    for limit in context.workload.constraints.quota:
-        units = quota_units(context, limit)
-        mark(candidates.bits, "quota", units[candidates.offer] * candidates.nodes > limit.limit)
+    for limit, units in draws_on(context.workload.constraints.quota, context.offer_set, context.tariffs):
+        mark(candidates.bits, "quota", units[candidates.offer] * candidates.nodes > limit)
 
 
 def _mark_deadline(context: Context, candidates: Candidates) -> None:

@@ -20,13 +20,14 @@ import click
             "sweep",
             "calibration",
             "estimate",
+            "plan",
             "presets",
         ]
     ),
     default="workload",
 )
 def schema(what: str) -> None:
-    """Print the JSON Schema of a workload file or of another input or answer, or the known models.
+    """Print the JSON Schema of a workload file, of another input, of an answer (a plan), or the known models.
 
     Point your editor at it with a first line like
     `# yaml-language-server: $schema=workload.v1.json`.
@@ -35,7 +36,14 @@ def schema(what: str) -> None:
 
 
 def _schema_of(kind: str) -> str:
-    """Return the committed schema; a test holds it equal to the models, so pydantic need not be imported."""
+    """Return the committed schema; a test holds it equal to the models, so pydantic need not be imported.
+
+    That of a plan is made from its own fields, which import nothing heavy.
+    """
+    if kind == "plan":
+        from planner.plan.json_schema import render_plan_schema
+
+        return render_plan_schema()
     from pathlib import Path
 
     path = Path(__file__).parent.parent / "data" / "schemas" / f"{kind}.v1.json"

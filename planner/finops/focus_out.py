@@ -10,18 +10,20 @@ from __future__ import annotations
 import csv
 import functools
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from planner.errors import InputError
 from planner.finops.currency import UNKNOWN_CURRENCY
+from planner.plan.ids import CostId
 from planner.render.csv import csv_text
 
 if TYPE_CHECKING:
     from planner.finops.forecast.answer import ForecastAnswer, ScopeForecast
-    from planner.plan.model import Plan
+    from planner.plan.model import CostLine, Plan, PlanLine
 
 Row = dict[str, str]
 EXTRA = ("x_row_kind", "x_low_cost", "x_high_cost", "x_scope", "x_period")
@@ -59,43 +61,31 @@ def forecast_to_focus(answer: ForecastAnswer) -> list[Row]:
     return [row for scope in scopes for row in _scope_rows(answer, scope)]
 
 
-def plan_to_focus(plan: Mapping[str, Any]) -> list[Row]:
-    """One row per line and kind of cost of a plan of `planner optimize` (its JSON); the worst case stands beside.
-
-    Args:
-        plan: the parsed JSON. A plan without lines (infeasible) gives no row.
-    """
-    rows: list[Row] = []
-    if not plan.get("lines"):
-        return rows
-    start = _moment(str(plan["start"]))
-    end = start + timedelta(hours=min(max(float(plan["hours"] or 0.0), 1 / 60), _MOST_HOURS))
-    total = float(plan["total_usd"])
-    worst = float((plan.get("risk") or {}).get("worst_cost_usd") or total)
-    tags = {"workload": str(plan["workload"]), "run_id": str(plan.get("run_id", ""))}
-    for line in plan["lines"]:
-        for cost in line["costs"]:
-            amount = float(cost["amount_usd"])
-            share = amount / total if total else 0.0
-            rows.append(_plan_row(plan, line, cost, start, end, amount, share * worst, tags))
-    return rows
+def plan_to_focus(plan: Plan) -> list[Row]:
+    """One row per line and cost of a plan, with the cost in the worst case beside it; an infeasible answer has none."""
+    start = _moment(plan.start)
+    hours = plan.hours if math.isfinite(plan.hours) else _MOST_HOURS
+    end = start + timedelta(hours=min(max(hours, 1 / 60), _MOST_HOURS))
+    total = float(plan.total_usd)
+    worst = total if plan.risk is None else float(plan.risk.worst_cost_usd)
+    return [
+        _plan_row(plan, line, cost, start, end, worst / total if total else 0.0)
+        for line in plan.lines
+        for cost in line.costs
+    ]
 
 
 def render(plan: Plan, *, width: int, color: bool, verbose: bool) -> str:
     """Render a plan as FOCUS rows; the renderer behind `planner optimize -o focus`."""
     del width, color, verbose  # data formats are always complete
-    from planner.render.json import render as render_json
-
-    return focus_csv(plan_to_focus(json.loads(render_json(plan, width=0, color=False, verbose=True))))
+    return focus_csv(plan_to_focus(plan))
 
 
 def _scope_rows(answer: ForecastAnswer, scope: ScopeForecast) -> list[Row]:
-    from planner.finops.forecast.answer import HORIZON
-
     rows: list[Row] = []
     bounds: dict[str, tuple[str, float, float]] = {}
     for one in scope.periods:
-        if one.days_left and not one.period.label.startswith(HORIZON):
+        if one.days_left and not one.period.is_horizon:
             first = max(one.period.start, answer.last_day + timedelta(days=1)).isoformat()
             bounds[first] = (one.period.label, one.low - one.actual, one.high - one.actual)
     for day, cost in zip(scope.days, scope.expected, strict=True):
@@ -128,40 +118,38 @@ def _dimension(by: str, scope: str) -> Row:
 
 
 def _plan_row(
-    plan: Mapping[str, Any], line: Mapping[str, Any], cost: Mapping[str, Any], start: datetime, end: datetime,
-    amount: float, worst: float, tags: Mapping[str, str],
-) -> Row:  # fmt: skip
-    compute = cost["kind"] == "compute"
-    quantity = _number(float(cost["quantity"])) if cost.get("quantity") is not None else ""
-    price = cost.get("unit_price")
-    in_usd = _number(float(price) * float(cost.get("usd_per_currency") or 1.0)) if price is not None else ""
-    spot = line["purchase_option"] == "spot"
-    row = _row(start, end, amount, str(plan.get("currency", "USD")))
+    plan: Plan, line: PlanLine, cost: CostLine, start: datetime, end: datetime, worst_ratio: float
+) -> Row:
+    """One cost of a line; `worst_ratio` is the plan's worst case over its expected cost."""
+    compute, spot = cost.id == CostId.COMPUTE, line.purchase_option == "spot"
+    quantity, amount = _number(float(cost.quantity)), float(cost.amount_usd)
+    tags = {"workload": plan.workload, "run_id": plan.run_id}
+    row = _row(start, end, amount, plan.currency)
     return row | {
-        "ChargeDescription": f"plan, not charged: {cost['label']} for {plan['workload']}",
+        "ChargeDescription": f"plan, not charged: {cost.label} for {plan.workload}",
         "ChargeCategory": "Usage",
         "PricingCategory": "Dynamic" if compute and spot else "Standard",
         "PricingQuantity": quantity,
-        "PricingUnit": str(cost.get("unit") or ""),
-        "ListUnitPrice": in_usd,
+        "PricingUnit": cost.unit,
+        "ListUnitPrice": _number(float(cost.unit_price) * float(cost.usd_per_currency)),
         "ConsumedQuantity": quantity,
-        "ConsumedUnit": str(cost.get("unit") or ""),
-        "ServiceProviderName": str(line["provider"]),
-        "HostProviderName": str(line["provider"]),
-        "InvoiceIssuerName": str(line["provider"]),
-        "RegionId": str(line["region"]),
-        "RegionName": str(line["region"]),
-        "AvailabilityZone": str(line.get("zone") or ""),
-        "ResourceType": str(line["instance_type"]),
-        "ServiceName": "Compute" if compute else str(cost["kind"]).capitalize(),
+        "ConsumedUnit": cost.unit,
+        "ServiceProviderName": line.provider,
+        "HostProviderName": line.provider,
+        "InvoiceIssuerName": line.provider,
+        "RegionId": line.region,
+        "RegionName": line.region,
+        "AvailabilityZone": line.zone,
+        "ResourceType": line.instance_type,
+        "ServiceName": "Compute" if compute else cost.kind.capitalize(),
         "ServiceCategory": "Compute" if compute else "Other",
         "ServiceSubcategory": "Virtual Machines" if compute else "Other (Other)",
-        "SkuId": str(line["offer_id"]),
+        "SkuId": line.offer_id,
         "Tags": json.dumps({key: value for key, value in tags.items() if value}),
         "x_row_kind": "plan",
         "x_low_cost": _number(amount),
-        "x_high_cost": _number(max(worst, amount)),
-        "x_scope": str(plan["workload"]),
+        "x_high_cost": _number(max(amount * worst_ratio, amount)),
+        "x_scope": plan.workload,
     }  # fmt: skip
 
 

@@ -12,15 +12,14 @@ and the effect of h goes to work and lost hours as their changes go into h's.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 from planner.errors import InputError
 from planner.plan.file import load_plan
+from planner.plan.ids import TimePartId
+from planner.plan.model import Plan
 from planner.records import record
-
-RUN_ID_LENGTH = 200
 
 
 @record(frozen=True)
@@ -29,6 +28,7 @@ class PlannedRun:
 
     Attributes:
         run_id: value of the tag on the run's machines; path: the plan's file.
+        instance_types, purchase_options: of all lines, sorted.
         nodes, hours: machines and billed hours of each (the mean, where lines differ).
         lost_hours: of these, hours that interruptions are expected to cost.
         price_usd: per machine and hour.
@@ -41,8 +41,8 @@ class PlannedRun:
     workload: str
     provider: str
     region: str
-    instance_type: str
-    purchase_option: str
+    instance_types: tuple[str, ...]
+    purchase_options: tuple[str, ...]
     nodes: float
     hours: float
     lost_hours: float
@@ -113,54 +113,36 @@ def load_plans(paths: Iterable[Path]) -> tuple[PlannedRun, ...]:
     return tuple(found.values())
 
 
-def planned_run(plan: Mapping[str, Any], path: str) -> PlannedRun | None:
-    """What a plan's JSON promises, None of one without lines.
+def planned_run(plan: Plan, path: str) -> PlannedRun | None:
+    """What a plan promises, None of one without lines.
 
     Raises:
-        InputError: a field is missing or no number.
+        InputError: no hours are billed.
     """
-    if plan["status"] != "planned" or not plan["lines"]:
+    if not plan.lines:
         return None
-    try:
-        return _planned(plan, path)
-    except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
-        raise InputError(
-            f"{path}: not a whole plan ({type(error).__name__}: {error}); save it again with "
-            "`planner optimize ... -o json --out FILE`"
-        ) from None
-
-
-def _planned(plan: Mapping[str, Any], path: str) -> PlannedRun:
-    lines = plan["lines"]
-    nodes = math.fsum(float(line["nodes"]) for line in lines)
-    node_hours = math.fsum(float(line["nodes"]) * float(line["billed_hours"]) for line in lines)
+    lines = plan.lines
+    nodes = math.fsum(line.nodes for line in lines)
+    node_hours = math.fsum(line.nodes * float(line.billed_hours) for line in lines)
     machine = math.fsum(
-        float(line["nodes"]) * float(line["billed_hours"]) * float(line["price_per_hour"])
-        * float(line["usd_per_currency"]) for line in lines
-    )  # fmt: skip
-    first = lines[0]
-    speed = plan.get("performance") or {}
-    steps = [float(part["hours"]) for part in plan.get("timeline", ()) if part["name"] == "training steps"]
+        line.nodes * float(line.billed_hours) * float(line.price_per_hour) * float(line.usd_per_currency)
+        for line in lines
+    )
+    if not node_hours > 0:
+        raise InputError(
+            f"{path}: lines: no hours are billed, so no bill compares with it; leave the file out"
+        )
+    speed = plan.performance
+    steps = [part.hours for part in plan.timeline if part.id == TimePartId.TRAINING_STEPS]
     hours = node_hours / nodes
-    lost = float((plan.get("risk") or {}).get("expected_lost_hours", 0.0))
+    lost = 0.0 if plan.risk is None else plan.risk.expected_lost_hours
     return PlannedRun(
-        _run_id(plan, path), path, str(plan.get("workload", "")), str(first["provider"]), str(first["region"]),
-        _one_of(line["instance_type"] for line in lines), _one_of(line["purchase_option"] for line in lines), nodes,
-        hours, min(lost, hours), machine / node_hours, float(plan["total_usd"]), str(speed.get("unit", "")),
-        speed.get("throughput_per_s"), math.fsum(steps) if steps else None,
+        plan.run_id, path, plan.workload, lines[0].provider, lines[0].region,
+        tuple(sorted({line.instance_type for line in lines})), tuple(sorted({line.purchase_option for line in lines})),
+        nodes, hours, min(lost, hours), machine / node_hours, float(plan.total_usd),
+        "" if speed is None else speed.unit, None if speed is None else speed.throughput_per_s,
+        math.fsum(steps) if steps else None,
     )  # fmt: skip
-
-
-def _run_id(plan: Mapping[str, Any], path: str) -> str:
-    run_id = plan.get("run_id")
-    if not isinstance(run_id, str) or not 0 < len(run_id) <= RUN_ID_LENGTH:
-        raise InputError(f"{path}: the plan has no run id; make it anew with this version of the planner")
-    return run_id
-
-
-def _one_of(values: Iterable[Any]) -> str:
-    names = sorted({str(value) for value in values})
-    return names[0] if len(names) == 1 else " + ".join(names)
 
 
 def split_difference(plan: PlannedRun, actual: ActualRun) -> Difference:
@@ -243,7 +225,7 @@ def measure(plan: PlannedRun, actual: ActualRun, units: float | None = None) -> 
         or (actual.lost_hours is None and plan.lost_hours)
     ):
         return None
-    if "+" in plan.instance_type:
+    if len(plan.instance_types) > 1:
         return None
     besides = max(0.0, plan.hours - plan.lost_hours - plan.step_hours)
     hours = actual.hours - (actual.lost_hours or 0.0) - besides
@@ -251,6 +233,6 @@ def measure(plan: PlannedRun, actual: ActualRun, units: float | None = None) -> 
     if hours <= 0 or plan.unit not in ("tokens", "samples"):
         return None
     return Measurement(
-        plan.run_id, plan.workload, done / (hours * 3600), plan.unit, plan.instance_type, round(actual.nodes),
+        plan.run_id, plan.workload, done / (hours * 3600), plan.unit, plan.instance_types[0], round(actual.nodes),
         units is None,
     )  # fmt: skip

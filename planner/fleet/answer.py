@@ -193,14 +193,17 @@ def _shared_capacity(context: Context, rows: IntArray, nodes: IntArray) -> dict[
 
 def _quotas(context: Context, rows: IntArray, nodes: IntArray) -> dict[str, Any]:
     """Quota groups from the workload's declared limits; undeclared quotas are not enforced."""
-    if not context.workload.constraints.quota:
+    declared = context.workload.constraints.quota
+    if not declared:
         return {}
     groups: dict[tuple[str, str, str], int] = {}
     limits: list[float] = []
     group = np.full(len(rows), -1, dtype=np.int64)
     units = np.ones(len(rows))
     for position, row in enumerate(rows.tolist()):
-        need = needed_quota(context, row, int(nodes[position]))
+        need = needed_quota(
+            context.offer_set, context.tariffs, context.workload.constraints.quota, row, int(nodes[position])
+        )
         if need.limit is None:
             continue
         offers = context.offer_set.offers

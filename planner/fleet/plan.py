@@ -13,6 +13,7 @@ from planner.job.assemble import cash_of, moment_text, offer_line, plan_frame, u
 from planner.job.warnings import plan_warnings
 from planner.market.pricing import total_usd
 from planner.plan.filters import count_filters
+from planner.plan.ids import TimePartId
 from planner.plan.launch import Launch
 from planner.plan.model import (
     CostLine,
@@ -148,9 +149,23 @@ def _timeline(mix: Mix) -> tuple[TimePart, ...]:
     fixed = float(mix.workers.fixed_hours[last])
     waiting = float(mix.workers.lead_hours[last]) - fixed
     parts = (
-        TimePart("data and provisioning", waiting, "default", "of the worker that ends last; not billed"),
-        TimePart("image, warm-up, export", fixed, "default", "of the worker that ends last"),
-        TimePart("work", mix.period - waiting - fixed, "model", "at the cautious end of the prediction"),
+        TimePart(
+            TimePartId.FLEET_LEAD,
+            "data and provisioning",
+            waiting,
+            "default",
+            "of the worker that ends last; not billed",
+        ),
+        TimePart(
+            TimePartId.FLEET_FIXED, "image, warm-up, export", fixed, "default", "of the worker that ends last"
+        ),
+        TimePart(
+            TimePartId.FLEET_WORK,
+            "work",
+            mix.period - waiting - fixed,
+            "model",
+            "at the cautious end of the prediction",
+        ),
     )
     return tuple(part for part in parts if part.hours > 0)
 
@@ -188,7 +203,7 @@ def _risk(found: Found, mix: Mix, total: Decimal) -> Risk:
 def _savings(context: Context, found: Found, mix: Mix, total: Decimal) -> Savings:
     """Compare with the cheapest fleet of one on-demand offer in the same time."""
     from planner.fleet.workers import build_workers
-    from planner.plan.model import Summary
+    from planner.plan.model import Summary, SummaryPart
 
     workers = build_workers(context, found.candidates, mix.limit_hours)
     on_demand = context.offer_set.offers.equals("purchase_option", "on_demand")
@@ -215,6 +230,7 @@ def _savings(context: Context, found: Found, mix: Mix, total: Decimal) -> Saving
         label="", **named, accelerator=str(types["accelerator"][kind]),
         accelerators=nodes * float(types["accelerator_count"][kind]), nodes=nodes, hours=ends, cost_usd=cost,
         delta_cost_usd=saved, delta_hours=ends - mix.period, price_as_of=str(offers["as_of"][row]),
+        parts=(SummaryPart(nodes, *(named[name] for name in ("purchase_option", "option_variant", "region", "zone"))),),
     )  # fmt: skip
     return Savings(baseline, saved, float(saved / cost) if cost else 0.0, _NOTE)
 

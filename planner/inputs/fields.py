@@ -44,6 +44,8 @@ PurchaseOption = Literal[
     "owned",
 ]
 
+QuotaUnit = Literal["vCPU", "GPU", "instances"]
+
 _LIKE_A_DATE = re.compile(r"[0-9]{4}-")
 DATE_PATTERN = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 DATETIME_PATTERN = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([Tt ][0-9:.]+([Zz]|[+-][0-9]{2}:?[0-9]{2})?)?$"

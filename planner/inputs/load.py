@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,17 +32,19 @@ _BOMS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
 class LoadedWorkload:
     """A valid workload, the hash of the bytes it came from, and its text for messages that need a place.
 
-    `workload` is a pydantic model or, taken from a compiled copy, a read-only view with the same attributes.
+    `workload` is a pydantic model or, taken from a compiled copy, a read-only view with the same attributes. `at` is
+    its path in a file that holds more than the workload.
     """
 
     workload: Workload
     sha256: str
     path: Path
     source: Source
+    at: FaultPath = ()
 
     def error(self, faults: Iterable[Fault]) -> InputError:
         """Return the error for faults found later (an unknown region, say), with their places in the file."""
-        return self.source.error(faults)
+        return self.source.error(replace(fault, path=(*self.at, *fault.path)) for fault in faults)
 
     def offer_paths(self) -> tuple[Path, ...]:
         """Return the files named in `prices.offers`, relative paths taken from the workload's own folder."""

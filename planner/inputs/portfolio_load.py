@@ -128,7 +128,8 @@ def _workloads(
     for at, job in enumerate(jobs):
         if job.inline is not None:
             text = job.inline.model_dump_json()
-            out.append(LoadedWorkload(job.inline, hashlib.sha256(text.encode()).hexdigest(), path, source))
+            digest = hashlib.sha256(text.encode()).hexdigest()
+            out.append(LoadedWorkload(job.inline, digest, path, source, ("jobs", at, "inline")))
             continue
         if job.workload is None:
             out.append(None)

@@ -24,6 +24,7 @@ from planner.inputs.fields import (
     PositiveFloat,
     PositiveInt,
     PurchaseOption,
+    QuotaUnit,
     Ratio,
     Share,
     Text,
@@ -51,8 +52,13 @@ class QuotaLimit(Section):
 
     provider: Text = Field(description="Provider id.")
     region: Text = Field("*", description="Region, or * for each region.")
-    quota: Text = Field(description="Quota name or code, or an instance family.")
-    unit: Text | None = Field(None, description="vCPU, GPU or instances; default: the quota's own unit.")
+    quota: Text = Field(
+        description="Quota name or code, an instance family, an accelerator or its family (h100)."
+    )
+    unit: QuotaUnit | None = Field(
+        None,
+        description="What the limit counts, by each type's own numbers; default: the quota's own unit.",
+    )
     limit: NonNegativeFloat = Field(description="Most that may be used at once.")
 
 

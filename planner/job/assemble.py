@@ -158,6 +158,7 @@ def offer_line(
             "currency",
         )
     }
+    vcpus = float(offer_set.types["vcpus"][kind])  # NaN: unknown
     return PlanLine(
         offer_id=offer_set.offer_id(row),
         **text,
@@ -173,10 +174,13 @@ def offer_line(
         price_source=str(offers["source"][row]),
         price_as_of=str(offers["as_of"][row]),
         flags=tuple(flag for flag in str(offers["flags"][row]).split(";") if flag),
-        quota=needed_quota(context, row, nodes),
+        quota=needed_quota(
+            context.offer_set, context.tariffs, context.workload.constraints.quota, row, nodes
+        ),
         layout=layout,
         family=str(offer_set.types["family"][kind]),
         accelerator_memory_gib=float(offer_set.types["accelerator_memory_gib"][kind]),
+        vcpus_per_node=vcpus if vcpus > 0 else None,
     )
 
 

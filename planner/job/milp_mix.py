@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from planner.candidates.bought_in_parts import unit_money
-from planner.candidates.limits import quota_units
 from planner.job.model_mix import MixInput
+from planner.market.quota import draws_on
 from planner.plan.filters import BIT
 
 if TYPE_CHECKING:
@@ -33,9 +33,7 @@ def mix_input(context: Context, made: Candidates) -> MixInput | None:
     money = context.costs.evaluate(rows, spot, made.paid_hours[at], made.hours[at])
     by_cost = context.workload.preferences.objective == "cost"
     choice, offer, unit, cash, most = _counts(context, made, at)
-    limits = [
-        (units_of.limit, quota_units(context, units_of)) for units_of in context.workload.constraints.quota
-    ]
+    limits = draws_on(context.workload.constraints.quota, context.offer_set, context.tariffs)
     limit = [bound * (1 + 1e-9) for bound, _ in limits]
     fixed_use = [units[rows] * spot for _, units in limits]
     unit_use = [units[offer] for _, units in limits]
@@ -83,5 +81,5 @@ def _is_linear(context: Context, offers: IntArray) -> bool:
 
     It is not where instances of one quota need different units of it.
     """
-    needs = (quota_units(context, limit)[offers] for limit in context.workload.constraints.quota)
-    return all(len(np.unique(units[units > 0])) <= 1 for units in needs)
+    needs = draws_on(context.workload.constraints.quota, context.offer_set, context.tariffs)
+    return all(len(np.unique(units[offers][units[offers] > 0])) <= 1 for _, units in needs)

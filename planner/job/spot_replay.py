@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.candidates.running import steady_hours
-from planner.candidates.ways.course import GB_PER_GIB, MOVED, moved_curve, usd_per_gb
+from planner.candidates.ways.course import GB_PER_GIB, moved_curve, usd_per_gb
+from planner.plan.ids import CostId
 from planner.plan.launch import Replay
 from planner.plan.model import Plan
 from planner.spot.pools import NO_RECORD, level_sd
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from planner.spot.policy.job import SpotJob, SpotZone
 
 _TICK_HOURS, _MOST_TICKS = 0.1, 1500
+# Costs that a replay counts itself: machines in use, and what their moves carry.
+_REPLAYED = (CostId.COMPUTE, CostId.CHECKPOINT_TRANSFER)
 
 
 def replay_of(context: Context, made: Candidates, at: int, plan: Plan, futures: int) -> Replay | None:
@@ -58,7 +61,7 @@ def replay_of(context: Context, made: Candidates, at: int, plan: Plan, futures: 
     told = forecast_launch(job, model, policy, futures=futures, tables=tables)
     fixed, first = float(made.fixed_hours[at]), job.zones[0].usd_per_hour
     moved = (cost for line in plan.lines for cost in line.costs)
-    beside = sum((c.amount_usd for c in moved if c.kind != "compute" and c.label != MOVED), Decimal(0))
+    beside = sum((c.amount_usd for c in moved if c.id not in _REPLAYED), Decimal(0))
     more = float(beside) + (fixed - job.restart_hours) * first
     wait = float(made.waiting_hours[at]) + fixed - job.restart_hours
     return Replay(

@@ -11,11 +11,12 @@ import numpy as np
 from planner.candidates.choose import best_where
 from planner.candidates.grid import build_candidates
 from planner.market.pricing import total_usd
-from planner.plan.model import CostLine, Savings, Summary
+from planner.plan.model import CostLine, Savings, Summary, SummaryPart
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from catalogs.table import Table
     from planner.candidates.context import Context
     from planner.candidates.grid import Candidates, Part
     from planner.candidates.search import Found
@@ -73,7 +74,13 @@ def summarize(
         delta_hours=0.0 if reference is None else hours - float(candidates.hours[reference]),
         price_as_of=min(str(offers["as_of"][part]) for part in rows),
         flags=tuple(dict.fromkeys(flags)),
+        parts=tuple(_part(offers, part) for part in parts),
     )
+
+
+def _part(offers: Table, part: Part) -> SummaryPart:
+    names = ("purchase_option", "option_variant", "region", "zone")
+    return SummaryPart(part.nodes, *(str(offers[name][part.row]) for name in names))
 
 
 def bought_text(context: Context, candidates: Candidates, at: int) -> str:

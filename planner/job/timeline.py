@@ -9,6 +9,7 @@ import numpy as np
 
 from planner.candidates.running import finish_quantile
 from planner.candidates.timing import Z80
+from planner.plan.ids import TimePartId
 from planner.plan.model import Performance, Risk, TimePart
 
 if TYPE_CHECKING:
@@ -50,25 +51,37 @@ def timeline_of(context: Context, candidates: Candidates, at: int) -> tuple[Time
     interval = float(candidates.interval_hours[at])
     parts = [
         TimePart(
+            TimePartId.DATA_STAGING,
             "data into the region",
             staging,
             "default",
             f"from {job.location or 'your site'}, before the cluster starts",
         ),
-        TimePart("provisioning", provision, "default", "not billed"),
-        TimePart("image pull", pull, "default"),
-        TimePart("data to the nodes", to_nodes, "default", f"{nodes:.0f} nodes read in parallel"),
-        TimePart("compile and warm-up", warm, "default"),
-        TimePart("training steps", steps, "model", f"{job.total_steps:,.0f} steps"),
-        TimePart("evaluation", work - steps, "default"),
+        TimePart(TimePartId.PROVISIONING, "provisioning", provision, "default", "not billed"),
+        TimePart(TimePartId.IMAGE_PULL, "image pull", pull, "default"),
         TimePart(
+            TimePartId.DATA_TO_NODES,
+            "data to the nodes",
+            to_nodes,
+            "default",
+            f"{nodes:.0f} nodes read in parallel",
+        ),
+        TimePart(TimePartId.WARM_UP, "compile and warm-up", warm, "default"),
+        TimePart(
+            TimePartId.TRAINING_STEPS, "training steps", steps, "model", f"{job.total_steps:,.0f} steps"
+        ),
+        TimePart(TimePartId.EVALUATION, "evaluation", work - steps, "default"),
+        TimePart(
+            TimePartId.CHECKPOINTS,
             "checkpoints",
             checkpoints,
             "model",
             f"{job.checkpoint_gib:,.1f} GiB every {interval * 60:,.0f} min",
         ),
-        TimePart("interruptions", rest, "derived", "waiting, restarts and lost work"),
-        TimePart("final export", export, "default"),
+        TimePart(
+            TimePartId.INTERRUPTIONS, "interruptions", rest, "derived", "waiting, restarts and lost work"
+        ),
+        TimePart(TimePartId.FINAL_EXPORT, "final export", export, "default"),
     ]
     return tuple(part for part in parts if part.hours > 1e-9)
 

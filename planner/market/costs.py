@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.market.pricing import HOURS_PER_MONTH, QUANTUM, PriceTag, billed_hours, exact, price_line
+from planner.plan.ids import CostId
 from planner.plan.model import CostLine
 from planner.records import record
 
@@ -28,7 +29,11 @@ if TYPE_CHECKING:
 
 USD = Decimal(1)
 DATA_SET = "data set in object storage"
-EXPORT = "final model out of the region"
+_MOVED = {
+    CostId.DATASET_TRANSFER: "data set into the region",
+    CostId.DATASET_STREAM: "data set streamed into the region",
+    CostId.MODEL_EXPORT: "final model out of the region",
+}
 _ZERO_TAG = PriceTag(Decimal(0), "USD", USD, "declared", "nothing is moved or kept", "")
 
 
@@ -53,7 +58,7 @@ class Money:
 class Transfer:
     """One tier of one transfer: `quantity` in the curve's unit at `unit_price` USD."""
 
-    label: str
+    cost_id: CostId
     quantity: Decimal
     unit_price: Decimal
     curve: TierCurve
@@ -63,7 +68,7 @@ class Transfer:
         """Return the exact cost line."""
         basis, flags = ("list", ()) if self.known else ("derived", ("unknown_transfer_price",))
         tag = PriceTag(self.unit_price, "USD", USD, basis, self.curve.source, self.curve.as_of, flags)
-        return price_line("data_transfer", self.label, self.quantity, self.curve.unit, tag)
+        return price_line(self.cost_id, _MOVED[self.cost_id], self.quantity, self.curve.unit, tag)
 
 
 @record(frozen=True, eq=False)
@@ -98,7 +103,7 @@ class CostModel:
         self._offers = offer_set
         self._job = job
         self._tariffs = tariffs
-        self._tiers: dict[tuple[str, int], tuple[Transfer, ...]] = {}
+        self._tiers: dict[tuple[CostId, int], tuple[Transfer, ...]] = {}
         self._place_of_offer, keys = offer_set.offers.distinct_keys("provider", "region")
         self.places = tuple(self._place(*key) for key in keys)
         self._storage = np.asarray([float(p.storage.unit_price) for p in self.places])
@@ -193,7 +198,7 @@ class CostModel:
         option = str(offers.offers["purchase_option"][row])
         out = [
             price_line(
-                "compute",
+                CostId.COMPUTE,
                 f"{offers.offers['instance_type'][row]} {option}",
                 instance_hours,
                 "instance-hour",
@@ -206,10 +211,12 @@ class CostModel:
             up = PriceTag(
                 Decimal(upfront), tag.currency, tag.usd_per_currency, tag.basis, tag.source, tag.as_of
             )
-            out.append(price_line("upfront", f"{option} upfront", part, "instance", up))
+            out.append(price_line(CostId.UPFRONT, f"{option} upfront", part, "instance", up))
         if self._separate[row] and place.disk is not None:
             out.append(
-                price_line("system_disk", "default system disk", instance_hours, "instance-hour", place.disk)
+                price_line(
+                    CostId.SYSTEM_DISK, "default system disk", instance_hours, "instance-hour", place.disk
+                )
             )
         return [*out, *self.place_lines(row, dataset, checkpoint)] if with_place else out
 
@@ -232,7 +239,7 @@ class CostModel:
         place, at = self.place(row), np.asarray([self._place_of_offer[row]])
         months, out = float(self._copy_gib_months(at, np.asarray([hours]))[0]), []
         if months:
-            out.append(price_line("data_storage", DATA_SET, months, "GiB-month", place.storage))
+            out.append(price_line(CostId.DATASET_STORAGE, DATA_SET, months, "GiB-month", place.storage))
         return [*out, *(part.line() for part in _copies(place))]
 
     def _copy_gib_months(self, place: IntArray, hours: FloatArray) -> FloatArray:
@@ -244,10 +251,10 @@ class CostModel:
         """Return what the place of offer `row` costs once: storage and transfers."""
         place, out = self.place(row), []
         if dataset:
-            out.append(price_line("data_storage", DATA_SET, dataset, "GiB-month", place.storage))
+            out.append(price_line(CostId.DATASET_STORAGE, DATA_SET, dataset, "GiB-month", place.storage))
         if checkpoint:
             label = f"{self._job.checkpoints_kept} checkpoints in object storage"
-            out.append(price_line("checkpoint_storage", label, checkpoint, "GiB-month", place.storage))
+            out.append(price_line(CostId.CHECKPOINT_STORAGE, label, checkpoint, "GiB-month", place.storage))
         return [*out, *(part.line() for part in place.transfers)]
 
     def _place(self, provider: str, region: str) -> Place:
@@ -256,10 +263,10 @@ class CostModel:
         transfers: tuple[Transfer, ...] = ()
         if staged:
             moved = job.read_gb if job.stream else job.data_gb
-            label = "data set streamed into the region" if job.stream else "data set into the region"
-            transfers += self._split_tiers(label, job.location, here, moved or 0.0, job.egress_used_gb)
+            cost_id = CostId.DATASET_STREAM if job.stream else CostId.DATASET_TRANSFER
+            transfers += self._split_tiers(cost_id, job.location, here, moved or 0.0, job.egress_used_gb)
         if job.export_gb:
-            transfers += self._split_tiers(EXPORT, here, job.location, job.export_gb, 0.0)
+            transfers += self._split_tiers(CostId.MODEL_EXPORT, here, job.location, job.export_gb, 0.0)
         storage = self._tariffs.storage_price(provider, region, "object")
         fee = self._tariffs.system_disk_fee(provider, region)
         disk = None
@@ -269,16 +276,16 @@ class CostModel:
         return Place(_storage_tag(storage), transfers, staged and not job.stream, disk)
 
     def _split_tiers(
-        self, label: str, src: str | None, dst: str | None, gb: float, used_gb: float
+        self, cost_id: CostId, src: str | None, dst: str | None, gb: float, used_gb: float
     ) -> tuple[Transfer, ...]:
         """Split a transfer into priced tiers; places that share a curve share the pieces."""
         known = self._tariffs.transfer_curve(*_split(src), *_split(dst))
         curve = self._dearest if known is None else known
-        key = (label, id(curve))
+        key = (cost_id, id(curve))
         if key not in self._tiers:
             pieces = curve.lines(curve.quantity(exact(gb)), curve.quantity(exact(used_gb)))
             self._tiers[key] = tuple(
-                Transfer(label, exact(float(q)), price, curve, known is not None)
+                Transfer(cost_id, exact(float(q)), price, curve, known is not None)
                 for q, price in pieces
                 if price
             )
@@ -291,7 +298,7 @@ class CostModel:
 
 def _copies(place: Place) -> list[Transfer]:
     """Transfers that every region of a job needs: the data into it, not the one model out of it."""
-    return [part for part in place.transfers if part.label != EXPORT]
+    return [part for part in place.transfers if part.cost_id != CostId.MODEL_EXPORT]
 
 
 def _rounded(quantity: FloatArray) -> FloatArray:

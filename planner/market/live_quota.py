@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from planner.market.names import known_quotas
+from planner.market.quota import known_quotas
 
 if TYPE_CHECKING:
     from catalogs.quotas import LiveQuotas
@@ -38,7 +38,8 @@ def apply_quotas(context: Context, live: LiveQuotas) -> Context:
     from planner.inputs.schema import QuotaLimit
 
     providers = {quota.provider for quota in live.quotas}
-    known = {name: set(known_quotas(context.offer_set, context.tariffs, name)) for name in providers}
+    offers, types = context.offer_set.offers, context.offer_set.types
+    known = {name: known_quotas(offers, types, context.tariffs, name) for name in providers}
     limits = []
     for quota in live.quotas:
         name = next((text for text in (quota.code, quota.quota) if text in known[quota.provider]), None)

@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from planner.inputs.faults import Fault, near
 from planner.market.offers import places_of
+from planner.market.quota import known_quotas
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from catalogs.table import Table
     from catalogs.tariffs import Tariffs
     from planner.errors import InputError
     from planner.inputs.load import LoadedWorkload
-    from planner.inputs.schema import Constraints
+    from planner.inputs.schema import Constraints, QuotaLimit
     from planner.market.offers import OfferSet
 
 
@@ -28,20 +29,6 @@ def placed(loaded: LoadedWorkload, error: InputError) -> InputError:
             return error
         faults.append(Fault(tuple(path.split(".")), message))
     return loaded.error(faults)
-
-
-def known_quotas(offer_set: OfferSet, tariffs: Tariffs, provider: str) -> list[str]:
-    """Names, codes and families that a declared quota of `provider` may go by."""
-    offers, types = offer_set.offers, offer_set.types
-    options = sorted(set(offers.take(offers.equals("provider", provider))["purchase_option"]))
-    mine = types.take(types.equals("provider", provider))
-    _, machines = mine.distinct_keys("family", "accelerator")
-    known = {family for family, _ in machines}
-    for family, accelerator in machines:
-        for option in options:
-            rule = tariffs.quota_rule(provider, family, accelerator, option)
-            known |= {rule.name, rule.code} if rule is not None else set()
-    return sorted(known - {""})
 
 
 class _Check(NamedTuple):
@@ -80,15 +67,82 @@ def check_names(loaded: LoadedWorkload, offer_set: OfferSet, tariffs: Tariffs) -
             _Check(("baseline", "instance_type"), [base.instance_type], kinds, "instance type", False)
         )
         checks.append(_Check(("baseline", "region"), [place], places, "region", False))
-    for position, quota in enumerate(workload.constraints.quota):
-        at = ("constraints", "quota", position)
-        known = known_quotas(offer_set, tariffs, quota.provider)
-        checks.append(_Check((*at, "provider"), [quota.provider], providers, "provider", False))
-        checks.append(_Check((*at, "quota"), [quota.quota], known, "quota", False))
     faults = [fault for check in checks for fault in check.faults()]
+    faults += quota_faults(workload.constraints.quota, ("constraints", "quota"), offers, types, tariffs)
     _check_location(workload.data.location, places, faults)
     if faults:
         raise loaded.error(faults)
+
+
+def quota_faults(
+    limits: Sequence[QuotaLimit],
+    at: tuple[str | int, ...],
+    offers: Table,
+    types: Table,
+    tariffs: Tariffs,
+    sized: Collection[tuple[str, str]] = (),
+) -> Iterator[Fault]:
+    """Yield what is wrong with declared quotas: a name, region or provider that matches nothing, an unclear unit.
+
+    Args:
+        limits: the declared quotas.
+        at: path of their list.
+        offers: what can be bought.
+        types: instance types.
+        tariffs: quota rules.
+        sized: (provider, name) that candidates sized elsewhere count against.
+    """
+    providers = {*types.coded("provider").values, *offers.coded("provider").values} - {""}
+    known = {limit.provider: known_quotas(offers, types, tariffs, limit.provider) for limit in limits}
+    for position, limit in enumerate(limits):
+        path = (*at, position)
+        if (limit.provider, limit.quota) in sized and limit.quota not in known[limit.provider]:
+            continue
+        if limit.provider not in providers:
+            text = f"no provider called {limit.provider!r} in the catalog"
+            yield Fault((*path, "provider"), text, near(limit.provider, providers))
+            continue
+        mine = offers.take(offers.equals("provider", limit.provider)).distinct_keys("region")[1]
+        regions = sorted(region for (region,) in mine)
+        if not any(fnmatchcase(region, limit.region) for region in regions):
+            text = f"no region of {limit.provider} matches {limit.region!r}"
+            yield Fault((*path, "region"), text, near(limit.region, regions))
+        yield from _quota_name_faults(limit, path, known[limit.provider], tariffs)
+
+
+def _quota_name_faults(
+    limit: QuotaLimit,
+    path: tuple[str | int, ...],
+    known: Mapping[str, Mapping[str, set[str]]],
+    tariffs: Tariffs,
+) -> Iterator[Fault]:
+    name, provider = limit.quota, limit.provider
+    where, option = (*path, "quota"), getattr(limit, "purchase_option", None)
+    if name not in known:
+        other = tariffs.unapplied_quota(provider, name)
+        hint = "" if other else near(name, known)
+        if other:
+            text = f"{name!r} ({other}) is not a quota that the planner can apply"
+        else:
+            text = f"no quota of {provider} is called {name!r}"
+        if not hint:
+            text += f"; write one of: {_examples(known)}"
+        yield Fault(where, text, hint)
+        return
+    units = {unit for unit, options in known[name].items() if option is None or option in options}
+    if not units:
+        options = sorted(set().union(*known[name].values()))
+        text = f"nothing bought as {option} counts against {name!r}: it covers {', '.join(options)}"
+        yield Fault((*path, "purchase_option"), text)
+    elif len(units) > 1 and limit.unit is None:
+        text = f"{name!r} counts in {' or '.join(sorted(units))}, by purchase option: set 'unit'"
+        yield Fault(where, text)
+
+
+def _examples(known: Collection[str]) -> str:
+    """Some of the names, codes and official names first."""
+    names = sorted(known)
+    return ", ".join(names[:8]) + (f", ... ({len(names)} in all)" if len(names) > 8 else "")
 
 
 def _constraint_checks(

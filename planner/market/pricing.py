@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from planner.plan.ids import CostId
 from planner.plan.model import CostLine
 from planner.records import record
 
@@ -85,14 +86,24 @@ class PriceTag:
     flags: tuple[str, ...] = ()
 
 
-def price_line(kind: str, label: str, quantity: float | Decimal, unit: str, tag: PriceTag) -> CostLine:
+# The kinds that reports group cost lines by.
+KIND_OF = {
+    CostId.COMPUTE: "compute", CostId.UPFRONT: "upfront", CostId.SYSTEM_DISK: "system_disk",
+    CostId.DATASET_STORAGE: "data_storage", CostId.CHECKPOINT_STORAGE: "checkpoint_storage",
+    CostId.DATASET_TRANSFER: "data_transfer", CostId.DATASET_STREAM: "data_transfer",
+    CostId.CHECKPOINT_TRANSFER: "data_transfer", CostId.MODEL_EXPORT: "data_transfer",
+}  # fmt: skip
+
+
+def price_line(cost_id: CostId, label: str, quantity: float | Decimal, unit: str, tag: PriceTag) -> CostLine:
     """Price one quantity exactly; the amount is kept to 1e-12 USD."""
     amount_of = quantity if isinstance(quantity, Decimal) else exact(quantity)
     with localcontext() as context:
         context.prec = 60
         amount = (amount_of * tag.unit_price * tag.usd_per_currency).quantize(_AMOUNT_QUANTUM)
     return CostLine(
-        kind=kind,
+        id=cost_id,
+        kind=KIND_OF[cost_id],
         label=label,
         quantity=amount_of,
         unit=unit,

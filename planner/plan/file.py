@@ -7,20 +7,22 @@ from pathlib import Path
 from typing import Any
 
 from planner.errors import InputError
-from planner.plan.model import SCHEMA_VERSION
+from planner.inputs.faults import Fault, Source
+from planner.plan.model import Plan
+from planner.plan.upgrade import OLDEST_VERSION, SCHEMA_VERSION, upgrade
 
 MAX_BYTES = 16 * 2**20
 MAX_CERTIFICATE_BYTES = 128 * 2**20
 _KEYS = {"schema_version", "status", "lines", "catalog", "created_at"}
 
 
-def load_plan(path: Path) -> dict[str, Any]:
-    """Read the JSON of a plan.
+def load_plan(path: Path) -> Plan:
+    """Read a plan that `planner optimize -o json` saved.
 
     Raises:
-        InputError: no such file, not JSON, not a plan, or another schema version.
+        InputError: no such file, not JSON, not a plan, of a version this planner does not read, or faulty.
     """
-    return as_plan(path, load_saved(path, MAX_BYTES))
+    return Plan.from_dict(load_saved(path, MAX_BYTES), str(path))
 
 
 def load_saved(path: Path, max_bytes: int = MAX_CERTIFICATE_BYTES) -> Any:
@@ -42,7 +44,7 @@ def load_saved(path: Path, max_bytes: int = MAX_CERTIFICATE_BYTES) -> Any:
 
 
 def as_plan(path: Path, made: Any) -> dict[str, Any]:
-    """Return `made`, the content of `path`, if it is a plan that this version reads.
+    """Return `made`, the content of `path`, as the JSON of the present version, for `planner verify`.
 
     Raises:
         InputError: it is not.
@@ -51,6 +53,11 @@ def as_plan(path: Path, made: Any) -> dict[str, Any]:
         raise InputError(
             f"{path}: JSON, but not a plan; save one with `planner optimize ... -o json --out FILE`"
         )
-    if made["schema_version"] != SCHEMA_VERSION:
-        raise InputError(f"{path}: plan schema {made['schema_version']}, this planner reads {SCHEMA_VERSION}")
-    return made
+    if made["schema_version"] not in range(OLDEST_VERSION, SCHEMA_VERSION + 1):
+        versions = f"{OLDEST_VERSION} to {SCHEMA_VERSION}"
+        raise InputError(f"{path}: plan schema {made['schema_version']}, this planner reads {versions}")
+    faults: list[Fault] = []
+    upgraded = upgrade(made, faults)
+    if faults:
+        raise Source(str(path), "").error(faults)
+    return upgraded

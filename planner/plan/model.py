@@ -1,19 +1,21 @@
 """The answer: a `Plan` and its parts, as frozen values that serialise to JSON with units in the key names.
 
 Money is `Decimal` and written to JSON as decimal strings; times are floats in the unit named; unknown is None.
+`fields.csv` beside this file documents every field and bounds its values; `planner schema plan` prints both.
 """
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import field
 from decimal import Decimal
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal, Self
 
+from planner.plan.ids import CostId, TimePartId
 from planner.plan.launch import Launch
+from planner.plan.plain import plain
+from planner.plan.upgrade import SCHEMA_VERSION
 from planner.records import record
 
-SCHEMA_VERSION = 1
 Origin = Literal["workload", "default", "catalog", "tariff", "derived", "model", "unknown"]
 
 
@@ -21,10 +23,10 @@ Origin = Literal["workload", "default", "catalog", "tariff", "derived", "model",
 class CostLine:
     """One priced quantity: `amount_usd` = `quantity` x `unit_price` x `usd_per_currency`, exactly.
 
-    `kind` is compute | upfront | system_disk | data_storage | checkpoint_storage | data_transfer | interruption.
-    `cash` tells whether the line is an obligation to pay (an expected-value allowance is not).
+    `kind` groups the ids: compute | upfront | system_disk | data_storage | checkpoint_storage | data_transfer.
     """
 
+    id: CostId
     kind: str
     label: str
     quantity: Decimal
@@ -58,7 +60,10 @@ class Layout:
 
 @record(frozen=True)
 class QuotaNeed:
-    """What the account must allow; `status` is `not checked` unless the workload declares a limit."""
+    """What the account must allow; `status` is `not checked` unless the workload declares a limit.
+
+    `needed` and `limit` count in `unit` (vCPU, GPU or instances): the declared limit's, else the quota's own.
+    """
 
     name: str
     code: str
@@ -97,6 +102,9 @@ class PlanLine:
     layout: Layout | None = None
     family: str = ""
     accelerator_memory_gib: float | None = None
+    vcpus_per_node: float | None = None
+
+    derived: ClassVar[tuple[str, ...]] = ("cost_usd",)
 
     @property
     def cost_usd(self) -> Decimal:
@@ -113,6 +121,7 @@ class PlanLine:
 class TimePart:
     """A part of the elapsed time, in hours, and where its figure comes from."""
 
+    id: TimePartId
     name: str
     hours: float
     origin: Origin
@@ -133,6 +142,8 @@ class Performance:
     memory_available_gib: float | None
     limited_by: str
     breakdown_s: dict[str, float] = field(default_factory=dict)
+
+    derived: ClassVar[tuple[str, ...]] = ("memory_headroom_gib",)
 
     @property
     def memory_headroom_gib(self) -> float | None:
@@ -157,10 +168,21 @@ class Risk:
 
 
 @record(frozen=True)
+class SummaryPart:
+    """One offer of a candidate in brief: all its nodes, or those bought or used this way."""
+
+    nodes: int
+    purchase_option: str
+    option_variant: str
+    region: str
+    zone: str
+
+
+@record(frozen=True)
 class Summary:
     """One candidate in brief: the baseline, an alternative, or the best of another provider.
 
-    `purchase_option` of one that is bought in parts names them: `4 reserved_1y (already_owned) + 2 on_demand`.
+    `purchase_option` is a label where there are several `parts`: `4 reserved_1y (already_owned) + 2 on_demand`.
     """
 
     label: str
@@ -179,6 +201,7 @@ class Summary:
     delta_hours: float
     price_as_of: str
     flags: tuple[str, ...] = ()
+    parts: tuple[SummaryPart, ...] = ()
 
 
 @record(frozen=True)
@@ -323,37 +346,44 @@ class Plan:
     launch: Launch | None = None
     currency: str = "USD"
     schema_version: int = SCHEMA_VERSION
+    stated_run_id: str = ""
+
+    derived: ClassVar[tuple[str, ...]] = ("run_id",)
+    unsaved: ClassVar[tuple[str, ...]] = ("stated_run_id",)
 
     @property
     def run_id(self) -> str:
-        """Name of the run, to be put on its machines as the tag `run_id`: same workload, choice and prices, same id."""
+        """Name of the run, to be put on its machines as the tag `run_id`: same workload, choice and prices, same id.
+
+        A file may state another one, `stated_run_id`: whoever saved it tagged the machines with that.
+        """
+        if self.stated_run_id:
+            return self.stated_run_id
         import hashlib
         import json
 
-        choice = [(line.offer_id, line.nodes, _plain(line.layout)) for line in self.lines]
+        choice = [(line.offer_id, line.nodes, plain(line.layout)) for line in self.lines]
         prices = [(source.provider, source.sha256) for source in self.catalog]
         text = json.dumps((self.workload_sha256, choice, prices), sort_keys=True)
         return f"run-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain JSON values; Decimals become decimal strings, properties named in the docs are added."""
-        out = _plain(self)
+        """Return plain JSON values; Decimals become decimal strings, derived values are added."""
+        out = plain(self)
         assert isinstance(out, dict)
-        out["run_id"] = self.run_id
-        for line, source in zip(out["lines"], self.lines, strict=True):
-            line["cost_usd"] = str(source.cost_usd)
-        if self.performance is not None:
-            out["performance"]["memory_headroom_gib"] = self.performance.memory_headroom_gib
         return out
 
+    @classmethod
+    def from_dict(cls, values: object, name: str = "plan") -> Self:
+        """Read what `to_dict` or the JSON of a plan gives; `Plan.from_dict(plan.to_dict()) == plan`.
 
-def _plain(value: Any) -> Any:
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {f.name: _plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
-    if isinstance(value, Decimal):
-        return format(value, "f")
-    if isinstance(value, tuple | list):
-        return [_plain(item) for item in value]
-    if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
-    return value
+        Args:
+            values: parsed JSON of this or an older schema version.
+            name: of the file, for messages.
+
+        Raises:
+            InputError: lists every fault with its path in the JSON, and the remedy.
+        """
+        from planner.plan.read import read_plan
+
+        return read_plan(cls, values, name)

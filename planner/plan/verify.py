@@ -24,7 +24,7 @@ _CENT_TRILLIONTH = Fraction(1, 10**12)
 _HOURS = 1e-6
 _COMMITMENT_KEY = ("provider", "region", "instance_type", "purchase_option")
 _ONCE_PER_PLACE = ("data_storage", "checkpoint_storage", "data_transfer")
-_NOT_IN_USE = ("data into the region", "provisioning")
+_NOT_IN_USE = ("data_staging", "provisioning")
 _COMMITMENTS = ("reserved", "cud", "savings_plan", "subscription", "owned", "dedicated")
 
 
@@ -143,7 +143,7 @@ def _one_cluster(plan: Json) -> list[str]:
     if sum(line["purchase_option"] == "spot" for line in lines) > 1:
         faults.append("one job runs on two spot offers: their interruptions are not predicted together")
     faults += [f"{label}: charged by more than one line" for label in sorted(_by_two_lines(lines))]
-    used = sum(part["hours"] for part in plan["timeline"] if part["name"] not in _NOT_IN_USE)
+    used = sum(part["hours"] for part in plan["timeline"] if part["id"] not in _NOT_IN_USE)
     for line in lines:
         # spot instances are not paid while the job waits for them; the others are
         if line["purchase_option"] != "spot" and float(line["billed_hours"]) < used - _HOURS * max(1.0, used):
@@ -167,11 +167,11 @@ def _one_after_another(plan: Json) -> list[str]:
 
 
 def _by_two_lines(lines: list[Json]) -> set[str]:
-    """Labels of what a place costs once, though more than one line charges it."""
+    """Ids of what a place costs once, though more than one line charges it."""
     seen: set[str] = set()
     twice: set[str] = set()
     for line in lines:
-        own = {item["label"] for item in line["costs"] if item["kind"] in _ONCE_PER_PLACE}
+        own = {item["id"] for item in line["costs"] if item["kind"] in _ONCE_PER_PLACE}
         twice |= own & seen
         seen |= own
     return twice
@@ -196,7 +196,7 @@ def _work(plan: Json, workload: Workload) -> list[str]:
     if workload.kind == "fleet":
         done = sum(line["throughput_per_s"] for line in plan["lines"]) * plan["hours"] * 3600.0
         return [] if done >= units * (1 - 1e-6) else [f"the workers do {done:g} of {units:g}"]
-    hours = sum(part["hours"] for part in plan["timeline"] if part["name"] == "training steps")
+    hours = sum(part["hours"] for part in plan["timeline"] if part["id"] == "training_steps")
     done = hours * 3600.0 * plan["performance"]["throughput_per_s"]
     # a last, partial step counts as a whole one: the work done may exceed the work asked by one step
     return (

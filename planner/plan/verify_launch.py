@@ -9,7 +9,7 @@ Json = dict[str, Any]
 _HOURS = 1e-6
 # Billing rounds a line up: at most to the next whole hour.
 _ROUNDED_UP = 1.0
-_WORK = ("training steps", "evaluation", "checkpoints")
+_WORK = ("training_steps", "evaluation", "checkpoints")
 
 
 def runs_in_turn(plan: Json) -> bool:
@@ -87,7 +87,7 @@ def _hours(plan: Json, launch: Json, spot: list[Json]) -> list[str]:
     told = sum(place["spot_hours"] for place in launch["places"])
     if abs(told - launch["spot_hours"]) > _HOURS * max(1.0, told):
         faults.append(f"spot hours of the places sum to {told}, not {launch['spot_hours']}")
-    work = sum(part["hours"] for part in plan["timeline"] if part["name"] in _WORK)
+    work = sum(part["hours"] for part in plan["timeline"] if part["id"] in _WORK)
     paid = launch["spot_hours"] + launch["on_demand_hours"]
     if paid < work * (1 - 1e-6) - _HOURS:
         faults.append(f"{paid} h are paid for, the work takes {work} h")
@@ -125,7 +125,7 @@ def _in_turn(plan: Json, launch: Json, spot: list[Json]) -> list[str]:
     if len(set(places)) < len(places):
         faults.append("one zone is used by two lines")
     regions = {(line["provider"], line["region"]) for line in spot}
-    carried = any("between regions" in item["label"] for line in lines for item in line["costs"])
+    carried = any(item["id"] == "checkpoint_transfer" for line in lines for item in line["costs"])
     if len(regions) > 1 and not carried:
         faults.append(f"spot in {len(regions)} regions, but no checkpoint is carried between them")
     return faults

@@ -120,25 +120,43 @@ def _machine(line: Json, limits: Constraints) -> list[str]:
 
 
 def _quotas(plan: Json, limits: Constraints) -> list[str]:
-    """Sum what all lines need of each declared quota, region by region."""
+    """Sum what all lines draw on each declared quota, in its unit, region by region."""
     faults = []
+    together = max if runs_in_turn(plan) else sum
     for quota in limits.quota:
-        used: dict[str, float] = {}
+        drawn: dict[str, list[float]] = {}
         for line in plan["lines"]:
-            names = (line["quota"]["name"], line["quota"]["code"], line["family"])
-            if (
-                line["provider"] == quota.provider
-                and fnmatchcase(line["region"], quota.region)
-                and quota.quota in names
-            ):
-                before, need = used.get(line["region"], 0.0), line["quota"]["needed"]
-                used[line["region"]] = max(before, need) if runs_in_turn(plan) else before + need
-        faults += [
-            f"quota {quota.quota} in {region}: needs {needed:g}, limit {quota.limit:g}"
-            for region, needed in used.items()
-            if needed > quota.limit * (1 + 1e-9)
-        ]
+            own_unit = _quota_names(line).get(quota.quota)
+            inside = line["provider"] == quota.provider and fnmatchcase(line["region"], quota.region)
+            if own_unit is None or not inside:
+                continue
+            unit = quota.unit or own_unit
+            each = {
+                "vCPU": line["vcpus_per_node"],
+                "GPU": line["accelerators_per_node"],
+                "instances": 1.0,
+            }[unit]
+            if each is None:
+                faults.append(f"quota {quota.quota}: the {unit} of {line['instance_type']} are not known")
+                continue
+            drawn.setdefault(line["region"], []).append(each * line["nodes"])
+        for region, draws in drawn.items():
+            needed = together(draws)
+            if needed > quota.limit * (1 + 1e-9):
+                faults.append(f"quota {quota.quota} in {region}: needs {needed:g}, limit {quota.limit:g}")
     return faults
+
+
+def _quota_names(line: Json) -> dict[str, str]:
+    """What a quota that the line counts against may be called, each name with the quota's own unit."""
+    from catalogs.tariffs import load_tariffs
+
+    accelerator = line["accelerator"]
+    key = (line["provider"], line["family"], accelerator, line["purchase_option"])
+    rule = load_tariffs().quota_rule(*key)
+    names = {accelerator: "GPU", accelerator.split("-")[0]: "GPU"}
+    names[line["family"]] = "instances" if rule is None else rule.unit
+    return names if rule is None else names | {rule.name: rule.unit, rule.code: rule.unit}
 
 
 def _fleet(plan: Json, workload: Workload) -> list[str]:

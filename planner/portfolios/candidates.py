@@ -16,12 +16,14 @@ from planner.candidates.grid import build_candidates
 from planner.candidates.search import estimate_all
 from planner.job.answer import prepare, with_checkpoint
 from planner.market.offers import mark_offers
-from planner.market.quota import needed_quota
+from planner.market.quota import machine_of
 from planner.plan.filters import BIT, FilterReport, count_filters
 from planner.portfolios.shared_limits import MICRO, Ints
 from planner.portfolios.table import CandidateTable, Way, Ways
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from catalogs.model import Catalog
     from catalogs.table import Table
     from planner.candidates.context import Context
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from planner.inputs.load import LoadedWorkload
     from planner.inputs.portfolio_schema import Portfolio
     from planner.job.answer import Options
+    from planner.market.quota import Machine
 
 NODE_COUNTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)
 LOOK_BACK = 16  # rivals compared per candidate; more would find little and is never wrong
@@ -49,7 +52,8 @@ class WorkloadCandidates:
         """
         self._catalog, self._options, self._portfolio, self._ways = catalog, options, portfolio, ways
         self._shapes: dict[tuple[str, ...], Table] = {}
-        self._quota: dict[tuple[str, ...], tuple[str, str, float]] = {}
+        self._quota: dict[tuple[str, ...], Machine] = {}
+        self._regions: dict[str, int] = {}
         self.contexts: list[Context] = []
 
     def build(
@@ -112,7 +116,7 @@ class WorkloadCandidates:
     ) -> CandidateTable:
         rows, nodes = made.offer[at], made.nodes[at]
         offer_rows, inverse = np.unique(rows, return_inverse=True)
-        codes, each = self._ways_of(context, offer_rows)
+        codes = self._ways_of(context, offer_rows)
         owned = np.flatnonzero(~np.isnan(context.offer_set.owned_share))
         pool_of = np.full(context.offer_set.offers.n_rows, -1, dtype=np.int64)
         pool_of[owned] = np.arange(len(owned))
@@ -125,55 +129,63 @@ class WorkloadCandidates:
         paid = np.rint(cost * MICRO).astype(np.int64)
         table = CandidateTable(
             job=np.zeros(len(at), dtype=np.int64), way=codes[inverse], nodes=nodes.astype(np.int64),
-            units=np.maximum(np.ceil(each[inverse] * nodes - 1e-9), 1).astype(np.int64), pool=pool_of[rows],
+            units=np.zeros(len(at), dtype=np.int64), pool=pool_of[rows],
             start_hours=np.full(len(at), begin), hours=hours, cost_micro_usd=paid,
             counted_micro_usd=paid + np.rint(delay_usd_per_hour * (begin + hours) * MICRO).astype(np.int64),
             late_hours=over,
         )  # fmt: skip
-        draws = self._ways.draws(self._portfolio.quota)
-        return table.take(_worth_keeping(table, draws, timed=len(self._portfolio.windows) > 1))
+        drawn = [table.drawn(each) for each in self._ways.draws(self._portfolio.quota).T]
+        region_of_way = np.array(
+            [self._regions.setdefault(way.region, len(self._regions)) for way in self._ways.all]
+        )
+        return table.take(
+            _worth_keeping(table, drawn, region_of_way[table.way], timed=len(self._portfolio.windows) > 1)
+        )
 
-    def _ways_of(self, context: Context, rows: Ints) -> tuple[Ints, np.ndarray[Any, np.dtype[np.float64]]]:
-        """Ways of offers and the quota units of one instance, each of shape `(n_rows,)`."""
+    def _ways_of(self, context: Context, rows: Ints) -> Ints:
+        """Ways of offers, shape `(n_rows,)`."""
         offers = context.offer_set.offers
         names = ("provider", "region", "zone", "instance_type", "purchase_option", "option_variant")
         columns = [offers[name][rows] for name in names]
-        codes, each = np.zeros(len(rows), dtype=np.int64), np.zeros(len(rows))
+        codes = np.zeros(len(rows), dtype=np.int64)
         for position, row in enumerate(rows.tolist()):
-            key = tuple(str(column[position]) for column in columns)
-            short = (key[0], key[3], key[4])
+            provider, region, zone, kind, option, variant = (str(column[position]) for column in columns)
+            short = (provider, kind, option)
             if short not in self._quota:
-                need = needed_quota(context, row, 1)
-                self._quota[short] = (need.name, need.code, need.needed)
-            name, code, units = self._quota[short]
-            provider, region, zone, kind, option, variant = key
-            family = context.family_of(row)
-            way = Way(provider, region, zone, kind, option, variant, family, name, code)
+                self._quota[short] = machine_of(context.offer_set, context.tariffs, row)
+            machine = self._quota[short]
+            called, amounts = tuple(machine.names.items()), tuple(machine.amounts.items())
+            way = Way(provider, region, zone, kind, option, variant, called, amounts)
             codes[position] = self._ways.code(way)
-            each[position] = units
-        return codes, each
+        return codes
 
 
-def _worth_keeping(table: CandidateTable, draws_of_way: Ints, *, timed: bool) -> Ints:
+def _worth_keeping(table: CandidateTable, drawn: Sequence[Ints], region: Ints, *, timed: bool) -> Ints:
     """Drop what another candidate on the same limits at the same time replaces without loss.
 
     Both stand for one job and start together, so the rival that ends no later touches no window more; it must cost no
-    more, count no more, and draw no more of the quotas and of the commitment.
+    more, count no more, and draw no more of each quota of its region and of the commitment.
 
     Args:
         table: candidates of one job and start.
-        draws_of_way: which set of quotas each way counts against, 0 none.
+        drawn: units that candidates draw of each quota, each of shape `(n_candidates,)`.
+        region: code of each candidate's region.
         timed: whether there are windows, so that it matters how long a candidate runs.
     """
-    draws = draws_of_way[table.way]
-    group = draws * (int(table.pool.max(initial=-1)) + 2) + table.pool + 1
-    units = np.where(draws > 0, table.units, 0)
+    bound = np.zeros(len(table), dtype=np.bool_)
+    for use in drawn:
+        bound |= use > 0
+    # what draws on no quota competes wherever it is
+    group = np.where(bound, region + 1, 0) * (int(table.pool.max(initial=-1)) + 2) + table.pool + 1
     nodes = np.where(table.pool >= 0, table.nodes, 0)
     hours = table.hours if timed else np.zeros(len(table))
+    units = sum(drawn, start=np.zeros(len(table), dtype=np.int64))
     order = np.lexsort(
         (hours, nodes, units, table.cost_micro_usd, table.counted_micro_usd, table.late_hours, group)
     )
-    less = [values[order] for values in (table.late_hours, units, nodes, hours)]
+    less = [
+        values[order] for values in (table.late_hours, nodes, hours, *(use for use in drawn if use.any()))
+    ]
     less += [table.cost_micro_usd[order], table.counted_micro_usd[order]]
     group = group[order]
     kept = np.ones(len(order), dtype=np.bool_)

@@ -14,11 +14,12 @@ from planner.inputs.checks import end_moment, start_moment
 from planner.inputs.load import decode, read_limited
 from planner.inputs.portfolio_load import MAX_CSV_BYTES, LoadedPortfolio
 from planner.portfolios.candidates import WorkloadCandidates
+from planner.portfolios.declared_quotas import check_quotas, type_amounts, unused_quotas
 from planner.portfolios.question import Question, Windows, build_question
 from planner.portfolios.reduce import fits_limits
 from planner.portfolios.shared_limits import MICRO
 from planner.portfolios.sized import SizedCandidates, SizedTable, sized_from_csv, sized_from_yaml
-from planner.portfolios.table import CandidateTable, Way, Ways, concat_tables, covers, left_out
+from planner.portfolios.table import CandidateTable, Way, Ways, concat_tables, left_out
 
 if TYPE_CHECKING:
     from catalogs.model import Catalog
@@ -113,7 +114,8 @@ def gather(
     start = options.now if portfolio.start is None else start_moment(portfolio.start)
     windows = _windows(loaded, start)
     ways = Ways()
-    sized = SizedCandidates(portfolio.commitments, load_tariffs(), ways)
+    tariffs = load_tariffs()
+    sized = SizedCandidates(portfolio.commitments, tariffs, ways, type_amounts(portfolio, catalog))
     inside, outside = _sized_tables(loaded)
     whole = any(item is not None for item in loaded.workloads)
     made = WorkloadCandidates(catalog(), options, portfolio, ways) if whole else None
@@ -134,6 +136,7 @@ def gather(
             counts.append(known[key][1])
         found.add(job, tables, counts)
         progress(len(found.reports), len(loaded.jobs))
+    check_quotas(loaded, ways, [] if made is None else made.contexts, catalog, tariffs)
     return _gathered(loaded, found, ways, start, windows, sized.unknown_transfers)
 
 
@@ -172,12 +175,12 @@ def _gathered(
         for item in portfolio.commitments
     ]
     table = concat_tables(found.parts)
-    question = build_question(portfolio, table, ways.all, len(found.jobs), windows, busy)
+    question = build_question(portfolio, table, ways, len(found.jobs), windows, busy)
     reports = _with_shared_limits(found.reports, found.kinds, question)
     notes = tuple(f"transfer price unknown, dearest used: {item}" for item in sorted(unknown))
     return Gathered(
         question, tuple(ways.all), tuple(found.jobs), tuple(found.kinds), tuple(reports), start, windows,
-        (*notes, *_unused(loaded, ways.all)),
+        (*notes, *unused_quotas(loaded, ways)),
     )  # fmt: skip
 
 
@@ -278,10 +281,3 @@ def _with_shared_limits(reports: list[JobReport], kinds: list[int], question: Qu
             found = (*out[kind].removed, ("shared_limit", int(lost[job])))
             out[kind] = replace(out[kind], removed=tuple(sorted(found, key=lambda pair: -pair[1])))
     return out
-
-
-def _unused(loaded: LoadedPortfolio, ways: list[Way]) -> Iterator[str]:
-    """Quotas that no candidate counts against: most often a misspelt name."""
-    for quota in loaded.portfolio.quota:
-        if not any(covers(quota, way) for way in ways):
-            yield f"no candidate counts against the quota {quota.provider}/{quota.region} {quota.quota}"

@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.portfolios.shared_limits import CAPACITY, MICRO, QUOTA, Ints, PortfolioInput
-from planner.portfolios.table import CandidateTable, Floats, Way, covers
+from planner.portfolios.table import MOST_UNITS, CandidateTable, Floats, Way, Ways
 
 if TYPE_CHECKING:
     from planner.inputs.portfolio_schema import Portfolio, SharedCommitment, SharedQuota
-
-MOST_UNITS = 2**53  # a limit above it never binds
 
 
 @dataclass(frozen=True)
@@ -61,7 +59,7 @@ class Question:
 def build_question(
     portfolio: Portfolio,
     table: CandidateTable,
-    ways: Sequence[Way],
+    ways: Ways,
     n_jobs: int,
     windows: Windows,
     busy_hours: Sequence[float],
@@ -76,15 +74,15 @@ def build_question(
         windows: time windows.
         busy_hours: per commitment, until when its `busy_nodes` are taken.
     """
-    made = _Entries(table, windows)
-    for quota in portfolio.quota:
-        made.add_quota(quota, ways)
+    made, draws = _Entries(table, windows), ways.draws(portfolio.quota)
+    for at, quota in enumerate(portfolio.quota):
+        made.add_quota(quota, ways.all, draws[:, at])
     for number, (commitment, until) in enumerate(zip(portfolio.commitments, busy_hours, strict=True)):
         made.add_commitment(number, commitment, until)
     budget = None if portfolio.budget_usd is None else int(portfolio.budget_usd * MICRO)
     numbers = PortfolioInput(
         n_jobs, table.job, table.cost_micro_usd, table.counted_micro_usd, made.joined(0), made.joined(1),
-        made.joined(2), np.array([min(limit.amount, MOST_UNITS) for limit in made.limits], dtype=np.int64),
+        made.joined(2), np.array([min(limit.amount, int(MOST_UNITS)) for limit in made.limits], dtype=np.int64),
         np.array([limit.kind for limit in made.limits], dtype=np.int64), budget,
     )  # fmt: skip
     return Question(table, numbers, tuple(made.limits))
@@ -122,19 +120,24 @@ class _Entries:
         parts = [part[column] for part in self._parts]
         return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
 
-    def add_quota(self, quota: SharedQuota, ways: Sequence[Way]) -> None:
-        """One limit per region that matches and per window."""
+    def add_quota(self, quota: SharedQuota, ways: Sequence[Way], each: Floats) -> None:
+        """One limit per region that matches and per window.
+
+        Args:
+            quota: the limit.
+            ways: what the table's numbers mean.
+            each: units that an instance of each way draws, shape `(n_ways,)`.
+        """
+        drawn = self._table.drawn(each)
         regions: dict[str, list[int]] = {}
-        for code, way in enumerate(ways):
-            if covers(quota, way):
-                regions.setdefault(way.region, []).append(code)
+        for code in np.flatnonzero(each > 0).tolist():
+            regions.setdefault(ways[code].region, []).append(code)
         for region, codes in sorted(regions.items()):
-            hit = np.isin(self._table.way, codes)
+            hit = np.isin(self._table.way, codes) & (drawn > 0)
             label = f"{quota.provider}/{region} {quota.quota}"
             label += f" ({quota.purchase_option})" if quota.purchase_option else ""
-            self._add(
-                label, QUOTA, quota.unit or "units", hit, self._table.units, int(quota.limit), quota.window
-            )
+            unit = ways[codes[0]].machine.unit_on(quota)
+            self._add(label, QUOTA, unit, hit, drawn, int(quota.limit), quota.window)
 
     def add_commitment(self, number: int, commitment: SharedCommitment, busy_hours: float) -> None:
         """One limit per window; nodes that are busy when a window starts are not there in it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from itertools import pairwise
 from pathlib import Path
@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from planner.errors import InputError
 from planner.inputs.faults import near
+from planner.market.quota import INSTANCES, UNITS
 from planner.portfolios.shared_limits import MICRO, MOST, Ints
 from planner.portfolios.table import CandidateTable, Way, Ways
 from solvers.errors import ModelError
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 Floats = npt.NDArray[np.float64]
 _TEXTS = ("provider", "region", "instance_type", "family", "purchase_option")
+QUOTA_UNITS = "units"  # of a quota that a candidate draws on as it declares, where the quota names no unit
 _NUMBERS = ("nodes", "hours", "cost_usd", "usd_per_hour", "quota_units")
 _NEEDED = ("job", "provider", "region", "instance_type", "nodes", "hours")
 GB = Decimal(10**9)
@@ -136,15 +138,29 @@ def _check(file: Path, numbers: dict[str, Floats]) -> None:
 class SizedCandidates:
     """Makes candidate tables of sized candidates: pools, data transfer, start and deadline."""
 
-    def __init__(self, commitments: tuple[SharedCommitment, ...], tariffs: Tariffs, ways: Ways) -> None:
-        """Take what all jobs share."""
-        self._tariffs, self._ways = tariffs, ways
+    def __init__(
+        self,
+        commitments: tuple[SharedCommitment, ...],
+        tariffs: Tariffs,
+        ways: Ways,
+        amounts: Callable[[str, str], dict[str, float]],
+    ) -> None:
+        """Take what all jobs share.
+
+        Args:
+            commitments: machines that jobs share.
+            tariffs: transfer prices.
+            ways: where the ways to buy are numbered.
+            amounts: what an instance of a provider's type draws in each unit of quotas, as far as it is known; asked
+                for candidates that give no quota_units.
+        """
+        self._tariffs, self._ways, self._amounts = tariffs, ways, amounts
         names = ("provider", "region", "instance_type", "purchase_option")
         self._pools = {
             tuple(getattr(item, name) for name in names): at for at, item in enumerate(commitments)
         }
         self._transfers: dict[tuple[str, str, int], float] = {}
-        self._codes: dict[tuple[str, ...], int] = {}
+        self._codes: dict[tuple[tuple[str, ...], bool], int] = {}
         self.unknown_transfers: set[str] = set()
 
     def build(
@@ -171,23 +187,33 @@ class SizedCandidates:
             moved = [self._transfer_usd(data, f"{key[0]}/{key[1]}") for key in keys]
             cost += _micro(np.array(moved), "transfer into a region")
         units = numbers["quota_units"]
+        ways = [
+            self._way(key, declared=declared)
+            for key, declared in zip(keys, (~np.isnan(units)).tolist(), strict=True)
+        ]
         end = begin_hours + hours
         late = np.zeros(len(rows)) if deadline_hours is None else np.maximum(end - deadline_hours, 0.0)
         return CandidateTable(
-            job=np.zeros(len(rows), dtype=np.int64), way=np.array([self._way(key) for key in keys], dtype=np.int64),
-            nodes=nodes, units=np.where(np.isnan(units), nodes, units).astype(np.int64),
+            job=np.zeros(len(rows), dtype=np.int64), way=np.array(ways, dtype=np.int64),
+            nodes=nodes, units=np.nan_to_num(units, nan=0.0).astype(np.int64),
             pool=np.array([self._pools.get((*key[:3], key[4]), -1) for key in keys], dtype=np.int64),
             start_hours=np.full(len(rows), begin_hours), hours=hours, cost_micro_usd=cost,
             counted_micro_usd=cost + _micro(delay_usd_per_hour * end, "delay until a candidate ends"), late_hours=late,
         )  # fmt: skip
 
-    def _way(self, key: tuple[str, ...]) -> int:
-        if key not in self._codes:
+    def _way(self, key: tuple[str, ...], *, declared: bool) -> int:
+        """Number of a way; without `declared` quota_units it draws by the type's own numbers, else one per instance."""
+        if (key, declared) not in self._codes:
             provider, region, instance_type, family, option = key
-            self._codes[key] = self._ways.code(
-                Way(provider, region, "", instance_type, option, "", family, family)
-            )
-        return self._codes[key]
+            amounts = dict.fromkeys((QUOTA_UNITS, INSTANCES), 1.0)
+            if declared:  # what it declares counts in whichever unit the quota has
+                amounts |= dict.fromkeys(UNITS, 1.0)
+            elif family:
+                amounts |= self._amounts(provider, instance_type)
+            names = ((family, QUOTA_UNITS),) if family else ()
+            way = Way(provider, region, "", instance_type, option, "", names, tuple(amounts.items()))
+            self._codes[key, declared] = self._ways.code(way)
+        return self._codes[key, declared]
 
     def _transfer_usd(self, data: JobData, place: str) -> float:
         """USD for the data into `place`: once per region, whatever the number of candidates."""

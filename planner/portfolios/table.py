@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from planner.market.quota import Machine
 from planner.portfolios.shared_limits import Ints
 
 if TYPE_CHECKING:
@@ -17,11 +17,17 @@ if TYPE_CHECKING:
 
 Floats = npt.NDArray[np.float64]
 LEFT_OUT = -1  # the way of a job that is not run
+MOST_UNITS = 2.0**53  # a limit above it never binds
 
 
 @dataclass(frozen=True)
 class Way:
-    """One way to buy: an offer without its price, and the quota it counts against."""
+    """One way to buy: an offer without its price.
+
+    Attributes:
+        names, amounts: quotas that an instance counts against and what it draws in each unit, as in
+            `planner.market.quota.Machine`; in pairs.
+    """
 
     provider: str
     region: str
@@ -29,9 +35,13 @@ class Way:
     instance_type: str
     purchase_option: str
     option_variant: str
-    family: str
-    quota: str = ""
-    quota_code: str = ""
+    names: tuple[tuple[str, str], ...] = ()
+    amounts: tuple[tuple[str, float], ...] = ()
+
+    @property
+    def machine(self) -> Machine:
+        """An instance as quotas see it."""
+        return Machine(self.provider, self.region, self.purchase_option, dict(self.names), dict(self.amounts))
 
     @property
     def offer_id(self) -> str:
@@ -48,6 +58,7 @@ class Ways:
     def __init__(self) -> None:
         """Start empty."""
         self.all: list[Way] = []
+        self._machines: list[Machine] = []
         self._codes: dict[Way, int] = {}
 
     def code(self, way: Way) -> int:
@@ -57,24 +68,13 @@ class Ways:
             self.all.append(way)
         return code
 
-    def draws(self, quotas: Sequence[SharedQuota]) -> Ints:
-        """Number of the set of quotas that each way counts against, 0 where there is none; shape `(n_ways,)`."""
-        seen: dict[tuple[tuple[int, str], ...], int] = {(): 0}
-        keys = [
-            tuple((at, way.region) for at, quota in enumerate(quotas) if covers(quota, way))
-            for way in self.all
-        ]
-        return np.array([seen.setdefault(key, len(seen)) for key in keys], dtype=np.int64)
-
-
-def covers(quota: SharedQuota, way: Way) -> bool:
-    """Whether `way` counts against `quota`."""
-    return (
-        quota.provider == way.provider
-        and fnmatchcase(way.region, quota.region)
-        and quota.quota in (way.family, way.quota, way.quota_code, "*")
-        and (quota.purchase_option is None or quota.purchase_option == way.purchase_option)
-    )
+    def draws(self, quotas: Sequence[SharedQuota]) -> Floats:
+        """Units that an instance of each way draws on each quota, 0 where it does not count; `(n_ways, n_quotas)`."""
+        while len(self._machines) < len(self.all):
+            self._machines.append(self.all[len(self._machines)].machine)
+        return np.array([[machine.draw_on(quota) for quota in quotas] for machine in self._machines]).reshape(
+            len(self.all), len(quotas)
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +85,7 @@ class CandidateTable:
         job: number of the job (copies of a job are jobs).
         way: number of the way to buy, `LEFT_OUT` for a job that is not run.
         nodes: instances.
-        units: draw on the way's quota.
+        units: draw on each quota that the way counts against, in its unit; 0: by the way's own numbers.
         pool: commitment it draws on, -1 none.
         start_hours: start after the portfolio's.
         hours: elapsed hours from start to end.
@@ -107,6 +107,12 @@ class CandidateTable:
 
     def __len__(self) -> int:
         return len(self.job)
+
+    def drawn(self, each: Floats) -> Ints:
+        """Whole units that candidates draw on a quota of which an instance of way w draws `each[w]`."""
+        per_instance = np.append(each, 0.0)[self.way]  # a job left out draws nothing
+        drawn = np.where((self.units > 0) & (per_instance > 0), self.units, per_instance * self.nodes)
+        return np.ceil(np.minimum(drawn, MOST_UNITS) - 1e-9).astype(np.int64)
 
     def take(self, at: npt.NDArray[np.int64] | npt.NDArray[np.bool_]) -> CandidateTable:
         """Rows `at`."""

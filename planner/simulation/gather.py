@@ -59,7 +59,7 @@ def spot_plan_of(path: Path) -> SpotPlan:
         raise InputError(
             f"{path}: nothing on spot fits this workload; `planner explain {path}` says what is in the way"
         )
-    return with_prices(spot_plan(answer.plan.to_dict(), str(path)))[0]
+    return with_prices(spot_plan(answer.plan, str(path)))[0]
 
 
 def sweep_and_workload_jobs(path: Path, *, any_trace: bool) -> tuple[str, list[SimJob]]:

@@ -6,14 +6,17 @@ import csv
 import io
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from planner.plan.plain import plain
 from tests.conftest import ROOT, CliResult
-from tests.planner.advice.plans import plan_values, state_values, write
+from tests.planner.advice.plans import assumed, line_values, plan_values, state_values, write
+from tests.planner.render.render_plans import LAUNCH
 
 Run = Callable[..., CliResult]
 Golden = Callable[[str, str], None]
@@ -65,10 +68,7 @@ def test_the_guard_stands_above_a_policy_that_would_wait(tmp_path: Path, run_cli
 
 
 def test_time_to_obtain_on_demand_brings_the_guard_forward(tmp_path: Path, run_cli: Run) -> None:
-    assumptions = [
-        {"key": "restart_time_s", "value": "720"},
-        {"key": "on_demand_acquire_s", "value": "3600"},
-    ]
+    assumptions = plain(assumed(restart_time_s=720, on_demand_acquire_s=3600))
     zones = [{"name": "us-east-2a", "available": False, "since": 3}]
     plan = plan_values(assumptions=assumptions)
     found = answer(run_cli, tmp_path, "--policy", "spot_only", plan=plan, now=10.8, zones=zones)
@@ -170,10 +170,10 @@ def test_formats_for_people(fmt: str, tmp_path: Path, run_cli: Run) -> None:
 
 def test_the_plans_own_fallback_and_places_are_read(tmp_path: Path, run_cli: Run) -> None:
     """Spot in two regions in turn and on-demand behind: prices come from the plan's lines."""
-    line = plan_values()["lines"][0]
-    west = {**line, "region": "us-west-2", "zone": "us-west-2b", "price_per_hour": "0.9"}
-    steady = {**line, "purchase_option": "on_demand", "price_per_hour": "3"}
-    plan = plan_values(lines=[line, west, steady], launch={"strategy": "spot_with_fallback"})
+    west = line_values(region="us-west-2", zone="us-west-2b", price=0.9)
+    steady = line_values(purchase_option="on_demand", price=3.0)
+    launch = plain(replace(LAUNCH, strategy="spot_with_fallback"))
+    plan = plan_values(lines=[line_values(), west, steady], launch=launch)
     zones = [{"name": "us-west-2b", "available": True, "since": 2}]
     found = answer(run_cli, tmp_path, plan=plan, on_demand_usd_per_hour=None, zones=zones)
     assert found["prices"]["on_demand_usd_per_hour"] == 6.0 and found["zone"] == "us-west-2b"
@@ -223,15 +223,18 @@ def test_a_clock_a_little_ahead_is_no_fault(tmp_path: Path, run_cli: Run) -> Non
 
 
 BAD_PLANS: list[tuple[dict[str, Any], str]] = [
-    ({"lines": [{**plan_values()["lines"][0], "purchase_option": "on_demand"}]}, "no line of this plan is on spot"),
-    ({"lines": [plan_values()["lines"][0]] * 2}, "in 2 parts that run side by side"),
+    ({"lines": [line_values(purchase_option="on_demand")]}, "no line of this plan is on spot"),
+    ({"lines": [line_values()] * 2}, "in 2 parts that run side by side"),
     ({"kind": "fleet"}, "the workers of a fleet run one by one"),
     ({"deadline": None}, "has no deadline"),
     ({"status": "infeasible", "lines": []}, "there is no plan to follow"),
-    ({"timeline": []}, "not one this version wrote"),
-    ({"start": "yesterday"}, "not one this version wrote"),
-    ({"lines": [{**plan_values()["lines"][0], "price_per_hour": "NaN"}]}, "not one this version wrote"),
-    ({"schema_version": 99}, "plan schema 99"),
+    ({"timeline": []}, "timeline: has no hours of work"),
+    ({"start": "yesterday"}, "start: must be a moment"),
+    ({"lines": [{**line_values(), "price_per_hour": "NaN"}]}, "lines[0].price_per_hour: must be a decimal number"),
+    ({"lines": [line_values(price=0.0)]}, "lines[0].price_per_hour: must be more than 0"),
+    ({"assumptions": plain(assumed(restart_time_s=-1))}, "assumptions[0].value: restart_time_s must be seconds"),
+    ({"catalog": 5}, "catalog: must be a list, got 5"),
+    ({"schema_version": 99}, "schema_version: 99, this planner reads 1 to 2"),
 ]  # fmt: skip
 
 
@@ -252,7 +255,7 @@ def test_files_that_are_no_plan_or_no_state(tmp_path: Path, run_cli: Run) -> Non
 
 
 def test_an_unknown_type_asks_for_the_on_demand_price(tmp_path: Path, run_cli: Run) -> None:
-    plan = plan_values(lines=[{**plan_values()["lines"][0], "instance_type": "own.machine"}])
+    plan = plan_values(lines=[line_values(instance_type="own.machine")])
     result = ask(run_cli, tmp_path, plan=plan, state=state_values(on_demand_usd_per_hour=None))
     assert result.code == 2 and "add on_demand_usd_per_hour" in result.stderr
 

@@ -7,34 +7,37 @@ import itertools
 import json
 from collections.abc import Sequence
 from datetime import timedelta
+from decimal import Decimal
 from pathlib import Path
-from typing import Any
 
+from planner.plan.ids import TimePartId
+from planner.plan.model import Performance, Plan, Risk, TimePart
 from tests.focus_company.catalogue import SKUS
 from tests.focus_company.runs import GPUS_PER_NODE, Run, day_hours
+from tests.saved_plans import plan_line, saved_plan
 
 STORAGE_USD = 12.5  # what every plan counts beside machines; the bill's run tags are on machines only
 PROVIDER_IDS = {"AWS": "aws", "Google Cloud": "gcp", "Microsoft": "azure"}
 
 
-def plan_json(run: Run) -> dict[str, Any]:
-    """A plan as `planner optimize -o json` saves it, as far as it matters here."""
+def plan_of(run: Run) -> Plan:
+    """The plan of a run as it was saved before the run."""
     sku = next(s for s in SKUS if s.code == run.sku_code)
     steps = run.planned_hours - run.planned_lost_hours - 2.0
-    line = {
-        "offer_id": f"{run.sku_code}/{run.purchase}", "provider": PROVIDER_IDS[sku.provider], "region": "somewhere",
-        "instance_type": sku.details["InstanceType"], "purchase_option": run.purchase, "nodes": run.planned_nodes,
-        "billed_hours": str(run.planned_hours), "price_per_hour": str(run.planned_price), "usd_per_currency": "1",
-        "currency": "USD", "accelerators_per_node": float(GPUS_PER_NODE), "costs": [],
-    }  # fmt: skip
-    return {
-        "schema_version": 1, "status": "planned", "workload": f"train-{run.run_id[-6:]}", "kind": "training",
-        "created_at": "2026-09-01T00:00:00+00:00", "planner_version": "0.1.0", "run_id": run.run_id, "lines": [line],
-        "total_usd": str(run.planned_usd + STORAGE_USD), "hours": run.planned_hours, "catalog": [],
-        "risk": {"expected_lost_hours": run.planned_lost_hours},
-        "timeline": [{"name": "provisioning", "hours": 2.0}, {"name": "training steps", "hours": steps}],
-        "performance": {"unit": "tokens", "throughput_per_s": run.tokens / (steps * 3600)},
-    }  # fmt: skip
+    line = plan_line(
+        run.planned_nodes, run.planned_hours, run.planned_price, provider=PROVIDER_IDS[sku.provider],
+        region="somewhere", instance_type=sku.details["InstanceType"], purchase_option=run.purchase,
+        accelerators_per_node=float(GPUS_PER_NODE),
+    )  # fmt: skip
+    usd, speed = Decimal(repr(run.planned_usd + STORAGE_USD)), run.tokens / (steps * 3600)
+    return saved_plan(
+        line, workload=f"train-{run.run_id[-6:]}", created_at="2026-09-01T00:00:00+00:00", stated_run_id=run.run_id,
+        total_usd=usd,
+        risk=Risk(None, 0.0, run.planned_lost_hours, run.planned_hours, run.planned_hours, usd, usd, ""),
+        timeline=(TimePart(TimePartId.PROVISIONING, "provisioning", 2.0, "default"),
+                  TimePart(TimePartId.TRAINING_STEPS, "training steps", steps, "model")),
+        performance=Performance("tokens", speed, speed, speed, None, None, None, None, ""),
+    )  # fmt: skip
 
 
 def write_plans(folder: Path, runs: Sequence[Run]) -> tuple[Path, ...]:
@@ -43,7 +46,7 @@ def write_plans(folder: Path, runs: Sequence[Run]) -> tuple[Path, ...]:
     out = []
     for run in runs:
         path = folder / f"{run.run_id}.json"
-        path.write_text(json.dumps(plan_json(run)), encoding="utf-8")
+        path.write_text(json.dumps(plan_of(run).to_dict()), encoding="utf-8")
         out.append(path)
     return tuple(out)
 

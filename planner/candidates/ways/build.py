@@ -18,8 +18,8 @@ import numpy as np
 
 from catalogs.table import distinct
 from planner.candidates.grid import Candidates, Turns
-from planner.candidates.limits import quota_units
 from planner.candidates.ways.course import Cells, price_in_turn, run_in_turn
+from planner.market.quota import draws_on
 from planner.plan.filters import BIT, mark
 from planner.spot.distribution import SpotPool
 from planner.spot.evidence import gang_risk
@@ -285,8 +285,8 @@ def _allowed(context: Context, made: Candidates, cells: Cells) -> npt.NDArray[np
     nodes, rows = made.nodes[cells.base], cells.on_demand
     has = rows >= 0
     fits = ~has | ~(nodes > context.offer_set.capacity[rows])  # NaN: unlimited
-    for limit in context.workload.constraints.quota:
-        fits &= ~has | (quota_units(context, limit)[rows] * nodes <= limit.limit * (1 + 1e-9))
+    for limit, units in draws_on(context.workload.constraints.quota, context.offer_set, context.tariffs):
+        fits &= ~has | (units[rows] * nodes <= limit * (1 + 1e-9))
     return np.asarray(fits, dtype=np.bool_)
 
 

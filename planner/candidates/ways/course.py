@@ -11,6 +11,7 @@ from catalogs.table import distinct
 from planner.candidates.running import model_arguments, steady_hours
 from planner.candidates.ways.fallback import fallback
 from planner.market.pricing import PriceTag, exact, price_line
+from planner.plan.ids import CostId
 from planner.plan.model import CostLine
 from planner.records import record
 from planner.spot.moments import split_job
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     FloatArray = npt.NDArray[np.float64]
     IntArray = npt.NDArray[np.int64]
 
-MOVED = "checkpoints carried between regions"
 GB_PER_GIB = 2.0**30 / 1e9
 
 
@@ -278,8 +278,8 @@ def turn_lines(context: Context, made: Candidates, at: int) -> list[list[CostLin
         tag = PriceTag(max(curve.usd_per_gb), "USD", Decimal(1), basis, curve.source, curve.as_of, flags)
         out[0].append(
             price_line(
-                "data_transfer",
-                MOVED,
+                CostId.CHECKPOINT_TRANSFER,
+                "checkpoints carried between regions",
                 float(curve.quantity(exact(float(turns.moved_gb[own])))),
                 curve.unit,
                 tag,

@@ -25,7 +25,6 @@ from planner.records import record
 Floats = NDArray[np.float64]
 TOTAL = "total"
 OTHERS = "(others)"
-HORIZON = "next "  # how the label of the extra period begins
 Progress = Callable[[int, int], None]
 
 
@@ -217,12 +216,9 @@ def _scope(
     series = regular_series(*until(days, cost, last)) if len(days) else regular_series(days, cost)
     periods = list(question.calendar.periods(question.size, _day(last) + timedelta(days=1), question.count))
     if question.horizon_days:
-        begin = _day(last) + timedelta(days=1)
-        periods.append(
-            Period(
-                f"{HORIZON}{question.horizon_days} days", begin, begin + timedelta(days=question.horizon_days)
-            )
-        )
+        begin, days_ahead = _day(last) + timedelta(days=1), question.horizon_days
+        label = f"next {days_ahead} days"
+        periods.append(Period(label, begin, begin + timedelta(days=days_ahead), is_horizon=True))
     ends = forecast_periods(
         series.days,
         series.cost,

@@ -18,11 +18,12 @@ _WEEKS = re.compile(r"([45])-([45])-([45])@(\d{4}-\d{2}-\d{2})")
 
 @record(frozen=True)
 class Period:
-    """Days from `start` to before `end`; `label` as people call it."""
+    """Days from `start` to before `end`; `label` as people call it; `is_horizon`: the next days, no calendar period."""
 
     label: str
     start: date
     end: date
+    is_horizon: bool = False
 
 
 @record(frozen=True)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from planner.errors import InputError
 from planner.inputs.load import decode, read_limited
+from planner.plan.model import Plan
 from planner.records import record
 
 Floats = NDArray[np.float64]
@@ -103,11 +104,10 @@ def _read(path: Path) -> Mapping[str, Any]:
 
 def _costs(values: Mapping[str, Any], source: str, scope: str | None) -> list[PlannedCost]:
     """Tell the kind of answer by what only it has."""
-    run_id = str(values.get("run_id", ""))
+    if "workload" in values and "total_usd" in values:
+        return _of_run(Plan.from_dict(values, source), source, scope)
     try:
-        if "workload" in values and "total_usd" in values:
-            rows = _of_run(values)
-        elif values.get("kind") == "portfolio":
+        if values.get("kind") == "portfolio":
             rows = _of_jobs(values)
         elif "schedule" in values and "intervals" in values:
             rows = _of_schedule(values)
@@ -115,7 +115,7 @@ def _costs(values: Mapping[str, Any], source: str, scope: str | None) -> list[Pl
             rows = _of_commitments(values)
         else:
             raise InputError(f"{source}: is no answer of planner optimize, portfolio, schedule or commit")
-        return [PlannedCost(name, run_id, start, end, cost, source, scope) for name, start, end, cost in rows]
+        return [PlannedCost(name, "", start, end, cost, source, scope) for name, start, end, cost in rows]
     except (KeyError, TypeError, ValueError) as error:
         raise InputError(f"{source}: the plan lacks or garbles {error}; save it anew with -o json") from error
 
@@ -123,16 +123,13 @@ def _costs(values: Mapping[str, Any], source: str, scope: str | None) -> list[Pl
 _Row = tuple[str, datetime, datetime, float]
 
 
-def _of_run(values: Mapping[str, Any]) -> Iterator[_Row]:
-    if values.get("status") != "planned":
-        return
-    start = _moment(values["start"])
-    yield (
-        str(values["workload"]),
-        start,
-        start + timedelta(hours=float(values["hours"])),
-        float(values["total_usd"]),
-    )
+def _of_run(plan: Plan, source: str, scope: str | None) -> list[PlannedCost]:
+    """The cost of a plan over its hours; an infeasible answer costs nothing."""
+    if not plan.lines:
+        return []
+    start = _moment(plan.start)
+    end = start + timedelta(hours=plan.hours)
+    return [PlannedCost(plan.workload, plan.run_id, start, end, float(plan.total_usd), source, scope)]
 
 
 def _of_jobs(values: Mapping[str, Any]) -> Iterator[_Row]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from planner.finops.forecast.answer import HORIZON, TOTAL
+from planner.finops.forecast.answer import TOTAL
 from planner.render import numbers
 from planner.render.document import Document, Grid, Notes, without_empty
 from planner.render.report import Report
@@ -94,7 +94,7 @@ def _document(answer: ForecastAnswer) -> Document:
     if answer.scenarios:
         summary.append("scenario: " + ", ".join(one.text for one in answer.scenarios))
     if answer.planned:
-        inside = sum(one.planned for one in scope.periods if not one.period.label.startswith(HORIZON))
+        inside = sum(one.planned for one in scope.periods if not one.period.is_horizon)
         count = len(answer.planned)
         summary.append(
             f"{count} planned cost{'s' if count > 1 else ''}, {money(inside, answer.currency)} of it in these periods"

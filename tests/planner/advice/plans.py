@@ -6,31 +6,41 @@ import json
 from pathlib import Path
 from typing import Any
 
-START = "2026-03-02T08:00+00:00"
+from planner.plan.ids import TimePartId
+from planner.plan.model import Assumption, Performance, TimePart
+from tests.saved_plans import START, plan_line, saved_plan
+
+HOURS = {
+    TimePartId.IMAGE_PULL: 0.1,
+    TimePartId.TRAINING_STEPS: 9.0,
+    TimePartId.EVALUATION: 0.5,
+    TimePartId.CHECKPOINTS: 0.3,
+    TimePartId.FINAL_EXPORT: 0.2,
+}
 
 
 def plan_values(**changes: Any) -> dict[str, Any]:
     """A plan of 10 h of work (9 h of steps) on two spot nodes at $1 each, deadline after 20 h, as JSON values."""
-    line = {
-        "purchase_option": "spot", "provider": "aws", "region": "us-east-2", "zone": "", "nodes": 2,
-        "instance_type": "p3.2xlarge", "price_per_hour": "1", "usd_per_currency": "1",
-    }  # fmt: skip
-    parts = {
-        "image pull": 0.1,
-        "training steps": 9.0,
-        "evaluation": 0.5,
-        "checkpoints": 0.3,
-        "final export": 0.2,
-    }
-    values = {
-        "schema_version": 1, "status": "planned", "kind": "training", "workload": "small",
-        "created_at": START, "start": START, "deadline": "2026-03-03T04:00+00:00", "lines": [line],
-        "catalog": [{"provider": "aws", "sha256": "0" * 64}],
-        "timeline": [{"name": name, "hours": hours, "note": ""} for name, hours in parts.items()],
-        "assumptions": [{"key": "restart_time_s", "value": "720"}, {"key": "on_demand_acquire_s", "value": "0"}],
-        "performance": {"step_time_s": 3.24}, "risk": None,
-    }  # fmt: skip
-    return {**values, **changes}
+    plan = saved_plan(
+        plan_line(),
+        deadline="2026-03-03T04:00+00:00",
+        timeline=tuple(TimePart(part, str(part), hours, "model") for part, hours in HOURS.items()),
+        assumptions=assumed(restart_time_s=720, on_demand_acquire_s=0),
+        performance=Performance("samples", 100.0, 90.0, 110.0, 3.24, None, None, None, "compute"),
+    )
+    return {**plan.to_dict(), "start": START, **changes}
+
+
+def line_values(**changes: Any) -> dict[str, Any]:
+    """Its line as JSON values."""
+    line = saved_plan(plan_line(**changes)).to_dict()["lines"][0]
+    assert isinstance(line, dict)
+    return line
+
+
+def assumed(**values: float) -> tuple[Assumption, ...]:
+    """Assumptions of a plan."""
+    return tuple(Assumption(key, f"{value:g}", "s", "default") for key, value in values.items())
 
 
 def state_values(**changes: Any) -> dict[str, Any]:

@@ -12,9 +12,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from planner.plan.ids import TimePartId
+from planner.plan.model import TimePart
+from planner.plan.plain import plain
 from planner.spot.traces.registry import read_traces
 from tests.conftest import ROOT
-from tests.planner.advice.plans import plan_values
+from tests.planner.advice.plans import line_values, plan_values
 
 DRIVERS = ROOT / "examples" / "drivers"
 TICK_HOURS = 0.5
@@ -33,8 +36,9 @@ def programs(folder: Path) -> dict[str, str]:
 
 
 def plan(folder: Path, work_hours: float, deadline: str) -> str:
-    line = {**plan_values()["lines"][0], "nodes": 1}
-    parts = [{"name": "training steps", "hours": work_hours, "note": ""}]
+    line = line_values(nodes=1)
+    steps = TimePartId.TRAINING_STEPS
+    parts = plain((TimePart(steps, steps, work_hours, "model"),))
     path = folder / "plan.json"
     path.write_text(
         json.dumps(plan_values(lines=[line], timeline=parts, deadline=deadline)), encoding="utf-8"

@@ -98,8 +98,8 @@ RELAXED = {
     "providers": ({"providers": ["aws"]}, {"providers": ["aws", "gcp", "azure"]}),
     "regions": ({"regions": ["us-*"]}, {"regions": ["us-*", "eu*"]}),
     "quota": (
-        {"quota": [{"provider": "aws", "quota": name, "limit": 8} for name in ("p3", "g5", "p4d")]},
-        {"quota": [{"provider": "aws", "quota": name, "limit": 96} for name in ("p3", "g5", "p4d")]},
+        {"quota": [{"provider": "aws", "quota": name, "unit": "vCPU", "limit": 8} for name in ("p3", "g5", "p4d")]},
+        {"quota": [{"provider": "aws", "quota": name, "unit": "vCPU", "limit": 96} for name in ("p3", "g5", "p4d")]},
     ),
     "options": ({"purchase_options": ["on_demand"]}, {"purchase_options": ["on_demand", "spot"]}),
     "accelerators": ({"accelerators": {"allow": ["a10*"]}}, {"accelerators": {"allow": ["a1*", "l4*"]}}),

@@ -197,7 +197,7 @@ def _timeline(plan: Json) -> None:
 
 def _fewer_steps(plan: Json) -> None:
     for part in plan["timeline"]:
-        if part["name"] == "training steps":
+        if part["id"] == "training_steps":
             plan["hours"] -= part["hours"] / 2
             part["hours"] /= 2
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from decimal import Decimal
 
+from planner.plan.ids import CostId, TimePartId
 from planner.plan.launch import Checkpoints, Launch, SpotPlace
 from planner.plan.model import (
     Assumption,
@@ -32,6 +33,7 @@ HASH = "3f1c9a5be07d42c8a6e1f0b7d9c4e2a85b60713f9d8e4c2ab1706f5e3d9c8b7a"
 
 def cost(kind: str, label: str, quantity: str, unit: str, unit_price: str, **changes: object) -> CostLine:
     line = CostLine(
+        id=CostId({"data_storage": "dataset_storage", "data_transfer": "dataset_transfer"}.get(kind, kind)),
         kind=kind,
         label=label,
         quantity=D(quantity),
@@ -128,12 +130,12 @@ TRAINING = Plan(
     total_usd=ON_DEMAND_LINE.cost_usd,
     hours=101.25,
     timeline=(
-        TimePart("provisioning", 0.1, "default"),
-        TimePart("image pull", 0.07, "default"),
-        TimePart("data staging", 1.9, "model", "1,024 GB at 1.2 Gbit/s"),
-        TimePart("training steps", 97.3, "model"),
-        TimePart("checkpoints", 1.38, "model"),
-        TimePart("final export", 0.5, "default"),
+        TimePart(TimePartId.PROVISIONING, "provisioning", 0.1, "default"),
+        TimePart(TimePartId.IMAGE_PULL, "image pull", 0.07, "default"),
+        TimePart(TimePartId.DATA_STAGING, "data staging", 1.9, "model", "1,024 GB at 1.2 Gbit/s"),
+        TimePart(TimePartId.TRAINING_STEPS, "training steps", 97.3, "model"),
+        TimePart(TimePartId.CHECKPOINTS, "checkpoints", 1.38, "model"),
+        TimePart(TimePartId.FINAL_EXPORT, "final export", 0.5, "default"),
     ),
     performance=Performance(
         "tokens",
@@ -240,7 +242,14 @@ SPOT_LINE = replace(
             basis="derived",
             as_of="2026-10-28",
         ),
-        cost("interruption", "repeated work and waiting", "1", "job", "164.20", basis="derived"),
+        cost(
+            "checkpoint_storage",
+            "checkpoints in object storage",
+            "7100",
+            "GiB-month",
+            "0.023",
+            basis="derived",
+        ),
     ),
     quota=replace(QUOTA, name="All P4 Spot Instance Requests", code="L-7212CCBC"),
 )
@@ -284,7 +293,9 @@ SPOT = replace(
     hours=121.5,
     timeline=(
         *TRAINING.timeline,
-        TimePart("interruptions", 20.25, "model", "lost work, restarts and waiting"),
+        TimePart(
+            TimePartId.INTERRUPTIONS, "interruptions", 20.25, "model", "lost work, restarts and waiting"
+        ),
     ),
     finish_expected="2026-11-25T13:30:00+00:00",
     risk=Risk(

@@ -24,6 +24,7 @@ from planner.finops.forecast.score import accuracy, score_forecasts
 from planner.finops.read import open_bill
 from planner.render.report import render_report
 from tests.planner.finops.forecast.example_costs import FILE, example_costs
+from tests.saved_plans import plan_line, saved_plan
 
 START = np.datetime64("2026-01-01")
 
@@ -112,9 +113,8 @@ def test_plans_are_spread_over_their_hours() -> None:
 def test_saved_plans_of_every_kind_are_read(tmp_path: Path) -> None:
     moment = "2026-05-01T00:00+00:00"
     files = {
-        "run.json": {"workload": "w", "run_id": "run-7", "status": "planned", "start": moment, "hours": 12,
-                     "total_usd": 50, "currency": "USD"},
-        "none.json": {"workload": "w", "status": "infeasible", "start": moment, "hours": None, "total_usd": None},
+        "run.json": saved_plan(plan_line(1, 12.5, 4.0), workload="w", start=moment).to_dict(),
+        "none.json": saved_plan(workload="w", start=moment).to_dict(),
         "jobs.json": {"kind": "portfolio", "jobs": [
             {"job": "j#1", "status": "planned", "start": moment, "end": "2026-05-02T00:00+00:00", "cost_usd": 7},
             {"job": "j#2", "status": "left_out", "start": None, "end": None, "cost_usd": None}]},
@@ -139,7 +139,8 @@ def test_saved_plans_of_every_kind_are_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [("{", "is no JSON"), ("[]", "is no plan"), ("{}", "is no answer of"),
-     ('{"workload": "w", "total_usd": 1, "status": "planned"}', "lacks or garbles 'start'")],
+     ('{"workload": "w", "total_usd": 1, "status": "planned", "schema_version": 2}', "start: is missing"),
+     ('{"kind": "portfolio"}', "lacks or garbles 'jobs'")],
 )  # fmt: skip
 def test_files_that_are_no_plan(tmp_path: Path, text: str, said: str) -> None:
     (tmp_path / "x.json").write_text(text)

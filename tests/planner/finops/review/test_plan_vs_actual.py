@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,8 @@ from planner.finops.plan_vs_actual import (
 from planner.finops.read import open_bill
 from planner.finops.review.answer import review_bill
 from planner.finops.utilisation import load_utilisation
-from tests.focus_company.plans import STORAGE_USD, effects_of, plan_json, write_plans, write_utilisation
+from tests.focus_company.plans import STORAGE_USD, effects_of, write_plans, write_utilisation
+from tests.focus_company.plans import plan_of as company_plan
 from tests.focus_company.shared import small_company
 
 positive = st.floats(0.1, 1e4)
@@ -37,8 +39,8 @@ def plan_of(nodes: float, hours: float, price: float, lost: float = 0.0, other: 
         "w",
         "aws",
         "r",
-        "p5.48xlarge",
-        "spot",
+        ("p5.48xlarge",),
+        ("spot",),
         nodes,
         hours,
         lost,
@@ -110,7 +112,7 @@ def test_the_generated_runs_give_their_causes(run: object, tmp_path: Path) -> No
 
 def test_the_measurement_is_read_by_calibrate(tmp_path: Path) -> None:
     run = small_company().runs[0]
-    plan = planned_run(plan_json(run), "p.json")
+    plan = planned_run(company_plan(run), "p.json")
     assert plan is not None
     actual = ActualRun(run.nodes, run.hours, run.lost_hours, run.billed_usd, run.billed_usd)
     made = measure(plan, actual, run.tokens)
@@ -124,19 +126,19 @@ def test_the_measurement_is_read_by_calibrate(tmp_path: Path) -> None:
     assert f"'{made.value_per_s:.6g} tokens/s'" in made.command and "--nodes 4" in made.command
 
 
-def test_plans_without_run_id_and_doubled_ones_are_told(tmp_path: Path) -> None:
+def test_a_plan_without_a_run_id_has_its_own_and_no_two_share_one(tmp_path: Path) -> None:
     run = small_company().runs[0]
-    old = tmp_path / "old.json"
-    old.write_text(json.dumps({k: v for k, v in plan_json(run).items() if k != "run_id"}))
-    with pytest.raises(InputError, match="has no run id"):
-        load_plans([old])
+    plain, unnamed = company_plan(run), tmp_path / "unnamed.json"
+    unnamed.write_text(json.dumps({k: v for k, v in plain.to_dict().items() if k != "run_id"}))
+    (found,) = load_plans([unnamed])
+    assert found.run_id == replace(plain, stated_run_id="").run_id != run.run_id
     (one,) = write_plans(tmp_path / "a", [run])
     (two,) = write_plans(tmp_path / "b", [run])
     with pytest.raises(InputError, match="keep one file per run"):
         load_plans([one, two])
     broken = tmp_path / "broken.json"
-    broken.write_text(json.dumps({**plan_json(run), "lines": [{"nodes": 3}]}))
-    with pytest.raises(InputError, match="not a whole plan"):
+    broken.write_text(json.dumps({**plain.to_dict(), "lines": [{"nodes": 3}]}))
+    with pytest.raises(InputError, match=r"lines\[0\].billed_hours: is missing"):
         load_plans([broken])
 
 

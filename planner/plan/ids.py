@@ -1,0 +1,77 @@
+"""Ids of the parts of a plan. Code compares ids; the label beside an id is for people and may change or carry figures.
+
+Every id says in its docstring (`TimePartId.WARM_UP.__doc__`) what the part is; `planner schema plan` prints them.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Self
+
+
+class PartId(StrEnum):
+    """An id with its meaning as its docstring."""
+
+    def __new__(cls, value: str, meaning: str) -> Self:
+        """Make the member `value` and document it with `meaning`."""
+        member = str.__new__(cls, value)
+        member._value_ = value
+        member.__doc__ = meaning
+        return member
+
+
+class TimePartId(PartId):
+    """Parts of a plan's elapsed time."""
+
+    DATA_STAGING = (
+        "data_staging",
+        "The data set is copied into the region before the cluster starts; not billed.",
+    )
+    PROVISIONING = "provisioning", "The instances are requested and started; not billed."
+    IMAGE_PULL = "image_pull", "The container image is pulled onto the nodes."
+    DATA_TO_NODES = "data_to_nodes", "The data set is read from object storage onto the nodes."
+    WARM_UP = "warm_up", "Kernels are compiled and the first steps run slower."
+    TRAINING_STEPS = "training_steps", "Optimizer steps."
+    EVALUATION = "evaluation", "Evaluation runs between the steps."
+    CHECKPOINTS = "checkpoints", "Checkpoints are written while the steps wait."
+    INTERRUPTIONS = "interruptions", "Expected waits for capacity, restarts, and work done twice."
+    FINAL_EXPORT = "final_export", "The last checkpoint is written and the model is exported."
+    FLEET_LEAD = "fleet_lead", "Data staging and provisioning of the fleet worker that ends last; not billed."
+    FLEET_FIXED = "fleet_fixed", "Image, warm-up and export of the fleet worker that ends last."
+    FLEET_WORK = (
+        "fleet_work",
+        "Work of the fleet worker that ends last, evaluation and interruptions included.",
+    )
+
+
+class CostId(PartId):
+    """Priced quantities of a plan line. The tiers of one tariff are several cost lines with the same id."""
+
+    COMPUTE = "compute", "Instance-hours of the line's offer."
+    UPFRONT = "upfront", "The part of a commitment that is paid at its start."
+    SYSTEM_DISK = "system_disk", "The default system disk, where the provider bills it beside the instance."
+    DATASET_STORAGE = "dataset_storage", "The copy of the data set in object storage of the region."
+    CHECKPOINT_STORAGE = "checkpoint_storage", "The checkpoints kept in object storage."
+    DATASET_TRANSFER = "dataset_transfer", "The data set copied into the region once."
+    DATASET_STREAM = (
+        "dataset_stream",
+        "The data set read across regions during the run, as often as the run reads it.",
+    )
+    CHECKPOINT_TRANSFER = (
+        "checkpoint_transfer",
+        "Checkpoints carried from region to region as spot capacity moves.",
+    )
+    MODEL_EXPORT = "model_export", "The final model copied out of the region."
+
+
+# What a run must do wherever it runs: the hours of work that a spot policy schedules.
+RUN_WORK = frozenset(
+    (TimePartId.TRAINING_STEPS, TimePartId.EVALUATION, TimePartId.CHECKPOINTS, TimePartId.FINAL_EXPORT)
+)
+# Charged once per region, whatever number of lines run there.
+ONCE_PER_PLACE = frozenset(
+    (
+        *(CostId.DATASET_STORAGE, CostId.CHECKPOINT_STORAGE, CostId.DATASET_TRANSFER, CostId.DATASET_STREAM),
+        *(CostId.CHECKPOINT_TRANSFER, CostId.MODEL_EXPORT),
+    )
+)

@@ -1,0 +1,98 @@
+"""The portfolio's quotas against the catalog and the candidates: names that match nothing, units nobody knows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.inputs.faults import Fault
+from planner.market.names import quota_faults
+from planner.market.quota import GPU, VCPU
+from planner.portfolios.sized import QUOTA_UNITS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from catalogs.model import Catalog
+    from catalogs.table import Table
+    from catalogs.tariffs import Tariffs
+    from planner.candidates.context import Context
+    from planner.inputs.portfolio_load import LoadedPortfolio
+    from planner.inputs.portfolio_schema import Portfolio
+    from planner.portfolios.table import Ways
+
+
+def type_amounts(
+    portfolio: Portfolio, catalog: Callable[[], Catalog]
+) -> Callable[[str, str], dict[str, float]]:
+    """What an instance of a provider's type draws in vCPU and GPU; only where a quota counts so the catalog is read."""
+    wanted = any(quota.unit in (VCPU, GPU) for quota in portfolio.quota)
+
+    def amounts(provider: str, instance_type: str) -> dict[str, float]:
+        if not wanted:
+            return {}
+        types = catalog().instance_types
+        rows = np.flatnonzero(
+            types.equals("provider", provider) & types.equals("instance_type", instance_type)
+        )
+        if not len(rows):
+            return {}
+        numbers = {VCPU: float(types["vcpus"][rows[0]]), GPU: float(types["accelerator_count"][rows[0]])}
+        return {unit: number for unit, number in numbers.items() if number > 0}  # NaN: unknown
+
+    return amounts
+
+
+def check_quotas(
+    loaded: LoadedPortfolio,
+    ways: Ways,
+    contexts: Sequence[Context],
+    catalog: Callable[[], Catalog],
+    tariffs: Tariffs,
+) -> None:
+    """Refuse quotas that match nothing and draws that no number converts into the quota's unit.
+
+    Raises:
+        InputError: every such quota with its place.
+    """
+    faults = [*_unknown_names(loaded, ways, contexts, catalog, tariffs), *_unknown_draws(loaded, ways)]
+    if faults:
+        raise loaded.source.error(faults)
+
+
+def _unknown_names(
+    loaded: LoadedPortfolio,
+    ways: Ways,
+    contexts: Sequence[Context],
+    catalog: Callable[[], Catalog],
+    tariffs: Tariffs,
+) -> Iterator[Fault]:
+    quotas = loaded.portfolio.quota
+    sized = {(way.provider, name) for way in ways.all for name, unit in way.names if unit == QUOTA_UNITS}
+    if all((quota.provider, quota.quota) in sized for quota in quotas) and not contexts:
+        return
+    tables: list[tuple[Table, Table]] = [(item.offer_set.offers, item.offer_set.types) for item in contexts]
+    if not tables:
+        tables = [(catalog().offers, catalog().instance_types)]
+    # what one job's own offers name is known, whatever the other jobs may use
+    faults = [list(quota_faults(quotas, ("quota",), *pair, tariffs, sized)) for pair in tables]
+    yield from (fault for fault in faults[0] if all(fault in other for other in faults[1:]))
+
+
+def _unknown_draws(loaded: LoadedPortfolio, ways: Ways) -> Iterator[Fault]:
+    draws = ways.draws(loaded.portfolio.quota)
+    for at, way in np.argwhere(np.isinf(draws.T)).tolist():
+        quota, kind = loaded.portfolio.quota[at], ways.all[way].instance_type
+        yield Fault(
+            ("quota", at, "unit"),
+            f"how many {quota.unit} a {kind} has is not known: give its candidates quota_units",
+        )
+
+
+def unused_quotas(loaded: LoadedPortfolio, ways: Ways) -> Iterator[str]:
+    """Quotas that no candidate counts against."""
+    used = ways.draws(loaded.portfolio.quota) > 0
+    for at, quota in enumerate(loaded.portfolio.quota):
+        if not used[:, at].any():
+            yield f"no candidate counts against the quota {quota.provider}/{quota.region} {quota.quota}"

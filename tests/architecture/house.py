@@ -1,0 +1,115 @@
+"""Measures of the house: rooms, circles, floors, loose modules and sizes, from the source as text."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache
+
+from tests.architecture.modules import module_name, module_names, source_files, syntax_tree
+
+Graph = Mapping[str, frozenset[str]]
+
+
+def _targets(tree: ast.Module) -> Iterator[str]:
+    """Modules of the project that a file imports anywhere: at import, inside functions, for type checkers."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            for alias in node.names:
+                inner = f"{node.module}.{alias.name}"
+                yield inner if inner in module_names() else node.module
+
+
+@cache
+def imports_of_files() -> Graph:
+    """Every import of every module, of whatever kind."""
+    known = module_names()
+    graph = {}
+    for path in source_files():
+        name = module_name(path)
+        graph[name] = frozenset(set(_targets(syntax_tree(path))) & known - {name})
+    return graph
+
+
+def room(name: str) -> str:
+    """The room of a module: a folder of a package, or a module that lies loose in it."""
+    return ".".join(name.split(".")[:2])
+
+
+@cache
+def imports_of_rooms() -> Graph:
+    """Which rooms a room imports."""
+    graph: dict[str, set[str]] = {}
+    for name, targets in imports_of_files().items():
+        graph.setdefault(room(name), set()).update(room(target) for target in targets)
+    return {name: frozenset(targets - {name}) for name, targets in graph.items()}
+
+
+def circles(graph: Graph) -> list[list[str]]:
+    """Groups of more than one node that reach each other."""
+    reach = {name: _reachable(graph, name) for name in graph}
+    groups = {
+        tuple(
+            sorted(other for other in reach[name] | {name} if name in reach.get(other, ()) or other == name)
+        )
+        for name in graph
+    }
+    return sorted((list(group) for group in groups if len(group) > 1), key=len)
+
+
+def _reachable(graph: Graph, start: str) -> set[str]:
+    seen: set[str] = set()
+    waiting = [start]
+    while waiting:
+        for target in graph.get(waiting.pop(), ()):
+            if target not in seen:
+                seen.add(target)
+                waiting.append(target)
+    return seen
+
+
+def floors(graph: Graph) -> int:
+    """Rooms on the longest chain of imports, circles counted as one."""
+    part = {name: tuple(group) for group in circles(graph) for name in group}
+    folded: dict[object, set[object]] = {}
+    for name, targets in graph.items():
+        here = part.get(name, name)
+        folded.setdefault(here, set()).update(part.get(target, target) for target in targets)
+    height: dict[object, int] = {}
+
+    def of(node: object) -> int:
+        if node not in height:
+            height[node] = 1 + max(
+                (of(target) for target in folded.get(node, ()) if target != node), default=0
+            )
+        return height[node]
+
+    return max(of(node) for node in folded)
+
+
+def loose_modules(package: str) -> list[str]:
+    """Modules that lie directly in a package."""
+    return sorted(
+        name
+        for path in source_files()
+        if (name := module_name(path)).startswith(f"{package}.")
+        and name.count(".") == 1
+        and path.name != "__init__.py"
+    )
+
+
+def signatures_with(word: str) -> int:
+    """Functions with a parameter whose annotation names `word`, one count per parameter."""
+    count = 0
+    for path in source_files():
+        for node in ast.walk(syntax_tree(path)):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                count += sum(
+                    word in re.findall(r"\w+", ast.unparse(arg.annotation))
+                    for arg in (*node.args.args, *node.args.kwonlyargs)
+                    if arg.annotation is not None
+                )
+    return count
