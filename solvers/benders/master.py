@@ -15,10 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from solvers.backends.registry import get_backend
+from solvers.benders.program import TwoStage
 from solvers.options import SolveOptions
 from solvers.problem import Block, Floats, Milp, MilpBuilder
 from solvers.solution import Termination
-from solvers.two_stage import TwoStage
 
 TRIFLE = 1e-8  # of the largest coefficient beside it: what a solver cannot tell from 0
 MONEY = 1e4  # what a typical scenario's cost is called inside the solver
