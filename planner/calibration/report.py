@@ -65,7 +65,7 @@ def build_report(name: str, made: Calibrated, after: Interval, file: str, replac
         "used by `planner optimize` and `planner estimate` for this accelerator generation and stack, most for this "
         "model, precision and size; --no-calibration leaves it out"
     )
-    blocks: list[Block] = [Notes("Warnings", made.warnings, level="warning")] if made.warnings else []
+    blocks: list[Block] = [Notes("Warnings", made.warnings, warning=True)] if made.warnings else []
     blocks += [Facts("Measurement", rows), Notes("Calibration", (saved, *((use,) if file else ())))]
     row = {
         "workload": name, **item.cluster, "precision": item.training.precision, "stack": item.training.stack,

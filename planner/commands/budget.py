@@ -44,10 +44,10 @@ def budget(
     from planner.errors import InputError
     from planner.finops.budget.answer import check_budgets, dimensions, refuse_csv_scopes
     from planner.finops.budget.report import budget_report
-    from planner.finops.currency import UNKNOWN_CURRENCY
     from planner.finops.forecast.plans import load_plans
     from planner.finops.forecast.source import check_currency, read_costs
     from planner.inputs.budget_load import load_budgets
+    from planner.render.currency import UNKNOWN_CURRENCY
 
     budgets, more = _budgets_and_bill(paths)
     bill = (*focus, *more)

@@ -60,7 +60,7 @@ def list_offers(ctx: click.Context, /, as_of: datetime | None, **options: Any) -
     """List offers, cheapest first."""
     from catalogs.offers.query import SORT_KEYS, OfferQuery, query_offers
     from catalogs.store.load import load_catalog
-    from planner.render.catalog import offers_text
+    from planner.catalog.offers import offers_text
 
     names = (
         "accelerators",
@@ -117,7 +117,7 @@ def show(
     """Show one instance type: machine, accelerator, prices, what is not known, sources and dates."""
     from catalogs.inspection.summary import find_types, summarize_type
     from catalogs.store.load import load_catalog
-    from planner.render.catalog import json_text, type_text
+    from planner.catalog.offers import json_text, type_text
 
     loaded = load_catalog(ctx.meta[_DIRECTORY], as_of=as_of and as_of.date())
     found = [summarize_type(loaded, machine) for machine in find_types(loaded, instance_type, provider)]
@@ -144,7 +144,7 @@ def doctor(ctx: click.Context, fmt: str, max_age: str) -> None:
     from datetime import UTC, datetime
 
     from catalogs.inspection.doctor import examine
-    from planner.render.catalog import examination_text
+    from planner.catalog.offers import examination_text
 
     limit = _days(max_age)
     found = examine(ctx.meta[_DIRECTORY], datetime.now(UTC).date())

@@ -56,7 +56,7 @@ def diff(
     """
     from catalogs.inspection.diff import diff_refs
     from catalogs.offers.query import check_purchase_options
-    from planner.render.diff import change_text, diff_text
+    from planner.catalog.diff import change_text, diff_text
 
     check_purchase_options(purchase_options)
     named = ctx.meta.get("catalog_dir")  # of the group: the catalog in use, where the user named one

@@ -48,8 +48,8 @@ def history(
 ) -> None:
     """Show the price of INSTANCE_TYPE over time; without it, list the snapshots."""
     from catalogs.offers.query import check_purchase_options
+    from planner.catalog.history import can_draw, history_text, snapshots_text
     from planner.errors import InputError
-    from planner.render.history import can_draw, history_text, snapshots_text
 
     if compact or prune:
         if instance_type:

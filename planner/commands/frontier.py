@@ -8,13 +8,13 @@ from pathlib import Path
 import click
 
 from planner.commands.options import as_of_option, output_options
-from planner.commands.output import show_report
-from planner.render.report import REPORT_FORMATS
+from planner.commands.output import show_answer
+from planner.render.formats import ANSWER_FORMATS
 
 
 @click.command()
 @click.argument("workload", type=click.Path(path_type=Path))
-@output_options(REPORT_FORMATS)
+@output_options(ANSWER_FORMATS)
 @click.option("--points", type=click.IntRange(min=2), default=12, show_default=True,
               help="Most points a table shows; data formats hold all.")  # fmt: skip
 @as_of_option
@@ -39,6 +39,6 @@ def frontier(
     loaded = override(load_workload(workload), allow_flagged=allow_flagged, allow_derived=allow_derived)
     found = find(loaded, Options(as_of or utc_now(), as_of=as_of and as_of.date()))
     report = frontier_report(found, thin(found.points, points))
-    show_report(report, output, out)
+    show_answer(report, output, out)
     if not found.points:
         click.get_current_context().exit(3)

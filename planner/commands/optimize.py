@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from planner.commands.options import RatioOption, Seconds, as_of_option, evidence_option, output_options
-from planner.commands.output import layout, show_text
+from planner.commands.output import is_complete, show_answer
 from planner.render.formats import FORMATS
 
 
@@ -83,7 +83,7 @@ def optimize(
         from planner.job.answer import Options, utc_now
         from planner.job.answer import optimize as find_plan
         from planner.job.overrides import override
-        from planner.render import render_plan
+        from planner.plan.report import plan_answer
 
     loaded = override(
         load_workload(workload), max_results=max_results, objective=objective,
@@ -102,8 +102,12 @@ def optimize(
         replays=replays,
     )
     answer = find_plan(loaded, options)
-    width, color = layout(out, output)
-    show_text(render_plan(answer.plan, output, width=width, color=color, verbose=details), out)
+    shown = plan_answer(answer.plan, verbose=details or is_complete(output))
+    if output == "focus":
+        from planner.finops.focus_out import with_focus
+
+        shown = with_focus(shown, answer.plan)
+    show_answer(shown, output, out)
     if certificate is not None:
         from planner.job.certificate import certify
         from planner.plan.certificates import write_certificate

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
+    from planner.render.model import Answer
     from planner.render.report import Report
 
 
@@ -24,6 +25,29 @@ def layout(out: Path | None, output: str) -> tuple[int, bool]:
     return terminal_width(None if out else sys.stdout), not out and output == "table" and wants_color(
         sys.stdout
     )
+
+
+def is_complete(output: str) -> bool:
+    """Whether the format has room for everything, so that nothing is summarised for it."""
+    from planner.render.formats import FORMATS
+
+    return FORMATS[output].complete
+
+
+def show_answer(answer: Answer, output: str, out: Path | None) -> None:
+    """Write an answer to standard output, or to the file of `--out`.
+
+    Raises:
+        InputError: a file of bytes is asked for at a terminal.
+    """
+    from planner.render import render_answer
+
+    if output == "xlsx" and out is None and sys.stdout.isatty():
+        from planner.errors import InputError
+
+        raise InputError("-o xlsx: is no text for a terminal; name a file with --out")
+    width, color = layout(out, output)
+    show_text(render_answer(answer, output, width=width, color=color), out)
 
 
 def show_report(report: Report, output: str, out: Path | None) -> None:

@@ -50,5 +50,4 @@ def pipeline(
         raise InputError(f"--backend: {error}") from error
     show_report(pipeline_report(answer), output, out)
     if not answer.feasible:
-        undecided = not answer.stages and answer.result.status.value == "no_solution"
-        click.get_current_context().exit(6 if undecided else 3)
+        click.get_current_context().exit(6 if answer.undecided else 3)

@@ -49,8 +49,8 @@ def refresh_catalog(
     from catalogs.providers.base import FetchOptions
     from catalogs.providers.registry import DEFAULT
     from catalogs.refresh.run import refresh
+    from planner.catalog.refresh import refresh_errors, refresh_json, refresh_table, refresh_warnings
     from planner.render.progress import refresh_progress
-    from planner.render.refresh import refresh_errors, refresh_json, refresh_table, refresh_warnings
 
     _check_options(purchase_options)
     names = tuple(dict.fromkeys(providers or DEFAULT))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,11 +15,13 @@ from planner.commands.options import (
     output_options,
     vintages_option,
 )
-from planner.commands.output import layout, show_text
-from planner.finops.render import FORMATS
+from planner.commands.output import show_answer, show_report, show_text
+from planner.render.formats import ANSWER_FORMATS
 
 if TYPE_CHECKING:
     from planner.finops.read import Bill
+    from planner.finops.review.model import Review
+    from planner.render.report import Report
 
 # The names of planner.finops.engine.registry.ENGINES and .dialects.DIALECTS, imported only when used; a test compares.
 ENGINE_NAMES = ("duckdb", "spark", "bigquery", "snowflake", "databricks", "clickhouse", "trino", "athena", "redshift",
@@ -81,7 +82,7 @@ class MonthOption(click.ParamType[date]):
               help="Answer one official FOCUS use case instead; `list` names those of the bill's version.")  # fmt: skip
 @click.option("--measurements", type=click.Path(path_type=Path, file_okay=False), default=None, metavar="FOLDER",
               help="Write a file per planned run for `planner calibrate` there.")  # fmt: skip
-@output_options(list(FORMATS))
+@output_options(ANSWER_FORMATS)
 def review(
     focus: tuple[str, ...], more: tuple[str, ...], emit_sql: str | None, use_case: str | None, output: str,
     out: Path | None, **given: Any,
@@ -92,33 +93,30 @@ def review(
     and what to do. Exit code 0: reviewed; 2: bad input.
     """
     from planner.errors import InputError
+    from planner.finops.review.report import review_answer
 
     bill = (*focus, *more)  # a shell puts what a glob matches after --focus
     if emit_sql is not None:
         from planner.finops.review.emit import emit_kpis
 
         tags = _words(given["tags"])
-        text: str | bytes = emit_kpis(emit_sql, given["month"], given["compare"], tags, given["run_tag"])
+        show_text(emit_kpis(emit_sql, given["month"], given["compare"], tags, given["run_tag"]), out)
     elif use_case is not None and (bill or given["cubes"] or use_case == "list"):
-        text = _use_case(bill, use_case, output, out, given)
+        show_report(_use_case(bill, use_case, given), output, out)
     elif not bill and not given["cubes"]:
         raise InputError("--focus: name the bill's files or folder")
     else:
-        if output == "xlsx" and out is None and sys.stdout.isatty():
-            raise InputError("-o xlsx: is no text for a terminal; name a file with --out")
-        text = _review(bill, output, out, given)
-    show_text(text, out)
+        show_answer(review_answer(_review(bill, given)), output, out)
 
 
 def _words(text: str) -> tuple[str, ...]:
     return tuple(word.strip() for word in text.split(",") if word.strip())
 
 
-def _review(focus: tuple[str, ...], output: str, out: Path | None, given: dict[str, Any]) -> str | bytes:
+def _review(focus: tuple[str, ...], given: dict[str, Any]) -> Review:
     from planner.finops.forecast.completion import learn_completion
     from planner.finops.forecast.daily import load_vintages
     from planner.finops.plan_vs_actual import load_plans
-    from planner.finops.render import render_review
     from planner.finops.review.answer import review_bill
     from planner.finops.review.files import find_named, load_forecasts, write_measurements
     from planner.finops.utilisation import load_utilisation
@@ -138,29 +136,20 @@ def _review(focus: tuple[str, ...], output: str, out: Path | None, given: dict[s
         )  # fmt: skip
     if given["measurements"] is not None:
         write_measurements(given["measurements"], made)
-    width, color = layout(out, output)
-    return render_review(made, output, width=width, color=color)
+    return made
 
 
-def _use_case(focus: tuple[str, ...], name: str, output: str, out: Path | None, given: dict[str, Any]) -> str:
+def _use_case(focus: tuple[str, ...], name: str, given: dict[str, Any]) -> Report:
     """One official question and its answer, or the questions there are."""
-    from planner.errors import InputError
     from planner.finops.use_cases.report import LIST, list_use_cases, report_use_case
-    from planner.render.report import REPORT_FORMATS, render_report
 
-    if output not in REPORT_FORMATS:
-        raise InputError(f"-o {output}: is for reviews; a use case is written as {', '.join(REPORT_FORMATS)}")
     if not focus and not given["cubes"]:
-        made = list_use_cases(None)
-    else:
-        with _open(focus, given, lambda _step, _share: None) as bill:
-            if name == LIST:
-                made = list_use_cases(bill)
-            else:
-                tag = (*_words(given["tags"]), "team")[0]
-                made = report_use_case(bill, name, month=given["month"], compare=given["compare"], tag=tag)
-    width, color = layout(out, output)
-    return render_report(made, output, width=width, color=color)
+        return list_use_cases(None)
+    with _open(focus, given, lambda _step, _share: None) as bill:
+        if name == LIST:
+            return list_use_cases(bill)
+        tag = (*_words(given["tags"]), "team")[0]
+        return report_use_case(bill, name, month=given["month"], compare=given["compare"], tag=tag)
 
 
 def _open(focus: tuple[str, ...], given: dict[str, Any], tell: Any) -> Bill:

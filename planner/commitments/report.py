@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from decimal import Decimal
 
     from planner.commitments.answer import CommitAnswer, Level, Line
-    from planner.render.csv import Cell
+    from planner.render.model import Cell
 
 _MAX_LINES = 40
 _ENDS = {"time_limit": "the time limit ended the search", "interrupted": "the search was interrupted"}
@@ -40,7 +40,7 @@ def commit_report(answer: CommitAnswer, *, verbose: bool = False) -> Report:
 def build_document(answer: CommitAnswer, *, verbose: bool = False) -> Document:
     """Return the document that the text formats lay out."""
     blocks: list[Block] = [
-        *([Notes("Warnings", answer.notes, "warning")] if answer.notes else []),
+        *([Notes("Warnings", answer.notes, True)] if answer.notes else []),
         _lines(answer),
         _money(answer),
         *([_levels(answer)] if answer.lines and len(answer.levels) > 2 else []),

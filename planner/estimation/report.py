@@ -6,10 +6,11 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from planner.estimation.values import MAX_LOADING_RATIO, MIN_BUSY_RATIO
+from planner.plan.words import layout_words
 from planner.render.document import Bars, Block, Document, Facts, Grid, Notes, without_empty
 from planner.render.numbers import UNKNOWN, number, percent
 from planner.render.report import Report
-from planner.render.words import cluster, devices, layout_words
+from planner.render.words import cluster, devices
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -86,7 +87,7 @@ def seconds(value: float) -> str:
 
 def _single(name: str, item: Estimate, warnings: Sequence[str]) -> Document:
     speed = item.throughput_per_s
-    notes: list[Block] = [Notes("Warnings", tuple(warnings), level="warning")] if warnings else []
+    notes: list[Block] = [Notes("Warnings", tuple(warnings), warning=True)] if warnings else []
     if speed is None or item.layout is None or item.step_s is None:
         headline = f"{name} does not run on {_machines(item)}: {item.reason}"
         return Document(
@@ -246,7 +247,7 @@ def _many(name: str, estimates: Sequence[Estimate], warnings: Sequence[str]) -> 
     headline = f"{name}: none of {len(estimates)} clusters can run it"
     if best is not None and best.throughput_per_s is not None:
         headline = f"{name}: fastest of {len(estimates)} is {_machines(best)}: {rate(best.throughput_per_s, best.unit)}"
-    blocks: list[Block] = [Notes("Warnings", tuple(warnings), level="warning")] if warnings else []
+    blocks: list[Block] = [Notes("Warnings", tuple(warnings), warning=True)] if warnings else []
     blocks += [_speeds(estimates), *_layouts(running)]
     return Document(headline, (), (*blocks, *_shared_basis(estimates)), success=best is not None)
 

@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from planner.finops.forecast.source import read_costs
     from planner.finops.plan_vs_actual import load_plans
     from planner.finops.read import open_bill
-    from planner.finops.render import render_review
-    from planner.finops.render.notebook import show
     from planner.finops.review.answer import review_bill
     from planner.finops.review.model import Chart, Column, Figure, Review, Section, Table
+    from planner.finops.review.report import render_review
     from planner.finops.utilisation import load_utilisation
     from planner.inputs.budget_load import load_budgets
+    from planner.render.notebook import show
 
 _MODEL = "planner.finops.review.model"
 _PLACES = {
@@ -50,9 +50,9 @@ _PLACES = {
     "open_bill": "planner.finops.read",
     "parse_scenario": "planner.finops.forecast.scenarios",
     "read_costs": "planner.finops.forecast.source",
-    "render_review": "planner.finops.render",
+    "render_review": "planner.finops.review.report",
     "review_bill": "planner.finops.review.answer",
-    "show": "planner.finops.render.notebook",
+    "show": "planner.render.notebook",
     "total_of": "planner.finops.forecast.daily",
 }
 __all__ = [

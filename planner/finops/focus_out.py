@@ -12,18 +12,20 @@ import functools
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from planner.errors import InputError
-from planner.finops.currency import UNKNOWN_CURRENCY
 from planner.plan.ids import CostId
 from planner.render.csv import csv_text
+from planner.render.currency import UNKNOWN_CURRENCY
 
 if TYPE_CHECKING:
     from planner.finops.forecast.answer import ForecastAnswer, ScopeForecast
     from planner.plan.model import CostLine, Plan, PlanLine
+    from planner.render.model import Answer
 
 Row = dict[str, str]
 EXTRA = ("x_row_kind", "x_low_cost", "x_high_cost", "x_scope", "x_period")
@@ -75,10 +77,9 @@ def plan_to_focus(plan: Plan) -> list[Row]:
     ]
 
 
-def render(plan: Plan, *, width: int, color: bool, verbose: bool) -> str:
-    """Render a plan as FOCUS rows; the renderer behind `planner optimize -o focus`."""
-    del width, color, verbose  # data formats are always complete
-    return focus_csv(plan_to_focus(plan))
+def with_focus(answer: Answer, plan: Plan) -> Answer:
+    """The answer of a plan with its rows of FOCUS."""
+    return replace(answer, focus=lambda: focus_csv(plan_to_focus(plan)))
 
 
 def _scope_rows(answer: ForecastAnswer, scope: ScopeForecast) -> list[Row]:
@@ -181,4 +182,4 @@ def _number(value: float) -> str:
     return f"{value:.10g}"
 
 
-__all__: Sequence[str] = ("focus_csv", "focus_names", "forecast_to_focus", "plan_to_focus", "render")
+__all__: Sequence[str] = ("focus_csv", "focus_names", "forecast_to_focus", "plan_to_focus", "with_focus")

@@ -15,9 +15,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from planner.finops.currency import UNKNOWN_CURRENCY
 from planner.finops.read.model import Bill, Finding
 from planner.records import record
+from planner.render.currency import UNKNOWN_CURRENCY
 
 if TYPE_CHECKING:
     from planner.finops.review.model import Status

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from planner.render import numbers, words
-from planner.render.document import Document, Facts, Grid, without_empty
-from planner.render.report import Report
+from planner.render.model import Answer, Chart, Column, Section, Value, facts, table_section, versioned
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,13 +17,18 @@ _COLUMNS = (
     "accelerators", "nodes", "purchase_option", "option_variant", "within_deadline", "within_budget", "price_as_of",
     "flags",
 )  # fmt: skip
+_SHOWN = (
+    Column("deadline_hours", "deadline h", "hours"), Column("expected_hours", "expected h", "hours"),
+    Column("cost_usd", "cost", "usd"), Column("cluster", "cluster", "cluster"), Column("option", "option", "option"),
+    Column("place", "place", "place"), Column("limits", "your limits", "text"),
+)  # fmt: skip
 
 
-def frontier_report(found: Frontier, shown: Sequence[Point]) -> Report:
-    """Build the report.
+def frontier_report(found: Frontier, shown: Sequence[Point]) -> Answer:
+    """Build the answer.
 
     Args:
-        found: all points, which the data formats list.
+        found: all points, which the data formats and the chart hold.
         shown: the points that the table lists.
     """
     rows = [_values(point) for point in found.points]
@@ -32,8 +36,12 @@ def frontier_report(found: Frontier, shown: Sequence[Point]) -> Report:
         "workload": found.workload, "deadline_confidence": found.confidence, "candidates": found.candidates,
         "searched": found.note, "points": rows,
     }  # fmt: skip
-    table = [{**row, "flags": ";".join(row["flags"])} for row in rows]
-    return Report(_document(found, shown), values, _COLUMNS, table)
+    title, summary, sections = _said(found, shown)
+    flat = [{**row, "flags": ";".join(row["flags"])} for row in rows]
+    return Answer(
+        f"Cost by deadline of {found.workload}", title, summary, sections, versioned(values), _COLUMNS, flat,
+        success=bool(shown),
+    )  # fmt: skip
 
 
 def _values(point: Point) -> dict[str, Any]:
@@ -43,38 +51,56 @@ def _values(point: Point) -> dict[str, Any]:
     return own | {name: getattr(best, name) for name in _COLUMNS if name not in own}
 
 
-def _document(found: Frontier, shown: Sequence[Point]) -> Document:
+def _said(found: Frontier, shown: Sequence[Point]) -> tuple[str, tuple[str, ...], tuple[Section, ...]]:
     if not shown:
         text = f"No point for {found.workload}: no candidate passes the limits other than deadline and budget"
-        return Document(text, ("`planner optimize` says which limits remove the candidates",), (), False)
+        return text, ("`planner optimize` says which limits remove the candidates",), ()
     first, last = shown[0], shown[-1]
-    headline = (
+    title = (
         f"{found.workload}: from {numbers.usd(last.best.cost_usd)} in {numbers.hours(last.deadline_hours)} h "
         f"to {numbers.usd(first.best.cost_usd)} in {numbers.hours(first.deadline_hours)} h"
     )
     sure = numbers.percent(found.confidence, 0)
     summary = (f"Each row is the cheapest plan for its deadline, kept with {sure} probability.",)
-    header, rows, align = without_empty(
-        ("deadline h", "expected h", "cost", "cluster", "option", "place", "your limits"),
-        [_row(point) for point in shown], "rrrllll",
-    )  # fmt: skip
     left = len(found.points) - len(shown)
     notes = (f"{left} points between not shown; -o csv lists all",) if left else ()
-    proof = (
-        ("method", "exact: no candidate is both cheaper and sooner than a point"),
-        ("candidates", f"{found.candidates:,}"),
-        ("searched", found.note),
+    points = table_section(
+        "points", "Cost by deadline", _SHOWN, [_row(point) for point in shown], notes, charts=_chart(found)
     )
-    blocks = (Grid("Cost by deadline", header, rows, align, notes), Facts("Proof", proof, detail=True))
-    return Document(headline, summary, blocks, True)
+    method = "exact: no candidate is both cheaper and sooner than a point"
+    proof = facts(
+        "proof", "Proof",
+        [
+            ("method", "method", "exact", "text", method),
+            ("candidates", "candidates", found.candidates, "count", f"{found.candidates:,}"),
+            ("searched", "searched", found.note, "text", found.note),
+        ],
+        detail=True,
+    )  # fmt: skip
+    return title, summary, (points, proof)
 
 
-def _row(point: Point) -> tuple[str, ...]:
+def _chart(found: Frontier) -> tuple[Chart, ...]:
+    """Cost over the deadline: each point's cost is least until the next deadline."""
+    labels = tuple(words.cluster(point.best.nodes, point.best.instance_type) for point in found.points)
+    hours = tuple(point.deadline_hours for point in found.points)
+    costs = tuple(float(point.best.cost_usd) for point in found.points)
+    if len(found.points) < 2:
+        return ()
+    alt = f"Cost falls from {numbers.usd(max(p.best.cost_usd for p in found.points))} as the deadline moves later."
+    series = (("x", hours), ("cost", costs))
+    return (
+        Chart(
+            "cost_by_deadline", "", "steps", labels, series, "usd", alt, drawn_only=True, axis="deadline, h"
+        ),
+    )
+
+
+def _row(point: Point) -> tuple[Value, ...]:
     best = point.best
     return (
-        numbers.hours(point.deadline_hours), numbers.hours(best.hours), numbers.usd(best.cost_usd),
-        words.cluster(best.nodes, best.instance_type), words.option(best.purchase_option, best.option_variant),
-        words.place(best.provider, best.region, best.zone), _limits(point),
+        point.deadline_hours, best.hours, best.cost_usd, (best.nodes, best.instance_type),
+        (best.purchase_option, best.option_variant), (best.provider, best.region, best.zone), _limits(point),
     )  # fmt: skip
 
 

@@ -21,6 +21,7 @@ from planner.pipelines.gather import Gathered, Way, gather
 from planner.pipelines.moves import curve_usd
 from planner.pipelines.solve import PipelineResult, least_hours, solve_pipeline
 from planner.records import record
+from solvers.solution import Status
 
 if TYPE_CHECKING:
     from catalogs.model import Catalog
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from planner.job.answer import Options
 
 TIE_HOURS = 1e-6
+LEAST_TIME_SHARE = 0.05  # of the time limit, for the least time, where the search has used all of it
 
 
 @record(frozen=True)
@@ -60,7 +62,8 @@ class PipelineAnswer:
     Attributes:
         stages: by start; empty where nothing fits.
         deadline_hours: the pipeline's, None without one.
-        least_hours: where nothing fits: the least time in which all can be done; None where it does not matter.
+        least_hours: where no choice keeps the deadline: the least time known in which all can be done, else None.
+        least_hours_bound: no choice ends sooner; None where `least_hours` is.
         over_budget_usd: what the best plan costs above the budget, None when within it (or without one).
         empty_tasks: tasks that no candidate fits at all.
         compared: feasible candidates per task.
@@ -74,6 +77,7 @@ class PipelineAnswer:
     deadline_hours: float | None
     budget_usd: Decimal | None
     least_hours: float | None
+    least_hours_bound: float | None
     over_budget_usd: Decimal | None
     empty_tasks: tuple[str, ...]
     compared: dict[str, int]
@@ -84,6 +88,11 @@ class PipelineAnswer:
     def end_hours(self) -> float:
         """When the last task ends."""
         return max((stage.end_hours for stage in self.stages), default=math.nan)
+
+    @property
+    def undecided(self) -> bool:
+        """Whether the search ended without a plan and without a proof that there is none."""
+        return self.result.status in (Status.NO_SOLUTION, Status.ERROR)
 
     @property
     def feasible(self) -> bool:
@@ -126,15 +135,17 @@ def plan_pipeline(
         (t.cost_usd for t in transfers), Decimal(0)
     )
     _check(total, result)
-    least = None
-    if not stages and not empty and pipe.timed:
-        least, _ = least_hours(pipe, replace(solving, gap=1e-3))
+    least = bound = None
+    if result.status is Status.INFEASIBLE and not empty and pipe.timed:
+        left = solving.time_limit_s - result.seconds
+        limited = replace(solving, time_limit_s=max(left, LEAST_TIME_SHARE * solving.time_limit_s))
+        least, bound = least_hours(pipe, limited)
     budget = loaded.pipeline.budget_usd
     over = total - budget if stages and budget is not None and total > budget else None
     return PipelineAnswer(
         name=loaded.pipeline.name, start=start, stages=stages, transfers=transfers,
         total_usd=total if stages else None, deadline_hours=pipe.deadline_hours if pipe.timed else None,
-        budget_usd=budget, least_hours=least, over_budget_usd=over, empty_tasks=empty,
+        budget_usd=budget, least_hours=least, least_hours_bound=bound, over_budget_usd=over, empty_tasks=empty,
         compared=dict(zip(pipe.tasks, gathered.compared, strict=True)), result=result,
         seconds=time.perf_counter() - begin,
     )  # fmt: skip

@@ -1,11 +1,18 @@
-"""A good choice for a pipeline within milliseconds: from the fastest choice, always the change that saves most.
+"""A plan for a pipeline within milliseconds: the least time first, then the changes that save most.
 
-One task is changed at a time. With all others as they are, a candidate fits when the task can end, data moves
-included, before its followers must start; among those that fit the saving is exact. Ends in a choice that no single
-change improves.
+One task is changed at a time. With all others as they are, a candidate leaves so much slack before the tasks that
+follow must start, data moves included; its cost with its moves is exact.
+
+- *dive*: tasks without slack take the candidate that leaves most, until the deadline is kept or none helps.
+- *improve*: always the change that saves most among those that fit; it ends in a choice that no single change improves.
 """
 
 from __future__ import annotations
+
+import math
+import time
+from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -13,95 +20,176 @@ from planner.pipelines.question import Floats, Ints, PipelineInput, follow
 
 MAX_CHANGES = 20  # times the number of tasks
 LEAST_SAVING = 1e-9  # of a task's cost
+LEAST_SLACK_HOURS = 1e-3  # slack used is counted as at least this much where savings per hour are compared
+TIE = 1e-12  # of the deadline: slack that is none
 
 
-class _Search:
-    """A choice and the slack of its tasks."""
+class LocalSearch:
+    """A choice, the slack of its tasks, and how it changes."""
 
-    def __init__(self, pipe: PipelineInput, chosen: Ints) -> None:
-        self.pipe, self.chosen = pipe, chosen
-        self.of_task = [np.flatnonzero(pipe.task == task) for task in range(pipe.n_tasks)]
-        self.schedule()
+    def __init__(self, pipe: PipelineInput, chosen: Ints, until_s: float = math.inf) -> None:
+        """Start at a choice.
 
-    def schedule(self) -> None:
+        Args:
+            pipe: the question.
+            chosen: candidate of each task, shape `(n_tasks,)`.
+            until_s: moment of `time.perf_counter` at which to end with what is known.
+        """
+        self.pipe, self.chosen, self._until_s = pipe, chosen.copy(), until_s
+        order = np.argsort(pipe.task, kind="stable")
+        edges = np.searchsorted(pipe.task[order], np.arange(pipe.n_tasks + 1))
+        self._own = [order[a:b] for a, b in pairwise(edges.tolist())]
+        self._place = [pipe.place[own] for own in self._own]
+        self._group = [pipe.group[place] for place in self._place]
+        self._source, self._target = pipe.source.tolist(), pipe.target.tolist()
+        self._schedule()
+
+    def _schedule(self) -> None:
         """Earliest ends and latest starts of the choice."""
         pipe = self.pipe
-        course = follow(pipe, self.chosen)
-        self.end = course.end_hours
-        self.latest = np.full(pipe.n_tasks, np.inf)
+        hours = pipe.hours[self.chosen].tolist()
+        place = pipe.place[self.chosen]
+        edges = np.arange(len(pipe.source))
+        moves = pipe.moves(edges, place[pipe.source], place[pipe.target])[1].tolist()
+        end = [0.0] * pipe.n_tasks
+        for task in pipe.sequence:
+            begin = max((end[self._source[e]] + moves[e] for e in pipe.into[task]), default=0.0)
+            end[task] = begin + hours[task]
+        latest = [math.inf] * pipe.n_tasks
         for task in reversed(pipe.sequence):
-            limit = pipe.deadline_hours
-            for edge in pipe.out[task]:
-                limit = min(limit, self.latest[pipe.target[edge]] - course.move_hours[edge])
-            self.latest[task] = limit - pipe.hours[self.chosen[task]]
+            limit = min((latest[self._target[e]] - moves[e] for e in pipe.out[task]), default=math.inf)
+            latest[task] = min(limit, pipe.deadline_hours) - hours[task]
+        self._end, self._latest = end, latest
+        self._slack = [late - (e - h) for late, e, h in zip(latest, end, hours, strict=True)]
 
-    def options(self, task: int) -> tuple[Floats, Floats]:
-        """Cost of each candidate of a task with its moves, and the slack left (negative: does not fit)."""
-        pipe, mine = self.pipe, self.of_task[task]
-        place = pipe.place[mine]
-        cost, start = pipe.cost_usd[mine].copy(), np.zeros(len(mine))
+    @property
+    def kept(self) -> bool:
+        """Whether the choice keeps the deadline."""
+        return max(self._end, default=0.0) <= self.pipe.deadline_hours
+
+    def _moves(self, edge: int, other: int, task: int, *, inward: bool) -> tuple[Floats, Floats]:
+        """Cost and hours of an edge's data between the other task's place and each candidate of `task`."""
+        pipe, place = self.pipe, int(self.pipe.place[self.chosen[other]])
+        group, apart = int(pipe.group[place]), self._place[task] != place
+        usd, hours = pipe.move_usd[edge], pipe.move_hours[edge]
+        if inward:
+            return usd[group, self._group[task]] * apart, hours[group, self._group[task]] * apart
+        return usd[self._group[task], group] * apart, hours[self._group[task], group] * apart
+
+    def _options(self, task: int) -> tuple[Floats, Floats]:
+        """Cost of each candidate of a task with its moves, and the slack it leaves (negative: does not fit)."""
+        pipe, own = self.pipe, self._own[task]
+        cost, start = pipe.cost_usd[own].copy(), np.zeros(len(own))
         for edge in pipe.into[task]:
-            other = int(pipe.source[edge])
-            usd, hours = pipe.moves(edge, pipe.place[self.chosen[other]], place)
+            other = self._source[edge]
+            usd, hours = self._moves(edge, other, task, inward=True)
             cost += usd
-            start = np.maximum(start, self.end[other] + hours)
-        limit = np.full(len(mine), pipe.deadline_hours)
+            np.maximum(start, self._end[other] + hours, out=start)
+        limit = np.full(len(own), pipe.deadline_hours)
         for edge in pipe.out[task]:
-            other = int(pipe.target[edge])
-            usd, hours = pipe.moves(edge, place, pipe.place[self.chosen[other]])
+            other = self._target[edge]
+            usd, hours = self._moves(edge, other, task, inward=False)
             cost += usd
-            limit = np.minimum(limit, self.latest[other] - hours)
-        slack = limit - start - pipe.hours[mine] if pipe.timed else np.full(len(mine), np.inf)
-        return cost, slack
+            np.minimum(limit, self._latest[other] - hours, out=limit)
+        return cost, limit - start - pipe.hours[own]
 
-    def best_change(self, task: int, thrifty: bool) -> tuple[float, int]:
+    def dive(self) -> bool:
+        """Shorten the pipeline until the deadline is kept or no change of one task helps; say whether it is kept."""
+        least = TIE * self.pipe.deadline_hours
+        for _ in range(MAX_CHANGES * self.pipe.n_tasks):
+            if self.kept:
+                return True
+            most = min(self._slack) + least
+            for task in [task for task in self.pipe.sequence if self._slack[task] <= most]:
+                slack = self._options(task)[1]
+                at = int(np.argmax(slack))
+                if slack[at] > self._slack[task] + least:
+                    self.chosen[task] = self._own[task][at]
+                    self._schedule()
+                    break
+            else:
+                return False
+            if time.perf_counter() > self._until_s:
+                break
+        return self.kept
+
+    def _best_change(self, task: int, thrifty: bool) -> tuple[float, int]:
         """The worth of a task's best change (0: none) and the candidate; `thrifty` weighs the slack it uses."""
-        cost, slack = self.options(task)
-        now = int(np.searchsorted(self.of_task[task], self.chosen[task]))
-        saved = np.where(slack >= 0, cost[now] - cost, 0.0)
-        saved[saved <= LEAST_SAVING * max(abs(float(cost[now])), 1.0)] = 0.0
-        if thrifty and self.pipe.timed:
-            saved /= np.maximum(slack[now] - slack, 1e-3)
+        cost, slack = self._options(task)
+        now = int(np.searchsorted(self._own[task], self.chosen[task]))
+        fits = slack >= 0 if self.pipe.timed else np.ones(len(cost), dtype=np.bool_)
+        saved = np.where(fits, cost[now] - cost, 0.0)
+        saved[saved <= LEAST_SAVING * abs(float(cost[now]))] = 0.0
+        if thrifty:
+            saved /= np.maximum(slack[now] - slack, LEAST_SLACK_HOURS)
         at = int(np.argmax(saved))
-        return float(saved[at]), int(self.of_task[task][at])
+        return float(saved[at]), int(self._own[task][at])
 
     def improve(self, *, thrifty: bool) -> None:
         """Make changes until none saves. The worth of a task's change is looked at anew when it comes first."""
-        pipe = self.pipe
-        worth = np.full(pipe.n_tasks, np.inf)
+        pipe, worth = self.pipe, np.full(self.pipe.n_tasks, np.inf)
         for _ in range(MAX_CHANGES * pipe.n_tasks):
             task = int(np.argmax(worth))
-            if not worth[task] > 0:
+            if not worth[task] > 0 or time.perf_counter() > self._until_s:
                 return
-            worth[task], candidate = self.best_change(task, thrifty)
+            worth[task], candidate = self._best_change(task, thrifty and pipe.timed)
             if worth[task] > 0 and worth[task] >= worth.max():
                 self.chosen[task] = candidate
-                self.schedule()
+                self._schedule()
                 near = [*pipe.source[pipe.into[task]], *pipe.target[pipe.out[task]], task]
                 worth[near] = np.inf
 
 
-def local_choice(pipe: PipelineInput) -> Ints | None:
-    """A feasible choice, shape `(n_tasks,)`; None where even the fastest candidates miss the deadline."""
-    value = pipe.hours if pipe.timed else pipe.cost_usd
-    starts: list[Ints | None] = [least(pipe, value)]
-    if pipe.timed:
-        starts += [_at_one_group(pipe, group) for group in range(pipe.n_groups)]
-    best: tuple[float, Ints] | None = None
-    for start in starts:
-        if start is None or not _kept(pipe, start):
+def local_choice(pipe: PipelineInput, until_s: float = math.inf) -> Ints | None:
+    """A choice that keeps the deadline, shape `(n_tasks,)`; None where no dive ends in one (which proves nothing).
+
+    Args:
+        pipe: the question; every task has a candidate.
+        until_s: moment of `time.perf_counter` at which to end.
+    """
+    for start in _starts(pipe):
+        search = LocalSearch(pipe, start, until_s)
+        if pipe.timed and not search.dive():
             continue
-        for thrifty in (True, False):
-            search = _Search(pipe, start.copy())
-            search.improve(thrifty=thrifty)
-            cost = follow(pipe, search.chosen).cost_usd
-            if best is None or cost < best[0]:
-                best = cost, search.chosen
-    return None if best is None else best[1]
+        return improved(pipe, search.chosen, until_s)
+    return None
 
 
-def _kept(pipe: PipelineInput, chosen: Ints) -> bool:
-    return bool(follow(pipe, chosen).end_hours.max(initial=0.0) <= pipe.deadline_hours)
+def shortest(pipe: PipelineInput, until_s: float = math.inf) -> Ints:
+    """A choice that ends early, whatever it costs: the best end of the dives from all starts."""
+    hurried = replace(pipe, deadline_hours=0.0)
+    found = []
+    for start in _starts(hurried):
+        search = LocalSearch(hurried, start, until_s)
+        search.dive()
+        found.append(search.chosen)
+    return min(found, key=lambda choice: float(follow(pipe, choice).end_hours.max(initial=0.0)))
+
+
+def improved(pipe: PipelineInput, chosen: Ints, until_s: float = math.inf) -> Ints:
+    """The better of the two local optima that a choice leads to; it keeps the deadline if the choice does."""
+    found = []
+    for thrifty in (True, False) if pipe.timed else (False,):
+        search = LocalSearch(pipe, chosen, until_s)
+        search.improve(thrifty=thrifty)
+        search.improve(thrifty=False)
+        found.append(search.chosen)
+    return min(found, key=lambda choice: follow(pipe, choice).cost_usd)
+
+
+def repaired(pipe: PipelineInput, chosen: Ints, until_s: float = math.inf) -> Ints | None:
+    """A choice near `chosen` that keeps the deadline; None where the dive ends in none."""
+    search = LocalSearch(pipe, chosen, until_s)
+    return search.chosen if not pipe.timed or search.dive() else None
+
+
+def _starts(pipe: PipelineInput) -> list[Ints]:
+    """The fastest candidates: at one group of places each, those that end first foremost, and wherever they are."""
+    if not pipe.timed:
+        return [least(pipe, pipe.cost_usd)]
+    alone = [_at_one_group(pipe, group) for group in range(pipe.n_groups)]
+    starts = [least(pipe, pipe.hours), *(start for start in alone if start is not None)]
+    return sorted(starts, key=lambda start: float(follow(pipe, start).end_hours.max(initial=0.0)))
 
 
 def least(pipe: PipelineInput, value: Floats) -> Ints:

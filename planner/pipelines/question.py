@@ -11,11 +11,14 @@ import numpy as np
 import numpy.typing as npt
 
 from solvers.errors import ModelError
-from solvers.pareto import pareto_front
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
+
+NEGLIGIBLE = (
+    1e-8  # beside the largest amount of a model: less counts as nothing there, for no solver holds both
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,10 +134,16 @@ class PipelineInput:
         )  # fmt: skip
 
 
-def windows(pipe: PipelineInput) -> tuple[Floats, Floats]:
-    """Earliest start and latest end of each task if every task took its fastest candidate and data moved at once."""
+def windows(pipe: PipelineInput, allowed: Bools | None = None) -> tuple[Floats, Floats]:
+    """Earliest start and latest end of each task if every task took its fastest candidate and data moved at once.
+
+    Args:
+        pipe: the question.
+        allowed: candidates to look at, shape `(n,)`; all by default.
+    """
     fastest = np.full(pipe.n_tasks, np.inf)
-    np.minimum.at(fastest, pipe.task, pipe.hours)
+    hours = pipe.hours if allowed is None else np.where(allowed, pipe.hours, np.inf)
+    np.minimum.at(fastest, pipe.task, hours)
     start, end = np.zeros(pipe.n_tasks), np.full(pipe.n_tasks, pipe.deadline_hours)
     for task in pipe.sequence:
         before = pipe.source[pipe.into[task]]
@@ -160,19 +169,53 @@ def reduce(pipe: PipelineInput) -> tuple[PipelineInput, dict[str, int]]:
         start, end = windows(pipe)
         # a window is a difference of times of the deadline's size: so is its rounding
         late = start[pipe.task] + pipe.hours > end[pipe.task] + 1e-12 * pipe.deadline_hours
-    kept: list[int] = []
-    cell = pipe.task * (int(pipe.place.max(initial=0)) + 1) + pipe.place
     rows = np.flatnonzero(~late)
-    by_cell = rows[np.argsort(cell[rows], kind="stable")]
-    edges = np.flatnonzero(np.diff(cell[by_cell])) + 1
-    for part in np.split(by_cell, edges) if len(by_cell) else []:
-        if pipe.timed:
-            kept += part[pareto_front(pipe.hours[part], pipe.cost_usd[part])].tolist()
-        else:
-            kept.append(int(part[np.argmin(pipe.cost_usd[part])]))
-    smaller = pipe.take(np.asarray(sorted(kept), dtype=np.int64))
+    kept = _fronts(pipe, rows)
+    smaller = pipe.take(kept)
     dropped = {"too late": int(late.sum()), "dominated": before - int(late.sum()) - len(kept)}
     return smaller, dropped
+
+
+def _fronts(pipe: PipelineInput, rows: Ints) -> Ints:
+    """Of the candidates `rows`, ascending, those on the front of their (task, place)."""
+    cell = (pipe.task * (int(pipe.place.max(initial=0)) + 1) + pipe.place)[rows]
+    hours = pipe.hours[rows] if pipe.timed else np.zeros(len(rows))
+    cost = pipe.cost_usd[rows]
+    order = np.lexsort((cost, hours, cell))
+    rank = np.empty(len(rows), dtype=np.int64)
+    _, rank[:] = np.unique(cost, return_inverse=True)
+    # a later cell ranks below every earlier one, so that one running minimum serves all cells
+    number = np.cumsum(np.r_[0, np.diff(cell[order]) != 0]) if len(rows) else np.zeros(0, dtype=np.int64)
+    value = rank[order] - number * (len(rows) + 1)
+    best = np.minimum.accumulate(value)
+    falls = np.r_[True, value[1:] < best[:-1]] if len(rows) else np.zeros(0, dtype=np.bool_)
+    return np.sort(rows[order[falls]])
+
+
+def cheapest_usd(pipe: PipelineInput) -> Floats:
+    """The cost of each task's cheapest candidate, shape `(n_tasks,)`, inf without one; no choice costs less in all."""
+    cost = np.full(pipe.n_tasks, np.inf)
+    np.minimum.at(cost, pipe.task, pipe.cost_usd)
+    return cost
+
+
+def priced_for_solver(pipe: PipelineInput, most_usd: float) -> PipelineInput:
+    """The same with costs and hours that one model can hold; no choice costs more or takes longer in it.
+
+    Amounts above what a choice of at most `most_usd` has are lowered to it, and what is negligible beside the largest
+    left counts as nothing. So the model's bound holds for the question; its choices are worked out again.
+    """
+    top = float(pipe.cost_usd.max(initial=0.0)) if math.isinf(most_usd) else most_usd
+    longest = 2 * pipe.deadline_hours if pipe.timed else math.inf
+
+    def held(values: Floats, most: float) -> Floats:
+        largest = min(most, float(values.max(initial=0.0)) if math.isinf(most) else most)
+        return np.where(values < NEGLIGIBLE * largest, 0.0, np.minimum(values, most))
+
+    return replace(
+        pipe, cost_usd=held(pipe.cost_usd, top), move_usd=held(pipe.move_usd, top), hours=held(pipe.hours, longest),
+        move_hours=held(pipe.move_hours, longest),
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)

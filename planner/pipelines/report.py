@@ -14,6 +14,7 @@ from planner.render.report import Report
 if TYPE_CHECKING:
     from planner.pipelines.answer import PipelineAnswer, Stage, Transfer
 
+LEAST_TIME_GAP = 2e-3  # the least time is called the smallest change when its bound is this near
 _COLUMNS = (
     "row", "task", "reads_from", "provider", "region", "zone", "instance_type", "purchase_option", "option_variant",
     "nodes", "start_hours", "end_hours", "expected_hours", "size_gb", "cost_usd", "critical", "price_as_of", "basis",
@@ -26,10 +27,11 @@ def pipeline_report(answer: PipelineAnswer) -> Report:
     transfers = [_transfer_values(transfer) for transfer in answer.transfers]
     result = answer.result
     values: dict[str, Any] = {
-        "pipeline": answer.name, "status": "planned" if answer.feasible else "infeasible",
+        "pipeline": answer.name, "status": _status(answer),
         "start": answer.start.isoformat(), "currency": "USD",
         "total_usd": answer.total_usd, "end_hours": answer.end_hours,
         "deadline_hours": answer.deadline_hours, "budget_usd": answer.budget_usd, "least_hours": answer.least_hours,
+        "least_hours_bound": answer.least_hours_bound,
         "over_budget_usd": answer.over_budget_usd, "tasks_without_candidates": list(answer.empty_tasks),
         "tasks": stages, "transfers": transfers,
         "proof": {
@@ -43,6 +45,12 @@ def pipeline_report(answer: PipelineAnswer) -> Report:
         {"row": "transfer", **row, "task": row["target"], "reads_from": row["source"]} for row in transfers
     ]
     return Report(_document(answer), values, _COLUMNS, rows)
+
+
+def _status(answer: PipelineAnswer) -> str:
+    if answer.feasible:
+        return "planned"
+    return "no_plan_in_time" if answer.undecided else "infeasible"
 
 
 def _stage_values(stage: Stage) -> dict[str, Any]:
@@ -89,9 +97,14 @@ def _advice(answer: PipelineAnswer) -> tuple[str, ...]:
     if answer.over_budget_usd is not None:
         text = f"Smallest change: budget {numbers.usd(answer.budget_usd)} -> {numbers.usd(answer.total_usd)}"
         return (f"{text}; the plan shown is {numbers.usd(answer.over_budget_usd)} over",)
-    if answer.least_hours is not None:
+    if answer.least_hours is not None and answer.least_hours_bound is not None:
         now, least = numbers.hours(answer.deadline_hours), numbers.hours(answer.least_hours)
-        return (f"Smallest change: deadline {now} h -> {least} h",)
+        if answer.least_hours <= answer.least_hours_bound * (1 + LEAST_TIME_GAP):
+            return (f"Smallest change: deadline {now} h -> {least} h",)
+        bound = numbers.hours(answer.least_hours_bound)
+        return (f"A deadline of {least} h can be kept instead of {now} h; none below {bound} h can",)
+    if answer.undecided:
+        return ("A longer --time-limit may find a plan, or prove that there is none",)
     if answer.empty_tasks:
         return ("`planner optimize` on the task's workload says which limits remove the candidates",)
     return ()
@@ -103,7 +116,7 @@ def _warnings(answer: PipelineAnswer) -> list[Block]:
         f"{t.source} -> {t.target}: transfer price unknown, the dearest known internet price is assumed"
         for t in derived
     )
-    return [Notes("Warnings", text, "warning")] if text else []
+    return [Notes("Warnings", text, True)] if text else []
 
 
 def _tasks(answer: PipelineAnswer) -> list[Block]:

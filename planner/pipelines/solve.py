@@ -1,4 +1,4 @@
-"""Router of the pipeline: dynamic programming on trees, else the MILP; answers are worked out from definitions."""
+"""Router of the pipeline: dynamic programming on trees, else plan, relaxation, branching; one clock for all of it."""
 
 from __future__ import annotations
 
@@ -10,22 +10,36 @@ from typing import Literal
 
 import numpy as np
 
-from planner.pipelines.local_search import local_choice
+from planner.pipelines.branch import SUPPORT, TIME_TOLERANCE, Branching, Node
+from planner.pipelines.local_search import improved, local_choice, shortest
 from planner.pipelines.model import Move, Start, Stay, build_pipeline
-from planner.pipelines.question import Course, Floats, Ints, PipelineInput, follow, reduce
+from planner.pipelines.question import (
+    Bools,
+    Course,
+    Ints,
+    PipelineInput,
+    cheapest_usd,
+    follow,
+    priced_for_solver,
+    reduce,
+    windows,
+)
 from planner.pipelines.tree import solve_tree
-from solvers.backends.registry import get_backend
 from solvers.errors import ModelError
 from solvers.options import SolveOptions
 from solvers.problem import Milp
-from solvers.solution import Solution, Status, relative_gap
-from solvers.solve import solve
+from solvers.search import Search
+from solvers.solution import Solution, Status, Termination, relative_gap
 
-# A solver keeps a deadline to its own tolerance: so much of it may be missed (a third of a second in four days).
-TIME_TOLERANCE = 1e-6
-CORE_ABOVE = 1_500  # candidates; fewer are solved at once
-SUPPORT = 1e-6  # a candidate that the relaxation uses at all
-CORE_TIME_SHARE = 0.4  # of the time left, at most, for the restricted stage
+WHOLE_BELOW = 1_500  # candidates; fewer are solved as one model at once
+TREE_TIME_SHARE = 0.4  # of the time limit, at most, for dynamic programming with a deadline
+LOCAL_TIME_SHARE = 0.3  # of the time limit, at most, for the first plan
+LEAST_TIME_SHARE = 0.5  # of the time limit, at most, for the least time where no plan is known
+SUPPORT_GAP_SHARE, SUPPORT_NODES = (
+    0.25,
+    25,
+)  # the branching that looks for a plan, among the relaxation's places
+GAP_SHARE, MOST_NODES = 0.9, 150  # the branching that proves
 _KEEP = ("f", "s", "start", "last")
 
 
@@ -36,12 +50,12 @@ class PipelineResult:
     Attributes:
         chosen: key of the candidate per task name, empty without a choice.
         course: what the choice comes to, None without one.
-        bound_usd: no choice that keeps the deadline costs less; -inf unknown, +inf none exists.
-        status: what the answer is worth.
+        bound_usd: no choice that keeps the deadline costs less; +inf where none exists.
+        status: what the answer is worth; infeasible is proven, a search that ended without a plan has no solution.
         method: how it was found.
         dropped: candidates that the exact reductions dropped, by rule.
         seconds: wall-clock seconds.
-        message: the solver's last words.
+        message: the last words of the search.
     """
 
     chosen: Mapping[str, Hashable]
@@ -60,91 +74,164 @@ class PipelineResult:
 
 
 def solve_pipeline(
-    pipe: PipelineInput, options: SolveOptions | None = None, *, method: Literal["auto", "milp"] = "auto"
+    pipe: PipelineInput,
+    options: SolveOptions | None = None,
+    *,
+    method: Literal["auto", "milp"] = "auto",
+    whole_below: int = WHOLE_BELOW,
 ) -> PipelineResult:
     """Find the cheapest choice that keeps the deadline.
 
     Args:
         pipe: the question.
-        options: gap, time limit, backend.
+        options: gap, time limit for everything, backend.
         method: `milp` keeps trees from dynamic programming (the test oracle).
+        whole_below: pipelines with fewer candidates are solved as one model, without branching here.
     """
-    begin = time.perf_counter()
+    search: Search[Ints] = Search(options or SolveOptions())
     smaller, dropped = reduce(pipe)
+    way = "exact reduction"
     if len(np.unique(smaller.task)) < pipe.n_tasks:
-        return _none(begin, "exact reduction", dropped, "a task has no candidate within its window")
-    if method == "auto":
-        chosen = solve_tree(smaller)
-        if chosen is not None and not len(chosen):
-            return _none(begin, "dynamic programming", dropped, "no choice keeps the deadline")
-        if chosen is not None:
-            course = follow(smaller, chosen)
-            names = _names(smaller, chosen)
-            return PipelineResult(names, course, course.cost_usd, Status.OPTIMAL, "dynamic programming",
-                                  time.perf_counter() - begin, dropped)  # fmt: skip
-    return _by_solver(smaller, options or SolveOptions(), begin, dropped)
+        search.end(Termination.INFEASIBLE, "a task has no candidate within its window")
+        return _result(search, smaller, way, dropped)
+    search.raise_bound(math.fsum(cheapest_usd(smaller)))
+    with search.interruptible():
+        way = "dynamic programming"
+        if method == "milp" or not _by_tree(search, smaller):
+            way = "MILP"
+            _by_solver(search, smaller, whole_below)
+    return _result(search, smaller, way, dropped)
 
 
-def _by_solver(
-    pipe: PipelineInput, options: SolveOptions, begin: float, dropped: Mapping[str, int]
-) -> PipelineResult:
-    """The MILP, early answers first: local search, then the candidates of least reduced cost, then all.
-
-    The relaxation bounds every choice, so the second stage often proves its answer good enough.
-    """
-    problem = build_pipeline(pipe)
-    start = local_choice(pipe)
-    if len(pipe.keys) < CORE_ABOVE:
-        return _from_solver(pipe, _solve(pipe, problem, start, options, begin), begin, dropped)
-    relaxed = get_backend(options.backend).relax(problem, _left(options, begin))
-    if relaxed.x is not None:
-        # a relaxation is a bound up to the solver's tolerance: that much is given away
-        bound = relaxed.objective - 1e-7 * abs(relaxed.objective)
-        core = pipe.take(_core(pipe, relaxed.x[: len(pipe.keys)], start))
-        allowed = replace(options, gap=options.gap / 2, time_limit_s=_left(options, begin) * CORE_TIME_SHARE)
-        known = None if start is None else _inside(pipe, core, start)
-        solution = _solve(core, build_pipeline(core), known, allowed, time.perf_counter())
-        if solution.has_point:
-            start = _inside(core, pipe, picked(core, solution))
-            cost = follow(pipe, start).cost_usd
-            if relative_gap(cost, bound) <= options.gap:
-                proven = replace(solution, status=Status.OPTIMAL, bound=min(bound, cost))
-                return _from_solver(core, proven, begin, dropped)
-    return _from_solver(pipe, _solve(pipe, problem, start, options, begin), begin, dropped)
+def _by_tree(search: Search[Ints], pipe: PipelineInput) -> bool:
+    """Solve a tree exactly; False where the pipeline is none, or too large for the time."""
+    chosen = solve_tree(pipe, _moment(search, TREE_TIME_SHARE))
+    if chosen is None:
+        return False
+    if not len(chosen):
+        search.end(Termination.INFEASIBLE, "no choice keeps the deadline")
+        return True
+    cost = follow(pipe, chosen).cost_usd
+    search.offer(chosen, cost)
+    search.raise_bound(cost)
+    return True
 
 
-def _left(options: SolveOptions, begin: float) -> float:
-    """Wall-clock seconds left of the time limit, never quite none."""
-    return max(options.time_limit_s - (time.perf_counter() - begin), 0.02 * options.time_limit_s)
+def _by_solver(search: Search[Ints], pipe: PipelineInput, whole_below: int) -> None:
+    """A plan first, then the relaxation, then branching; every stage leaves its plan and its bound."""
+    choice = local_choice(pipe, _moment(search, LOCAL_TIME_SHARE))
+    if choice is None:
+        choice = _in_least_time(search, pipe)
+    if choice is not None:
+        search.offer(choice, follow(pipe, choice).cost_usd)
+    search.note("first plan")
+    if search.done:
+        return
+    problem = build_pipeline(priced_for_solver(pipe, search.cost))
+    if len(pipe.keys) < whole_below:
+        everything = np.ones(len(pipe.keys), dtype=np.bool_)
+        search.raise_bound(_as_one_model(search, pipe, problem, everything, math.inf))
+        return
+    branching = Branching(search, pipe, problem)
+    root = branching.node(np.ones(len(pipe.keys), dtype=np.bool_))
+    if root is None:
+        return
+    if math.isinf(root.bound):
+        search.end(Termination.INFEASIBLE, "no choice keeps the deadline, says the relaxation")
+        return
+    search.raise_bound(root.bound)
+    branching.round(root)
+    search.note("relaxation")
+    _explore(search, pipe, problem, branching, root)
 
 
-def _solve(
-    pipe: PipelineInput, problem: Milp, start: Ints | None, options: SolveOptions, begin: float
-) -> Solution:
-    point = {} if start is None else point_of(pipe, start)
-    return solve(
-        problem, replace(options, time_limit_s=_left(options, begin), keep_blocks=_KEEP, start=point)
-    )
+def _explore(
+    search: Search[Ints], pipe: PipelineInput, problem: Milp, branching: Branching, root: Node
+) -> None:
+    """Branch among the places that the relaxation uses for a plan, then over all for the proof, then as one model."""
+    gap = search.options.gap
+    if search.done:
+        return
+    near = replace(root, allowed=_at_used_places(pipe, root))
+    branching.explore(near, gap=gap * SUPPORT_GAP_SHARE, most_nodes=SUPPORT_NODES)
+    search.note("near the relaxation")
+    if search.done:
+        return
+    search.raise_bound(branching.explore(root, gap=gap * GAP_SHARE, most_nodes=MOST_NODES))
+    search.note("branching")
+    if search.done:
+        return
+    cutoff = search.cost * (1 - gap * GAP_SHARE)
+    search.raise_bound(_as_one_model(search, pipe, problem, root.dropped(cutoff), cutoff))
 
 
-def _core(pipe: PipelineInput, relaxed: Floats, start: Ints | None) -> Ints:
-    """Of each task the candidates at places that the relaxation (or the choice known) uses for it or next to it.
-
-    Args:
-        pipe: the question.
-        relaxed: the relaxation's values of the candidates, shape `(n,)`.
-        start: the choice known, None without one.
-    """
-    used = relaxed > SUPPORT
-    if start is not None:
-        used[start] = True
-    places = int(pipe.place.max(initial=0)) + 1
-    at = np.zeros((pipe.n_tasks, places), dtype=np.bool_)
+def _at_used_places(pipe: PipelineInput, root: Node) -> Bools:
+    """Candidates at places where the relaxation runs their task, shape `(n,)`."""
+    used = root.x > SUPPORT
+    at = np.zeros((pipe.n_tasks, int(pipe.place.max(initial=0)) + 1), dtype=np.bool_)
     at[pipe.task[used], pipe.place[used]] = True
-    near = at.copy()
-    np.logical_or.at(near, pipe.source, at[pipe.target])
-    np.logical_or.at(near, pipe.target, at[pipe.source])
-    return np.flatnonzero(near[pipe.task, pipe.place])
+    return np.asarray(at[pipe.task, pipe.place], dtype=np.bool_)
+
+
+def _as_one_model(
+    search: Search[Ints], pipe: PipelineInput, problem: Milp, allowed: Bools, cutoff: float
+) -> float:
+    """Solve over the candidates `allowed`, offer what is found, and return the bound on every choice.
+
+    Raises:
+        ModelError: the solver's choice misses the deadline: its fault.
+    """
+    part = pipe if allowed.all() else pipe.take(np.flatnonzero(allowed))
+    model = problem if part is pipe else build_pipeline(priced_for_solver(part, search.cost))
+    known = {} if search.best is None else _point(part, pipe, search.best)
+    found = search.solve(model, start=known, keep_blocks=_KEEP)
+    if found is None:
+        return -math.inf
+    if found.has_point:
+        _take(search, pipe, part, found)
+    if found.status is Status.INFEASIBLE:
+        if search.best is None:
+            search.end(Termination.INFEASIBLE, found.report.message or "no choice keeps the deadline")
+        return cutoff
+    return min(found.bound, cutoff)
+
+
+def _take(search: Search[Ints], pipe: PipelineInput, part: PipelineInput, found: Solution) -> None:
+    chosen = _inside(part, pipe, picked(part, found))
+    course = follow(pipe, chosen)
+    if course.end_hours.max(initial=0.0) > pipe.deadline_hours * (1 + TIME_TOLERANCE):
+        raise ModelError(
+            "pipeline: the solver's choice misses the deadline when it is worked out: a solver fault"
+        )
+    search.offer(chosen, course.cost_usd)
+    better = improved(pipe, chosen, _moment(search))
+    search.offer(better, follow(pipe, better).cost_usd)
+
+
+def _in_least_time(search: Search[Ints], pipe: PipelineInput) -> Ints | None:
+    """The choice of least time where no dive keeps the deadline; ends the search where even that misses it."""
+    chosen, least, bound = _least(pipe, search, LEAST_TIME_SHARE)
+    search.note("least time")
+    if chosen is not None and least <= pipe.deadline_hours:
+        return improved(pipe, chosen, _moment(search, LEAST_TIME_SHARE))
+    if bound > pipe.deadline_hours * (1 + TIME_TOLERANCE):
+        search.end(
+            Termination.INFEASIBLE, f"no choice ends within the deadline: at least {bound:.4g} h are needed"
+        )
+    return None
+
+
+def _moment(search: Search[Ints], share: float = 1.0) -> float:
+    """The moment of `time.perf_counter` at which a share of the time limit has passed."""
+    return time.perf_counter() + search.left_s(share)
+
+
+def _point(part: PipelineInput, whole: PipelineInput, chosen: Ints) -> dict[Hashable, float]:
+    """A choice in `whole` as a point of the model of `part`, {} where `part` has not all of it."""
+    known = set(part.keys)
+    if not all(whole.keys[k] in known for k in chosen.tolist()):
+        return {}
+    return point_of(part, _inside(whole, part, chosen))
 
 
 def _inside(whole: PipelineInput, part: PipelineInput, chosen: Ints) -> Ints:
@@ -153,40 +240,22 @@ def _inside(whole: PipelineInput, part: PipelineInput, chosen: Ints) -> Ints:
     return np.asarray([position[whole.keys[k]] for k in chosen.tolist()], dtype=np.int64)
 
 
-def _none(begin: float, method: str, dropped: Mapping[str, int], message: str) -> PipelineResult:
-    seconds = time.perf_counter() - begin
-    return PipelineResult({}, None, math.inf, Status.INFEASIBLE, method, seconds, dropped, message)
-
-
-def _names(pipe: PipelineInput, chosen: Ints) -> dict[str, Hashable]:
-    return {name: pipe.keys[k] for name, k in zip(pipe.tasks, chosen.tolist(), strict=True)}
-
-
-def _from_solver(
-    pipe: PipelineInput, solution: Solution, begin: float, dropped: Mapping[str, int]
+def _result(
+    search: Search[Ints], pipe: PipelineInput, way: str, dropped: Mapping[str, int]
 ) -> PipelineResult:
-    seconds = time.perf_counter() - begin
-    method = f"MILP ({solution.report.backend})"
-    if not solution.has_point:
-        bound = math.inf if solution.status is Status.INFEASIBLE else solution.bound
-        message = solution.report.message
-        return PipelineResult({}, None, bound, solution.status, method, seconds, dropped, message)
-    chosen = picked(pipe, solution)
-    course = follow(pipe, chosen)
-    if course.end_hours.max(initial=0.0) > pipe.deadline_hours * (1 + TIME_TOLERANCE):
-        raise ModelError(
-            "pipeline: the solver's choice misses the deadline when it is worked out: a solver fault"
+    search.settle()
+    method = f"{way} ({search.solver})" if search.solver else way
+    message = search.message
+    if search.best is None:
+        if search.status is Status.NO_SOLUTION:
+            message = f"no plan found within {search.options.time_limit_s:g} s; none is proven impossible"
+        return PipelineResult(
+            {}, None, search.bound, search.status, method, search.elapsed_s, dropped, message
         )
-    bound = min(solution.bound, course.cost_usd)
+    names = {name: pipe.keys[k] for name, k in zip(pipe.tasks, search.best.tolist(), strict=True)}
+    course = follow(pipe, search.best)
     return PipelineResult(
-        _names(pipe, chosen),
-        course,
-        bound,
-        solution.status,
-        method,
-        seconds,
-        dropped,
-        solution.report.message,
+        names, course, search.bound, search.status, method, search.elapsed_s, dropped, message
     )
 
 
@@ -219,17 +288,33 @@ def least_hours(pipe: PipelineInput, options: SolveOptions | None = None) -> tup
     Returns:
         (hours of the best choice known, hours that no choice beats); both inf where a task has no candidate.
     """
+    _, hours, bound = _least(pipe, Search(options or SolveOptions(gap=1e-3)), 1.0)
+    return hours, bound
+
+
+def _least(pipe: PipelineInput, search: Search[Ints], share: float) -> tuple[Ints | None, float, float]:
+    """The choice of least time known, its hours, and the hours that no choice beats."""
     # cost stands for hours here, so that only the fastest candidate per place stays
     free = replace(pipe, cost_usd=pipe.hours, deadline_hours=_loose(pipe))
     smaller, _ = reduce(free)
     if len(np.unique(smaller.task)) < pipe.n_tasks:
-        return math.inf, math.inf
-    problem = build_pipeline(smaller, objective="time")
-    solution = solve(problem, replace(options or SolveOptions(), keep_blocks=_KEEP))
-    if not solution.has_point:
-        return math.inf, solution.bound
-    hours = float(follow(smaller, picked(smaller, solution)).end_hours.max(initial=0.0))
-    return hours, min(solution.bound, hours)
+        return None, math.inf, math.inf
+    chosen = shortest(smaller, _moment(search, share))
+    hours = float(follow(smaller, chosen).end_hours.max(initial=0.0))
+    earliest, _ = windows(smaller)
+    fastest = np.full(pipe.n_tasks, np.inf)
+    np.minimum.at(fastest, smaller.task, smaller.hours)
+    bound = float((earliest + fastest).max(initial=0.0))
+    if bound < hours:
+        problem = build_pipeline(smaller, objective="time")
+        found = search.solve(problem, search.left_s(share), keep_blocks=_KEEP, gap=1e-3)
+        if found is not None:
+            bound = max(bound, found.bound)
+            if found.has_point:
+                other = picked(smaller, found)
+                ends = float(follow(smaller, other).end_hours.max(initial=0.0))
+                chosen, hours = (other, ends) if ends < hours else (chosen, hours)
+    return _inside(smaller, pipe, chosen), hours, min(bound, hours)
 
 
 def _loose(pipe: PipelineInput) -> float:

@@ -7,7 +7,9 @@ per candidate instead of one cost.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from time import perf_counter
 
 import numpy as np
 
@@ -17,11 +19,12 @@ from solvers.pareto import pareto_front
 MAX_LABELS = 3_000_000  # labels compared at once; where fronts grow beyond, the MILP answers instead
 
 
-def solve_tree(pipe: PipelineInput) -> Ints | None:
+def solve_tree(pipe: PipelineInput, until_s: float = math.inf) -> Ints | None:
     """The cheapest choice for a pipeline that is a tree or several.
 
     Args:
         pipe: the question.
+        until_s: moment of `time.perf_counter` at which to give up.
 
     Returns:
         The candidate of each task, shape `(n_tasks,)`, empty where no choice keeps the deadline; None where this method
@@ -32,12 +35,12 @@ def solve_tree(pipe: PipelineInput) -> Ints | None:
         return None
     if not pipe.timed:
         rooted = _rooted(pipe.n_tasks, [(u, v, e) for e, (u, v) in enumerate(links)], both_ways=True)
-        return None if rooted is None else _Labels(pipe, rooted, timed=False).solve()
+        return None if rooted is None else _Labels(pipe, rooted, timed=False, until_s=until_s).solve()
     for turned in (False, True):
         pairs = [(v, u, e) if turned else (u, v, e) for e, (u, v) in enumerate(links)]
         rooted = _rooted(pipe.n_tasks, pairs, both_ways=False)
         if rooted is not None:
-            return _Labels(pipe, rooted, timed=True).solve()
+            return _Labels(pipe, rooted, timed=True, until_s=until_s).solve()
     return None
 
 
@@ -99,14 +102,15 @@ class _Front:
 
 
 class _TooMany(Exception):  # noqa: N818
-    """The fronts grew beyond `MAX_LABELS`."""
+    """The fronts grew beyond `MAX_LABELS`, or the time is up."""
 
 
 class _Labels:
     """Fronts of all candidates, children first."""
 
-    def __init__(self, pipe: PipelineInput, tree: _Rooted, *, timed: bool) -> None:
+    def __init__(self, pipe: PipelineInput, tree: _Rooted, *, timed: bool, until_s: float) -> None:
         self._pipe, self._tree, self._timed = pipe, tree, timed
+        self._until_s = until_s
         self._of_task = [np.flatnonzero(pipe.task == task) for task in range(pipe.n_tasks)]
         self._front: dict[int, _Front] = {}
 
@@ -168,7 +172,7 @@ class _Labels:
         here, there = np.full(len(options), place), pipe.place[options]
         usd, hours = pipe.moves(edge, here if forward else there, there if forward else here)
         sizes = np.asarray([len(self._front[int(k)].cost) for k in options])
-        if sizes.sum() > MAX_LABELS:
+        if sizes.sum() > MAX_LABELS or perf_counter() > self._until_s:
             raise _TooMany
         if not sizes.sum():
             return np.zeros(0), np.zeros(0), np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)

@@ -203,7 +203,7 @@ def _document(answer: PortfolioAnswer, values: dict[str, Any], verbose: bool) ->
     infeasible = answer.result.picks is None
     blocks: list[Block] = []
     if answer.gathered.notes:
-        blocks.append(Notes("Warnings", answer.gathered.notes, level="warning"))
+        blocks.append(Notes("Warnings", answer.gathered.notes, warning=True))
     if infeasible:
         blocks += _why(answer, values, verbose)
     jobs = values["jobs"]

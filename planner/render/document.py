@@ -1,13 +1,27 @@
-"""A plan as a document: headed blocks of facts, grids and notes that each text format lays out its own way.
-
-What is said, and in which order, is decided once; `table`, `md` and later `html` only decide how it looks.
-"""
+"""An answer as headed blocks of text: what the terminal and Markdown say, and in which order, is decided once here."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from planner.records import record
+from planner.render.currency import currency_words
+from planner.render.model import Answer, Chart, Column, Figure, Section, Table
+from planner.render.units import (
+    bare,
+    cells,
+    column_label,
+    column_places,
+    compact,
+    figure_text,
+    is_numeric,
+    number_of,
+    show,
+    tidy,
+    unit_words,
+)
+
+_MAX_CHART_ROWS = 15
 
 
 @record(frozen=True)
@@ -34,11 +48,11 @@ class Grid:
 
 @record(frozen=True)
 class Notes:
-    """Sentences; `level` is `info` or `warning`."""
+    """Sentences, or a warning that must not be overlooked."""
 
     title: str
     items: tuple[str, ...]
-    level: str = "info"
+    warning: bool = False
     detail: bool = False
 
 
@@ -63,6 +77,161 @@ class Document:
     summary: tuple[str, ...]
     blocks: tuple[Block, ...]
     success: bool
+
+
+def build_document(answer: Answer) -> Document:
+    """Return the answer as headed blocks, every section in its order."""
+    blocks = [block for section in answer.sections for block in section_blocks(section, answer.currency)]
+    if answer.sources:
+        blocks.append(Notes("Sources", (*(tidy(source) for source in answer.sources), made_by(answer))))
+    return Document(answer.title, answer.summary, tuple(blocks), answer.success)
+
+
+def made_by(answer: Answer) -> str:
+    """When and by what the answer was made."""
+    import planner
+
+    values = answer.values if isinstance(answer.values, dict) else {}
+    version = tidy(values.get("planner_version", planner.__version__))
+    when = f" {answer.created:%Y-%m-%d %H:%M}" if answer.created is not None else ""
+    return f"made{when} by planner {version}"
+
+
+def status_words(status: str, reason: str) -> str:
+    """`Withheld: reason`; empty where all is well."""
+    if status == "ok":
+        return ""
+    said = tidy(reason)
+    return f"{status.capitalize()}: {said}" if said else f"{status.capitalize()}."
+
+
+def section_blocks(section: Section, currency: str) -> list[Block]:
+    """The blocks of one section: its sentences, figures, charts and tables."""
+    title, blocks, detail = tidy(section.title), list[Block](), section.detail
+    warning = status_words(section.status, section.reason)
+    said = (*((warning,) if warning else ()), *(tidy(text) for text in section.sentences))
+    if said:
+        blocks.append(Notes(title, said, bool(warning) or section.warning, detail))
+    if section.figures:
+        blocks.append(_figures(section.figures, "Figures" if said else title, currency, detail))
+    for chart in section.charts:
+        blocks += _chart(chart, tidy(chart.title) or title, currency, detail)
+    blocks += [_table(table, title, currency, detail) for table in section.tables if table.columns]
+    return blocks or [Notes(title, ("nothing to say",))]
+
+
+def _figures(figures: Sequence[Figure], title: str, currency: str, detail: bool) -> Block:
+    if any(one.words for one in figures):
+        return Facts(title, tuple((tidy(one.label), figure_text(one, currency)) for one in figures), detail)
+    rows = [
+        (tidy(one.label), figure_text(one, currency), status_words(one.status, one.reason)) for one in figures
+    ]
+    notes = ["", *(note for _, _, note in rows)]
+    rows = [
+        (label, value, "as above" if note and note == before else note)
+        for (label, value, note), before in zip(rows, notes, strict=False)
+    ]
+    header, shown, align = without_empty(("figure", "value", "note"), rows, "lrl")
+    return Grid(title, header, shown, align, detail=detail)
+
+
+def _table(table: Table, section_title: str, currency: str, detail: bool) -> Block:
+    title, notes = tidy(table.title) or section_title, note_lines(table)
+    if not table.rows:
+        return Notes(title, ("no rows", *notes), detail=detail)
+    header = [_header(column, currency) for column in table.columns]
+    rows = cells(table, currency, table.shown)
+    more = len(table.rows) - len(rows)
+    if more and table.total:
+        rows = [*rows[:-1], *cells(_last_row(table), currency)]
+    align = "".join("r" if is_numeric(column.unit) else "l" for column in table.columns)
+    names, body, sides = without_empty(header, rows, align)
+    if more:
+        notes = (f"{more:,} more rows: -o csv, json or xlsx has them all", *notes)
+    amounts = any(column.unit == "money" for column in table.columns)
+    return Grid(
+        _titled(title, currency_words(currency) if amounts else ""),
+        names,
+        body,
+        sides,
+        notes,
+        detail,
+        table.total,
+    )
+
+
+def _last_row(table: Table) -> Table:
+    return Table(table.key, table.title, table.columns, table.rows[-1:])
+
+
+def note_lines(table: Table) -> tuple[str, ...]:
+    """The sentences below a table."""
+    notes = (table.note,) if isinstance(table.note, str) else table.note
+    return tuple(said for text in notes if (said := tidy(text)))
+
+
+def _header(column: Column, currency: str) -> str:
+    """At a terminal there is no room for the currency in each header: the title has it."""
+    label = tidy(column.label)
+    return label if column.unit == "money" or not label else column_label(column, currency)
+
+
+def _titled(title: str, unit: str) -> str:
+    return f"{title}, {tidy(unit)}" if unit else title
+
+
+def _chart(chart: Chart, title: str, currency: str, detail: bool) -> list[Block]:
+    """A short chart as bars or a table; of a long one what it says."""
+    values, told = chart_values(chart), (tidy(chart.alt),) if chart.alt else ()
+    if chart.drawn_only:
+        return []
+    if (
+        not chart.labels
+        or len(chart.labels) > _MAX_CHART_ROWS
+        or chart.kind in ("lines", "fan", "steps", "dots")
+    ):
+        return [Notes(title, told, detail=detail)] if told else []
+    known = [value for value in values[0] if value is not None] if values else []
+    if chart.kind in ("funnel", "parts") and known and min(known) >= 0 and max(known) > 0:
+        whole = max(known) if chart.kind == "funnel" else chart.whole or sum(known)
+        rows = tuple(
+            (tidy(label), _amount(value, chart, currency), (value or 0.0) / whole)
+            for label, value in zip(chart.labels, values[0], strict=True)
+        )
+        return [Bars(title, rows, told, detail)]
+    names = [tidy(name) or "value" for name, _ in chart.series]
+    title = _titled(title, unit_words(chart.unit, currency))
+    return [Grid(title, ("", *names), chart_cells(chart, currency), "l" + "r" * len(names), told, detail)]
+
+
+def _amount(value: float | None, chart: Chart, currency: str) -> str:
+    if value is None:
+        return "unknown"
+    if chart.kind == "parts":
+        return show(value, chart.unit, currency)
+    return f"{compact(value, chart.unit)} {unit_words(chart.unit, currency)}".strip()
+
+
+def chart_cells(chart: Chart, currency: str) -> tuple[tuple[str, ...], ...]:
+    """One row per label: the label and the value of each series, money with the same decimals in a column."""
+    columns = [
+        [
+            bare(value, chart.unit, currency, places=column_places(values, chart.unit, currency))
+            for value in values
+        ]
+        for values in chart_values(chart)
+    ]
+    return tuple(zip((tidy(label) for label in chart.labels), *columns, strict=True))
+
+
+def chart_values(chart: Chart) -> list[list[float | None]]:
+    """Values of every series, one per label."""
+    count = len(chart.labels)
+    found = []
+    for _, values in chart.series:
+        known = [number_of(value) for value in values[:count]]
+        found.append([*known, *[None] * (count - len(known))])
+    return found
 
 
 def without_empty(

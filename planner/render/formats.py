@@ -8,35 +8,48 @@ from typing import TYPE_CHECKING, Protocol, cast
 from planner.records import record
 
 if TYPE_CHECKING:
-    from planner.plan.model import Plan
+    from planner.render.model import Answer
 
 
 class Renderer(Protocol):
-    """Turns a plan into text that ends in one newline."""
+    """Turns an answer into text that ends in one newline, or into the bytes of a file."""
 
-    def __call__(self, plan: Plan, *, width: int, color: bool, verbose: bool) -> str:
-        """Render `plan`; see `planner.render.render_plan` for the arguments."""
+    def __call__(self, answer: Answer, *, width: int, color: bool) -> str | bytes:
+        """Render `answer`; see `planner.render.render_answer` for the arguments."""
         ...
 
 
 @record(frozen=True)
 class Format:
-    """One output format; `module` must hold `render`, a `Renderer`. It is imported when it is used."""
+    """One output format; `module` must hold `render`, a `Renderer`. It is imported when it is used.
+
+    `complete` formats have room for everything: answers are built without summarising for them.
+    """
 
     module: str
     extension: str
     media_type: str
     help: str
+    complete: bool = False
 
 
+_WORKBOOK = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 FORMATS: dict[str, Format] = {
     "table": Format("planner.render.table", "txt", "text/plain", "for people, at most 100 columns"),
     "json": Format("planner.render.json", "json", "application/json", "everything, for programs"),
-    "csv": Format("planner.render.csv", "csv", "text/csv", "chosen lines and alternatives, for spreadsheets"),
+    "csv": Format("planner.render.csv", "csv", "text/csv", "flat rows, for spreadsheets and scripts"),
     "yaml": Format("planner.render.yaml", "yaml", "application/yaml", "everything, for people and programs"),
-    "md": Format("planner.render.md", "md", "text/markdown", "for pull-request comments"),
-    "focus": Format("planner.finops.focus_out", "focus.csv", "text/csv", "FOCUS 1.4 rows, beside a bill's"),
+    "md": Format("planner.render.md", "md", "text/markdown", "for pull requests, chats and wikis"),
+    "html": Format(
+        "planner.render.html", "html", "text/html", "one printable page with charts", complete=True
+    ),
+    "xlsx": Format(
+        "planner.render.xlsx", "xlsx", _WORKBOOK, "for finance: one sheet per table", complete=True
+    ),
+    "focus": Format("planner.render.focus", "focus.csv", "text/csv", "FOCUS 1.4 rows, beside a bill's"),
 }
+ANSWER_FORMATS = tuple(name for name in FORMATS if name != "focus")
+"""Formats of every answer; `focus` is of plans and forecasts alone."""
 
 
 def load_renderer(fmt: str) -> Renderer:

@@ -1,17 +1,17 @@
-"""JSON: the whole plan with sorted keys, so that two plans can be compared line by line."""
+"""JSON: the machine form of an answer with sorted keys, so that two answers can be compared line by line."""
 
 from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING
 
-from planner.render.plain import plain_plan
+from planner.render.plain import plain_value
 
 if TYPE_CHECKING:
-    from planner.plan.model import Plan
+    from planner.render.model import Answer
 
 
-def render(plan: Plan, *, width: int, color: bool, verbose: bool) -> str:
-    """Render `plan` as JSON; lone surrogates stay escaped, so the text is always valid UTF-8."""
-    del width, color, verbose  # data formats are always complete
-    return json.dumps(plain_plan(plan), indent=2, sort_keys=True, allow_nan=False) + "\n"
+def render(answer: Answer, *, width: int, color: bool) -> str:
+    """Render `answer` as JSON; lone surrogates stay escaped, so the text is always valid UTF-8."""
+    del width, color  # data formats are always complete
+    return json.dumps(plain_value(answer.values), indent=2, sort_keys=True, allow_nan=False) + "\n"

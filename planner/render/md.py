@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 
-from planner.plan.model import Plan
-from planner.render.build import build_document
-from planner.render.document import Bars, Block, Document, Facts, Grid
+from planner.render.document import Bars, Block, Document, Facts, Grid, build_document
+from planner.render.model import Answer
 from planner.render.numbers import percent
 from planner.render.text import clean
 
@@ -20,10 +19,10 @@ def escape(text: str) -> str:
     return text.replace("@", "@<!-- -->")
 
 
-def render(plan: Plan, *, width: int, color: bool, verbose: bool) -> str:
-    """Render `plan` as GitHub-flavoured Markdown."""
+def render(answer: Answer, *, width: int, color: bool) -> str:
+    """Render `answer` as GitHub-flavoured Markdown."""
     del width, color  # a browser wraps and colours by itself
-    return render_document(build_document(plan, verbose=verbose))
+    return render_document(build_document(answer))
 
 
 def render_document(document: Document) -> str:

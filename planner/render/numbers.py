@@ -84,11 +84,11 @@ def percent(ratio: float | None, digits: int = 1) -> str:
     """Format a ratio as a percentage: `37.5 %`; a shortfall never rounds up to 100 %."""
     if ratio is None or not math.isfinite(ratio):
         return UNKNOWN
-    text = f"{ratio * 100:.{digits}f}"
-    if ratio < 1 and float(text) >= 100:
+    text = f"{ratio * 100:,.{digits}f}"
+    if ratio < 1 and round(ratio * 100, digits) >= 100:
         text = f"{100 - 10**-digits:.{digits}f}"
         return f">{text} %"
-    return f"{text.lstrip('-') if float(text) == 0 else text} %"
+    return f"{text if text.strip('-0.') else text.lstrip('-')} %"
 
 
 def moment(text: str | None) -> str:

@@ -1,22 +1,15 @@
-"""A plan as plain JSON values: dict, list, str, int, float, bool and None, no NaN, no infinity."""
+"""Answers as plain JSON values: dict, list, str, int, float, bool and None, no NaN, no infinity."""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from planner.plan.model import Plan
-
-
-def plain_plan(plan: Plan) -> dict[str, Any]:
-    """Return the plan's values; unknown or unbounded numbers become None, numpy scalars Python's own."""
-    return {str(key): plain_value(value) for key, value in plan.to_dict().items()}
+from collections.abc import Mapping
+from typing import Any
 
 
 def plain_value(value: Any) -> Any:
-    """The same for any value: unknown or unbounded numbers become None, dates and decimals text."""
-    if isinstance(value, dict):
+    """The value in JSON's types: unknown or unbounded numbers become None, dates and decimals text."""
+    if isinstance(value, Mapping):
         return {str(key): plain_value(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [plain_value(item) for item in value]

@@ -9,7 +9,7 @@ from planner.records import record
 from planner.render.document import Document
 
 if TYPE_CHECKING:
-    from planner.render.csv import Cell
+    from planner.render.model import Cell
 
 
 @record(frozen=True)

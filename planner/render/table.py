@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from planner.plan.model import Plan
-from planner.render.build import build_document
-from planner.render.document import Bars, Block, Document, Facts, Grid, Notes
+from planner.render.document import Bars, Block, Document, Facts, Grid, Notes, build_document
+from planner.render.model import Answer
 from planner.render.numbers import percent
 from planner.render.text import GAP, clean, columns, display_width, pad, wrap
 
@@ -37,9 +36,9 @@ class _Paint:
         )
 
 
-def render(plan: Plan, *, width: int, color: bool, verbose: bool) -> str:
-    """Render `plan` as text of at most `width` columns."""
-    return render_document(build_document(plan, verbose=verbose), width=width, color=color)
+def render(answer: Answer, *, width: int, color: bool) -> str:
+    """Render `answer` as text of at most `width` columns."""
+    return render_document(build_document(answer), width=width, color=color)
 
 
 def render_document(document: Document, *, width: int, color: bool) -> str:
@@ -64,7 +63,7 @@ def _block(block: Block, width: int, paint: _Paint) -> list[str]:
         return [*title, *_indented(_bars(block, inner)), *paint(_indented(notes), _DIM)]
     if isinstance(block, Notes):
         lines = _indented([line for item in block.items for line in wrap(clean(item), inner, indent=GAP)])
-        return [*title, *(paint(lines, _YELLOW) if block.level == "warning" else lines)]
+        return [*title, *(paint(lines, _YELLOW) if block.warning else lines)]
     return [*title, *_grid(block, inner, paint)]
 
 

@@ -4,21 +4,10 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from planner.plan.model import Layout, PlanLine, Summary
-from planner.render.numbers import number, price
+from planner.render.numbers import number
 
 DERIVED_MARK = "~"
 _DERIVED_BASES = frozenset({"derived"})
-OBJECTIVES = {"cost": "Cheapest", "time": "Fastest"}
-COST_KINDS = {
-    "compute": "compute",
-    "upfront": "upfront payment",
-    "system_disk": "system disk",
-    "data_storage": "data storage",
-    "checkpoint_storage": "checkpoint storage",
-    "data_transfer": "data transfer",
-    "interruption": "interruptions (expected)",
-}
 
 
 def place(provider: str, region: str, zone: str) -> str:
@@ -39,47 +28,14 @@ def cluster(nodes: int, instance_type: str) -> str:
     return f"{nodes:,} x {instance_type}"
 
 
-def layout_words(layout: Layout) -> str:
-    """Return a parallel layout in words; what is 1 by default is left out."""
-    parts = [f"tensor {layout.tensor_parallel}", f"pipeline {layout.pipeline_parallel}"]
-    if layout.context_parallel > 1:
-        parts.append(f"context {layout.context_parallel}")
-    if layout.expert_parallel > 1:
-        parts.append(f"expert {layout.expert_parallel}")
-    if layout.interleave > 1:
-        parts.append(f"{layout.interleave} virtual stages each")
-    parts += [f"data {layout.data_parallel}", f"ZeRO stage {layout.zero_stage}"]
-    parts.append(f"micro-batch {layout.micro_batch} x {layout.grad_accumulation} accumulated")
-    return ", ".join([*parts, f"recompute {layout.recompute}"])
-
-
 def devices(count: float, accelerator: str) -> str:
     """Return `32 x a100-40gb-sxm`; an empty text for machines without accelerators."""
     return f"{number(count, 6)} x {accelerator}" if accelerator and count else ""
 
 
-def summary(item: Summary) -> str:
-    """Name a candidate: cluster, accelerators, option and place."""
-    inside = devices(item.accelerators, item.accelerator)
-    machines = cluster(item.nodes, item.instance_type) + (f" ({inside})" if inside else "")
-    where = place(item.provider, item.region, item.zone)
-    return f"{machines}, {option(item.purchase_option, item.option_variant)}, {where}"
-
-
 def is_derived(basis: str, flags: tuple[str, ...] = ()) -> bool:
     """Tell whether a price was computed from others instead of being published."""
     return basis in _DERIVED_BASES or "derived" in flags
-
-
-def marked_price(line: PlanLine) -> str:
-    """Return the price of a node-hour, marked where it is derived."""
-    mark = DERIVED_MARK if is_derived(line.price_basis, line.flags) else ""
-    return mark + price(line.price_per_hour, line.currency)
-
-
-def cost_kind(kind: str) -> str:
-    """Return a cost kind in words."""
-    return COST_KINDS.get(kind, kind.replace("_", " "))
 
 
 def share(part: Decimal, whole: Decimal) -> float | None:

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import yaml
 
-from planner.render.plain import plain_plan
+from planner.render.plain import plain_value
 
 if TYPE_CHECKING:
-    from planner.plan.model import Plan
+    from planner.render.model import Answer
 
 
-def render(plan: Plan, *, width: int, color: bool, verbose: bool) -> str:
-    """Render `plan` as YAML with sorted keys and without aliases or Python tags."""
-    del width, color, verbose  # data formats are always complete
-    return yaml.safe_dump(plain_plan(plan), sort_keys=True, width=100, default_flow_style=False)
+def render(answer: Answer, *, width: int, color: bool) -> str:
+    """Render `answer` as YAML with sorted keys and without aliases or Python tags."""
+    del width, color  # data formats are always complete
+    return yaml.safe_dump(plain_value(answer.values), sort_keys=True, width=100, default_flow_style=False)

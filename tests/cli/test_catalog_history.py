@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from catalogs.store.history import save_snapshot
-from planner.render.history import sparkline
+from planner.catalog.history import sparkline
 from tests.catalogs.history_rows import machine, offer, refresh
 from tests.conftest import CliResult
 

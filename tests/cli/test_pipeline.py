@@ -55,6 +55,30 @@ def test_an_impossible_deadline_names_the_least_time(tmp_path: Path, run_cli: Ru
     assert kept.code == 0 and "$42.00" in kept.stdout
 
 
+def test_no_plan_in_time_is_exit_code_6_and_never_infeasible(tmp_path: Path, run_cli: Run) -> None:
+    """Apart by 50 TB: the fastest tasks alone fit into 9 h, with the move they do not, which takes time to prove."""
+    text = (
+        HEAD
+        + f"""deadline: 9h
+tasks:
+  - name: a
+    candidates: [{{provider: aws, region: us-east-1, {MACHINE}, hours: 4, cost_usd: 10}}]
+  - name: b
+    candidates: [{{provider: aws, region: us-west-2, {MACHINE}, hours: 4, cost_usd: 20}}]
+    reads: [{{task: a, size: 50TB}}]
+"""
+    )
+    file = write(tmp_path, text)
+    hurried = run_cli("pipeline", file, "--solver", "milp", "--time-limit", "0.001", *DAY)
+    assert hurried.code == 6
+    assert "no plan found within 0.001 s" in hurried.stdout
+    assert "longer --time-limit" in hurried.stdout
+    assert "infeasible" not in hurried.stdout.lower()
+    proven = run_cli("pipeline", file, "--solver", "milp", *DAY)
+    assert proven.code == 3
+    assert "deadline 9.00 h -> 10.8 h" in proven.stdout
+
+
 def test_a_small_budget_names_the_amount_it_takes(tmp_path: Path, run_cli: Run) -> None:
     result = run_cli("pipeline", write(tmp_path, HEAD + "budget_usd: 25\n" + TASKS), *DAY)
     assert result.code == 3 and "budget $25.00 -> $30.00" in result.stdout

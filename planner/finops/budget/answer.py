@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from planner.errors import InputError
-from planner.finops.currency import UNKNOWN_CURRENCY
 from planner.finops.forecast.calendars import FiscalCalendar, Period, parse_calendar
 from planner.finops.forecast.clean import regular_series, until
 from planner.finops.forecast.daily import DailyCost, total_of
@@ -18,6 +17,7 @@ from planner.finops.forecast.plans import PlannedCost, daily_plan_cost
 from planner.finops.forecast.tail import incomplete_days
 from planner.inputs.faults import Fault, near
 from planner.records import record
+from planner.render.currency import UNKNOWN_CURRENCY
 
 if TYPE_CHECKING:
     from planner.inputs.budget_load import LoadedBudgets

@@ -63,7 +63,7 @@ def _document(answer: BudgetAnswer) -> Document:
     short = [line.name for line in answer.lines if line.period.start < answer.first_day]
     if short:
         text = f"{', '.join(short)}: what was spent before {answer.first_day} is not known and not counted"
-        blocks += (Notes("Notes", (text,), "warning"),)
+        blocks += (Notes("Notes", (text,), True),)
     if answer.silent:
         blocks += (Notes("Not in force", answer.silent),)
     return Document(f"{answer.name}: {verdict}", (known,), blocks, not bad)

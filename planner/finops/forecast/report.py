@@ -173,4 +173,4 @@ def _notes(answer: ForecastAnswer) -> list[Notes]:
         items.append(
             f"days without a row, at most {filled} of a scope, were filled in from the same weekdays"
         )
-    return [Notes("Notes", tuple(items), "warning")] if items else []
+    return [Notes("Notes", tuple(items), True)] if items else []

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from planner.errors import InputError
-from planner.finops.currency import UNKNOWN_CURRENCY
 from planner.finops.forecast.daily import DailyCost, load_daily
 from planner.finops.forecast.plans import PlannedCost
 from planner.records import record
+from planner.render.currency import UNKNOWN_CURRENCY
 
 
 @record(frozen=True, eq=False)

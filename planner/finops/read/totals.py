@@ -7,10 +7,10 @@ from datetime import date
 from typing import TYPE_CHECKING
 
 from planner.errors import InputError
-from planner.finops.currency import UNKNOWN_CURRENCY
 from planner.finops.read.model import Finding
 from planner.finops.read.overlaps import Total
 from planner.finops.read.select import text
+from planner.render.currency import UNKNOWN_CURRENCY
 
 if TYPE_CHECKING:
     from planner.finops.engine.base import Engine

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from planner.finops.currency import with_currency
 from planner.finops.review.model import Column, Figure, Section, Table, Unit, Value
+from planner.render.currency import with_currency
 
 if TYPE_CHECKING:
     from planner.finops.review.inputs import Inputs

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from planner.finops.currency import NOT_STATED, UNKNOWN_CURRENCY
 from planner.finops.review.inputs import Inputs, month_name
 from planner.finops.review.parts import money, percent
 from planner.finops.review.sections import budgets, earlier
 from planner.finops.review.sections.forecast import EFFECTIVE, Outlook, outlook, range_words
+from planner.render.currency import NOT_STATED, UNKNOWN_CURRENCY
 
 
 def verdict(inputs: Inputs) -> str:

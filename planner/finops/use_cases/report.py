@@ -8,14 +8,14 @@ from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 
 from planner.errors import InputError
-from planner.finops.currency import currency_words
 from planner.finops.use_cases.library import answer_use_case, load_use_cases, query_sql
+from planner.render.currency import currency_words
 from planner.render.document import Document, Grid, Notes
 from planner.render.report import Report
 
 if TYPE_CHECKING:
     from planner.finops.read import Bill
-    from planner.render.csv import Cell
+    from planner.render.model import Cell
 
 LIST = "list"
 _SHOWN = 50

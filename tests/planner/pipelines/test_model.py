@@ -14,11 +14,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from planner.pipelines.branch import TIME_TOLERANCE
 from planner.pipelines.local_search import local_choice
 from planner.pipelines.model import build_pipeline
 from planner.pipelines.question import PipelineInput, follow, reduce
 from planner.pipelines.solve import (
-    TIME_TOLERANCE,
     PipelineResult,
     least_hours,
     point_of,

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from planner.finops.bridge import Bridge, Effects, split_effects, sum_bridge
-from planner.finops.currency import with_currency
 from planner.finops.review.inputs import Inputs, month_name
 from planner.finops.review.model import Chart, Section
 from planner.finops.review.parts import figure, money, nothing, percent, signed_percent, table, text, withheld
 from planner.records import record
+from planner.render.currency import with_currency
 
 TITLE = "Why did cost change?"
 MOVERS_TITLE = "What moved most?"

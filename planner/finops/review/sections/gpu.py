@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from planner.finops.currency import with_currency
 from planner.finops.review.inputs import Inputs
 from planner.finops.review.model import Chart, Figure, Section, Table
 from planner.finops.review.parts import figure, percent, ratio, table, text
+from planner.render.currency import with_currency
 
 TITLE = "What does a unit of GPU work cost?"
 TOP = 20

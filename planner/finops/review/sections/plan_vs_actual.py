@@ -6,7 +6,6 @@ import math
 from datetime import date
 from typing import Any
 
-from planner.finops.currency import UNKNOWN_CURRENCY
 from planner.finops.plan_vs_actual import (
     ActualRun,
     Difference,
@@ -19,6 +18,7 @@ from planner.finops.review.inputs import Inputs
 from planner.finops.review.model import Chart, Section
 from planner.finops.review.parts import figure, money, nothing, percent, ratio, table
 from planner.records import record
+from planner.render.currency import UNKNOWN_CURRENCY
 
 TITLE = "Did plans keep their word?"
 

@@ -12,8 +12,9 @@ import pytest
 
 from planner.job.explain import explain_choice
 from planner.plan.model import Plan
+from planner.plan.report import plan_answer
 from planner.plan.verify import verify_plan
-from planner.render import render_plan
+from planner.render import render_answer
 from tests.planner.candidates.ways.cases import (
     ONE_ZONE,
     THREE_ZONES,
@@ -149,7 +150,7 @@ def test_the_milp_chooses_the_same() -> None:
 
 @pytest.mark.parametrize("fmt", ["table", "md"])
 def test_every_format_tells_what_to_expect(fmt: str) -> None:
-    text = render_plan(plan_of(THREE_ZONES, TIGHT), fmt)
+    text = str(render_answer(plan_answer(plan_of(THREE_ZONES, TIGHT)), fmt))
     for words in (
         "spot in 3 zones",
         "on-demand is needed with",
@@ -158,7 +159,7 @@ def test_every_format_tells_what_to_expect(fmt: str) -> None:
         "one zone would cost",
     ):
         assert words in " ".join(text.split()), words
-    assert "launch" in render_plan(plan_of(THREE_ZONES, TIGHT), "csv")
+    assert "launch" in str(render_answer(plan_answer(plan_of(THREE_ZONES, TIGHT)), "csv"))
 
 
 def _hours(plan: dict[str, Any]) -> None:
@@ -259,7 +260,7 @@ def test_a_fleet_on_spot_says_what_to_expect() -> None:
     assert launch.cost_p10_usd < plan.total_usd < launch.cost_p90_usd
     assert launch.p10_hours <= plan.hours <= launch.p90_hours
     assert launch.spot_hours > 0 and launch.checkpoints.notice_s == 120.0
-    assert "independent workers" in render_plan(plan, "md")
+    assert "independent workers" in str(render_answer(plan_answer(plan), "md"))
 
 
 def test_replays_are_a_second_opinion() -> None:
@@ -275,7 +276,7 @@ def test_replays_are_a_second_opinion() -> None:
     assert seen.p_meet_deadline == 1.0  # the guard, while on-demand can be had
     assert seen.cost_p10_usd <= seen.expected_cost_usd <= seen.cost_p90_usd
     assert float(seen.expected_cost_usd) == pytest.approx(float(plan.total_usd), rel=0.35)
-    assert "60 futures, policy survival" in " ".join(render_plan(plan, "table").split())
+    assert "60 futures, policy survival" in " ".join(str(render_answer(plan_answer(plan), "table")).split())
     alone = plan_on(make_world(ONE_ZONE), work(constraints={"max_nodes": 1}), replays=10).plan
     assert alone.launch is not None and alone.launch.replay is None  # no deadline: nothing to replay to
 

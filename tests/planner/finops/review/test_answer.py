@@ -12,9 +12,9 @@ import pytest
 
 from planner.errors import InputError
 from planner.finops.read import Bill
-from planner.finops.render import RENDERERS
 from planner.finops.review.answer import SECTIONS, review_bill
 from planner.finops.review.model import Section, Table
+from planner.finops.review.report import render_review
 from tests.focus_company import MonthTruth, Truth
 from tests.focus_company.plans import STORAGE_USD, effects_of, useful_hours
 from tests.planner.finops.review.conftest import Reviews, figures, value
@@ -232,7 +232,7 @@ def test_golden(
     review = reviews.plain(month)
     # the gate has tests of its own
     shown = replace(review, sections=tuple(s for s in review.sections if s.key != "quality"))
-    text = str(RENDERERS["md"](shown))
+    text = str(render_review(shown, "md"))
     check_golden(f"review/{month:%Y-%m}.md", text.replace(str(company.files[0].parent), "bill"))
 
 

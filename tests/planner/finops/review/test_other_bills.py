@@ -11,9 +11,9 @@ import pytest
 
 from planner.finops.plan_vs_actual import load_plans
 from planner.finops.read import open_bill
-from planner.finops.render import render_review
 from planner.finops.review.answer import review_bill
 from planner.finops.review.model import Section
+from planner.finops.review.report import render_review
 from planner.inputs.budget_load import load_budgets
 from tests.focus_company import Truth, write_version
 from tests.focus_company.plans import write_plans
@@ -176,14 +176,14 @@ def charge(
          "negative before", "huge"],
 )  # fmt: skip
 def test_odd_bills_have_a_review_too(rows: list[str], tmp_path: Path) -> None:
-    from planner.finops.render import RENDERERS
+    from planner.finops.review.report import render_review
 
     path = tmp_path / "bill.csv"
     path.write_text("\n".join([_HEADER, *rows]) + "\n")
     with open_bill([path]) as bill:
         review = review_bill(bill)
     assert len(review.sections) == 10 and review.month == "2026-10"
-    assert "nan" not in str(RENDERERS["md"](review)).lower().replace("finance", "")
+    assert "nan" not in str(render_review(review, "md")).lower().replace("finance", "")
 
 
 def test_use_that_moved_is_said_to_have_moved(tmp_path: Path) -> None:

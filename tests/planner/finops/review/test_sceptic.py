@@ -12,9 +12,9 @@ import pytest
 
 from planner.errors import InputError
 from planner.finops.read import open_bill
-from planner.finops.render import render_review
 from planner.finops.review.answer import review_bill
 from planner.finops.review.model import Review, Section
+from planner.finops.review.report import render_review
 
 _PLAIN = {
     "BilledCost": "2", "EffectiveCost": "2", "ListCost": "4", "ContractedCost": "3", "ChargeCategory": "Usage",

@@ -1,4 +1,4 @@
-"""A review as one printable HTML page: no script, nothing fetched, all text escaped, charts as SVG."""
+"""One printable HTML page: no script, nothing fetched, all text escaped, charts as SVG."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections.abc import Callable
 from importlib.resources import files
 from typing import Any
 
-from planner.finops.currency import NOT_STATED, UNKNOWN_CURRENCY
-from planner.finops.render.charts import NARROW_PX, WIDE_PX, draw
-from planner.finops.render.document import made_by, status_words
-from planner.finops.render.values import cells, column_label, figure_text, is_numeric, tidy
-from planner.finops.review.model import Chart, Figure, Review, Section, Table
+from planner.render.charts import NARROW_PX, WIDE_PX, draw
+from planner.render.currency import NOT_STATED, UNKNOWN_CURRENCY
+from planner.render.document import made_by, note_lines, status_words
+from planner.render.model import Answer, Chart, Figure, Section, Table
+from planner.render.units import cells, column_label, figure_text, is_numeric, tidy
 
 MAX_BYTES = 300_000
 # Rows per table, characters per text, and charts per section, in the order in which they are tried until the page is
@@ -24,50 +24,52 @@ _LONG = 28  # characters of a text that needs a wide column
 _SHORT = 12  # of one that is not broken where columns are narrow
 
 
-def render(review: Review, *, width: int = 100, color: bool = False) -> str:
-    """Render a review as a page of at most `MAX_BYTES`."""
+def render(answer: Answer, *, width: int = 100, color: bool = False) -> str:
+    """Render an answer as a page of at most `MAX_BYTES`."""
     del width, color  # a browser decides
     for level in _LEVELS:
-        page = _page(review, *level, shortened=level != _LEVELS[0] or _is_long(review))
+        page = _page(answer, *level, shortened=level != _LEVELS[0] or _is_long(answer))
         if len(page.encode()) <= MAX_BYTES:
             return page
     return page
 
 
-def _is_long(review: Review) -> bool:
+def _is_long(answer: Answer) -> bool:
     """Whether even the first level leaves more out than rows of tables, which say so themselves."""
     rows, _, charts = _LEVELS[0]
-    return len(review.sections) > _MAX_SECTIONS or any(
+    return len(answer.sections) > _MAX_SECTIONS or any(
         len(section.charts) > charts or max(len(section.figures), len(section.sentences)) > rows
-        for section in review.sections
+        for section in answer.sections
     )
 
 
-def _page(review: Review, rows: int, length: int, charts: int, *, shortened: bool) -> str:
+def _page(answer: Answer, rows: int, length: int, charts: int, *, shortened: bool) -> str:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
-    loader = PackageLoader("planner.finops.render")
+    loader = PackageLoader("planner.render")
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, loader=loader, trim_blocks=True, lstrip_blocks=True
     )
-    style = files("planner.finops.render").joinpath("templates/review.css").read_text(encoding="utf-8")
+    style = files("planner.render").joinpath("templates/page.css").read_text(encoding="utf-8")
     cut = _cutter(length)
     view = {
         "style": _safe(style),
         "style_hash": base64.b64encode(hashlib.sha256(style.encode()).digest()).decode(),
-        "month": cut(review.month),
-        "verdict": cut(review.verdict),
-        "currency": cut(_money_words(review.currency)),
+        "topic": cut(answer.topic),
+        "title": cut(answer.title),
+        "success": answer.success,
+        "summary": [cut(text) for text in answer.summary],
+        "currency": cut(_money_words(answer)),
         "sections": [
-            _section(section, number, review.currency, cut, rows, charts)
-            for number, section in enumerate(review.sections[:_MAX_SECTIONS], start=1)
+            _section(section, number, answer.currency, cut, rows, charts)
+            for number, section in enumerate(answer.sections[:_MAX_SECTIONS], start=1)
         ],
-        "sources": [cut(source) for source in review.sources[: max(rows, 3)]],
-        "more_sources": max(0, len(review.sources) - max(rows, 3)),
-        "made_by": cut(made_by(review)),
+        "sources": [cut(source) for source in answer.sources[: max(rows, 3)]],
+        "more_sources": max(0, len(answer.sources) - max(rows, 3)),
+        "made_by": cut(made_by(answer)),
         "shortened": shortened,
     }
-    return environment.get_template("review.html.j2").render(view).strip() + "\n"
+    return environment.get_template("page.html.j2").render(view).strip() + "\n"
 
 
 def _safe(text: str) -> Any:
@@ -95,8 +97,10 @@ def _section(
         "title": cut(section.title),
         "status": section.status,
         "warning": cut(status_words(section.status, section.reason)),
+        "urgent": section.warning,
         "sentences": [cut(sentence) for sentence in section.sentences[: max(rows, 4)]],
         "figures": [_figure(figure, currency, cut) for figure in figures[: max(rows, 4)]],
+        "spelled": any(figure.words for figure in section.figures),
         "held": [(cut("; ".join(labels)), cut(reason)) for reason, labels in held.items()],
         "charts": [
             _chart(chart, f"s{number}c{index}", currency, cut, section.sentences)
@@ -115,8 +119,8 @@ def _held_together(figures: tuple[Figure, ...]) -> dict[str, list[str]]:
     return {reason: labels for reason, labels in found.items() if len(labels) > 1}
 
 
-def _money_words(currency: str) -> str:
-    return f"with {NOT_STATED}" if currency == UNKNOWN_CURRENCY else f"in {currency}"
+def _money_words(answer: Answer) -> str:
+    return f"with {NOT_STATED}" if answer.currency == UNKNOWN_CURRENCY else f"in {answer.currency}"
 
 
 def _figure(figure: Figure, currency: str, cut: Callable[[object], str]) -> dict[str, Any]:
@@ -143,25 +147,29 @@ def _chart(
 
 
 def _table(table: Table, currency: str, cut: Callable[[object], str], limit: int) -> dict[str, Any]:
-    units = [column.unit for column in table.columns]
+    texts = cells(table, currency, limit)
+    kept = [at for at in range(len(table.columns)) if not texts or any(row[at] for row in texts)]
+    units = [table.columns[at].unit for at in kept]
     many = len(units) > _ROOMY_COLUMNS
     size = "dense tight" if len(units) > _DENSE_COLUMNS else "dense" if many else ""
     return {
         "title": cut(table.title),
         "size": size,
         "columns": [
-            (cut(column_label(column, currency)), _cell_class(column.unit)) for column in table.columns
+            (cut(column_label(table.columns[at], currency)), _cell_class(table.columns[at].unit))
+            for at in kept
         ],
         "rows": [
             [
-                (_minus(cut(text)), _cell_class(unit, text, many))
-                for text, unit in zip(row, units, strict=True)
+                (_minus(cut(row[at])), _cell_class(unit, row[at], many))
+                for at, unit in zip(kept, units, strict=True)
             ]
-            for row in cells(table, currency, limit)
+            for row in texts
         ],
+        "summed": table.total and len(texts) == len(table.rows),
         "more": max(0, len(table.rows) - limit),
         "total": len(table.rows),
-        "note": cut(table.note),
+        "notes": [cut(note) for note in note_lines(table)],
     }
 
 

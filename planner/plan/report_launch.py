@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from planner.plan.launch import Launch, Replay
 from planner.plan.model import Plan
-from planner.render.document import Block, Facts
+from planner.render.model import Section, Unit, Value, facts
 from planner.render.numbers import UNKNOWN, hours, moment, number, percent, usd
 from planner.render.words import join_some
 
@@ -24,42 +24,44 @@ def strategy_words(plan: Plan) -> str:
     return f"spot{zones}" + (", else on_demand" if len(spot) < len(plan.lines) else "")
 
 
-def launch(told: Launch) -> list[Block]:
+def launch(told: Launch) -> Section:
     """Return chances, spread, hours, checkpoints and evidence."""
     spots = f" in {len(told.places)} zones" if len(told.places) > 1 else ""
-    rows = [
-        ("way to run", _STRATEGIES[told.strategy].replace("spot", f"spot{spots}", 1)),
-        ("deadline met", _deadline(told)),
+    costs = f"{usd(told.expected_cost_usd)} expected, P10-P90 {usd(told.cost_p10_usd)} to {usd(told.cost_p90_usd)}"
+    finish = (
+        f"after {hours(told.expected_hours)} h expected, P10-P90 {hours(told.p10_hours)} to "
+        f"{hours(told.p90_hours)} h: {moment(told.finish_p10)} to {moment(told.finish_p90)}"
+    )
+    spent = (
+        f"{hours(told.spot_hours)} on spot, {hours(told.on_demand_hours)} on-demand, "
+        f"{hours(told.waiting_hours)} waiting for spot (expected)"
+    )
+    way = _STRATEGIES[told.strategy].replace("spot", f"spot{spots}", 1)
+    lost = f"{number(told.expected_interruptions)}, losing {hours(told.lost_hours)} h (expected)"
+    rows: list[tuple[str, str, Value, Unit, str]] = [
+        ("strategy", "way to run", told.strategy, "text", way),
+        ("p_meet_deadline_ratio", "deadline met", told.p_meet_deadline, "ratio", _deadline(told)),
+        ("expected_cost_usd", "cost", told.expected_cost_usd, "usd", costs),
+        ("expected_hours", "finish", told.expected_hours, "hours", finish),
+        ("spot_hours", "hours", told.spot_hours, "hours", spent),
+        ("expected_interruptions", "interruptions", told.expected_interruptions, "quantity", lost),
         (
-            "cost",
-            f"{usd(told.expected_cost_usd)} expected, P10-P90 {usd(told.cost_p10_usd)} to {usd(told.cost_p90_usd)}",
+            "checkpoint_interval_hours", "checkpoint", told.checkpoints.interval_hours, "hours",
+            _checkpoint(told),
         ),
-        (
-            "finish",
-            f"after {hours(told.expected_hours)} h expected, P10-P90 {hours(told.p10_hours)} to "
-            f"{hours(told.p90_hours)} h: {moment(told.finish_p10)} to {moment(told.finish_p90)}",
-        ),
-        (
-            "hours",
-            f"{hours(told.spot_hours)} on spot, {hours(told.on_demand_hours)} on-demand, "
-            f"{hours(told.waiting_hours)} waiting for spot (expected)",
-        ),
-        (
-            "interruptions",
-            f"{number(told.expected_interruptions)}, losing {hours(told.lost_hours)} h (expected)",
-        ),
-        ("checkpoint", _checkpoint(told)),
-    ]
+    ]  # fmt: skip
     if told.strategy == "spot_with_fallback":
-        rows.append(
-            ("on-demand", f"assumed to be had {number(told.on_demand_acquire_s)} s after it is asked for")
-        )
+        said = f"assumed to be had {number(told.on_demand_acquire_s)} s after it is asked for"
+        rows.append(("on_demand_acquire_s", "on-demand", told.on_demand_acquire_s, "seconds", said))
     if told.replay is not None:
-        rows.append(("replayed", _replayed(told.replay)))
-    rows.append(("evidence", _evidence(told)))
-    rows += [("why", text) for text in told.why]
-    rows += [("unknown", text) for text in told.notes]
-    return [Facts("Risk", tuple(rows))]
+        rows.append(
+            ("replayed_usd", "replayed", told.replay.expected_cost_usd, "usd", _replayed(told.replay))
+        )
+    evidence = _evidence(told)
+    rows.append(("evidence", "evidence", evidence, "text", evidence))
+    rows += [(f"why_{at}", "why", text, "text", text) for at, text in enumerate(told.why, start=1)]
+    rows += [(f"unknown_{at}", "unknown", text, "text", text) for at, text in enumerate(told.notes, start=1)]
+    return facts("risk", "Risk", rows)
 
 
 def _replayed(seen: Replay) -> str:

@@ -1,22 +1,21 @@
-"""Parts of a review in a notebook: pictures and tables that need no plotting library and no network."""
+"""Parts of an answer in a notebook: pictures and tables that need no plotting library and no network."""
 
 from __future__ import annotations
 
-from planner.finops.render.charts import WIDE_PX, draw
-from planner.finops.render.document import section_blocks, status_words
-from planner.finops.render.svg import INK, MUTED, escaped, tag
-from planner.finops.render.values import cells, column_label, figure_text, is_numeric, tidy
-from planner.finops.review.model import Chart, Section, Table
 from planner.records import record
-from planner.render.document import Document
+from planner.render.charts import WIDE_PX, draw
+from planner.render.document import Document, note_lines, section_blocks, status_words
+from planner.render.model import Chart, Section, Table
+from planner.render.svg import INK, MUTED, escaped, tag
 from planner.render.table import render_document
+from planner.render.units import cells, column_label, figure_text, is_numeric, tidy
 
 MAX_ROWS = 30
 
 
 @record(frozen=True)
 class Shown:
-    """A part of a review that a notebook draws, and a terminal prints."""
+    """A part of an answer that a notebook draws, and a terminal prints."""
 
     section: Section
     currency: str
@@ -48,7 +47,7 @@ def show(part: Section | Table | Chart, currency: str) -> Shown:
     """What a notebook shows as the value of a cell.
 
     Args:
-        part: a section of a review, one table or one chart.
+        part: a section of an answer, one table or one chart.
         currency: ISO 4217 of its money.
     """
     if isinstance(part, Table):
@@ -75,7 +74,7 @@ def _table(table: Table, currency: str) -> str:
     title = tag("div", {"style": "font-weight:600;margin-top:1em"}, escaped(table.title))
     more = len(table.rows) - MAX_ROWS
     notes = [f"{more:,} more rows"] if more > 0 else []
-    notes += [table.note] if table.note else []
+    notes += note_lines(table)
     told = "".join(tag("div", {"style": f"color:{MUTED};font-size:smaller"}, escaped(note)) for note in notes)
     return title + _grid(header, cells(table, currency, MAX_ROWS), numeric) + told
 

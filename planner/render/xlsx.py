@@ -1,28 +1,30 @@
-"""A review as an Excel workbook: a summary, the figures, one sheet per table and chart; numbers are numbers."""
+"""An Excel workbook: a summary, the figures, one sheet per table and chart, the flat rows; numbers are numbers."""
 
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from planner.finops.currency import UNKNOWN_CURRENCY, currency_words
-from planner.finops.render.document import made_by, status_words
-from planner.finops.render.values import column_label, money_places, number_of, tidy
-from planner.finops.review.model import Chart, Review, Table, Value
+from planner.render.currency import UNKNOWN_CURRENCY, currency_words
+from planner.render.document import chart_values, made_by, note_lines, status_words
+from planner.render.model import Answer, Chart, Column, Table, Unit, Value
 from planner.render.plain import plain_value
 from planner.render.text import display_width
+from planner.render.units import column_label, figure_text, money_places, number_of, style_of, tidy, with_unit
 
 _FORBIDDEN = str.maketrans(dict.fromkeys("[]:*?/\\", " "))
 _MAX_NAME, _MAX_TEXT, _MAX_ROWS = 31, 32_000, 1_048_000
 _MIN_WIDTH, _MAX_WIDTH = 9, 60
-_CHART_KINDS = {"bridge": "column", "bars": "bar", "funnel": "bar", "lines": "line", "fan": "line"}
+_CHART_KINDS = {"bridge": "column", "bars": "bar", "funnel": "bar", "lines": "line", "fan": "line",
+                "parts": "bar"}  # fmt: skip
 _SUMMARY_WIDTHS = (34, 12, 110)
 _LINE_PT = 15
 
 
-def render(review: Review, *, width: int = 100, color: bool = False) -> bytes:
-    """Render a review as a workbook; the same review gives the same bytes."""
+def render(answer: Answer, *, width: int = 100, color: bool = False) -> bytes:
+    """Render an answer as a workbook; the same answer gives the same bytes."""
     del width, color  # a spreadsheet decides
     from xlsxwriter import Workbook
 
@@ -33,38 +35,70 @@ def render(review: Review, *, width: int = 100, color: bool = False) -> bytes:
         "strings_to_urls": False,
         "strings_to_numbers": False,
     }
+    created = answer.created or datetime(2000, 1, 1, tzinfo=UTC)  # else two books of one answer would differ
+    created = created.astimezone(UTC) if created.tzinfo else created
     with Workbook(out, options) as book:
-        created = review.created.astimezone(UTC) if review.created.tzinfo else review.created
         book.set_properties({
-            "title": f"Cloud cost review {tidy(review.month)}",
+            "title": tidy(answer.topic),
             "author": "planner",
             "created": created.replace(tzinfo=None, microsecond=0),
         })  # fmt: skip
-        writer = _Writer(book, tidy(review.currency))
-        writer.summary(review)
-        writer.figures(review)
-        for section in review.sections:
+        writer = _Writer(book, tidy(answer.currency))
+        writer.summary(answer)
+        writer.figures(answer)
+        for section in answer.sections:
             for table in section.tables:
                 if table.columns:
-                    writer.table(table)
+                    writer.table(table, table.title or section.title)
             for chart in section.charts:
                 if chart.series:
-                    writer.chart(chart)
+                    writer.chart(chart, chart.title or section.title)
+        if answer.rows:
+            writer.flat(answer)
     return out.getvalue()
 
 
 def _chart_table(chart: Chart) -> Table:
     """The values of a chart as a table: one row per label."""
-    from planner.finops.render.document import chart_values
-    from planner.finops.review.model import Column
-
     values = chart_values(chart)
     columns = (
         Column("label", "Name", "text"),
-        *(Column(f"s{i}", name, chart.unit) for i, (name, _) in enumerate(chart.series)),
+        *(Column(f"s{i}", name or "value", chart.unit) for i, (name, _) in enumerate(chart.series)),
     )
     rows = tuple((label, *(series[index] for series in values)) for index, label in enumerate(chart.labels))
     return Table(f"chart {chart.key}", chart.title, columns, rows, chart.alt)
+
+
+def _simple(table: Table) -> Table:
+    """The table with each part of a compound in a column of its own: nodes and type instead of `4 x p4d`."""
+    columns: list[Column] = []
+    for column in table.columns:
+        for at, (label, unit) in enumerate(style_of(column.unit).parts or (("", column.unit),)):
+            columns.append(Column(f"{column.key}_{at}" if at else column.key, label or column.label, unit))
+    rows = []
+    for row in table.rows:
+        cells: list[Value] = []
+        for column, value in zip(table.columns, row, strict=False):
+            count = len(style_of(column.unit).parts)
+            if not count:
+                cells.append(value)
+            elif isinstance(value, tuple):
+                cells += [*value[:count], *[None] * (count - len(value))]
+            else:
+                cells += [value, *[None] * (count - 1)]
+        rows.append(tuple(cells))
+    kept = [at for at in range(len(columns)) if not rows or any(_filled(row[at : at + 1]) for row in rows)]
+    return Table(
+        table.key,
+        table.title,
+        tuple(columns[at] for at in kept),
+        tuple(tuple(row[at] for at in kept if at < len(row)) for row in rows),
+        table.note,
+    )
+
+
+def _filled(cell: Sequence[object]) -> bool:
+    return bool(cell) and cell[0] not in (None, "")
 
 
 class _Writer:
@@ -107,24 +141,25 @@ class _Writer:
         sheet.fit_to_pages(1, 0)
         return sheet
 
-    def summary(self, review: Review) -> None:
+    def summary(self, answer: Answer) -> None:
         """The verdict, the state and the sentences of every section, the sources."""
         sheet = self._sheet("Summary")
         for column, wide in enumerate(_SUMMARY_WIDTHS):
             sheet.set_column(column, column, wide, self._wrapped)
-        lines: list[tuple[str, str, str]] = [
-            ("Verdict", "", review.verdict),
-            ("Month", "", review.month),
-            ("Currency", "", currency_words(review.currency)),
-            ("Made", "", made_by(review)),
+        lines: list[tuple[str, str, str]] = [("Verdict", "", answer.title)]
+        lines += [("", "", text) for text in answer.summary]
+        lines += [
+            ("Question", "", answer.topic),
+            ("Currency", "", currency_words(answer.currency)),
+            ("Made", "", made_by(answer)),
         ]
-        for section in review.sections:
+        for section in answer.sections:
             texts = [t for t in (status_words(section.status, section.reason), *section.sentences) if t]
             lines += [
                 (section.title if not index else "", section.status if not index else "", text)
-                for index, text in enumerate(texts or [""])
+                for index, text in enumerate(texts)
             ]
-        lines += [("Source", "", source) for source in review.sources]
+        lines += [("Source", "", source) for source in answer.sources]
         self._head(sheet, ["Section", "Status", "What it says"])
         for row, (name, status, text) in enumerate(lines, start=1):
             self._text(sheet, row, 0, name, self._bold)
@@ -134,33 +169,40 @@ class _Writer:
                 row, _LINE_PT * max(_lines(name, _SUMMARY_WIDTHS[0]), _lines(text, _SUMMARY_WIDTHS[2]))
             )
 
-    def figures(self, review: Review) -> None:
+    def figures(self, answer: Answer) -> None:
         """Every figure of every section."""
-        sheet = self._sheet("Figures")
-        self._head(sheet, ["Section", "Figure", "Value", "Unit", "Status", "Reason", "Key"])
-        for column, wide in enumerate((24, 44, 20, 14, 11, 60, 34)):
-            sheet.set_column(column, column, wide)
-        row = 0
-        for section in review.sections:
-            for figure in section.figures:
-                row += 1
-                self._text(sheet, row, 0, section.title, self._wrapped)
-                self._text(sheet, row, 1, figure.label, self._wrapped)
-                value = None if figure.status == "withheld" else figure.value
-                self._value(sheet, row, 2, value, figure.unit)
-                for column, text in enumerate(
-                    (figure.unit, figure.status, figure.reason, figure.key), start=3
-                ):
-                    self._text(sheet, row, column, text, self._wrapped)
-        sheet.autofilter(0, 0, max(row, 1), 6)
-
-    def chart(self, chart: Chart) -> None:
-        """The values of a chart, and the chart itself beside them, which the spreadsheet draws from the cells."""
-        sheet = self.table(_chart_table(chart))
-        count = min(len(chart.labels), _MAX_ROWS)
-        if not count:
+        figures = [(section, figure) for section in answer.sections for figure in section.figures]
+        if not figures:
             return
-        drawn = self._book.add_chart({"type": _CHART_KINDS[chart.kind]})
+        sheet = self._sheet("Figures")
+        self._head(sheet, ["Section", "Figure", "Value", "Unit", "Status", "Reason", "Key", "In words"])
+        for column, wide in enumerate((24, 34, 20, 14, 11, 40, 34, 80)):
+            sheet.set_column(column, column, wide)
+        for row, (section, figure) in enumerate(figures, start=1):
+            self._text(sheet, row, 0, section.title, self._wrapped)
+            self._text(sheet, row, 1, figure.label, self._wrapped)
+            value = None if figure.status == "withheld" else figure.value
+            value = value[0] if isinstance(value, tuple) and value else value
+            self._value(sheet, row, 2, value, (*style_of(figure.unit).parts, ("", figure.unit))[0][1])
+            words = figure_text(figure, answer.currency) if figure.words else ""
+            unit = style_of(figure.unit).sheet_unit or figure.unit
+            for column, text in enumerate((unit, figure.status, figure.reason, figure.key, words), start=3):
+                self._text(sheet, row, column, text, self._wrapped)
+        sheet.autofilter(0, 0, len(figures), 7)
+
+    def flat(self, answer: Answer) -> None:
+        """The rows of the csv form, under its own column names."""
+        columns = tuple(Column(name, name, "quantity") for name in answer.columns)
+        rows = tuple(tuple(row.get(name) for name in answer.columns) for row in answer.rows[:_MAX_ROWS])
+        self.table(Table("rows", "Rows", columns, rows), "Rows")
+
+    def chart(self, chart: Chart, title: str) -> None:
+        """The values of a chart, and the chart itself beside them, which the spreadsheet draws from the cells."""
+        sheet = self.table(_chart_table(chart), title)
+        count, kind = min(len(chart.labels), _MAX_ROWS), _CHART_KINDS.get(chart.kind)
+        if not count or kind is None:
+            return
+        drawn = self._book.add_chart({"type": kind})
         for column in range(1, len(chart.series) + 1):
             drawn.add_series({
                 "name": [sheet.name, 0, column],
@@ -170,14 +212,14 @@ class _Writer:
         drawn.set_title({"none": True})  # a title in words could be read as a formula
         drawn.set_size({"width": 760, "height": 380})
         drawn.show_blanks_as("gap")
-        if _CHART_KINDS[chart.kind] == "bar":
+        if kind == "bar":
             drawn.set_y_axis({"reverse": True})
         sheet.insert_chart(1, len(chart.series) + 2, drawn, {"description": _short(tidy(chart.alt), 250)})
 
-    def table(self, table: Table) -> Any:
-        """One sheet: a table with a frozen header; its note stands below."""
-        sheet = self._sheet(table.title or table.key)
-        labels = [column_label(column, self._currency) for column in table.columns]
+    def table(self, given: Table, title: str) -> Any:
+        """One sheet: a table with a frozen header; its notes stand below."""
+        sheet, table = self._sheet(title or given.key), _simple(given)
+        labels = [self._label(column) for column in table.columns]
         self._head(sheet, labels)
         rows = table.rows[:_MAX_ROWS]
         widths: list[int] = []
@@ -187,12 +229,18 @@ class _Writer:
         for index, (column, label) in enumerate(zip(table.columns, labels, strict=True)):
             widths.append(_width(label, column.unit, [row[index : index + 1] for row in rows[:200]]))
             sheet.set_column(index, index, widths[-1])
-        sheet.set_row(0, _LINE_PT * max(map(_lines, labels, widths)))
-        if rows:
+        sheet.set_row(0, _LINE_PT * max(map(_lines, labels, widths), default=1))
+        if rows and labels:
             sheet.autofilter(0, 0, len(rows), len(labels) - 1)
-        if table.note:
-            self._text(sheet, len(rows) + 2, 0, table.note, self._style("plain"))
+        for row, note in enumerate(note_lines(table), start=len(rows) + 2):
+            self._text(sheet, row, 0, note, self._style("plain"))
         return sheet
+
+    def _label(self, column: Column) -> str:
+        """The header of a column with the unit of its bare numbers."""
+        unit = style_of(column.unit).sheet_unit
+        label = tidy(column.label) or tidy(column.key)
+        return with_unit(label, unit, column.unit) if unit else column_label(column, self._currency)
 
     def _head(self, sheet: Any, labels: list[str]) -> None:
         for column, label in enumerate(labels):
@@ -205,7 +253,7 @@ class _Writer:
         if words:
             sheet.write_string(row, column, words, style)
 
-    def _value(self, sheet: Any, row: int, column: int, value: Value, unit: str) -> None:
+    def _value(self, sheet: Any, row: int, column: int, value: Value, unit: Unit) -> None:
         """A number with the format of its unit, a date as a date, anything else as text."""
         found = number_of(value)
         if found is not None and unit != "text":
@@ -216,25 +264,28 @@ class _Writer:
                 row, column, found, self._style(f"unit {unit}", num_format=self._pattern(unit))
             )
             return
-        plain = plain_value(value)
-        day = _day(plain) if unit == "date" else None
+        plain = ("yes" if value else "no") if isinstance(value, bool) else plain_value(value)
+        day = _day(plain, unit) if unit in ("date", "moment") else None
         if day is not None:
-            pattern = "yyyy-mm" if len(str(plain)) == 7 else "yyyy-mm-dd"
+            pattern = "yyyy-mm" if len(str(plain)) == 7 else style_of(unit).sheet
             sheet.write_datetime(row, column, day, self._style(pattern, num_format=pattern, align="left"))
         elif plain is not None:
             self._text(sheet, row, column, plain, self._wrapped)
 
-    def _pattern(self, unit: str) -> str:
+    def _pattern(self, unit: Unit) -> str:
         """The number format of a unit."""
         code = "" if self._currency == UNKNOWN_CURRENCY else self._currency
         safe = "".join(c for c in code if c.isalnum())[:8]
         cents = "0" if not money_places(self._currency) else f"0.{'0' * money_places(self._currency)}"
-        money = {"money": f"#,##{cents}", "money_per_hour": "#,##0.00##", "unit_price": "#,##0.00########"}
-        if unit in money:
+        pattern = (
+            f"#,##{cents}"
+            if unit == "money"
+            else style_of("quantity" if unit in ("date", "moment") else unit).sheet
+        )
+        if unit in ("money", "money_per_hour", "unit_price"):
             mark = f"[${safe}] " if safe else ""
-            return f"{mark}{money[unit]};[Red]-{mark}{money[unit]}"
-        plain = {"ratio": "0.0%", "count": "#,##0", "hours": "#,##0.00", "days": "#,##0.0"}
-        return plain.get(unit, "#,##0.####")
+            return f"{mark}{pattern};[Red]-{mark}{pattern}"
+        return pattern
 
 
 def _short(text: str, most: int) -> str:
@@ -245,12 +296,15 @@ def _short(text: str, most: int) -> str:
     return text
 
 
-def _day(plain: object) -> datetime | None:
-    """A day from `2026-10-01` or `2026-10`, that Excel can hold (from 1900 on)."""
+def _day(plain: object, unit: Unit) -> datetime | None:
+    """A moment in UTC, or a day from `2026-10-01` or `2026-10`, that Excel can hold (from 1900 on)."""
     text = str(plain)
     try:
-        day = datetime.fromisoformat(f"{text}-01" if len(text) == 7 else text[:10])
-    except ValueError:
+        day = datetime.fromisoformat(
+            f"{text}-01" if len(text) == 7 else text if unit == "moment" else text[:10]
+        )
+        day = day.astimezone(UTC).replace(tzinfo=None) if day.tzinfo else day
+    except (ValueError, OverflowError):
         return None
     return day if day.year >= 1900 and len(text) <= 32 else None
 

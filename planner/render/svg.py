@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 from xml.sax.saxutils import escape, quoteattr
 
-from planner.finops.render.values import tidy
 from planner.records import record
 from planner.render.text import display_width
+from planner.render.units import tidy
 
 INK, MUTED, GRID, TOTAL = "#1b1f24", "#57606a", "#d8dee4", "#44546a"
 # Okabe and Ito (jfly.uni-koeln.de/color, 2008): told apart with any common colour blindness; yellow is too pale here.

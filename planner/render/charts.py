@@ -1,11 +1,14 @@
-"""The charts of a review as static SVG: bridge, bars, lines, fan and funnel, each for a wide and a narrow page."""
+"""Charts as static SVG, one engine for pages, notebooks and files: each kind for a wide and a narrow page."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
-from planner.finops.render.charts_over_time import columns_over_time, draw_fan, draw_lines, legend
-from planner.finops.render.svg import (
+from planner.render.charts_over_time import columns_over_time, draw_fan, draw_lines, legend
+from planner.render.charts_ranges import draw_dots, draw_spans, draw_steps
+from planner.render.model import Chart
+from planner.render.svg import (
     INK,
     LESS,
     MORE,
@@ -25,8 +28,7 @@ from planner.finops.render.svg import (
     ticks,
     words,
 )
-from planner.finops.render.values import compact, number_of, show, tidy
-from planner.finops.review.model import Chart
+from planner.render.units import compact, number_of, show, tidy
 
 WIDE_PX, NARROW_PX = 900, 340
 _MAX_BARS = 30
@@ -227,25 +229,28 @@ def _bridge_rows(steps: list[_Step], start: float, width: float) -> Drawn:
     return top, parts
 
 
-def _funnel(chart: Chart, currency: str, width: float) -> Drawn:
+def _levels(chart: Chart, currency: str, width: float) -> Drawn:
+    """Levels of a funnel, or parts of a whole: a bar each with its value and its share."""
     values = _values(chart, 0)
     known = [value for value in values if value is not None]
     if not known:
         return 0.0, []
+    parts = chart.kind == "parts"
     first = next((value for value in known if value > 0), 0.0)
+    whole = (chart.whole or sum(known)) if parts else first
     scale = Scale(0.0, max(0.0, *known), 0.0, width)
-    parts, top = [], 4.0
+    drawn, top = [], 4.0
     for index, (label, value) in enumerate(zip(chart.labels, values, strict=True)):
         text = show(value, chart.unit, currency) if value is not None else "unknown"
-        share = f" ({compact(value / first, 'ratio')})" if value is not None and first and index else ""
-        shown = f"{text}{share}"
-        parts.append(words(0, top + 12, fit(tidy(label), width - text_px(shown) - 12), bold=True))
-        parts.append(words(width, top + 12, shown, anchor="end"))
-        parts.append(rect(0, top + 18, width, _BAR_PX, "#eef1f4"))
+        has_share = value is not None and whole and math.isfinite(whole) and (parts or index)
+        shown = f"{text} ({compact((value or 0.0) / whole, 'ratio')})" if has_share else text
+        drawn.append(words(0, top + 12, fit(tidy(label), width - text_px(shown) - 12), bold=not parts))
+        drawn.append(words(width, top + 12, shown, anchor="end"))
+        drawn.append(rect(0, top + 18, width, _BAR_PX, "#eef1f4"))
         if value is not None:
-            parts.append(rect(0, top + 18, scale.at(value), _BAR_PX, PALETTE[0], shown))
+            drawn.append(rect(0, top + 18, scale.at(value), _BAR_PX, PALETTE[0], shown))
         top += 18 + _BAR_PX + 10
-    return top, parts
+    return top, drawn
 
 
 _DRAWERS: dict[str, Callable[[Chart, str, float], Drawn]] = {
@@ -253,5 +258,9 @@ _DRAWERS: dict[str, Callable[[Chart, str, float], Drawn]] = {
     "bars": _bars,
     "lines": draw_lines,
     "fan": draw_fan,
-    "funnel": _funnel,
+    "funnel": _levels,
+    "parts": _levels,
+    "steps": draw_steps,
+    "spans": draw_spans,
+    "dots": draw_dots,
 }

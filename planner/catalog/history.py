@@ -7,8 +7,8 @@ import io
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
-from planner.render.catalog import json_text, plain_table, wrap_line
-from planner.render.diff import change_text
+from planner.catalog.diff import change_text
+from planner.catalog.offers import json_text, plain_table, wrap_line
 
 if TYPE_CHECKING:
     from catalogs.store.price_history import PriceHistory, PricePoint

@@ -10,12 +10,12 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from openpyxl import load_workbook
 
-from planner.finops.render import render_review
-from planner.finops.render.html import MAX_BYTES
-from planner.finops.render.values import UNITS
 from planner.finops.review.model import Chart, Column, Figure, Review, Section, Table
-from tests.planner.finops.render.markup import read_page
-from tests.planner.finops.render.sample import HOSTILE
+from planner.finops.review.report import render_review
+from planner.render.html import MAX_BYTES
+from planner.render.units import SIMPLE_UNITS
+from tests.planner.render.markup import read_page
+from tests.planner.render.sample import HOSTILE
 
 WORDS = st.one_of(
     st.text(st.characters(codec=None), max_size=30),
@@ -23,11 +23,13 @@ WORDS = st.one_of(
 )
 NUMBERS = st.one_of(st.floats(), st.integers(-(10**30), 10**30), st.floats(-1e6, 1e6), st.none())
 VALUES = st.one_of(NUMBERS, WORDS)
-UNIT = st.sampled_from(UNITS)
+UNIT = st.sampled_from(SIMPLE_UNITS)
 STATUS = st.sampled_from(["ok", "flagged", "withheld"])
 FIGURES = st.builds(Figure, WORDS, WORDS, VALUES, UNIT, STATUS, WORDS)
-KINDS = st.sampled_from(["bridge", "bars", "lines", "fan", "funnel"])
-NAMES = st.one_of(st.sampled_from(["actual", "expected", "low", "high"]), WORDS)
+KINDS = st.sampled_from(["bridge", "bars", "lines", "fan", "funnel", "parts", "steps", "spans", "dots"])
+NAMES = st.one_of(
+    st.sampled_from(["actual", "expected", "low", "high", "x", "start", "end", "actual low"]), WORDS
+)
 SERIES = st.lists(st.tuples(NAMES, st.lists(NUMBERS, max_size=8).map(tuple)), max_size=5).map(tuple)
 DAYS = st.lists(st.dates().map(str), max_size=8).map(tuple)
 CHARTS = st.builds(
@@ -69,7 +71,7 @@ def test_any_review_becomes_a_whole_page(review: Review) -> None:
 @QUICK
 @given(REVIEWS)
 def test_any_review_becomes_text_and_data(review: Review) -> None:
-    for fmt in ("table", "md", "csv", "json"):
+    for fmt in ("table", "md", "csv", "json", "yaml"):
         text = render_review(review, fmt)
         assert isinstance(text, str) and text.endswith("\n")
         text.encode()

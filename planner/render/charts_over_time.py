@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from planner.finops.render.svg import (
+from planner.records import record
+from planner.render.model import Chart
+from planner.render.svg import (
     BAND,
     DASHES,
     GRID,
@@ -23,9 +25,7 @@ from planner.finops.render.svg import (
     ticks,
     words,
 )
-from planner.finops.render.values import compact, number_of, show, tidy, unit_words
-from planner.finops.review.model import Chart
-from planner.records import record
+from planner.render.units import compact, number_of, show, tidy, unit_words
 
 Values = list[float | None]
 _PLOT_PX, _NARROW_PLOT_PX = 210.0, 180.0

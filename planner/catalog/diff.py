@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from catalogs.model import offer_id
-from planner.render.catalog import json_text, place_text, plain_table, wrap_line
+from planner.catalog.offers import json_text, place_text, plain_table, wrap_line
 
 if TYPE_CHECKING:
     from catalogs.inspection.diff import CatalogDiff, PriceMove

@@ -18,17 +18,18 @@ from typing import Any
 import pytest
 from openpyxl import load_workbook
 
-import planner.finops.render as render_package
-from planner.finops.render import FORMATS, RENDERERS, render_review
-from planner.finops.render.html import MAX_BYTES
-from planner.finops.render.values import UNITS
+import planner.finops.review as review_package
 from planner.finops.review.model import Chart, Column, Figure, Review, Section, Table
+from planner.finops.review.report import render_review
+from planner.render import ANSWER_FORMATS, FORMATS
+from planner.render.html import MAX_BYTES
 from planner.render.text import display_width
-from tests.planner.finops.render.markup import read_page
-from tests.planner.finops.render.sample import HOSTILE, hostile_review, sample_review
+from planner.render.units import SIMPLE_UNITS
+from tests.planner.render.markup import read_page
+from tests.planner.render.sample import HOSTILE, hostile_review, sample_review
 from tests.schema_check import schema_faults
 
-SCHEMA = Path(render_package.__file__).with_name("review.v1.json")
+SCHEMA = Path(review_package.__file__).with_name("review.v1.json")
 
 
 def _text(review: Review, fmt: str) -> str:
@@ -38,7 +39,7 @@ def _text(review: Review, fmt: str) -> str:
 
 
 def _book(review: Review) -> Any:
-    made = RENDERERS["xlsx"](review)
+    made = render_review(review, "xlsx")
     assert isinstance(made, bytes)
     return load_workbook(io.BytesIO(made))
 
@@ -55,7 +56,7 @@ def test_words_and_numbers_of_the_page(check_golden: Callable[[str, str], None])
     check_golden("finops_render/page_words.txt", "\n".join(" ".join(line) for line in lines if line) + "\n")
 
 
-@pytest.mark.parametrize("fmt", [name for name in FORMATS if name != "xlsx"])
+@pytest.mark.parametrize("fmt", [name for name in ANSWER_FORMATS if name != "xlsx"])
 @pytest.mark.parametrize("make", [sample_review, hostile_review])
 def test_every_text_ends_in_one_newline_and_is_unicode(fmt: str, make: Callable[[], Review]) -> None:
     text = _text(make(), fmt)
@@ -65,7 +66,7 @@ def test_every_text_ends_in_one_newline_and_is_unicode(fmt: str, make: Callable[
 
 def test_an_unknown_format_names_the_known_ones() -> None:
     with pytest.raises(
-        ValueError, match="no output format 'pdf'; there are table, html, md, xlsx, json, csv"
+        ValueError, match="no output format 'pdf'; there are table, json, csv, yaml, md, html, xlsx, focus"
     ):
         render_review(sample_review(), "pdf")
 
@@ -207,7 +208,7 @@ def test_libreoffice_opens_the_workbook(tmp_path: Path) -> None:
     program = shutil.which("soffice")
     if program is None:
         pytest.skip("needs LibreOffice (soffice) on PATH")
-    made = RENDERERS["xlsx"](sample_review())
+    made = render_review(sample_review(), "xlsx")
     assert isinstance(made, bytes)
     (tmp_path / "review.xlsx").write_bytes(made)
     profile = f"-env:UserInstallation={(tmp_path / 'profile').as_uri()}"
@@ -237,7 +238,7 @@ def test_the_workbook_runs_nothing() -> None:
 
 
 def test_the_same_review_gives_the_same_bytes() -> None:
-    for fmt in FORMATS:
+    for fmt in ANSWER_FORMATS:
         assert render_review(sample_review(), fmt) == render_review(sample_review(), fmt)
 
 
@@ -245,13 +246,13 @@ def test_the_same_review_gives_the_same_bytes() -> None:
     ("currency", "text"), [("JPY", "1,234,567"), ("KWD", "1,234.568"), ("EUR", "1,234.57"), ("", "1,234.57")]
 )
 def test_money_has_the_decimals_of_its_currency(currency: str, text: str) -> None:
-    from planner.finops.render.values import bare
+    from planner.render.units import bare
 
     assert bare(1234567.4 if currency == "JPY" else 1234.5678, "money", currency) == text
 
 
 def test_a_bridge_with_small_steps_says_that_its_axis_is_cut() -> None:
-    from planner.finops.render.charts import draw
+    from planner.render.charts import draw
 
     chart = Chart("b", "B", "bridge", ("a", "up", "b"), (("", (1000.0, 10.0, 1010.0)),), "money", "up 10")
     assert "The axis begins at" in draw(chart, currency="USD")
@@ -259,10 +260,12 @@ def test_a_bridge_with_small_steps_says_that_its_axis_is_cut() -> None:
     assert "The axis begins at" not in draw(grown, currency="USD")
 
 
-@pytest.mark.parametrize("kind", ["bridge", "bars", "lines", "fan", "funnel"])
+@pytest.mark.parametrize(
+    "kind", ["bridge", "bars", "lines", "fan", "funnel", "parts", "steps", "spans", "dots"]
+)
 @pytest.mark.parametrize("labels", [("a", "b", "c"), ("2026-01-01", "2026-01-02", "2026-01-03")])
 def test_numbers_at_the_ends_of_the_scale_are_drawn(kind: Any, labels: tuple[str, ...]) -> None:
-    from planner.finops.render.charts import NARROW_PX, WIDE_PX, draw
+    from planner.render.charts import NARROW_PX, WIDE_PX, draw
 
     ends = (
         (1e308, -1e308, 1e308),
@@ -272,8 +275,11 @@ def test_numbers_at_the_ends_of_the_scale_are_drawn(kind: Any, labels: tuple[str
         (-1e308,) * 3,
     )
     for values in ends:
-        series = tuple((name, values) for name in ("low", "high", "actual"))
-        for unit in UNITS:
+        series = tuple(
+            (name, values)
+            for name in ("x", "low", "high", "actual", "start", "end", "actual low", "actual high")
+        )
+        for unit in SIMPLE_UNITS:
             chart = Chart("k", "T", kind, labels, series, unit, "")
             for width in (WIDE_PX, NARROW_PX):
                 assert not re.search(r"\b(nan|inf)\b", draw(chart, currency="USD", width_px=width))

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from planner.finops.render import render_review
-from tests.planner.finops.render.browser import NAMES, Browser, find_browser
-from tests.planner.finops.render.sample import hostile_review, sample_review
+from planner.finops.review.report import render_review
+from tests.planner.render.browser import NAMES, Browser, find_browser
+from tests.planner.render.sample import hostile_review, sample_review
 
 PROGRAM = find_browser()
 pytestmark = pytest.mark.skipif(PROGRAM is None, reason=f"needs a browser on PATH: {', '.join(NAMES)}")

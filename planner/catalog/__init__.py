@@ -1,0 +1,1 @@
+"""What the catalog holds, as answers: offers, types, health, history, changes; tables of `catalogs` come in."""

@@ -1,0 +1,75 @@
+"""A plan as an answer: which sections it has, in which order, and its machine and flat forms."""
+
+from __future__ import annotations
+
+from planner.plan import report_choice as choice
+from planner.plan import report_grounds as grounds
+from planner.plan import report_rows as rows
+from planner.plan.model import Plan
+from planner.render.model import Answer, Section
+
+
+def plan_answer(plan: Plan, *, verbose: bool = False) -> Answer:
+    """Return the answer that every format is made of.
+
+    Args:
+        plan: what was found, or that nothing was.
+        verbose: whether nothing is summarised.
+    """
+    title, summary, sections = (
+        _infeasible(plan, verbose) if plan.status == "infeasible" else _found(plan, verbose)
+    )
+    return Answer(
+        f"Plan for {plan.workload}",
+        title,
+        summary,
+        tuple(sections),
+        plan.to_dict(),
+        rows.COLUMNS,
+        rows.flat_rows(plan),
+        success=plan.status != "infeasible",
+        currency=plan.currency,
+    )
+
+
+def _found(plan: Plan, verbose: bool) -> tuple[str, tuple[str, ...], list[Section]]:
+    return (
+        choice.verdict(plan),
+        (),
+        [
+            *grounds.warnings(plan),
+            choice.plan_lines(plan, verbose),
+            *choice.costs(plan, verbose),
+            *choice.timeline(plan, verbose),
+            *choice.performance(plan, verbose),
+            *choice.risk(plan),
+            *choice.savings(plan),
+            *choice.alternatives(plan),
+            *choice.quotas(plan),
+            *choice.cash(plan),
+            *grounds.assumptions(plan, verbose),
+            *grounds.filters(plan, verbose),
+            *grounds.unknown(plan, verbose),
+            *grounds.excluded(plan),
+            *grounds.sources(plan),
+            *grounds.proof(plan, verbose),
+        ],
+    )
+
+
+def _infeasible(plan: Plan, verbose: bool) -> tuple[str, tuple[str, ...], list[Section]]:
+    removed = max((item.removed for item in plan.filters), default=0)
+    tried = plan.proof.candidates if plan.proof is not None else removed
+    title = f"No feasible plan for {plan.workload}: none of {tried:,} candidates meets every limit"
+    best = next(iter(plan.relaxations), None)
+    summary = (f"Smallest change: {best.constraint} {best.current} -> {best.needed}",) if best else ()
+    sections = [
+        *grounds.warnings(plan),
+        *grounds.relaxations(plan),
+        *grounds.filters(plan, verbose),
+        *grounds.assumptions(plan, verbose),
+        *grounds.unknown(plan, verbose),
+        *grounds.sources(plan),
+        *grounds.proof(plan, verbose),
+    ]
+    return title, summary, sections

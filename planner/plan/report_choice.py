@@ -1,0 +1,352 @@
+"""The sections of a found plan: verdict, lines, cost, time, speed, risk, baseline, alternatives, cash."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from planner.plan.model import CostLine, Plan, PlanLine
+from planner.plan.report_launch import launch, strategy_words
+from planner.plan.words import OBJECTIVES, cost_kind, layout_words, summary
+from planner.render.model import Chart, Column, Section, Unit, Value, facts, table_section
+from planner.render.numbers import UNKNOWN, amount, days_of, hours, moment, number, percent, price, usd
+from planner.render.words import DERIVED_MARK, cluster, devices, is_derived, join_some, option, place, share
+
+_MAX_LINES = 12
+_MAX_CASH = 14
+
+
+def verdict(plan: Plan) -> str:
+    """Return the headline: what to run, where, for how much, ready when."""
+    best = OBJECTIVES.get(plan.objective, "Best")
+    until = f", deadline {moment(plan.deadline)}" if plan.deadline else ", no deadline"
+    ready = f"{usd(plan.total_usd)}, {hours(plan.hours)} h{days_of(plan.hours)}"
+    ready += f", finishes {moment(plan.finish_expected)}{until}"
+    if len(plan.lines) == 1:
+        line = plan.lines[0]
+        inside = devices(line.accelerators, line.accelerator)
+        machines = cluster(line.nodes, line.instance_type) + (f" ({inside})" if inside else "")
+        bought = option(line.purchase_option, line.option_variant)
+        where = place(line.provider, line.region, line.zone)
+        return f"{best} feasible plan: {machines} {bought} in {where}: {ready}"
+    nodes = sum(line.nodes for line in plan.lines)
+    if plan.kind == "training" and _in_turn(plan):
+        first = plan.lines[0]
+        inside = devices(first.accelerators, first.accelerator)
+        machines = cluster(first.nodes, first.instance_type) + (f" ({inside})" if inside else "")
+        regions = len({line.region for line in plan.lines})
+        where = place(first.provider, first.region, first.zone) + (" and elsewhere" if regions > 1 else "")
+        return f"{best} feasible plan: {machines} {strategy_words(plan)}, {where}: {ready}"
+    if plan.kind == "training":  # one cluster bought in parts
+        first = plan.lines[0]
+        inside = devices(sum(line.accelerators for line in plan.lines), first.accelerator)
+        machines = cluster(nodes, first.instance_type) + (f" ({inside})" if inside else "")
+        bought = " + ".join(
+            f"{line.nodes} {option(line.purchase_option, line.option_variant)}" for line in plan.lines
+        )
+        where = place(first.provider, first.region, max(line.zone for line in plan.lines))
+        return f"{best} feasible plan: {machines}: {bought} in {where}: {ready}"
+    total = number(sum(line.accelerators for line in plan.lines), 6)
+    mix = f"{len(plan.lines)} offers, {nodes:,} nodes, {total} accelerators"
+    return f"{best} feasible plan: {mix}: {ready}"
+
+
+def _in_turn(plan: Plan) -> bool:
+    """Whether lines are used one after another; else several lines run together."""
+    return plan.launch is not None and plan.launch.strategy != "spot_with_steady"
+
+
+def plan_lines(plan: Plan, verbose: bool) -> Section:
+    """Return what to buy and how to run it."""
+    fleet = len(plan.lines) > 1 and not _in_turn(plan)
+    unit = plan.performance.unit if plan.performance else "units"
+    columns = (
+        Column("cluster", "instance type", "cluster"),
+        Column("accelerators", "accelerators", "devices"),
+        Column("place", "where", "place"),
+        Column("option", "option", "option"),
+        Column("billed_hours", "hours", "hours"),
+        Column("price_per_hour", "price/h", "price"),
+        Column("cost_usd", "cost", "usd"),
+        Column("throughput_per_s", f"{unit}/s", "number", 4),
+    )
+    rows: list[tuple[Value, ...]] = [
+        (
+            (line.nodes, line.instance_type),
+            (line.accelerators, line.accelerator),
+            (line.provider, line.region, line.zone),
+            (line.purchase_option, line.option_variant),
+            line.billed_hours,
+            (line.price_per_hour, line.currency, is_derived(line.price_basis, line.flags)),
+            line.cost_usd,
+            line.throughput_per_s if fleet else "",
+        )
+        for line in plan.lines
+    ]
+    notes = [*_price_notes(plan.lines, verbose), *_layouts(plan.lines)]
+    if len(plan.lines) > 1 and _in_turn(plan):
+        notes.insert(
+            0, "one after another, hours and costs expected: the whole cluster is on one line at a time"
+        )
+    return table_section("lines", "Plan", columns, rows, notes)
+
+
+def _price_notes(lines: tuple[PlanLine, ...], verbose: bool) -> list[str]:
+    notes = []
+    for line in lines[: None if verbose else _MAX_LINES]:
+        kind = f"{line.price_basis} price" if line.price_basis else "price"
+        text = f"{line.instance_type}: {kind} per node-hour of {line.price_as_of or UNKNOWN}"
+        if line.currency != "USD":
+            text += f", 1 {line.currency} = ${number(line.usd_per_currency, 5)}"
+        text += f", source {line.price_source}" if line.price_source else ""
+        text += f", flags {', '.join(line.flags)}" if line.flags else ""
+        notes.append(text)
+    if any(is_derived(line.price_basis, line.flags) for line in lines):
+        notes.append(
+            f"{DERIVED_MARK} derived: computed from other published figures, not itself a published price"
+        )
+    return list(dict.fromkeys(notes))
+
+
+def _layouts(lines: tuple[PlanLine, ...]) -> list[str]:
+    notes = []
+    for line in lines:
+        layout = line.layout
+        if layout is None:
+            continue
+        prefix = f"{line.instance_type}: " if len(lines) > 1 else ""
+        notes.append(f"{prefix}parallel layout: {layout_words(layout)}")
+    return list(dict.fromkeys(notes))
+
+
+def costs(plan: Plan, verbose: bool) -> list[Section]:
+    """Return the cost split by kind; every priced quantity when verbose."""
+    every = [cost for line in plan.lines for cost in line.costs]
+    if not every:
+        return []
+    kinds = {
+        kind: [cost for cost in every if cost.kind == kind] for kind in dict.fromkeys(c.kind for c in every)
+    }
+    paid = {kind: sum((cost.amount_usd for cost in parts), Decimal(0)) for kind, parts in kinds.items()}
+    chart = Chart(
+        "cost_by_kind", "", "parts", tuple(map(cost_kind, kinds)), (("cost", tuple(map(float, paid.values()))),),
+        "usd", "", drawn_only=True,
+    )  # fmt: skip
+    drawn = (chart,) if len(kinds) > 1 else ()
+    if verbose:
+        return [_every_cost(plan, every, drawn)]
+    rows: list[tuple[Value, ...]] = []
+    for kind, parts in kinds.items():
+        derived = any(is_derived(cost.basis) for cost in parts)
+        what = join_some(list(dict.fromkeys(_item(cost) for cost in parts)), 2)
+        rows.append((cost_kind(kind), what, (paid[kind], derived), share(paid[kind], plan.total_usd)))
+    rows.append(("total", "", (plan.total_usd, False), ""))
+    columns = (
+        Column("kind", "kind", "text"), Column("item", "item", "text"), Column("cost_usd", "cost", "usd_marked"),
+        Column("share_ratio", "share", "ratio"),
+    )  # fmt: skip
+    return [table_section("cost", "Cost", columns, rows, total=True, charts=drawn)]
+
+
+def _every_cost(plan: Plan, every: list[CostLine], drawn: tuple[Chart, ...]) -> Section:
+    """One row per priced quantity."""
+    columns = (
+        Column("kind", "kind", "text"), Column("item", "item", "text"), Column("quantity", "quantity", "measure"),
+        Column("unit_price", "unit price", "price"), Column("amount_usd", "cost", "usd"),
+        Column("share_ratio", "share", "ratio"),
+    )  # fmt: skip
+    rows: list[tuple[Value, ...]] = [
+        (
+            cost_kind(cost.kind), cost.label, (cost.quantity, cost.unit),
+            (cost.unit_price, cost.currency, is_derived(cost.basis)), cost.amount_usd,
+            share(cost.amount_usd, plan.total_usd),
+        )
+        for cost in every
+    ]  # fmt: skip
+    rows.append(("total", "", "", "", plan.total_usd, ""))
+    return table_section("cost", "Cost", columns, rows, _sources(every), total=True, charts=drawn)
+
+
+def _item(cost: CostLine) -> str:
+    quantity = f"{number(cost.quantity, 6)} {cost.unit}".strip()
+    return f"{cost.label}: {quantity} at {price(cost.unit_price, cost.currency)}"
+
+
+def _sources(every: list[CostLine]) -> tuple[str, ...]:
+    texts = (
+        f"{cost_kind(c.kind)}: {c.basis} price of {c.as_of or UNKNOWN}, source {c.source}" for c in every
+    )
+    return tuple(dict.fromkeys(texts))
+
+
+def timeline(plan: Plan, verbose: bool) -> list[Section]:
+    """Return what the hours are made of."""
+    if not plan.timeline:
+        return []
+    total = sum(part.hours for part in plan.timeline)
+    if not verbose:
+        spent = [f"{part.name} {hours(part.hours)}" for part in plan.timeline if part.hours]
+        return [facts("time", "Time", [("hours", f"{hours(total)} h", total, "hours", " + ".join(spent))])]
+    columns = (
+        Column("part", "part", "text"), Column("hours", "hours", "hours"), Column("share_ratio", "share", "ratio"),
+        Column("origin", "origin", "text"), Column("note", "note", "text"),
+    )  # fmt: skip
+    rows: list[tuple[Value, ...]] = [
+        (part.name, part.hours, part.hours / total if total else None, part.origin, part.note)
+        for part in plan.timeline
+    ]
+    spans = _spans([(part.name, part.hours) for part in plan.timeline if part.hours > 0])
+    return [table_section("time", "Time", columns, rows, charts=spans)]
+
+
+def _spans(parts: list[tuple[str, float]]) -> tuple[Chart, ...]:
+    """One span after another."""
+    if len(parts) < 2:
+        return ()
+    ends = [sum(length for _, length in parts[: at + 1]) for at in range(len(parts))]
+    starts = [end - length for end, (_, length) in zip(ends, parts, strict=True)]
+    names = tuple(f"{name} {hours(length)} h" for name, length in parts)
+    series = (("start", tuple(starts)), ("end", tuple(ends)))
+    return (Chart("time_line", "", "spans", names, series, "hours", "", drawn_only=True),)
+
+
+def performance(plan: Plan, verbose: bool) -> list[Section]:
+    """Return the predicted speed, its interval, and what limits it."""
+    speed = plan.performance
+    if speed is None:
+        return []
+    low, high = number(speed.throughput_low_per_s, 4), number(speed.throughput_high_per_s, 4)
+    rows: list[tuple[str, str, Value, Unit, str]] = [
+        (
+            "throughput_per_s", "throughput", speed.throughput_per_s, "number",
+            f"{number(speed.throughput_per_s, 4)} {speed.unit}/s (80 % interval {low} to {high})",
+        )
+    ]  # fmt: skip
+    if speed.step_time_s is not None:
+        said = f"{number(speed.step_time_s, 4)} s{_breakdown(speed.breakdown_s, verbose)}"
+        rows.append(("step_time_s", "step time", speed.step_time_s, "seconds", said))
+    rows.append(("mfu_ratio", "MFU", speed.mfu, "ratio", percent(speed.mfu)))
+    if speed.memory_available_gib is not None:
+        free = speed.memory_headroom_gib
+        room = "" if free is None else f", {number(free)} GiB free"
+        needed, available = number(speed.memory_needed_gib), number(speed.memory_available_gib)
+        said = f"{needed} of {available} GiB per accelerator{room}"
+        rows.append(("memory_needed_gib", "memory", speed.memory_needed_gib, "gib", said))
+    if speed.limited_by:
+        rows.append(("limited_by", "limited by", speed.limited_by, "text", speed.limited_by))
+    return [facts("performance", "Performance (predicted)", rows)]
+
+
+def _breakdown(parts: dict[str, float], verbose: bool) -> str:
+    total = sum(parts.values())
+    if not parts or not total > 0:
+        return ""
+    ordered = sorted(parts.items(), key=lambda item: (-item[1], item[0]))
+    shown = [(name, value) for name, value in ordered if value > 0][: None if verbose else 4]
+    words = (
+        f"{name.removesuffix('_s').replace('_', ' ')} {percent(value / total, 0)}" for name, value in shown
+    )
+    return f": {', '.join(words)}"
+
+
+def risk(plan: Plan) -> list[Section]:
+    """Return what interruptions may do; of a plan with spot, all that is known at launch."""
+    if plan.launch is not None:
+        return [launch(plan.launch)]
+    danger = plan.risk
+    if danger is None:
+        return []
+    expected = f"{usd(danger.expected_cost_usd)}, {hours(danger.expected_hours)} h"
+    worst = f"{usd(danger.worst_cost_usd)}, {hours(danger.worst_hours)} h"
+    lost = f"{number(danger.expected_interruptions)}, losing {hours(danger.expected_lost_hours)} h"
+    met = f"with probability {percent(danger.p_meet_deadline)}"
+    if danger.p_meet_deadline is None:
+        met = "probability unknown" if plan.deadline else "no deadline given"
+    rows: list[tuple[str, str, Value, Unit, str]] = [
+        ("p_meet_deadline_ratio", "deadline met", danger.p_meet_deadline, "ratio", met),
+        (
+            "expected_interruptions", "interruptions", danger.expected_interruptions, "quantity",
+            f"{lost} (expected)",
+        ),
+        ("expected_cost_usd", "expected", danger.expected_cost_usd, "usd", expected),
+        ("worst_cost_usd", "worst case", danger.worst_cost_usd, "usd", worst),
+    ]  # fmt: skip
+    if danger.basis:
+        rows.append(("basis", "basis", danger.basis, "text", ""))
+    return [facts("risk", "Risk", rows)]
+
+
+def savings(plan: Plan) -> list[Section]:
+    """Return the baseline and the difference to it."""
+    saved = plan.savings
+    if saved is None:
+        return []
+    rows: list[tuple[str, str, Value, Unit, str]] = []
+    if saved.baseline is None:
+        rows.append(("baseline_usd", "baseline", None, "usd", "none"))
+    else:
+        base = saved.baseline
+        label = f"{base.label}: " if base.label else ""
+        said = f"{label}{summary(base)}: {usd(base.cost_usd)}, {hours(base.hours)} h"
+        rows.append(("baseline_usd", "baseline", base.cost_usd, "usd", said))
+    if saved.saved_usd:
+        word = "saves" if saved.saved_usd >= 0 else "costs more"
+        ratio = "" if saved.saved_ratio is None else f" ({percent(abs(saved.saved_ratio))})"
+        rows.append(("saved_usd", word, saved.saved_usd, "usd", f"{usd(abs(saved.saved_usd))}{ratio}"))
+    if saved.note:
+        rows.append(("note", "note", saved.note, "text", saved.note))
+    return [facts("baseline", "Baseline", rows)]
+
+
+def alternatives(plan: Plan) -> list[Section]:
+    """Return the ranked other candidates, each with what it costs and takes beyond the plan."""
+    if not plan.alternatives:
+        return []
+    columns = (
+        Column("rank", "#", "count"), Column("label", "", "text"), Column("cluster", "instance type", "cluster"),
+        Column("accelerators", "accelerators", "devices"), Column("place", "where", "place"),
+        Column("option", "option", "option"), Column("cost_usd", "cost", "usd_marked"),
+        Column("delta_cost_usd", "+$", "usd_change"), Column("delta_hours", "+h", "hours_change"),
+    )  # fmt: skip
+    rows: list[tuple[Value, ...]] = [
+        (
+            rank, item.label, (item.nodes, item.instance_type), (item.accelerators, item.accelerator),
+            (item.provider, item.region, item.zone), (item.purchase_option, item.option_variant),
+            (item.cost_usd, is_derived("", item.flags)), item.delta_cost_usd, item.delta_hours,
+        )
+        for rank, item in enumerate(plan.alternatives, start=2)
+    ]  # fmt: skip
+    shown = f"{len(rows) + 1:,} of {max(plan.n_feasible, len(rows) + 1):,} feasible candidates shown"
+    notes = [f"{shown}, the plan being the first; a listed price is not availability"]
+    return [table_section("alternatives", "Alternatives", columns, rows, notes)]
+
+
+def quotas(plan: Plan) -> list[Section]:
+    """Return what each account must allow before the plan can start."""
+    notes = []
+    for line in plan.lines:
+        need = line.quota
+        code = f" ({need.code})" if need.code else ""
+        limit = "" if need.limit is None else f", limit {number(need.limit, 6)}"
+        scope = f" per {need.scope}" if need.scope else ""
+        where = f"{line.provider}/{line.region}" if line.region else line.provider
+        what = f"{number(need.needed, 6)} {need.unit}".strip()
+        notes.append(f"{where}: {need.name or 'quota'}{code}{scope}: {what} needed{limit}: {need.status}")
+    return [Section("quotas", "Quota needed", tuple(dict.fromkeys(notes)))] if notes else []
+
+
+def cash(plan: Plan) -> list[Section]:
+    """Return what falls due in each month."""
+    if not plan.cash:
+        return []
+    months = [f"{due.month} {usd(due.amount_usd)}" for due in plan.cash]
+    total = sum((due.amount_usd for due in plan.cash), Decimal(0))
+    said = join_some(months, _MAX_CASH, "months")
+    section = facts("cash", "Cash", [("due_usd", f"${amount(total)} in all", total, "usd", said)])
+    if len(plan.cash) == 1:
+        return [section]
+    due = tuple(float(due.amount_usd) for due in plan.cash)
+    chart = Chart(
+        "cash_by_month", "Due by month", "bars", tuple(due.month for due in plan.cash), (("due", due),), "usd", "",
+        drawn_only=True,
+    )  # fmt: skip
+    return [Section(section.key, section.title, figures=section.figures, charts=(chart,))]

@@ -1,0 +1,141 @@
+"""The flat form of a plan: one row per chosen line, baseline, alternative and spot launch."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from planner.plan.launch import Launch
+from planner.plan.model import Plan, PlanLine, Summary
+from planner.render.model import Cell
+
+COLUMNS = (
+    "row",
+    "rank",
+    "workload",
+    "status",
+    "provider",
+    "region",
+    "zone",
+    "instance_type",
+    "accelerator",
+    "accelerators",
+    "purchase_option",
+    "option_variant",
+    "nodes",
+    "hours",
+    "price_per_hour",
+    "price_currency",
+    "cost_usd",
+    "delta_cost_usd",
+    "delta_hours",
+    "throughput_per_s",
+    "price_basis",
+    "price_as_of",
+    "price_source",
+    "flags",
+    "offer_id",
+    "p_meet_deadline",
+    "p_meet_spot_only_ratio",
+    "cost_p10_usd",
+    "cost_p90_usd",
+    "p10_hours",
+    "p90_hours",
+    "interruptions",
+    "spot_hours",
+    "on_demand_hours",
+    "lost_hours",
+    "checkpoint_interval_hours",
+    "checkpoint_gib",
+    "notice_s",
+    "evidence",
+)
+
+
+def flat_rows(plan: Plan) -> list[dict[str, Cell]]:
+    """Rows under `COLUMNS`; an infeasible plan has those of its relaxations."""
+    rows: list[dict[str, Cell]] = [_line(line, rank) for rank, line in enumerate(plan.lines, start=1)]
+    if plan.savings is not None and plan.savings.baseline is not None:
+        rows.append(_summary("baseline", None, plan.savings.baseline))
+    rows += [_summary("alternative", rank, item) for rank, item in enumerate(plan.alternatives, start=2)]
+    if plan.launch is not None:
+        rows.append(_launch(plan.launch))
+    if plan.status == "infeasible":
+        found = [item.best for item in plan.relaxations if item.best is not None]
+        rows += [_summary("relaxation", rank, item) for rank, item in enumerate(found, start=1)]
+        rows = rows or [{"row": "infeasible"}]
+    for row in rows:
+        row |= {"workload": plan.workload, "status": plan.status}
+    return rows
+
+
+def _line(line: PlanLine, rank: int) -> dict[str, Cell]:
+    return {
+        "row": "line",
+        "rank": rank,
+        "provider": line.provider,
+        "region": line.region,
+        "zone": line.zone,
+        "instance_type": line.instance_type,
+        "accelerator": line.accelerator,
+        "accelerators": line.accelerators,
+        "purchase_option": line.purchase_option,
+        "option_variant": line.option_variant,
+        "nodes": line.nodes,
+        "hours": line.billed_hours,
+        "price_per_hour": line.price_per_hour,
+        "price_currency": line.currency,
+        "cost_usd": line.cost_usd,
+        "delta_cost_usd": Decimal(0),
+        "delta_hours": 0,
+        "throughput_per_s": line.throughput_per_s,
+        "price_basis": line.price_basis,
+        "price_as_of": line.price_as_of,
+        "price_source": line.price_source,
+        "flags": ";".join(line.flags),
+        "offer_id": line.offer_id,
+    }
+
+
+def _launch(told: Launch) -> dict[str, Cell]:
+    return {
+        "row": "launch",
+        "purchase_option": told.strategy,
+        "hours": told.expected_hours,
+        "cost_usd": told.expected_cost_usd,
+        "p_meet_deadline": told.p_meet_deadline,
+        "p_meet_spot_only_ratio": told.p_meet_spot_only_ratio,
+        "cost_p10_usd": told.cost_p10_usd,
+        "cost_p90_usd": told.cost_p90_usd,
+        "p10_hours": told.p10_hours,
+        "p90_hours": told.p90_hours,
+        "interruptions": told.expected_interruptions,
+        "spot_hours": told.spot_hours,
+        "on_demand_hours": told.on_demand_hours,
+        "lost_hours": told.lost_hours,
+        "checkpoint_interval_hours": told.checkpoints.interval_hours,
+        "checkpoint_gib": told.checkpoints.size_gib,
+        "notice_s": told.checkpoints.notice_s,
+        "evidence": "; ".join(dict.fromkeys(place.evidence for place in told.places)),
+    }
+
+
+def _summary(kind: str, rank: int | None, item: Summary) -> dict[str, Cell]:
+    return {
+        "row": kind,
+        "rank": rank,
+        "provider": item.provider,
+        "region": item.region,
+        "zone": item.zone,
+        "instance_type": item.instance_type,
+        "accelerator": item.accelerator,
+        "accelerators": item.accelerators,
+        "purchase_option": item.purchase_option,
+        "option_variant": item.option_variant,
+        "nodes": item.nodes,
+        "hours": item.hours,
+        "cost_usd": item.cost_usd,
+        "delta_cost_usd": item.delta_cost_usd,
+        "delta_hours": item.delta_hours,
+        "price_as_of": item.price_as_of,
+        "flags": ";".join(item.flags),
+    }

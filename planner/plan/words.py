@@ -1,0 +1,44 @@
+"""Phrases about a plan: its layout, its kinds of cost, a candidate in one line."""
+
+from __future__ import annotations
+
+from planner.plan.model import Layout, Summary
+from planner.render.words import cluster, devices, option, place
+
+OBJECTIVES = {"cost": "Cheapest", "time": "Fastest"}
+COST_KINDS = {
+    "compute": "compute",
+    "upfront": "upfront payment",
+    "system_disk": "system disk",
+    "data_storage": "data storage",
+    "checkpoint_storage": "checkpoint storage",
+    "data_transfer": "data transfer",
+    "interruption": "interruptions (expected)",
+}
+
+
+def layout_words(layout: Layout) -> str:
+    """Return a parallel layout in words; what is 1 by default is left out."""
+    parts = [f"tensor {layout.tensor_parallel}", f"pipeline {layout.pipeline_parallel}"]
+    if layout.context_parallel > 1:
+        parts.append(f"context {layout.context_parallel}")
+    if layout.expert_parallel > 1:
+        parts.append(f"expert {layout.expert_parallel}")
+    if layout.interleave > 1:
+        parts.append(f"{layout.interleave} virtual stages each")
+    parts += [f"data {layout.data_parallel}", f"ZeRO stage {layout.zero_stage}"]
+    parts.append(f"micro-batch {layout.micro_batch} x {layout.grad_accumulation} accumulated")
+    return ", ".join([*parts, f"recompute {layout.recompute}"])
+
+
+def summary(item: Summary) -> str:
+    """Name a candidate: cluster, accelerators, option and place."""
+    inside = devices(item.accelerators, item.accelerator)
+    machines = cluster(item.nodes, item.instance_type) + (f" ({inside})" if inside else "")
+    where = place(item.provider, item.region, item.zone)
+    return f"{machines}, {option(item.purchase_option, item.option_variant)}, {where}"
+
+
+def cost_kind(kind: str) -> str:
+    """Return a cost kind in words."""
+    return COST_KINDS.get(kind, kind.replace("_", " "))

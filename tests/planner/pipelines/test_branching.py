@@ -1,0 +1,156 @@
+"""Branching over the relaxation, the least-time dive, and one clock: what each of them claims is true."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from benchmarks.instances.pipeline import pipeline_instance
+from planner.pipelines.branch import TIME_TOLERANCE, Branching, Node
+from planner.pipelines.local_search import LocalSearch, least, local_choice, shortest
+from planner.pipelines.model import build_pipeline
+from planner.pipelines.question import Ints, PipelineInput, cheapest_usd, follow, reduce
+from planner.pipelines.solve import least_hours, solve_pipeline
+from solvers.options import SolveOptions
+from solvers.search import Search
+from solvers.solution import Status
+from tests.planner.pipelines.test_model import CLOSE, every_choice, least_cost, small
+
+NO_TIME = 1e-6
+
+
+@pytest.mark.parametrize("block", range(8))
+def test_branching_equals_enumeration(block: int) -> None:
+    for seed in range(25 * block, 25 * (block + 1)):
+        pipe = small(seed)
+        best = least_cost(pipe)
+        result = solve_pipeline(pipe, SolveOptions(gap=0.0), method="milp", whole_below=0)
+        if math.isinf(best):
+            assert (result.status, result.course) == (Status.INFEASIBLE, None), seed
+            continue
+        assert result.course is not None, seed
+        assert result.course.cost_usd == pytest.approx(best, rel=CLOSE), seed
+        assert result.bound_usd <= best + CLOSE * max(best, 1.0), seed
+        assert result.course.end_hours.max() <= pipe.deadline_hours * (1 + TIME_TOLERANCE)
+
+
+@pytest.mark.parametrize("seed", [1, 4])  # at seed 1 the best choice is on the side looked at second
+def test_branching_closes_the_gap_that_one_model_closes(seed: int) -> None:
+    pipe = pipeline_instance(12, 40, seed, slack=0.3)
+    options = SolveOptions(gap=1e-4, time_limit_s=60.0)
+    branched = solve_pipeline(pipe, options, method="milp", whole_below=0)
+    whole = solve_pipeline(pipe, options, method="milp", whole_below=10**9)
+    assert branched.course is not None and whole.course is not None
+    assert (branched.status, whole.status) == (Status.OPTIMAL, Status.OPTIMAL)
+    assert branched.course.cost_usd == pytest.approx(whole.course.cost_usd, rel=2e-4)
+    assert max(branched.bound_usd, whole.bound_usd) <= min(branched.course.cost_usd, whole.course.cost_usd)
+
+
+def test_what_a_node_drops_no_cheaper_choice_has() -> None:
+    """Every choice below the cutoff that is within the node is within what the node keeps."""
+    checked = 0
+    for seed in range(120):
+        pipe, _ = reduce(small(seed))
+        if len(np.unique(pipe.task)) < pipe.n_tasks:
+            continue
+        search: Search[Ints] = Search(SolveOptions(gap=0.0))
+        node = Branching(search, pipe, build_pipeline(pipe)).node(np.ones(len(pipe.keys), dtype=np.bool_))
+        best = least_cost(pipe)
+        if node is None or math.isinf(best):
+            continue
+        kept = np.flatnonzero(node.dropped(best))
+        assert least_cost(pipe.take(kept)) == pytest.approx(best, rel=CLOSE), seed
+        assert node.bound <= best + CLOSE * best
+        checked += 1
+    assert checked > 60
+
+
+def test_the_two_sides_of_a_split_part_one_task_and_lose_no_choice() -> None:
+    pipe, _ = reduce(pipeline_instance(15, 40, 3, slack=0.3))
+    branching = Branching(Search(SolveOptions()), pipe, build_pipeline(pipe))
+    node = branching.node(np.ones(len(pipe.keys), dtype=np.bool_))
+    assert isinstance(node, Node)
+    sides = branching._sides(node)
+    assert sides is not None
+    assert (sides[0] | sides[1]).all()
+    (task,) = np.unique(pipe.task[~(sides[0] & sides[1])])
+    own = pipe.task == task
+    assert (sides[0] ^ sides[1])[own].all()
+    used = own & (node.x > 1e-6)
+    assert (used & sides[0]).any() and (used & sides[1]).any()
+
+
+def test_a_plan_exists_at_once_and_its_bound_is_at_least_the_cheapest_ways() -> None:
+    pipe = replace(pipeline_instance(20, 2_000, 0, n_places=100), deadline_hours=60.0)
+    result = solve_pipeline(pipe, SolveOptions(time_limit_s=NO_TIME))
+    assert result.status is Status.FEASIBLE
+    assert result.course is not None
+    assert result.course.end_hours.max() <= 60.0
+    assert result.bound_usd >= math.fsum(cheapest_usd(reduce(pipe)[0])) * (1 - 1e-12) > 0
+
+
+def _far_apart(deadline_hours: float) -> PipelineInput:
+    """Two tasks of an hour each at places 5 h apart: 7 h in all, which windows without moves take for 2."""
+    return PipelineInput(
+        ("a", "b"), ("a0", "b0"), np.array([0, 1]), np.array([0, 1]), np.array([3.0, 4.0]), np.ones(2),
+        np.array([0, 1]), np.array([0]), np.array([1]), np.full((1, 2, 2), 2.0), np.full((1, 2, 2), 5.0),
+        deadline_hours,
+    )  # fmt: skip
+
+
+def test_infeasible_is_proven_and_no_time_is_not_a_proof() -> None:
+    for deadline, status in ((1.9, Status.INFEASIBLE), (6.9, Status.NO_SOLUTION), (7.0, Status.FEASIBLE)):
+        hurried = solve_pipeline(_far_apart(deadline), SolveOptions(time_limit_s=NO_TIME), method="milp")
+        assert hurried.status is status, deadline
+        assert (hurried.course is None) == (deadline < 7.0)
+    assert solve_pipeline(_far_apart(6.9), method="milp").status is Status.INFEASIBLE
+    assert solve_pipeline(_far_apart(6.9)).status is Status.INFEASIBLE
+    said = solve_pipeline(_far_apart(6.9), SolveOptions(time_limit_s=NO_TIME), method="milp")
+    assert "no plan found within" in said.message
+    assert said.bound_usd == 7.0
+
+
+def test_least_hours_are_known_without_any_time() -> None:
+    for seed in range(40):
+        pipe = small(seed)
+        hours, bound = least_hours(pipe, SolveOptions(time_limit_s=NO_TIME))
+        truth = min(end for _, end in every_choice(pipe))
+        assert bound <= truth + 1e-9 <= hours + 2e-9, seed
+
+
+def test_the_dive_and_the_changes_keep_what_they_promise() -> None:
+    for seed in range(120):
+        pipe, _ = reduce(small(seed))
+        if len(np.unique(pipe.task)) < pipe.n_tasks:
+            continue
+        chosen = local_choice(pipe)
+        if chosen is not None:
+            assert follow(pipe, chosen).end_hours.max(initial=0.0) <= pipe.deadline_hours
+        elif pipe.timed:
+            quickest = follow(pipe, shortest(pipe)).end_hours.max()
+            assert quickest > pipe.deadline_hours
+        start = least(pipe, pipe.cost_usd)
+        search = LocalSearch(pipe, start)
+        kept = search.kept
+        search.improve(thrifty=False)
+        assert follow(pipe, search.chosen).cost_usd <= follow(pipe, start).cost_usd + 1e-9
+        assert search.kept or not kept
+
+
+def test_small_and_large_money_in_one_pipeline() -> None:
+    """Half a thousandth of a dollar beside a million: the choice is exact in both."""
+    for whole_below in (0, 10**6):
+        pipe = PipelineInput(
+            ("tiny", "huge", "both"), tuple("abcdef"), np.array([0, 0, 1, 1, 2, 2]), np.array([0, 1, 0, 1, 0, 1]),
+            np.array([0.0005, 0.0007, 1e6, 1.5e6, 0.02, 0.01]), np.array([2.0, 1.0, 9.0, 8.0, 1.0, 1.0]),
+            np.array([0, 1]), np.array([0, 1, 0]), np.array([1, 2, 2]), np.full((3, 2, 2), 3e-4),
+            np.full((3, 2, 2), 1e-9), 30.0,
+        )  # fmt: skip
+        result = solve_pipeline(pipe, SolveOptions(gap=1e-4), method="milp", whole_below=whole_below)
+        assert result.status is Status.OPTIMAL
+        assert result.course is not None
+        assert result.course.cost_usd == pytest.approx(least_cost(pipe), abs=1e-9)
+        assert result.bound_usd <= result.course.cost_usd
