@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import planner
-from planner.commands.interrupt import EndedError, watch_for_interrupt
+from planner.startup import EndedError, watch_for_interrupt
 
 if TYPE_CHECKING:
     import logging

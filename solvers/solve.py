@@ -27,8 +27,8 @@ from solvers.problem import Milp
 from solvers.quiet import quiet_stdout
 from solvers.scaling import scale
 from solvers.solution import Report, Solution, Termination
-from solvers.staged import Inbox, Progress, run_stages
-from solvers.worker import Child
+from solvers.staged import Progress, run_stages
+from solvers.worker import Child, Inbox
 
 GRACE = 0.07  # how far beyond its limit a solver may go before it is ended; the promise is 10 %
 BOX_MARGIN = 1e-12  # relative, for the rounding of its sum

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-import queue
+import os
+import signal
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -17,6 +19,7 @@ from solvers.options import SolveOptions
 from solvers.presolve import restrict, whole_limits
 from solvers.problem import Floats, Ints, Milp
 from solvers.solution import Termination, relative_gap
+from solvers.worker import decode_problem, encode_result, frame, read_frame
 
 CORE_ABOVE = 3  # the restricted stage pays only when the model has this many times its columns
 WIDE = (1, 4, 16, 64)  # times `core_columns` are tried where a restricted model has no point
@@ -26,8 +29,6 @@ TINY = 1e-9
 CORE_TIME_SHARE = 0.4  # of the time left, at most, for the restricted model
 DIVE_TIME_SHARE = 0.7  # the same where it has no point: a plan is worth more than a better bound
 EARLY = 0.03  # of the time limit: so much earlier the solver is asked to stop, for it does so late
-# Results of the stages on their way to who waits for them; an error, or None at the end.
-Inbox = queue.SimpleQueue[tuple[str, Checked | BaseException | None]]
 PROVEN_EMPTY = (Termination.INFEASIBLE, Termination.UNBOUNDED)
 
 
@@ -214,3 +215,29 @@ def _helpers(problem: Milp, relaxation: Relaxation, rank: Floats, core: Ints) ->
         found.append(at[near & (before - before[first] < CORE_COVER - 1e-9)])
     best: Ints = np.concatenate(found)
     return best
+
+
+def main() -> None:
+    """Run in the child process of `solvers.worker`: read one model, write a message per stage and a last one."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to answer
+    # HiGHS prints to the C-level standard output now and then: the messages get a descriptor of their own.
+    out = os.fdopen(os.dup(1), "wb")
+    silence = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(silence, 1)
+    content = read_frame(sys.stdin.buffer)
+    if content is None:
+        return
+    problem, options = decode_problem(content)
+    if hasattr(signal, "alarm") and math.isfinite(options.time_limit_s):
+        signal.alarm(math.ceil(options.time_limit_s * 1.2) + 1)  # if the parent died, nobody else ends us
+
+    def emit(stage: str, found: Checked | None, error: Exception | None = None) -> None:
+        out.write(frame(encode_result(stage, found, error)))
+        out.flush()
+
+    try:
+        run_stages(problem, options, emit=emit)
+    except Exception as error:  # noqa: BLE001 - carried to the parent
+        emit("", None, error)
+        return
+    emit("", None)

@@ -15,7 +15,7 @@ from planner.render.report import REPORT_FORMATS
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from solvers.benders.decompose import Round
+    from solvers.decompose import Round
 
 
 @click.command()

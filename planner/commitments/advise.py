@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from planner.commitments.model import CommitModel
     from planner.inputs.commit_load import LoadedCommit
     from planner.inputs.commit_schema import CommitQuestion, Pool
-    from solvers.benders.decompose import Round
+    from solvers.decompose import Round
 
 Floats = npt.NDArray[np.float64]
 FALLS = (0.8, 0.5)  # demand that remains

@@ -16,7 +16,7 @@ from planner.commitments.prices import HOURS_PER_YEAR
 from planner.commitments.recourse import Recourse
 from planner.commitments.solve import solve_commit
 from planner.commitments.use import Use, use_of
-from solvers.benders.program import cvar
+from solvers.master import cvar
 from solvers.solution import Termination
 
 Floats = npt.NDArray[np.float64]

@@ -30,7 +30,7 @@ import numpy as np
 import numpy.typing as npt
 
 from planner.commitments.model import CommitModel, Hours
-from solvers.benders.decompose import Evaluation, OutOfTimeError
+from solvers.decompose import Evaluation, OutOfTimeError
 from solvers.errors import ModelError
 
 Floats = npt.NDArray[np.float64]

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from planner.commands.interrupt import GRACE_S
+from planner.startup import GRACE_S
 from tests.cli.test_commit import PLANS, write
 from tests.conftest import ROOT
 from tests.planner.simulation.traces import write_recording

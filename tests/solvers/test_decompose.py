@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from solvers.benders.decompose import Evaluation, Round, solve_benders
-from solvers.benders.program import TwoStage, cvar, risk_weights
+from solvers.decompose import Evaluation, Round, solve_benders
 from solvers.errors import ModelError
+from solvers.master import TwoStage, cvar, risk_weights
 from solvers.solution import Status, Termination
 
 Floats = npt.NDArray[np.float64]
@@ -169,7 +169,7 @@ def test_a_solver_that_fails_leaves_what_is_known(monkeypatch: pytest.MonkeyPatc
         if len(rounds) >= 2:
             raise ArithmeticError("no optimum")
 
-    monkeypatch.setattr("solvers.benders.master.Master.nearest", fail)
+    monkeypatch.setattr("solvers.master.Master.nearest", fail)
     found = solve_benders(problem(4, 5), Distances(targets(4, 5)), gap=1e-9, progress=rounds.append)
     assert found.termination is Termination.SOLVER_ERROR
     assert math.isfinite(found.objective)

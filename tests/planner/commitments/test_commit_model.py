@@ -17,7 +17,7 @@ from planner.commitments.recourse import Recourse
 from planner.commitments.solve import solve_commit
 from planner.commitments.use import use_of
 from solvers.backends.registry import get_backend
-from solvers.benders.decompose import BendersResult, solve_benders
+from solvers.decompose import BendersResult, solve_benders
 from solvers.errors import ModelError
 from solvers.options import SolveOptions
 from solvers.solution import Status

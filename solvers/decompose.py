@@ -24,8 +24,7 @@ from typing import Protocol
 
 import numpy as np
 
-from solvers.benders.master import Master, MasterPoint
-from solvers.benders.program import TwoStage
+from solvers.master import Master, MasterPoint, TwoStage
 from solvers.problem import Floats
 from solvers.solution import Status, Termination, status_of
 
