@@ -20,7 +20,7 @@ import sys
 import threading
 import time
 
-PATIENCE_S = 10.0
+PATIENCE_S = 2.0
 
 _threads: list[threading.Thread] = []
 _exit_code: int | None = None

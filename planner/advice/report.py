@@ -11,7 +11,7 @@ from planner.render.document import Block, Document, Facts, Grid, Notes, without
 from planner.render.report import Report
 
 if TYPE_CHECKING:
-    from planner.advice.answer import Advice, Option
+    from planner.advice.model import Advice, Option
 
 _COLUMNS = (
     "workload", "status", "rank", "action", "mode", "zone", "expected_cost_usd", "more_than_chosen_usd",

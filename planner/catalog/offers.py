@@ -369,10 +369,12 @@ def _fold(cell: str, width: int) -> list[str]:
 
 
 def wrap_line(line: str) -> list[str]:
-    """Break a line at spaces so that it fits; what follows is indented by two more."""
+    """Break a line at spaces, and nowhere else, so that it fits; what follows is indented by two more."""
     import textwrap
 
     if len(line) <= _width() or "\n" in line:
         return [line]
     indent = " " * (len(line) - len(line.lstrip()) + 2)
-    return textwrap.wrap(line, _width(), subsequent_indent=indent, break_on_hyphens=False)
+    return textwrap.wrap(
+        line, _width(), subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )

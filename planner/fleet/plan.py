@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from planner.candidates.context import Context
-    from planner.candidates.search import Found
+    from planner.candidates.engine import Found
     from planner.fleet.question import Excess
     from planner.fleet.solve import FleetResult
     from planner.fleet.workers import Workers

@@ -17,7 +17,7 @@ from tests.cli.test_commit import PLANS, write
 from tests.conftest import ROOT
 from tests.planner.simulation.traces import write_recording
 
-pytestmark = pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
+pytestmark = [pytest.mark.signals, pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")]
 DAY = ("--as-of", "2026-11-20")
 LATEST_S = GRACE_S + 8.0  # a busy machine; every question below would go on for a minute
 # The child may inherit an ignored SIGINT (nohup, a shell's background job): Python's own handler is put back first.
