@@ -18,7 +18,7 @@ import threading
 
 import numpy as np
 
-from solvers.backends.base import Checked, Relaxation, to_solution, violation
+from solvers.backends.base import Checked, Relaxation, feasible_start, to_solution, violation
 from solvers.backends.registry import get_backend
 from solvers.errors import BackendError, ModelError
 from solvers.leftover import watch
@@ -42,7 +42,7 @@ def solve(problem: Milp, options: SolveOptions | None = None) -> Solution:
         BackendError: the backend asked for is unknown or absent.
     """
     options = options or SolveOptions()
-    progress = Progress(best=Checked(Termination.UNKNOWN, bound=box_bound(problem)))
+    progress = Progress(best=_known_at_once(problem, options))
     backend = get_backend(options.backend)
     scale(problem)  # refuse a hopeless spread before any process starts
     if not problem.n_columns:
@@ -66,6 +66,15 @@ def solve(problem: Milp, options: SolveOptions | None = None) -> Solution:
         backend.name, progress.elapsed_s, best.nodes, best.message, tuple(progress.stages), isolated
     )
     return to_solution(problem, best, report, gap=options.gap)
+
+
+def _known_at_once(problem: Milp, options: SolveOptions) -> Checked:
+    """The caller's own point, if it is feasible, and the columns' bound: known even where no solver starts in time."""
+    bound, start = box_bound(problem), feasible_start(problem, options.start)
+    if start is None:
+        return Checked(Termination.UNKNOWN, bound=bound)
+    objective = float(problem.c @ start)
+    return Checked(Termination.UNKNOWN, start, objective, min(bound, objective))
 
 
 def box_bound(problem: Milp) -> float:
