@@ -15,7 +15,6 @@ import math
 import queue
 import sys
 import threading
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -29,13 +28,10 @@ from solvers.quiet import quiet_stdout
 from solvers.scaling import scale
 from solvers.solution import Report, Solution, Termination
 from solvers.staged import Progress, run_stages
-
-if TYPE_CHECKING:
-    from solvers.worker import Child
+from solvers.worker import Child, Inbox
 
 GRACE = 0.07  # how far beyond its limit a solver may go before it is ended; the promise is 10 %
 BOX_MARGIN = 1e-12  # relative, for the rounding of its sum
-Inbox = queue.SimpleQueue[tuple[str, Checked | BaseException | None]]
 
 
 def solve(problem: Milp, options: SolveOptions | None = None) -> Solution:
@@ -149,8 +145,6 @@ def _start_thread(problem: Milp, options: SolveOptions, inbox: Inbox) -> None:
 
 def _start_child(problem: Milp, options: SolveOptions, inbox: Inbox) -> Child | None:
     """Start the child process; None where the platform does not allow one (then a thread is used)."""
-    from solvers.worker import Child
-
     with contextlib.suppress(OSError):
         return Child(problem, options, inbox)
     return None
