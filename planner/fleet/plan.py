@@ -256,6 +256,7 @@ def _proof(context: Context, found: Found, mix: Mix, total: Decimal) -> Proof:
         seconds=mix.seconds,
         note=note,
         gap_exact_ratio=_exact_gap(result, total),
+        gap_asked_ratio=mix.gap,
     )
 
 
