@@ -53,10 +53,10 @@ def render_report(report: Report, fmt: str, *, width: int = 100, color: bool = F
 
 
 def _values(report: Report) -> dict[str, Any]:
-    import planner
     from planner.render.plain import plain_value
+    from planner.version import __version__
 
-    head = {"schema_version": report.schema_version, "planner_version": planner.__version__}
+    head = {"schema_version": report.schema_version, "planner_version": __version__}
     return {**head, **{str(key): plain_value(value) for key, value in report.values.items()}}
 
 
