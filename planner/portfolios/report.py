@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -10,10 +10,9 @@ import numpy as np
 
 from planner.portfolios.shared_limits import CAPACITY, MICRO
 from planner.portfolios.table import LEFT_OUT
-from planner.render.document import Block, Document, Facts, Grid, Notes
+from planner.render.model import Answer, Chart, Column, Section, Unit, Value, facts, table_section, versioned
 from planner.render.numbers import hours, number, percent
 from planner.render.numbers import usd as decimal_usd
-from planner.render.report import Report
 from solvers.solution import Status
 
 if TYPE_CHECKING:
@@ -30,8 +29,8 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def portfolio_report(answer: PortfolioAnswer, *, verbose: bool = False) -> Report:
-    """Return the report of `answer`; `verbose` shows every job and limit to people too."""
+def portfolio_report(answer: PortfolioAnswer, *, verbose: bool = False) -> Answer:
+    """Return `answer` in the shape that every format is made of; `verbose` shows every job and limit to people too."""
     jobs, limits = _jobs(answer), _limits(answer)
     values: dict[str, Any] = {
         "kind": "portfolio",
@@ -58,7 +57,11 @@ def portfolio_report(answer: PortfolioAnswer, *, verbose: bool = False) -> Repor
     }  # fmt: skip
     rows = [{"row": "job", **{key: job.get(key) for key in COLUMNS if key in job}} for job in jobs]
     rows += [{"row": "limit", **{key: limit.get(key) for key in COLUMNS if key in limit}} for limit in limits]
-    return Report(_document(answer, values, verbose), values, COLUMNS, rows)
+    title, summary = _headline(answer, values)
+    return Answer(
+        f"Portfolio {answer.loaded.portfolio.name}", title, summary, tuple(_sections(answer, values, verbose)),
+        versioned(values), COLUMNS, rows, success=answer.result.picks is not None,
+    )  # fmt: skip
 
 
 def usd(value: float) -> str:
@@ -199,22 +202,20 @@ def _relaxation(answer: PortfolioAnswer, relaxed: Relaxed) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _document(answer: PortfolioAnswer, values: dict[str, Any], verbose: bool) -> Document:
+def _sections(answer: PortfolioAnswer, values: dict[str, Any], verbose: bool) -> list[Section]:
     infeasible = answer.result.picks is None
-    blocks: list[Block] = []
+    sections: list[Section] = []
     if answer.gathered.notes:
-        blocks.append(Notes("Warnings", answer.gathered.notes, warning=True))
+        sections.append(Section("warnings", "Warnings", answer.gathered.notes, warning=True))
     if infeasible:
-        blocks += _why(answer, values, verbose)
+        sections += _why(answer, values, verbose)
     jobs = values["jobs"]
     if jobs:
-        blocks.append(_job_grid(jobs, values["totals"], verbose, relaxed=infeasible))
-        blocks += _limit_grid(values["limits"], verbose)
-    blocks += _filter_notes(answer, verbose, everything=infeasible)
+        sections.append(_job_table(answer, jobs, values["totals"], verbose, relaxed=infeasible))
+        sections += _limit_table(values["limits"], verbose)
+    sections += _filter_notes(answer, verbose, everything=infeasible)
     result = answer.result if answer.shown is None else answer.shown[0]
-    blocks.append(Facts("Proof", _proof_rows(answer, result), detail=True))
-    headline, summary = _headline(answer, values)
-    return Document(headline, summary, tuple(blocks), success=not infeasible)
+    return [*sections, facts("proof", "Proof", _proof_rows(answer, result), detail=True)]
 
 
 def _headline(answer: PortfolioAnswer, values: dict[str, Any]) -> tuple[str, tuple[str, ...]]:
@@ -258,17 +259,17 @@ def _changes(relaxation: dict[str, Any] | None) -> str:
     return "; ".join(parts)
 
 
-def _why(answer: PortfolioAnswer, values: dict[str, Any], verbose: bool) -> list[Block]:
+def _why(answer: PortfolioAnswer, values: dict[str, Any], verbose: bool) -> list[Section]:
     stuck = [answer.gathered.jobs[at] for at in answer.stuck_jobs.tolist()]
-    blocks: list[Block] = []
+    sections: list[Section] = []
     if stuck:
         kinds = {answer.gathered.kinds[at] for at in answer.stuck_jobs.tolist()}
         told = tuple(answer.gathered.reports[kind].sentence() for kind in sorted(kinds))
-        blocks.append(Notes("Jobs that nothing can run: no shared limit helps", told))
+        sections.append(Section("stuck", "Jobs that nothing can run: no shared limit helps", told))
     found = values["relaxation"]
     if found is None:
-        return blocks
-    rows = [
+        return sections
+    rows: list[tuple[Value, ...]] = [
         (item["limit"], item["window"], f"{item['now']:,}", f"{item['needed']:,}", item["unit"])
         for item in found["limits"]
     ]
@@ -280,57 +281,89 @@ def _why(answer: PortfolioAnswer, values: dict[str, Any], verbose: bool) -> list
     weighted = f"weighs {usd(found['weighted_usd'])} by the file's `relaxation`"
     claim = "no lighter set exists" if found["least"] else "a lighter set may exist"
     note = f"together they suffice; {weighted}; {claim}; the plan below keeps them"
-    shown = tuple(rows if verbose else rows[:MOST_JOBS])
-    blocks.append(
-        Grid("What must give way", ("limit", "window", "now", "enough", "unit"), shown, "llrrl", (note,))
-    )
-    return blocks
+    columns = (
+        Column("limit", "limit", "text"), Column("window", "window", "text"), Column("now", "now", "quantity"),
+        Column("enough", "enough", "quantity"), Column("unit", "unit", "text"),
+    )  # fmt: skip
+    shown = len(rows) if verbose else MOST_JOBS
+    return [*sections, table_section("relaxation", "What must give way", columns, rows, (note,), shown=shown)]
 
 
-def _job_grid(jobs: list[dict[str, Any]], totals: dict[str, Any], verbose: bool, *, relaxed: bool) -> Grid:
-    shown = jobs if verbose else jobs[:MOST_JOBS]
-    rows = [
+def _job_table(
+    answer: PortfolioAnswer,
+    jobs: list[dict[str, Any]],
+    totals: dict[str, Any],
+    verbose: bool,
+    *,
+    relaxed: bool,
+) -> Section:
+    rows: list[tuple[Value, ...]] = [
         (
             job["job"],
-            f"{job['nodes']:,} x {job['instance_type']}" if "nodes" in job else job["status"],
+            (job["nodes"], job["instance_type"]) if "nodes" in job else job["status"],
             job.get("purchase_option", "") + (" (owned)" if job.get("owned") else ""),
-            f"{job['provider']}/{job['region']}" if "region" in job else "",
+            (job["provider"], job["region"], "") if "region" in job else "",
             job["start"][:16].replace("T", " ") if "start" in job else "",
-            hours(job["hours"]) if "hours" in job else "",
-            usd(job["cost_usd"]),
+            job.get("hours", ""),
+            job["cost_usd"],
         )
-        for job in shown
+        for job in jobs
     ]
-    rows.append(("total", "", "", "", "", "", usd(totals["cost_usd"])))
-    notes = () if len(shown) == len(jobs) else (f"{len(jobs) - len(shown):,} more jobs with -v",)
+    rows.append(("total", "", "", "", "", "", totals["cost_usd"]))
+    columns = (
+        Column("job", "job", "text"), Column("cluster", "machines", "cluster"), Column("option", "bought", "text"),
+        Column("place", "where", "place"), Column("start", "start", "date"), Column("hours", "hours", "hours"),
+        Column("cost_usd", "cost", "usd"),
+    )  # fmt: skip
     title = "Plan with the limits moved" if relaxed else "Plan"
-    header = ("job", "machines", "bought", "where", "start", "hours", "cost")
-    return Grid(title, header, tuple(rows), "lllllrr", notes, total=True)
+    shown = len(rows) if verbose else MOST_JOBS + 1
+    charts = _spans(answer, jobs)
+    return table_section("jobs", title, columns, rows, shown=shown, total=True, charts=charts)
 
 
-def _limit_grid(limits: list[dict[str, Any]], verbose: bool) -> list[Block]:
+def _spans(answer: PortfolioAnswer, jobs: list[dict[str, Any]]) -> tuple[Chart, ...]:
+    """When each job runs, in hours from the portfolio's start."""
+    begin = answer.gathered.start
+    running = [job for job in jobs if "start" in job]
+    if len(running) < 2:
+        return ()
+    starts = [(datetime.fromisoformat(job["start"]) - begin).total_seconds() / 3600 for job in running]
+    ends = [start + job["hours"] for start, job in zip(starts, running, strict=True)]
+    names = tuple(job["job"] for job in running)
+    series = (("start", tuple(starts)), ("end", tuple(ends)))
+    return (Chart("time_line", "", "spans", names, series, "hours", "When each job runs.", drawn_only=True),)
+
+
+def _limit_table(limits: list[dict[str, Any]], verbose: bool) -> list[Section]:
     """Limits in use, the fullest first."""
     used = [limit for limit in limits if limit["used"]]
 
-    def fullness(limit: dict[str, Any]) -> float:
-        return float(-limit["used"] / max(limit["available"] + limit["raised"], 1))
+    def full(limit: dict[str, Any]) -> float:
+        return float(limit["used"] / max(limit["available"] + limit["raised"], 1))
 
-    used.sort(key=lambda limit: (fullness(limit), limit["limit"], limit["window"]))
-    shown = used if verbose else used[:MOST_LIMITS]
-    if not shown:
+    used.sort(key=lambda limit: (-full(limit), limit["limit"], limit["window"]))
+    if not used:
         return []
-    rows = tuple(
+    rows: list[tuple[Value, ...]] = [
         (
-            item["limit"], item["window"], f"{item['used']:,}", f"{item['available'] + item['raised']:,}", item["unit"],
-            percent(item["used"] / max(item["available"] + item["raised"], 1), 0),
+            item["limit"],
+            item["window"],
+            item["used"],
+            item["available"] + item["raised"],
+            item["unit"],
+            full(item),
         )
-        for item in shown
+        for item in used
+    ]
+    columns = (
+        Column("limit", "limit", "text"), Column("window", "window", "text"), Column("used", "used", "count"),
+        Column("available", "of", "count"), Column("unit", "unit", "text"), Column("full_ratio", "full", "ratio", 0),
     )  # fmt: skip
-    notes = () if len(shown) == len(used) else (f"{len(used) - len(shown):,} more in use with -v",)
-    return [Grid("Shared limits", ("limit", "window", "used", "of", "unit", "full"), rows, "llrrlr", notes)]
+    shown = len(rows) if verbose else MOST_LIMITS
+    return [table_section("limits", "Shared limits", columns, rows, shown=shown)]
 
 
-def _filter_notes(answer: PortfolioAnswer, verbose: bool, *, everything: bool) -> list[Block]:
+def _filter_notes(answer: PortfolioAnswer, verbose: bool, *, everything: bool) -> list[Section]:
     reports = answer.gathered.reports
     poor = [item for item in reports if item.passed == 0] if not (verbose or everything) else list(reports)
     if everything:
@@ -339,27 +372,29 @@ def _filter_notes(answer: PortfolioAnswer, verbose: bool, *, everything: bool) -
         return []
     told = tuple(item.sentence() for item in (poor if verbose else poor[:MOST_LIMITS]))
     more = len(poor) - len(told)
-    return [Notes("Candidates per job", (*told, f"{more:,} more with -v") if more > 0 else told, detail=True)]
+    said = (*told, f"{more:,} more with -v") if more > 0 else told
+    return [Section("filters", "Candidates per job", said, detail=True)]
 
 
-def _proof_rows(answer: PortfolioAnswer, result: PortfolioResult) -> tuple[tuple[str, str], ...]:
-    rows = [("status", f"{result.status.value} (gap asked {percent(answer.options.gap, 3)})")]
+def _proof_rows(answer: PortfolioAnswer, result: PortfolioResult) -> list[tuple[str, str, Value, Unit, str]]:
+    asked = f"{result.status.value} (gap asked {percent(answer.options.gap, 3)})"
+    rows: list[tuple[str, str, Value, Unit, str]] = [("status", "status", result.status.value, "text", asked)]
     if result.exact_bound is not None:
-        told = f"no plan costs less than {usd(result.exact_bound / MICRO)}, in whole numbers"
-        rows.append(
-            (
-                "exact bound",
-                told + (f": gap {percent(result.exact_gap, 3)}" if result.picks is not None else ""),
-            )
-        )
+        bound = result.exact_bound / MICRO
+        told = f"no plan costs less than {usd(bound)}, in whole numbers"
+        told += f": gap {percent(result.exact_gap, 3)}" if result.picks is not None else ""
+        rows.append(("bound_exact_usd", "exact bound", bound, "usd", told))
     if np.isfinite(result.solver_bound):
-        bound = usd(result.solver_bound / MICRO)
-        rows.append(("solver's bound", f"{bound}: gap {percent(result.solver_gap, 3)} ({result.solver})"))
+        bound = result.solver_bound / MICRO
+        told = f"{usd(bound)}: gap {percent(result.solver_gap, 3)} ({result.solver})"
+        rows.append(("bound_solver_usd", "solver's bound", bound, "usd", told))
     removed = ", ".join(
         f"{count:,} {name.replace('_', ' ')}" for name, count in result.reduced.dropped.items()
     )
+    count = result.reduced.source.n_candidates
     rows.append(
-        ("candidates", f"{result.reduced.source.n_candidates:,}" + (f"; {removed}" if removed else ""))
+        ("candidates", "candidates", count, "count", f"{count:,}" + (f"; {removed}" if removed else ""))
     )
-    rows.append(("solved in", f"{number(result.seconds, 2)} s of {number(answer.seconds, 2)} s"))
-    return tuple(rows)
+    spent = f"{number(result.seconds, 2)} s of {number(answer.seconds, 2)} s"
+    rows.append(("seconds", "solved in", result.seconds, "seconds", spent))
+    return rows
