@@ -29,22 +29,19 @@ begin = time.process_time(); load_catalog(); print(json.dumps((time.process_time
 """
 # The second search in one process: what a notebook waits for after the first.
 _SEARCH = """
-import dataclasses, json, sys, time
+import json, sys, time
 from pathlib import Path
 from catalogs.store.load import load_catalog
 from planner.candidates.choose import choose
 from planner.job.answer import build_context, utc_now
-from planner.candidates.search import coarse_node_counts, estimate_all, search_job
+from planner.candidates.engine import build
 from planner.inputs import load_workload
 loaded = load_workload(Path(sys.argv[1]))
 context = build_context(loaded, loaded.workload, load_catalog(), utc_now())
-counts = coarse_node_counts(loaded.workload.constraints.max_nodes)
 for _ in range(3):
     begin = time.process_time()
-    shapes = estimate_all(context, counts)
-    sized = dataclasses.replace(context.job, checkpoint_gib=float(shapes["checkpoint_gib"][0]))
-    now = dataclasses.replace(context, job=sized)
-    choose(now, search_job(now, shapes, counts).candidates, loaded.workload.preferences.objective)
+    found = build(context)
+    choose(found.context, found.candidates, loaded.workload.preferences.objective)
     spent = time.process_time() - begin
 print(json.dumps(spent * 1e3))
 """

@@ -60,7 +60,7 @@ class Scored:
 
 
 def score_file(
-    data: Path | None, leave_source_out: bool = False, group_folds: int = 0
+    data: Path | None, leave_source_out: bool = False, group_folds: int = 0, source_folds: int = 0
 ) -> tuple[Scored, Counter[str]]:
     """Predict all usable rows of a file; the counter tells what was left out and why.
 
@@ -68,15 +68,17 @@ def score_file(
         data: CSV with the columns of dev.csv, None for the bundled points.
         leave_source_out: predict each publisher's rows with constants fitted on the others.
         group_folds: predict each of so many folds of workload groups with constants fitted on the others; 0 for none.
+        source_folds: the same for folds of publishers; quicker than `leave_source_out`, and harder, for less is known.
     """
     constants = load_constants()
     cases, skipped = load_cases(load_rows(data), load_devices())
-    if leave_source_out or group_folds:
+    if leave_source_out or group_folds or source_folds:
         from benchmarks.fit_performance import load_priors
         from benchmarks.held_out import fold_labels, held_out, source_labels
 
         cases, dropped = settle(cases, load_priors(constants))
-        labels = source_labels(cases) if leave_source_out else fold_labels(cases, group_folds)
+        folds = fold_labels(cases, source_folds or group_folds or 1, by_source=source_folds > 0)
+        labels = source_labels(cases) if leave_source_out else folds
         value = held_out(cases, labels, constants)
         rest = predict(build_groups(cases), len(cases), constants)
     else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -12,8 +13,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from solvers.leftover import leave_with
+
+# The same in CI and outside: no test fails for the speed of a busy machine, and a failure says how to draw it again.
+settings.register_profile(
+    "planner", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("planner")
 
 ROOT = Path(__file__).resolve().parent.parent
 _ENVIRONMENT = {
@@ -44,6 +52,24 @@ class CliResult:
     code: int
     stdout: str
     stderr: str
+
+    @property
+    def unwrapped(self) -> str:
+        """Standard output on one line: where a message is broken depends on the length of a temporary path in it."""
+        return " ".join(self.stdout.split())
+
+
+@contextlib.contextmanager
+def interruptible() -> Iterator[None]:
+    """Let processes started within be ended by Ctrl-C, whatever this process was started with.
+
+    A shell starts a background job with SIGINT ignored, and every process that the job starts inherits that.
+    """
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @pytest.hookimpl(trylast=True)

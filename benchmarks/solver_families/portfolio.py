@@ -19,7 +19,6 @@ from planner.portfolios.reduce import reduce_portfolio
 from planner.portfolios.relax import relax_portfolio
 from planner.portfolios.shared_limits import MICRO
 from planner.portfolios.solve import PortfolioOptions, solve_portfolio
-from solvers.leftover import leave_with
 from solvers.solution import Status
 
 NAME = "portfolio"
@@ -35,7 +34,6 @@ GOALS = (
 LIMIT_S = 120.0
 SHORT_LIMIT_S = 4.0
 LIMIT_GIB = 0.8
-leave_with(0)  # a solver may still be at work when a child has printed its figure
 
 
 def _note(goals: list[tuple[bool, str]], *told: str) -> str:

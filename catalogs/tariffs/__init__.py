@@ -45,6 +45,10 @@ class Tariffs:
         return TransferTable.read(self.directory)
 
     @cached_property
+    def _dearest(self) -> TierCurve:
+        return self._transfer.dearest()
+
+    @cached_property
     def _storage(self) -> StorageTable:
         return StorageTable.read(self.directory)
 
@@ -90,7 +94,7 @@ class Tariffs:
 
     def dearest_internet_curve(self) -> TierCurve:
         """The dearest internet price known, flat: a pessimistic stand-in for an unknown one."""
-        return self._transfer.dearest()
+        return self._dearest
 
     def storage_price(self, provider: str, region: str, kind: str = "object") -> StoragePrice | None:
         """USD per GiB-month of `kind` (`object` or `system_disk`) storage.

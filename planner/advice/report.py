@@ -10,7 +10,7 @@ from planner.render import numbers
 from planner.render.model import Answer, Column, Section, Unit, Value, facts, table_section, versioned
 
 if TYPE_CHECKING:
-    from planner.advice.answer import Advice, Option
+    from planner.advice.model import Advice, Option
 
 _COLUMNS = (
     "workload", "status", "rank", "action", "mode", "zone", "expected_cost_usd", "more_than_chosen_usd",

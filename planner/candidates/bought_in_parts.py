@@ -18,13 +18,13 @@ Mathematics: docs/optimisation/single.md.
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from planner.candidates.grid import Candidates, Mixes
 from planner.candidates.limits import longest_hours, mark_limits
+from planner.candidates.model import MIXED, Candidates, Mixes, append, concat_candidates
 from planner.candidates.running import checkpoint_interval, spot_outcome_of
 from planner.market.quota import draws_on
 from planner.plan.filters import mark
@@ -326,8 +326,9 @@ def _append(
     )
     keep = np.sort(first)  # a split of offers without a zone is in the pool of every zone
     columns = {name: column[keep] for name, column in columns.items()}
-    made_of = Mixes(first=0, pools=pools, **{name: column[keep] for name, column in mixes.items()})
-    mixed = Candidates(**columns, shapes=made.shapes, grid_bits=np.zeros(0, dtype=np.int64), mixes=made_of)
+    table = Mixes(pools=pools, **{name: column[keep] for name, column in mixes.items()})
+    whole = append(made, columns, MIXED, table)
+    mixed = whole.take(np.flatnonzero(whole.kind == MIXED))
     limits, kind = context.workload.constraints, context.offer_set.type_of_offer[mixed.offer]
     too_many = mixed.nodes > limits.max_nodes
     if limits.max_accelerators is not None:
@@ -335,10 +336,7 @@ def _append(
         too_many |= mixed.nodes * count > limits.max_accelerators
     mark(mixed.bits, "max_nodes", too_many)
     mark_limits(context, mixed)
-    both: dict[str, Any] = {
-        name: np.concatenate([getattr(made, name), getattr(mixed, name)]) for name in columns
-    }
-    return replace(made, **both, mixes=replace(made_of, first=len(made.offer)))
+    return concat_candidates([made, mixed])
 
 
 def _narrow(mixes: dict[str, Any], width: int) -> dict[str, Any]:

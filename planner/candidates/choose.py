@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from catalogs.table import distinct
+from planner.candidates.model import IN_TURN, MIXED
 from planner.records import record
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from planner.candidates.context import Context
-    from planner.candidates.grid import Candidates
+    from planner.candidates.model import Candidates
 
     IntArray = npt.NDArray[np.int64]
 
@@ -69,22 +70,21 @@ def choose(context: Context, candidates: Candidates, objective: str) -> Choice |
 def _ways(context: Context, candidates: Candidates, at: IntArray) -> IntArray:
     """Code of what alternatives differ in; a mix differs in the purchase options of its parts."""
     ways = context.way_of_offer[candidates.offer[at]]
-    mixes, turns, own = candidates.mixes, candidates.turns, at - candidates.n_single
+    mixes, turns, kind = candidates.mixes, candidates.turns, candidates.kind[at]
     size = int(context.way_of_offer.max()) + 1
     if turns is not None:
         # in turn: the type's spot, with or without a fall-back, in one zone or several
-        late = np.flatnonzero(at >= candidates.n_at_once)
-        mine = at[late] - candidates.n_at_once
+        late = np.flatnonzero(kind == IN_TURN)
+        mine = candidates.detail[at[late]]
         several = context.is_spot[turns.offer[mine, 1]] & (turns.offer[mine, 1] >= 0)
         ways[late] += size * (1 + turns.has_fallback[mine] + 2 * several)
-        own = np.where(at >= candidates.n_at_once, -1, own)
-    if mixes is None or not (own >= 0).any():
+    mixed = np.flatnonzero(kind == MIXED)
+    if mixes is None or not len(mixed):
         return ways
-    size *= 4
-    parts = mixes.offer[own[own >= 0]]
+    parts = mixes.offer[candidates.detail[at[mixed]]]
     codes = np.sort(np.where(parts >= 0, context.way_of_offer[parts], -1), axis=1)
     _, code = np.unique(codes, axis=0, return_inverse=True)
-    ways[own >= 0] = size + code.reshape(-1)
+    ways[mixed] = size * 4 + code.reshape(-1)
     return ways
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields, replace
 from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from catalogs.model import Catalog
-    from catalogs.tariffs import InterruptionPrior, Tariffs
+    from catalogs.tariffs import InterruptionPrior, Tariffs, TierCurve
     from planner.calibration.correction import Correction
     from planner.candidates.assumptions import Assumptions
     from planner.candidates.job_spec import Job
@@ -62,6 +63,17 @@ class Context:
     deadline: datetime | None
     calibration: Correction | None = None
     hazards: HazardModel | None = None
+
+    def with_deadline(self, deadline: datetime | None) -> Context:
+        """The same run with another deadline; what was worked out of offers, prices and risk is kept."""
+        other = replace(self, deadline=deadline)
+        other.learn(self)
+        return other
+
+    def learn(self, other: Context) -> None:
+        """Take over what `other`, the same run but for its deadline, worked out of offers, prices and risk."""
+        names = {field.name for field in fields(self)}
+        self.__dict__.update({key: value for key, value in other.__dict__.items() if key not in names})
 
     @property
     def deadline_hours(self) -> float | None:
@@ -112,6 +124,11 @@ class Context:
             str(offers["region"][row]),
             str(offers["zone"][row]),
         )
+
+    @cached_property
+    def curves_between(self) -> dict[frozenset[int], tuple[TierCurve, bool]]:
+        """Dearest transfer prices within sets of regions (by `region_of_offer`) asked for so far, and if known."""
+        return {}
 
     @cached_property
     def _recorded(self) -> dict[int, Pool | None]:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from planner.candidates.context import Context
-    from planner.candidates.grid import Candidates
+    from planner.candidates.model import Candidates
 
     FloatArray = npt.NDArray[np.float64]
     IntArray = npt.NDArray[np.int64]

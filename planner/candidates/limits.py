@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from planner.candidates.context import Context
-    from planner.candidates.grid import Candidates
+    from planner.candidates.model import Candidates
 
     FloatArray = npt.NDArray[np.float64]
     BoolArray = npt.NDArray[np.bool_]
@@ -40,7 +40,7 @@ def mark_limits(context: Context, candidates: Candidates) -> None:
         _mark_quota(context, candidates)
     if limits.budget_usd is not None:
         mark(bits, "budget", candidates.cash_usd > float(limits.budget_usd))
-    _mark_deadline(context, candidates)
+    mark_deadline(context, candidates)
 
 
 def longest_hours(context: Context, rows: IntArray) -> FloatArray:
@@ -82,7 +82,8 @@ def _mark_quota(context: Context, candidates: Candidates) -> None:
         mark(candidates.bits, "quota", units[candidates.offer] * candidates.nodes > limit)
 
 
-def _mark_deadline(context: Context, candidates: Candidates) -> None:
+def mark_deadline(context: Context, candidates: Candidates) -> None:
+    """Set the bits of what ends too late or is too unsure to end in time; nothing where there is no deadline."""
     deadline = context.deadline_hours
     if deadline is None:
         return

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from planner.candidates.context import Context
-    from planner.candidates.grid import Candidates
+    from planner.candidates.model import Candidates
     from planner.spot.distribution import SpotPool
 
     FloatArray = npt.NDArray[np.float64]

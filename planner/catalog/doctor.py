@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from catalogs.model import offer_id
 from planner.render.terminal import terminal_width
-from planner.render.text import clean, columns, wrap
+from planner.render.text import columns
 
 if TYPE_CHECKING:
     from catalogs.inspection.diff import PriceMove
@@ -57,7 +57,7 @@ def examination_text(found: Examination, fmt: str) -> str:
     lines += [line for one in found.history for line in _history_lines(one)]
     lines += [f"broken: {message}" for message in found.broken]
     lines.append("the catalog is whole" if found.is_healthy else "the catalog is broken")
-    return "\n".join(part for line in lines for part in wrap(clean(line), width, indent="  ")) + "\n"
+    return "\n".join(part for line in lines for part in _wrapped(line, width)) + "\n"
 
 
 def _history_lines(one: HistoryHealth) -> list[str]:
@@ -139,3 +139,15 @@ def _examination_values(found: Examination) -> dict[str, Any]:
         "providers": providers,
         "history": [_history_values(one) for one in found.history],
     }
+
+
+def _wrapped(line: str, width: int) -> list[str]:
+    """Break a line at spaces, and nowhere else, so that it fits; what follows is indented by two more."""
+    import textwrap
+
+    if len(line) <= width:
+        return [line]
+    indent = " " * (len(line) - len(line.lstrip()) + 2)
+    return textwrap.wrap(
+        line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )

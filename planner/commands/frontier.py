@@ -17,14 +17,16 @@ from planner.render.formats import ANSWER_FORMATS
 @output_options(ANSWER_FORMATS)
 @click.option("--points", type=click.IntRange(min=2), default=12, show_default=True,
               help="Most points a table shows; data formats hold all.")  # fmt: skip
+@click.option("--deadline", "deadlines", multiple=True, metavar="LENGTH",
+              help="Deadline to ask for beside the file's own, such as 36h or 5d; may be repeated.")  # fmt: skip
 @as_of_option
 @click.option("--allow-flagged", is_flag=True, help="Admit offers with a refusing flag (see `catalog show`).")
 @click.option("--allow-derived", is_flag=True, help="Add commitment prices derived from median ratios.")
 def frontier(
-    workload: Path, output: str, points: int, as_of: datetime | None, allow_flagged: bool, allow_derived: bool,
-    out: Path | None,
+    workload: Path, output: str, points: int, deadlines: tuple[str, ...], as_of: datetime | None, allow_flagged: bool,
+    allow_derived: bool, out: Path | None,
 ) -> None:  # fmt: skip
-    """Show what WORKLOAD costs for every deadline: the exact frontier of cost and time, with its proof.
+    """Show what WORKLOAD costs by deadline: at each deadline listed the plan of `planner optimize`.
 
     The file's own deadline and budget are set aside and marked in the table; all other limits hold.
     Exit code 0: at least one point; 3: no candidate passes the other limits; 2: bad input.
@@ -37,8 +39,27 @@ def frontier(
     from planner.job.overrides import override
 
     loaded = override(load_workload(workload), allow_flagged=allow_flagged, allow_derived=allow_derived)
-    found = find(loaded, Options(as_of or utc_now(), as_of=as_of and as_of.date()))
+    asked = [_hours(text) for text in deadlines]
+    options = Options(as_of or utc_now(), as_of=as_of and as_of.date())
+    found = find(loaded, options, deadlines_hours=asked)
     report = frontier_report(found, thin(found.points, points))
     show_answer(report, output, out)
     if not found.points:
         click.get_current_context().exit(3)
+
+
+def _hours(text: str) -> float:
+    """A length of time as hours.
+
+    Raises:
+        BadParameter: the text is no length of time above 0.
+    """
+    from planner.units import parse_duration
+
+    try:
+        hours = parse_duration(text).total_seconds() / 3600.0
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--deadline") from None
+    if hours <= 0:
+        raise click.BadParameter(f"{text!r} is not above 0", param_hint="--deadline")
+    return hours

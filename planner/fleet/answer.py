@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from planner.candidates.engine import Found
 from planner.candidates.grid import build_candidates
 from planner.candidates.limits import throughput_floor
-from planner.candidates.search import Found, estimate_all
+from planner.candidates.sizes import estimate_all, with_checkpoint
 from planner.errors import PlannerError, TimeLimitError
 from planner.fleet.plan import Mix, fleet_plan, infeasible_fleet
 from planner.fleet.solve import FleetInput, FleetResult, solve_fleet
@@ -124,12 +125,9 @@ def _search(context: Context) -> tuple[Context, Found]:
     fleet, limits = context.workload.fleet, context.workload.constraints
     counts = (1 if fleet is None else fleet.nodes_per_run,)
     shapes = estimate_all(context, counts)
-    if not context.job.checkpoint_gib:
-        context = replace(
-            context, job=replace(context.job, checkpoint_gib=float(shapes["checkpoint_gib"][0]))
-        )
+    context = with_checkpoint(context, shapes)
     bits = mark_offers(context.offer_set, limits, context.job.model.family)
-    return context, Found(build_candidates(context, bits, shapes), bits, counts, 0)
+    return context, Found(context, build_candidates(context, bits, shapes), bits, counts, 0)
 
 
 def _mix(workers: Workers, result: FleetResult, limit: float, work: float) -> Mix:

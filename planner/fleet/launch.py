@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from planner.candidates.context import Context
-    from planner.candidates.search import Found
+    from planner.candidates.engine import Found
     from planner.fleet.plan import Mix
 
     FloatArray = npt.NDArray[np.float64]

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from planner.candidates.context import Context
-    from planner.candidates.search import Found
+    from planner.candidates.engine import Found
     from planner.fleet.question import Excess
     from planner.fleet.solve import FleetResult
     from planner.fleet.workers import Workers
@@ -256,6 +256,7 @@ def _proof(context: Context, found: Found, mix: Mix, total: Decimal) -> Proof:
         seconds=mix.seconds,
         note=note,
         gap_exact_ratio=_exact_gap(result, total),
+        gap_asked_ratio=mix.gap,
     )
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from catalogs.tariffs import OptionRule
     from planner.candidates.context import Context
-    from planner.candidates.grid import Candidates
+    from planner.candidates.model import Candidates
     from planner.market.costs import Money
 
     FloatArray = npt.NDArray[np.float64]

@@ -56,7 +56,7 @@ def load_document(
     if not isinstance(parsed.data, dict):
         raise document.source.error([Fault((), "the file must be a mapping that starts with 'version: 1'")])
     try:
-        value = model.model_validate(parsed.data, context={"checks": False})
+        value = model.model_validate(parsed.data)
     except ValidationError as error:
         found = pydantic_faults(error.errors(include_url=False), model)
         faults = [*parsed.faults, *(fault for fault in found if fault.path not in parsed.stand_ins)]

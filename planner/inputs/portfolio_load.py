@@ -173,7 +173,7 @@ def _jobs_of_csv(file: Path, content: bytes) -> Iterator[PortfolioJob]:
         raise InputError(f"{file}:1: {what} (did you mean '{hint}'?); known: {', '.join(_CSV_KEYS)}")
     for row in reader:
         try:
-            yield PortfolioJob.model_validate(_job_values(row), context={"checks": False})
+            yield PortfolioJob.model_validate(_job_values(row))
         except (ValidationError, ValueError) as error:
             text = str(error)
             if isinstance(error, ValidationError):

@@ -14,25 +14,26 @@ from planner.calibration.find import calibration_notes, find_correction
 from planner.candidates.assumptions import load_assumptions
 from planner.candidates.choose import choose
 from planner.candidates.context import Context
+from planner.candidates.engine import Found, build
 from planner.candidates.job_spec import resolve_job
-from planner.candidates.search import Found, coarse_node_counts, estimate_all, search_job
+from planner.candidates.model import IN_TURN, MIXED
 from planner.errors import CatalogError, InputError
+from planner.inputs.faults import Fault, FaultError
 from planner.inputs.resolve import Assumed, resolve_times
 from planner.inputs.tasks import expand_task
 from planner.job.assemble import assemble_plan, infeasible_plan
 from planner.job.explain import find_relaxations
 from planner.job.summary import lines_of, summarize
 from planner.job.warnings import price_age_days
-from planner.market.names import check_names, placed
+from planner.judge.lines import verify_plan
+from planner.market.names import check_names
 from planner.market.offers import gather_offers
 from planner.market.pricing import total_usd
 from planner.plan.model import Assumption, Plan, Proof, Sensitivity, Summary
-from planner.plan.verify import verify_plan
 from planner.records import record
 
 if TYPE_CHECKING:
     from catalogs.model import Catalog
-    from catalogs.table import Table
     from planner.candidates.choose import Choice
     from planner.fleet.solve import FleetInput, FleetResult
     from planner.inputs.load import LoadedWorkload
@@ -126,7 +127,7 @@ def _own_hazards(workload: Workload, folder: Path) -> HazardModel | None:
     try:
         return model_from_files([folder / name for name in workload.spot.evidence])
     except InputError as error:  # so that the message gets the place of the key in the workload
-        raise InputError("\n".join(f"spot.evidence: {line}" for line in str(error).splitlines())) from None
+        raise FaultError(Fault(("spot", "evidence"), str(error))) from None
 
 
 def optimize(loaded: LoadedWorkload, options: Options, *, catalog_dir: Path | None = None) -> Answer:
@@ -193,8 +194,8 @@ def prepare(loaded: LoadedWorkload, workload: Workload, catalog: Catalog, option
     """
     try:
         context = build_context(loaded, workload, catalog, options.now, calibrate=options.calibrated)
-    except InputError as error:
-        raise placed(loaded, error) from None
+    except FaultError as error:
+        raise loaded.error(error.faults) from None
     check_names(loaded, context.offer_set, context.tariffs)
     if options.live_quota:
         from planner.market.live_quota import with_live_quotas
@@ -210,7 +211,8 @@ def _plan_one(loaded: LoadedWorkload, workload: Workload, catalog: Catalog, opti
         plan = _verified(_plan_fleet(loaded, context, options, proven), context)
         return Answer(plan, context, None, proven[0] if proven else None)
     begin = time.perf_counter()
-    context, found = _search(context)
+    found = build(context)
+    context = found.context
     choice = choose(context, found.candidates, workload.preferences.objective)
     if choice is None:
         return _explain_empty(context, found, begin)
@@ -266,26 +268,11 @@ def _verified(plan: Plan, context: Context) -> Plan:
     return replace(plan, proof=replace(plan.proof, verified=True))
 
 
-def _search(context: Context, max_nodes: int | None = None) -> tuple[Context, Found]:
-    """Estimate shapes, size the checkpoint from the model where the workload does not give it, then search."""
-    counts = coarse_node_counts(max_nodes or context.workload.constraints.max_nodes)
-    shapes = estimate_all(context, counts)
-    context = with_checkpoint(context, shapes)
-    return context, search_job(context, shapes, counts)
-
-
-def with_checkpoint(context: Context, shapes: Table) -> Context:
-    """The run with the checkpoint sized from the model, where the workload does not give its size."""
-    if context.job.checkpoint_gib:
-        return context
-    size = float(shapes["checkpoint_gib"][0])
-    return replace(context, job=replace(context.job, checkpoint_gib=size))
-
-
 def _explain_empty(context: Context, found: Found, begin: float) -> Answer:
     """When nothing fits, look beyond the node limit too, so that the smallest relaxation may be more nodes."""
     if context.workload.constraints.max_nodes < 128:
-        context, found = _search(context, max_nodes=128)
+        found = build(context, max_nodes=128)
+        context = found.context
     relaxations = find_relaxations(context, found)
     plan = infeasible_plan(context, found, relaxations, time.perf_counter() - begin)
     return Answer(plan, context, found)
@@ -302,11 +289,9 @@ def _enumeration_proof(context: Context, found: Found, choice: Choice, seconds: 
         else ""
     )
     if made.mixes is not None:
-        note += f"; {made.n_at_once - made.n_single:,} clusters bought in parts"
+        note += f"; {made.count(MIXED):,} clusters bought in parts"
     if made.turns is not None:
-        note += (
-            f"; {len(made.offer) - made.n_at_once:,} ways to run on spot with a fall-back or in several zones"
-        )
+        note += f"; {made.count(IN_TURN):,} ways to run on spot with a fall-back or in several zones"
     return Proof(
         method="exact enumeration", status="optimal", solver="numpy", objective_usd=cost, bound_usd=cost, gap_ratio=0.0,
         candidates=len(made.all_bits()), offers=context.offer_set.offers.n_rows, shapes=made.shapes.n_rows,
@@ -330,4 +315,4 @@ def utc_now() -> datetime:
     return datetime.now(UTC).replace(second=0, microsecond=0)
 
 
-__all__ = ["Answer", "Options", "build_context", "optimize", "prepare", "utc_now", "with_checkpoint"]
+__all__ = ["Answer", "Options", "build_context", "optimize", "prepare", "utc_now"]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import planner
 from planner.candidates.choose import Choice, pick_alternatives
+from planner.candidates.model import IN_TURN
 from planner.job.summary import find_savings, lines_by_part, summarize
 from planner.job.timeline import performance_of, risk_of, timeline_of
 from planner.job.warnings import memory_warnings, plan_warnings
@@ -31,8 +32,8 @@ from planner.plan.model import (
 
 if TYPE_CHECKING:
     from planner.candidates.context import Context
-    from planner.candidates.grid import Candidates
-    from planner.candidates.search import Found
+    from planner.candidates.engine import Found
+    from planner.candidates.model import Candidates
 
 EXCLUDED = (
     "taxes",
@@ -60,7 +61,7 @@ def assemble_plan(context: Context, found: Found, choice: Choice, proof: Proof) 
     limit = context.workload.preferences.max_results
     others = pick_alternatives(context, candidates, choice, limit)
     report = count_filters(candidates.all_bits())
-    hours, in_turn = float(candidates.hours[at]), at >= candidates.n_at_once
+    hours, in_turn = float(candidates.hours[at]), bool(candidates.kind[at] == IN_TURN)
     return Plan(
         **plan_frame(context),
         status="planned",
@@ -214,7 +215,7 @@ def assumptions_of(context: Context) -> tuple[Assumption, ...]:
     start = Assumption(
         "start", moment_text(context.start), "", "workload" if context.workload.start else "default"
     )
-    notes = [Assumption("prices.overlays", note, "", "workload") for note in context.offer_set.notes]
+    notes = [Assumption("prices.overlays", str(note), "", "workload") for note in context.offer_set.notes]
     return (*context.job.assumptions, start, *notes, *defaults)
 
 

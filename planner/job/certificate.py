@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from planner.candidates.model import MIXED, SINGLE
 from planner.errors import InfeasibleError
 from planner.plan.certificates import VERSION
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from planner.candidates.context import Context
-    from planner.candidates.grid import Candidates
+    from planner.candidates.model import Candidates
     from planner.fleet.solve import FleetInput, FleetResult
     from planner.job.answer import Answer
     from planner.plan.model import Plan
@@ -85,8 +86,8 @@ def _names(context: Context, made: Candidates, at: npt.NDArray[np.int64]) -> lis
     """The offer of each candidate; all parts with their instances where it is bought in several."""
     ids = {row: context.offer_set.offer_id(row) for row in np.unique(made.offer[at]).tolist()}
     names = [ids[row] for row in made.offer[at].tolist()]
-    for number in np.flatnonzero(at >= made.n_single).tolist():
+    for number in np.flatnonzero(made.kind[at] != SINGLE).tolist():
         parts = made.parts(int(at[number]))
-        joint = " + " if at[number] < made.n_at_once else " else "
+        joint = " + " if made.kind[at[number]] == MIXED else " else "
         names[number] = joint.join(f"{part.nodes} x {context.offer_set.offer_id(part.row)}" for part in parts)
     return names

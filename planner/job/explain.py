@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.candidates.choose import best_where
+from planner.candidates.model import IN_TURN
 from planner.candidates.running import finish_quantile, meet_probability
 from planner.job.summary import describe, summarize
 from planner.plan.filters import BIT, FILTERS, HARD, count_filters
@@ -16,8 +17,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from planner.candidates.context import Context
-    from planner.candidates.grid import Candidates
-    from planner.candidates.search import Found
+    from planner.candidates.engine import Found
+    from planner.candidates.model import Candidates
     from planner.plan.model import Plan
 
     IntArray = npt.NDArray[np.int64]
@@ -58,7 +59,7 @@ def _judged(context: Context, made: Candidates) -> IntArray:
         return bits
     single = [BIT[name] for name in FILTERS if name not in (*HARD, "deadline", "confidence")]
     # what runs in turn was judged when it was made
-    at = np.flatnonzero(np.isin(bits[: made.n_at_once], single))
+    at = np.flatnonzero(np.isin(bits, single) & (made.kind != IN_TURN))
     if len(at):
         available = context.deadline_hours - made.waiting_hours[at] - made.fixed_hours[at]
         chance = meet_probability(

@@ -1,27 +1,29 @@
-"""The exact cost/time frontier of one synchronous job: for every finishing time the cheapest way to keep it.
+"""The cost/time frontier of one synchronous job: at every deadline asked for the plan that `optimize` gives for it.
 
-The time of a candidate is the earliest deadline it keeps with `deadline_confidence` (never less than its expected
-hours), so that a point of the frontier is what `optimize` answers for that deadline. Spot with a fall-back or in
-several zones is asked at chosen deadlines (`candidates.ways.front`). Deadline and budget of the workload are set
-aside; every other limit holds.
+Asked for are the workload's own deadline, the deadlines given, the earliest one that each candidate on the front of
+steady capacity and spot alone keeps with `deadline_confidence`, and deadlines in equal steps of the logarithm between
+and before them. A later deadline never costs more, so between two of them the cheapest plan is no better than at the
+later and no worse than at the earlier. Deadline and budget of the workload are set aside; every other limit holds.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from catalogs.store.load import load_catalog
+from planner.candidates.choose import best_where
+from planner.candidates.engine import Engine
 from planner.candidates.finish import sure_hours, uninterrupted_hours
-from planner.candidates.grid import Candidates, build_candidates, concat_candidates
-from planner.candidates.search import MARGIN_RATIO, coarse_node_counts, estimate_all, estimate_for, with_mixes
+from planner.candidates.model import SINGLE
+from planner.candidates.wanted import Scope, Wanted
 from planner.errors import InputError
 from planner.inputs.resolve import resolve_times
 from planner.inputs.tasks import expand_task
-from planner.job.answer import check_age, prepare, with_checkpoint
+from planner.job.answer import check_age, prepare
 from planner.job.summary import summarize
-from planner.market.offers import mark_offers
 from planner.plan.model import Summary
 from planner.records import record
 from solvers.pareto import dominated, pareto_front
@@ -32,8 +34,9 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from catalogs.table import Table
     from planner.candidates.context import Context
+    from planner.candidates.engine import Found
+    from planner.candidates.model import Candidates
     from planner.inputs.load import LoadedWorkload
     from planner.inputs.schema import Workload
     from planner.job.answer import Options
@@ -43,31 +46,37 @@ if TYPE_CHECKING:
 
 # Spot candidates whose finishing time is worked out at once; the cheapest first, so that later ones fall out.
 _BLOCK = 128
+_BETWEEN = 16  # deadlines in equal steps of the logarithm
+_BEST = Wanted(Scope.BEST)
+_SLIP = 1.001  # of costs that hardly change from one deadline to the next
 
 
 @record(frozen=True)
 class Point:
-    """One point: kept from `deadline_hours` on.
+    """The plan of one deadline.
 
     Attributes:
-        deadline_hours: earliest deadline, hours from the start, that is kept with the asked confidence.
+        deadline_hours: the deadline, hours from the start; the plan keeps it with the confidence asked.
         best: the candidate, with its expected hours and cost.
         within_deadline, within_budget: whether the workload's own limits allow it; None where it has none.
+        wished: whether the user asked for this deadline; such a point is listed even where an earlier one is as cheap.
     """
 
     deadline_hours: float
     best: Summary
     within_deadline: bool | None
     within_budget: bool | None
+    wished: bool = False
 
 
 @record(frozen=True)
 class Frontier:
-    """All points, by rising time and falling cost.
+    """All points, by rising deadline and falling cost.
 
     Attributes:
         confidence: probability with which a point's deadline is kept.
-        candidates: feasible candidates compared.
+        candidates: candidates that keep the latest deadline asked for.
+        deadlines: deadlines asked for.
         note: which node counts were looked at.
     """
 
@@ -76,10 +85,11 @@ class Frontier:
     points: tuple[Point, ...]
     candidates: int
     note: str
+    deadlines: int = 0
 
 
 def unlimited(workload: Workload) -> Workload:
-    """The workload without deadline and budget.
+    """The workload without deadline and budget, compared by cost.
 
     Raises:
         InputError: the workload is a fleet, whose frontier is a different question.
@@ -89,15 +99,23 @@ def unlimited(workload: Workload) -> Workload:
             "the cost/time frontier is for one synchronous job: a fleet has no single finishing time"
         )
     limits = workload.constraints.model_copy(update={"deadline": None, "budget_usd": None})
-    return workload.model_copy(update={"constraints": limits})
+    wishes = workload.preferences.model_copy(update={"objective": "cost"})
+    return workload.model_copy(update={"constraints": limits, "preferences": wishes})
 
 
-def frontier(loaded: LoadedWorkload, options: Options, *, catalog_dir: Path | None = None) -> Frontier:
+def frontier(
+    loaded: LoadedWorkload,
+    options: Options,
+    *,
+    deadlines_hours: Sequence[float] = (),
+    catalog_dir: Path | None = None,
+) -> Frontier:
     """Find the cost/time frontier of a workload.
 
     Args:
         loaded: the workload file.
         options: flags, as of `planner optimize`.
+        deadlines_hours: deadlines to ask for beside the workload's own, hours from the start.
         catalog_dir: snapshot directory, default the bundled one.
 
     Raises:
@@ -107,48 +125,61 @@ def frontier(loaded: LoadedWorkload, options: Options, *, catalog_dir: Path | No
     catalog = load_catalog(catalog_dir, as_of=options.as_of)
     check_age(catalog, options)
     own = next((v.workload for v in expand_task(loaded.workload) if v.chosen), loaded.workload)
-    context = prepare(loaded, unlimited(own), catalog, options)
-    counts = coarse_node_counts(own.constraints.max_nodes)
-    shapes = estimate_all(context, counts)
-    return find_frontier(with_checkpoint(context, shapes), own, shapes, counts)
+    engine = Engine(prepare(loaded, unlimited(own), catalog, options))
+    return find_frontier(engine, own, deadlines_hours)
 
 
-def find_frontier(context: Context, own: Workload, shapes: Table, counts: Sequence[int]) -> Frontier:
+def find_frontier(engine: Engine, own: Workload, deadlines_hours: Sequence[float] = ()) -> Frontier:
     """The same from a prepared run.
 
     Args:
-        context: the run of the workload without deadline and budget.
+        engine: of the workload without deadline and budget.
         own: the workload as it was given.
-        shapes: output of `estimate_all` for `counts`.
-        counts: node counts looked at for all hardware, ascending; the last is the limit.
+        deadlines_hours: deadlines to ask for beside the workload's own.
     """
-    offer_bits = mark_offers(context.offer_set, context.workload.constraints, context.job.model.family)
-    made = build_candidates(context, offer_bits, shapes)
-    front, times = _front(context, made)
-    between = sorted(set(range(1, counts[-1] + 1)) - set(counts))
-    note = f"node counts {counts[0]}..{counts[-1]}: {len(counts)} sizes for all hardware"
-    offers = _hopeful_offers(context, made, front, times)
-    if between and len(offers):
-        more = build_candidates(context, offer_bits, estimate_for(context, offers, between), offers)
-        made = concat_candidates([made, more])
-        front, times = _front(context, made)
-        note += f", all sizes for {len(offers)} offers that could do better between"
-    mixed = with_mixes(context, made, offer_bits, counts[-1])
-    if mixed is not made:
-        made = mixed
-        front, times = _front(context, made)
-        note += f"; {len(made.offer) - made.n_single:,} clusters bought in parts"
-    if (context.is_spot & (offer_bits == 0)).any():
-        from planner.candidates.ways.front import add_turn_points
-
-        made, asked = add_turn_points(context, made, offer_bits, front, times)
-        front, times = _joined(made, front, times, asked)
-        note += f"; spot with a fall-back or in several zones at {len(asked)} deadlines"
-    points = [
-        _point(context, own, made, int(at), float(hours)) for at, hours in zip(front, times, strict=True)
-    ]
+    context = engine.context
+    end = resolve_times(own, context.now).deadline
+    limit = None if end is None else (end - context.start).total_seconds() / 3600.0
+    wished = sorted({*deadlines_hours, *([] if limit is None else [limit])})
+    free = engine.at(None, _BEST)
+    asked = _deadlines(free, wished)
+    points: list[Point] = []
+    found, least = free, np.inf
+    for hours in asked:
+        # what an earlier deadline allows costs no more at a later one
+        found = engine.at_hours(hours, replace(_BEST, below=least * _SLIP))
+        made = found.candidates
+        at = best_where(found.context, made, made.bits == 0, "cost")
+        if at is None or (hours not in wished and not made.cost_usd[at] < least):
+            continue
+        least = min(least, float(made.cost_usd[at]))
+        points.append(_point(found, own, at, hours, limit, hours in wished))
     confidence = context.workload.constraints.deadline_confidence
-    return Frontier(own.name, confidence, tuple(points), int((made.bits == 0).sum()), note)
+    count = int((found.candidates.bits == 0).sum()) if points else 0
+    return Frontier(own.name, confidence, tuple(points), count, searched(found), len(asked))
+
+
+def searched(found: Found) -> str:
+    """Which sizes were looked at."""
+    counts = found.node_counts
+    note = f"node counts {counts[0]}..{counts[-1]}: {len(counts)} sizes for all hardware"
+    if found.refined_hardware:
+        note += f", all sizes for the {found.refined_hardware} that could do better between"
+    return note
+
+
+def _deadlines(free: Found, wished: Sequence[float]) -> list[float]:
+    """Deadlines asked for, rising: those wished for, of each point of the front without turns, and some between."""
+    _, times = _front(free.context, free.candidates)
+    made = free.candidates
+    kept = np.flatnonzero((made.bits == 0) & (made.kind == SINGLE))
+    work = made.waiting_hours[kept] + made.fixed_hours[kept] + made.work_hours[kept]
+    ends = [*times.tolist(), *wished]
+    between: list[float] = []
+    if len(kept) and ends:
+        first, last = min(float(work.min()), *ends), max(ends)
+        between = np.exp(np.linspace(np.log(first), np.log(max(last, first * 1.001)), _BETWEEN)).tolist()
+    return sorted({*ends, *between})
 
 
 def _front(context: Context, made: Candidates) -> tuple[IntArray, FloatArray]:
@@ -177,53 +208,30 @@ def _front(context: Context, made: Candidates) -> tuple[IntArray, FloatArray]:
     return front, hours[front]
 
 
-def _joined(
-    made: Candidates, front: IntArray, times: FloatArray, asked: FloatArray
-) -> tuple[IntArray, FloatArray]:
-    """The front of the candidates on it so far and of those that run in turn, which are kept from `asked` on."""
-    at = np.concatenate([front, np.arange(made.n_at_once, len(made.offer))])
-    hours = np.concatenate([times, asked])
-    best = pareto_front(hours, made.cost_usd[at])
-    return at[best], hours[best]
-
-
-def _hopeful_offers(context: Context, made: Candidates, front: IntArray, times: FloatArray) -> IntArray:
-    """Offers that, a little better between two sizes than at them, would be on the front.
-
-    Improving time and cost of an offer's coarse candidates by `MARGIN_RATIO` must not leave all of them dominated.
-    """
-    feasible = np.flatnonzero(made.bits == 0)
-    level = context.workload.constraints.deadline_confidence
-    least = uninterrupted_hours(made, feasible, level) * (1.0 - MARGIN_RATIO)
-    cost = made.cost_usd[feasible] * (1.0 - MARGIN_RATIO)
-    open_ = ~dominated(times, made.cost_usd[front], least, cost)
-    return np.unique(made.offer[feasible[open_]])
-
-
-def _point(context: Context, own: Workload, made: Candidates, at: int, hours: float) -> Point:
-    deadline, budget = own.constraints.deadline, own.constraints.budget_usd
-    kept = paid = None
-    if deadline is not None:
-        end = resolve_times(own, context.now).deadline
-        assert end is not None
-        kept = hours <= (end - context.start).total_seconds() / 3600.0
-    if budget is not None:
-        paid = bool(made.cash_usd[at] <= float(budget))
-    return Point(hours, summarize(context, made, at, None), kept, paid)
+def _point(found: Found, own: Workload, at: int, hours: float, limit: float | None, wished: bool) -> Point:
+    budget, made = own.constraints.budget_usd, found.candidates
+    return Point(
+        deadline_hours=hours,
+        best=summarize(found.context, made, at, None),
+        within_deadline=None if limit is None else hours <= limit,
+        within_budget=None if budget is None else bool(made.cash_usd[at] <= float(budget)),
+        wished=wished,
+    )
 
 
 def thin(points: Sequence[Point], limit: int) -> list[Point]:
-    """At most `limit` points that tell the most: both ends, then always the one farthest from those taken.
+    """At most `limit` points that tell the most: both ends and those wished for, then always the one farthest away.
 
     Args:
         points: all points, by time; distances are on log-log scales of time and cost.
-        limit: how many to keep, at least 2.
+        limit: how many to keep, at least 2; more are kept only where more were wished for.
     """
     if len(points) <= limit:
         return list(points)
     place = np.log([[point.deadline_hours, max(float(point.best.cost_usd), 1e-9)] for point in points])
     place /= np.maximum(np.ptp(place, axis=0), 1e-12)
-    kept = [0, len(points) - 1]
+    wished = [at for at, point in enumerate(points) if point.wished]
+    kept = list(dict.fromkeys([0, len(points) - 1, *wished]))
     while len(kept) < limit:
         away = np.min([np.hypot(*(place - place[k]).T) for k in kept], axis=0)
         kept.append(int(np.argmax(away)))

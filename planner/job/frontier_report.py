@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 _COLUMNS = (
     "deadline_hours", "expected_hours", "cost_usd", "provider", "region", "zone", "instance_type", "accelerator",
-    "accelerators", "nodes", "purchase_option", "option_variant", "within_deadline", "within_budget", "price_as_of",
-    "flags",
+    "accelerators", "nodes", "purchase_option", "option_variant", "within_deadline", "within_budget", "wished",
+    "price_as_of", "flags",
 )  # fmt: skip
 _SHOWN = (
     Column("deadline_hours", "deadline h", "hours"), Column("expected_hours", "expected h", "hours"),
@@ -34,7 +34,7 @@ def frontier_report(found: Frontier, shown: Sequence[Point]) -> Answer:
     rows = [_values(point) for point in found.points]
     values = {
         "workload": found.workload, "deadline_confidence": found.confidence, "candidates": found.candidates,
-        "searched": found.note, "points": rows,
+        "deadlines_asked": found.deadlines, "searched": found.note, "points": rows,
     }  # fmt: skip
     title, summary, sections = _said(found, shown)
     flat = [{**row, "flags": ";".join(row["flags"])} for row in rows]
@@ -48,6 +48,7 @@ def _values(point: Point) -> dict[str, Any]:
     best = point.best
     own = {"deadline_hours": point.deadline_hours, "expected_hours": best.hours, "cost_usd": best.cost_usd}
     own |= {"within_deadline": point.within_deadline, "within_budget": point.within_budget}
+    own |= {"wished": point.wished}
     return own | {name: getattr(best, name) for name in _COLUMNS if name not in own}
 
 
@@ -67,7 +68,10 @@ def _said(found: Frontier, shown: Sequence[Point]) -> tuple[str, tuple[str, ...]
     points = table_section(
         "points", "Cost by deadline", _SHOWN, [_row(point) for point in shown], notes, charts=_chart(found)
     )
-    method = "exact: no candidate is both cheaper and sooner than a point"
+    method = (
+        f"exact at each of {found.deadlines} deadlines asked for, those listed among them; between two of them no "
+        "better than at the later, no worse than at the earlier"
+    )
     proof = facts(
         "proof", "Proof",
         [

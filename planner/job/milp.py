@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.candidates.model import MIXED
 from planner.errors import InputError, PlannerError
 from planner.plan.model import Proof
 
 if TYPE_CHECKING:
     from planner.candidates.choose import Choice
     from planner.candidates.context import Context
-    from planner.candidates.search import Found
+    from planner.candidates.engine import Found
     from planner.job.answer import Options
 
 
@@ -39,7 +40,7 @@ def choose_by_milp(context: Context, found: Found, choice: Choice, options: Opti
     feasible = np.flatnonzero(made.bits == 0)
     cost = made.cost_usd if context.workload.preferences.objective == "cost" else made.hours
     # what runs in turn is one candidate with its own cost, as what is bought with one offer
-    single = feasible[(feasible < made.n_single) | (feasible >= made.n_at_once)]
+    single = feasible[made.kind[feasible] != MIXED]
     mix = None
     if made.mixes is not None:
         from planner.job.milp_mix import mix_input

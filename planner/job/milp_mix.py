@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from planner.candidates.bought_in_parts import unit_money
+from planner.candidates.model import MIXED
 from planner.job.model_mix import MixInput
 from planner.market.quota import draws_on
 from planner.plan.filters import BIT
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from planner.candidates.context import Context
-    from planner.candidates.grid import Candidates
+    from planner.candidates.model import Candidates
 
     FloatArray = npt.NDArray[np.float64]
     IntArray = npt.NDArray[np.int64]
@@ -25,7 +26,7 @@ def mix_input(context: Context, made: Candidates) -> MixInput | None:
     """Describe the clusters bought in parts that keep every limit but those a split decides; None without any."""
     if made.mixes is None:
         return None
-    at = np.flatnonzero((made.bits[made.n_single : made.n_at_once] & ~BIT["budget"]) == 0) + made.n_single
+    at = np.flatnonzero((made.kind == MIXED) & ((made.bits & ~BIT["budget"]) == 0))
     if not len(at):
         return None
     rows, nodes, _ = made.gang(at)
@@ -59,7 +60,7 @@ def _counts(
     """One count per choice and steady offer that can serve it: choice, offer, unit cost, unit cash, most instances."""
     mixes = made.mixes
     assert mixes is not None
-    pool = mixes.pool[at - made.n_single]
+    pool = mixes.pool[made.detail[at]]
     parts: list[tuple[npt.NDArray[Any], ...]] = []
     for number in np.unique(pool).tolist():
         mine, offers = np.flatnonzero(pool == number), mixes.pools[number]
@@ -68,7 +69,8 @@ def _counts(
         size = made.nodes[at[mine]].astype(np.float64)
         most = np.minimum(context.offer_set.capacity[offers][None, :], size[:, None])
         if not _is_linear(context, offers):
-            bought, count = mixes.offer[at[mine] - made.n_single], mixes.nodes[at[mine] - made.n_single]
+            own = made.detail[at[mine]]
+            bought, count = mixes.offer[own], mixes.nodes[own]
             most = ((bought[:, :, None] == offers) * count[:, :, None]).sum(axis=1).astype(np.float64)
         each, column = np.nonzero(np.isfinite(unit))
         parts.append((mine[each], offers[column], unit[each, column], cash[each, column], most[each, column]))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.candidates.choose import best_where
+from planner.candidates.model import IN_TURN, SINGLE
 from planner.candidates.running import meet_probability, model_arguments, steady_hours
 from planner.candidates.ways.outcomes import Outcomes, Task, possible_outcomes
 from planner.plan.launch import Checkpoints, Launch, SpotPlace
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from planner.candidates.context import Context
-    from planner.candidates.grid import Candidates, Part
+    from planner.candidates.model import Candidates, Part
     from planner.spot.distribution import SpotPool
 
     FloatArray = npt.NDArray[np.float64]
@@ -44,7 +45,7 @@ def launch_of(context: Context, made: Candidates, at: int, total: Decimal) -> La
     spot = [part for part in parts if context.is_spot[part.row]]
     if not spot:
         return None
-    turn = at >= made.n_at_once
+    turn = int(made.kind[at]) == IN_TURN
     fallback = turn and len(spot) < len(parts)
     steady = [] if turn else [part for part in parts if not context.is_spot[part.row]]
     pool = _pool(context, made, at)
@@ -66,7 +67,7 @@ def launch_of(context: Context, made: Candidates, at: int, total: Decimal) -> La
     return Launch(
         strategy="spot_with_fallback" if fallback else "spot_with_steady" if steady else "spot",
         p_meet_deadline=known[0], p_meet_spot_only_ratio=known[1],
-        p_on_demand_needed_ratio=float(made.turns.p_change[at - made.n_at_once]) if turn and made.turns else 0.0,
+        p_on_demand_needed_ratio=float(made.turns.p_change[made.detail[at]]) if turn and made.turns else 0.0,
         expected_cost_usd=total, cost_p10_usd=min(usd_low, total), cost_p90_usd=max(usd_high, total),
         expected_hours=float(made.hours[at]), p10_hours=low, p90_hours=high, finish_p10=_moment(context, low),
         finish_p90=_moment(context, high),
@@ -87,8 +88,8 @@ def _range(values: FloatArray) -> tuple[float, float]:
 
 
 def _pool(context: Context, made: Candidates, at: int) -> SpotPool:
-    if made.turns is not None and at >= made.n_at_once:
-        return made.turns.pool.take(np.asarray([at - made.n_at_once]))
+    if made.turns is not None and made.kind[at] == IN_TURN:
+        return made.turns.pool.take(made.detail[[at]])
     rows, nodes, _ = made.gang(np.asarray([at]))
     return gang_risk(context, rows, nodes).pool
 
@@ -126,8 +127,8 @@ def _usd(
         money = context.costs.evaluate(np.full(count, part.row), np.full(count, part.nodes), used, hours)
         paid = np.where(used > 0, money.worker_usd, 0.0)
         out += paid + (money.kept_usd if number == 0 else 0.0)
-    if made.turns is not None and at >= made.n_at_once:
-        out += made.turns.moved_usd[at - made.n_at_once]
+    if made.turns is not None and made.kind[at] == IN_TURN:
+        out += made.turns.moved_usd[made.detail[at]]
     return out
 
 
@@ -137,10 +138,10 @@ def _meets(context: Context, made: Candidates, at: int) -> tuple[float | None, f
         return None, None
     one = np.asarray([at])
     room = context.deadline_hours - made.waiting_hours[one] - made.fixed_hours[one]
-    if made.turns is not None and at >= made.n_at_once:
+    if made.turns is not None and made.kind[at] == IN_TURN:
         from planner.spot.renewal import p_meet_deadline
 
-        pool = made.turns.pool.take(one - made.n_at_once)
+        pool = made.turns.pool.take(made.detail[one])
         alone = p_meet_deadline(
             made.work_hours[one], deadline_hours=np.maximum(room, 0.0), work_log_sd=made.sigma[one],
             **model_arguments(context, made.offer[one], made.write_hours[one], made.interval_hours[one], pool),
@@ -201,12 +202,12 @@ def _why(context: Context, made: Candidates, at: int, alone: float | None) -> tu
     feasible = made.bits == 0
     objective = context.workload.preferences.objective
     own_type = context.offer_set.type_of_offer[made.offer] == context.offer_set.type_of_offer[made.offer[at]]
-    single = np.arange(len(made.offer)) < made.n_single
+    single = made.kind == SINGLE
     option = context.offer_set.offers.equals("purchase_option", "on_demand")
     steady = best_where(context, made, feasible & own_type & single & option[made.offer], objective)
     if steady is not None:
         out.append(f"on-demand alone would cost ${made.cost_usd[steady]:,.2f}")
-    if at >= made.n_at_once and made.turns is not None:
+    if made.kind[at] == IN_TURN:
         wanted = context.workload.constraints.deadline_confidence
         if alone is not None and alone < wanted:
             out.append(f"spot alone would meet the deadline with {alone:.0%}, {wanted:.0%} is asked")
@@ -221,15 +222,14 @@ def _one_zone(context: Context, made: Candidates, at: int, cost: float) -> list[
     """What the same size in one zone with a fall-back would come to."""
     turns = made.turns
     assert turns is not None
-    first = made.n_at_once
-    one = np.zeros(len(made.offer), dtype=np.bool_)
     second = turns.offer[:, 1]
-    one[first:] = ~((second >= 0) & context.is_spot[second])
-    one &= (made.bits == 0) & (made.shape == made.shape[at])
+    several = (second >= 0) & context.is_spot[second]
+    one = (made.kind == IN_TURN) & (made.bits == 0) & (made.shape == made.shape[at])
+    one[one] = ~several[made.detail[one]]
     best = best_where(context, made, one, "cost")
     if best is None:
         return ["no single zone of this size keeps the deadline at less than on-demand costs"]
-    change, other = turns.p_change[at - first], turns.p_change[best - first]
+    change, other = turns.p_change[made.detail[[at, best]]]
     return [
         f"one zone would cost ${made.cost_usd[best]:,.2f} (this: ${cost:,.2f}) and need on-demand with "
         f"{other:.0%} (this: {change:.0%})"

@@ -10,6 +10,7 @@ import numpy as np
 
 from planner.candidates.choose import best_where
 from planner.candidates.grid import build_candidates
+from planner.candidates.model import IN_TURN, SINGLE
 from planner.market.pricing import total_usd
 from planner.plan.model import CostLine, Savings, Summary, SummaryPart
 
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
 
     from catalogs.table import Table
     from planner.candidates.context import Context
-    from planner.candidates.grid import Candidates, Part
-    from planner.candidates.search import Found
+    from planner.candidates.engine import Found
+    from planner.candidates.model import Candidates, Part
 
 
 def lines_of(context: Context, candidates: Candidates, at: int) -> list[CostLine]:
@@ -29,7 +30,7 @@ def lines_of(context: Context, candidates: Candidates, at: int) -> list[CostLine
 
 def lines_by_part(context: Context, candidates: Candidates, at: int) -> list[list[CostLine]]:
     """Return the cost lines of each part of candidate `at`; the first carries what the place costs once."""
-    if at >= candidates.n_at_once:
+    if candidates.kind[at] == IN_TURN:
         from planner.candidates.ways.course import turn_lines
 
         return turn_lines(context, candidates, at)
@@ -50,7 +51,7 @@ def summarize(
     offers, types = context.offer_set.offers, context.offer_set.types
     # the parts of a mix have one zone or leave it open; what runs in turn is told by its cheapest zone
     zone = str(offers["zone"][row]) or max(str(offers["zone"][part]) for part in rows)
-    zone = zone if at < candidates.n_at_once else str(offers["zone"][row])
+    zone = zone if candidates.kind[at] != IN_TURN else str(offers["zone"][row])
     kind = int(context.offer_set.type_of_offer[row])
     cost = total_usd(lines_of(context, candidates, at))
     base = cost if reference is None else total_usd(lines_of(context, candidates, reference))
@@ -86,7 +87,7 @@ def _part(offers: Table, part: Part) -> SummaryPart:
 def bought_text(context: Context, candidates: Candidates, at: int) -> str:
     """How candidate `at` is bought: its purchase option, those of its parts, or those it runs on in turn."""
     parts = candidates.parts(at)
-    if at >= candidates.n_at_once:
+    if candidates.kind[at] == IN_TURN:
         spot = [part for part in parts if context.is_spot[part.row]]
         zones = f" in {len(spot)} zones" if len(spot) > 1 else ""
         return f"spot{zones}" + (", else on_demand" if len(spot) < len(parts) else "")
@@ -118,8 +119,7 @@ def find_savings(context: Context, found: Found, winner: int) -> Savings:
     if context.workload.baseline is not None:
         return _present_cluster(context, found, winner, cost)
     on_demand = context.offer_set.offers.equals("purchase_option", "on_demand")
-    mask = (candidates.bits == 0) & on_demand[candidates.offer]
-    mask[candidates.n_single :] = False  # bought in part, or for a part of the time, only
+    mask = (candidates.bits == 0) & (candidates.kind == SINGLE) & on_demand[candidates.offer]
     best = best_where(context, candidates, mask, context.workload.preferences.objective)
     if best is None:
         return Savings(None, None, None, "no on-demand candidate satisfies the same constraints")
@@ -146,7 +146,7 @@ def _present_cluster(context: Context, found: Found, winner: int, cost: Decimal)
     where = f"{baseline.provider}/{baseline.region}"
     if not len(rows):
         return Savings(None, None, None, f"baseline {named} in {where}: not in the catalog")
-    from planner.candidates.search import estimate_for
+    from planner.candidates.sizes import estimate_for
 
     shapes = estimate_for(context, rows, (baseline.nodes,))
     made = build_candidates(context, found.offer_bits, shapes, rows)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.candidates.model import IN_TURN
 from planner.candidates.running import finish_quantile
 from planner.candidates.timing import Z80
 from planner.plan.ids import TimePartId
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from planner.candidates.context import Context
-    from planner.candidates.grid import Candidates
+    from planner.candidates.model import Candidates
     from planner.plan.launch import Launch
 
     FloatArray = npt.NDArray[np.float64]
@@ -36,7 +37,7 @@ def timeline_of(context: Context, candidates: Candidates, at: int) -> tuple[Time
     steps = work / (1.0 + assume.evaluation_share_ratio)
     checkpoints = work * write / float(candidates.interval_hours[at])
     parts_of = candidates.parts(at)
-    spot = at >= candidates.n_at_once or all(context.is_spot[part.row] for part in parts_of)
+    spot = candidates.kind[at] == IN_TURN or all(context.is_spot[part.row] for part in parts_of)
     acquire = 0.0 if spot else assume.on_demand_acquire_s / 3600.0
     provision = assume.provision_s / 3600.0 + acquire
     export = write + assume.export_s / 3600.0

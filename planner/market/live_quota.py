@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from catalogs.offers.overlays import PriceNote
 from planner.market.quota import known_quotas
 
 if TYPE_CHECKING:
@@ -56,7 +57,8 @@ def apply_quotas(context: Context, live: LiveQuotas) -> Context:
     constraints = context.workload.constraints
     constraints = constraints.model_copy(update={"quota": (*constraints.quota, *limits)})
     notes = tuple(
-        f"warning: quota of {place} not read: {text}" for place, text in sorted(live.failures.items())
+        PriceNote(f"quota of {place} not read: {text}", is_warning=True)
+        for place, text in sorted(live.failures.items())
     )
     return replace(
         context,

@@ -18,6 +18,7 @@ from catalogs.offers.flags import admit_offers
 from catalogs.regions import regions_in
 from catalogs.table import Coded, Table
 from planner.errors import InputError
+from planner.inputs.faults import Fault, FaultError
 from planner.performance.evidence import load_evidence
 from planner.plan.filters import mark
 from planner.records import record
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from catalogs.model import Catalog
+    from catalogs.offers.overlays import PriceNote
     from catalogs.tariffs import FxRate, OptionRule, Tariffs
     from planner.inputs.schema import Constraints, Filter, OwnedCommitment, Workload
 
@@ -76,7 +78,7 @@ class OfferSet:
     rule_of_offer: IntArray
     owned_share: FloatArray
     capacity: FloatArray
-    notes: tuple[str, ...] = ()
+    notes: tuple[PriceNote, ...] = ()
 
     def offer_id(self, row: int) -> str:
         """Return the offer's id: its six key parts joined by `/`, `-` for an empty part."""
@@ -102,7 +104,7 @@ def gather_offers(catalog: Catalog, workload: Workload, tariffs: Tariffs, base: 
         InputError: a static catalog, overlay or owned commitment is wrong.
     """
     offers, types = catalog.offers, catalog.instance_types
-    notes: list[str] = []
+    notes: list[PriceNote] = []
     for path in workload.prices.offers:
         offers, types = _add_static(offers, types, base, path)
     if workload.constraints.allow_derived:
@@ -143,10 +145,11 @@ def _add_commitments(offers: Table, owned: Sequence[OwnedCommitment]) -> tuple[T
         exact = hit & offers.equals("purchase_option", commitment.purchase_option)
         rows = np.flatnonzero(exact if exact.any() else hit & offers.equals("purchase_option", "on_demand"))
         if not len(rows):
-            raise InputError(
-                f"commitments: no offer of {commitment.instance_type} in {commitment.provider}/{commitment.region} "
-                "in the catalog; check the names with `planner catalog list` or add it to prices.offers"
+            text = (
+                f"no offer of {commitment.instance_type} in {commitment.provider}/{commitment.region} in the catalog; "
+                "check the names with `planner catalog list` or add it to prices.offers"
             )
+            raise FaultError(Fault(("commitments",), text))
         usable = float(
             np.floor(commitment.nodes * (1.0 if commitment.share is None else float(commitment.share)))
         )
@@ -162,7 +165,7 @@ def _add_commitments(offers: Table, owned: Sequence[OwnedCommitment]) -> tuple[T
 
 
 def _index(
-    offers: Table, types: Table, shares: FloatArray, tariffs: Tariffs, on: date, notes: tuple[str, ...]
+    offers: Table, types: Table, shares: FloatArray, tariffs: Tariffs, on: date, notes: tuple[PriceNote, ...]
 ) -> OfferSet:
     hardware, hardware_of_type = build_hardware(types)
     type_of_offer = offers.lookup(types, ("provider", "instance_type"))

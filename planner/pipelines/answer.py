@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -17,9 +17,11 @@ from catalogs.tariffs import load_tariffs
 from planner.errors import PlannerError
 from planner.inputs.checks import start_moment
 from planner.job.answer import check_age
-from planner.pipelines.gather import Gathered, Way, gather
+from planner.pipelines.gather import Gathered, Gatherer
 from planner.pipelines.moves import curve_usd
+from planner.pipelines.question import latest_ends
 from planner.pipelines.solve import PipelineResult, least_hours, solve_pipeline
+from planner.pipelines.way import Way
 from planner.records import record
 from solvers.solution import Status
 
@@ -27,8 +29,11 @@ if TYPE_CHECKING:
     from catalogs.model import Catalog
     from planner.inputs.pipeline_load import LoadedPipeline
     from planner.job.answer import Options
+    from solvers.options import SolveOptions
 
 TIE_HOURS = 1e-6
+MOST_ROUNDS = 4  # of planning again with the time that tasks then have
+_CHEAPER_RATIO = 1e-9
 LEAST_TIME_SHARE = 0.05  # of the time limit, for the least time, where the search has used all of it
 
 
@@ -66,7 +71,7 @@ class PipelineAnswer:
         least_hours_bound: no choice ends sooner; None where `least_hours` is.
         over_budget_usd: what the best plan costs above the budget, None when within it (or without one).
         empty_tasks: tasks that no candidate fits at all.
-        compared: feasible candidates per task.
+        compared: feasible candidates per task; durations: at how many durations its ways were asked for.
     """
 
     name: str
@@ -81,6 +86,7 @@ class PipelineAnswer:
     over_budget_usd: Decimal | None
     empty_tasks: tuple[str, ...]
     compared: dict[str, int]
+    durations: dict[str, int]
     result: PipelineResult
     seconds: float
 
@@ -125,11 +131,14 @@ def plan_pipeline(
     catalog = load_catalog(catalog_dir, as_of=options.as_of) if catalog is None else catalog
     check_age(catalog, options)
     start = start_moment(loaded.pipeline.start or options.now)
-    gathered = gather(loaded, options, catalog, load_tariffs(), start)
+    gatherer = Gatherer(loaded, options, catalog, load_tariffs(), start)
+    gathered = gatherer.gather()
     solving = SolveOptions(gap=options.gap, time_limit_s=options.time_limit_s, backend=options.backend)
+    method: Literal["auto", "milp"] = "milp" if options.solver == "milp" else "auto"
+    result = solve_pipeline(gathered.pipe, solving, method=method)
+    gathered, result = _with_time_as_planned(gatherer, gathered, result, solving, method)
     pipe = gathered.pipe
     empty = tuple(name for at, name in enumerate(pipe.tasks) if not (pipe.task == at).any())
-    result = solve_pipeline(pipe, solving, method="milp" if options.solver == "milp" else "auto")
     stages, transfers = _told(gathered, result)
     total = sum((stage.way.cost_usd for stage in stages), Decimal(0)) + sum(
         (t.cost_usd for t in transfers), Decimal(0)
@@ -146,9 +155,38 @@ def plan_pipeline(
         name=loaded.pipeline.name, start=start, stages=stages, transfers=transfers,
         total_usd=total if stages else None, deadline_hours=pipe.deadline_hours if pipe.timed else None,
         budget_usd=budget, least_hours=least, least_hours_bound=bound, over_budget_usd=over, empty_tasks=empty,
-        compared=dict(zip(pipe.tasks, gathered.compared, strict=True)), result=result,
+        compared=dict(zip(pipe.tasks, gathered.compared, strict=True)),
+        durations=dict(zip(pipe.tasks, gathered.durations, strict=True)), result=result,
         seconds=time.perf_counter() - begin,
     )  # fmt: skip
+
+
+def _with_time_as_planned(
+    gatherer: Gatherer,
+    gathered: Gathered,
+    result: PipelineResult,
+    solving: SolveOptions,
+    method: Literal["auto", "milp"],
+) -> tuple[Gathered, PipelineResult]:
+    """Ask for ways at the time that each task has in the plan, and plan again while that makes it cheaper."""
+    left = solving.time_limit_s - result.seconds
+    for _ in range(MOST_ROUNDS):
+        if result.course is None or not gathered.pipe.timed or left <= 0:
+            break
+        ends = latest_ends(gathered.pipe, result.course, gathered.pipe.deadline_hours)
+        more = gatherer.more((ends - result.course.start_hours).tolist())
+        if more is None:
+            break
+        other = solve_pipeline(more.pipe, replace(solving, time_limit_s=left), method=method)
+        left -= other.seconds
+        if other.course is None:
+            break
+        cheaper = other.course.cost_usd < result.course.cost_usd * (1.0 - _CHEAPER_RATIO)
+        if other.course.cost_usd <= result.course.cost_usd:
+            gathered, result = more, other
+        if not cheaper:
+            break
+    return gathered, result
 
 
 def _told(gathered: Gathered, result: PipelineResult) -> tuple[tuple[Stage, ...], tuple[Transfer, ...]]:
@@ -182,14 +220,9 @@ def _told(gathered: Gathered, result: PipelineResult) -> tuple[tuple[Stage, ...]
 
 def _critical(gathered: Gathered, result: PipelineResult) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     """Tasks that, if they took longer, would end the pipeline later."""
-    pipe, course = gathered.pipe, result.course
+    course = result.course
     assert course is not None
-    latest = np.full(pipe.n_tasks, course.end_hours.max())
-    for task in reversed(pipe.sequence):
-        for edge in pipe.out[task]:
-            after = int(pipe.target[edge])
-            length = course.end_hours[after] - course.start_hours[after]
-            latest[task] = min(latest[task], latest[after] - length - course.move_hours[edge])
+    latest = latest_ends(gathered.pipe, course, float(course.end_hours.max()))
     return np.asarray(course.end_hours >= latest - TIE_HOURS)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING
@@ -10,67 +9,25 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.candidates.assumptions import load_assumptions
-from planner.candidates.finish import sure_hours
-from planner.candidates.grid import build_candidates
-from planner.candidates.search import estimate_all
 from planner.inputs.checks import end_moment
-from planner.job.answer import prepare, with_checkpoint
-from planner.job.frontier import unlimited
-from planner.job.summary import lines_of
-from planner.market.offers import mark_offers
-from planner.market.pricing import total_usd
 from planner.pipelines.moves import GB, Moves, build_moves
-from planner.pipelines.question import PipelineInput
-from planner.portfolios.candidates import NODE_COUNTS
+from planner.pipelines.question import PipelineInput, sequence_of
+from planner.pipelines.tasks import WorkloadTask, slack_hours
+from planner.pipelines.way import Way
 from planner.records import record
-from solvers.pareto import pareto_front
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     import numpy.typing as npt
 
     from catalogs.model import Catalog
     from catalogs.tariffs import Tariffs
-    from planner.candidates.context import Context
-    from planner.candidates.grid import Candidates
-    from planner.inputs.load import LoadedWorkload
     from planner.inputs.pipeline_load import LoadedPipeline
     from planner.inputs.pipeline_schema import PipelineTask
     from planner.job.answer import Options
 
     Ints = npt.NDArray[np.int64]
-
-
-@record(frozen=True)
-class Way:
-    """One way to run a task.
-
-    Attributes:
-        number: of its task, to tell ways apart.
-        hours: planned: kept with the workload's deadline_confidence; expected_hours: on average.
-        cost_usd: expected cost, transfers between tasks apart.
-        price_as_of: date of the price; empty for a candidate sized elsewhere.
-    """
-
-    task: str
-    number: int
-    provider: str
-    region: str
-    zone: str
-    instance_type: str
-    purchase_option: str
-    option_variant: str
-    nodes: int
-    hours: float
-    expected_hours: float
-    cost_usd: Decimal
-    price_as_of: str
-
-    @property
-    def place(self) -> str:
-        """`provider/region`."""
-        return f"{self.provider}/{self.region}"
 
 
 @record(frozen=True, eq=False)
@@ -81,57 +38,96 @@ class Gathered:
         pipe: the question; candidates carry `Way` as keys.
         moves: tariffs between places.
         sizes_gb: what each edge moves.
-        compared: feasible candidates per task before the front of each place was taken.
+        compared: feasible candidates per task before the best of each place were taken.
+        durations: at how many durations each task's ways were asked for; 0 for a task sized elsewhere.
     """
 
     pipe: PipelineInput
     moves: Moves
     sizes_gb: tuple[float, ...]
     compared: tuple[int, ...]
+    durations: tuple[int, ...] = ()
 
 
-def gather(
-    loaded: LoadedPipeline, options: Options, catalog: Catalog, tariffs: Tariffs, start: datetime
-) -> Gathered:
-    """Build the question of a pipeline.
+class Gatherer:
+    """Gathers the candidates of a pipeline, again where a plan shows that a task has more time than was asked for."""
 
-    Args:
-        loaded: the file.
-        options: flags of `planner optimize` (moment, prices).
-        catalog: what can be bought.
-        tariffs: transfer prices.
-        start: when the first task may start.
+    def __init__(
+        self, loaded: LoadedPipeline, options: Options, catalog: Catalog, tariffs: Tariffs, start: datetime
+    ) -> None:
+        """Take what to gather from.
 
-    Raises:
-        InputError: a workload names something unknown.
-    """
-    pipeline = loaded.pipeline
-    ways: list[Way] = []
-    compared: list[int] = []
-    for task, workload in zip(pipeline.tasks, loaded.workloads, strict=True):
-        if workload is None:
-            own = list(_sized(task))
-            compared.append(len(own))
-        else:
-            own, count = _planned(task, workload, options, catalog, start)
-            compared.append(count)
-        ways += own
-    names = [task.name for task in pipeline.tasks]
-    reads = [(names.index(part.task), at, float(part.size) / GB)
-             for at, task in enumerate(pipeline.tasks) for part in task.reads]  # fmt: skip
-    places = tuple(dict.fromkeys(way.place for way in ways))
-    moves = build_moves(places, tariffs, load_assumptions({}))
-    sizes = tuple(size for *_, size in reads)
-    limit = _deadline_hours(pipeline.deadline, start)
-    pipe = PipelineInput(
-        tasks=tuple(names), keys=tuple(ways), task=_ints([names.index(way.task) for way in ways]),
-        place=_ints([places.index(way.place) for way in ways]),
-        cost_usd=np.asarray([float(way.cost_usd) for way in ways], dtype=np.float64),
-        hours=np.asarray([way.hours for way in ways], dtype=np.float64), group=moves.group,
-        source=_ints([source for source, *_ in reads]), target=_ints([target for _, target, _ in reads]),
-        move_usd=moves.usd(sizes), move_hours=moves.hours(sizes), deadline_hours=limit,
-    )  # fmt: skip
-    return Gathered(pipe, moves, sizes, tuple(compared))
+        Args:
+            loaded: the file.
+            options: flags of `planner optimize` (moment, prices).
+            catalog: what can be bought.
+            tariffs: transfer prices.
+            start: when the first task may start.
+
+        Raises:
+            InputError: a workload names something unknown.
+        """
+        self._tasks, self._tariffs = loaded.pipeline.tasks, tariffs
+        self._names = [task.name for task in self._tasks]
+        self._reads = [
+            (self._names.index(part.task), at, float(part.size) / GB)
+            for at, task in enumerate(self._tasks) for part in task.reads
+        ]  # fmt: skip
+        self._limit = _deadline_hours(loaded.pipeline.deadline, start)
+        joined = {end for u, v, _ in self._reads for end in (u, v)}
+        self._planned = [
+            None if workload is None else WorkloadTask(task, workload, options, catalog, start, alone=at not in joined)
+            for at, (task, workload) in enumerate(zip(self._tasks, loaded.workloads, strict=True))
+        ]  # fmt: skip
+        self._ways = [
+            list(_sized(task)) if planned is None else []
+            for task, planned in zip(self._tasks, self._planned, strict=True)
+        ]
+
+    def gather(self) -> Gathered:
+        """Candidates at durations up to the most that each task can have."""
+        least = [
+            min((way.hours for way in ways), default=np.inf) if planned is None else planned.least_hours()
+            for planned, ways in zip(self._planned, self._ways, strict=True)
+        ]
+        source, target = [u for u, *_ in self._reads], [v for _, v, _ in self._reads]
+        order = sequence_of(self._names, source, target)
+        most = slack_hours(least, source, target, order, self._limit)
+        for at, planned in enumerate(self._planned):
+            if planned is not None:
+                self._ways[at] = planned.front(least[at], most[at])
+        return self._gathered()
+
+    def more(self, hours: Sequence[float]) -> Gathered | None:
+        """The same with the best ways for the time that each task has in a plan; None if they were asked for."""
+        new = [
+            [] if planned is None else planned.at(float(own))
+            for planned, own in zip(self._planned, hours, strict=True)
+        ]
+        if not any(new):
+            return None
+        self._ways = [[*known, *more] for known, more in zip(self._ways, new, strict=True)]
+        return self._gathered()
+
+    def _gathered(self) -> Gathered:
+        ways = [way for own in self._ways for way in own]
+        task = [at for at, own in enumerate(self._ways) for _ in own]
+        places = tuple(dict.fromkeys(way.place for way in ways))
+        number = {place: at for at, place in enumerate(places)}
+        moves = build_moves(places, self._tariffs, load_assumptions({}))
+        sizes = tuple(size for *_, size in self._reads)
+        pipe = PipelineInput(
+            tasks=tuple(self._names), keys=tuple(ways), task=_ints(task),
+            place=_ints([number[way.place] for way in ways]),
+            cost_usd=np.asarray([float(way.cost_usd) for way in ways], dtype=np.float64),
+            hours=np.asarray([way.hours for way in ways], dtype=np.float64), group=moves.group,
+            source=_ints([u for u, *_ in self._reads]), target=_ints([v for _, v, _ in self._reads]),
+            move_usd=moves.usd(sizes), move_hours=moves.hours(sizes), deadline_hours=self._limit,
+        )  # fmt: skip
+        planned = zip(self._planned, self._ways, strict=True)
+        compared = tuple(len(own) if one is None else one.compared for one, own in planned)
+        durations = tuple(0 if one is None else len(one.asked) for one in self._planned)
+        return Gathered(pipe, moves, sizes, compared, durations)
 
 
 def _ints(values: list[int]) -> Ints:
@@ -155,52 +151,3 @@ def _sized(task: PipelineTask) -> Iterator[Way]:
             task.name, number, item.provider, item.region, "", item.instance_type, item.purchase_option, "", item.nodes,
             item.hours, item.hours, Decimal(cost), "",
         )  # fmt: skip
-
-
-def _planned(
-    task: PipelineTask, loaded: LoadedWorkload, options: Options, catalog: Catalog, start: datetime
-) -> tuple[list[Way], int]:
-    """Ways of a workload: the same candidates as `planner optimize`, per region the front of cost and expected hours.
-
-    Deadline and budget of the workload are the pipeline's business. A task that reads from others has its data there:
-    what its workload says of the data's place is set aside, its transfer is the edge's.
-    """
-    own = unlimited(loaded.workload).model_copy(update={"start": start, "earliest_start": None})
-    context = prepare(loaded, own, catalog, options)
-    limits = own.constraints
-    shapes = estimate_all(context, [count for count in NODE_COUNTS if count <= limits.max_nodes])
-    context = with_checkpoint(context, shapes)
-    if task.reads:
-        context = replace(context, job=replace(context.job, data_gb=0.0, read_gb=0.0))
-    made = build_candidates(context, mark_offers(context.offer_set, limits, context.job.model.family), shapes)
-    feasible = np.flatnonzero(made.bits == 0)
-    kept = _fronts(context, made, feasible)
-    hours = sure_hours(context, made, kept, limits.deadline_confidence)
-    ways = [
-        _way(context, made, task.name, int(at), float(sure)) for at, sure in zip(kept, hours, strict=True)
-    ]
-    return ways, len(feasible)
-
-
-def _fronts(context: Context, made: Candidates, at: Ints) -> Ints:
-    """Per region the candidates that no other one there beats in expected hours and cost."""
-    offers = context.offer_set.offers
-    region, provider = offers.coded("region"), offers.coded("provider")
-    place = provider.codes.astype(np.int64) * (len(region.values) + 1) + region.codes
-    kept: list[Ints] = []
-    own = place[made.offer[at]]
-    for code in np.unique(own).tolist():
-        inside = at[own == code]
-        kept.append(inside[pareto_front(made.hours[inside], made.cost_usd[inside])])
-    return np.concatenate(kept) if kept else np.zeros(0, dtype=np.int64)
-
-
-def _way(context: Context, made: Candidates, task: str, at: int, hours: float) -> Way:
-    row = int(made.offer[at])
-    offers = context.offer_set.offers
-    words = {name: str(offers[name][row]) for name in ("provider", "region", "zone", "instance_type",
-                                                       "purchase_option", "option_variant")}  # fmt: skip
-    return Way(
-        task=task, number=at, **words, nodes=int(made.nodes[at]), hours=hours, expected_hours=float(made.hours[at]),
-        cost_usd=total_usd(lines_of(context, made, at)), price_as_of=str(offers["as_of"][row]),
-    )  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -105,20 +105,7 @@ class PipelineInput:
         Raises:
             ModelError: the tasks depend on each other in a circle; names one of it.
         """
-        waiting = [len(edges) for edges in self.into]
-        ready = [task for task in range(self.n_tasks) if not waiting[task]]
-        done: list[int] = []
-        while ready:
-            done.append(ready.pop())
-            for edge in self.out[done[-1]]:
-                after = int(self.target[edge])
-                waiting[after] -= 1
-                if not waiting[after]:
-                    ready.append(after)
-        if len(done) < self.n_tasks:
-            left = next(task for task in range(self.n_tasks) if waiting[task])
-            raise ModelError(f"pipeline: task {self.tasks[left]!r} depends on itself through others")
-        return done
+        return sequence_of(self.tasks, self.source.tolist(), self.target.tolist())
 
     def moves(self, edge: int | Ints, from_place: Ints, to_place: Ints) -> tuple[Floats, Floats]:
         """Cost and hours of an edge's data between places (shapes broadcast)."""
@@ -132,6 +119,36 @@ class PipelineInput:
             self, keys=tuple(self.keys[k] for k in kept.tolist()), task=self.task[kept], place=self.place[kept],
             cost_usd=self.cost_usd[kept], hours=self.hours[kept],
         )  # fmt: skip
+
+
+def sequence_of(tasks: Sequence[str], source: Sequence[int], target: Sequence[int]) -> list[int]:
+    """Tasks so that each comes after those it reads from.
+
+    Args:
+        tasks: their names.
+        source: task whose output each edge carries.
+        target: task that reads it.
+
+    Raises:
+        ModelError: the tasks depend on each other in a circle; names one of it.
+    """
+    waiting = [0] * len(tasks)
+    out: list[list[int]] = [[] for _ in tasks]
+    for u, v in zip(source, target, strict=True):
+        waiting[v] += 1
+        out[u].append(v)
+    ready = [task for task in range(len(tasks)) if not waiting[task]]
+    done: list[int] = []
+    while ready:
+        done.append(ready.pop())
+        for after in out[done[-1]]:
+            waiting[after] -= 1
+            if not waiting[after]:
+                ready.append(after)
+    if len(done) < len(tasks):
+        left = next(task for task in range(len(tasks)) if waiting[task])
+        raise ModelError(f"pipeline: task {tasks[left]!r} depends on itself through others")
+    return done
 
 
 def windows(pipe: PipelineInput, allowed: Bools | None = None) -> tuple[Floats, Floats]:
@@ -250,3 +267,20 @@ def follow(pipe: PipelineInput, chosen: Ints) -> Course:
             start[task] = max(start[task], end[pipe.source[edge]] + hours[edge])
         end[task] = start[task] + pipe.hours[chosen[task]]
     return Course(math.fsum([*pipe.cost_usd[chosen], *usd]), start, end, usd, hours)
+
+
+def latest_ends(pipe: PipelineInput, course: Course, limit: float) -> Floats:
+    """When each task may end at the latest, all others as chosen, shape `(n_tasks,)`.
+
+    Args:
+        pipe: the question.
+        course: what a choice of candidates comes to.
+        limit: when the last task ends at the latest, hours.
+    """
+    latest = np.full(pipe.n_tasks, limit)
+    for task in reversed(pipe.sequence):
+        for edge in pipe.out[task]:
+            after = int(pipe.target[edge])
+            length = course.end_hours[after] - course.start_hours[after]
+            latest[task] = min(latest[task], latest[after] - length - course.move_hours[edge])
+    return latest

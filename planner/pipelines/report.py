@@ -36,7 +36,7 @@ def pipeline_report(answer: PipelineAnswer) -> Answer:
         "proof": {
             "method": result.method, "status": result.status.value, "bound_usd": result.bound_usd,
             "gap_ratio": result.gap, "seconds": result.seconds, "dropped": dict(result.dropped),
-            "candidates": answer.compared,
+            "candidates": answer.compared, "durations": answer.durations, "about": _searched(answer),
         },
     }  # fmt: skip
     rows = [{"row": "task", **row} for row in stages]
@@ -65,6 +65,9 @@ def _stage_values(stage: Stage) -> dict[str, Any]:
     }
     names = ("provider", "region", "zone", "instance_type", "purchase_option", "option_variant", "nodes",
              "expected_hours", "cost_usd", "price_as_of")  # fmt: skip
+    bought = way.bought
+    parts = [] if bought is None else [part.to_dict() for part in bought.parts]
+    own |= {"in_turn": bought is not None and bought.in_turn, "parts": parts}
     return own | {name: getattr(way, name) for name in names}
 
 
@@ -170,6 +173,27 @@ def _money(value: float) -> Decimal | None:
     return Decimal(repr(round(value, 6))) if math.isfinite(value) else None
 
 
+def _searched(answer: PipelineAnswer) -> str:
+    """What the proof is about."""
+    asked = {name: count for name, count in answer.durations.items() if count}
+    if not asked:
+        return (
+            "all candidates given"
+            if not _has_workloads(answer)
+            else "all that `optimize` searches for each task"
+        )
+    counts = sorted(set(asked.values()))
+    span = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+    tail = ", each within one region"
+    if not answer.transfers:
+        return "all that `optimize` searches for each task, which may take all the time there is"
+    return f"steady capacity at every duration, spot and ways in turn at {span} durations per task{tail}"
+
+
+def _has_workloads(answer: PipelineAnswer) -> bool:
+    return any(stage.way.bought is not None for stage in answer.stages)
+
+
 def _proof(answer: PipelineAnswer) -> Section:
     result, bound = answer.result, _money(answer.result.bound_usd)
     compared = ", ".join(f"{name} {count:,}" for name, count in answer.compared.items())
@@ -178,6 +202,7 @@ def _proof(answer: PipelineAnswer) -> Section:
     return facts("proof", "Proof", [
         ("method", "method", result.method, "text", result.method),
         ("status", "status", result.status.value, "text", result.status.value),
+        ("searched", "of", _searched(answer), "text", _searched(answer)),
         ("bound_usd", "bound", bound, "usd", numbers.usd(bound)),
         ("gap_ratio", "gap", result.gap, "ratio", numbers.percent(result.gap, 3)),
         ("candidates", "candidates", sum(answer.compared.values()), "count", compared),

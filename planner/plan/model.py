@@ -268,7 +268,8 @@ class Proof:
     """How the choice was proven.
 
     `gap_ratio` = (objective - bound) / objective, as the solver claims it; `gap_exact_ratio`: the same to the bound
-    that is proven in exact arithmetic (None: nothing was), see `planner optimize --certificate`.
+    that is proven in exact arithmetic (None: nothing was), see `planner optimize --certificate`. `gap_asked_ratio`: the
+    gap at which the search may stop.
     """
 
     method: str
@@ -285,6 +286,7 @@ class Proof:
     verified: bool = False
     note: str = ""
     gap_exact_ratio: float | None = None
+    gap_asked_ratio: float | None = None
 
 
 @record(frozen=True)

@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.inputs.checks import start_moment
 from planner.portfolios.elastic import ElasticWeights
-from planner.portfolios.gather import Gathered, gather
+from planner.portfolios.gather import Gathered, Gatherer
 from planner.portfolios.question import Question, in_time
 from planner.portfolios.relax import Relaxed, relax_portfolio
-from planner.portfolios.shared_limits import Ints
+from planner.portfolios.shared_limits import MICRO, Ints
 from planner.portfolios.solve import PortfolioOptions, PortfolioResult, Progress, solve_portfolio
 from solvers.solution import Status
+
+MOST_ROUNDS = 4  # times candidates are gathered anew; the second nearly always suffices
 
 if TYPE_CHECKING:
     from catalogs.model import Catalog
     from planner.inputs.portfolio_load import LoadedPortfolio
+    from planner.inputs.portfolio_schema import PortfolioJob
     from planner.job.answer import Options
 
 
@@ -36,6 +40,7 @@ class PortfolioAnswer:
         catalog: prices used, None where every candidate was sized elsewhere.
         options: how it was solved.
         seconds: wall-clock seconds in all, candidates included.
+        whole: whether what is claimed holds for all candidates that `optimize` searches, not just those gathered.
     """
 
     loaded: LoadedPortfolio
@@ -46,6 +51,7 @@ class PortfolioAnswer:
     catalog: Catalog | None
     options: PortfolioOptions
     seconds: float
+    whole: bool = True
 
     @property
     def solver_fault(self) -> bool:
@@ -97,9 +103,8 @@ def plan_portfolio(
         used.append(catalog())
         return used[0]
 
-    gathered = gather(loaded, open_catalog, planning, progress=sized)
-    question = in_time(gathered.question)
-    result = solve_portfolio(question.numbers, options, progress=progress)
+    gatherer = Gatherer(loaded, open_catalog, planning, progress=sized)
+    gathered, question, result = _gather_and_solve(gatherer, loaded, options, progress, began)
     relaxed = None
     every = np.unique(gathered.question.table.job)
     if result.status is Status.INFEASIBLE and len(every) == len(gathered.jobs):
@@ -107,10 +112,67 @@ def plan_portfolio(
         weights = ElasticWeights(
             wish.usd_per_quota_unit, wish.usd_per_owned_node, wish.usd_per_usd_over_budget
         )
-        whole = gathered.question
+        every_one = gathered.question
         relaxed = relax_portfolio(
-            whole.numbers, whole.table.late_hours, weights, wish.usd_per_hour_late, options
+            every_one.numbers, every_one.table.late_hours, weights, wish.usd_per_hour_late, options
         )
     seconds = time.perf_counter() - began
     source = used[0] if used else None
-    return PortfolioAnswer(loaded, gathered, question, result, relaxed, source, options, seconds)
+    whole = not missing_up_to(loaded, gathered, result)
+    return PortfolioAnswer(loaded, gathered, question, result, relaxed, source, options, seconds, whole)
+
+
+def _gather_and_solve(
+    gatherer: Gatherer,
+    loaded: LoadedPortfolio,
+    options: PortfolioOptions,
+    progress: Progress | None,
+    began: float,
+) -> tuple[Gathered, Question, PortfolioResult]:
+    """Solve over the candidates that `optimize` works out, then with those that shared limits make worth a look."""
+    gathered = gatherer.gather()
+    question = in_time(gathered.question)
+    result = solve_portfolio(question.numbers, options, progress=progress)
+    for _ in range(MOST_ROUNDS):
+        wanted = missing_up_to(loaded, gathered, result)
+        left = replace(options, time_limit_s=options.time_limit_s - (time.perf_counter() - began))
+        if not wanted or left.time_limit_s <= 0 or result.interrupted:
+            break
+        for entry, cost in wanted.items():
+            gatherer.up_to_usd[entry] = cost
+        gathered = gatherer.gather()
+        question = in_time(gathered.question)
+        result = solve_portfolio(question.numbers, left, progress=progress)
+    return gathered, question, result
+
+
+def missing_up_to(loaded: LoadedPortfolio, gathered: Gathered, result: PortfolioResult) -> dict[int, float]:
+    """Up to which cost candidates are missing that a better plan, or the proof that there is none, could need.
+
+    At the prices behind the exact bound L a candidate of job j that is left out gains nothing while it costs more than
+    mu_j, so L bounds every plan from below, those with such candidates too; and one that costs more than
+    mu_j + (plan - L) is in no better plan. Without a plan, all candidates are needed.
+
+    Returns:
+        USD per entry of the file that lacks some; empty when none does.
+    """
+    out: dict[int, float] = {}
+    starts = [0.0 if job.earliest_start is None else _hours_from(gathered, job) for job in loaded.jobs]
+    for job, entry in enumerate(gathered.kinds):
+        whole = gathered.whole_usd[entry]
+        if not np.isfinite(whole):
+            continue
+        needed = np.inf
+        if result.prices is not None and result.objective is not None and result.exact_bound is not None:
+            gap = max(result.objective - result.exact_bound, 0)
+            waited = loaded.jobs[entry].delay_usd_per_hour * starts[entry]
+            needed = (int(result.prices.mu[job]) + gap) / MICRO - waited
+        if needed > whole:
+            out[entry] = max(needed, out.get(entry, 0.0))
+    return out
+
+
+def _hours_from(gathered: Gathered, job: PortfolioJob) -> float:
+    """Hours after the portfolio's start before which a job does not start."""
+    assert job.earliest_start is not None
+    return max((start_moment(job.earliest_start) - gathered.start).total_seconds() / 3600.0, 0.0)

@@ -1,25 +1,27 @@
-"""Candidates of jobs that are workloads: the same estimate, offers and filters as `planner optimize`.
+"""Candidates of jobs that are workloads: those of `planner optimize`, from the same engine.
 
-What does not depend on the job is done once: shapes per (model, training, offers), and everything per (workload, start,
-deadline). Candidates that only miss the deadline are kept too, marked late, for the question what would have to give
-way.
+What does not depend on the job is computed once: shapes per (model, training, offers), prices per (workload, start).
+Candidates that only miss the deadline are kept too, marked late, for the question what would have to give way.
 """
 
 from __future__ import annotations
 
+from collections import OrderedDict
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from planner.candidates.grid import build_candidates
-from planner.candidates.search import estimate_all
-from planner.job.answer import prepare, with_checkpoint
-from planner.market.offers import mark_offers
+from planner.candidates.engine import Engine
+from planner.candidates.model import IN_TURN, MIXED
+from planner.candidates.wanted import COVERED_RATIO, Wanted
+from planner.job.answer import prepare
+from planner.job.bought import Source
 from planner.market.quota import machine_of
 from planner.plan.filters import BIT, FilterReport, count_filters
 from planner.portfolios.shared_limits import MICRO, Ints
-from planner.portfolios.table import CandidateTable, Way, Ways
+from planner.portfolios.table import CandidateTable, Floats, Way, Ways
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,15 +29,32 @@ if TYPE_CHECKING:
     from catalogs.model import Catalog
     from catalogs.table import Table
     from planner.candidates.context import Context
-    from planner.candidates.grid import Candidates
+    from planner.candidates.model import Candidates
     from planner.inputs.load import LoadedWorkload
     from planner.inputs.portfolio_schema import Portfolio
     from planner.job.answer import Options
     from planner.market.quota import Machine
 
-NODE_COUNTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)
 LOOK_BACK = 16  # rivals compared per candidate; more would find little and is never wrong
+MOST_ENGINES = 12  # kept at once: each holds some ten thousand priced candidates
 _LATE = BIT["deadline"] | BIT["confidence"]
+# on-demand serves as cheaply as such spot does, but it may be on-demand that the jobs lack
+_SHARED = _LATE | BIT["no_discount"]
+
+
+@dataclass(frozen=True, eq=False)
+class Built:
+    """Candidates of one workload and start.
+
+    Attributes:
+        table: the candidates, as job 0.
+        report: what was filtered.
+        whole_usd: no candidate of at most this cost is missing, of those that `optimize` searches.
+    """
+
+    table: CandidateTable
+    report: FilterReport
+    whole_usd: float
 
 
 class WorkloadCandidates:
@@ -54,7 +73,13 @@ class WorkloadCandidates:
         self._shapes: dict[tuple[str, ...], Table] = {}
         self._quota: dict[tuple[str, ...], Machine] = {}
         self._regions: dict[str, int] = {}
-        self.contexts: list[Context] = []
+        self._engines: OrderedDict[tuple[str, datetime], Engine] = OrderedDict()
+        self.sources: list[Source] = []
+
+    @property
+    def contexts(self) -> list[Context]:
+        """Runs of the workloads so far."""
+        return [source.context for source in self.sources]
 
     def build(
         self,
@@ -63,8 +88,9 @@ class WorkloadCandidates:
         deadline: datetime | timedelta | None,
         origin: datetime,
         delay_usd_per_hour: float,
-    ) -> tuple[CandidateTable, FilterReport]:
-        """Candidates of one workload that starts at `start`, as job 0, and what was filtered.
+        up_to_usd: float = -np.inf,
+    ) -> Built:
+        """Candidates of one workload that starts at `start`.
 
         Args:
             loaded: the workload.
@@ -72,51 +98,64 @@ class WorkloadCandidates:
             deadline: the job's own deadline (a length counts from `origin`); None: the workload's.
             origin: the portfolio's start.
             delay_usd_per_hour: what an hour until its end counts.
+            up_to_usd: every candidate of at most this cost is needed, beside those that `optimize` works out.
         """
         context = self._context(loaded, start, deadline, origin)
-        made = build_candidates(
-            context,
-            mark_offers(context.offer_set, context.workload.constraints, context.job.model.family),
-            self._estimate(context),
-        )
+        found = self._engine(loaded.sha256, context).at(context.deadline, Wanted(up_to=up_to_usd))
+        made = found.candidates
         report = count_filters(made.all_bits())
-        at = np.flatnonzero((made.bits & ~_LATE) == 0)
+        at = np.flatnonzero((made.bits & ~_SHARED) == 0)
         begin = (start - origin).total_seconds() / 3600.0
-        return self._table(context, made, at, begin, delay_usd_per_hour), report
+        table = self._table(found.context, made, at, begin, delay_usd_per_hour)
+        kept = self._worth_keeping(table)
+        source = Source(found.context, made.take(at[kept]))
+        self.sources.append(source)
+        number = np.full(len(kept), len(self.sources) - 1, dtype=np.int64)
+        table = table.take(kept).with_source(number, np.arange(len(kept)))
+        in_time = made.cost_usd[made.bits == 0]
+        least = float(in_time.min()) if len(in_time) else np.inf
+        return Built(table, report, max(least, up_to_usd) * COVERED_RATIO)
 
     def _context(
         self, loaded: LoadedWorkload, start: datetime, deadline: datetime | timedelta | None, origin: datetime
     ) -> Context:
         workload = loaded.workload
+        # jobs are chosen by cost and delay together, so candidates are compared by cost
         update: dict[str, Any] = {
             "start": start,
             "earliest_start": None,
             "commitments": self._portfolio.commitments,
+            "preferences": workload.preferences.model_copy(update={"objective": "cost"}),
         }
         if deadline is not None:
             moment = origin + deadline if isinstance(deadline, timedelta) else deadline
             update["constraints"] = workload.constraints.model_copy(update={"deadline": moment})
-        context = prepare(loaded, workload.model_copy(update=update), self._catalog, self._options)
-        context = with_checkpoint(context, self._estimate(context))
-        self.contexts.append(context)
-        return context
+        return prepare(loaded, workload.model_copy(update=update), self._catalog, self._options)
 
-    def _estimate(self, context: Context) -> Table:
-        """Shapes of all hardware; jobs of the same model and training on the same offers share them."""
+    def _engine(self, sha256: str, context: Context) -> Engine:
+        """The engine of a workload and start; jobs of the same model and training on the same offers share shapes."""
+        key = (sha256, context.start)
+        if key in self._engines:
+            self._engines.move_to_end(key)
+            return self._engines[key]
         job, workload = context.job, context.workload
-        most = workload.constraints.max_nodes
-        key = (repr(job.model), repr(job.training), repr(workload.prices), str(most))
-        if key not in self._shapes:
-            counts = [count for count in NODE_COUNTS if count <= most]
-            self._shapes[key] = estimate_all(context, counts)
-        return self._shapes[key]
+        most = str(workload.constraints.max_nodes)
+        shared = (repr(job.model), repr(job.training), repr(workload.prices), most)
+        engine = Engine(context, shapes=self._shapes.get(shared))
+        self._shapes[shared] = engine.shapes
+        self._engines[key] = engine
+        if len(self._engines) > MOST_ENGINES:
+            self._engines.popitem(last=False)
+        return engine
 
     def _table(
         self, context: Context, made: Candidates, at: Ints, begin: float, delay_usd_per_hour: float
     ) -> CandidateTable:
-        rows, nodes = made.offer[at], made.nodes[at]
-        offer_rows, inverse = np.unique(rows, return_inverse=True)
-        codes = self._ways_of(context, offer_rows)
+        offer, nodes = _purchases(made, at)
+        bought = offer >= 0
+        offer_rows, inverse = np.unique(offer[bought], return_inverse=True)
+        way = np.full(offer.shape, -1, dtype=np.int64)
+        way[bought] = self._ways_of(context, offer_rows)[inverse]
         owned = np.flatnonzero(~np.isnan(context.offer_set.owned_share))
         pool_of = np.full(context.offer_set.offers.n_rows, -1, dtype=np.int64)
         pool_of[owned] = np.arange(len(owned))
@@ -127,20 +166,13 @@ class WorkloadCandidates:
         # one that only lacks confidence is late by what its interval adds; count it as a quarter of an hour at least
         over = np.where(late, np.maximum(over, 0.25), 0.0)
         paid = np.rint(cost * MICRO).astype(np.int64)
-        table = CandidateTable(
-            job=np.zeros(len(at), dtype=np.int64), way=codes[inverse], nodes=nodes.astype(np.int64),
-            units=np.zeros(len(at), dtype=np.int64), pool=pool_of[rows],
+        return CandidateTable(
+            job=np.zeros(len(at), dtype=np.int64), way=way, nodes=np.where(bought, nodes, 0), units=np.zeros_like(way),
+            pool=np.where(bought, pool_of[offer], -1), together=made.kind[at] == MIXED,
             start_hours=np.full(len(at), begin), hours=hours, cost_micro_usd=paid,
             counted_micro_usd=paid + np.rint(delay_usd_per_hour * (begin + hours) * MICRO).astype(np.int64),
-            late_hours=over,
+            late_hours=over, source=np.full(len(at), -1), row=np.full(len(at), -1),
         )  # fmt: skip
-        drawn = [table.drawn(each) for each in self._ways.draws(self._portfolio.quota).T]
-        region_of_way = np.array(
-            [self._regions.setdefault(way.region, len(self._regions)) for way in self._ways.all]
-        )
-        return table.take(
-            _worth_keeping(table, drawn, region_of_way[table.way], timed=len(self._portfolio.windows) > 1)
-        )
 
     def _ways_of(self, context: Context, rows: Ints) -> Ints:
         """Ways of offers, shape `(n_rows,)`."""
@@ -159,35 +191,57 @@ class WorkloadCandidates:
             codes[position] = self._ways.code(way)
         return codes
 
+    def _worth_keeping(self, table: CandidateTable) -> Ints:
+        """Candidates that no other on the same limits at the same time replaces without loss."""
+        draws = [table.part_draws(each) for each in self._ways.draws(self._portfolio.quota).T]
+        region = np.array(
+            [self._regions.setdefault(way.region, len(self._regions)) for way in self._ways.all]
+        )
+        return _worth_keeping(table, draws, region[table.way], timed=len(self._portfolio.windows) > 1)
 
-def _worth_keeping(table: CandidateTable, drawn: Sequence[Ints], region: Ints, *, timed: bool) -> Ints:
+
+def _purchases(made: Candidates, at: Ints) -> tuple[Ints, Ints]:
+    """Offer (-1 none) and instances of each part of the candidates `at`, each of shape `(n, most_parts)`."""
+    tables = [table for table in (made.mixes, made.turns) if table is not None]
+    width = max([1, *(table.offer.shape[1] for table in tables)])
+    offer = np.full((len(at), width), -1, dtype=np.int64)
+    nodes = np.zeros((len(at), width), dtype=np.int64)
+    offer[:, 0], nodes[:, 0] = made.offer[at], made.nodes[at]
+    for kind, table in ((MIXED, made.mixes), (IN_TURN, made.turns)):
+        mine = np.flatnonzero(made.kind[at] == kind)
+        if table is None or not len(mine):
+            continue
+        own, some = made.detail[at[mine]], slice(0, table.offer.shape[1])
+        offer[mine, some] = table.offer[own]
+        nodes[mine, some] = table.nodes[own] if kind == MIXED else made.nodes[at[mine], None]  # type: ignore[union-attr]
+    return offer, nodes
+
+
+def _worth_keeping(table: CandidateTable, draws: Sequence[Floats], region: Ints, *, timed: bool) -> Ints:
     """Drop what another candidate on the same limits at the same time replaces without loss.
 
     Both stand for one job and start together, so the rival that ends no later touches no window more; it must cost no
-    more, count no more, and draw no more of each quota of its region and of the commitment.
+    more, count no more, and draw no more of each quota of its regions and of the commitments.
 
     Args:
         table: candidates of one job and start.
-        drawn: units that candidates draw of each quota, each of shape `(n_candidates,)`.
-        region: code of each candidate's region.
+        draws: units that each part draws of each quota, each of shape `(n_candidates, most_parts)`.
+        region: code of each part's region, of the same shape.
         timed: whether there are windows, so that it matters how long a candidate runs.
     """
-    bound = np.zeros(len(table), dtype=np.bool_)
-    for use in drawn:
+    bound = np.zeros(table.way.shape, dtype=np.bool_)
+    for use in draws:
         bound |= use > 0
     # what draws on no quota competes wherever it is
-    group = np.where(bound, region + 1, 0) * (int(table.pool.max(initial=-1)) + 2) + table.pool + 1
+    group = table.together.astype(np.int64)
+    for column in (*np.where(bound, region + 1, 0).T, *(table.pool.T + 1)):
+        _, group = np.unique(group * (int(column.max(initial=0)) + 1) + column, return_inverse=True)
     nodes = np.where(table.pool >= 0, table.nodes, 0)
     hours = table.hours if timed else np.zeros(len(table))
-    units = sum(drawn, start=np.zeros(len(table), dtype=np.int64))
-    order = np.lexsort(
-        (hours, nodes, units, table.cost_micro_usd, table.counted_micro_usd, table.late_hours, group)
-    )
-    less = [
-        values[order] for values in (table.late_hours, nodes, hours, *(use for use in drawn if use.any()))
-    ]
-    less += [table.cost_micro_usd[order], table.counted_micro_usd[order]]
-    group = group[order]
+    less = [table.late_hours, table.counted_micro_usd, table.cost_micro_usd]
+    less += [column for use in (*draws, nodes) for column in use.T if column.any()] + [hours]
+    order = np.lexsort((*reversed(less), group))
+    less, group = [values[order] for values in less], group[order]
     kept = np.ones(len(order), dtype=np.bool_)
     for back in range(1, LOOK_BACK + 1):
         no_worse = group[:-back] == group[back:]

@@ -62,7 +62,7 @@ def plan_frontier(
     table = question.table
     ends = table.start_hours + table.hours
     weight = np.array([loaded.jobs[kind].delay_usd_per_hour for kind in gathered.kinds])
-    runs = table.way >= 0  # whom to leave out is decided by the plan, not by a frontier
+    runs = ~table.left_out  # whom to leave out is decided by the plan, not by a frontier
     if not runs.all():
         alone = np.setdiff1d(np.arange(len(gathered.jobs)), table.job[runs])
         runs |= np.isin(table.job, alone)

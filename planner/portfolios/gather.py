@@ -13,7 +13,7 @@ from planner.errors import InputError
 from planner.inputs.checks import end_moment, start_moment
 from planner.inputs.load import decode, read_limited
 from planner.inputs.portfolio_load import MAX_CSV_BYTES, LoadedPortfolio
-from planner.portfolios.candidates import WorkloadCandidates
+from planner.portfolios.candidates import Built, WorkloadCandidates
 from planner.portfolios.declared_quotas import check_quotas, type_amounts, unused_quotas
 from planner.portfolios.question import Question, Windows, build_question
 from planner.portfolios.reduce import fits_limits
@@ -23,8 +23,10 @@ from planner.portfolios.table import CandidateTable, Way, Ways, concat_tables, l
 
 if TYPE_CHECKING:
     from catalogs.model import Catalog
+    from planner.inputs.load import LoadedWorkload
     from planner.inputs.portfolio_schema import PortfolioJob
     from planner.job.answer import Options
+    from planner.job.bought import Source
     from planner.plan.filters import FilterReport
 
 
@@ -78,6 +80,9 @@ class Gathered:
         start: the portfolio's start.
         windows: time windows.
         notes: what the reader should know.
+        sources: where candidates of workloads are described in full.
+        whole_usd: per entry of the file: no candidate of at most this cost is missing of those that `optimize`
+            searches; infinity where all were given.
     """
 
     question: Question
@@ -88,6 +93,88 @@ class Gathered:
     start: datetime
     windows: Windows
     notes: tuple[str, ...]
+    sources: tuple[Source, ...] = ()
+    whole_usd: tuple[float, ...] = ()
+
+
+class Gatherer:
+    """Gathers the candidates of a portfolio, again with more of them where the answer needs more.
+
+    Attributes:
+        up_to_usd: per entry of the file, the cost up to which every candidate is wanted.
+    """
+
+    def __init__(
+        self,
+        loaded: LoadedPortfolio,
+        catalog: Callable[[], Catalog],
+        options: Options,
+        *,
+        progress: Callable[[int, int], None] = lambda _done, _all: None,
+    ) -> None:
+        """Take what to gather from.
+
+        Args:
+            loaded: the portfolio.
+            catalog: gives the catalog; asked only when a job is a workload.
+            options: moment and flags of `optimize`.
+            progress: told (jobs done, jobs in all).
+
+        Raises:
+            InputError: a file of candidates is wrong.
+        """
+        from catalogs.tariffs import load_tariffs
+
+        self._loaded, self._progress = loaded, progress
+        portfolio = loaded.portfolio
+        self._start = options.now if portfolio.start is None else start_moment(portfolio.start)
+        self._windows = _windows(loaded, self._start)
+        self._ways = Ways()
+        self._tariffs, self._catalog = load_tariffs(), catalog
+        amounts = type_amounts(portfolio, catalog)
+        self._sized = SizedCandidates(portfolio.commitments, self._tariffs, self._ways, amounts)
+        self._inside, self._outside = _sized_tables(loaded)
+        whole = any(item is not None for item in loaded.workloads)
+        self._made = WorkloadCandidates(catalog(), options, portfolio, self._ways) if whole else None
+        self._known: dict[tuple[object, ...], Built] = {}
+        self.up_to_usd = [-np.inf] * len(loaded.jobs)
+
+    def gather(self) -> Gathered:
+        """Build the candidates of all jobs.
+
+        Raises:
+            InputError: a job or a file is wrong.
+        """
+        found = _Collected()
+        jobs = zip(self._loaded.jobs, self._loaded.workloads, self.up_to_usd, strict=True)
+        for job, workload, up_to in jobs:
+            tables, built = [], []
+            for begin in _starts(self._loaded.portfolio.starts, job, self._start, self._windows):
+                if workload is None:
+                    sized = _sized(self._sized, self._inside, self._outside, job, begin, self._start)
+                    tables.append(sized)
+                    continue
+                built.append(self._build(job, workload, begin, up_to))
+                tables.append(built[-1].table)
+            found.add(job, tables, built)
+            self._progress(len(found.reports), len(self._loaded.jobs))
+        contexts = [] if self._made is None else self._made.contexts
+        check_quotas(self._loaded, self._ways, contexts, self._catalog, self._tariffs)
+        sources = () if self._made is None else tuple(self._made.sources)
+        unknown = self._sized.unknown_transfers
+        return _gathered(self._loaded, found, self._ways, self._start, self._windows, unknown, sources)
+
+    def _build(self, job: PortfolioJob, workload: LoadedWorkload, begin: datetime, up_to: float) -> Built:
+        """Candidates of a job and start; equal jobs share them, and a wider set serves a narrower wish."""
+        assert self._made is not None
+        limit = _moment(job)
+        key = (workload.sha256, begin, limit, job.delay_usd_per_hour)
+        known = self._known.get(key)
+        if known is None or known.whole_usd < up_to:
+            delay = job.delay_usd_per_hour
+            known = self._made.build(workload, begin, limit, self._start, delay, up_to)
+            self._known[key] = known
+        return known
 
 
 def gather(
@@ -97,7 +184,7 @@ def gather(
     *,
     progress: Callable[[int, int], None] = lambda _done, _all: None,
 ) -> Gathered:
-    """Build the candidates of all jobs.
+    """Build the candidates of all jobs that `optimize` works out for each of them.
 
     Args:
         loaded: the portfolio.
@@ -108,36 +195,7 @@ def gather(
     Raises:
         InputError: a job or a file is wrong.
     """
-    from catalogs.tariffs import load_tariffs
-
-    portfolio = loaded.portfolio
-    start = options.now if portfolio.start is None else start_moment(portfolio.start)
-    windows = _windows(loaded, start)
-    ways = Ways()
-    tariffs = load_tariffs()
-    sized = SizedCandidates(portfolio.commitments, tariffs, ways, type_amounts(portfolio, catalog))
-    inside, outside = _sized_tables(loaded)
-    whole = any(item is not None for item in loaded.workloads)
-    made = WorkloadCandidates(catalog(), options, portfolio, ways) if whole else None
-    found = _Collected()
-    known: dict[tuple[object, ...], tuple[CandidateTable, FilterReport]] = {}
-    for job, workload in zip(loaded.jobs, loaded.workloads, strict=True):
-        tables, counts = [], []
-        for begin in _starts(portfolio.starts, job, start, windows):
-            if workload is None:
-                tables.append(_sized(sized, inside, outside, job, begin, start))
-                continue
-            assert made is not None
-            limit = _moment(job)
-            key = (workload.sha256, begin, limit, job.delay_usd_per_hour)
-            if key not in known:
-                known[key] = made.build(workload, begin, limit, start, job.delay_usd_per_hour)
-            tables.append(known[key][0])
-            counts.append(known[key][1])
-        found.add(job, tables, counts)
-        progress(len(found.reports), len(loaded.jobs))
-    check_quotas(loaded, ways, [] if made is None else made.contexts, catalog, tariffs)
-    return _gathered(loaded, found, ways, start, windows, sized.unknown_transfers)
+    return Gatherer(loaded, catalog, options, progress=progress).gather()
 
 
 class _Collected:
@@ -148,8 +206,9 @@ class _Collected:
         self.jobs: list[str] = []
         self.kinds: list[int] = []
         self.reports: list[JobReport] = []
+        self.whole_usd: list[float] = []
 
-    def add(self, job: PortfolioJob, tables: list[CandidateTable], counts: list[FilterReport]) -> None:
+    def add(self, job: PortfolioJob, tables: list[CandidateTable], built: list[Built]) -> None:
         for copy in range(job.count):
             number = len(self.jobs)
             self.parts += [table.for_job(number) for table in tables]
@@ -157,7 +216,8 @@ class _Collected:
                 self.parts.append(left_out(number, int(job.value_usd * MICRO)))
             self.jobs.append(job.name if job.count == 1 else f"{job.name}#{copy + 1}")
             self.kinds.append(len(self.reports))
-        self.reports.append(_report(job, tables, counts))
+        self.reports.append(_report(job, tables, [item.report for item in built]))
+        self.whole_usd.append(min((item.whole_usd for item in built), default=np.inf))
 
 
 def _gathered(
@@ -167,6 +227,7 @@ def _gathered(
     start: datetime,
     windows: Windows,
     unknown: set[str],
+    sources: tuple[Source, ...],
 ) -> Gathered:
     """Write the shared limits over all candidates."""
     portfolio = loaded.portfolio
@@ -180,7 +241,7 @@ def _gathered(
     notes = tuple(f"transfer price unknown, dearest used: {item}" for item in sorted(unknown))
     return Gathered(
         question, tuple(ways.all), tuple(found.jobs), tuple(found.kinds), tuple(reports), start, windows,
-        (*notes, *unused_quotas(loaded, ways)),
+        (*notes, *unused_quotas(loaded, ways)), sources, tuple(found.whole_usd),
     )  # fmt: skip
 
 

@@ -128,40 +128,34 @@ class _Entries:
             ways: what the table's numbers mean.
             each: units that an instance of each way draws, shape `(n_ways,)`.
         """
-        drawn = self._table.drawn(each)
         regions: dict[str, list[int]] = {}
         for code in np.flatnonzero(each > 0).tolist():
             regions.setdefault(ways[code].region, []).append(code)
         for region, codes in sorted(regions.items()):
-            hit = np.isin(self._table.way, codes) & (drawn > 0)
+            inside = np.isin(np.arange(len(each)), codes)
+            draw = self._table.drawn(np.where(inside, each, 0.0))
             label = f"{quota.provider}/{region} {quota.quota}"
             label += f" ({quota.purchase_option})" if quota.purchase_option else ""
             unit = ways[codes[0]].machine.unit_on(quota)
-            self._add(label, QUOTA, unit, hit, drawn, int(quota.limit), quota.window)
+            self._add(label, QUOTA, unit, draw, int(quota.limit), quota.window)
 
     def add_commitment(self, number: int, commitment: SharedCommitment, busy_hours: float) -> None:
         """One limit per window; nodes that are busy when a window starts are not there in it."""
         share = 1.0 if commitment.share is None else float(commitment.share)
         whole = int(commitment.nodes * share + 1e-9)
         label = f"{commitment.provider}/{commitment.region} {commitment.instance_type} ({commitment.purchase_option})"
-        hit = self._table.pool == number
+        draw = self._table.drawn_of_pool(number)
         for window, start in enumerate(self._windows.starts.tolist()):
             free = max(whole - (commitment.busy_nodes if start < busy_hours else 0), 0)
-            self._one(label, CAPACITY, "nodes", hit, self._table.nodes, free, window)
+            self._one(label, CAPACITY, "nodes", draw, free, window)
 
-    def _add(
-        self, label: str, kind: int, unit: str, hit: np.ndarray[tuple[int], np.dtype[np.bool_]], draw: Ints,
-        amount: int, only: str | None,
-    ) -> None:  # fmt: skip
+    def _add(self, label: str, kind: int, unit: str, draw: Ints, amount: int, only: str | None) -> None:
         for window, name in enumerate(self._windows.names):
             if only is None or only == name:
-                self._one(label, kind, unit, hit, draw, amount, window)
+                self._one(label, kind, unit, draw, amount, window)
 
-    def _one(
-        self, label: str, kind: int, unit: str, hit: np.ndarray[tuple[int], np.dtype[np.bool_]], draw: Ints,
-        amount: int, window: int,
-    ) -> None:  # fmt: skip
-        at = np.flatnonzero(hit & self._touched[window])
+    def _one(self, label: str, kind: int, unit: str, draw: Ints, amount: int, window: int) -> None:
+        at = np.flatnonzero((draw > 0) & self._touched[window])
         number = len(self.limits)
         self.limits.append(Limit(label, kind, unit, self._windows.names[window], amount))
         self._parts.append((at, np.full(len(at), number, dtype=np.int64), draw[at]))

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from planner.portfolios.bought import bought_of
 from planner.portfolios.shared_limits import CAPACITY, MICRO
-from planner.portfolios.table import LEFT_OUT
 from planner.render.model import Answer, Chart, Column, Section, Unit, Value, facts, table_section, versioned
 from planner.render.numbers import hours, number, percent
 from planner.render.numbers import usd as decimal_usd
@@ -96,22 +96,23 @@ def _jobs(answer: PortfolioAnswer) -> list[dict[str, Any]]:
     table, out = gathered.question.table.take(shown[1]), []
     for at, name in enumerate(gathered.jobs):
         counted = int(table.counted_micro_usd[at]) / MICRO
-        if table.way[at] == LEFT_OUT:
+        if table.left_out[at]:
             out.append({"job": name, "status": "left out", "cost_usd": 0.0, "counted_usd": counted})
             continue
-        way = gathered.ways[int(table.way[at])]
+        bought = bought_of(gathered, table, at)
+        way = gathered.ways[int(table.way[at, 0])]
         begin, length = float(table.start_hours[at]), float(table.hours[at])
         moments = [gathered.start + timedelta(hours=value) for value in (begin, begin + length)]
         out.append(
             {
                 "job": name, "status": "late" if table.late_hours[at] > 0 else "planned",
                 "provider": way.provider, "region": way.region, "zone": way.zone,
-                "instance_type": way.instance_type, "purchase_option": way.purchase_option,
-                "option_variant": way.option_variant, "nodes": int(table.nodes[at]),
+                "instance_type": way.instance_type, "purchase_option": bought.how,
+                "option_variant": way.option_variant if len(bought.parts) == 1 else "", "nodes": bought.nodes,
                 "start": moments[0].isoformat(timespec="minutes"), "end": moments[1].isoformat(timespec="minutes"),
                 "hours": round(length, 4), "cost_usd": int(table.cost_micro_usd[at]) / MICRO, "counted_usd": counted,
-                "late_hours": round(float(table.late_hours[at]), 2), "owned": bool(table.pool[at] >= 0),
-                "offer_id": way.offer_id,
+                "late_hours": round(float(table.late_hours[at]), 2), "owned": bool((table.pool[at] >= 0).any()),
+                "offer_id": way.offer_id, "in_turn": bought.in_turn, "parts": bought.parts,
             }
         )  # fmt: skip
     return out
@@ -164,6 +165,7 @@ def _proof(answer: PortfolioAnswer) -> dict[str, Any]:
         "gap_asked_ratio": answer.options.gap,
         "mode": answer.options.mode,
         "solver": result.solver,
+        "about": _searched(answer),
         "candidates": answer.question.numbers.n_candidates,
         "in_model": len(result.reduced.keep),
         "removed": result.reduced.dropped,
@@ -376,12 +378,21 @@ def _filter_notes(answer: PortfolioAnswer, verbose: bool, *, everything: bool) -
     return [Section("filters", "Candidates per job", said, detail=True)]
 
 
+def _searched(answer: PortfolioAnswer) -> str:
+    """What the proof is about."""
+    if all(workload is None for workload in answer.loaded.workloads):
+        return "of the candidates given"
+    if answer.whole:
+        return "of the candidates that `optimize` searches for each job"
+    return "of the candidates gathered (for each job those up to some price)"
+
+
 def _proof_rows(answer: PortfolioAnswer, result: PortfolioResult) -> list[tuple[str, str, Value, Unit, str]]:
     asked = f"{result.status.value} (gap asked {percent(answer.options.gap, 3)})"
     rows: list[tuple[str, str, Value, Unit, str]] = [("status", "status", result.status.value, "text", asked)]
     if result.exact_bound is not None:
         bound = result.exact_bound / MICRO
-        told = f"no plan costs less than {usd(bound)}, in whole numbers"
+        told = f"no plan {_searched(answer)} costs less than {usd(bound)}, in whole numbers"
         told += f": gap {percent(result.exact_gap, 3)}" if result.picks is not None else ""
         rows.append(("bound_exact_usd", "exact bound", bound, "usd", told))
     if np.isfinite(result.solver_bound):

@@ -17,7 +17,7 @@ from planner.errors import InputError
 from planner.inputs.faults import near
 from planner.market.quota import INSTANCES, UNITS
 from planner.portfolios.shared_limits import MICRO, MOST, Ints
-from planner.portfolios.table import CandidateTable, Way, Ways
+from planner.portfolios.table import CandidateTable, Way, Ways, single_part
 from solvers.errors import ModelError
 
 if TYPE_CHECKING:
@@ -194,11 +194,14 @@ class SizedCandidates:
         end = begin_hours + hours
         late = np.zeros(len(rows)) if deadline_hours is None else np.maximum(end - deadline_hours, 0.0)
         return CandidateTable(
-            job=np.zeros(len(rows), dtype=np.int64), way=np.array(ways, dtype=np.int64),
-            nodes=nodes, units=np.nan_to_num(units, nan=0.0).astype(np.int64),
-            pool=np.array([self._pools.get((*key[:3], key[4]), -1) for key in keys], dtype=np.int64),
+            job=np.zeros(len(rows), dtype=np.int64),
+            **single_part(
+                np.array(ways, dtype=np.int64), nodes, np.nan_to_num(units, nan=0.0).astype(np.int64),
+                np.array([self._pools.get((*key[:3], key[4]), -1) for key in keys], dtype=np.int64),
+            ),
             start_hours=np.full(len(rows), begin_hours), hours=hours, cost_micro_usd=cost,
             counted_micro_usd=cost + _micro(delay_usd_per_hour * end, "delay until a candidate ends"), late_hours=late,
+            source=np.full(len(rows), -1), row=np.full(len(rows), -1),
         )  # fmt: skip
 
     def _way(self, key: tuple[str, ...], *, declared: bool) -> int:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,14 @@ if TYPE_CHECKING:
     from planner.inputs.portfolio_schema import SharedQuota
 
 Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
 LEFT_OUT = -1  # the way of a job that is not run
+_PER_PART = {
+    "way": -1,
+    "nodes": 0,
+    "units": 0,
+    "pool": -1,
+}  # columns with one value per part, and that of none
 MOST_UNITS = 2.0**53  # a limit above it never binds
 
 
@@ -79,19 +86,21 @@ class Ways:
 
 @dataclass(frozen=True, eq=False)
 class CandidateTable:
-    """One row per candidate; every array has shape `(n_candidates,)`.
+    """One row per candidate; every array has shape `(n_candidates,)` unless said.
 
     Attributes:
         job: number of the job (copies of a job are jobs).
-        way: number of the way to buy, `LEFT_OUT` for a job that is not run.
-        nodes: instances.
-        units: draw on each quota that the way counts against, in its unit; 0: by the way's own numbers.
-        pool: commitment it draws on, -1 none.
+        way: number of the way to buy of each part, -1 where there is none, shape `(n_candidates, most_parts)`; all
+            are `LEFT_OUT` for a job that is not run.
+        nodes: instances of each part; units: draw on each quota that its way counts against, in the quota's unit, 0:
+            by the way's own numbers; pool: commitment it draws on, -1 none; of the same shape.
+        together: whether the parts run side by side, so that their draws on one quota add up; else one after another.
         start_hours: start after the portfolio's.
         hours: elapsed hours from start to end.
         cost_micro_usd: whole expected cost, data transfer included.
         counted_micro_usd: what is minimised: cost, delay, lost value.
         late_hours: end after the job's deadline; only candidates at 0 are feasible.
+        source, row: where it is described in full (`portfolios.candidates.Source`), -1 for one sized elsewhere.
     """
 
     job: Ints
@@ -99,24 +108,50 @@ class CandidateTable:
     nodes: Ints
     units: Ints
     pool: Ints
+    together: Bools
     start_hours: Floats
     hours: Floats
     cost_micro_usd: Ints
     counted_micro_usd: Ints
     late_hours: Floats
+    source: Ints
+    row: Ints
 
     def __len__(self) -> int:
         return len(self.job)
 
+    def part_draws(self, each: Floats) -> Floats:
+        """Units that each part draws on a quota of which an instance of way w draws `each[w]`, `(n, most_parts)`."""
+        per_instance = np.append(each, 0.0)[self.way]  # no part, and a job left out, draws nothing
+        drawn = np.where((self.units > 0) & (per_instance > 0), self.units, per_instance * self.nodes)
+        return np.minimum(drawn, MOST_UNITS)
+
     def drawn(self, each: Floats) -> Ints:
         """Whole units that candidates draw on a quota of which an instance of way w draws `each[w]`."""
-        per_instance = np.append(each, 0.0)[self.way]  # a job left out draws nothing
-        drawn = np.where((self.units > 0) & (per_instance > 0), self.units, per_instance * self.nodes)
-        return np.ceil(np.minimum(drawn, MOST_UNITS) - 1e-9).astype(np.int64)
+        return self._at_once(self.part_draws(each))
+
+    def drawn_of_pool(self, number: int) -> Ints:
+        """Nodes that candidates draw on commitment `number`."""
+        return self._at_once(np.where(self.pool == number, self.nodes, 0))
+
+    def _at_once(self, draws: Floats | Ints) -> Ints:
+        """Draws of all parts in use at one time, whole."""
+        used = np.where(self.together, draws.sum(axis=1), draws.max(axis=1, initial=0))
+        whole: Ints = np.ceil(np.minimum(used, MOST_UNITS) - 1e-9).astype(np.int64)
+        return whole
 
     def take(self, at: npt.NDArray[np.int64] | npt.NDArray[np.bool_]) -> CandidateTable:
         """Rows `at`."""
         return CandidateTable(**{field.name: getattr(self, field.name)[at] for field in fields(self)})
+
+    def with_source(self, source: Ints, row: Ints) -> CandidateTable:
+        """The same with where each candidate is described in full."""
+        return replace(self, source=source, row=row)
+
+    @property
+    def left_out(self) -> Bools:
+        """Whether a row stands for not running its job."""
+        return np.asarray((self.way == LEFT_OUT).all(axis=1))
 
     def for_job(self, job: int) -> CandidateTable:
         """The same candidates for another job."""
@@ -126,14 +161,21 @@ class CandidateTable:
 
 def concat_tables(parts: Sequence[CandidateTable]) -> CandidateTable:
     """Join tables and put them in the order of their jobs, then cost, then way."""
-    joined = CandidateTable(
-        **{
-            field.name: np.concatenate([getattr(part, field.name) for part in parts])
-            for field in fields(CandidateTable)
-        }
-    )
+    width = max((part.way.shape[1] for part in parts), default=1)
+    columns: dict[str, Any] = {}
+    for field in fields(CandidateTable):
+        values = [getattr(part, field.name) for part in parts]
+        if field.name in _PER_PART:
+            empty = _PER_PART[field.name]
+            values = [
+                np.pad(value, ((0, 0), (0, width - value.shape[1])), constant_values=empty)
+                for value in values
+            ]
+        columns[field.name] = np.concatenate(values)
+    joined = CandidateTable(**columns)
     order = np.lexsort(
-        (joined.start_hours, joined.nodes, joined.way, joined.counted_micro_usd, joined.late_hours > 0, joined.job)
+        (joined.start_hours, *reversed(joined.nodes.T), *reversed(joined.way.T), joined.counted_micro_usd,
+         joined.late_hours > 0, joined.job)
     )  # fmt: skip
     return joined.take(order)
 
@@ -142,5 +184,13 @@ def left_out(job: int, value_micro_usd: int) -> CandidateTable:
     """The candidate of not running `job`."""
     one, zero = np.ones(1, dtype=np.int64), np.zeros(1, dtype=np.int64)
     return CandidateTable(
-        job * one, LEFT_OUT * one, zero, zero, -one, np.zeros(1), np.zeros(1), zero, value_micro_usd * one, np.zeros(1)
+        job=job * one, **single_part(LEFT_OUT * one, zero, zero, -one), start_hours=np.zeros(1), hours=np.zeros(1),
+        cost_micro_usd=zero, counted_micro_usd=value_micro_usd * one, late_hours=np.zeros(1), source=-one, row=-one,
     )  # fmt: skip
+
+
+def single_part(way: Ints, nodes: Ints, units: Ints, pool: Ints) -> dict[str, Any]:
+    """Columns of candidates of one part each, every argument of shape `(n_candidates,)`."""
+    columns = {"way": way, "nodes": nodes, "units": units, "pool": pool}
+    parts: dict[str, Any] = {name: column[:, None] for name, column in columns.items()}
+    return parts | {"together": np.zeros(len(way), dtype=np.bool_)}

@@ -5,6 +5,7 @@ A library for tables costs more start-up time than the whole answer, and needs m
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Sequence
 
@@ -12,6 +13,7 @@ GAP = "  "
 _BREAK_AFTER = "/-_.,;:="
 _MIN_WRAPPED = 9  # a narrower text column is unreadable
 _MIN_JOINED = 20  # so is a narrower column of several joined ones
+_LOCATION = re.compile(r"""["'(<]*(?:~?/|\\\\|\.{1,2}[/\\]|[A-Za-z]:[/\\]|[a-z][a-z0-9+.-]*://)""")
 
 
 def clean(text: str) -> str:
@@ -58,14 +60,23 @@ def _last_break(piece: str) -> int:
     return cut if 2 * cut >= len(piece) else len(piece)
 
 
-def wrap(text: str, width: int, *, indent: str = "") -> list[str]:
-    """Break a cleaned text into lines of at most `width` columns; later lines begin with `indent`."""
+def wrap(text: str, width: int, *, indent: str = "", whole_locations: bool = True) -> list[str]:
+    """Break a cleaned text into lines of at most `width` columns; later lines begin with `indent`.
+
+    Args:
+        text: one cleaned line.
+        width: columns no line exceeds, but for a location.
+        indent: beginning of each line after the first.
+        whole_locations: leave a path or URL that is wider than a line whole, on a line of its own, so that it can be
+            copied and searched for; False where the next column begins at `width`.
+    """
     width = max(width, 2 + len(indent))
     if display_width(text) <= width:
         return [text]
     lines, line, used = [], "", 0
     for word in text.split(" "):
-        for piece in _split_word(word, width - len(indent)):
+        whole = whole_locations and _LOCATION.match(word) is not None
+        for piece in [word] if whole else _split_word(word, width - len(indent)):
             size = display_width(piece)
             if line.strip() and used + 1 + size > width:
                 lines.append(line.rstrip())
@@ -176,7 +187,7 @@ def _grid(
     lines: list[str] = []
     for number, row in enumerate(table):
         cells = [
-            wrap(cell, size) if a == "l" or not number else [cell]
+            wrap(cell, size, whole_locations=False) if a == "l" or not number else [cell]
             for cell, size, a in zip(row, sizes, align, strict=True)
         ]
         for level in range(max(len(cell) for cell in cells)):
@@ -197,5 +208,5 @@ def _stacked(header: Sequence[str], rows: Sequence[Sequence[str]], width: int) -
     lines: list[str] = []
     for row in rows:
         text = ", ".join(f"{name} {cell}" for name, cell in zip(header, row, strict=True) if cell)
-        lines += wrap(f"- {text}", width, indent=GAP)
+        lines += wrap(f"- {text}", width, indent=GAP, whole_locations=False)
     return lines

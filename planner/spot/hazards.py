@@ -6,7 +6,6 @@ and gang), the family, the provider, and at last the mean of everything. `Hazard
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from functools import cache, cached_property
@@ -30,6 +29,7 @@ from planner.spot.hazards_cells import (
     save_cells,
 )
 from planner.spot.hazards_shrink import Scales, SideFit, fit_side
+from planner.spot.scales import scale_rows
 
 if TYPE_CHECKING:
     from planner.spot.hints import Hint, Hints
@@ -58,7 +58,8 @@ class HazardTable:
             from what was seen, and how little was seen.
         availability_ratio: long-run share of time up that the hazards give.
         hours_seen: hours of record behind the nearest level.
-        source: which level that is.
+        source: which level that is, in words.
+        of_family: a record of the gang's own family is behind it; without one, published bands and priors know more.
     """
 
     age_edges_hours: FloatArray
@@ -69,6 +70,7 @@ class HazardTable:
     availability_ratio: float
     hours_seen: float
     source: str
+    of_family: bool = True
 
     @property
     def mean_up_hours(self) -> float:
@@ -87,11 +89,20 @@ def make_table(
     frailty_sd: tuple[float, float],
     hours_seen: float,
     source: str,
+    *,
+    of_family: bool = True,
 ) -> HazardTable:
     """A table from its hazards; the availability follows from the mean spells."""
     up, down = mean_spell_hours(down_per_hour), mean_spell_hours(up_per_hour)
     return HazardTable(
-        AGE_EDGES_HOURS, down_per_hour, up_per_hour, *frailty_sd, up / (up + down), hours_seen, source
+        AGE_EDGES_HOURS,
+        down_per_hour,
+        up_per_hour,
+        *frailty_sd,
+        up / (up + down),
+        hours_seen,
+        source,
+        of_family,
     )
 
 
@@ -99,7 +110,8 @@ def moved_table(table: HazardTable, hint: Hint) -> HazardTable:
     """The table with its hazards moved by a hint."""
     down, up = table.down_per_hour * np.exp(hint.log_down), table.up_per_hour * np.exp(hint.log_up)
     sd = (table.frailty_sd_down, table.frailty_sd_up)
-    return make_table(down, up, sd, table.hours_seen, f"{table.source}; moved by {hint.by}")
+    source = f"{table.source}; moved by {hint.by}"
+    return make_table(down, up, sd, table.hours_seen, source, of_family=table.of_family)
 
 
 def mean_spell_hours(hazard_per_hour: FloatArray) -> float:
@@ -218,11 +230,14 @@ class HazardModel:
             return self._of_several(kin, gang, region, zone, f"family {family}: other sizes")
         mates = [p for p in known if p[0] == provider]
         if mates:
-            return self._of_several(mates, gang, region, zone, f"prior of {provider}: its other families")
+            table = self._of_several(mates, gang, region, zone, f"prior of {provider}: its other families")
+            return replace(table, of_family=False)
         if known:
-            return self._of_several(list(known), gang, region, zone, "nothing known: mean of everything")
+            table = self._of_several(list(known), gang, region, zone, "nothing known: mean of everything")
+            return replace(table, of_family=False)
         one, sd = np.ones(len(AGE_EDGES_HOURS)), (1.0, 1.0)
-        return make_table(one, one / 2, sd, 0.0, "no record at all: up 1 h and down 2 h in the mean, assumed")
+        source = "no record at all: up 1 h and down 2 h in the mean, assumed"
+        return make_table(one, one / 2, sd, 0.0, source, of_family=False)
 
     def _of_pool(self, pool: tuple[str, str], gang: int, region: str, zone: str, label: str) -> HazardTable:
         """The zone at this gang, between gangs it was seen at, else its region's or the pool's."""
@@ -315,23 +330,12 @@ class Weather(NamedTuple):
 @cache
 def load_scales() -> Mapping[str, Scales]:
     """Spread of the levels per direction, from hazard_scales.csv."""
-    rows = _scale_rows()
+    rows = scale_rows()
     return {side: Scales(*(float(rows[name][side]) for name in Scales._fields)) for side in ("down", "up")}
 
 
 @cache
 def load_weather() -> Weather:
     """What zones share, from hazard_scales.csv."""
-    rows = _scale_rows()
+    rows = scale_rows()
     return Weather(*(float(rows[f"weather_{name}"]["down"]) for name in Weather._fields))
-
-
-def scale(name: str, side: str) -> float:
-    """One figure of hazard_scales.csv."""
-    return float(_scale_rows()[name][side])
-
-
-@cache
-def _scale_rows() -> dict[str, dict[str, str]]:
-    with (DATA_DIRECTORY / "hazard_scales.csv").open(encoding="utf-8", newline="") as file:
-        return {row["name"]: row for row in csv.DictReader(file)}

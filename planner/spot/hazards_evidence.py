@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from planner.errors import InputError
-from planner.spot.hazards import HazardModel, HazardTable, load_hazards, make_table, mean_spell_hours, scale
+from planner.spot.hazards import HazardModel, HazardTable, load_hazards, make_table, mean_spell_hours
 from planner.spot.hazards_cells import (
     AGE_EDGES_HOURS,
     N_AGES,
@@ -28,6 +28,7 @@ from planner.spot.hazards_cells import (
     plain_type,
     plain_zone,
 )
+from planner.spot.scales import scale
 
 if TYPE_CHECKING:
     from catalogs.tariffs import InterruptionPrior

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from planner.errors import InputError
 from planner.spot.hazards_cells import plain_type, plain_zone
+from planner.spot.scales import scale
 from planner.spot.traces.samples import place_of
 
 PRICE_COLUMNS = ("time", "zone", "instance_type", "spot_usd_per_hour")
@@ -195,8 +196,6 @@ def _hints(
     by: str,
 ) -> dict[tuple[str, str], Hint]:
     """Hints from how far a place's level lies from the mean of its type; `factors` name rows of hazard_scales.csv."""
-    from planner.spot.hazards import scale
-
     down, up = (math.prod(scale(name, side) for name in factors) for side in ("down", "up"))
     out: dict[tuple[str, str], Hint] = {}
     for type_ in dict.fromkeys(f.type_ for f in figures):

@@ -184,24 +184,20 @@ def test_missing_or_damaged_tables_say_what_to_do(tmp_path: Path) -> None:
         load_tariffs(tmp_path).usd_per("CNY")
 
 
-def test_loading_is_light() -> None:
+def test_loading_imports_nothing_heavy() -> None:
+    """What it costs is printed by `benchmarks.small_costs`."""
     code = (
-        "import time, sys; import catalogs.tariffs as t; a = time.process_time(); x = t.load_tariffs(); "
+        "import sys; from catalogs.tariffs import load_tariffs; x = load_tariffs(); "
         "x.transfer_curve('aws','us-east-1','gcp','us-central1'); x.storage_price('aws','us-east-1'); "
         "x.option_rule('aws','spot'); x.quota_rule('aws','p5','h100-80gb-sxm','spot'); x.usd_per('CNY'); "
-        "x.interruption_prior('aws','p5','h100-80gb-sxm',''); print(time.process_time() - a); "
+        "x.interruption_prior('aws','p5','h100-80gb-sxm',''); "
         "print(sorted({'pandas', 'numpy', 'scipy', 'yaml', 'requests'} & set(sys.modules)))"
     )
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
-    best = []
-    for _ in range(3):
-        run = subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment
-        )
-        seconds, modules = run.stdout.split("\n")[:2]
-        best.append(float(seconds))
-        assert modules == "[]"
-    assert min(best) < 0.03
+    run = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment
+    )
+    assert run.stdout == "[]\n"
 
 
 @pytest.mark.shared

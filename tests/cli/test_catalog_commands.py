@@ -143,7 +143,7 @@ def test_doctor_ends_with_4_on_a_broken_or_stale_catalog(run_cli: Run, tmp_path:
     path.write_bytes(path.read_bytes()[:-9])
     broken = run_cli("catalog", "--catalog-dir", str(root), "doctor")
     assert broken.code == 4
-    assert "was changed or cut short" in broken.stdout
+    assert "was changed or cut short" in broken.unwrapped
     assert run_cli("catalog", "--catalog-dir", str(root), "list").code == 4
     stale = run_cli("catalog", "doctor", "--max-age", "1d")
     assert stale.code == 4

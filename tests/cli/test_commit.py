@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.conftest import ROOT, CliResult
+from tests.conftest import ROOT, CliResult, interruptible
 
 Run = Callable[..., CliResult]
 EXAMPLE = ROOT / "examples" / "commit.yaml"
@@ -149,6 +149,7 @@ def test_a_time_limit_leaves_a_plan_and_its_bound(tmp_path: Path, run_cli: Run) 
     assert "Best known, the time limit ended the search" in table
 
 
+@pytest.mark.signals
 @pytest.mark.skipif(not hasattr(signal, "SIGINT") or os.name == "nt", reason="needs POSIX signals")
 def test_ctrl_c_during_the_search_leaves_a_plan(tmp_path: Path) -> None:
     scenarios = {"count": 60, "hours_per_year": 2000}
@@ -166,9 +167,11 @@ def test_ctrl_c_during_the_search_leaves_a_plan(tmp_path: Path) -> None:
         "0.00001%",
         "--no-regret",
     ]
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT
-    ) as process:
+    with interruptible():
+        started = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT
+        )
+    with started as process:
         assert process.stderr is not None
         first = process.stderr.readline()  # the first round is done
         assert "bound" in first

@@ -101,9 +101,8 @@ def test_the_unit_of_money_does_not_matter(unit: float) -> None:
 
 def test_the_clock_leaves_a_point_and_a_bound() -> None:
     oracle = Distances(targets(8, 12), pause_s=0.12)
-    began = time.perf_counter()
     found = solve_benders(problem(8, 12), oracle, gap=1e-9, time_limit_s=0.5)
-    assert time.perf_counter() - began < 0.75
+    assert oracle.calls <= 5, "the fifth begins before the limit at the latest"
     assert found.termination is Termination.TIME_LIMIT
     assert found.status is Status.FEASIBLE
     assert -math.inf < found.bound <= found.objective < math.inf

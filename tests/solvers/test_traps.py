@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-import time
+import threading
 from collections.abc import Hashable
 from dataclasses import replace
 from typing import Any
@@ -25,6 +25,7 @@ from solvers.scaling import COST_HIGH, COST_LOW, ROW_HIGH, ROW_LOW, scale
 from solvers.solution import Status, Termination
 from solvers.solve import relax, solve
 from solvers.staged import run_stages
+from tests.conftest import interruptible
 from tests.planner.fleet.fleet_cases import part_time, random_fleet
 from tests.solvers import cases
 
@@ -122,35 +123,45 @@ def test_no_coefficient_that_a_solver_sees_is_beyond_the_safe_range(hours: bool)
 
 _INTERRUPTED = """
 import sys
+import threading
+from solvers.leftover import leave_with
 from solvers.options import SolveOptions
 from solvers.solve import solve
+from solvers.staged import Progress
 from tests.solvers import cases
+take = Progress.take
+def tell(progress, stage, found):
+    take(progress, stage, found)
+    if found.x is not None and threading.current_thread() is threading.main_thread():
+        print("a point is known", file=sys.stderr, flush=True)
+Progress.take = tell
 problem = cases.hard(size=400, rows=60)
 start = {f"over{row}": float(-(-problem.row_lo[row] // 1)) for row in range(60)}
-print("ready", flush=True)
 found = solve(problem, SolveOptions(gap=0.0, time_limit_s=60.0, start=start, isolate=%s))
 assert found.bound <= found.objective < float("inf")
 print(found.status.value, found.termination.value, len(found.x) > 0, flush=True)
+leave_with(0)  # the solver of a thread is still at work
 """
 
 
+@pytest.mark.signals
 @pytest.mark.parametrize("isolate", [True, False])
 def test_ctrl_c_gives_the_best_point_so_far(isolate: bool) -> None:
     """A real SIGINT to a real process, in a child-process solve and in a thread."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", _INTERRUPTED % isolate],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdout is not None
-    assert process.stdout.readline() == "ready\n"
-    time.sleep(2.0)
-    process.send_signal(signal.SIGINT)
-    began = time.perf_counter()
-    out, err = process.communicate(timeout=30.0)
+    with interruptible():
+        started = subprocess.Popen(
+            [sys.executable, "-c", _INTERRUPTED % isolate],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    with started as process:
+        assert process.stderr is not None
+        assert process.stderr.readline() == "a point is known\n"
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=50.0)  # its limit is 60 s
     assert out == "feasible interrupted True\n", err
-    assert time.perf_counter() - began < 10.0, "long before its limit of 60 s"
+    assert process.returncode == 0, err
 
 
 def test_a_claim_of_infeasibility_is_held_against_the_softened_model() -> None:
@@ -174,14 +185,16 @@ def test_a_point_refutes_a_claim_of_infeasibility(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_relaxation_that_overruns_is_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    release = threading.Event()
+
     def slow(self: Any, problem: Milp, time_limit_s: float) -> Relaxation:
-        time.sleep(5.0)
+        release.wait(600.0)
         return Relaxation(Termination.GAP_REACHED, 1.0)
 
     monkeypatch.setattr(base.ScalingBackend, "relax", slow)
-    began = time.perf_counter()
-    assert relax(cases.cover(), 0.3).termination is Termination.TIME_LIMIT
-    assert time.perf_counter() - began < 2.0
+    found = relax(cases.cover(), 0.3)
+    release.set()
+    assert found.termination is Termination.TIME_LIMIT, "it was not waited for"
 
 
 def test_a_plan_is_found_where_the_cheap_columns_allow_none() -> None:

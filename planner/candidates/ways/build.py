@@ -5,20 +5,28 @@ it is sold there, else the cheapest region of the provider). Where that could be
 three zones or regions of the type. A candidate is kept only if it meets the deadline with the confidence asked and is
 cheaper (or sooner) than on-demand alone; so the optimum over all candidates never rises.
 
-Candidates whose price of spot for the work alone exceeds what is known to be enough for a place in the answer are not
-worked out: those are the best candidate, the ways shown beside it, and the best of each provider.
+Candidates whose price of spot for the work alone exceeds what the question could use are not worked out
+(`planner.candidates.wanted`).
 """
 
 from __future__ import annotations
 
 from dataclasses import fields, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from catalogs.table import distinct
-from planner.candidates.grid import Candidates, Turns
-from planner.candidates.ways.course import Cells, price_in_turn, run_in_turn
+from planner.candidates.model import IN_TURN, SINGLE, Candidates, Turns, append, join_pools, join_tables
+from planner.candidates.wanted import Scope, Wanted, ceilings
+from planner.candidates.ways.course import (
+    CONFIDENCE_SLIP,
+    Cells,
+    frame_of,
+    price_in_turn,
+    run_in_turn,
+    take_columns,
+)
 from planner.market.quota import draws_on
 from planner.plan.filters import BIT, mark
 from planner.spot.distribution import SpotPool
@@ -26,45 +34,63 @@ from planner.spot.evidence import gang_risk
 from planner.spot.zones import subsets, unite
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy.typing as npt
 
     from planner.candidates.context import Context
 
+    BoolArray = npt.NDArray[np.bool_]
     FloatArray = npt.NDArray[np.float64]
     IntArray = npt.NDArray[np.int64]
 
 MAX_ZONES = 3  # of one set: the gain of a fourth is small, the number of sets is not
 MAX_CHOICE = 8  # zones of one type that sets are made of, cheapest first
 _SLIP_HOURS = 1e-9  # of the sums of hours
+Judged = tuple[dict[str, Any], Turns]
 
 
-def add_turns(context: Context, made: Candidates, offer_bits: IntArray) -> Candidates:
+def add_turns(context: Context, made: Candidates, offer_bits: IntArray, wanted: Wanted) -> Candidates:
     """Return the candidates with those that run in turn behind them.
 
     Args:
         context: the planning run.
         made: candidates of one offer and mixes.
         offer_bits: filter bits per offer, shape `(n_offers,)`.
+        wanted: what the question needs; ways that are of no use to it are not worked out.
     """
     if context.deadline_hours is None:
         return made
     wish, partner = context.workload.spot, on_demand_partners(context, offer_bits)
     if wish.fallback == "none":
         partner = np.full_like(partner, -1)
+    if wanted.one_region:
+        place = context.region_of_offer
+        partner = np.where(place[partner] == place, partner, -1)
     at = spot_candidates(context, made)
     if not len(at):
         return made
-    deadline = context.deadline_hours
-    likely = at[_enough(context, made, at)]
-    parts = [judged_turns(context, made, single_cells(context, likely, made, partner), deadline)]
-    if wish.fallback != "none":
+    likely = at[_floor(context, made, at) <= ceilings(context, made, wanted)[made.offer[at]]]
+    found = [judged_turns(context, made, single_cells(context, likely, made, partner))]
+    if wish.fallback != "none" and not wanted.one_region:
         elsewhere = on_demand_partners(context, offer_bits, anywhere=True)
-        parts.append(judged_turns(context, made, single_cells(context, likely, made, elsewhere), deadline))
+        found.append(judged_turns(context, made, single_cells(context, likely, made, elsewhere)))
     if wish.zones == "any":
-        best = min(_best_value(context, made, part) for part in parts)
-        parts.append(judged_turns(context, made, set_cells(context, made, at, partner, best), deadline))
-    found = [part for part in parts if part is not None]
-    return append_turns(made, found) if found else made
+        known = _appended(made, found)
+        scope = Scope.BEST if wanted.scope is Scope.SHOWN else wanted.scope
+        limit = ceilings(context, known, replace(wanted, scope=scope))
+        sets = set_cells(context, made, at, partner, limit, one_region=wanted.one_region)
+        found.append(judged_turns(context, made, sets))
+    return _appended(made, found)
+
+
+def _appended(made: Candidates, found: Sequence[Judged | None]) -> Candidates:
+    """The candidates with the ways found behind them."""
+    parts = [part for part in found if part is not None]
+    if not parts:
+        return made
+    columns = {name: np.concatenate([part[0][name] for part in parts]) for name in parts[0][0]}
+    return append(made, columns, IN_TURN, join_tables([part[1] for part in parts]))
 
 
 def on_demand_partners(context: Context, offer_bits: IntArray, *, anywhere: bool = False) -> IntArray:
@@ -99,16 +125,17 @@ def on_demand_partners(context: Context, offer_bits: IntArray, *, anywhere: bool
 def spot_candidates(context: Context, made: Candidates) -> IntArray:
     """Spot candidates that no limit removes but those that a fall-back changes."""
     changed = BIT["deadline"] | BIT["confidence"] | BIT["budget"]
-    single = np.arange(len(made.offer)) < made.n_single
+    single = made.kind == SINGLE
     return np.flatnonzero(single & context.is_spot[made.offer] & ((made.bits & ~changed) == 0))
 
 
-def _floor(context: Context, made: Candidates, at: IntArray, usd_per_hour: FloatArray) -> FloatArray:
+def _floor(context: Context, made: Candidates, at: IntArray) -> FloatArray:
     """Lower bound of what is compared: the work at the price of spot; for the objective time the hours of the work."""
     work = made.work_hours[at] + made.fixed_hours[at]
     if context.workload.preferences.objective == "time":
         return np.asarray(made.waiting_hours[at] + work, dtype=np.float64)
-    return np.asarray(made.nodes[at] * usd_per_hour * work * 0.999, dtype=np.float64)
+    hourly = context.offer_set.usd_per_hour[made.offer[at]]
+    return np.asarray(made.nodes[at] * hourly * work * 0.999, dtype=np.float64)
 
 
 def single_cells(context: Context, at: IntArray, made: Candidates, partner: IntArray) -> Cells:
@@ -122,85 +149,94 @@ def single_cells(context: Context, at: IntArray, made: Candidates, partner: IntA
     )  # fmt: skip
 
 
-def _enough(context: Context, made: Candidates, at: IntArray) -> npt.NDArray[np.bool_]:
-    """Whether candidates could be among the ways shown, or the best of their provider."""
-    value = made.cost_usd if context.workload.preferences.objective == "cost" else made.hours
-    feasible = np.flatnonzero(made.bits[: made.n_single] == 0)
-    provider = context.provider_of_offer
-    limit = np.full(int(provider.max()) + 1, np.inf)
-    if len(feasible):
-        ways = context.way_of_offer[made.offer[feasible]]
-        least = np.full(int(ways.max()) + 1, np.inf)
-        np.minimum.at(least, ways, value[feasible])
-        shown = np.sort(least)[: context.workload.preferences.max_results + 1]
-        own = np.full(len(limit), np.inf)
-        np.minimum.at(own, provider[made.offer[feasible]], value[feasible])
-        limit = np.maximum(own, shown[-1])
-    rows = made.offer[at]
-    return _floor(context, made, at, context.offer_set.usd_per_hour[rows]) <= limit[provider[rows]]
-
-
-def _best_value(context: Context, made: Candidates, single: tuple[dict[str, Any], Turns] | None) -> float:
-    name = "cost_usd" if context.workload.preferences.objective == "cost" else "hours"
-    known = [getattr(made, name)[made.bits == 0]]
-    if single is not None:
-        known.append(single[0][name][single[0]["bits"] == 0])
-    return float(np.concatenate(known).min(initial=np.inf))
-
-
 def set_cells(
-    context: Context, made: Candidates, at: IntArray, partner: IntArray, best: float
+    context: Context,
+    made: Candidates,
+    at: IntArray,
+    partner: IntArray,
+    limit: FloatArray,
+    *,
+    one_region: bool,
 ) -> Cells | None:
-    """Sets of zones of one type and size that could be better than the best candidate so far.
+    """Sets of zones of one type and size that could be of use.
 
     Each with on-demand to fall back on and, as that has its price, also without: where spot alone in all of them
     meets the confidence, a fall-back must not make the plan dearer.
+
+    Args:
+        context: the planning run.
+        made: candidates that the cells are based on.
+        at: spot candidates that keep all limits but those of time.
+        partner: on-demand offer to fall back on per spot offer, -1 without one.
+        limit: value above which a set that begins with an offer is of no use, shape `(n_offers,)`.
+        one_region: only sets within one region.
     """
     # a type's size is one group (types that perform the same share a shape); within it cheapest first, so that zones
     # are taken in the order in which they stand
     rows, kind = made.offer[at], context.offer_set.type_of_offer
-    order = np.lexsort(
-        (context.id_rank[rows], context.offer_set.usd_per_hour[rows], made.shape[at], kind[rows])
-    )
-    at = at[order]
-    groups = np.flatnonzero(np.diff(made.shape[at]) | np.diff(kind[made.offer[at]])) + 1
+    group_of = kind[rows] * made.shapes.n_rows + made.shape[at]
+    order = np.lexsort((context.id_rank[rows], context.offer_set.usd_per_hour[rows], group_of))
+    at, group_of = at[order], group_of[order]
     # a set costs no less than its cheapest zone for all of the work; a dearer one may still be worth its share
-    hourly = context.offer_set.usd_per_hour[made.offer[at]]
-    cheap = _floor(context, made, at, hourly) <= best
-    zones: list[IntArray] = []
-    for own in np.split(np.arange(len(at)), groups) if len(at) else ():
-        if not cheap[own].any():
-            continue
-        group = at[own][_first_of_pool(context, made.offer[at[own]])][:MAX_CHOICE]
-        zones += _sets_of(context, made.offer, group, set(at[own][cheap[own]].tolist()))
-    if not zones:
+    cheap = _floor(context, made, at) <= limit[made.offer[at]]
+    if not cheap.any():
         return None
-    cells = union_cells(context, made, np.asarray(zones), partner)
+    zones: list[IntArray] = []
+    edges = np.flatnonzero(np.diff(group_of)) + 1
+    starts, stops = np.append(0, edges), np.append(edges, len(at))
+    some = np.add.reduceat(cheap, starts) > 0
+    for start, stop in zip(starts[some].tolist(), stops[some].tolist(), strict=True):
+        own = np.arange(start, stop)
+        own = own[_first_of_pool(context, made.offer[at[own]])][:MAX_CHOICE]
+        zones.append(_sets_of(context, made.offer, at[own], cheap[own], one_region=one_region))
+    members = np.concatenate(zones)
+    members = members[_soon_enough(context, made, members)]
+    if not len(members):
+        return None
+    cells = union_cells(context, made, members, partner)
     alone = cells.take(np.flatnonzero(cells.on_demand >= 0))
     return join_cells([cells, replace(alone, on_demand=np.full_like(alone.on_demand, -1))])
 
 
-def _sets_of(context: Context, offer: IntArray, group: IntArray, cheap: set[int]) -> list[IntArray]:
-    """Sets of the candidates `group` that begin with one of `cheap`, padded with -1.
+@lru_cache(maxsize=16)
+def _choices(count: int) -> IntArray:
+    """All sets of two to `MAX_ZONES` of `count` zones, padded with -1, shape `(n_sets, MAX_ZONES)`."""
+    sets = [[*own, *[-1] * (MAX_ZONES - len(own))] for own in subsets(count, MAX_ZONES)]
+    return np.asarray(sets, dtype=np.int64).reshape(-1, MAX_ZONES)
+
+
+def _sets_of(
+    context: Context, offer: IntArray, group: IntArray, cheap: BoolArray, *, one_region: bool
+) -> IntArray:
+    """Sets of the candidates `group` that begin with one that is `cheap`, padded with -1.
 
     An offer of a whole region is no zone beside one of its zones.
     """
-    named = context.offer_set.offers["zone"][offer[group]]
-    region = context.region_of_offer[offer[group]].tolist()
-    whole = {place for place, zone in zip(region, named.tolist(), strict=True) if not zone}
-    out = []
-    for own in subsets(len(group), MAX_ZONES):
-        if int(group[own[0]]) not in cheap:
-            continue
-        places = [region[k] for k in own]
-        if all(places.count(place) == 1 for place in whole.intersection(places)):
-            out.append(np.pad(group[list(own)], (0, MAX_ZONES - len(own)), constant_values=-1))
-    return out
+    own = _choices(len(group))
+    own = own[cheap[own[:, 0]]]
+    region = np.append(context.region_of_offer[offer[group]], -1)
+    whole = np.append(context.offer_set.offers["zone"][offer[group]] == "", False)
+    fits = np.ones(len(own), dtype=np.bool_)
+    for i in range(MAX_ZONES):
+        for j in range(i):
+            same = (region[own[:, i]] == region[own[:, j]]) & (own[:, i] >= 0)
+            fits &= ~(same & (whole[own[:, i]] | whole[own[:, j]]))
+            fits &= same | (own[:, i] < 0) | (not one_region)
+    return np.append(group, -1)[own[fits]]
+
+
+def _soon_enough(context: Context, made: Candidates, members: IntArray) -> BoolArray:
+    """Whether sets could be in time: the bare work, after the data have come to all regions."""
+    assert context.deadline_hours is not None
+    base = members[:, 0]
+    waiting = np.where(members >= 0, made.waiting_hours[members], 0.0).max(axis=1)
+    least = waiting + made.fixed_hours[base] + made.work_hours[base]
+    return np.asarray(least <= context.deadline_hours + _SLIP_HOURS, dtype=np.bool_)
 
 
 def _first_of_pool(context: Context, rows: IntArray) -> IntArray:
     """Positions of the first offer of each zone, in order; one zone may be listed more than once."""
-    _, first, _ = distinct(context.pool_of_offer[rows])
+    _, first = np.unique(context.pool_of_offer[rows], return_index=True)
     return np.sort(first)
 
 
@@ -231,53 +267,52 @@ def union_cells(context: Context, made: Candidates, members: IntArray, partner: 
 
 def join_cells(parts: list[Cells]) -> Cells:
     """Cells one after another."""
-    pools = SpotPool(
-        **{f.name: np.concatenate([getattr(part.pool, f.name) for part in parts]) for f in fields(SpotPool)}
-    )
     columns = {
         f.name: np.concatenate([getattr(part, f.name) for part in parts])
         for f in fields(Cells)
         if f.name != "pool"
     }
-    return Cells(**columns, pool=pools)
+    return Cells(**columns, pool=join_pools([part.pool for part in parts]))
 
 
-def judged_turns(
-    context: Context, made: Candidates, cells: Cells | None, deadline_hours: float | FloatArray
-) -> tuple[dict[str, Any], Turns] | None:
-    """Time, price and judge cells; what misses its deadline is left out.
+def judged_turns(context: Context, made: Candidates, cells: Cells | None) -> Judged | None:
+    """Time, price and judge cells; what misses the deadline is left out.
+
+    What cannot be in time whatever the luck on spot is set aside first: that takes a few multiplications, the course
+    on spot a thousand.
 
     Args:
-        context: the planning run.
+        context: the planning run, with a deadline.
         made: candidates that the cells are based on.
         cells: what runs where.
-        deadline_hours: hours from the start, one or one per cell.
 
     Returns:
         Columns of `Candidates` and the `Turns` behind them; None when nothing is left.
     """
     if cells is None or not len(cells.base):
         return None
-    deadline_hours = np.broadcast_to(np.asarray(deadline_hours, dtype=np.float64), cells.base.shape)
+    assert context.deadline_hours is not None
     limits = context.workload.constraints
-    course = run_in_turn(context, made, cells, deadline_hours)
-    kept = (course.p_meet >= limits.deadline_confidence - 1e-9) & (course.slack >= 0)
+    cells = cells.take(np.flatnonzero(_allowed(context, made, cells)))
+    frame = frame_of(context, made, cells)
+    possible = np.flatnonzero(frame.possible(limits.deadline_confidence))
+    if not len(possible):
+        return None
+    cells, frame = cells.take(possible), take_columns(frame, possible)
+    course = run_in_turn(context, made, cells, frame)
+    kept = course.p_meet >= limits.deadline_confidence - CONFIDENCE_SLIP
+    # what changes in time ends at the deadline at the latest
     hours = course.waiting + made.fixed_hours[cells.base] + course.elapsed
-    kept &= hours <= deadline_hours + _SLIP_HOURS  # what changes in time ends at the deadline at the latest
-    kept &= _allowed(context, made, cells)
+    kept &= hours <= context.deadline_hours + _SLIP_HOURS
     kept &= (cells.on_demand < 0) | (course.work_share < 0.999)
     at = np.flatnonzero(kept)
     if not len(at):
         return None
-    columns, turns = price_in_turn(context, made, cells.take(at), _take(course, at))
+    columns, turns = price_in_turn(context, made, cells.take(at), take_columns(course, at))
     if limits.budget_usd is not None:
         mark(columns["bits"], "budget", columns["cash_usd"] > float(limits.budget_usd))
     mark(columns["bits"], "term", ~np.isfinite(columns["cost_usd"]))
     return columns, turns
-
-
-def _take(course: Any, at: IntArray) -> Any:
-    return type(course)(**{f.name: getattr(course, f.name)[at] for f in fields(course)})
 
 
 def _allowed(context: Context, made: Candidates, cells: Cells) -> npt.NDArray[np.bool_]:
@@ -288,27 +323,3 @@ def _allowed(context: Context, made: Candidates, cells: Cells) -> npt.NDArray[np
     for limit, units in draws_on(context.workload.constraints.quota, context.offer_set, context.tariffs):
         fits &= ~has | (units[rows] * nodes <= limit * (1 + 1e-9))
     return np.asarray(fits, dtype=np.bool_)
-
-
-def append_turns(made: Candidates, parts: list[tuple[dict[str, Any], Turns]]) -> Candidates:
-    """Put candidates that run in turn behind all others."""
-    columns = {name: np.concatenate([part[0][name] for part in parts]) for name in parts[0][0]}
-    both: dict[str, Any] = {name: np.concatenate([getattr(made, name), columns[name]]) for name in columns}
-    width = max(part[1].offer.shape[1] for part in parts)
-    joined: dict[str, Any] = {"first": len(made.offer)}
-    for field in fields(Turns):
-        if field.name in ("first", "pool"):
-            continue
-        values = [getattr(part[1], field.name) for part in parts]
-        if values[0].ndim == 2:
-            values = [_widen(column, width, -1 if field.name == "offer" else 0) for column in values]
-        joined[field.name] = np.concatenate(values)
-    pools = [part[1].pool for part in parts]
-    joined["pool"] = SpotPool(
-        **{f.name: np.concatenate([getattr(pool, f.name) for pool in pools]) for f in fields(SpotPool)}
-    )
-    return replace(made, **both, turns=Turns(**joined))
-
-
-def _widen(column: Any, width: int, empty: int) -> Any:
-    return np.pad(column, ((0, 0), (0, width - column.shape[1])), constant_values=empty)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -22,13 +23,14 @@ if TYPE_CHECKING:
 
     from catalogs.tariffs import TierCurve
     from planner.candidates.context import Context
-    from planner.candidates.grid import Candidates, Turns
+    from planner.candidates.model import Candidates, Turns
     from planner.spot.distribution import SpotPool
 
     FloatArray = npt.NDArray[np.float64]
     IntArray = npt.NDArray[np.int64]
 
 GB_PER_GIB = 2.0**30 / 1e9
+CONFIDENCE_SLIP = 1e-9  # of the probability to meet the deadline
 
 
 @record(frozen=True, eq=False)
@@ -79,54 +81,102 @@ class Course:
     work_share: FloatArray
 
 
-def run_in_turn(context: Context, made: Candidates, cells: Cells, deadline_hours: FloatArray) -> Course:
+@record(frozen=True, eq=False)
+class Frame:
+    """What is certain of cells before spot's luck, arrays of shape `(n,)`, hours.
+
+    Attributes:
+        waiting: before the first request; room: from it to the deadline, less what is in use but not work.
+        steady: the work on on-demand; slack: waits and losses that can be afforded, infinity without a fall-back.
+        surely: probability that on-demand alone, from the last moment on, is in time.
+        least: hours of the bare work, without any interruption; deadline: hours from the start.
+    """
+
+    waiting: FloatArray
+    room: FloatArray
+    steady: FloatArray
+    slack: FloatArray
+    surely: FloatArray
+    least: FloatArray
+    deadline: FloatArray
+
+    def possible(self, confidence: float) -> npt.NDArray[np.bool_]:
+        """Whether cells may keep the deadline with `confidence`."""
+        has = np.isfinite(self.slack)
+        sure = (self.slack >= 0) & (self.surely >= confidence - CONFIDENCE_SLIP)
+        return np.asarray((self.least <= self.deadline + 1e-9) & (~has | sure), dtype=np.bool_)
+
+
+def take_columns(columns: Any, at: IntArray) -> Any:
+    """Rows `at` of a record of arrays."""
+    return type(columns)(**{f.name: getattr(columns, f.name)[at] for f in fields(columns)})
+
+
+def frame_of(context: Context, made: Candidates, cells: Cells) -> Frame:
+    """What is certain of cells by the deadline of the run."""
+    assert context.deadline_hours is not None
+    base, has = cells.base, cells.on_demand >= 0
+    waiting = _waiting(context, cells)
+    room = context.deadline_hours - waiting - made.fixed_hours[base]
+    steady = steady_hours(
+        context, made.nodes[base], made.work_hours[base], made.write_hours[base], made.interval_hours[base]
+    )
+    late = room - _change_hours(context)
+    return Frame(
+        waiting=waiting, room=room, steady=steady, slack=np.where(has, late - steady, np.inf),
+        surely=_steady_probability(np.maximum(late, 0.0), steady, made.sigma[base]),
+        least=waiting + made.fixed_hours[base] + made.work_hours[base],
+        deadline=np.full(len(base), context.deadline_hours),
+    )  # fmt: skip
+
+
+def _change_hours(context: Context) -> float:
+    """Hours from asking for on-demand to progress on it."""
+    return context.restart_hours + context.assumptions.on_demand_acquire_s / 3600.0
+
+
+def run_in_turn(context: Context, made: Candidates, cells: Cells, frame: Frame) -> Course:
     """Expect how each cell runs by its deadline.
 
     Args:
         context: the planning run.
         made: candidates that the cells are based on.
         cells: what runs where.
-        deadline_hours: hours from the start, shape `(n,)`.
+        frame: what is certain of them.
     """
     base, rows = cells.base, cells.zones[:, 0]
-    nodes, work, write = made.nodes[base], made.work_hours[base], made.write_hours[base]
+    work, write = made.work_hours[base], made.write_hours[base]
     interval, fixed = made.interval_hours[base], made.fixed_hours[base]
-    waiting = _waiting(context, cells)
-    room = deadline_hours - waiting - fixed
     arguments = model_arguments(context, rows, write, interval, cells.pool)
     free = spot_outcome(work, with_distribution=False, **arguments)
     sigma = made.sigma[base]
     has = cells.on_demand >= 0
-    alone = np.full(
-        len(base), np.nan
-    )  # with a fall-back it decides nothing and is worked out for the plan alone
+    # with a fall-back it decides nothing and is worked out for the plan alone
+    alone = np.full(len(base), np.nan)
     at = np.flatnonzero(~has)
     if len(at):
         own = {
             name: value[at] if isinstance(value, np.ndarray) else value for name, value in arguments.items()
         }
         alone[at] = p_meet_deadline(
-            work[at], deadline_hours=np.maximum(room[at], 0.0), work_log_sd=sigma[at], **own
+            work[at], deadline_hours=np.maximum(frame.room[at], 0.0), work_log_sd=sigma[at], **own
         )
-    restart, acquire = context.restart_hours, context.assumptions.on_demand_acquire_s / 3600.0
-    steady = steady_hours(context, nodes, work, write, interval)
-    slack = np.where(has, room - restart - acquire - steady, np.inf)
+    restart, steady, slack = context.restart_hours, frame.steady, frame.slack
     job = split_job(work, interval, write, np.full(len(base), restart), arguments["notice_hours"])
     left = fallback(job, cells.pool, slack)
     share, change = (np.where(has, value, 0.0) for value in (left.work_share, left.p_change))
     on_spot = job.floor_hours * (1.0 - share)
-    in_turn = on_spot + left.wasted_hours + share * steady + change * (restart + acquire)
+    in_turn = on_spot + left.wasted_hours + share * steady + change * _change_hours(context)
     lost = free.expected_lost_hours * (1.0 - share)
     lost = np.where(has, np.minimum(lost, left.wasted_hours), lost)
-    surely = _steady_probability(np.maximum(room - restart - acquire, 0.0), steady, sigma)
     export = write + context.assumptions.export_s / 3600.0
     return Course(
-        waiting=waiting, elapsed=np.where(has, in_turn, free.expected_elapsed_hours),
+        waiting=frame.waiting, elapsed=np.where(has, in_turn, free.expected_elapsed_hours),
         spot_hours=on_spot + lost + fixed - change * export,
         on_demand_hours=share * steady + change * (restart + export),
         interruptions=free.expected_interruptions * (1.0 - share),
         lost=lost + change * restart, slack=slack, p_change=change,
-        p_meet=np.where(has, surely, alone), p_spot_only=alone, work_share=share,
+        p_meet=np.where(has, frame.surely, alone), p_spot_only=alone, work_share=share,
     )  # fmt: skip
 
 
@@ -154,7 +204,7 @@ def price_in_turn(
     context: Context, made: Candidates, cells: Cells, course: Course
 ) -> tuple[dict[str, Any], Turns]:
     """Price cells: columns of `Candidates` and the `Turns` behind them."""
-    from planner.candidates.grid import Turns
+    from planner.candidates.model import Turns
 
     base, n = cells.base, len(cells.base)
     offer = np.column_stack([cells.zones, cells.on_demand])
@@ -184,7 +234,7 @@ def price_in_turn(
         "checkpoint_gib_months": each.checkpoint_gib_months[first],
     }  # fmt: skip
     turns = Turns(
-        first=0, offer=offer, paid_hours=paid, **priced, has_fallback=cells.on_demand >= 0, p_change=course.p_change,
+        offer=offer, paid_hours=paid, **priced, has_fallback=cells.on_demand >= 0, p_change=course.p_change,
         slack_hours=course.slack, p_spot_only=course.p_spot_only, work_share=course.work_share, moved_gb=moved_gb,
         moved_usd=moved_usd, pool=cells.pool,
     )  # fmt: skip
@@ -244,6 +294,13 @@ def usd_per_gb(curve: TierCurve) -> float:
 
 def moved_curve(context: Context, offers: list[int]) -> tuple[TierCurve, bool]:
     """The dearest curve between two regions of `offers`, and whether it is known."""
+    codes = frozenset(context.region_of_offer[row] for row in offers if row >= 0)
+    if codes not in context.curves_between:
+        context.curves_between[codes] = _moved_curve(context, offers)
+    return context.curves_between[codes]
+
+
+def _moved_curve(context: Context, offers: list[int]) -> tuple[TierCurve, bool]:
     text = context.offer_set.offers
     places = dict.fromkeys(
         (str(text["provider"][row]), str(text["region"][row])) for row in offers if row >= 0
@@ -259,7 +316,7 @@ def turn_lines(context: Context, made: Candidates, at: int) -> list[list[CostLin
     """Cost lines of each part of candidate `at`: the first carries its place and what is carried between regions."""
     turns = made.turns
     assert turns is not None
-    own, parts = at - made.n_at_once, made.parts(at)
+    own, parts = int(made.detail[at]), made.parts(at)
     stored = float(made.dataset_gib_months[at]), float(made.checkpoint_gib_months[at])
     seen: set[int] = set()
     out: list[list[CostLine]] = []

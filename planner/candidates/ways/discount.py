@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.candidates.model import SINGLE
 from planner.plan.filters import mark
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from planner.candidates.context import Context
-    from planner.candidates.grid import Candidates
+    from planner.candidates.model import Candidates
 
     IntArray = npt.NDArray[np.int64]
 
@@ -25,7 +26,7 @@ def mark_no_discount(context: Context, made: Candidates, partner: IntArray) -> N
 
     Args:
         context: the planning run.
-        made: candidates of one offer each; their bits change in place.
+        made: candidates without those that run in turn; the bits of those of one offer change in place.
         partner: on-demand offer per spot offer, -1 without one, see `planner.candidates.ways.build.on_demand_partners`.
     """
     price, place = context.offer_set.usd_per_hour, context.region_of_offer
@@ -33,10 +34,10 @@ def mark_no_discount(context: Context, made: Candidates, partner: IntArray) -> N
     own = partner[spot]
     dear = np.zeros(len(partner), dtype=np.bool_)
     dear[spot] = (price[spot] >= price[own]) & (place[spot] == place[own])
-    at = np.flatnonzero(dear[made.offer] & (made.bits == 0))
+    at = np.flatnonzero(dear[made.offer] & (made.bits == 0) & (made.kind == SINGLE))
     if not len(at):
         return
-    kept = np.flatnonzero(made.bits == 0)
+    kept = np.flatnonzero((made.bits == 0) & (made.kind == SINGLE))
     size = made.shapes.n_rows
     known = np.sort(made.offer[kept] * size + made.shape[kept])
     wanted = partner[made.offer[at]] * size + made.shape[at]

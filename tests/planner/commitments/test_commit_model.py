@@ -27,7 +27,7 @@ from tests.planner.commitments.commit_cases import random_model
 Floats = npt.NDArray[np.float64]
 CLOSE = 1e-6
 BATCHES = range(12)
-PER_BATCH = 50  # 600 questions in all
+PER_BATCH = 20  # 240 questions in all
 
 
 def benders(model: CommitModel, gap: float = 1e-7) -> BendersResult:

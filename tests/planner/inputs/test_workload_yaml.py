@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import pytest
@@ -130,18 +129,14 @@ def test_refused(text: str, message: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["[" * 100_000, "a: " + "{a: " * 50_000, "- " * 50_000])
-def test_deep_nesting_is_refused_quickly(text: str) -> None:
-    begin = time.process_time()
+def test_deep_nesting_is_refused(text: str) -> None:
     assert faults(text) == [f"is nested more than {MAX_DEPTH} levels deep"]
-    assert time.process_time() - begin < 2
 
 
-def test_billion_laughs_is_refused_quickly() -> None:
+def test_billion_laughs_is_refused_before_it_is_expanded() -> None:
     lines = ['l0: &l0 ["lol", "lol", "lol", "lol", "lol", "lol", "lol", "lol", "lol", "lol"]']
     lines += [f"l{i}: &l{i} [{', '.join([f'*l{i - 1}'] * 10)}]" for i in range(1, 12)]
-    begin = time.process_time()
     assert "aliases counted as what they stand for" in faults("\n".join(lines))[0]
-    assert time.process_time() - begin < 2
 
 
 def test_syntax_fault_has_its_place() -> None:

@@ -19,6 +19,7 @@ from catalogs.accelerators import load_accelerators
 from catalogs.table import Table
 from planner.candidates.assumptions import load_assumptions
 from planner.candidates.job_spec import resolve_job
+from planner.candidates.model import SINGLE
 from planner.inputs.schema import Workload
 from planner.job.answer import Answer
 from planner.market.offers import ACCELERATOR_COLUMNS, HARDWARE_COLUMNS
@@ -339,7 +340,7 @@ def compare(answer: Answer, sections: dict[str, Any], offers: list[Offer], seed:
     assert answer.found is not None
     made = answer.found.candidates
     # spot that is no discount is left to on-demand, which serves as well
-    kept = (made.bits[: made.n_single] & ~BIT["no_discount"]) == 0
+    kept = (made.bits[made.kind == SINGLE] & ~BIT["no_discount"]) == 0
     assert int(kept.sum()) == len(single), seed
     return "mixed" if len(lines) > 1 else "planned"
 

@@ -164,6 +164,7 @@ def test_folds_keep_workload_groups_whole_and_are_balanced() -> None:
     assert all(len(folds) == 1 for folds in fold_of.values())
     sizes = [labels.count(label) for label in set(labels)]
     assert len(sizes) == 3 and max(sizes) - min(sizes) <= 10
+    assert set(fold_labels(cases, 3, by_source=True)) == {"fold 0"}, "one publisher"
 
 
 def test_the_interval_width_covers_what_it_promises() -> None:
@@ -214,8 +215,8 @@ def test_accuracy_with_the_bundled_constants() -> None:
 
 @pytest.mark.shared
 @pytest.mark.skipif(not DEV.is_file(), reason="the measured rows are not beside the project")
-def test_accuracy_with_each_source_left_out() -> None:
-    scored, _ = score_file(DEV, leave_source_out=True)
+def test_accuracy_with_sources_left_out() -> None:
+    scored, _ = score_file(DEV, source_folds=4)
     family = [case.kind == "transformer" for case in scored.cases]
     at = [p for p, yes in enumerate(family) if yes]
     rest = [p for p, yes in enumerate(family) if not yes]

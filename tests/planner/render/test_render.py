@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from planner.finops.focus_out import with_focus
@@ -275,16 +275,39 @@ def test_any_text_and_any_number_fits(name: str, amount: Decimal, ratio: float, 
     for fmt in WRITTEN:
         render_plan(plan, fmt)
     for row in render_plan(plan, "table", width=width).split("\n"):
-        assert display_width(row) <= width
+        assert display_width(row) <= width or is_location(row)
         assert row.isprintable()
 
 
-@given(text=st.text(max_size=200), width=st.integers(min_value=4, max_value=80))
-def test_wrapping_loses_nothing_and_fits(text: str, width: int) -> None:
+def is_location(row: str) -> bool:
+    """Whether a row is a path or URL and nothing else: it stays whole, however wide it is."""
+    return " " not in row.strip() and ("/" in row or "\\" in row)
+
+
+@given(text=st.text(max_size=200), width=st.integers(min_value=4, max_value=80), whole=st.booleans())
+@example(text=f"could not read /{'x' * 90}/y.json: not JSON", width=40, whole=True)
+@example(text=f"could not read /{'x' * 90}/y.json: not JSON", width=40, whole=False)
+def test_wrapping_loses_nothing_and_fits(text: str, width: int, whole: bool) -> None:
     cleaned = clean(text)
-    lines = wrap(cleaned, width)
+    lines = wrap(cleaned, width, whole_locations=whole)
     assert "".join("".join(lines).split()) == "".join(cleaned.split())
-    assert all(display_width(line) <= width for line in lines)
+    assert all(display_width(line) <= width or (whole and is_location(line)) for line in lines)
+
+
+@pytest.mark.parametrize("indent", ["", "    "])
+@pytest.mark.parametrize(
+    "location",
+    [
+        f"/{'tmp/' * 40}broken.json",
+        f"https://example.org/{'a-b/' * 40}",
+        f"C:\\{'x' * 99}",
+        f"../{'a' * 99}:",
+    ],
+)
+def test_a_location_wider_than_the_line_stays_whole(location: str, indent: str) -> None:
+    lines = wrap(f"the calibration {location} cannot be read: not JSON", 40, indent=indent)
+    assert indent + location in lines
+    assert all(display_width(line) <= 40 for line in lines if location not in line)
 
 
 @given(
@@ -293,6 +316,7 @@ def test_wrapping_loses_nothing_and_fits(text: str, width: int) -> None:
     ),
     width=st.integers(min_value=40, max_value=100),
 )
+@example(rows=[("", "~\x1b00000\x1b\x1b\U000105bd\U0002fa1e", -1_000_000_000_000_000_000_000)], width=40)
 @settings(deadline=None)
 def test_a_grid_fits_and_shows_every_number_whole(rows: list[tuple[str, str, int]], width: int) -> None:
     cells = [(clean(first), clean(second), str(number)) for first, second, number in rows]

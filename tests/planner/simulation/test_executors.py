@@ -44,11 +44,9 @@ def sleep(seconds: float) -> float:
 
 def test_whoever_stops_early_does_not_wait_for_what_is_at_work() -> None:
     others = set(multiprocessing.active_children())
-    started = ProcessExecutor(2).map(sleep, [0.0, 60.0, 60.0])
+    started = ProcessExecutor(2).map(sleep, [0.0, 3600.0, 3600.0])
     assert next(started) == 0.0
-    begun = time.monotonic()
     started.close()  # type: ignore[attr-defined]
-    assert time.monotonic() - begun < 10.0
     assert set(multiprocessing.active_children()) <= others
 
 

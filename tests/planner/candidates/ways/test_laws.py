@@ -176,7 +176,9 @@ def test_a_zone_too_dear_alone_is_still_worth_its_share_of_a_set() -> None:
     alone = context.offer_set.usd_per_hour[candidates.offer[at]] * candidates.work_hours[at]
     partner = on_demand_partners(context, np.zeros(len(context.is_spot), dtype=np.int64))
     for best, found in ((alone.min() * 0.9, False), (alone.mean(), True), (alone.max() * 1.2, True)):
-        assert (set_cells(context, candidates, at, partner, float(best)) is not None) == found
+        limit = np.full(len(partner), float(best))
+        cells = set_cells(context, candidates, at, partner, limit, one_region=False)
+        assert (cells is not None) == found
 
 
 def test_one_zone_seen_as_a_union_is_itself() -> None:

@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from planner.plan.verify_launch import runs_in_turn
+from planner.judge.launch import runs_in_turn
 
 if TYPE_CHECKING:
     from planner.inputs.schema import Constraints, Workload

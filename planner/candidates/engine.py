@@ -1,0 +1,166 @@
+"""The one engine: whoever asks for candidates of a job asks here, and gets the same sizes, ways, filters and prices.
+
+`build` answers for one deadline. An `Engine` answers for many: what does not depend on the deadline (shapes, prices,
+clusters bought in parts) is computed once; limits of time and ways to run in turn are worked out at each.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.candidates.grid import build_candidates
+from planner.candidates.limits import mark_deadline
+from planner.candidates.model import concat_candidates
+from planner.candidates.sizes import (
+    coarse_node_counts,
+    estimate_all,
+    estimate_hardware,
+    hardware_of_offer,
+    hopeful_hardware,
+    with_checkpoint,
+)
+from planner.candidates.wanted import Wanted
+from planner.market.offers import mark_offers
+from planner.records import record
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+
+    from catalogs.table import Table
+    from planner.candidates.context import Context
+    from planner.candidates.model import Candidates
+
+    IntArray = npt.NDArray[np.int64]
+
+SHOWN = Wanted()
+_MICROS_PER_HOUR = 3.6e9
+
+
+@record(frozen=True, eq=False)
+class Found:
+    """All candidates that a question needs.
+
+    Attributes:
+        context: the run they are of: its deadline is the one asked for, its checkpoint is sized.
+        offer_bits: filter bits per offer.
+        node_counts: sizes looked at for all hardware; `refined_hardware`: hardware looked at in all sizes between.
+        wanted: what was asked for.
+    """
+
+    context: Context
+    candidates: Candidates
+    offer_bits: IntArray
+    node_counts: tuple[int, ...]
+    refined_hardware: int
+    wanted: Wanted = SHOWN
+
+
+def build(context: Context, wanted: Wanted = SHOWN, *, max_nodes: int | None = None) -> Found:
+    """Build the candidates of a job at its own deadline.
+
+    Args:
+        context: the planning run.
+        wanted: what the question needs beside the best candidate.
+        max_nodes: look at sizes up to this many nodes, default the workload's limit.
+    """
+    return Engine(context, max_nodes=max_nodes).at(context.deadline, wanted)
+
+
+class Engine:
+    """Candidates of one job at any deadline."""
+
+    def __init__(
+        self,
+        context: Context,
+        *,
+        max_nodes: int | None = None,
+        shapes: Table | None = None,
+    ) -> None:
+        """Estimate and price what does not depend on the deadline.
+
+        Args:
+            context: the planning run; its deadline is not used.
+            max_nodes: look at sizes up to this many nodes, default the workload's limit.
+            shapes: of all hardware at `coarse_node_counts`, where another run of the same job estimated them.
+        """
+        self.counts = coarse_node_counts(max_nodes or context.workload.constraints.max_nodes)
+        self.shapes = estimate_all(context, self.counts) if shapes is None else shapes
+        self.context = with_checkpoint(context.with_deadline(None), self.shapes)
+        limits = context.workload.constraints
+        self.offer_bits = mark_offers(context.offer_set, limits, context.job.model.family)
+        self._coarse = build_candidates(self.context, self.offer_bits, self.shapes)
+        self._steady: dict[bytes, Candidates] = {}
+        self._partners: IntArray | None = None
+
+    def at_hours(self, hours: float, wanted: Wanted = SHOWN) -> Found:
+        """Candidates at a deadline so many hours after the start (never a microsecond earlier)."""
+        return self.at(deadline_after(self.context.start, hours), wanted)
+
+    def at(self, deadline: datetime | None, wanted: Wanted = SHOWN) -> Found:
+        """Candidates at a deadline.
+
+        Args:
+            deadline: when the job must be done, None: no matter when.
+            wanted: what the question needs beside the best candidate.
+        """
+        context = self.context.with_deadline(deadline)
+        leaders = self._leaders(context, wanted)
+        made = self._with_parts(leaders)
+        made = replace(made, bits=made.bits.copy(), p_meet=made.p_meet.copy())
+        mark_deadline(context, made)
+        if (context.is_spot & (self.offer_bits == 0)).any():
+            from planner.candidates.ways.build import add_turns, on_demand_partners
+            from planner.candidates.ways.discount import mark_no_discount
+
+            if self._partners is None:
+                self._partners = on_demand_partners(context, self.offer_bits)
+            mark_no_discount(context, made, self._partners)
+            made = add_turns(context, made, self.offer_bits, wanted)
+        self.context.learn(context)
+        return Found(context, made, self.offer_bits, self.counts, len(leaders), wanted)
+
+    def _leaders(self, context: Context, wanted: Wanted) -> IntArray:
+        """Hardware that is looked at in all sizes between the coarse ones."""
+        if not self._between():
+            return np.zeros(0, dtype=np.int64)
+        coarse = replace(self._coarse, bits=self._coarse.bits.copy(), p_meet=self._coarse.p_meet.copy())
+        mark_deadline(context, coarse)
+        return hopeful_hardware(context, coarse, self.offer_bits, wanted.up_to)
+
+    def _between(self) -> Sequence[int]:
+        return sorted(set(range(1, self.counts[-1] + 1)) - set(self.counts))
+
+    def _with_parts(self, leaders: IntArray) -> Candidates:
+        """Candidates of all coarse sizes and of all sizes of the leaders, one offer each or bought in parts."""
+        key = leaders.tobytes()
+        if key not in self._steady:
+            made, context = self._coarse, self.context
+            if len(leaders):
+                mask = np.zeros(context.offer_set.hardware.n_rows, dtype=np.bool_)
+                mask[leaders] = True
+                offers = np.flatnonzero(mask[hardware_of_offer(context)] & (self.offer_bits == 0))
+                shapes = estimate_hardware(context, leaders, self._between())
+                made = concat_candidates([made, build_candidates(context, self.offer_bits, shapes, offers)])
+            self._steady[key] = self._with_mixes(made)
+        return self._steady[key]
+
+    def _with_mixes(self, made: Candidates) -> Candidates:
+        """Add clusters bought in parts where an admitted offer holds fewer than the largest cluster."""
+        scarce = self.context.offer_set.offers["capacity"] < self.counts[-1]  # NaN: unlimited
+        if not (scarce & (self.offer_bits == 0)).any():
+            return made
+        from planner.candidates.bought_in_parts import add_mixes
+
+        return add_mixes(self.context, made, self.offer_bits, self.counts[-1])
+
+
+def deadline_after(start: datetime, hours: float) -> datetime:
+    """The moment `hours` after `start`, rounded up to a microsecond."""
+    return start + timedelta(microseconds=math.ceil(hours * _MICROS_PER_HOUR - 1e-4))

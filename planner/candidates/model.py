@@ -1,0 +1,289 @@
+"""Candidates of one job in columns, each of one kind: one offer, bought in parts, or one offer after another.
+
+What all kinds share is a column of `Candidates`; what only one kind has stands in that kind's table (`Mixes`, `Turns`),
+at the row that `detail` names. So candidates can be taken, reordered and joined freely: nothing hangs on positions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from catalogs.table import Table
+from planner.records import record
+from planner.spot.distribution import SpotPool
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+
+    FloatArray = npt.NDArray[np.float64]
+    IntArray = npt.NDArray[np.int64]
+    BoolArray = npt.NDArray[np.bool_]
+
+# Kinds of candidate: one offer; several offers side by side; one offer after another.
+SINGLE, MIXED, IN_TURN = 0, 1, 2
+
+
+@record(frozen=True)
+class Part:
+    """One purchase of a candidate: `nodes` instances of offer `row`, with the quantities behind its cost."""
+
+    row: int
+    nodes: int
+    paid_hours: float
+    billed_hours: float
+    instance_hours: float
+
+
+@record(frozen=True, eq=False)
+class Mixes:
+    """Purchases of candidates bought in several parts (`bought_in_parts`).
+
+    Attributes:
+        offer, nodes: of each part, shape `(n_mixes, most_parts)`; offer -1 where a mix has fewer parts.
+        paid_hours, billed_hours, instance_hours: per part, of the same shape.
+        gang: instances that may be taken back together (all, where none may), shape `(n_mixes,)`.
+        gang_work: work hours as the gang sees them: stretched by machine failures of the other instances.
+        pool, pools: which offers a mix was made of: index into the tuple of steady offer rows.
+    """
+
+    offer: IntArray
+    nodes: IntArray
+    paid_hours: FloatArray
+    billed_hours: FloatArray
+    instance_hours: FloatArray
+    gang: IntArray
+    gang_work: FloatArray
+    pool: IntArray
+    pools: tuple[IntArray, ...]
+
+
+@record(frozen=True, eq=False)
+class Turns:
+    """Purchases of candidates that run on one offer after another (`ways`).
+
+    Attributes:
+        offer: spot offers, cheapest first, then on-demand; -1 none; shape `(n_turns, most_parts)`.
+        paid_hours, billed_hours, instance_hours: expected, per part, of the same shape.
+        has_fallback: whether the last offer is on-demand to fall back on, shape `(n_turns,)`.
+        p_change: probability that on-demand is needed; slack_hours: waits and losses that can be afforded.
+        p_spot_only: probability to meet the deadline without on-demand.
+        work_share: of the work that on-demand does.
+        moved_gb, moved_usd: checkpoints carried between regions, expected, and what that costs.
+        pool: the spot capacity of each, all its zones seen as one.
+    """
+
+    offer: IntArray
+    paid_hours: FloatArray
+    billed_hours: FloatArray
+    instance_hours: FloatArray
+    has_fallback: BoolArray
+    p_change: FloatArray
+    slack_hours: FloatArray
+    p_spot_only: FloatArray
+    work_share: FloatArray
+    moved_gb: FloatArray
+    moved_usd: FloatArray
+    pool: SpotPool
+
+
+@record(frozen=True, eq=False)
+class Candidates:
+    """Timed and priced candidates; every array has shape `(n_candidates,)` unless said.
+
+    Attributes:
+        offer: row of the offer set: of a mix its leading part (spot, else the one that tops up), of what runs in turn
+            the cheapest spot offer. `paid_hours` and `billed_hours` are of that offer.
+        shape: row of `shapes`; nodes: instances.
+        bits: filters that remove the candidate, 0 = feasible.
+        work_hours: steps and evaluation; sigma: standard deviation of its logarithm.
+        waiting_hours: before the cluster is in use (staging, provisioning); fixed_hours: in use, but not work.
+        hours: expected elapsed hours; paid_hours: expected hours in use per instance; billed_hours: as billed.
+        cost_usd: expected cost; cash_usd: cash obligations.
+        p_meet: probability to meet the deadline; NaN where there is none or the candidate is excluded anyway.
+        interruptions, lost_hours: expected, whole job. interval_hours: checkpoint interval.
+        instance_hours, dataset_gib_months, checkpoint_gib_months: rounded quantities behind the cost.
+        kind: `SINGLE`, `MIXED` or `IN_TURN`; detail: row of the kind's table (`mixes`, `turns`), -1 for one offer.
+        shapes: output of the performance model; grid_bits: filters of the cells that no layout fits.
+    """
+
+    offer: IntArray
+    shape: IntArray
+    nodes: IntArray
+    bits: IntArray
+    work_hours: FloatArray
+    sigma: FloatArray
+    waiting_hours: FloatArray
+    fixed_hours: FloatArray
+    hours: FloatArray
+    paid_hours: FloatArray
+    billed_hours: FloatArray
+    cost_usd: FloatArray
+    cash_usd: FloatArray
+    p_meet: FloatArray
+    interruptions: FloatArray
+    lost_hours: FloatArray
+    interval_hours: FloatArray
+    write_hours: FloatArray
+    instance_hours: FloatArray
+    dataset_gib_months: FloatArray
+    checkpoint_gib_months: FloatArray
+    kind: IntArray
+    detail: IntArray
+    shapes: Table
+    grid_bits: IntArray
+    mixes: Mixes | None = None
+    turns: Turns | None = None
+
+    def all_bits(self) -> IntArray:
+        """Filter bits of every cell of the grid, those that fit and those that do not."""
+        return np.concatenate([self.bits, self.grid_bits])
+
+    def count(self, kind: int) -> int:
+        """Number of candidates of one kind."""
+        return int((self.kind == kind).sum())
+
+    def parts(self, at: int) -> tuple[Part, ...]:
+        """Return what candidate `at` buys: one part, or those of its mix, or those it runs on in turn."""
+        own, kind = int(self.detail[at]), int(self.kind[at])
+        if kind == SINGLE:
+            values = (self.offer, self.nodes, self.paid_hours, self.billed_hours, self.instance_hours)
+            return (_part(*(column[at] for column in values)),)
+        table = self.mixes if kind == MIXED else self.turns
+        assert table is not None
+        columns = [
+            column[own].tolist()
+            for column in (table.offer, table.paid_hours, table.billed_hours, table.instance_hours)
+        ]
+        nodes = (
+            table.nodes[own].tolist() if isinstance(table, Mixes) else [int(self.nodes[at])] * len(columns[0])
+        )
+        rows = zip(columns[0], nodes, *columns[1:], strict=True)
+        return tuple(_part(*row) for row in rows if row[0] >= 0)
+
+    def gang(self, at: IntArray) -> tuple[IntArray, IntArray, FloatArray]:
+        """Offer, instances and work hours of what may be taken back together (all of it for one offer)."""
+        rows, nodes, work = self.offer[at], self.nodes[at], self.work_hours[at]
+        mixed = self.kind[at] == MIXED
+        if self.mixes is None or not mixed.any():
+            return rows, nodes, work
+        own = np.where(mixed, self.detail[at], -1)  # -1: all instances, replaced below
+        nodes = np.where(mixed, self.mixes.gang[own], nodes)
+        return rows, nodes, np.where(mixed, self.mixes.gang_work[own], work)
+
+    def take(self, at: IntArray) -> Candidates:
+        """Some of the candidates, in the order given; the cells that no layout fits are left out."""
+        columns = {name: getattr(self, name)[at] for name in COLUMNS}
+        kind, detail = columns["kind"], columns["detail"]
+        tables: dict[str, Any] = {"mixes": None, "turns": None}
+        for number, name in ((MIXED, "mixes"), (IN_TURN, "turns")):
+            mine = np.flatnonzero(kind == number)
+            table = getattr(self, name)
+            if table is not None and len(mine):
+                tables[name] = take_rows(table, detail[mine])
+                detail[mine] = np.arange(len(mine))
+        return Candidates(**columns, shapes=self.shapes, grid_bits=np.zeros(0, dtype=np.int64), **tables)
+
+
+COLUMNS = tuple(
+    field.name for field in fields(Candidates) if field.name not in ("shapes", "grid_bits", "mixes", "turns")
+)
+
+
+def _part(row: int, nodes: int, paid: float, billed: float, instance: float) -> Part:
+    return Part(int(row), int(nodes), float(paid), float(billed), float(instance))
+
+
+def take_rows(table: Any, at: IntArray) -> Any:
+    """Rows `at` of a `Mixes` or `Turns`."""
+    columns: dict[str, Any] = {}
+    for field in fields(table):
+        value = getattr(table, field.name)
+        if isinstance(value, SpotPool):
+            value = value.take(at)
+        elif isinstance(value, np.ndarray):
+            value = value[at]
+        columns[field.name] = value
+    return type(table)(**columns)
+
+
+def concat_candidates(parts: Sequence[Candidates]) -> Candidates:
+    """Join candidates; shapes are joined too where parts have different ones."""
+    if len(parts) == 1:
+        return parts[0]
+    joined: dict[str, Any] = {
+        name: np.concatenate([getattr(part, name) for part in parts]) for name in COLUMNS
+    }
+    shapes = parts[0].shapes
+    if any(part.shapes is not shapes for part in parts):
+        offsets = np.cumsum([0, *(part.shapes.n_rows for part in parts[:-1])])
+        joined["shape"] = np.concatenate(
+            [part.shape + offset for part, offset in zip(parts, offsets, strict=True)]
+        )
+        shapes = Table.concat([part.shapes for part in parts])
+    tables: dict[str, Any] = {}
+    for number, name in ((MIXED, "mixes"), (IN_TURN, "turns")):
+        own = [getattr(part, name) for part in parts]
+        counts = [0 if table is None else len(table.offer) for table in own]
+        starts = np.repeat(np.cumsum([0, *counts[:-1]]), [len(part.kind) for part in parts])
+        mine = joined["kind"] == number
+        joined["detail"][mine] += starts[mine]
+        tables[name] = join_tables([table for table in own if table is not None])
+    bits = np.concatenate([part.grid_bits for part in parts])
+    return Candidates(**joined, shapes=shapes, grid_bits=bits, **tables)
+
+
+def join_tables(tables: Sequence[Any]) -> Any:
+    """Tables of one kind one below the other, None without any; columns grow to the widest."""
+    if len(tables) < 2:
+        return tables[0] if tables else None
+    width = max(table.offer.shape[1] for table in tables)
+    columns: dict[str, Any] = {}
+    for field in fields(tables[0]):
+        values = [getattr(table, field.name) for table in tables]
+        if field.name == "pools":
+            columns["pools"] = tuple(pool for value in values for pool in value)
+        elif field.name == "pool" and isinstance(values[0], SpotPool):
+            columns["pool"] = join_pools(values)
+        else:
+            if values[0].ndim == 2:
+                values = [widen(value, width, -1 if field.name == "offer" else 0) for value in values]
+            columns[field.name] = np.concatenate(values)
+    if "pools" in columns:
+        starts = np.cumsum([0, *(len(table.pools) for table in tables[:-1])])
+        columns["pool"] = np.concatenate(
+            [table.pool + start for table, start in zip(tables, starts, strict=True)]
+        )
+    return type(tables[0])(**columns)
+
+
+def join_pools(pools: Sequence[SpotPool]) -> SpotPool:
+    """Spot capacities one after another."""
+    return SpotPool(
+        **{f.name: np.concatenate([getattr(pool, f.name) for pool in pools]) for f in fields(SpotPool)}
+    )
+
+
+def widen(column: Any, width: int, empty: int) -> Any:
+    """A two-dimensional column with `width` columns, the new ones `empty`."""
+    return np.pad(column, ((0, 0), (0, width - column.shape[1])), constant_values=empty)
+
+
+def append(made: Candidates, columns: dict[str, Any], kind: int, table: Mixes | Turns) -> Candidates:
+    """Put new candidates of one kind behind the others.
+
+    Args:
+        made: candidates without any of this kind.
+        columns: columns of `Candidates` by name, but for `kind` and `detail`.
+        kind: `MIXED` or `IN_TURN`.
+        table: the kind's own table, one row per new candidate.
+    """
+    count = len(table.offer)
+    columns = columns | {"kind": np.full(count, kind), "detail": np.arange(count)}
+    both: dict[str, Any] = {name: np.concatenate([getattr(made, name), columns[name]]) for name in COLUMNS}
+    both["mixes" if kind == MIXED else "turns"] = table
+    return replace(made, **both)

@@ -1,0 +1,105 @@
+"""Cluster sizes that are looked at, and the shapes of all hardware at them.
+
+First a list of node counts that grows in steps for all hardware; then, for the hardware of the leading candidates,
+every node count in between. The set considered is stated in the plan's proof.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.candidates.factored import least_by_group
+from planner.performance.search import estimate_shapes
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+
+    from catalogs.table import Table
+    from planner.candidates.context import Context
+    from planner.candidates.model import Candidates
+
+    IntArray = npt.NDArray[np.int64]
+
+# Sizes between the coarse ones are searched wherever the efficiency seen at the coarse ones, improved by this much,
+# could still beat what is asked for.
+MARGIN_RATIO = 0.15
+
+
+def coarse_node_counts(limit: int) -> tuple[int, ...]:
+    """Node counts for all hardware: 1..8, then steps of about an eighth of the size, and `limit` itself."""
+    counts = list(range(1, min(limit, 8) + 1))
+    step = 2
+    while counts[-1] + step <= limit:
+        counts.append(counts[-1] + step)
+        if counts[-1] >= 8 * step:
+            step *= 2
+    return tuple(dict.fromkeys([*counts, limit]))
+
+
+def estimate_all(context: Context, counts: Sequence[int]) -> Table:
+    """Shapes of all hardware at the node counts given."""
+    return estimate_hardware(context, np.arange(context.offer_set.hardware.n_rows), counts)
+
+
+def estimate_for(context: Context, offers: IntArray, counts: Sequence[int]) -> Table:
+    """Shapes of the hardware of some offers at the node counts given."""
+    return estimate_hardware(context, np.unique(hardware_of_offer(context)[offers]), counts)
+
+
+def estimate_hardware(context: Context, hardware: IntArray, counts: Sequence[int]) -> Table:
+    """Estimate shapes of some hardware rows; `hardware_row` of the result refers to the whole hardware table."""
+    job = context.job
+    rows = context.offer_set.hardware.take(hardware)
+    shapes = estimate_shapes(job.model, job.training, rows, counts)
+    if context.calibration is not None:
+        shapes = context.calibration.apply(shapes, rows)
+    return shapes.with_columns(hardware_row=hardware[shapes["hardware_row"]])
+
+
+def with_checkpoint(context: Context, shapes: Table) -> Context:
+    """The run with the checkpoint sized from the model, where the workload does not give its size."""
+    if context.job.checkpoint_gib:
+        return context
+    size = float(shapes["checkpoint_gib"][0])
+    return replace(context, job=replace(context.job, checkpoint_gib=size))
+
+
+def hardware_of_offer(context: Context) -> IntArray:
+    """Hardware row of each offer, shape `(n_offers,)`."""
+    return context.offer_set.hardware_of_type[context.offer_set.type_of_offer]
+
+
+def hopeful_hardware(
+    context: Context, candidates: Candidates, offer_bits: IntArray, up_to: float = -np.inf
+) -> IntArray:
+    """Hardware rows that could beat the best candidate (or `up_to`, if more) at a size between the coarse ones.
+
+    A lower bound per hardware: its cheapest admitted price x the fewest node-hours of steps seen at any coarse size,
+    less `MARGIN_RATIO` (for the objective time: the fewest hours). Hardware whose batch no coarse size divides has no
+    bound and is searched too; so is all hardware while nothing is feasible.
+    """
+    shapes, offer_set = candidates.shapes, context.offer_set
+    fits = np.asarray(shapes["fits"], dtype=np.bool_)
+    row, nodes = shapes["hardware_row"].astype(np.int64), shapes["nodes"].astype(np.float64)
+    hours = shapes["step_time_s"] * context.job.total_steps / 3600.0
+    by_cost = context.workload.preferences.objective == "cost"
+    n_hardware = offer_set.hardware.n_rows
+    least = least_by_group((hours * nodes if by_cost else hours)[fits], row[fits], n_hardware)
+    undivided = np.zeros(len(least), dtype=np.bool_)
+    undivided[row[shapes.is_in("reason", ("batch_not_divisible", "layout_not_possible"))]] = True
+    least[undivided & np.isinf(least)] = 0.0
+    admitted = np.flatnonzero(offer_bits == 0)
+    owned = ~np.isnan(offer_set.owned_share[admitted])
+    hourly = np.where(owned, 0.0, offer_set.usd_per_hour[admitted]) if by_cost else np.ones(len(admitted))
+    price = least_by_group(hourly, hardware_of_offer(context)[admitted], n_hardware)
+    feasible = np.flatnonzero(candidates.bits == 0)
+    value = candidates.cost_usd if by_cost else candidates.hours
+    best = float(value[feasible].min()) if len(feasible) else np.inf
+    known = np.isfinite(least) & np.isfinite(price)
+    bound = np.where(known, least, 0.0) * np.where(known, price, 0.0) * (1.0 - MARGIN_RATIO)
+    return np.flatnonzero(known & (bound <= max(best, up_to)))

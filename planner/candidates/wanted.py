@@ -1,0 +1,96 @@
+"""What a question needs of a job's candidates beside the best one: up to which value, of which places.
+
+Ways to run in turn are thousands per size, and each takes microseconds to work out. So those are left out whose bare
+work at the price of spot is dearer than anything the question could use; what it could use is said here, as a ceiling
+per offer. A candidate below its ceiling is never left out, so a question may rely on its set being whole up to there.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.records import record
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from planner.candidates.context import Context
+    from planner.candidates.model import Candidates
+
+    FloatArray = npt.NDArray[np.float64]
+    IntArray = npt.NDArray[np.int64]
+
+
+# A candidate's bare work at the price of spot is counted at 0.999 of it, so sets are whole a little above what was
+# asked for: up to the ceiling times this.
+COVERED_RATIO = 1.0005
+
+
+class Scope(Enum):
+    """Candidates that a question needs in any case."""
+
+    BEST = "best"  # the best one
+    SHOWN = "shown"  # also the ways shown beside it, and the best of every provider
+    PLACES = "places"  # the best of every region
+
+
+@record(frozen=True)
+class Wanted:
+    """What is needed.
+
+    Attributes:
+        scope: needed in any case.
+        up_to: every candidate of at most this value (USD, hours for the objective time) is needed too.
+        below: nothing dearer than this is needed: a candidate of this value is known.
+        one_region: only ways to run whose offers are all in one region.
+    """
+
+    scope: Scope = Scope.SHOWN
+    up_to: float = -np.inf
+    below: float = np.inf
+    one_region: bool = False
+
+
+def value_of(context: Context, made: Candidates) -> FloatArray:
+    """What candidates are compared by: expected cost, for the objective time expected hours."""
+    value: FloatArray = made.cost_usd if context.workload.preferences.objective == "cost" else made.hours
+    return value
+
+
+def ceilings(context: Context, made: Candidates, wanted: Wanted) -> FloatArray:
+    """Value above which a candidate of each offer is of no use to the question, shape `(n_offers,)`.
+
+    Args:
+        context: the planning run.
+        made: candidates known so far; the best of them bound what is of use.
+        wanted: what the question needs.
+    """
+    feasible = np.flatnonzero(made.bits == 0)
+    rows, value = made.offer[feasible], value_of(context, made)[feasible]
+    if wanted.scope is Scope.BEST:
+        limit = np.full(context.offer_set.offers.n_rows, float(value.min(initial=np.inf)))
+    elif wanted.scope is Scope.PLACES:
+        limit = _least(context.region_of_offer, rows, value)
+    else:
+        limit = np.maximum(_least(context.provider_of_offer, rows, value), _shown(context, rows, value))
+    return np.asarray(np.minimum(np.maximum(limit, wanted.up_to), wanted.below), dtype=np.float64)
+
+
+def _least(group_of_offer: IntArray, rows: IntArray, value: FloatArray) -> FloatArray:
+    """The least value in each offer's group, infinity where there is none, shape `(n_offers,)`."""
+    least = np.full(int(group_of_offer.max(initial=0)) + 1, np.inf)
+    np.minimum.at(least, group_of_offer[rows], value)
+    return np.asarray(least[group_of_offer], dtype=np.float64)
+
+
+def _shown(context: Context, rows: IntArray, value: FloatArray) -> float:
+    """Value of the last of the ways shown."""
+    if not len(rows):
+        return np.inf
+    ways = context.way_of_offer[rows]
+    least = np.full(int(ways.max()) + 1, np.inf)
+    np.minimum.at(least, ways, value)
+    return float(np.sort(least)[: context.workload.preferences.max_results + 1][-1])

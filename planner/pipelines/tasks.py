@@ -1,0 +1,204 @@
+"""Candidates of one task that is a workload: those of `planner optimize`, at the times that the task may have.
+
+What a task costs depends on the time it has: ways to run in turn have a price at each deadline, and all others a time
+they keep with `deadline_confidence`. So the engine is asked at some durations, the longest being all the time that the
+other tasks can leave, and per region the best way of each is a candidate that takes that long; so is the whole front of
+steady capacity. `at` asks again, once a plan says how much time the task has.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.candidates.engine import Engine
+from planner.candidates.finish import sure_hours, uninterrupted_hours
+from planner.candidates.model import IN_TURN
+from planner.candidates.wanted import Scope, Wanted
+from planner.job.answer import prepare
+from planner.job.bought import Source
+from planner.job.frontier import unlimited
+from planner.market.pricing import total_usd
+from planner.pipelines.way import Way
+from solvers.pareto import pareto_front
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    import numpy.typing as npt
+
+    from catalogs.model import Catalog
+    from planner.candidates.context import Context
+    from planner.candidates.engine import Found
+    from planner.candidates.model import Candidates
+    from planner.inputs.load import LoadedWorkload
+    from planner.inputs.pipeline_schema import PipelineTask
+    from planner.job.answer import Options
+
+    Floats = npt.NDArray[np.float64]
+    Ints = npt.NDArray[np.int64]
+
+DURATIONS = 12  # at which ways to run in turn are asked for, beside those that a plan then gives
+_SAME = 1e-9  # of two durations
+
+
+class WorkloadTask:
+    """A task that is a workload.
+
+    Attributes:
+        asked: durations asked for so far, hours.
+        compared: candidates that keep the longest of them.
+        confidence: with which a way's duration is kept.
+    """
+
+    def __init__(
+        self,
+        task: PipelineTask,
+        loaded: LoadedWorkload,
+        options: Options,
+        catalog: Catalog,
+        start: datetime,
+        *,
+        alone: bool,
+    ) -> None:
+        """Prepare the engine.
+
+        Deadline and budget of the workload are the pipeline's business. A task that reads from others has its data
+        there: what its workload says of the data's place is set aside, its transfer is the edge's.
+
+        Args:
+            task: the task.
+            loaded: its workload.
+            options: flags of `planner optimize`.
+            catalog: what can be bought.
+            start: of the pipeline.
+            alone: no other task reads of it, nor it of others, so that its place does not matter.
+
+        Raises:
+            InputError: the workload names something unknown.
+        """
+        own = unlimited(loaded.workload).model_copy(update={"start": start, "earliest_start": None})
+        context = prepare(loaded, own, catalog, options)
+        if task.reads:
+            context = replace(context, job=replace(context.job, data_gb=0.0, read_gb=0.0))
+        self._name, self._engine = task.name, Engine(context)
+        self._wanted = Wanted(Scope.BEST) if alone else Wanted(Scope.PLACES, one_region=True)
+        self._alone = alone
+        self._places = np.zeros_like(context.region_of_offer) if alone else context.region_of_offer
+        self.confidence = own.constraints.deadline_confidence
+        self.asked: list[float] = []
+        self.compared = 0
+        self._count = 0
+
+    def least_hours(self) -> float:
+        """A time that no candidate beats, infinity where there is none."""
+        made = self._engine.at(None, self._wanted).candidates
+        at = np.flatnonzero(made.bits == 0)
+        hours = uninterrupted_hours(made, at, self.confidence)
+        return float(hours.min(initial=np.inf))
+
+    def front(self, least: float, most: float) -> list[Way]:
+        """Candidates for all durations from `least` to `most` hours; infinity: time does not matter."""
+        free = self._engine.at(None, self._wanted)
+        if np.isinf(most):
+            self.compared = int((free.candidates.bits == 0).sum())
+            return self._ways(free, self._cheapest(free), None)
+        if most < least:
+            return self._steady(free, most)
+        if self._alone:  # nothing waits for it: it may take all the time there is
+            return self.at(most)
+        out = self._steady(free, most)
+        for hours in np.exp(np.linspace(np.log(least), np.log(most), DURATIONS)).tolist()[:-1]:
+            out += self.at(hours)
+        return out + self.at(most)
+
+    def at(self, hours: float) -> list[Way]:
+        """Per region the best way that is done within `hours`; nothing where that was asked before."""
+        if any(abs(hours - other) <= _SAME * hours for other in self.asked):
+            return []
+        self.asked.append(hours)
+        found = self._engine.at_hours(hours, self._wanted)
+        self.compared = max(self.compared, int((found.candidates.bits == 0).sum()))
+        return self._ways(found, self._cheapest(found), hours)
+
+    def _cheapest(self, found: Found) -> Ints:
+        """The cheapest candidate of every region."""
+        made = found.candidates
+        at = np.flatnonzero(made.bits == 0)
+        place = self._places[made.offer[at]]
+        rank = found.context.id_rank[made.offer[at]]
+        order = np.lexsort((rank, made.nodes[at], made.hours[at], made.cost_usd[at], place))
+        first = np.flatnonzero(np.append(True, np.diff(place[order]) != 0)) if len(at) else order
+        return at[order[first]]
+
+    def _steady(self, found: Found, most: float) -> list[Way]:
+        """Per region the candidates that no other one there beats in sure hours and cost, none of them on spot."""
+        made, context = found.candidates, found.context
+        at = np.flatnonzero((made.bits == 0) & ~context.is_spot[made.offer])
+        hours = sure_hours(context, made, at, self.confidence)
+        at, hours = at[hours <= most], hours[hours <= most]
+        kept: list[Ints] = []
+        place = self._places[made.offer[at]]
+        for code in np.unique(place).tolist():
+            inside = np.flatnonzero(place == code)
+            kept.append(inside[pareto_front(hours[inside], made.cost_usd[at[inside]])])
+        chosen = np.concatenate(kept) if kept else np.zeros(0, dtype=np.int64)
+        return self._ways(found, at[chosen], None)
+
+    def _ways(self, found: Found, at: Ints, limit: float | None) -> list[Way]:
+        """Candidates `at` as ways that take as long as they surely need, at most `limit`."""
+        hours = self._sure(found.context, found.candidates, at, limit)
+        source = Source(found.context, found.candidates.take(at))
+        return [self._way(source, row, float(sure)) for row, sure in enumerate(hours)]
+
+    def _sure(self, context: Context, made: Candidates, at: Ints, limit: float | None) -> Floats:
+        hours = np.full(len(at), np.inf if limit is None else limit)
+        # what runs in turn changes so as to end by its deadline; all others may end sooner
+        other = np.flatnonzero(made.kind[at] != IN_TURN)
+        hours[other] = np.minimum(hours[other], sure_hours(context, made, at[other], self.confidence))
+        return hours
+
+    def _way(self, source: Source, row: int, hours: float) -> Way:
+        made, bought = source.made, source.bought(row)
+        offer = int(made.offer[row])
+        offers = source.context.offer_set.offers
+        names = ("provider", "region", "zone", "instance_type")
+        self._count += 1
+        return Way(
+            task=self._name, number=self._count, **{name: str(offers[name][offer]) for name in names},
+            purchase_option=bought.how,
+            option_variant=bought.parts[0].option_variant if len(bought.parts) == 1 else "",
+            nodes=int(made.nodes[row]), hours=hours, expected_hours=float(made.hours[row]),
+            cost_usd=total_usd([line for part in bought.parts for line in part.lines]),
+            price_as_of=min(str(offers["as_of"][part.row]) for part in made.parts(row)), bought=bought,
+        )  # fmt: skip
+
+
+def slack_hours(
+    least: Sequence[float],
+    source: Sequence[int],
+    target: Sequence[int],
+    sequence: Sequence[int],
+    limit: float,
+) -> list[float]:
+    """The most time each task can have: the deadline less the least time of the others on its longest path.
+
+    Args:
+        least: least hours of each task.
+        source: task whose output each edge carries.
+        target: task that reads it.
+        sequence: the tasks, each after those it reads from.
+        limit: the deadline, hours.
+    """
+    count = len(least)
+    before, after = [0.0] * count, [0.0] * count
+    for task in sequence:
+        into = [u for u, v in zip(source, target, strict=True) if v == task]
+        before[task] = max((before[u] + least[u] for u in into), default=0.0)
+    for task in reversed(sequence):
+        out = [v for u, v in zip(source, target, strict=True) if u == task]
+        after[task] = max((after[v] + least[v] for v in out), default=0.0)
+    return [limit - before[task] - after[task] for task in range(count)]
