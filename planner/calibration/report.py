@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from planner.render.model import Answer, Section, Unit, Value, facts, versioned
+from planner.render.model import Answer, Cell, Section, Unit, Value, facts, versioned
 from planner.render.numbers import number, percent
 from planner.render.units import seconds, three
 from planner.render.words import cluster
@@ -66,13 +66,7 @@ def build_report(name: str, made: Calibrated, after: Interval, file: str, replac
         facts("measurement", "Measurement", rows),
         Section("calibration", "Calibration", (saved, *((use,) if file else ()))),
     ]
-    row = {
-        "workload": name, **item.cluster, "precision": item.training.precision, "stack": item.training.stack,
-        "source_kind": evidence["kind"], "steps_used": used, "steps_dropped": dropped,
-        "measured_step_time_s": item.step_time_s, "predicted_step_time_s": found.step_time_s,
-        "measured_over_predicted_ratio": made.ratio, "calibrated_step_time_s": after.value,
-        "calibrated_step_time_low_s": after.low, "calibrated_step_time_high_s": after.high, "file": file or None,
-    }  # fmt: skip
+    row = _row(name, made, after, file)
     values = {**row, "warnings": list(made.warnings), "replaced": replaced}
     return Answer(
         f"Calibration of {name}",
@@ -89,3 +83,16 @@ def _ends(spread: float) -> tuple[float, float]:
     from math import exp
 
     return exp(-spread), exp(spread)
+
+
+def _row(name: str, made: Calibrated, after: Interval, file: str) -> dict[str, Cell]:
+    """The flat form of one measurement."""
+    item, evidence = made.calibration, made.calibration.evidence
+    return {
+        "workload": name, **item.cluster, "precision": item.training.precision, "stack": item.training.stack,
+        "source_kind": evidence["kind"], "steps_used": evidence["steps_used"],
+        "steps_dropped": evidence["steps_dropped"],
+        "measured_step_time_s": item.step_time_s, "predicted_step_time_s": made.predicted.step_time_s,
+        "measured_over_predicted_ratio": made.ratio, "calibrated_step_time_s": after.value,
+        "calibrated_step_time_low_s": after.low, "calibrated_step_time_high_s": after.high, "file": file or None,
+    }  # fmt: skip
