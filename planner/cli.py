@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import planner
+from planner.startup import EndedError, watch_for_interrupt
 
 if TYPE_CHECKING:
     import logging
@@ -329,8 +330,18 @@ def _main(args: Sequence[str] | None) -> int:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")  # an ASCII terminal must not end in a traceback
     session = Session()
+    with watch_for_interrupt() as interruption:
+        code = _guarded(list(sys.argv[1:] if args is None else args), session)
+    if interruption.happened and code != EXIT_INTERRUPTED:
+        answered = "; the answer is the best one known by then" if code == 0 else ""
+        return _fail(f"interrupted{answered}", EXIT_INTERRUPTED)
+    return code
+
+
+def _guarded(arguments: list[str], session: Session) -> int:
+    """Run; every exception becomes a message and an exit code."""
     try:
-        return _run(list(sys.argv[1:] if args is None else args), session)
+        return _run(arguments, session)
     except click.exceptions.Exit as stop:
         return int(stop.exit_code)
     except click.ClickException as error:
@@ -338,7 +349,7 @@ def _main(args: Sequence[str] | None) -> int:
         return int(error.exit_code)
     except _BrokenStdoutError:
         return _abandon_stdout()
-    except (KeyboardInterrupt, EOFError, click.Abort):
+    except (KeyboardInterrupt, EndedError, EOFError, click.Abort):
         return _fail("interrupted", EXIT_INTERRUPTED)
     except Exception as error:  # noqa: BLE001 - the last resort: every defect becomes a message
         return _report(error, session)

@@ -23,7 +23,7 @@ from planner.fleet.workers import Workers, build_workers, in_granules
 from planner.market.offers import mark_offers
 from planner.market.quota import needed_quota
 from solvers.options import SolveOptions
-from solvers.solution import Status
+from solvers.solution import Status, Termination
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -76,6 +76,8 @@ def plan_fleet(
         plans += [plan] if over <= 0 else []
         rounding = float(plan.total_usd) - result.objective_usd
         if over <= 0 and (charged or rounding <= ROUNDING_RATIO * float(plan.total_usd)):
+            break
+        if plans and result.termination is Termination.INTERRUPTED:
             break
         if charged:  # obligations may exceed what the job carries of them
             spared += over * (1 + 1e-6)
