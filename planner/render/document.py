@@ -90,10 +90,10 @@ def build_document(answer: Answer) -> Document:
 
 def made_by(answer: Answer) -> str:
     """When and by what the answer was made."""
-    import planner
+    from planner.version import __version__
 
     values = answer.values if isinstance(answer.values, dict) else {}
-    version = tidy(values.get("planner_version", planner.__version__))
+    version = tidy(values.get("planner_version", __version__))
     when = f" {answer.created:%Y-%m-%d %H:%M}" if answer.created is not None else ""
     return f"made{when} by planner {version}"
 

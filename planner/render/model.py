@@ -172,9 +172,9 @@ class Answer:
 
 def versioned(values: Mapping[str, Any], schema_version: int = 1) -> dict[str, Any]:
     """`values` with the versions of their shape and of this program."""
-    import planner
+    from planner.version import __version__
 
-    return {"schema_version": schema_version, "planner_version": planner.__version__, **values}
+    return {"schema_version": schema_version, "planner_version": __version__, **values}
 
 
 def facts(
