@@ -16,7 +16,9 @@ from planner.records import record
 Unit = Literal[
     "money", "money_per_hour", "unit_price", "ratio", "count", "hours", "days", "date", "text", "quantity",
     "usd", "usd_change", "usd_rounded", "usd_price", "usd_marked", "price", "hours_change", "number",
-    "seconds", "gib", "gb", "moment", "measure", "cluster", "devices", "place", "option", "percent_change",
+    "seconds", "gib", "gb", "moment", "measure", "cluster", "devices", "place", "option",
+    "percent_change", "moment_short", "of", "span", "chance", "money_short", "interval", "tenths",
+    "three", "three_span",
 ]  # fmt: skip
 Status = Literal["ok", "flagged", "withheld"]
 Scalar = float | int | str | Decimal | None
