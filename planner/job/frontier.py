@@ -27,6 +27,7 @@ from planner.job.assemble import catalog_sources, moment_text
 from planner.job.summary import summarize
 from planner.plan.model import CatalogSource, Summary
 from planner.records import record
+from planner.render.presentable import Presentable
 from solvers.pareto import dominated, pareto_front
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ class Point:
 
 
 @record(frozen=True)
-class Frontier:
+class Frontier(Presentable):
     """All points, by rising deadline and falling cost.
 
     Attributes:
@@ -84,6 +85,9 @@ class Frontier:
         sources: price snapshots used.
         note: which node counts were looked at.
     """
+
+    REPORT = "planner.job.frontier_report:frontier_report"
+    __repr__ = Presentable.__repr__
 
     workload: str
     confidence: float
