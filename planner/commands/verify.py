@@ -18,7 +18,6 @@ _MOST_FAULTS = 20
 _NOT_YET = {
     "portfolio": "save and verify its certificate (`planner portfolio --certificate FILE`)",
     "commit": "save and verify its certificate (`planner commit --certificate FILE`)",
-    "pipeline": "verify the plans of its tasks (`planner optimize`) instead",
 }
 
 
@@ -60,8 +59,8 @@ def verify(
     try:
         if kind in _NOT_YET:
             raise MalformedError(f"answers of `planner {kind}` are not recomputed; {_NOT_YET[kind]}")
-        if kind in ("serving", "schedule"):
-            judge = _serving if kind == "serving" else _schedule
+        if kind in ("serving", "schedule", "pipeline"):
+            judge = {"serving": _serving, "schedule": _schedule, "pipeline": _pipeline}[kind]
             _show(answer, kind, judge(saved, workload, as_of))
             return
         loaded = _load(workload, objective, allow_flagged, allow_derived)
@@ -103,6 +102,18 @@ def _schedule(saved: Any, path: Path | None, as_of: datetime | None) -> Verdict:
         raise InputError("a schedule is recomputed from its question: give it with --workload")
     loaded = load_schedule(path)
     return judge_schedule(saved, loaded if as_of is None else as_on(loaded, as_of))
+
+
+def _pipeline(saved: Any, path: Path | None, _: datetime | None) -> Verdict:
+    from planner.errors import InputError
+    from planner.inputs.pipeline_load import load_pipeline
+    from planner.judge.document import Node
+    from planner.judge.judge import catalog_of, judge_pipeline
+    from planner.judge.memory import Memory
+
+    if path is None:
+        raise InputError("a pipeline is recomputed from its file: give it with --workload")
+    return judge_pipeline(saved, load_pipeline(path), Memory(catalog_of(Node(saved)), path.parent))
 
 
 def _serving(saved: Any, path: Path | None, _: datetime | None) -> Verdict:

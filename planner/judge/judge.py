@@ -9,19 +9,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from planner.errors import InputError
-from planner.judge import fleet, frame, frontier, schedule, serving, single
+from planner.judge import fleet, frame, frontier, pipeline, schedule, serving, single
 from planner.judge.bench import ImpossibleError, NotRecomputedError
 from planner.judge.document import Node
 from planner.judge.findings import Findings
 from planner.judge.goods import UnknownOfferError
 from planner.judge.memory import Memory
 from planner.judge.shape import check_shape
-from planner.judge.stated import FRONTIER, PLAN, SCHEDULE, SERVING
+from planner.judge.stated import FRONTIER, PIPELINE, PLAN, SCHEDULE, SERVING
 from planner.records import record
 
 if TYPE_CHECKING:
     from catalogs.model import Catalog
     from planner.inputs.load import LoadedWorkload
+    from planner.inputs.pipeline_load import LoadedPipeline
     from planner.inputs.schedule_load import LoadedSchedule
     from planner.inputs.schema import Workload
     from planner.inputs.serving_load import LoadedServing
@@ -169,6 +170,25 @@ def judge_schedule(answer: Any, loaded: LoadedSchedule) -> Verdict:
         schedule.check(findings, loaded)
     total = f"total USD {float(node['total_usd'].money()):,.2f}, bound by the solver"
     checked = ("forecast", "work", "limits", "copies", "sums")
+    return Verdict(tuple(findings.finish()), checked, total, findings.left_out())
+
+
+def judge_pipeline(answer: Any, loaded: LoadedPipeline, memory: Memory) -> Verdict:
+    """Judge the answer of `planner pipeline`.
+
+    Args:
+        answer: its JSON.
+        loaded: the question it is said to be of.
+        memory: the catalog, and what was recomputed before.
+    """
+    node = Node(answer)
+    if not len(node["tasks"]):
+        return Verdict(nothing="no plan: there is nothing to check")
+    findings = Findings(node, PIPELINE)
+    with _faults_of(findings):
+        pipeline.check(findings, loaded, memory)
+    total = f"total USD {float(node['total_usd'].money()):,.2f}, bound by the solver"
+    checked = ("tasks", "speed", "hours", "chances", "costs", "transfers", "course")
     return Verdict(tuple(findings.finish()), checked, total, findings.left_out())
 
 

@@ -181,7 +181,7 @@ def _copies(loaded: LoadedSchedule, nodes: dict[tuple[int, int, int], int]) -> l
             out.append(
                 {
                     "job": job.name, "region": name, "size_gb": size_gb, "kept_hours": last - first,
-                    "transfer_usd": Fraction(round(_moved_usd(curve, size_gb) * 10**6), 10**6),
+                    "transfer_usd": Fraction(round(moved_usd(curve, size_gb) * 10**6), 10**6),
                     "storage_usd": Fraction(round(month * 10**9), 10**9) * (last - first),
                     "ready_hour": first + ceil(float(size_gb) * 8.0 / gbps / 3600.0),
                     "transfer_basis": "derived" if known is None else "list",
@@ -191,7 +191,7 @@ def _copies(loaded: LoadedSchedule, nodes: dict[tuple[int, int, int], int]) -> l
     return out
 
 
-def _moved_usd(curve: TierCurve, size_gb: Fraction) -> Fraction:
+def moved_usd(curve: TierCurve, size_gb: Fraction) -> Fraction:
     """Cost of moving data; what a month has free is the account's, and used by others."""
     free = next((edge for edge, price in zip(curve.edges_gb, curve.usd_per_gb, strict=True) if price), 0)
     used = float(Fraction(free) / in_unit(curve, Fraction(1)))

@@ -20,6 +20,20 @@ SERVING = {
     "proof.gap_asked_ratio": "an option of the command line",
 }
 SCHEDULE = dict(SERVING)
+PIPELINE = {
+    "planner_version": _WHEN,
+    "proof.seconds": _WHEN,
+    "proof.method": "how the bound was found; it is the solver's",
+    "proof.status": "the solver's own word; its bound and gap are checked",
+    "proof.about": _WORDS,
+    "proof.gap_asked_ratio": "an option of the command line",
+    "proof.dropped": _SEARCH,
+    "proof.dropped.*": _SEARCH,
+    "proof.candidates": _SEARCH,
+    "proof.candidates.*": _SEARCH,
+    "proof.durations": _SEARCH,
+    "proof.durations.*": _SEARCH,
+}
 PLAN = {
     "planner_version": _WHEN,
     "proof.seconds": _WHEN,
