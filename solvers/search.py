@@ -72,6 +72,11 @@ class Search(Generic[Point]):
         return min(max(self._claimed, self.exact_bound), self.cost)
 
     @property
+    def claimed_bound(self) -> float:
+        """The best bound that rests on a solver's arithmetic alone, -inf without one."""
+        return self._claimed
+
+    @property
     def gap(self) -> float:
         """(cost - bound) / |cost|; inf without a point or a bound."""
         return math.inf if self.best is None else relative_gap(self.cost, self.bound)
@@ -186,5 +191,5 @@ class Search(Generic[Point]):
         self.end(Termination.GAP_REACHED if self.closed else Termination.TIME_LIMIT)
 
     def _timed_out(self) -> None:
-        if self.termination is Termination.UNKNOWN:
+        if self.termination is Termination.UNKNOWN and self.left_s() < LEAST_SOLVE_S:
             self.end(Termination.TIME_LIMIT, "the time limit passed")

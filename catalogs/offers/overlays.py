@@ -19,6 +19,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fnmatch import fnmatchcase
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -88,9 +89,20 @@ def parse_change(change: str) -> _Change:
     return _Change(lambda _: amount, lambda _: Decimal(0), True)
 
 
+class PriceNote(NamedTuple):
+    """What a reader of prices should know; a warning where something is probably wrong."""
+
+    text: str
+    is_warning: bool = False
+
+    def __str__(self) -> str:
+        """The text, with its level before it."""
+        return f"warning: {self.text}" if self.is_warning else self.text
+
+
 def apply_overlays(
     offers: Table, instance_types: Table, overlays: Sequence[Overlay]
-) -> tuple[Table, tuple[str, ...]]:
+) -> tuple[Table, tuple[PriceNote, ...]]:
     """Return `offers` with the overlays applied in order, and a note per overlay (a warning if it hit none).
 
     Args:
@@ -104,7 +116,7 @@ def apply_overlays(
             listed.
     """
     faults: list[str] = []
-    notes: list[str] = []
+    notes: list[PriceNote] = []
     family = _family_of(offers, instance_types)
     for position, overlay in enumerate(overlays, start=1):
         try:
@@ -115,12 +127,12 @@ def apply_overlays(
         hit = _hits(offers, family, overlay)
         count = int(hit.sum())
         if not count:
-            notes.append(f"warning: overlay {position} ({overlay}) matches no offer")
+            notes.append(PriceNote(f"overlay {position} ({overlay}) matches no offer", is_warning=True))
             continue
         offers, fault = _apply(offers, hit, change)
         if fault:
             faults.append(f"overlay {position} ({overlay}): {fault}")
-        notes.append(f"overlay {position}: {overlay}, {count} offer{'s' if count != 1 else ''}")
+        notes.append(PriceNote(f"overlay {position}: {overlay}, {count} offer{'s' if count != 1 else ''}"))
     if faults:
         raise CatalogInputError("\n".join(faults))
     return offers, tuple(notes)

@@ -9,7 +9,7 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from planner.advice.answer import Advice
+    from planner.advice.model import Advice
     from planner.spot.hazards import HazardTable
     from planner.spot.policy.job import ZoneState
 

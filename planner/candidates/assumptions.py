@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from planner.errors import InputError
+from planner.inputs.faults import Fault, FaultError, near
 from planner.records import record
 
 DATA_FILE = Path(__file__).parents[1] / "data" / "assumptions.csv"
@@ -82,10 +82,10 @@ def load_assumptions(overrides: Mapping[str, float] | None = None) -> Assumption
         InputError: one or more overrides name no assumption or are out of range; every fault is listed.
     """
     items = {item.key: item for item in _read()}
-    faults: list[str] = []
+    faults: list[Fault] = []
     for key, value in (overrides or {}).items():
         fault = _fault(items, key, value)
-        if fault:
+        if fault is not None:
             faults.append(fault)
         else:
             note = f"default {items[key].value:g}"
@@ -93,23 +93,22 @@ def load_assumptions(overrides: Mapping[str, float] | None = None) -> Assumption
                 items[key], value=float(value), origin="workload", source="workload", note=note
             )
     if faults:
-        raise InputError("\n".join(faults))
+        raise FaultError(*faults)
     return Assumptions(items)
 
 
-def _fault(items: Mapping[str, Assumption], key: str, value: float) -> str:
+def _fault(items: Mapping[str, Assumption], key: str, value: float) -> Fault | None:
+    path = ("assumptions", key)
     if key not in items:
-        import difflib
-
-        close = difflib.get_close_matches(key, items, n=1)
-        hint = f" (did you mean {close[0]}?)" if close else f"; known: {', '.join(sorted(items))}"
-        return f"assumptions.{key}: no such assumption{hint}"
+        hint = near(key, items)
+        known = "" if hint else f"; known: {', '.join(sorted(items))}"
+        return Fault(path, f"no such assumption{known}", hint, at_key=True)
     item = items[key]
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        return f"assumptions.{key}: expected a number of {item.unit}, got {value!r}"
+        return Fault(path, f"expected a number of {item.unit}, got {value!r}")
     if not item.low <= value <= item.high:
-        return f"assumptions.{key}: {value:g} {item.unit} is outside {item.low:g} to {item.high:g}"
-    return ""
+        return Fault(path, f"{value:g} {item.unit} is outside {item.low:g} to {item.high:g}")
+    return None
 
 
 def _read() -> Iterator[Assumption]:

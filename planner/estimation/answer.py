@@ -7,20 +7,19 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from catalogs.store.load import load_catalog
-from planner.candidates.grid import SHAPE_FILTERS
+from planner.candidates.constraints.registry import SHAPE_FILTERS, constraint
 from planner.errors import InputError
 from planner.estimation.layout import division_fault, merge_pins, pinned
 from planner.estimation.parts import host_of, learned_factor, loading_of, memory_of, others_of
 from planner.estimation.values import Estimate, Interval, Remedy
+from planner.inputs.faults import FaultError
 from planner.inputs.tasks import expand_task
 from planner.job.answer import build_context, utc_now
 from planner.job.timeline import BREAKDOWN
 from planner.market.machines import Machine, find_machine
-from planner.market.names import placed
 from planner.performance.constants import load_constants
 from planner.performance.search import estimate_shapes
 from planner.performance.spec import LayoutPin
-from planner.plan.filters import FILTERS
 from planner.plan.model import Layout
 from planner.records import record
 
@@ -100,8 +99,8 @@ def open_context(loaded: LoadedWorkload, *, calibrated: bool, catalog_dir: Path 
     workload = next((variant.workload for variant in variants if variant.chosen), loaded.workload)
     try:
         return build_context(loaded, workload, load_catalog(catalog_dir), utc_now(), calibrate=calibrated)
-    except InputError as error:
-        raise placed(loaded, error) from None
+    except FaultError as error:
+        raise loaded.error(error.faults) from None
 
 
 def estimate_cluster(context: Context, machine: Machine, nodes: int, pin: LayoutPin | None) -> Estimate:
@@ -192,7 +191,7 @@ def _reason(word: str, training: TrainingSpec, hardware: Table) -> str:
         return f"the accelerator has no known peak in {training.precision} ({told})"
     if word == "out_of_memory" and pinned(training.layout):
         return "no layout with the parts that are fixed fits in accelerator memory"
-    return FILTERS[SHAPE_FILTERS[word]]
+    return constraint(SHAPE_FILTERS[word]).words
 
 
 def layout_of(row: Mapping[str, Any]) -> Layout:

@@ -56,7 +56,7 @@ def load_document(
     if not isinstance(parsed.data, dict):
         raise document.source.error([Fault((), "the file must be a mapping that starts with 'version: 1'")])
     try:
-        value = model.model_validate(parsed.data, context={"checks": False})
+        value = model.model_validate(parsed.data)
     except ValidationError as error:
         found = pydantic_faults(error.errors(include_url=False), model)
         faults = [*parsed.faults, *(fault for fault in found if fault.path not in parsed.stand_ins)]
@@ -65,3 +65,20 @@ def load_document(
     if faults:
         raise document.source.error(faults)
     return value, document
+
+
+def kind_of(path: Path, *, max_bytes: int = MAX_BYTES) -> str:
+    """What a file says it is in its key `kind`; empty where it does not say, or is no YAML mapping.
+
+    Raises:
+        InputError: the file cannot be read.
+    """
+    from planner.inputs.yaml12 import YamlError, parse_yaml
+
+    name = str(path)
+    try:
+        parsed = parse_yaml(decode(read_limited(path, max_bytes), name), name)
+    except YamlError:  # its reader says what is wrong and where
+        return ""
+    kind = parsed.data.get("kind") if isinstance(parsed.data, dict) else None
+    return kind if isinstance(kind, str) else ""

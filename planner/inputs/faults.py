@@ -34,6 +34,22 @@ class Fault:
     place: Place | None = None
 
 
+class FaultError(InputError):
+    """Faults of a file's values by their paths; who knows the file raises `Source.error(error.faults)` instead."""
+
+    def __init__(self, *faults: Fault) -> None:
+        """Keep the faults; the message names their paths."""
+        self.faults = faults
+        super().__init__("\n".join(fault_text(fault) for fault in faults))
+
+
+def fault_text(fault: Fault) -> str:
+    """A fault in words, without its place in a text."""
+    hint = f" (did you mean '{fault.did_you_mean}'?)" if fault.did_you_mean else ""
+    path = format_path(fault.path)
+    return f"{path}: {fault.message}{hint}" if path else f"{fault.message}{hint}"
+
+
 @record(frozen=True)
 class Source:
     """A text with the places of its values and keys by path."""
@@ -63,9 +79,7 @@ class Source:
         return InputError("\n".join(shown))
 
     def _render(self, place: Place | None, fault: Fault, lines: Sequence[str]) -> str:
-        hint = f" (did you mean '{fault.did_you_mean}'?)" if fault.did_you_mean else ""
-        path = format_path(fault.path)
-        message = _printable(f"{path}: {fault.message}{hint}" if path else f"{fault.message}{hint}")
+        message = _printable(fault_text(fault))
         if place is None:
             return f"{self.name}: {message}"
         head = f"{self.name}:{place.line}:{place.column}: {message}"

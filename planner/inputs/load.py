@@ -188,7 +188,7 @@ def validate(data: dict[str, Any]) -> tuple[Workload | None, list[Fault]]:
     from planner.inputs.schema import Workload
 
     try:
-        workload = Workload.model_validate(data, context={"checks": False})
+        workload = Workload.model_validate(data)
     except ValidationError as error:
         from planner.inputs.messages import pydantic_faults
 
@@ -206,4 +206,4 @@ def _partial(data: dict[str, Any], details: list[ErrorDetails]) -> tuple[Workloa
     good = {key: value for key, value in data.items() if key not in invalid}
     for required, stand_in in (("version", 1), ("name", "unnamed")):
         good.setdefault(required, stand_in)
-    return Workload.model_validate(good, context={"checks": False}), invalid
+    return Workload.model_validate(good), invalid

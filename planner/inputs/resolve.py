@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from planner.errors import InputError
 from planner.inputs.checks import end_moment, start_moment
-from planner.inputs.faults import near
+from planner.inputs.faults import Fault, FaultError, near
 from planner.inputs.models import count_params, merge_model, missing_fields
 from planner.inputs.presets import find_preset, preset_names
 from planner.records import record
@@ -134,15 +134,14 @@ def resolve_model(model: Model) -> ResolvedModel:
     preset = find_preset(model.preset) if model.preset is not None else None
     if model.preset is not None and preset is None:
         hint = near(model.preset, preset_names())
-        raise InputError(
-            f"model.preset: '{model.preset}' is not known" + (f" (did you mean '{hint}'?)" if hint else "")
-        )
+        raise FaultError(Fault(("model", "preset"), f"'{model.preset}' is not known", hint))
     values, _ = merge_model(model)
     if "family" not in values:
-        raise InputError("model: needs 'preset', or 'family' with explicit sizes")
+        raise FaultError(Fault(("model",), "needs 'preset', or 'family' with explicit sizes"))
     missing = missing_fields(values)
     if missing:
-        raise InputError(f"model: {', '.join(missing)} must be given ({model.preset or values['family']})")
+        text = f"{', '.join(missing)} must be given ({model.preset or values['family']})"
+        raise FaultError(Fault(("model",), text))
     assumptions = _model_assumptions(model, values)
     if values["family"] == "transformer" and values.get("vocab") is not None:
         total, active = count_params(values)
@@ -229,9 +228,8 @@ def _sequence_length(training: Training, model: ResolvedModel, noted: list[Assum
         noted.append(Assumed("training.sequence_length", str(training.sequence_length), "tokens", "workload"))
         return training.sequence_length
     if model.context_length is None:
-        raise InputError(
-            "training.sequence_length must be given: the model is not a preset with a known context"
-        )
+        text = "must be given: the model is not a preset with a known context"
+        raise FaultError(Fault(("training", "sequence_length"), text))
     note = f"published context of {model.name}"
     noted.append(Assumed("training.sequence_length", str(model.context_length), "tokens", "default", note))
     return model.context_length
@@ -264,7 +262,8 @@ def _set_samples(data: Data, length: int) -> tuple[int, str]:
         return math.ceil(data.tokens / length), f"{data.tokens:,} tokens / {length:,}"
     if data.size is not None and data.sample_size is not None:
         return max(1, data.size // data.sample_size), f"{data.size:,} B / {data.sample_size:,} B per sample"
-    raise InputError("training.epochs needs data.samples, or data.size with data.sample_size")
+    text = "needs data.samples, or data.size with data.sample_size"
+    raise FaultError(Fault(("training", "epochs"), text))
 
 
 def _bytes_per_sample(data: Data, model: ResolvedModel, length: int, noted: list[Assumed]) -> float | None:
@@ -325,10 +324,8 @@ def resolve_times(workload: Workload, now: datetime) -> ResolvedTimes:
     deadline = _deadline_moment(limit, start)
     hours = (deadline - start).total_seconds() / 3_600
     if hours <= 0:
-        raise InputError(
-            f"constraints.deadline: {limit} is in the past: "
-            f"the start is {start.isoformat(timespec='minutes')}"
-        )
+        text = f"{limit} is in the past: the start is {start.isoformat(timespec='minutes')}"
+        raise FaultError(Fault(("constraints", "deadline"), text))
     return ResolvedTimes(start, deadline, hours, noted)
 
 

@@ -7,9 +7,9 @@ as well as from YAML.
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal
 
-from pydantic import Field, ValidationInfo, model_validator
+from pydantic import Field
 
 from planner.inputs.fields import (
     AnyFloat,
@@ -188,7 +188,10 @@ class Spot(Section):
 
 
 class Workload(Section):
-    """One training job (`kind: training`) or divisible work (`kind: fleet`)."""
+    """One training job (`kind: training`) or divisible work (`kind: fleet`).
+
+    `planner.inputs.load.validate` also applies the rules that join its sections (`planner.inputs.checks`).
+    """
 
     version: Literal[1] = Field(description="Version of this format.")
     kind: Literal["training", "fleet"] = Field(
@@ -214,16 +217,3 @@ class Workload(Section):
         None, description="Your own throughput with this training, on instances or accelerators."
     )
     assumptions: dict[str, AnyFloat] = Field({}, description="Overrides of the planner's assumptions by key.")
-
-    @model_validator(mode="after")
-    def _run_checks(self, info: ValidationInfo) -> Self:
-        """Apply the rules that join fields, unless the caller applies them itself to know their places."""
-        if isinstance(info.context, dict) and info.context.get("checks") is False:
-            return self
-        from planner.inputs.checks import find_faults
-        from planner.inputs.faults import format_path
-
-        faults = find_faults(self)
-        if faults:
-            raise ValueError("; ".join(f"{format_path(fault.path)}: {fault.message}" for fault in faults))
-        return self

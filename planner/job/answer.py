@@ -18,17 +18,18 @@ from planner.candidates.engine import Found, build
 from planner.candidates.job_spec import resolve_job
 from planner.candidates.model import IN_TURN, MIXED
 from planner.errors import CatalogError, InputError
+from planner.inputs.faults import Fault, FaultError
 from planner.inputs.resolve import Assumed, resolve_times
 from planner.inputs.tasks import expand_task
 from planner.job.assemble import assemble_plan, infeasible_plan
 from planner.job.explain import find_relaxations
 from planner.job.summary import lines_of, summarize
 from planner.job.warnings import price_age_days
-from planner.market.names import check_names, placed
+from planner.judge.lines import verify_plan
+from planner.market.names import check_names
 from planner.market.offers import gather_offers
 from planner.market.pricing import total_usd
 from planner.plan.model import Assumption, Plan, Proof, Sensitivity, Summary
-from planner.plan.verify import verify_plan
 from planner.records import record
 
 if TYPE_CHECKING:
@@ -126,7 +127,7 @@ def _own_hazards(workload: Workload, folder: Path) -> HazardModel | None:
     try:
         return model_from_files([folder / name for name in workload.spot.evidence])
     except InputError as error:  # so that the message gets the place of the key in the workload
-        raise InputError("\n".join(f"spot.evidence: {line}" for line in str(error).splitlines())) from None
+        raise FaultError(Fault(("spot", "evidence"), str(error))) from None
 
 
 def optimize(loaded: LoadedWorkload, options: Options, *, catalog_dir: Path | None = None) -> Answer:
@@ -193,8 +194,8 @@ def prepare(loaded: LoadedWorkload, workload: Workload, catalog: Catalog, option
     """
     try:
         context = build_context(loaded, workload, catalog, options.now, calibrate=options.calibrated)
-    except InputError as error:
-        raise placed(loaded, error) from None
+    except FaultError as error:
+        raise loaded.error(error.faults) from None
     check_names(loaded, context.offer_set, context.tariffs)
     if options.live_quota:
         from planner.market.live_quota import with_live_quotas

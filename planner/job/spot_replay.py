@@ -17,7 +17,7 @@ from planner.candidates.ways.course import GB_PER_GIB, moved_curve, usd_per_gb
 from planner.plan.ids import CostId
 from planner.plan.launch import Replay
 from planner.plan.model import Plan
-from planner.spot.pools import NO_RECORD, level_sd
+from planner.spot.pools import level_sd
 
 if TYPE_CHECKING:
     from planner.candidates.context import Context
@@ -115,7 +115,7 @@ def _table(context: Context, model: HazardModel, part: Part, zone: SpotZone) -> 
     table = model.table_for(zone)
     prior = context.risk.priors[int(context.risk.prior_of_offer[part.row])]
     recorded = prior.basis == "measured" or context.hazards is not None
-    if recorded and not table.source.startswith(NO_RECORD):
+    if recorded and table.of_family:
         return table
     made = table_from_prior(prior, part.nodes, model.hint_for(zone))
     return _as_wide(made, context.assumptions.spot_unrecorded_frailty_sd)

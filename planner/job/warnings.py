@@ -19,14 +19,13 @@ if TYPE_CHECKING:
 
 OLD_PRICE_DAYS = 90
 OOM_WARNING = 0.05
-_WARNING = "warning: "  # how catalogs.offers.overlays marks a note that something is probably wrong
 
 
 def plan_warnings(
     context: Context, lines: Sequence[PlanLine], risk: Risk | None, *, in_turn: bool = False
 ) -> tuple[str, ...]:
     """Collect warnings about prices, risk and budget of the chosen lines; `in_turn`: used one after another."""
-    out = [note.removeprefix(_WARNING) for note in context.offer_set.notes if note.startswith(_WARNING)]
+    out = [note.text for note in context.offer_set.notes if note.is_warning]
     out += context.calibration.warnings if context.calibration is not None else ()
     family = context.job.model.family
     for vendor in dict.fromkeys(context.vendor_of(line.accelerator) for line in lines):

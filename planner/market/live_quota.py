@@ -5,14 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from catalogs.offers.overlays import PriceNote
 from planner.market.quota import known_quotas
 
 if TYPE_CHECKING:
     from catalogs.quotas import LiveQuotas
     from planner.candidates.context import Context
-
-# Providers whose quotas can be read with an account.
-READABLE = ("aws", "gcp", "azure")
 
 
 def with_live_quotas(context: Context) -> Context:
@@ -21,10 +19,11 @@ def with_live_quotas(context: Context) -> Context:
     Only quotas that the planner's rules know are taken; what could not be read is told as a warning and stays
     "not checked".
     """
+    from catalogs.providers.registry import DEFAULT
     from catalogs.quotas import fetch_live_quotas
 
     allowed = context.workload.constraints.providers
-    providers = [name for name in READABLE if allowed is None or name in allowed]
+    providers = [name for name in DEFAULT if allowed is None or name in allowed]
     return apply_quotas(context, fetch_live_quotas(providers))
 
 
@@ -56,7 +55,8 @@ def apply_quotas(context: Context, live: LiveQuotas) -> Context:
     constraints = context.workload.constraints
     constraints = constraints.model_copy(update={"quota": (*constraints.quota, *limits)})
     notes = tuple(
-        f"warning: quota of {place} not read: {text}" for place, text in sorted(live.failures.items())
+        PriceNote(f"quota of {place} not read: {text}", is_warning=True)
+        for place, text in sorted(live.failures.items())
     )
     return replace(
         context,

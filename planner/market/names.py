@@ -14,21 +14,9 @@ if TYPE_CHECKING:
 
     from catalogs.table import Table
     from catalogs.tariffs import Tariffs
-    from planner.errors import InputError
     from planner.inputs.load import LoadedWorkload
     from planner.inputs.schema import Constraints, QuotaLimit
     from planner.market.offers import OfferSet
-
-
-def placed(loaded: LoadedWorkload, error: InputError) -> InputError:
-    """Give an error of `path: message` lines the places of those paths in the workload file."""
-    faults = []
-    for line in str(error).splitlines():
-        path, colon, message = line.partition(": ")
-        if not colon or " " in path:
-            return error
-        faults.append(Fault(tuple(path.split(".")), message))
-    return loaded.error(faults)
 
 
 class _Check(NamedTuple):

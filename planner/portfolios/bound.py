@@ -20,7 +20,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from planner.portfolios.reduce import Reduced
-from planner.portfolios.shared_limits import Ints
+from planner.portfolios.shared_limits import MICRO, Floats, Ints
+from solvers.problem import Milp
 
 BETA_SCALE = 1 << 20  # beta is a whole number over this
 
@@ -127,3 +128,27 @@ def knapsack(job: Ints, gain: Ints, units: Ints, limit: int) -> int:
             weight = weights[member]
             np.maximum(table[weight:], former[: size + 1 - weight] + most, out=table[weight:])
     return int(table[-1])
+
+
+def prices_from_duals(reduced: Reduced, model: Milp, duals: Floats) -> tuple[Prices, Homes]:
+    """The duals of the relaxation in whole micro-dollars, and the homes that they choose."""
+    jobs = reduced.source.n_jobs
+    mu = np.rint(duals[:jobs] * MICRO).astype(np.int64)
+    lam = np.zeros(len(reduced.live), dtype=np.int64)
+    for name in ("quota", "capacity"):
+        block = model.row_block(name)
+        if block is not None and len(block):
+            rows = np.searchsorted(reduced.live, np.asarray(block.tags, dtype=np.int64))
+            lam[rows] = np.rint(np.maximum(-duals[block.indices], 0.0) * MICRO).astype(np.int64)
+    block = model.row_block("budget")
+    beta = 0 if block is None else round(max(-float(duals[block.start]), 0.0) * BETA_SCALE)
+    homes, remaining = choose_homes(reduced, lam)
+    return Prices(mu, remaining, beta), homes
+
+
+def reduced_costs(model: Milp, duals: Floats) -> Floats:
+    """C - A' y of every column; `duals` may go on with rows that the model does not have."""
+    priced = np.bincount(
+        model.column_of_entry(), weights=model.data * duals[model.indices], minlength=model.n_columns
+    )
+    return np.asarray(model.c - priced, dtype=np.float64)

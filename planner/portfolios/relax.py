@@ -6,6 +6,7 @@ limits raised by them hold that choice, so the plan solved with them exists in e
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass, replace
 
@@ -20,15 +21,17 @@ from planner.portfolios.table import Floats
 from solvers.backends.base import Relaxation
 from solvers.options import SolveOptions
 from solvers.presolve import restrict
-from solvers.solve import relax, solve
+from solvers.search import Search
+from solvers.tighten import safe_bound
 
 ELASTIC_GAP = 1e-3
 ELASTIC_TIME_SHARE = 0.4  # of the time limit, at most, for the question what must give way
-MOST_ELASTIC_S = 3.0  # and never more: a good set soon is worth more than the proof that it is the least
+MOST_CORE_S = (
+    2.0  # for the restricted model: a good set soon is worth more than the proof that it is the least
+)
 MOST_REPLAN_S = 2.0  # for the plan within the moved limits, which exists already; it only gets cheaper
 CORE_EACH = 4  # candidates per job in the restricted model
 IMPROVING_ROUNDS = 5
-LP_TOLERANCE = 1e-7
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +88,9 @@ def relax_portfolio(
     began = time.perf_counter()
     late = np.rint(late_hours * usd_per_hour_late * MICRO).astype(np.int64)
     reduced = reduce_elastic(replace(question, objective=late))
-    picks, bound = _least(reduced, weights, options)
+    search = _least(reduced, weights, options)
+    assert search.best is not None  # every job has a candidate
+    picks = reduced.keep[search.best]
     raised = np.maximum(question.used(picks) - question.limit, 0)
     over = 0 if question.budget is None else max(int(question.cost[picks].sum()) - question.budget, 0)
     weighted = _weighted(question, raised, weights) + over / MICRO * weights.usd_per_usd_over_budget
@@ -99,43 +104,51 @@ def relax_portfolio(
     mode = "full" if options.mode == "full" else "fast"  # the moved limits are a proposal, not the last word
     plan = solve_portfolio(moved, replace(options, time_limit_s=left, mode=mode), start=position[picks])
     return Relaxed(
-        raised=raised, late_hours=allowed, over_budget=over, weighted_usd=weighted, bound_usd=bound,
-        proven=weighted - bound <= ELASTIC_GAP * max(weighted, 1e-6) + 1e-6, picks=picks, question=moved, plan=plan,
+        raised=raised, late_hours=allowed, over_budget=over, weighted_usd=weighted,
+        bound_usd=min(search.bound, weighted), proven=search.closed, picks=picks, question=moved, plan=plan,
         kept=np.flatnonzero(keep),
         seconds=seconds,
     )  # fmt: skip
 
 
-def _least(reduced: Reduced, weights: ElasticWeights, options: PortfolioOptions) -> tuple[Ints, float]:
-    """A choice that breaks little, and the bound on what every choice breaks as the solver claims it, USD."""
-    began = time.perf_counter()
-    simple = _without_solver(reduced)
+def _least(reduced: Reduced, weights: ElasticWeights, options: PortfolioOptions) -> Search[Ints]:
+    """Search a choice (positions among the kept) that breaks little; its cost and bound are USD by the weights."""
+    limit = ELASTIC_TIME_SHARE * options.time_limit_s
+    search: Search[Ints] = Search(SolveOptions(ELASTIC_GAP, limit, options.backend, core_columns=0))
     worst = _Breaks(reduced, weights)
+    search.raise_bound(worst.oversize_usd())
+
+    def offer(picks: Ints) -> None:
+        better = worst.improved(picks)
+        search.offer(better, worst.of(better))
+
+    offer(_without_solver(reduced))
     if not len(reduced.live) and reduced.source.budget is None:
-        return reduced.keep[simple], worst.of(simple)
-    picks = worst.improved(simple)
+        search.raise_bound(search.cost)  # only lateness counts, and each job has its least
+    if search.done:
+        return search
     model = build_elastic(reduced, weights)
-    limit = min(ELASTIC_TIME_SHARE * options.time_limit_s, MOST_ELASTIC_S)
-    relaxation = relax(model, limit, options.backend)
-    if relaxation.x is None or relaxation.reduced_costs is None:
-        return reduced.keep[picks], 0.0
-    bound = relaxation.objective * (1 - LP_TOLERANCE)
-    core = _core(reduced, relaxation, picks)
-    columns = np.r_[core, np.arange(len(reduced.keep), model.n_columns)]
-    limit -= time.perf_counter() - began
-    if limit > 0 and worst.of(picks) > bound * (1 + ELASTIC_GAP) + 1e-6:
-        small = restrict(model, columns)
-        wish = SolveOptions(
-            gap=ELASTIC_GAP, time_limit_s=limit, backend=options.backend, core_columns=0, isolate=False
-        )
-        found = solve(small, wish)
-        if found.has_point:
-            chosen = [key for key, value in found.x.items() if isinstance(key, int) and value > 0.5]
-            other = worst.improved(np.searchsorted(reduced.keep, np.array(sorted(chosen), dtype=np.int64)))
-            picks = other if worst.of(other) < worst.of(picks) else picks
+    relaxation = search.relax(model)
+    if relaxation is None or relaxation.x is None or relaxation.reduced_costs is None:
+        return search
+    search.raise_bound(safe_bound(relaxation))
+    offer(_most_taken(reduced, relaxation.x))
+    if search.done or search.best is None:
+        return search
+    columns = np.r_[_core(reduced, relaxation, search.best), np.arange(len(reduced.keep), model.n_columns)]
+    found = search.solve(restrict(model, columns), MOST_CORE_S, isolate=False)
+    if found is not None and found.has_point:
+        chosen = [key for key, value in found.x.items() if isinstance(key, int) and value > 0.5]
+        offer(np.searchsorted(reduced.keep, np.array(sorted(chosen), dtype=np.int64)))
         if len(columns) == model.n_columns:
-            bound = max(bound, found.bound)
-    return reduced.keep[picks], bound
+            search.raise_bound(found.bound)
+    return search
+
+
+def _most_taken(reduced: Reduced, x: Floats) -> Ints:
+    """Per job the candidate that the relaxation takes most of (positions among the kept)."""
+    order = np.lexsort((-x[: len(reduced.keep)], reduced.job))
+    return order[np.searchsorted(reduced.job[order], np.arange(reduced.source.n_jobs))]
 
 
 def _core(reduced: Reduced, relaxation: Relaxation, picks: Ints) -> Ints:
@@ -173,6 +186,12 @@ class _Breaks:
         over = np.maximum(self._used(picks) - self._limit, 0.0) @ self._weight
         paid = max(float(self._paid[picks].sum()) - self._budget, 0.0) * self._over
         return float(over + self._late[picks].sum() + paid)
+
+    def oversize_usd(self) -> float:
+        """What every choice breaks at least: per job the least lateness and excess of one candidate alone."""
+        excess = np.maximum(self._ledger.units - self._limit[self._ledger.rows], 0.0)
+        alone = (excess * self._weight[self._ledger.rows]).sum(axis=1) + self._late
+        return math.fsum(np.minimum.reduceat(alone, self._ledger.starts[:-1]))
 
     def improved(self, picks: Ints) -> Ints:
         """Let every job choose again, given the others, until nothing changes."""

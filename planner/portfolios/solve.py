@@ -13,13 +13,19 @@ in whole numbers; the solver's own bound is kept apart from the exact one.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from planner.portfolios.bound import BETA_SCALE, Homes, Prices, choose_homes, exact_bound
+from planner.portfolios.bound import (
+    Homes,
+    Prices,
+    choose_homes,
+    exact_bound,
+    prices_from_duals,
+    reduced_costs,
+)
 from planner.portfolios.cuts import Cover, Covers, with_covers
 from planner.portfolios.greedy import greedy_plan, polished
 from planner.portfolios.model.families import build_portfolio
@@ -29,11 +35,10 @@ from solvers.backends.base import Relaxation
 from solvers.options import SolveOptions
 from solvers.presolve import restrict
 from solvers.problem import Milp
+from solvers.search import Search
 from solvers.solution import Status, Termination
-from solvers.solve import relax, solve
 
 CORE_EACH = 8  # candidates per job in the restricted model: more costs seconds and gains little (measured)
-CORE_TIME_SHARE = 0.6  # of the time left, at most, for the restricted model when the whole one follows
 FAST_GAP = 1e-3  # of the restricted model: less costs seconds, and the bound is further away than that
 CUT_ROUNDS = 4  # linear programs of the core with ever more cuts; the first two bring nearly all
 NEAR = (
@@ -41,7 +46,6 @@ NEAR = (
 )
 LARGER = 2
 SMALL = 20_000  # columns; below it the whole model is solved at once, in this process
-TINY = 1e-12
 
 
 @dataclass(frozen=True)
@@ -71,31 +75,65 @@ class PortfolioResult:
 
     Attributes:
         reduced: the question after the exact reductions.
-        status: what the answer is worth.
-        picks: candidate (its number in the question) per job, None without a plan.
-        objective: of the plan, exact.
-        exact_bound: no plan has a lower objective; proven in whole numbers, None where nothing is.
-        solver_bound: the same, as the solver claims it in floating point, -inf without a claim.
+        search: the best plan (a candidate's number in the question per job), what is proven, and the clock.
         prices: behind the exact bound, with `homes`.
-        stages: (name, seconds since the start, objective, exact bound) as they came.
-        solver: backend used, "" where none was needed.
-        message: the last words of the last stage.
         seconds: wall-clock seconds.
     """
 
     reduced: Reduced
-    status: Status = Status.NO_SOLUTION
-    picks: Ints | None = None
-    objective: int | None = None
-    exact_bound: int | None = None
-    solver_bound: float = -math.inf
+    search: Search[Ints]
     prices: Prices | None = None
     homes: Homes | None = None
-    stages: list[tuple[str, float, int | None, int | None]] = field(default_factory=list)
-    solver: str = ""
-    message: str = ""
-    interrupted: bool = False
     seconds: float = 0.0
+
+    @property
+    def status(self) -> Status:
+        """What the answer is worth."""
+        return self.search.status
+
+    @property
+    def picks(self) -> Ints | None:
+        """Candidate (its number in the question) per job, None without a plan."""
+        return self.search.best
+
+    @property
+    def objective(self) -> int | None:
+        """Of the plan, exact; None without one."""
+        return None if self.search.best is None else int(self.search.cost)
+
+    @property
+    def exact_bound(self) -> int | None:
+        """No plan has a lower objective; proven in whole numbers, None where nothing is (or that there is no plan)."""
+        bound = self.search.exact_bound
+        return int(bound) if math.isfinite(bound) else None
+
+    @property
+    def solver_bound(self) -> float:
+        """The same, as the solver claims it in floating point, -inf without a claim."""
+        return self.search.claimed_bound
+
+    @property
+    def stages(self) -> list[tuple[str, float, int | None, float]]:
+        """(name, seconds since the start, objective, best bound) as they ended."""
+        return [
+            (name, at, None if math.isnan(cost) else int(cost), bound)
+            for name, at, cost, bound in self.search.stages
+        ]
+
+    @property
+    def solver(self) -> str:
+        """Backend used, empty where none was needed."""
+        return self.search.solver
+
+    @property
+    def message(self) -> str:
+        """The last words of the last stage."""
+        return self.search.message
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether the user stopped it."""
+        return self.search.interrupted
 
     @property
     def exact_gap(self) -> float:
@@ -117,9 +155,7 @@ class PortfolioResult:
         question = self.reduced.source
         if question.faults(picks):
             return False
-        objective = int(question.objective[picks].sum())
-        if self.objective is None or objective < self.objective:
-            self.picks, self.objective = picks, objective
+        self.search.offer(picks, int(question.objective[picks].sum()))
         return True
 
 
@@ -153,41 +189,32 @@ def solve_portfolio(
         ModelError: numbers that no solver may see.
         BackendError: the backend asked for is unknown or absent.
     """
-    options = options or PortfolioOptions()
-    run = _Run(question, options, progress)
-    try:
+    run = _Run(question, options or PortfolioOptions(), progress)
+    with run.search.interruptible():
         if start is not None:
             run.begin_with(start)
         run.all_stages()
-    except KeyboardInterrupt:
-        run.result.interrupted = True
     return run.finish()
 
 
 class _Run:
-    """One solve: the stages in order, and what is left of the time."""
+    """One solve: the stages in order, all on one clock."""
 
     def __init__(
         self, question: PortfolioInput, options: PortfolioOptions, progress: Progress | None
     ) -> None:
-        self.began = time.perf_counter()
+        wish = SolveOptions(options.gap, options.time_limit_s, options.backend, core_columns=0)
+        self.search: Search[Ints] = Search(wish)
         self.options = options
         self.reduced = reduce_portfolio(question, drop_dominated=options.drop_dominated)
-        self.result = PortfolioResult(self.reduced)
-        self.empty = False  # proven: there is no plan
+        self.result = PortfolioResult(self.reduced, self.search)
         self.covers: list[Cover] = []
         self._progress = progress
 
-    @property
-    def left_s(self) -> float:
-        return self.options.time_limit_s - (time.perf_counter() - self.began)
-
     def told(self, stage: str) -> None:
-        result = self.result
-        elapsed = time.perf_counter() - self.began
-        result.stages.append((stage, elapsed, result.objective, result.exact_bound))
+        self.search.note(stage)
         if self._progress is not None:
-            self._progress(stage, result)
+            self._progress(stage, self.result)
 
     def begin_with(self, picks: Ints) -> None:
         """Take a known plan, made better where the reductions still have all of it."""
@@ -200,25 +227,35 @@ class _Run:
         self.told("start")
 
     def all_stages(self) -> None:
-        if len(self.reduced.empty_jobs()) or not self.reduced.source.n_jobs:
-            self.empty = bool(self.reduced.source.n_jobs)
+        if not self.reduced.source.n_jobs:
             return
+        if len(self.reduced.empty_jobs()):
+            self.search.end(Termination.INFEASIBLE, "a job has no candidate within the limits")
+            return
+        self._first_bound()
         worth = self.reduced.source.objective[self.reduced.keep].astype(np.float64)
         self._try_greedy(worth)
         self.told("greedy")
+        if self.search.done:
+            return
         model = build_portfolio(self.reduced)
         relaxation = self._relax(model)
-        if relaxation is None or self.enough() or self.left_s <= 0:
+        if relaxation is None or self.search.done:
             return
-        if self.options.mode == "fast" or model.n_columns > SMALL:
+        # `auto` goes through all of `fast` first, so that it never ends with less
+        if self.options.mode != "full" or model.n_columns > SMALL:
             self._restricted(model, relaxation)
-        if self.enough() or self.options.mode == "fast" or self.left_s <= 0 or self.result.interrupted:
+        if self.options.mode == "fast" or self.search.done:
             return
         self._full(model)
 
-    def enough(self) -> bool:
-        """Whether the gap asked for is reached, or there is nothing to look for."""
-        return self.empty or self.result.gap <= self.options.gap
+    def _first_bound(self) -> None:
+        """Every job at its cheapest: a bound before any solver, kept where no solver gets to answer."""
+        cheapest = np.full(self.reduced.source.n_jobs, np.iinfo(np.int64).max)
+        np.minimum.at(cheapest, self.reduced.job, self.reduced.source.objective[self.reduced.keep])
+        free = np.zeros(len(self.reduced.live), dtype=np.int64)
+        homes, free = choose_homes(self.reduced, free)
+        self._keep(Prices(cheapest, free), homes)
 
     def _try_greedy(self, score: Floats) -> None:
         picks = greedy_plan(self.reduced, score)
@@ -226,10 +263,12 @@ class _Run:
             self.result.offer(self.reduced.keep[picks])
 
     def _relax(self, model: Milp) -> Relaxation | None:
-        relaxation = relax(model, max(self.left_s, 0.0), self.options.backend)
-        self.result.message = relaxation.message
+        relaxation = self.search.relax(model)
+        if relaxation is None:
+            return None
+        self.search.message = relaxation.message
         if relaxation.termination is Termination.INFEASIBLE:
-            self.empty = True
+            self.search.end(Termination.INFEASIBLE, relaxation.message)
         if relaxation.duals is None or relaxation.reduced_costs is None:
             return None
         self._take_prices(model, relaxation.duals)
@@ -241,27 +280,25 @@ class _Run:
         """Solve cores: the columns of least reduced cost. In `auto`, a larger one where that may save the whole."""
         assert relaxation.x is not None and relaxation.reduced_costs is not None
         rank = np.where(relaxation.x > 1e-9, -1.0, np.maximum(relaxation.reduced_costs, 0.0))
-        if len(_core(self.reduced, rank, self.result.picks, self.options.core_each)) >= model.n_columns:
-            return self._full(model)
         gap = max(self.options.gap, FAST_GAP)
         rank = self._solve_core(model, rank, self.options.core_each, gap, "restricted")
         near = self.result.exact_gap <= NEAR * self.options.gap
-        if self.options.mode == "auto" and near and not (self.enough() or self.result.interrupted):
+        if self.options.mode == "auto" and near and not self.search.done:
             self._solve_core(model, rank, LARGER * self.options.core_each, self.options.gap / 2, "larger")
-        return None
 
     def _solve_core(self, model: Milp, rank: Floats, each: int, gap: float, stage: str) -> Floats:
         """Tighten the bound on the core by `rank`, then solve the core that follows from it; return its ranks."""
         rank = self._tighten(model, _core(self.reduced, rank, self.result.picks, each))
         self._try_greedy(np.maximum(rank, 0.0))
-        if self.enough() or self.left_s <= 0:
+        if self.search.done:
             return rank
         core = _core(self.reduced, rank, self.result.picks, each)
-        limit = self.left_s * (1.0 if self.options.mode == "fast" else CORE_TIME_SHARE)
-        if stage == "larger":  # a gamble: mostly quick, at times as long as the whole model
-            limit = min(limit, 2.0 * (time.perf_counter() - self.began))
+        # the larger one is a gamble: mostly quick, at times as long as the whole model
+        limit = 2.0 * self.search.elapsed_s if stage == "larger" else math.inf
         small = with_covers(restrict(model, core), core, self.covers)
-        self._solve(small, gap, limit, isolate=False)
+        claimed = self._solve(small, gap, limit, isolate=False)
+        if len(core) == model.n_columns:
+            self.search.raise_bound(claimed)
         self.told(stage)
         return rank
 
@@ -275,16 +312,16 @@ class _Run:
         small, separator = restrict(model, core), Covers(self.reduced)
         covers = list(self.covers)
         for _ in range(CUT_ROUNDS):
-            if self.left_s <= 0 or self.enough():
+            if self.search.done:
                 break
-            found = relax(with_covers(small, core, covers), self.left_s, self.options.backend)
-            if found.x is None or found.duals is None:
+            found = self.search.relax(with_covers(small, core, covers))
+            if found is None or found.x is None or found.duals is None:
                 break
             if covers:
                 self._take_prices(model, found.duals)
             x = np.zeros(model.n_columns)
             x[core] = found.x
-            rank = np.where(x > 1e-9, -1.0, np.maximum(_reduced_costs(model, found.duals), 0.0))
+            rank = np.where(x > 1e-9, -1.0, np.maximum(reduced_costs(model, found.duals), 0.0))
             new = list(separator.violated_by(x))
             if not new:
                 break
@@ -295,47 +332,45 @@ class _Run:
 
     def _take_prices(self, model: Milp, duals: Floats) -> None:
         """Keep the prices if they prove more."""
-        prices, homes = _prices(self.reduced, model, duals)
+        self._keep(*prices_from_duals(self.reduced, model, duals))
+
+    def _keep(self, prices: Prices, homes: Homes) -> None:
         bound = exact_bound(self.reduced, prices, homes)
-        if self.result.exact_bound is None or bound > self.result.exact_bound:
-            self.result.prices, self.result.homes, self.result.exact_bound = prices, homes, bound
+        if bound > self.search.exact_bound:
+            self.result.prices, self.result.homes = prices, homes
+            self.search.raise_bound(bound, exact=True)
 
     def _full(self, model: Milp) -> None:
         whole = with_covers(model, np.arange(model.n_columns), self.covers) if self.covers else model
-        claimed = self._solve(whole, self.options.gap, self.left_s, isolate=model.n_columns > SMALL)
-        self.result.solver_bound = max(self.result.solver_bound, claimed)
+        self.search.raise_bound(
+            self._solve(whole, self.options.gap, math.inf, isolate=model.n_columns > SMALL)
+        )
         self.told("full")
 
     def _solve(self, model: Milp, gap: float, limit_s: float, *, isolate: bool) -> float:
         """Solve `model`, take its plan, and return its bound in micro-dollars."""
-        if limit_s <= 0:
+        found = self.search.solve(model, limit_s, gap=gap, isolate=isolate, start=self._start())
+        if found is None:
             return -math.inf
-        options = SolveOptions(
-            gap=gap, time_limit_s=limit_s, backend=self.options.backend, core_columns=0,
-            isolate=isolate, start=self._start(),
-        )  # fmt: skip
-        found = solve(model, options)
-        self.result.solver, self.result.message = found.report.backend, found.report.message
-        self.result.interrupted |= found.termination is Termination.INTERRUPTED
         if found.has_point and not self._offer(found.x):
             # The budget holds within the solver's tolerance only: ask again for a little less.
-            self._retry_under_budget(model, options)
+            self._retry_under_budget(model, gap)
         if found.status is Status.INFEASIBLE and model.n_columns == len(self.reduced.keep):
-            self.empty = True
+            self.search.end(Termination.INFEASIBLE, found.report.message)
         return found.bound * MICRO if math.isfinite(found.bound) else -math.inf
 
     def _offer(self, x: Mapping[Hashable, float]) -> bool:
         chosen = np.array([key for key, value in x.items() if value > 0.5], dtype=np.int64)
         return self.result.offer(np.sort(chosen))
 
-    def _retry_under_budget(self, model: Milp, options: SolveOptions) -> None:
+    def _retry_under_budget(self, model: Milp, gap: float) -> None:
         block = model.row_block("budget")
-        if block is None or self.left_s <= 0:
+        if block is None:
             return
         upper = model.row_hi.copy()
         upper[block.indices] -= 1e-6 * np.abs(upper[block.indices]) + 1e-6
-        found = solve(replace(model, row_hi=upper), replace(options, time_limit_s=self.left_s))
-        if found.has_point:
+        found = self.search.solve(replace(model, row_hi=upper), gap=gap)
+        if found is not None and found.has_point:
             self._offer(found.x)
 
     def _start(self) -> dict[Hashable, float]:
@@ -343,40 +378,11 @@ class _Run:
         return {} if picks is None else dict.fromkeys(picks.tolist(), 1.0)
 
     def finish(self) -> PortfolioResult:
-        result = self.result
-        result.seconds = time.perf_counter() - self.began
-        if result.picks is not None:
-            reached = result.gap <= self.options.gap * (1 + 1e-9) + TINY
-            result.status = Status.OPTIMAL if reached else Status.FEASIBLE
-            if self.empty:
-                result.status, result.message = Status.ERROR, "the solver denies a plan that is there"
-        elif self.empty:
-            result.status = Status.INFEASIBLE
-        return result
-
-
-def _prices(reduced: Reduced, model: Milp, duals: Floats) -> tuple[Prices, Homes]:
-    """Round the duals of the relaxation to whole micro-dollars."""
-    jobs = reduced.source.n_jobs
-    mu = np.rint(duals[:jobs] * MICRO).astype(np.int64)
-    lam = np.zeros(len(reduced.live), dtype=np.int64)
-    for name in ("quota", "capacity"):
-        block = model.row_block(name)
-        if block is not None and len(block):
-            rows = np.searchsorted(reduced.live, np.asarray(block.tags, dtype=np.int64))
-            lam[rows] = np.rint(np.maximum(-duals[block.indices], 0.0) * MICRO).astype(np.int64)
-    block = model.row_block("budget")
-    beta = 0 if block is None else round(max(-float(duals[block.start]), 0.0) * BETA_SCALE)
-    homes, remaining = choose_homes(reduced, lam)
-    return Prices(mu, remaining, beta), homes
-
-
-def _reduced_costs(model: Milp, duals: Floats) -> Floats:
-    """C - A' y of every column; `duals` may go on with rows that the model does not have."""
-    priced = np.bincount(
-        model.column_of_entry(), weights=model.data * duals[model.indices], minlength=model.n_columns
-    )
-    return np.asarray(model.c - priced, dtype=np.float64)
+        self.search.settle()
+        if self.search.status is Status.ERROR and self.search.best is not None:
+            self.search.message = "the solver denies a plan that is there"
+        self.result.seconds = self.search.elapsed_s
+        return self.result
 
 
 def _core(reduced: Reduced, rank: Floats, picks: Ints | None, each: int) -> Ints:

@@ -58,7 +58,8 @@ class HazardTable:
             from what was seen, and how little was seen.
         availability_ratio: long-run share of time up that the hazards give.
         hours_seen: hours of record behind the nearest level.
-        source: which level that is.
+        source: which level that is, in words.
+        of_family: a record of the gang's own family is behind it; without one, published bands and priors know more.
     """
 
     age_edges_hours: FloatArray
@@ -69,6 +70,7 @@ class HazardTable:
     availability_ratio: float
     hours_seen: float
     source: str
+    of_family: bool = True
 
     @property
     def mean_up_hours(self) -> float:
@@ -87,11 +89,20 @@ def make_table(
     frailty_sd: tuple[float, float],
     hours_seen: float,
     source: str,
+    *,
+    of_family: bool = True,
 ) -> HazardTable:
     """A table from its hazards; the availability follows from the mean spells."""
     up, down = mean_spell_hours(down_per_hour), mean_spell_hours(up_per_hour)
     return HazardTable(
-        AGE_EDGES_HOURS, down_per_hour, up_per_hour, *frailty_sd, up / (up + down), hours_seen, source
+        AGE_EDGES_HOURS,
+        down_per_hour,
+        up_per_hour,
+        *frailty_sd,
+        up / (up + down),
+        hours_seen,
+        source,
+        of_family,
     )
 
 
@@ -99,7 +110,8 @@ def moved_table(table: HazardTable, hint: Hint) -> HazardTable:
     """The table with its hazards moved by a hint."""
     down, up = table.down_per_hour * np.exp(hint.log_down), table.up_per_hour * np.exp(hint.log_up)
     sd = (table.frailty_sd_down, table.frailty_sd_up)
-    return make_table(down, up, sd, table.hours_seen, f"{table.source}; moved by {hint.by}")
+    source = f"{table.source}; moved by {hint.by}"
+    return make_table(down, up, sd, table.hours_seen, source, of_family=table.of_family)
 
 
 def mean_spell_hours(hazard_per_hour: FloatArray) -> float:
@@ -218,11 +230,14 @@ class HazardModel:
             return self._of_several(kin, gang, region, zone, f"family {family}: other sizes")
         mates = [p for p in known if p[0] == provider]
         if mates:
-            return self._of_several(mates, gang, region, zone, f"prior of {provider}: its other families")
+            table = self._of_several(mates, gang, region, zone, f"prior of {provider}: its other families")
+            return replace(table, of_family=False)
         if known:
-            return self._of_several(list(known), gang, region, zone, "nothing known: mean of everything")
+            table = self._of_several(list(known), gang, region, zone, "nothing known: mean of everything")
+            return replace(table, of_family=False)
         one, sd = np.ones(len(AGE_EDGES_HOURS)), (1.0, 1.0)
-        return make_table(one, one / 2, sd, 0.0, "no record at all: up 1 h and down 2 h in the mean, assumed")
+        source = "no record at all: up 1 h and down 2 h in the mean, assumed"
+        return make_table(one, one / 2, sd, 0.0, source, of_family=False)
 
     def _of_pool(self, pool: tuple[str, str], gang: int, region: str, zone: str, label: str) -> HazardTable:
         """The zone at this gang, between gangs it was seen at, else its region's or the pool's."""

@@ -29,8 +29,6 @@ DATA_FILE = Path(__file__).parents[1] / "data" / "spot" / "pools.csv"
 GANGS = (1, 4, 16, 64)
 FIGURES = ("rate_per_hour", "wait_hours", "first_wait_hours", "frailty_sd", "dispersion_ratio")
 COLUMNS = ("provider", "instance_type", "region", "zone", "gang", *FIGURES, "source")
-# Sources of tables that are no record of the offer's own family: published bands and priors know more.
-NO_RECORD = ("prior of", "nothing known", "no record")
 OWN_RECORDS = "your records beside public ones"
 Key = tuple[str, str, str, str]
 
@@ -93,7 +91,7 @@ def pool_of(model: HazardModel, provider: str, instance_type: str, region: str, 
     label = "recorded" if model.cells is load_hazards().cells else OWN_RECORDS
     place = spot_zone(provider, instance_type, region, zone)
     tables = [model.table_for(replace(place, gang=gang)) for gang in GANGS]
-    if tables[0].source.startswith(NO_RECORD):
+    if not tables[0].of_family:
         return None
     values = np.asarray([figures_of(table) for table in tables])
     source = f"{label}: {tables[0].source}"

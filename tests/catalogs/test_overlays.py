@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from catalogs.errors import CatalogInputError
-from catalogs.offers.overlays import Overlay, apply_overlays
+from catalogs.offers.overlays import Overlay, PriceNote, apply_overlays
 from catalogs.table import Table
 
 TYPES = Table(
@@ -50,7 +50,7 @@ def test_percent_is_exact_and_scales_the_upfront_part() -> None:
     assert prices(made) == ["19.32272496", "8.888", "1.006", "3.673385", ""]
     assert made["upfront_per_instance"].tolist() == ["", "880", "", "", ""]
     assert made["flags"].tolist() == ["overlay", "administered_floor;overlay", "", "", ""]
-    assert notes == ("overlay 1: -12% on provider aws, family p4d (EDP), 2 offers",)
+    assert notes == (PriceNote("overlay 1: -12% on provider aws, family p4d (EDP), 2 offers"),)
 
 
 def test_added_and_absolute() -> None:
@@ -84,7 +84,8 @@ def test_region_patterns_and_an_overlay_that_hits_nothing() -> None:
         offers(), TYPES, [Overlay(region="aws/us-*", change="-1%"), Overlay(region="mars", change="-1%")]
     )
     assert [flag == "overlay" for flag in made["flags"]] == [True, False, True, False, False]
-    assert notes[1].startswith("warning: overlay 2") and "mars" in notes[1]
+    assert notes[1].is_warning and not notes[0].is_warning
+    assert str(notes[1]).startswith("warning: overlay 2") and "mars" in notes[1].text
 
 
 def test_faults_name_every_overlay() -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from planner.errors import InputError
-from planner.finops.forecast.calendars import FiscalCalendar, Period, parse_calendar
+from planner.finops.forecast.calendars import CalendarError, FiscalCalendar, Period, parse_calendar
 from planner.finops.forecast.clean import regular_series, until
 from planner.finops.forecast.daily import DailyCost, total_of
 from planner.finops.forecast.model import Backtest, MonthEnd, forecast_periods
@@ -160,9 +160,9 @@ def _calendar(loaded: LoadedBudgets) -> FiscalCalendar:
     file = loaded.file
     try:
         return parse_calendar(file.fiscal_start, file.fiscal_weeks)
-    except InputError as error:
+    except CalendarError as error:
         key = "fiscal_weeks" if file.fiscal_weeks is not None else "fiscal_start"
-        raise loaded.error([Fault((key,), str(error).partition(": ")[2])]) from None
+        raise loaded.error([Fault((key,), error.reason)]) from None
 
 
 def _check_scopes(loaded: LoadedBudgets, scopes: Scopes) -> None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from planner.errors import InputError
 from planner.finops.forecast.calendars import FiscalCalendar, Period, Size
-from planner.finops.forecast.clean import regular_series, until
+from planner.finops.forecast.clean import ForecastError, regular_series, until
 from planner.finops.forecast.completion import Completion
 from planner.finops.forecast.conformal import Spread
 from planner.finops.forecast.daily import DailyCost, total_of
@@ -177,10 +177,10 @@ def forecast_scopes(
         known = one.days <= last
         try:
             found.append(_scope(name, one.days[known], one.cost[known], question, reported, last))
-        except InputError as error:
-            skipped.append((name, str(error).removeprefix("forecast: ")))
+        except ForecastError as error:
+            skipped.append((name, error.reason))
     if not found:
-        raise InputError(f"forecast: {skipped[0][1]}")
+        raise ForecastError(skipped[0][1])
     if found[0].scope == TOTAL:
         found[0] = _with_scope_scenarios(found, chosen, question, reported, last)
     return ForecastAnswer(

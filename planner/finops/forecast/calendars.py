@@ -91,15 +91,24 @@ class FiscalCalendar:
         return f"{part} ({start:%Y-%m})" if size == "month" and not self.weeks else part
 
 
+class CalendarError(InputError):
+    """A fiscal calendar that cannot be read; `reason` is the message without the flags it begins with."""
+
+    def __init__(self, flags: str, reason: str) -> None:
+        """Keep the reason beside the whole message."""
+        self.reason = reason
+        super().__init__(f"{flags} {reason}")
+
+
 def parse_calendar(fiscal_start: str | None, weeks: str | None) -> FiscalCalendar:
     """Read `--fiscal-start 02` and `--fiscal-weeks 4-4-5@2026-02-01`.
 
     Raises:
-        InputError: neither form fits, or both are given.
+        CalendarError: neither form fits, or both are given.
     """
     if fiscal_start and weeks:
-        raise InputError(
-            "--fiscal-start and --fiscal-weeks exclude each other: the anchor of the weeks says the start"
+        raise CalendarError(
+            "--fiscal-start and --fiscal-weeks", "exclude each other: the anchor of the weeks says the start"
         )
     if weeks:
         return _weeks(weeks)
@@ -107,7 +116,9 @@ def parse_calendar(fiscal_start: str | None, weeks: str | None) -> FiscalCalenda
         return FiscalCalendar()
     month = int(fiscal_start) if re.fullmatch(r"\d{1,2}", fiscal_start) else 0
     if not 1 <= month <= 12:
-        raise InputError(f"--fiscal-start {fiscal_start}: write the month of the year's first day, 01 to 12")
+        raise CalendarError(
+            f"--fiscal-start {fiscal_start}:", "write the month of the year's first day, 01 to 12"
+        )
     return FiscalCalendar(first_month=month)
 
 
@@ -115,10 +126,10 @@ def _weeks(text: str) -> FiscalCalendar:
     found = _WEEKS.fullmatch(text)
     pattern = tuple(int(part) for part in found.groups()[:3]) if found else ()
     if found is None or sum(pattern) != 13:
-        raise InputError(
-            f"--fiscal-weeks {text}: write 4-4-5@2026-02-01: weeks, and a day on which a year begins"
+        raise CalendarError(
+            f"--fiscal-weeks {text}:", "write 4-4-5@2026-02-01: weeks, and a day on which a year begins"
         )
     try:
         return FiscalCalendar(weeks=pattern, anchor=date.fromisoformat(found[4]))
     except ValueError:
-        raise InputError(f"--fiscal-weeks {text}: {found[4]} is no date") from None
+        raise CalendarError(f"--fiscal-weeks {text}:", f"{found[4]} is no date") from None

@@ -20,6 +20,15 @@ _HUGE = 30.0  # times the largest of the days before: more than a month of it
 _HUGE_DAYS = 35  # before: a charge that comes once a month is among them
 
 
+class ForecastError(InputError):
+    """A history or an argument that cannot be forecast; `reason` is the message of one scope among others."""
+
+    def __init__(self, reason: str) -> None:
+        """Keep the reason beside the whole message."""
+        self.reason = reason
+        super().__init__(f"forecast: {reason}")
+
+
 @record(frozen=True, eq=False)
 class Series:
     """A series without gaps.
@@ -48,19 +57,19 @@ def regular_series(days: ArrayLike, cost: ArrayLike) -> Series:
     when = np.asarray(days, dtype="datetime64[D]").ravel()
     amount = np.asarray(cost, dtype=float).ravel()
     if len(when) != len(amount):
-        raise InputError(f"forecast: {len(when)} days but {len(amount)} costs; give one cost per day")
+        raise ForecastError(f"{len(when)} days but {len(amount)} costs; give one cost per day")
     if np.isnat(when).any() or not np.isfinite(amount).all():
-        raise InputError("forecast: a day or a cost is no number; leave such days out")
+        raise ForecastError("a day or a cost is no number; leave such days out")
     order = np.argsort(when, kind="stable")
     when, amount = when[order], amount[order]
     if (twice := np.flatnonzero(when[1:] == when[:-1])).size:
-        raise InputError(f"forecast: {when[twice[0]]} is given twice; add its costs up first")
+        raise ForecastError(f"{when[twice[0]]} is given twice; add its costs up first")
     started = np.flatnonzero(amount)
     first = int(started[0]) if started.size else 0
     first = max(min(first, len(when) - MIN_DAYS), 0)
     when, amount = when[first:], amount[first:]
     if not len(when) or (when[-1] - when[0]).astype(int) + 1 < MIN_DAYS:
-        raise InputError(f"forecast: at least {MIN_DAYS} days of cost are needed, there are {len(when)}")
+        raise ForecastError(f"at least {MIN_DAYS} days of cost are needed, there are {len(when)}")
     return _filled(when, amount)
 
 

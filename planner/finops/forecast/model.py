@@ -12,8 +12,7 @@ from datetime import date
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from planner.errors import InputError
-from planner.finops.forecast.clean import Series, regular_series
+from planner.finops.forecast.clean import ForecastError, Series, regular_series
 from planner.finops.forecast.completion import Completion, learn_completion, settle
 from planner.finops.forecast.conformal import LEVELS, Spread, calibrate, plain_halves
 from planner.finops.forecast.ensemble import FIRST_ORIGIN, combine, weigh, window_totals
@@ -165,7 +164,7 @@ def forecast_daily(
         InputError: the history or an argument cannot be used.
     """
     if not 1 <= horizon_days <= MAX_HORIZON_DAYS:
-        raise InputError(f"forecast: the horizon must be 1 to {MAX_HORIZON_DAYS} days, got {horizon_days}")
+        raise ForecastError(f"the horizon must be 1 to {MAX_HORIZON_DAYS} days, got {horizon_days}")
     _check_level(level)
     given = regular_series(days, cost)
     series, dropped = _settled(given, completion, reported_on)
@@ -203,7 +202,7 @@ def forecast_month_end(
     try:
         first = np.datetime64(str(month)[:7], "M")
     except ValueError:
-        raise InputError(f"forecast: '{month}' is no month; write 2026-10") from None
+        raise ForecastError(f"'{month}' is no month; write 2026-10") from None
     start, end = first.astype("datetime64[D]"), (first + 1).astype("datetime64[D]")
     periods = [(start, end)]
     return forecast_periods(
@@ -240,7 +239,7 @@ def forecast_periods(
     next_day = series.days[-1] + 1
     horizon = max((int((end - next_day).astype(int)) for _, end in periods), default=0)
     if horizon > MAX_HORIZON_DAYS:
-        raise InputError(f"forecast: {horizon} days ahead are too far; at most {MAX_HORIZON_DAYS}")
+        raise ForecastError(f"{horizon} days ahead are too far; at most {MAX_HORIZON_DAYS}")
     paths = all_paths(series.cost, series.days, horizon) if horizon > 0 else None
     more = None
     if more_members and paths is not None:
@@ -296,7 +295,7 @@ def _period(
 
 def _check_level(level: float) -> None:
     if not 0 < level <= LEVELS[-1]:
-        raise InputError(f"forecast: the level must be above 0 and at most {LEVELS[-1]}, got {level:g}")
+        raise ForecastError(f"the level must be above 0 and at most {LEVELS[-1]}, got {level:g}")
 
 
 def _settled(
@@ -307,7 +306,7 @@ def _settled(
     made = np.datetime64(str(reported_on), "D") if reported_on is not None else series.days[-1]
     days, cost, dropped = settle(series.days, series.cost, made, completion)
     if len(days) < FIRST_ORIGIN:
-        raise InputError(f"forecast: only {len(days)} days have a complete bill, {FIRST_ORIGIN} are needed")
+        raise ForecastError(f"only {len(days)} days have a complete bill, {FIRST_ORIGIN} are needed")
     return Series(days, cost, series.filled), dropped
 
 

@@ -40,5 +40,5 @@ def test_all_wrong_overrides_at_once() -> None:
         load_assumptions(wrong)
     text = str(caught.value)
     assert len(text.split("\n")) == 4
-    assert "did you mean restart_time_s" in text
+    assert "did you mean 'restart_time_s'" in text
     assert "outside" in text

@@ -1,0 +1,40 @@
+"""Faults carried as data: the path, the message and the near miss, never a text to be taken apart."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from planner.errors import InputError
+from planner.inputs.faults import Fault, FaultError
+from planner.inputs.load import parse_workload
+from planner.job.answer import Options, optimize, utc_now
+
+TEXT = """version: 1
+name: t
+model: {preset: llama-3-8b}
+training: {tokens: 1e9, global_batch: 64}
+"""
+
+
+def test_the_message_names_every_path() -> None:
+    error = FaultError(Fault(("a", 0, "b"), "is wrong", "c"), Fault((), "nothing fits"))
+    assert str(error) == "a[0].b: is wrong (did you mean 'c'?)\nnothing fits"
+    assert isinstance(error, InputError) and error.exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("more", "place", "said"),
+    [
+        ("assumptions: {restart_times: 1}\n", "w.yaml:5:15: assumptions.restart_times:", "mean 'restart_time_s'"),
+        ("assumptions: {export_s: -1}\n", "w.yaml:5:25: assumptions.export_s: -1 s is outside", ""),
+        ("spot: {evidence: [none.csv]}\n", "w.yaml:5:18: spot.evidence", "none.csv: no such file or folder"),
+        ("constraints: {deadline: 2020-01-01}\n", "w.yaml:5:25: constraints.deadline", "is in the past"),
+    ],
+)  # fmt: skip
+def test_what_only_planning_can_tell_is_placed_in_the_file(more: str, place: str, said: str) -> None:
+    with pytest.raises(InputError) as caught:
+        optimize(parse_workload(TEXT + more, Path("w.yaml")), Options(utc_now()))
+    assert str(caught.value).startswith(place) and said in str(caught.value)
+    assert "^" in str(caught.value).splitlines()[-1]
