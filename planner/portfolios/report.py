@@ -346,6 +346,10 @@ def _filter_notes(answer: PortfolioAnswer, verbose: bool, *, everything: bool) -
 
 def _searched(answer: PortfolioAnswer) -> str:
     """What the proof is about."""
+    return _candidates(answer) + (", at the starts considered," if answer.gathered.follows else "")
+
+
+def _candidates(answer: PortfolioAnswer) -> str:
     if all(workload is None for workload in answer.loaded.workloads):
         return "of the candidates given"
     if answer.whole:
