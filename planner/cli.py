@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-import planner
+from planner.startup import EndedError, watch_for_interrupt
+from planner.version import __version__
 
 if TYPE_CHECKING:
     import logging
@@ -196,7 +197,7 @@ def _did_you_mean(name: str) -> str:
     epilog="Exit codes: 0 plan found, 1 internal error, 2 invalid input, 3 infeasible, 4 catalog, "
     "5 gate exceeded, 6 time limit without a plan.",
 )
-@click.version_option(planner.__version__, prog_name=PROGRAM, message="%(prog)s %(version)s")
+@click.version_option(__version__, prog_name=PROGRAM, message="%(prog)s %(version)s")
 @click.pass_context
 def root(ctx: click.Context) -> None:
     """Plan what to train on: the cheapest feasible cluster for a workload, with proof."""
@@ -329,8 +330,18 @@ def _main(args: Sequence[str] | None) -> int:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")  # an ASCII terminal must not end in a traceback
     session = Session()
+    with watch_for_interrupt() as interruption:
+        code = _guarded(list(sys.argv[1:] if args is None else args), session)
+    if interruption.happened and code != EXIT_INTERRUPTED:
+        answered = "; the answer is the best one known by then" if code == 0 else ""
+        return _fail(f"interrupted{answered}", EXIT_INTERRUPTED)
+    return code
+
+
+def _guarded(arguments: list[str], session: Session) -> int:
+    """Run; every exception becomes a message and an exit code."""
     try:
-        return _run(list(sys.argv[1:] if args is None else args), session)
+        return _run(arguments, session)
     except click.exceptions.Exit as stop:
         return int(stop.exit_code)
     except click.ClickException as error:
@@ -338,7 +349,7 @@ def _main(args: Sequence[str] | None) -> int:
         return int(error.exit_code)
     except _BrokenStdoutError:
         return _abandon_stdout()
-    except (KeyboardInterrupt, EOFError, click.Abort):
+    except (KeyboardInterrupt, EndedError, EOFError, click.Abort):
         return _fail("interrupted", EXIT_INTERRUPTED)
     except Exception as error:  # noqa: BLE001 - the last resort: every defect becomes a message
         return _report(error, session)

@@ -4,15 +4,23 @@ A solver cannot be stopped from outside its own code. Python ends such threads b
 then takes down its own threads in the middle of their work and aborts: the answer was printed, and the exit code says
 that the program crashed. So a program that has its exit code calls `leave_with`: if a solver is still at work when the
 interpreter ends, the process ends at once with that code, after its output was flushed.
+
+A program that says nothing of its code (a script, a notebook) waits at its end for the solvers, which stop soon after
+their own time limits. Those that do not within `PATIENCE_S` are cut off after the end of the interpreter, where the C
+library still knows the code.
 """
 
 from __future__ import annotations
 
 import atexit
 import contextlib
+import ctypes
 import os
 import sys
 import threading
+import time
+
+PATIENCE_S = 2.0
 
 _threads: list[threading.Thread] = []
 _exit_code: int | None = None
@@ -32,9 +40,26 @@ def leave_with(code: int) -> None:
 
 
 def _leave() -> None:
-    if _exit_code is None or not any(thread.is_alive() for thread in _threads):
+    if not _at_work():
         return
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError, AttributeError):
             stream.flush()
-    os._exit(_exit_code)
+    if _exit_code is not None:
+        os._exit(_exit_code)
+    end = time.monotonic() + PATIENCE_S
+    for thread in _at_work():
+        thread.join(max(end - time.monotonic(), 0.0))
+    if _at_work():
+        _skip_destructors()
+
+
+def _at_work() -> list[threading.Thread]:
+    return [thread for thread in _threads if thread.is_alive()]
+
+
+def _skip_destructors() -> None:
+    """Let the C library call `_exit` with the exit code before it takes down what solvers still use (glibc only)."""
+    with contextlib.suppress(OSError, AttributeError, TypeError):
+        library = ctypes.CDLL(None)
+        library.on_exit(ctypes.cast(library._exit, ctypes.c_void_p), None)

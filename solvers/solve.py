@@ -15,11 +15,10 @@ import math
 import queue
 import sys
 import threading
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from solvers.backends.base import Checked, Relaxation, to_solution, violation
+from solvers.backends.base import Checked, Relaxation, feasible_start, to_solution, violation
 from solvers.backends.registry import get_backend
 from solvers.errors import BackendError, ModelError
 from solvers.leftover import watch
@@ -29,13 +28,10 @@ from solvers.quiet import quiet_stdout
 from solvers.scaling import scale
 from solvers.solution import Report, Solution, Termination
 from solvers.staged import Progress, run_stages
-
-if TYPE_CHECKING:
-    from solvers.worker import Child
+from solvers.worker import Child, Inbox
 
 GRACE = 0.07  # how far beyond its limit a solver may go before it is ended; the promise is 10 %
 BOX_MARGIN = 1e-12  # relative, for the rounding of its sum
-Inbox = queue.SimpleQueue[tuple[str, Checked | BaseException | None]]
 
 
 def solve(problem: Milp, options: SolveOptions | None = None) -> Solution:
@@ -46,7 +42,7 @@ def solve(problem: Milp, options: SolveOptions | None = None) -> Solution:
         BackendError: the backend asked for is unknown or absent.
     """
     options = options or SolveOptions()
-    progress = Progress(best=Checked(Termination.UNKNOWN, bound=box_bound(problem)))
+    progress = Progress(best=_known_at_once(problem, options))
     backend = get_backend(options.backend)
     scale(problem)  # refuse a hopeless spread before any process starts
     if not problem.n_columns:
@@ -70,6 +66,15 @@ def solve(problem: Milp, options: SolveOptions | None = None) -> Solution:
         backend.name, progress.elapsed_s, best.nodes, best.message, tuple(progress.stages), isolated
     )
     return to_solution(problem, best, report, gap=options.gap)
+
+
+def _known_at_once(problem: Milp, options: SolveOptions) -> Checked:
+    """The caller's own point, if it is feasible, and the columns' bound: known even where no solver starts in time."""
+    bound, start = box_bound(problem), feasible_start(problem, options.start)
+    if start is None:
+        return Checked(Termination.UNKNOWN, bound=bound)
+    objective = float(problem.c @ start)
+    return Checked(Termination.UNKNOWN, start, objective, min(bound, objective))
 
 
 def box_bound(problem: Milp) -> float:
@@ -140,8 +145,6 @@ def _start_thread(problem: Milp, options: SolveOptions, inbox: Inbox) -> None:
 
 def _start_child(problem: Milp, options: SolveOptions, inbox: Inbox) -> Child | None:
     """Start the child process; None where the platform does not allow one (then a thread is used)."""
-    from solvers.worker import Child
-
     with contextlib.suppress(OSError):
         return Child(problem, options, inbox)
     return None

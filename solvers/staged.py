@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+import os
+import signal
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -16,6 +19,7 @@ from solvers.options import SolveOptions
 from solvers.presolve import restrict, whole_limits
 from solvers.problem import Floats, Ints, Milp
 from solvers.solution import Termination, relative_gap
+from solvers.worker import decode_problem, encode_result, frame, read_frame
 
 CORE_ABOVE = 3  # the restricted stage pays only when the model has this many times its columns
 WIDE = (1, 4, 16, 64)  # times `core_columns` are tried where a restricted model has no point
@@ -211,3 +215,29 @@ def _helpers(problem: Milp, relaxation: Relaxation, rank: Floats, core: Ints) ->
         found.append(at[near & (before - before[first] < CORE_COVER - 1e-9)])
     best: Ints = np.concatenate(found)
     return best
+
+
+def main() -> None:
+    """Run in the child process of `solvers.worker`: read one model, write a message per stage and a last one."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to answer
+    # HiGHS prints to the C-level standard output now and then: the messages get a descriptor of their own.
+    out = os.fdopen(os.dup(1), "wb")
+    silence = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(silence, 1)
+    content = read_frame(sys.stdin.buffer)
+    if content is None:
+        return
+    problem, options = decode_problem(content)
+    if hasattr(signal, "alarm") and math.isfinite(options.time_limit_s):
+        signal.alarm(math.ceil(options.time_limit_s * 1.2) + 1)  # if the parent died, nobody else ends us
+
+    def emit(stage: str, found: Checked | None, error: Exception | None = None) -> None:
+        out.write(frame(encode_result(stage, found, error)))
+        out.flush()
+
+    try:
+        run_stages(problem, options, emit=emit)
+    except Exception as error:  # noqa: BLE001 - carried to the parent
+        emit("", None, error)
+        return
+    emit("", None)

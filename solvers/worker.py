@@ -1,4 +1,4 @@
-"""The child process of `solve`: a fresh interpreter, arrays in by its stdin, results out by its stdout.
+"""The child process of `solve`, seen from its parent: arrays in by its stdin, results out by its stdout.
 
 A message is a length (8 bytes, little endian) and that many bytes of `.npz` (no pickle). The child gets the
 module search path first, so that it finds this package wherever the parent did.
@@ -9,16 +9,15 @@ from __future__ import annotations
 import contextlib
 import io
 import json
-import math
 import os
-import signal
+import queue
 import struct
 import subprocess
 import sys
 import threading
 from collections.abc import Hashable
 from dataclasses import asdict, replace
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 import numpy as np
 
@@ -27,16 +26,14 @@ from solvers.errors import BackendError, ModelError
 from solvers.options import SolveOptions
 from solvers.problem import Block, Milp
 from solvers.solution import Termination
-from solvers.staged import run_stages
-
-if TYPE_CHECKING:
-    from solvers.solve import Inbox
 
 _BOOT = (
     "import sys,json;sys.path[:]=json.loads(sys.stdin.buffer.readline());"
-    "from solvers.worker import main;main()"
+    "from solvers.staged import main;main()"
 )
 _ARRAYS = ("c", "lb", "ub", "integrality", "row_lo", "row_hi", "data", "indices", "indptr")
+# Results of the stages on their way to who waits for them; an error, or None at the end.
+Inbox = queue.SimpleQueue[tuple[str, Checked | BaseException | None]]
 _ERRORS: dict[str, type[Exception]] = {"ModelError": ModelError, "BackendError": BackendError}
 
 
@@ -65,7 +62,7 @@ class Child:
         )
         self._inbox = inbox
         message = json.dumps([entry or os.getcwd() for entry in sys.path]).encode() + b"\n"  # noqa: PTH109
-        message += _frame(_encode_problem(problem, options))
+        message += frame(_encode_problem(problem, options))
         self._threads = [
             threading.Thread(target=self._send, args=(message,), daemon=True),
             threading.Thread(target=self._read, daemon=True),
@@ -84,7 +81,7 @@ class Child:
     def _read(self) -> None:
         assert self._process.stdout is not None
         try:
-            while (content := _read_frame(self._process.stdout)) is not None:
+            while (content := read_frame(self._process.stdout)) is not None:
                 stage, found = _decode_result(content)
                 self._inbox.put((stage, found))
                 if found is None:
@@ -108,37 +105,13 @@ class Child:
                     stream.close()
 
 
-def main() -> None:
-    """Run in the child: read one model, write a message per stage and a last one."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to answer
-    # HiGHS prints to the C-level standard output now and then: the messages get a descriptor of their own.
-    out = os.fdopen(os.dup(1), "wb")
-    silence = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(silence, 1)
-    content = _read_frame(sys.stdin.buffer)
-    if content is None:
-        return
-    problem, options = _decode_problem(content)
-    if hasattr(signal, "alarm") and math.isfinite(options.time_limit_s):
-        signal.alarm(math.ceil(options.time_limit_s * 1.2) + 1)  # if the parent died, nobody else ends us
-
-    def emit(stage: str, found: Checked | None, error: Exception | None = None) -> None:
-        out.write(_frame(_encode_result(stage, found, error)))
-        out.flush()
-
-    try:
-        run_stages(problem, options, emit=emit)
-    except Exception as error:  # noqa: BLE001 - carried to the parent
-        emit("", None, error)
-        return
-    emit("", None)
-
-
-def _frame(content: bytes) -> bytes:
+def frame(content: bytes) -> bytes:
+    """Return a message: its length and its content."""
     return struct.pack("<Q", len(content)) + content
 
 
-def _read_frame(stream: IO[bytes]) -> bytes | None:
+def read_frame(stream: IO[bytes]) -> bytes | None:
+    """Return the next message's content; None where the stream has ended."""
     head = stream.read(8)
     if len(head) < 8:
         return None
@@ -164,7 +137,8 @@ def _encode_problem(problem: Milp, options: SolveOptions) -> bytes:
     return _pack(meta, start=np.zeros(0) if start is None else start, **arrays)
 
 
-def _decode_problem(content: bytes) -> tuple[Milp, SolveOptions]:
+def decode_problem(content: bytes) -> tuple[Milp, SolveOptions]:
+    """Return the model and the options that the parent sent; keys are column numbers."""
     with np.load(io.BytesIO(content), allow_pickle=False) as file:
         meta = json.loads(str(file["meta"]))
         arrays = {name: file[name] for name in _ARRAYS}
@@ -182,7 +156,8 @@ def _decode_problem(content: bytes) -> tuple[Milp, SolveOptions]:
     return problem, SolveOptions(start=values, **plain)
 
 
-def _encode_result(stage: str, found: Checked | None, error: Exception | None) -> bytes:
+def encode_result(stage: str, found: Checked | None, error: Exception | None) -> bytes:
+    """Return the content of a message to the parent: a stage's result, an error, or the end (None)."""
     meta: dict[str, Any] = {"stage": stage, "end": found is None}
     if error is not None:
         meta["error"] = [type(error).__name__, str(error)]

@@ -164,14 +164,14 @@ def _captured() -> Iterator[tuple[io.StringIO, io.StringIO]]:
 def run_process(base_environment: dict[str, str], tmp_path: Path) -> Callable[..., CliResult]:
     """Run the program in a process of its own: `run_process("--help")`; for start-up, pipes and exit codes.
 
-    It starts in the checkout's root unless `cwd` says otherwise; `env` adds to the base environment.
+    It starts in the checkout's root unless `cwd` says otherwise, in the test's environment; `env` adds to that.
     """
 
     def run(
         *args: str,
         cwd: Path = ROOT,
         env: dict[str, str] | None = None,
-        timeout_s: float = 120,
+        timeout_s: float = 600,
         python: bool = False,
     ) -> CliResult:
         command = [sys.executable, *([] if python else ["-m", "planner"]), *map(str, args)]
@@ -179,7 +179,7 @@ def run_process(base_environment: dict[str, str], tmp_path: Path) -> Callable[..
         done = subprocess.run(  # nothing is expanded by a shell
             command,
             cwd=cwd,
-            env={**base_environment, "PYTHONPATH": path, **(env or {})},
+            env={**os.environ, "PYTHONPATH": path, **(env or {})},
             capture_output=True,
             timeout=timeout_s,
             check=False,

@@ -9,16 +9,18 @@ from typing import TYPE_CHECKING
 import click
 
 from planner.commands.options import DayOption, RatioOption, Seconds, output_options
-from planner.commands.output import show_report
-from planner.render.report import REPORT_FORMATS
+from planner.commands.output import show_answer
+from planner.render.formats import ANSWER_FORMATS
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from solvers.decompose import Round
 
 
 @click.command()
 @click.argument("question", type=click.Path(path_type=Path))
-@output_options(REPORT_FORMATS)
+@output_options(ANSWER_FORMATS)
 @click.option(
     "--as-of",
     type=DayOption(),
@@ -34,18 +36,21 @@ if TYPE_CHECKING:
     help="Write the proof of the bound there, for `planner verify`.",
 )  # fmt: skip
 @click.option("-v", "--verbose", "details", is_flag=True, help="Show every round and every break-even.")
+@click.pass_context
 def commit(
-    question: Path, output: str, as_of: datetime | None, gap: float, time_limit: float, regret: bool,
-    certificate: Path | None, out: Path | None, details: bool,
+    ctx: click.Context, question: Path, output: str, as_of: datetime | None, gap: float, time_limit: float,
+    regret: bool, certificate: Path | None, out: Path | None, details: bool,
 ) -> None:  # fmt: skip
     """Find which reservations and savings plans to buy for QUESTION (a YAML file, see examples/commit.yaml).
 
     Demand is drawn from a usage history (CSV or FOCUS) and from plans; the answer weighs expected cost and the worst
-    outcomes, and carries a bound. Exit code 0: an answer; 2: bad input.
+    outcomes, and carries a bound. Ctrl-C ends the search with the best answer so far. Exit code 0: an answer; 2: bad
+    input; 130: interrupted.
     """
     from planner.commitments.advise import advise, needs_catalog
     from planner.commitments.report import commit_report
     from planner.inputs.commit_load import load_commit
+    from planner.render.progress import text_progress
 
     loaded = load_commit(question)
     catalog = None
@@ -53,19 +58,31 @@ def commit(
         from catalogs.store.load import load_catalog
 
         catalog = load_catalog(as_of=as_of and as_of.date())
-    work = advise(
-        loaded,
-        catalog,
-        gap=gap,
-        time_limit_s=time_limit,
-        with_regret=regret,
-        progress=_show if details else None,
-    )
+    quiet = details or (ctx.obj is not None and ctx.obj.quiet)  # --verbose writes its own lines
+    with text_progress("commit", quiet=quiet) as tell:
+        work = advise(
+            loaded,
+            catalog,
+            gap=gap,
+            time_limit_s=time_limit,
+            with_regret=regret,
+            progress=_show if details else _rounds(tell),
+            stage=tell,
+        )
     if certificate is not None:
         from planner.commitments.certificate import write_certificate
 
         write_certificate(certificate, work.built.model, work.solved)
-    show_report(commit_report(work.answer, verbose=details), output, out)
+    show_answer(commit_report(work.answer, verbose=details), output, out)
+
+
+def _rounds(tell: Callable[[str], None]) -> Callable[[Round], None]:
+    """What a terminal is told of each round."""
+
+    def show(done: Round) -> None:
+        tell(f"search: best ${done.objective:,.0f}, no choice below ${max(done.bound, 0.0):,.0f}")
+
+    return show
 
 
 def _show(done: Round) -> None:

@@ -1,65 +1,89 @@
-"""`planner verify`: re-check a saved plan or certificate in exact arithmetic."""
+"""`planner verify`: recompute a saved answer or certificate, without the code that made it."""
 
 from __future__ import annotations
 
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 if TYPE_CHECKING:
-    from catalogs.table import Table
     from planner.inputs.load import LoadedWorkload
 
 _MOST_FAULTS = 20
 
 
 @click.command()
-@click.argument("plan", type=click.Path(path_type=Path))
+@click.argument("answer", type=click.Path(path_type=Path))
 @click.option(
-    "--workload", type=click.Path(path_type=Path), default=None, help="Its workload file: checks limits too."
-)
+    "--workload", type=click.Path(path_type=Path), default=None,
+    help="The file the answer was made from: speed, hours, chances and limits are recomputed too.",
+)  # fmt: skip
 @click.option(
     "--prices/--no-prices", default=True, show_default=True, help="Compare prices with the catalog."
 )
-def verify(plan: Path, workload: Path | None, prices: bool) -> None:
-    """Re-check PLAN (JSON of `planner optimize -o json`): sums, limits, prices, without the code that made it.
+@click.option("--objective", type=click.Choice(["cost", "time"]), default=None, help="As given to optimize.")
+@click.option("--allow-flagged", is_flag=True, help="As given to optimize.")
+@click.option("--allow-derived", is_flag=True, help="As given to optimize.")
+def verify(
+    answer: Path, workload: Path | None, prices: bool, objective: str | None, allow_flagged: bool, allow_derived: bool
+) -> None:  # fmt: skip
+    """Recompute ANSWER (saved with `-o json`) from the catalog and its workload, without the code that made it.
 
-    Given a certificate instead (`planner optimize --certificate FILE`), re-check the point, its cost, and the bound
-    that no point is below, in whole numbers and without any solver.
+    Without --workload: sums, dates and prices. With it: speed and memory, hours, chances, every cost line, quotas and
+    limits too; what is stated and not recomputed is listed. Given a certificate (`--certificate FILE`), re-check the
+    point, its cost, and the bound that no point is below, in whole numbers and without any solver.
 
-    Exit code 0: it holds; 5: it does not.
+    Exit code 0: it holds; 5: it does not; 2: it is no answer of this program.
     """
-    from planner.errors import GateError
+    from planner.judge.document import MalformedError, read_answer
     from planner.plan.certificates import is_certificate
-    from planner.plan.file import as_plan, load_saved
-    from planner.plan.verify import verify_plan
 
-    saved = load_saved(plan)
+    saved = read_answer(answer)
     if is_certificate(saved):
-        _verify_certificate(plan, saved)
+        _verify_certificate(answer, saved)
         return
-    made = as_plan(plan, saved)
-    given, loaded = None, None
-    if workload is not None:
-        from planner.inputs.load import load_workload
+    loaded = _load(workload, objective, allow_flagged, allow_derived)
+    try:
+        _verify_answer(answer, saved, loaded, prices)
+    except MalformedError as error:
+        raise MalformedError(f"{answer}: {error}") from error
 
-        loaded = load_workload(workload)
-        given = loaded.workload
-        if loaded.sha256 != made.get("workload_sha256"):
-            click.echo(f"note: {workload} is not the file this plan was made from", err=True)
-    offers = _offers(made, loaded) if prices else None
-    if made["status"] == "infeasible" and not made["lines"]:
-        click.echo(f"{plan}: an infeasible answer: there is no plan to check")
-        return
-    faults = verify_plan(made, given, offers)
-    if faults:
-        raise GateError(f"{plan}: the plan does not hold:\n" + "\n".join(f"  {fault}" for fault in faults))
-    checked = ["sums", "timeline", *(["limits", "work"] if given else []), *(["prices"] if prices else [])]
-    click.echo(
-        f"{plan}: holds ({', '.join(checked)}); total {made['currency']} {float(made['total_usd']):,.2f}"
+
+def _load(
+    path: Path | None, objective: str | None, allow_flagged: bool, allow_derived: bool
+) -> LoadedWorkload | None:
+    if path is None:
+        return None
+    from planner.inputs.load import load_workload
+    from planner.job.overrides import override
+
+    return override(
+        load_workload(path), objective=objective, allow_flagged=allow_flagged, allow_derived=allow_derived
     )
+
+
+def _verify_answer(path: Path, saved: Any, loaded: LoadedWorkload | None, prices: bool) -> None:
+    from planner.errors import GateError
+    from planner.judge.judge import judge_saved
+    from planner.plan.file import as_plan
+
+    made = as_plan(path, saved)
+    verdict = judge_saved(
+        made, loaded, prices=prices, older=saved["schema_version"] != made["schema_version"]
+    )
+    if verdict.nothing:
+        click.echo(f"{path}: {verdict.nothing}")
+        return
+    if verdict.faults:
+        shown = [f"  {fault}" for fault in verdict.faults[:_MOST_FAULTS]]
+        if len(verdict.faults) > len(shown):
+            shown.append(f"  ... and {len(verdict.faults) - len(shown)} more")
+        raise GateError(f"{path}: the plan does not hold:\n" + "\n".join(shown))
+    click.echo(f"{path}: holds ({', '.join(verdict.checked)}); {verdict.summary}")
+    for why in dict.fromkeys(verdict.left_out.values()):
+        names = [name for name, reason in verdict.left_out.items() if reason == why]
+        click.echo(f"  stated, not recomputed: {', '.join(names)} ({why})")
 
 
 def _verify_certificate(path: Path, certificate: dict[str, Any]) -> None:
@@ -73,20 +97,3 @@ def _verify_certificate(path: Path, certificate: dict[str, Any]) -> None:
             shown.append(f"  ... and {len(faults) - len(shown)} more")
         raise GateError(f"{path}: the certificate does not hold:\n" + "\n".join(shown))
     click.echo(f"{path}: holds; {summary(certificate)}")
-
-
-def _offers(made: dict[str, Any], loaded: LoadedWorkload | None) -> Table:
-    """The offers of the snapshots the plan was made from, with what the workload adds of its own."""
-    from catalogs.store.history import catalog_by_hash
-    from catalogs.store.load import load_catalog
-    from catalogs.store.read import is_named
-
-    hashes = {source["provider"]: source["sha256"] for source in made["catalog"]}
-    catalog = load_catalog() if is_named(None) else catalog_by_hash(hashes)
-    if loaded is None:
-        return catalog.offers
-    from catalogs.tariffs import load_tariffs
-    from planner.market.offers import gather_offers
-
-    on = datetime.fromisoformat(made["created_at"]).date()
-    return gather_offers(catalog, loaded.workload, load_tariffs(), str(loaded.path.parent), on).offers

@@ -26,6 +26,7 @@ from planner.commitments.scenarios import draw_futures, read_futures
 from planner.commitments.solve import Solved, solve_commit
 from planner.commitments.use import use_of
 from planner.records import record
+from solvers.solution import Termination
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -68,6 +69,7 @@ def advise(
     time_limit_s: float = 60.0,
     with_regret: bool = True,
     progress: Callable[[Round], None] | None = None,
+    stage: Callable[[str], None] = lambda _stage: None,
 ) -> Work:
     """Answer a commitment question.
 
@@ -78,12 +80,14 @@ def advise(
         time_limit_s: wall-clock limit of the search; figures take what is left of it.
         with_regret: whether to solve each scenario alone too.
         progress: called after each round of the search.
+        stage: called with the name of each stage as it begins.
 
     Raises:
         InputError: a file, a price or an option is wrong or missing.
     """
     begun = time.perf_counter()
     question = loaded.question
+    stage("prices and demand")
     prices = pool_prices(catalog, question.pools, loaded.document.path.name)
     years = horizon_years(question, prices)
     notes: list[str] = []
@@ -97,11 +101,15 @@ def advise(
             notes += history.notes
         futures = draw_futures(question, history, years)
     built = build_model(question, prices, futures, years)
+    stage("search")
     clock = _Clock(begun + time_limit_s)
     solved = solve_commit(built.model, gap=gap, time_limit_s=SEARCH_SHARE * clock.left_s(), progress=progress)
-    figures = _figures(built, solved, question, clock, with_regret)
+    interrupted = solved.reason == Termination.INTERRUPTED.value
+    clock = _Clock(0.0) if interrupted else clock  # whoever interrupts waits for no further figure
+    figures = _figures(built, solved, question, clock, with_regret, stage)
     if figures.skipped:
-        notes.append(f"the time limit left no room for: {', '.join(figures.skipped)}")
+        why = "interrupted before" if interrupted else "the time limit left no room for"
+        notes.append(f"{why}: {', '.join(figures.skipped)}")
     notes += _binding(built.model, solved.x)
     answer = _assemble(loaded, built, solved, figures, (*notes, *futures.notes, *built.notes), catalog)
     return Work(answer, built, solved)
@@ -146,9 +154,15 @@ class _Figures:
 
 
 def _figures(
-    built: Built, solved: Solved, question: CommitQuestion, clock: _Clock, with_regret: bool
+    built: Built,
+    solved: Solved,
+    question: CommitQuestion,
+    clock: _Clock,
+    with_regret: bool,
+    stage: Callable[[str], None],
 ) -> _Figures:
     x, skipped = solved.x, []
+    stage("figures of the plan")
     clock.begin()
     nothing = level_of(built, np.zeros_like(x), 0.0)
     clock.done()
@@ -164,9 +178,10 @@ def _figures(
         less = build_model(question, built.prices, built.futures, built.years, demand_factor=share)
         falls.append(level_of(_aligned(built, less), x, share))
         clock.done()
-    regret = (
-        regret_of(built.model, x, solved.recourse, REGRET_SHARE * clock.left_s()) if with_regret else None
-    )
+    regret = None
+    if with_regret:
+        stage("regret: each scenario alone")
+        regret = regret_of(built.model, x, solved.recourse, REGRET_SHARE * clock.left_s())
     if with_regret and (regret is None or regret.scenarios < len(built.futures.names)):
         skipped.append("the regret of every scenario")
     for share in LEVELS:

@@ -16,7 +16,8 @@ from planner.commitments.prices import HOURS_PER_YEAR
 from planner.commitments.recourse import Recourse
 from planner.commitments.solve import solve_commit
 from planner.commitments.use import Use, use_of
-from solvers.decompose import cvar
+from solvers.master import cvar
+from solvers.solution import Termination
 
 Floats = npt.NDArray[np.float64]
 FOREGONE = 1e-3  # gap to which the perfect-foresight cost of a scenario is found
@@ -129,6 +130,10 @@ def regret_of(model: CommitModel, x: Floats, recourse: Floats, time_limit_s: flo
             break
         alone = _alone(model, scenario)
         cheapest = solve_commit(alone, gap=FOREGONE, time_limit_s=left, start=x)
+        if cheapest.reason == Termination.INTERRUPTED.value:
+            break
+        if cheapest.status != "optimal":  # its best is not known
+            continue
         found.append(float(stage.cost @ x + recourse[scenario]) - cheapest.objective_usd)
         best.append(cheapest.objective_usd)
         chances.append(float(model.probability[scenario]))

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from solvers.decompose import TwoStage
+from solvers.master import TwoStage
 from solvers.problem import Block, Milp, MilpBuilder
 
 Floats = npt.NDArray[np.float64]

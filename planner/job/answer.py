@@ -25,11 +25,11 @@ from planner.job.assemble import assemble_plan, infeasible_plan
 from planner.job.explain import find_relaxations
 from planner.job.summary import lines_of, summarize
 from planner.job.warnings import price_age_days
+from planner.judge.lines import verify_plan
 from planner.market.names import check_names
 from planner.market.offers import gather_offers
 from planner.market.pricing import total_usd
 from planner.plan.model import Assumption, Plan, Proof, Sensitivity, Summary
-from planner.plan.verify import verify_plan
 from planner.records import record
 
 if TYPE_CHECKING:

@@ -15,6 +15,7 @@ from planner.plan.launch import Launch
 from planner.plan.plain import plain
 from planner.plan.upgrade import SCHEMA_VERSION
 from planner.records import record
+from planner.render.presentable import Presentable
 
 Origin = Literal["workload", "default", "catalog", "tariff", "derived", "model", "unknown"]
 
@@ -268,7 +269,8 @@ class Proof:
     """How the choice was proven.
 
     `gap_ratio` = (objective - bound) / objective, as the solver claims it; `gap_exact_ratio`: the same to the bound
-    that is proven in exact arithmetic (None: nothing was), see `planner optimize --certificate`.
+    that is proven in exact arithmetic (None: nothing was), see `planner optimize --certificate`. `gap_asked_ratio`: the
+    gap at which the search may stop.
     """
 
     method: str
@@ -285,6 +287,7 @@ class Proof:
     verified: bool = False
     note: str = ""
     gap_exact_ratio: float | None = None
+    gap_asked_ratio: float | None = None
 
 
 @record(frozen=True)
@@ -308,8 +311,11 @@ class CatalogSource:
 
 
 @record(frozen=True)
-class Plan:
+class Plan(Presentable):
     """The whole answer for one workload. `status` is `planned` or `infeasible`."""
+
+    REPORT = "planner.plan.report:plan_answer"
+    __repr__ = Presentable.__repr__
 
     status: Literal["planned", "infeasible"]
     workload: str

@@ -1,4 +1,4 @@
-"""Progress on standard error, for a person at a terminal: of a refresh a line per provider, of counted work a bar."""
+"""Progress on standard error, for a person at a terminal: of a refresh, of counted work, of steps, of a search."""
 
 from __future__ import annotations
 
@@ -93,3 +93,26 @@ def step_progress(
     with Progress(*columns, console=console or NewConsole(stderr=True), transient=True) as progress:
         bar = progress.add_task(what, total=1.0)
         yield lambda step, share: progress.update(bar, description=f"{what}: {step}", completed=share)
+
+
+@contextmanager
+def text_progress(
+    what: str, *, quiet: bool = False, console: Console | None = None
+) -> Iterator[Callable[[str], None]]:
+    """Give the callback that shows what is being done and for how long; it does nothing where nobody looks.
+
+    Args:
+        what: word before the text.
+        quiet: draw nothing.
+        console: where to draw; default: standard error, if it is a terminal.
+    """
+    if quiet or (console is None and not sys.stderr.isatty()):
+        yield lambda _text: None
+        return
+    from rich.console import Console as NewConsole
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(*columns, console=console or NewConsole(stderr=True), transient=True) as progress:
+        task = progress.add_task(what, total=None)
+        yield lambda text: progress.update(task, description=f"{what}: {text}")

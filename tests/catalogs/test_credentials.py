@@ -36,7 +36,7 @@ FAULTS = (
     "changed_schema",
     "truncated_body",
 )
-QUICK: dict[str, Any] = {"retries": 1, "timeout_s": 2.0, "backoff_s": 0.001, "max_wait_s": 0.01}
+QUICK: dict[str, Any] = {"retries": 1, "timeout_s": 10.0, "backoff_s": 0.001, "max_wait_s": 0.01}
 
 
 @pytest.fixture(params=FAULTS, ids=lambda fault: fault or "no_fault")

@@ -5,12 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-import os
 import re
-import signal
-import subprocess
-import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.conftest import ROOT, CliResult, interruptible
+from tests.conftest import ROOT, CliResult
 
 Run = Callable[..., CliResult]
 EXAMPLE = ROOT / "examples" / "commit.yaml"
@@ -147,41 +142,6 @@ def test_a_time_limit_leaves_a_plan_and_its_bound(tmp_path: Path, run_cli: Run) 
     assert any("time limit" in note for note in answer["notes"])
     table = run_cli("commit", question, "--time-limit", "0.001s").stdout
     assert "Best known, the time limit ended the search" in table
-
-
-@pytest.mark.signals
-@pytest.mark.skipif(not hasattr(signal, "SIGINT") or os.name == "nt", reason="needs POSIX signals")
-def test_ctrl_c_during_the_search_leaves_a_plan(tmp_path: Path) -> None:
-    scenarios = {"count": 60, "hours_per_year": 2000}
-    question = write(tmp_path, pools=PLANS, scenarios=scenarios, risk={"weight": 0.5})
-    command = [
-        sys.executable,
-        "-m",
-        "planner",
-        "commit",
-        str(question),
-        "-o",
-        "json",
-        "-v",
-        "--gap",
-        "0.00001%",
-        "--no-regret",
-    ]
-    with interruptible():
-        started = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT
-        )
-    with started as process:
-        assert process.stderr is not None
-        first = process.stderr.readline()  # the first round is done
-        assert "bound" in first
-        time.sleep(0.05)
-        process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=120)
-    assert process.returncode == 0, err
-    answer = json.loads(out)
-    assert answer["reason"] in ("interrupted", "gap_reached")
-    assert answer["bound_usd"] <= answer["objective_usd"]
 
 
 @pytest.mark.parametrize(

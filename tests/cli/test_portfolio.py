@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -232,11 +233,18 @@ def test_ctrl_c_gives_the_best_plan_so_far(run_cli: Run, monkeypatch: pytest.Mon
     from solvers import search
 
     def interrupted(*_args: object, **_named: object) -> object:
-        raise KeyboardInterrupt
+        signal.raise_signal(signal.SIGINT)
+        raise AssertionError("the signal was ignored")
 
     monkeypatch.setattr(search, "solve", interrupted)
-    result = run_cli("portfolio", EXAMPLE, "-o", "json", "--gap", "0", *DAY)
-    assert result.code == 0
+    before = signal.signal(
+        signal.SIGINT, signal.default_int_handler
+    )  # it may have been ignored from the start
+    try:
+        result = run_cli("portfolio", EXAMPLE, "-o", "json", "--gap", "0", *DAY)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert result.code == 130 and "the answer is the best one known by then" in result.stderr
     found = json.loads(result.stdout)
     assert found["proof"]["interrupted"] and found["jobs"]
     assert found["proof"]["bound_exact_usd"] is not None

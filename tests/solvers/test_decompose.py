@@ -13,8 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from solvers.decompose import Evaluation, Round, TwoStage, cvar, risk_weights, solve_benders
+from solvers.decompose import Evaluation, Round, solve_benders
 from solvers.errors import ModelError
+from solvers.master import TwoStage, cvar, risk_weights
 from solvers.solution import Status, Termination
 
 Floats = npt.NDArray[np.float64]

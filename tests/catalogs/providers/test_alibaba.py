@@ -21,7 +21,7 @@ from catalogs.refresh.checking import check_fetched
 from tests.fakes import alibaba as fake
 from tests.fakes.http_base import FakeServer
 
-QUICK = {"timeout_s": 1.0, "retries": 2, "backoff_s": 0.0}
+QUICK = {"timeout_s": 10.0, "retries": 2, "backoff_s": 0.0}
 BOTH = frozenset({"on_demand", "spot"})
 
 

@@ -32,7 +32,7 @@ def enter(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> Iterator[Any]:
         servers.append(fake)
         for name, value in environment(fake, account=account).items():
             monkeypatch.setenv(name, value)
-        chosen = options or FetchOptions(retries=1, timeout_s=5.0, backoff_s=0.01)
+        chosen = options or FetchOptions(retries=1, timeout_s=10.0, backoff_s=0.01)
         clients = AwsClients(chosen, session()) if account else AwsClients(chosen)
         return AwsProvider(chosen, clients, now=lambda: NOW), fake
 

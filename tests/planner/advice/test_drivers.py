@@ -63,7 +63,7 @@ def drive(folder: Path, up: list[int]) -> dict[str, Any]:
         str(provider),
         "1800",
     ]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=600)
     assert done.returncode == 0, done.stderr
     found = json.loads(world.read_text(encoding="utf-8"))
     assert isinstance(found, dict)
@@ -96,7 +96,7 @@ def test_a_provider_that_cannot_answer_ends_on_on_demand(tmp_path: Path) -> None
     pause.chmod(0o755)
     environment = {**programs(tmp_path), "SPOT_LOOP_SLEEP": str(pause)}
     command = [str(DRIVERS / "spot_loop.sh"), "plan.json", str(provider), "1"]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=600)
     assert log.read_text().splitlines() == ["status", "status", "status", "run on_demand"]
     assert done.returncode == 130 and "no answer (3)" in done.stderr
 

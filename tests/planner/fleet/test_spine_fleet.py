@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from planner.candidates.assumptions import load_assumptions
+from planner.judge.lines import verify_plan
 from planner.plan.model import Plan
-from planner.plan.verify import verify_plan
 from tests.planner.job.test_spine_brute_force import GIB_PER_GB, Z80, _steps
 from tests.planner.spine_catalogs import (
     A10,

@@ -10,8 +10,8 @@ import pytest
 
 from planner.errors import InputError
 from planner.inputs.schema import QuotaLimit
+from planner.judge.lines import verify_plan
 from planner.market.quota import needed_quota, quota_units
-from planner.plan.verify import verify_plan
 from tests.planner.spine_catalogs import (
     A10,
     A100,

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from planner.job.explain import explain_choice
+from planner.judge.lines import verify_plan
 from planner.plan.model import Plan
 from planner.plan.report import plan_answer
-from planner.plan.verify import verify_plan
 from planner.render import render_answer
 from tests.planner.candidates.ways.cases import (
     ONE_ZONE,

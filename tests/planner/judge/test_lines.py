@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 
 from planner.inputs.schema import Workload
-from planner.plan.verify import verify_plan
+from planner.judge.lines import verify_plan
 from tests.planner.job.test_spine_laws import a_job, some_offers
 from tests.planner.spine_catalogs import (
     A10,

@@ -11,8 +11,8 @@ from fractions import Fraction
 from math import floor, prod
 from typing import TYPE_CHECKING, Any
 
-from planner.plan.verify_launch import check_launch, runs_in_turn
-from planner.plan.verify_limits import check_limits
+from planner.judge.launch import check_launch, runs_in_turn
+from planner.judge.limits import check_limits
 
 if TYPE_CHECKING:
     from catalogs.table import Table

@@ -1,0 +1,376 @@
+"""One candidate recomputed: its speed from `planner.performance`; hours, chances and costs by the judge's own code."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from fractions import Fraction
+from functools import cached_property
+from math import exp, inf, log, sqrt
+from typing import TYPE_CHECKING, Any
+
+from planner.judge.chance import (
+    Capacity,
+    Course,
+    between_gangs,
+    chance_within,
+    means,
+    nearest_pool,
+    steady_chance,
+)
+from planner.judge.money import GB_PER_GIB, Charge, Prices, rounded, total
+from planner.judge.turns import InTurn, Situation, run, unite
+from planner.judge.work import GB, GIB, Work
+from planner.performance.search import estimate_shapes
+from planner.records import record
+
+if TYPE_CHECKING:
+    from planner.inputs.schema import Workload
+    from planner.judge.goods import Goods, Offer
+
+# an 80 % interval spans this many standard deviations on each side
+Z80 = 1.2815515655446008
+MINUTE = 1.0 / 60.0
+MOST_NODES = 4096  # that a baseline may have beyond the workload's own limit
+
+
+class NotRecomputedError(Exception):
+    """A figure rests on something that the judge does not read again; the message says on what."""
+
+
+class ImpossibleError(Exception):
+    """A candidate that cannot run, or cannot be bought: a fault of the answer that names it."""
+
+
+@record(frozen=True)
+class Buy:
+    """Instances of one offer."""
+
+    offer: Offer
+    nodes: int
+
+
+@record(frozen=True)
+class Bought:
+    """One purchase with its hours per instance, as used and as billed, and its charges."""
+
+    offer: Offer
+    nodes: int
+    paid_hours: float
+    hours: Fraction
+    charges: tuple[Charge, ...]
+
+
+@record(frozen=True)
+class Steps:
+    """What the job spends its hours on at one size, and the spread of its speed."""
+
+    work: float
+    sigma: float
+    write: float
+    fixed: float
+    staging_to_nodes: float
+
+
+@record(frozen=True)
+class Candidate:
+    """A way to do the job, recomputed. Hours; `moved_gb` of checkpoints carried between regions."""
+
+    nodes: int
+    shape: dict[str, Any]
+    steps: Steps
+    waiting: float
+    hours: float
+    interval: float
+    interruptions: float
+    lost: float
+    p_meet: float | None
+    parts: tuple[Bought, ...]
+    in_turn: bool
+    situation: Situation | None
+    course: InTurn | None
+    need: float
+    moved_gb: Fraction
+
+    @property
+    def cost(self) -> Fraction:
+        """Sum of all charges, USD."""
+        return total([charge for part in self.parts for charge in part.charges])
+
+
+class Bench:
+    """The job, the market and the dates that a candidate is recomputed with."""
+
+    def __init__(
+        self, workload: Workload, work: Work, goods: Goods, start: datetime, deadline: datetime | None
+    ) -> None:
+        """Take them; the checkpoint is sized by the performance model where the workload does not size it."""
+        self.workload, self.work, self.goods = workload, work, goods
+        self.start, self.deadline = start, deadline
+        self._shapes: dict[tuple[str, str, int], dict[str, Any]] = {}
+        self._made: dict[tuple[Any, ...], Candidate] = {}
+        self.spreads: dict[int, Any] = {}
+
+    @cached_property
+    def prices(self) -> Prices:
+        """Prices of this job."""
+        share = self.workload.prices.commitment_share
+        return Prices(self.goods, self.work, None if share is None else float(share))
+
+    @property
+    def deadline_hours(self) -> float:
+        """Hours from the start to the deadline, infinity without one."""
+        return inf if self.deadline is None else (self.deadline - self.start).total_seconds() / 3600.0
+
+    def shape(self, offer: Offer, nodes: int) -> dict[str, Any]:
+        """The best layout of a size, with its step time and memory, predicted anew."""
+        key = (offer.text("provider"), offer.text("instance_type"), nodes)
+        if key not in self._shapes:
+            table = estimate_shapes(self.work.model, self.work.training, offer.hardware, (nodes,))
+            self._shapes[key] = table.row(0)
+        if not self._shapes[key]["fits"]:
+            why = self._shapes[key]["reason"]
+            raise ImpossibleError(f"{nodes} x {key[1]} cannot run the job: {why}")
+        if not self.work.checkpoint_gib:
+            # sized by the model, the same on every machine
+            self.work = replace(self.work, checkpoint_gib=float(self._shapes[key]["checkpoint_gib"]))
+            self.__dict__.pop("prices", None)
+        return self._shapes[key]
+
+    def steps(self, shape: dict[str, Any], nodes: int) -> Steps:
+        """Hours of one size: steps and evaluation, a checkpoint, and what is in use but not work."""
+        work, figures = self.work, self.work.figures
+        write = (
+            work.checkpoint_gib * GIB / GB / (figures["checkpoint_write_gb_per_s_per_node"] * nodes * 3600.0)
+        )
+        read = min(
+            figures["object_store_read_gb_per_s_per_node"] * nodes,
+            figures["object_store_read_gb_per_s_total"],
+        )
+        staged = ((work.data_gb or 0.0) if work.stage else 0.0) / read / 3600.0
+        fixed = (
+            work.hours("image_pull") + work.hours("compile_warmup") + staged + write + work.hours("export")
+        )
+        return Steps(
+            work=work.steps * shape["step_time_s"] / 3600.0 * (1.0 + figures["evaluation_share_ratio"]),
+            sigma=log(shape["step_time_high_s"] / shape["step_time_low_s"]) / (2.0 * Z80),
+            write=write,
+            fixed=fixed,
+            staging_to_nodes=staged,
+        )
+
+    def staging(self, offer: Offer) -> float:
+        """Hours to bring the data set into the offer's region."""
+        work, figures = self.work, self.work.figures
+        if not work.data_gb or work.stream or work.location == "/".join(offer.place):
+            return 0.0
+        if work.location is None:
+            gbps = figures["user_upload_gbps"]
+        else:
+            same = work.location.partition("/")[0] == offer.place[0]
+            gbps = figures["inter_region_staging_gbps" if same else "cross_cloud_staging_gbps"]
+        return work.data_gb * 8.0 / gbps / 3600.0
+
+    def capacity(self, offer: Offer, nodes: int) -> tuple[Capacity, str]:
+        """How spot of a gang comes and goes, and the evidence.
+
+        Raises:
+            NotRecomputedError: the workload brings records of its own.
+        """
+        if self.workload.spot.evidence:
+            raise NotRecomputedError("it rests on the workload's own records of spot")
+        figures, kind = self.work.figures, offer.kind
+        known = self.goods.tariffs.interruption_prior(
+            offer.text("provider"),
+            str(kind["family"]),
+            str(kind["accelerator"]),
+            offer.text("interruption_band"),
+        )
+        recorded = known.basis == "measured"
+        names = (
+            offer.text("provider"),
+            offer.text("instance_type"),
+            offer.text("region"),
+            offer.text("zone"),
+        )
+        pool = nearest_pool(*names) if recorded else None
+        if pool is not None:
+            found, source = between_gangs(pool[0], nodes), pool[1]
+        else:
+            frailty = figures["spot_frailty_sd" if recorded else "spot_unrecorded_frailty_sd"]
+            wait = known.mean_wait_hours * nodes**known.wait_exponent
+            rate = known.rate_per_hour * nodes**known.gang_exponent
+            ratios = figures["spot_first_wait_ratio"], figures["spot_dispersion_ratio"]
+            found = Capacity(rate, wait, wait * ratios[0], frailty, ratios[1]).level(1.0)
+            source = f"{known.basis}: {known.source} ({known.as_of})"
+        if self.workload.kind == "fleet":  # a worker comes to its pool once, not with each run
+            found = replace(found, first_wait=found.wait)
+        return found, source
+
+    def interval(self, nodes: int, write: float, pool: Capacity | None) -> float:
+        """Hours between checkpoints: the workload's, else Young's, at most the assumed one."""
+        if self.work.interval_hours is not None:
+            return self.work.interval_hours
+        failures = self.work.figures["machine_failures_per_node_hour"] * nodes
+        rate = max(failures if pool is None else pool.rate, 1e-9)
+        return min(max(sqrt(2.0 * write / rate), MINUTE), self.work.hours("checkpoint_interval"))
+
+    def steady(self, nodes: int, work: float, write: float, interval: float) -> float:
+        """Hours of work on capacity nobody takes back, with checkpoints and machine failures."""
+        loss = self.work.figures["machine_failures_per_node_hour"] * nodes
+        return work * (1.0 + write / interval) * (1.0 + loss * (interval / 2.0 + self.work.restart_hours))
+
+    def course(self, offer: Offer, steps: Steps, work: float, interval: float) -> Course:
+        """The work as spot sees it."""
+        notice = (offer.rule.notice_s or 0.0) / 3600.0
+        return Course(work, interval, steps.write, self.work.restart_hours, notice)
+
+    def candidate(self, buys: Sequence[Buy], *, in_turn: bool) -> Candidate:
+        """Recompute a way to do the job: purchases that run together, or one after another."""
+        _check_purchases(buys, in_turn=in_turn)
+        most = max(self.workload.constraints.max_nodes, MOST_NODES)
+        if sum(buy.nodes for buy in buys) > most * len(buys):
+            raise ImpossibleError(f"more than {most} instances of {buys[0].offer.offer_id}")
+        key = (in_turn, *((buy.offer.offer_id, buy.nodes) for buy in buys))
+        if key not in self._made:
+            self._made[key] = self._candidate(buys, in_turn=in_turn)
+        return self._made[key]
+
+    def _candidate(self, buys: Sequence[Buy], *, in_turn: bool) -> Candidate:
+        nodes = buys[0].nodes if in_turn else sum(buy.nodes for buy in buys)
+        shape = self.shape(buys[0].offer, nodes)
+        steps = self.steps(shape, nodes)
+        if in_turn:
+            return self._in_turn(buys, nodes, shape, steps)
+        return self._together(buys, nodes, shape, steps)
+
+    def _together(self, buys: Sequence[Buy], nodes: int, shape: dict[str, Any], steps: Steps) -> Candidate:
+        spot = next((buy for buy in buys if buy.offer.is_spot), None)
+        gang = nodes if spot is None else spot.nodes
+        pool = None if spot is None else self.capacity(spot.offer, gang)[0]
+        interval = self.interval(gang, steps.write, pool)
+        acquire = 0.0 if len(buys) == 1 and spot else self.work.hours("on_demand_acquire")
+        waiting = self.work.hours("provision") + acquire + self.staging(buys[0].offer)
+        room = self.deadline_hours - waiting - steps.fixed
+        failures = self.work.figures["machine_failures_per_node_hour"]
+        situation = None
+        if spot is None or pool is None:
+            elapsed = paid = self.steady(nodes, steps.work, steps.write, interval)
+            count = failures * nodes * elapsed
+            lost = elapsed - steps.work * (1.0 + steps.write / interval)
+            p_meet, need = steady_chance(elapsed, room, steps.sigma), elapsed
+        else:
+            others = failures * (nodes - gang)
+            loss = others * (interval / 2.0 + self.work.restart_hours)
+            course = self.course(spot.offer, steps, steps.work * (1.0 + loss), interval)
+            of_spot = means(course, pool)
+            elapsed, paid = of_spot.elapsed, of_spot.paid
+            count, lost = of_spot.interruptions + others * course.work, of_spot.lost + steps.work * loss
+            need = self.steady(gang, course.work, steps.write, interval)
+            p_meet = 1.0 if room == inf else chance_within(course, pool, room, steps.sigma)
+            situation = Situation(
+                course, pool, steps.fixed, need, steps.sigma, room, 0.0, 0.0, fallback=False
+            )
+        hours = waiting + steps.fixed + elapsed
+        parts = []
+        for number, buy in enumerate(buys):
+            used = steps.fixed + (paid if buy.offer.is_spot else elapsed)
+            parts.append(self._bought(buy, used, expected=False, place=hours if number == 0 else None))
+        return Candidate(
+            nodes=nodes, shape=shape, steps=steps, waiting=waiting, hours=hours, interval=interval,
+            interruptions=count, lost=lost, p_meet=None if self.deadline is None else p_meet, parts=tuple(parts),
+            in_turn=False, situation=situation, course=None, need=need, moved_gb=Fraction(0),
+        )  # fmt: skip
+
+    def _bought(self, buy: Buy, used: float, *, expected: bool, place: float | None) -> Bought:
+        hours = self.prices.billed_hours(buy.offer, used, expected=expected)
+        if hours is None:
+            raise ImpossibleError(f"{buy.offer.offer_id} cannot be bought for {used:g} h")
+        charges = self.prices.worker(buy.offer, buy.nodes, hours)
+        if place is not None:
+            charges += self.prices.place(buy.offer, place)
+        return Bought(buy.offer, buy.nodes, used, hours, tuple(charges))
+
+    def _in_turn(self, buys: Sequence[Buy], nodes: int, shape: dict[str, Any], steps: Steps) -> Candidate:
+        spot = [buy.offer for buy in buys if buy.offer.is_spot]
+        last = buys[-1].offer
+        fallback = not last.is_spot
+        regions = ["/".join(offer.place) for offer in spot]
+        pools = [self.capacity(offer, nodes)[0] for offer in spot]
+        figures = self.work.figures
+        near, far = figures["spot_zone_correlation_ratio"], figures["spot_region_correlation_ratio"]
+        if len(spot) > 1:
+            union = unite(pools, regions, near, far)
+            pool, shares, moves = union.pool, union.shares, union.moves
+        else:
+            pool, shares, moves = pools[0], (1.0,), 0.0
+        interval = self.interval(nodes, steps.write, pools[0])
+        waiting = self.work.hours("provision") + max(self.staging(buy.offer) for buy in buys)
+        situation = Situation(
+            course=self.course(spot[0], steps, steps.work, interval), pool=pool, fixed=steps.fixed,
+            steady=self.steady(nodes, steps.work, steps.write, interval), sigma=steps.sigma,
+            room=self.deadline_hours - waiting - steps.fixed, acquire=self.work.hours("on_demand_acquire"),
+            export=steps.write + self.work.hours("export"), fallback=fallback,
+        )  # fmt: skip
+        course = run(situation)
+        hours = waiting + steps.fixed + course.elapsed
+        away = sum(
+            s for s, at in zip(shares, regions, strict=True) if fallback and at != "/".join(last.place)
+        )
+        carried = course.interruptions * moves + away * course.p_change
+        moved_gb = rounded(carried * self.work.checkpoint_gib * float(GB_PER_GIB))
+        parts = []
+        paid = [share * course.spot for share in shares] + ([course.on_demand] if fallback else [])
+        seen: set[str] = set()
+        for number, (buy, used) in enumerate(zip(buys, paid, strict=True)):
+            place = "/".join(buy.offer.place)
+            part = self._bought(buy, used, expected=True, place=hours if number == 0 else None)
+            more = self.prices.copy(buy.offer, hours) if number and place not in seen else []
+            seen.add(place)
+            if not number:
+                more += self.prices.carried([b.offer for b in buys], moved_gb)
+            # what is carried stands behind the place's costs
+            parts.append(replace(part, charges=(*part.charges, *more)))
+        return Candidate(
+            nodes=nodes, shape=shape, steps=steps, waiting=waiting, hours=hours, interval=interval,
+            interruptions=course.interruptions, lost=course.lost, p_meet=course.p_meet, parts=tuple(parts),
+            in_turn=True, situation=situation, course=course, need=situation.steady, moved_gb=moved_gb,
+        )  # fmt: skip
+
+    def cost_if(self, made: Candidate, factor: float, hours: float) -> Fraction:
+        """Cost of a candidate whose hours in use beyond the fixed ones are `factor` times as many, kept for `hours`."""
+        usd = Fraction(0)
+        for number, part in enumerate(made.parts):
+            used = made.steps.fixed + (part.paid_hours - made.steps.fixed) * factor
+            of_part = self._bought(Buy(part.offer, part.nodes), used, expected=False, place=None)
+            usd += total(of_part.charges) + (
+                total(self.prices.place(part.offer, hours)) if number == 0 else 0
+            )
+        return usd
+
+
+def _check_purchases(buys: Sequence[Buy], *, in_turn: bool) -> None:
+    """Refuse purchases that are no one cluster: of several types or, at once, several regions or spot offers."""
+    if not buys:
+        raise ImpossibleError("a plan without lines")
+    names = ", ".join(buy.offer.offer_id for buy in buys)
+    if len({buy.offer.offer_id for buy in buys}) < len(buys):
+        raise ImpossibleError(f"one offer is bought twice: {names}")
+    if len({(buy.offer.text("provider"), buy.offer.text("instance_type")) for buy in buys}) > 1:
+        raise ImpossibleError(f"one job on several instance types: {names}")
+    spot = [buy.offer.is_spot for buy in buys]
+    if in_turn:
+        last = buys[-1].offer
+        others = spot if spot[-1] else spot[:-1]
+        if not others or not all(others) or (not spot[-1] and last.text("purchase_option") != "on_demand"):
+            raise ImpossibleError(f"in turn: spot first, then on-demand, not {names}")
+        if len({buy.nodes for buy in buys}) > 1:
+            raise ImpossibleError(f"in turn with different numbers of instances: {names}")
+    elif sum(spot) > 1 or len({buy.offer.place for buy in buys}) > 1:
+        raise ImpossibleError(f"at once: one place, and one spot offer at most, not {names}")
+
+
+def worst_factor(sigma: float) -> float:
+    """How much slower than predicted the work is at the far end of the 80 % interval."""
+    return exp(sigma * Z80)

@@ -1,0 +1,179 @@
+"""A saved answer read with care: every value has its JSON path, and what is not of the expected type says where."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from datetime import datetime
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, NoReturn
+
+from planner.errors import InputError
+
+MAX_BYTES = 128 * 2**20
+MAX_DEPTH = 64
+MAX_MAGNITUDE = 1e18
+_DECIMAL = re.compile(r"-?[0-9]{1,40}(\.[0-9]{1,60})?([eE][+-]?[0-9]{1,2})?")
+
+
+class MalformedError(InputError):
+    """A file that is no answer of this program; names the JSON path. Exit code 2."""
+
+
+def read_answer(path: Path) -> Any:
+    """Read a JSON file whose numbers are finite and whose nesting is limited.
+
+    Raises:
+        MalformedError: no such file, too large, not JSON, not finite, or nested too deeply; names the JSON path.
+    """
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            raise MalformedError(
+                f"{path}: larger than {MAX_BYTES // 2**20} MiB, not an answer of this program"
+            )
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise MalformedError(f"{path}: cannot be read: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:
+        hint = "save one with `planner optimize ... -o json --out FILE`"
+        raise MalformedError(f"{path}: not JSON ({error or 'nested too deeply'}); {hint}") from error
+    try:
+        check_values(value)
+    except MalformedError as error:
+        raise MalformedError(f"{path}: {error}") from error
+    return value
+
+
+def check_values(value: Any, path: str = "$", depth: int = 0) -> None:
+    """Refuse what no answer holds: numbers that are not finite or too large, and deep nesting.
+
+    Raises:
+        MalformedError: names the JSON path.
+    """
+    if depth > MAX_DEPTH:
+        raise MalformedError(f"{path}: nested more than {MAX_DEPTH} levels deep")
+    if isinstance(value, dict):
+        for key, item in value.items():
+            check_values(item, join(path, key), depth + 1)
+    elif isinstance(value, list):
+        for position, item in enumerate(value):
+            check_values(item, join(path, position), depth + 1)
+    elif isinstance(value, int | float) and not abs(value) <= MAX_MAGNITUDE:  # NaN is not, either
+        raise MalformedError(f"{path}: {str(value)[:24]} is not a finite number below 1e18")
+
+
+def join(path: str, key: str | int) -> str:
+    """The path of a member of `path`."""
+    if isinstance(key, int):
+        return f"{path}[{key}]"
+    return f"{path}.{key}" if path else key
+
+
+class Node:
+    """A value of the answer with its path; the readers name the path where the type is wrong."""
+
+    __slots__ = ("path", "value")
+
+    def __init__(self, value: Any, path: str = "$") -> None:
+        """Take a JSON value."""
+        self.value, self.path = value, path
+
+    def __getitem__(self, key: str | int) -> Node:
+        """A member.
+
+        Raises:
+            MalformedError: there is none.
+        """
+        whole: Any = self.value
+        if isinstance(key, str):
+            if not isinstance(whole, dict):
+                self.fail("an object")
+            if key not in whole:
+                raise MalformedError(f"{join(self.path, key)}: missing")
+        elif not isinstance(whole, list) or not 0 <= key < len(whole):
+            self.fail(f"a list with an element {key}")
+        return Node(whole[key], join(self.path, key))
+
+    def __contains__(self, key: str) -> bool:
+        return isinstance(self.value, dict) and key in self.value
+
+    def __iter__(self) -> Iterator[Node]:
+        if not isinstance(self.value, list):
+            self.fail("a list")
+        return (Node(item, join(self.path, position)) for position, item in enumerate(self.value))
+
+    def __len__(self) -> int:
+        if not isinstance(self.value, list | dict):
+            self.fail("a list")
+        return len(self.value)
+
+    @property
+    def is_null(self) -> bool:
+        """Whether it is null."""
+        return self.value is None
+
+    def keys(self) -> list[str]:
+        """Names of an object's members."""
+        if not isinstance(self.value, dict):
+            self.fail("an object")
+        return list(self.value)
+
+    def text(self) -> str:
+        """A string."""
+        return self.value if isinstance(self.value, str) else self.fail("a text")
+
+    def flag(self) -> bool:
+        """True or false."""
+        return self.value if isinstance(self.value, bool) else self.fail("true or false")
+
+    def number(self) -> float:
+        """A number."""
+        if isinstance(self.value, bool) or not isinstance(self.value, int | float):
+            self.fail("a number")
+        return float(self.value)
+
+    def count(self) -> int:
+        """A whole number of at least 0."""
+        if isinstance(self.value, bool) or not isinstance(self.value, int) or self.value < 0:
+            self.fail("a whole number of at least 0")
+        return self.value
+
+    def money(self) -> Fraction:
+        """An amount, exactly: a decimal text, or a number taken as it is printed."""
+        if isinstance(self.value, str) and _DECIMAL.fullmatch(self.value):
+            return Fraction(self.value)
+        if isinstance(self.value, int | float) and not isinstance(self.value, bool):
+            return Fraction(repr(self.value))
+        return self.fail("an amount as decimal text")
+
+    def moment(self) -> datetime:
+        """A moment with its offset from UTC."""
+        try:
+            found = datetime.fromisoformat(self.text())
+        except ValueError:
+            self.fail("a moment such as 2026-11-20T00:00+00:00")
+        return found if found.tzinfo is not None else self.fail("a moment with its offset from UTC")
+
+    def fail(self, wanted: str) -> NoReturn:
+        """Say what was expected here.
+
+        Raises:
+            MalformedError: always.
+        """
+        given = json.dumps(self.value, default=str)
+        given = given if len(given) <= 40 else f"{given[:40]}..."
+        raise MalformedError(f"{self.path}: expected {wanted}, got {given}")
+
+
+def leaves(value: Any, path: str = "$") -> Iterator[tuple[str, Any]]:
+    """Every leaf of a JSON value with its path; an empty object or list is a leaf."""
+    members = (
+        value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    )
+    if isinstance(value, dict | list) and value:
+        for key, item in members:
+            yield from leaves(item, join(path, key))
+    else:
+        yield path, value

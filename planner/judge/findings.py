@@ -1,0 +1,199 @@
+"""What a check expects of an answer, leaf by leaf, and what it finds; a leaf that nothing expects is a fault."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+from planner.judge.document import MalformedError, Node, join, leaves
+from planner.records import record
+
+# of a figure computed by the same formula in another order
+ROUNDING = 1e-8
+MOST_FAULTS = 40
+
+
+@record(frozen=True)
+class Near:
+    """A number within `ratio` of `value`, or within `slack` of it (in its own unit)."""
+
+    value: float | Fraction
+    ratio: float = ROUNDING
+    slack: float = 1e-9
+
+
+@record(frozen=True)
+class Between:
+    """A number from `low` to `high`, rounding aside."""
+
+    low: float
+    high: float
+
+
+@record(frozen=True)
+class Exactly:
+    """An amount that is this one, to the last digit."""
+
+    value: Fraction
+
+
+@record(frozen=True)
+class Moment:
+    """A moment within a minute of this one."""
+
+    value: datetime
+
+
+class _Stated:
+    """A leaf that is stated and not recomputed: it must be on the list of `planner.judge.stated`."""
+
+    def __repr__(self) -> str:
+        return "STATED"
+
+
+STATED = _Stated()
+
+
+def general(path: str) -> str:
+    """A path without its positions: `$.lines[3].nodes` as `lines[*].nodes`."""
+    return re.sub(r"\[[0-9]+\]", "[*]", path).removeprefix("$").removeprefix(".")
+
+
+class Findings:
+    """Faults of one answer, and the leaves that were looked at."""
+
+    def __init__(self, answer: Node, stated: Mapping[str, str]) -> None:
+        """Take the answer and the paths that are stated, with the reason of each."""
+        self.answer, self.stated = answer, stated
+        self.faults: list[str] = []
+        self.seen: set[str] = set()
+        self.not_checked: dict[str, str] = {}
+
+    def fault(self, path: str, text: str) -> None:
+        """Note a fault at a path."""
+        self.faults.append(f"{path.removeprefix('$.')}: {text}")
+
+    def require(self, holds: bool, path: str, text: str) -> None:
+        """Note a fault unless `holds`."""
+        if not holds:
+            self.fault(path, text)
+
+    def saw(self, *nodes: Node) -> None:
+        """Mark leaves as checked by other means."""
+        for node in nodes:
+            self.seen.update(path for path, _ in leaves(node.value, node.path))
+
+    def skip(self, node: Node, why: str) -> None:
+        """Leave a part out, and say so."""
+        self.saw(node)
+        self.not_checked[general(node.path)] = why
+
+    def expect(self, node: Node, wanted: Any) -> None:
+        """Compare a part of the answer with what it must be.
+
+        Args:
+            node: the part.
+            wanted: the same structure with values, `Near`, `Between`, `Exactly`, `Moment`, or `STATED`.
+        """
+        if wanted is STATED:
+            return
+        if isinstance(wanted, Mapping):
+            self._object(node, wanted)
+        elif isinstance(wanted, Sequence) and not isinstance(wanted, str):
+            self._list(node, wanted)
+        else:
+            self.saw(node)
+            self._leaf(node, wanted)
+
+    def _object(self, node: Node, wanted: Mapping[str, Any]) -> None:
+        given = node.keys()
+        if not wanted:
+            self.saw(node)
+        for key in given:
+            if key in wanted:
+                self.expect(node[key], wanted[key])
+            else:
+                self.fault(join(node.path, key), "no such field")
+        for key in wanted:
+            if key not in given:
+                self.fault(join(node.path, key), "missing")
+
+    def _list(self, node: Node, wanted: Sequence[Any]) -> None:
+        if not isinstance(node.value, list):
+            node.fail("a list")
+        if not wanted:
+            self.saw(node)
+        if len(node) != len(wanted):
+            self.fault(node.path, f"{len(node)} entries, {len(wanted)} expected")
+        for item, expected in zip(node, wanted, strict=False):
+            self.expect(item, expected)
+
+    def _leaf(self, node: Node, wanted: Any) -> None:
+        try:
+            fault = _differs(node, wanted)
+        except MalformedError as error:
+            if node.is_null:
+                fault = f"null, expected {_shown(wanted)}"
+            else:
+                raise error from None
+        if fault:
+            self.fault(node.path, fault)
+
+    def finish(self) -> list[str]:
+        """Return all faults, unexpected leaves included."""
+        for path, _ in leaves(self.answer.value):
+            if path not in self.seen and general(path) not in self.stated:
+                self.fault(path, "not a field of this kind of answer")
+        return list(dict.fromkeys(self.faults))
+
+    def left_out(self) -> dict[str, str]:
+        """What this answer states and nobody recomputed, with the reason, by path without positions."""
+        paths = dict.fromkeys(general(path) for path, _ in leaves(self.answer.value) if path not in self.seen)
+        return {path: self.stated[path] for path in paths if path in self.stated} | self.not_checked
+
+    def unaccounted(self) -> list[str]:
+        """Leaves that were neither checked nor are stated, for the completeness test."""
+        paths = (path for path, _ in leaves(self.answer.value))
+        return [path for path in paths if path not in self.seen and general(path) not in self.stated]
+
+
+def _differs(node: Node, wanted: Any) -> str:
+    if isinstance(wanted, Near):
+        return _far(node, wanted)
+    if isinstance(wanted, Between):
+        slack = ROUNDING * max(abs(wanted.low), abs(wanted.high)) + 1e-9
+        held = wanted.low - slack <= float(node.money()) <= wanted.high + slack
+        return "" if held else f"{node.value} is not between {wanted.low:g} and {wanted.high:g}"
+    if isinstance(wanted, Exactly):
+        return "" if node.money() == wanted.value else f"{node.value}, recomputed {_decimal(wanted.value)}"
+    if isinstance(wanted, Moment):
+        off = abs((node.moment() - wanted.value).total_seconds())
+        return "" if off <= 60 else f"{node.value}, recomputed {wanted.value.isoformat(timespec='minutes')}"
+    if wanted is None:
+        return "" if node.is_null else f"{node.value!r}, expected null"
+    same = node.value == wanted and isinstance(node.value, bool) == isinstance(wanted, bool)
+    return "" if same else f"{node.value!r}, recomputed {wanted!r}"
+
+
+def _far(node: Node, wanted: Near) -> str:
+    value, given = wanted.value, node.money()
+    off = abs(given - Fraction(value))
+    near = off <= Fraction(wanted.slack) or off <= abs(Fraction(value)) * Fraction(wanted.ratio)
+    return "" if near else f"{node.value}, recomputed {float(value):.10g}"
+
+
+def _decimal(value: Fraction) -> str:
+    return format((Decimal(value.numerator) / Decimal(value.denominator)).normalize(), "f")
+
+
+def _shown(wanted: Any) -> str:
+    return f"{float(wanted.value):.10g}" if isinstance(wanted, Near) else repr(wanted)
+
+
+def nonempty(lines: Iterable[str]) -> list[str]:
+    """Lines that say something."""
+    return [line for line in lines if line]

@@ -1,0 +1,293 @@
+"""The plan of a fleet, leaf by leaf: each line's hours of work follow from its speed, all else from those hours."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from fractions import Fraction
+from math import exp
+from typing import Any
+
+from planner.judge import frame, single
+from planner.judge.bench import Z80, Bench, Buy, ImpossibleError
+from planner.judge.document import Node
+from planner.judge.findings import STATED, Exactly, Findings, Near
+from planner.judge.fleet_launch import launch_of
+from planner.judge.fleet_workers import Worker, limit_hours, runs_of, with_hours, worker_of
+from planner.judge.money import Charge, by_month, rounded, total
+
+WORK_SHARE = 1e-6  # of all work; what dividing it among workers may be off by
+_SPEEDS = 41
+_RATIO = 1e-6
+BASIS = "sized at the cautious end of the prediction, for deadline_confidence; spot at its mean goodput"
+LIMITED_BY = "see each instance type"
+SUMMED = "hours are summed over workers; the finish is that of all work at this size of the fleet"
+CHEAPEST = "cheapest fleet of one on-demand offer, limits on shares ignored"
+
+
+def check(findings: Findings, bench: Bench, sha256: str) -> None:
+    """Compare a plan of kind `fleet` with what is recomputed."""
+    plan = findings.answer
+    fleet = bench.workload.fleet
+    each = 1 if fleet is None else fleet.nodes_per_run
+    period = plan["hours"].number()
+    workers = []
+    for line in plan["lines"]:
+        offer = bench.goods.offer(f"{line.path}.offer_id", line["offer_id"].text())
+        nodes = line["nodes"].count()
+        if nodes < 1 or nodes % each or nodes > 10**6:
+            line["nodes"].fail(f"whole workers of {each} instances")
+        worker = worker_of(bench, Buy(offer, each), nodes // each)
+        done = line["throughput_per_s"].number() * period * 3600.0
+        workers.append(with_hours(worker, done / worker.count / worker.units_per_hour))
+    if not workers:
+        raise ImpossibleError("a plan without lines")
+    single.money(findings, plan)
+    _shape(findings, bench, workers, period)
+    runs = 1 if fleet is None else fleet.runs
+    work = bench.work.steps * bench.work.units_per_step * runs
+    lines = _lines(bench, workers)
+    last = max(workers, key=lambda worker: worker.lead + worker.hours)
+    created = plan["created_at"].moment()
+    wanted: dict[str, Any] = {
+        **frame.header(bench, sha256, created), "status": "planned", "finish_expected": frame.finish(bench, period),
+        "lines": [_line(bench, worker, *bought, period) for worker, bought in zip(workers, lines, strict=True)],
+        "total_usd": Near(sum((total(charges) for charges, _ in lines), Fraction(0)), _RATIO),
+        "hours": Near(last.lead + last.hours, _RATIO), "timeline": _timeline(last, period),
+        "performance": _performance(bench, workers, period), "risk": _risk(plan, workers),
+        "cash": _cash(bench, workers, lines, period), "launch": launch_of(bench, plan, workers, lines, period, work),
+        "filters": STATED, "filter_pairs": STATED, "relaxations": [], "warnings": STATED, "n_feasible": STATED,
+        "unknown_options": _unknown(bench, workers), "n_results": 1, "run_id": single.run_id(plan),
+        "assumptions": frame.assumptions(bench), "confidence": "normal", "sensitivity": [], "alternatives": [],
+        "savings": STATED, "proof": _proof(bench, plan),
+    }  # fmt: skip
+    findings.expect(plan, wanted)
+    done = sum(worker.units for worker in workers)
+    findings.require(done >= work * (1 - WORK_SHARE), "lines", f"the workers do {done:.10g} of {work:.10g}")
+    _savings(findings, bench, plan, work)
+    single.filters(findings, plan)
+
+
+def _shape(findings: Findings, bench: Bench, workers: Sequence[Worker], period: float) -> None:
+    """Workers end in time, buy what can be bought, once each, in the order of their names."""
+    fleet = bench.workload.fleet
+    runs = 1 if fleet is None else fleet.runs
+    most = limit_hours(bench, bench.work.steps * bench.work.units_per_step * runs)
+    seen: dict[str, int] = {}
+    for at, worker in enumerate(workers):
+        path, offer = f"lines[{at}]", worker.buy.offer
+        ends = worker.lead + worker.hours
+        findings.require(
+            ends <= min(period, most) * (1 + 1e-9) + 1e-9,
+            path,
+            f"ends after {ends:g} h, the fleet after {period:g} h",
+        )
+        longest = offer.rule.max_term_hours
+        if not offer.rule.whole_term and longest is not None:
+            findings.require(
+                worker.paid <= longest * (1 + 1e-9),
+                path,
+                f"{worker.paid:g} h, at most {longest:g} h are sold",
+            )
+        seen[offer.offer_id] = seen.get(offer.offer_id, 0) + worker.count * worker.buy.nodes
+    for name, nodes in seen.items():
+        held = bench.goods.offer("lines", name).capacity
+        findings.require(nodes <= held, "lines", f"{name}: {nodes} instances, {held:g} can be had")
+    ranks = [_rank(bench, worker.buy.offer) for worker in workers]
+    findings.require(ranks == sorted(ranks), "lines", "not in the order of preferred regions and names")
+
+
+def _rank(bench: Bench, offer: Any) -> tuple[Any, ...]:
+    from fnmatch import fnmatchcase
+
+    patterns = bench.workload.preferences.prefer_regions
+    here = "/".join(offer.place)
+    wish = next(
+        (k for k, p in enumerate(patterns) if fnmatchcase(here if "/" in p else offer.place[1], p)),
+        len(patterns),
+    )
+    names = ("provider", "region", "zone", "instance_type", "purchase_option", "option_variant")
+    return (wish, *(offer.text(name) for name in names))
+
+
+def _lines(bench: Bench, workers: Sequence[Worker]) -> list[tuple[list[Charge], Fraction]]:
+    """Charges and billed hours of each line; a place's transfers are on its first line."""
+    out: list[tuple[list[Charge], Fraction]] = []
+    opened: set[tuple[str, str]] = set()
+    for worker in workers:
+        offer, each = worker.buy.offer, worker.buy.nodes
+        hours = bench.prices.billed_hours(offer, worker.paid, expected=False) or Fraction(0)
+        charges = [_times(charge, worker.count) for charge in bench.prices.worker(offer, each, hours)]
+        stay = worker.lead + worker.hours
+        for charge in bench.prices.place(offer, stay):
+            if charge.kind != "data_transfer":
+                charges.append(_times(charge, worker.count))
+            elif offer.place not in opened:
+                charges.append(charge)
+        opened.add(offer.place)
+        out.append((charges, hours))
+    return out
+
+
+def _times(charge: Charge, count: int) -> Charge:
+    return Charge(
+        charge.id, charge.label, rounded(charge.quantity * count), charge.unit, charge.unit_price, charge.currency,
+        charge.rate, charge.basis, charge.source, charge.as_of, charge.flags,
+    )  # fmt: skip
+
+
+def _line(
+    bench: Bench, worker: Worker, charges: Sequence[Charge], hours: Fraction, period: float
+) -> dict[str, Any]:
+    offer, nodes = worker.buy.offer, worker.buy.nodes * worker.count
+    text = ("provider", "region", "zone", "instance_type", "purchase_option", "option_variant", "currency")
+    return {
+        "offer_id": offer.offer_id, **{name: offer.text(name) for name in text}, "family": str(offer.kind["family"]),
+        "accelerator": str(offer.kind["accelerator"]), "accelerators_per_node": Near(offer.accelerators),
+        "accelerator_memory_gib": Near(float(offer.kind["accelerator_memory_gib"])), "nodes": nodes,
+        "vcpus_per_node": single.vcpus(offer),
+        "billed_hours": Near(hours, _RATIO, 2e-9), "price_per_hour": Exactly(offer.price),
+        "usd_per_currency": Exactly(Fraction(offer.rate.rate)),
+        "throughput_per_s": Near(worker.units / period / 3600.0), "price_basis": offer.text("basis"),
+        "price_source": offer.text("source"), "price_as_of": offer.text("as_of"), "flags": offer.flags,
+        "quota": single.quota_of(bench, offer, nodes), "layout": None,
+        "costs": [charge.wanted(_RATIO) for charge in charges], "cost_usd": Near(total(charges), _RATIO, 1e-6),
+    }  # fmt: skip
+
+
+def _timeline(last: Worker, period: float) -> list[dict[str, Any]]:
+    fixed = last.run.steps.fixed
+    rows = (
+        ("fleet_lead", last.run.waiting, "default"), ("fleet_fixed", fixed, "default"),
+        ("fleet_work", period - last.run.waiting - fixed, "model"),
+    )  # fmt: skip
+    return [
+        {"id": name, "name": STATED, "hours": Near(hours, _RATIO, 1e-8), "origin": origin, "note": STATED}
+        for name, hours, origin in rows
+        if hours > 0
+    ]
+
+
+def _performance(bench: Bench, workers: Sequence[Worker], period: float) -> dict[str, Any]:
+    seconds = period * 3600.0
+    middle = sum(worker.units * worker.caution for worker in workers)
+    fast = sum(worker.units * worker.caution * exp(worker.run.steps.sigma * Z80) for worker in workers)
+    nothing = dict.fromkeys(
+        ("step_time_s", "mfu", "memory_needed_gib", "memory_available_gib", "memory_headroom_gib"), None
+    )
+    return {
+        **nothing, "unit": bench.work.unit, "throughput_per_s": Near(middle / seconds, _RATIO),
+        "throughput_low_per_s": Near(sum(worker.units for worker in workers) / seconds, _RATIO),
+        "throughput_high_per_s": Near(fast / seconds, _RATIO), "limited_by": LIMITED_BY, "breakdown_s": {},
+    }  # fmt: skip
+
+
+def _risk(plan: Node, workers: Sequence[Worker]) -> dict[str, Any]:
+    whole = Exactly(plan["total_usd"].money())
+    return {
+        "p_meet_deadline": None,
+        "expected_interruptions": Near(sum(w.run.interruptions * runs_of(w) for w in workers), _RATIO),
+        "expected_lost_hours": Near(sum(w.run.lost * runs_of(w) for w in workers), _RATIO),
+        "expected_hours": Near(max(w.lead + w.hours / w.caution for w in workers), _RATIO),
+        "worst_hours": Exactly(plan["hours"].money()), "expected_cost_usd": whole, "worst_cost_usd": whole,
+        "basis": BASIS,
+    }  # fmt: skip
+
+
+def _cash(
+    bench: Bench, workers: Sequence[Worker], lines: Sequence[tuple[list[Charge], Fraction]], period: float
+) -> list[dict[str, Any]]:
+    end = bench.start + timedelta(hours=period)
+    owed: list[tuple[Fraction, datetime, datetime]] = []
+    for worker, (charges, hours) in zip(workers, lines, strict=True):
+        rule, whole = worker.buy.offer.rule, hours * worker.buy.nodes * worker.count
+        until = bench.start + timedelta(hours=float(hours)) if rule.whole_term else end
+        for charge in charges:
+            compute = charge.kind == "compute"
+            amount = charge.usd
+            if compute and 0 < charge.quantity < whole:
+                amount = amount * whole / charge.quantity
+            at_once = charge.kind == "upfront" or (compute and rule.upfront_all)
+            owed.append((amount, bench.start, bench.start if at_once else until if compute else end))
+    months = by_month(owed)
+    slack = 2e-6 * len(owed)
+    return [{"month": name, "amount_usd": Near(months[name], _RATIO, slack)} for name in sorted(months)]
+
+
+def _unknown(bench: Bench, workers: Sequence[Worker]) -> list[str]:
+    from catalogs.offers.derive import unknown_options
+
+    kinds = dict.fromkeys((w.buy.offer.text("provider"), w.buy.offer.text("instance_type")) for w in workers)
+    return [
+        f"{kind}: {option}"
+        for provider, kind in kinds
+        for option in unknown_options(bench.goods.catalog, provider, kind)
+    ]
+
+
+def _proof(bench: Bench, plan: Node) -> dict[str, Any]:
+    """The bound is the solver's (a certificate proves it); its gap and the status follow from it."""
+    node, whole = plan["proof"], plan["total_usd"].money()
+    bound = node["bound_usd"].money()
+    gap = float((whole - bound) / whole) if whole else 0.0
+    asked = node["gap_asked_ratio"].number()
+    low = Near(bound, 0.0, 0.0) if 0 <= bound <= whole else Exactly(whole)
+    stated = dict.fromkeys(
+        (
+            "candidates",
+            "shapes",
+            "seconds",
+            "near_ties",
+            "note",
+            "solver",
+            "gap_exact_ratio",
+            "gap_asked_ratio",
+        ),
+        STATED,
+    )
+    return {
+        **stated, "method": "MILP over whole workers and their hours",
+        "status": "optimal" if gap <= asked * (1 + 1e-6) else "feasible", "objective_usd": Exactly(whole),
+        "bound_usd": low, "gap_ratio": Near(gap, 1e-9, 1e-12), "offers": bench.goods.offers.n_rows, "verified": True,
+    }  # fmt: skip
+
+
+def _savings(findings: Findings, bench: Bench, plan: Node, work: float) -> None:
+    """The baseline: workers of one on-demand offer, as many as do the work in time."""
+    node = plan["savings"]
+    if node["baseline"].is_null:
+        findings.expect(node, {"baseline": None, "saved_usd": None, "saved_ratio": None, "note": STATED})
+        return
+    given = node["baseline"]
+    buys, _ = frame.purchases(bench.goods, given)
+    fleet = bench.workload.fleet
+    each = 1 if fleet is None else fleet.nodes_per_run
+    offer, nodes = buys[0].offer, buys[0].nodes
+    worker = worker_of(bench, Buy(offer, each), nodes // each)
+    hours = work / (worker.units_per_hour * worker.count)
+    worker = with_hours(worker, hours)
+    charges, _ = _lines(bench, [worker])[0]
+    most = limit_hours(bench, work) - worker.lead
+    least = -(-(work / (worker.units_per_hour * most) - 1e-9) // 1)
+    findings.require(
+        worker.count == int(least), f"{given.path}.nodes", f"{int(least)} workers do the work in time"
+    )
+    cost, whole = given["cost_usd"].money(), plan["total_usd"].money()
+    saved = cost - whole
+    text = ("provider", "region", "zone", "instance_type", "purchase_option", "option_variant")
+    findings.require(
+        offer.text("purchase_option") == "on_demand", given.path, "the baseline is not on-demand"
+    )
+    findings.expect(
+        node,
+        {
+            "saved_usd": Exactly(saved), "saved_ratio": Near(saved / cost if cost else 0.0), "note": CHEAPEST,
+            "baseline": {
+                "label": "", **{name: offer.text(name) for name in text}, "accelerator": str(offer.kind["accelerator"]),
+                "accelerators": Near(nodes * offer.accelerators), "nodes": nodes,
+                "hours": Near(worker.lead + hours, _RATIO), "cost_usd": Near(total(charges), _RATIO, 2e-6),
+                "delta_cost_usd": Exactly(saved), "delta_hours": Near(given["hours"].number() - plan["hours"].number()),
+                "price_as_of": offer.text("as_of"), "flags": [], "parts": frame.parts_of([Buy(offer, nodes)]),
+            },
+        },
+    )  # fmt: skip

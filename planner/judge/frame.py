@@ -1,0 +1,196 @@
+"""What every plan states around its choice: names, dates, assumptions, catalog, and candidates in brief."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from planner.judge.bench import Bench, Buy, Candidate, NotRecomputedError
+from planner.judge.document import MalformedError, Node
+from planner.judge.findings import STATED, Exactly, Findings, Moment, Near
+from planner.judge.work import assumption_rows
+from planner.plan.upgrade import SCHEMA_VERSION
+
+if TYPE_CHECKING:
+    from catalogs.model import Catalog
+    from planner.judge.goods import Goods
+
+# Of expected hours and money of steady capacity and of spot alone: formulas in another order.
+SPOT_RATIO = 1e-6
+# With a fall-back they hold integrals of the normal distribution, which the engine interpolates (within 3e-6) and the
+# judge does not: seen at most 7e-6.
+FALLBACK_RATIO = 3e-5
+EXCLUDED = (
+    "taxes",
+    "support plans",
+    "negotiated discounts that no overlay declares",
+    "staff time",
+    "capacity: a listed price is not availability",
+)
+
+
+def catalog_sources(catalog: Catalog) -> list[dict[str, Any]]:
+    """Dates and hashes of the snapshots used."""
+    return [
+        {
+            "provider": source.provider, "oldest_as_of": source.oldest_as_of, "newest_as_of": source.newest_as_of,
+            "sha256": source.sha256, "offers": source.n_offers,
+        }
+        for source in catalog.manifests
+    ]  # fmt: skip
+
+
+def assumptions(bench: Bench, first: Sequence[dict[str, str]] = ()) -> list[dict[str, Any]]:
+    """Every assumption: the workload's resolution, the start, overlays, then the table with the workload's own values.
+
+    Args:
+        bench: the job.
+        first: of a task, what its ladder assumes.
+    """
+    named = {row["key"] for row in first}
+    given = bench.workload.assumptions
+    out: list[dict[str, Any]] = [
+        {"key": item.key, "value": item.value, "unit": item.unit, "origin": item.origin, "note": item.note}
+        for item in bench.work.assumed
+    ]
+    start = bench.start.isoformat(timespec="minutes")
+    out.append(
+        {
+            "key": "start", "value": start, "unit": "", "origin": "workload" if bench.workload.start else "default",
+            "note": "",
+        }
+    )  # fmt: skip
+    out += [
+        {"key": "prices.overlays", "value": note, "unit": "", "origin": "workload", "note": ""}
+        for note in bench.goods.notes
+    ]
+    for row in assumption_rows():
+        own = row["key"] in given
+        value = float(given[row["key"]]) if own else float(row["value"])
+        out.append(
+            {
+                "key": row["key"], "value": f"{value:g}", "unit": row["unit"],
+                "origin": "workload" if own else "default",
+                "note": f"default {float(row['value']):g}" if own else row["note"],
+            }
+        )  # fmt: skip
+    return [*first, *(row for row in out if row["key"] not in named)]
+
+
+def purchases(goods: Goods, node: Node) -> tuple[list[Buy], bool]:
+    """What a candidate in brief buys, and whether its offers are used one after another."""
+    buys = []
+    for part in node["parts"]:
+        count = part["nodes"].count()
+        if not 0 < count <= 10**5:
+            part["nodes"].fail("a positive number of instances")
+        names = [part[name].text() for name in ("region", "zone")]
+        names += [node["instance_type"].text()]
+        names += [part[name].text() for name in ("purchase_option", "option_variant")]
+        offer_id = "/".join(name or "-" for name in (node["provider"].text(), *names))
+        buys.append(Buy(goods.offer(part.path, offer_id), count))
+    in_turn = len(buys) > 1 and sum(buy.nodes for buy in buys) != node["nodes"].count()
+    return buys, in_turn
+
+
+def parts_of(buys: Sequence[Buy]) -> list[dict[str, Any]]:
+    """Purchases of a candidate in brief, as the plan names them."""
+    names = ("purchase_option", "option_variant", "region", "zone")
+    return [{"nodes": buy.nodes, **{name: buy.offer.text(name) for name in names}} for buy in buys]
+
+
+def bought_text(buys: Sequence[Buy], *, in_turn: bool) -> str:
+    """How a candidate is bought, in words."""
+    if in_turn:
+        spot = [buy for buy in buys if buy.offer.is_spot]
+        zones = f" in {len(spot)} zones" if len(spot) > 1 else ""
+        return f"spot{zones}" + (", else on_demand" if len(spot) < len(buys) else "")
+    if len(buys) == 1:
+        return buys[0].offer.text("purchase_option")
+    texts = []
+    for buy in buys:
+        variant = buy.offer.text("option_variant")
+        texts.append(
+            f"{buy.nodes} {buy.offer.text('purchase_option')}" + (f" ({variant})" if variant else "")
+        )
+    return " + ".join(texts)
+
+
+def summary(
+    bench: Bench, node: Node, reference: tuple[Fraction, float] | None
+) -> tuple[dict[str, Any], Candidate]:
+    """What a candidate in brief must say, recomputed from its purchases.
+
+    Args:
+        bench: the job.
+        node: the candidate in brief.
+        reference: cost and hours of the plan that it is compared with; None: with itself.
+    """
+    buys, in_turn = purchases(bench.goods, node)
+    made = bench.candidate(buys, in_turn=in_turn)
+    cost, hours = (made.cost, made.hours) if reference is None else reference
+    lead = leading(buys, in_turn=in_turn)
+    zone = lead.text("zone") if in_turn else lead.text("zone") or max(buy.offer.text("zone") for buy in buys)
+    flags = [flag for buy in buys for flag in buy.offer.flags]
+    if any(buy.offer.text("basis") == "derived" for buy in buys):
+        flags.append("derived")
+    ratio = closeness(made)
+    return {
+        "label": "", "provider": lead.text("provider"), "region": lead.text("region"), "zone": zone,
+        "instance_type": lead.text("instance_type"), "accelerator": str(lead.kind["accelerator"]),
+        "accelerators": Near(made.nodes * lead.accelerators), "purchase_option": bought_text(buys, in_turn=in_turn),
+        "option_variant": lead.text("option_variant") if len(buys) == 1 else "", "nodes": made.nodes,
+        "hours": Near(made.hours, ratio), "cost_usd": Near(made.cost, ratio),
+        "delta_cost_usd": Exactly(node["cost_usd"].money() - cost), "delta_hours": Near(node["hours"].number() - hours),
+        "price_as_of": min(buy.offer.text("as_of") for buy in buys), "flags": list(dict.fromkeys(flags)),
+        "parts": parts_of(buys),
+    }, made  # fmt: skip
+
+
+def closeness(made: Candidate) -> float:
+    """How far figures of a candidate may be from those recomputed, as a ratio."""
+    return FALLBACK_RATIO if made.in_turn else SPOT_RATIO
+
+
+def leading(buys: Sequence[Buy], *, in_turn: bool) -> Any:
+    """The offer a candidate is named by: its cheapest spot, else the dearest of what is bought."""
+    spot = [buy.offer for buy in buys if buy.offer.is_spot]
+    if in_turn or len(buys) == 1:
+        return buys[0].offer
+    return spot[0] if spot else buys[-1].offer
+
+
+def brief(
+    findings: Findings, bench: Bench, node: Node, reference: tuple[Fraction, float] | None
+) -> Candidate | None:
+    """Check a candidate in brief; None where it cannot be recomputed."""
+    try:
+        wanted, made = summary(bench, node, reference)
+    except NotRecomputedError as error:
+        findings.skip(node, str(error))
+        return None
+    findings.expect(node, wanted)
+    return made
+
+
+def finish(bench: Bench, hours: float) -> Moment:
+    """The moment `hours` after the start."""
+    return Moment(bench.start + timedelta(hours=min(hours, 1e6)))
+
+
+def header(bench: Bench, sha256: str, created: datetime) -> dict[str, Any]:
+    """Names and dates of a plan that do not depend on its choice."""
+    workload = bench.workload
+    return {
+        "workload": workload.name, "workload_sha256": sha256, "kind": workload.kind,
+        "created_at": created.isoformat(timespec="minutes"), "planner_version": STATED,
+        "start": Moment(bench.start), "deadline": None if bench.deadline is None else Moment(bench.deadline),
+        "objective": workload.preferences.objective, "excluded": list(EXCLUDED), "currency": "USD",
+        "schema_version": SCHEMA_VERSION,
+        "catalog": catalog_sources(bench.goods.catalog),
+    }  # fmt: skip
+
+
+__all__ = ["MalformedError", "assumptions", "brief", "catalog_sources", "finish", "header", "summary"]

@@ -1,0 +1,256 @@
+"""What can be bought, read from the catalog and the workload: offers and instance types by key, tariffs, quotas."""
+
+from __future__ import annotations
+
+from datetime import date
+from fnmatch import fnmatchcase
+from fractions import Fraction
+from functools import cached_property
+from math import floor, inf, isnan
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from catalogs.table import Table
+from planner.judge.document import MalformedError
+from planner.records import record
+
+if TYPE_CHECKING:
+    from catalogs.model import Catalog
+    from catalogs.tariffs import FxRate, OptionRule, QuotaRule, Tariffs
+    from planner.inputs.schema import OwnedCommitment, Workload
+
+KEY = ("provider", "region", "zone", "instance_type", "purchase_option", "option_variant")
+HARDWARE = (
+    "accelerator", "accelerator_count", "accelerator_memory_gib", "memory_gib", "vcpus", "intra_node",
+    "intra_node_gb_per_s", "internode_gbps", "rdma", "local_nvme_gib",
+)  # fmt: skip
+ALREADY_OWNED = "already_owned"
+
+
+@record(frozen=True, eq=False)
+class Offer:
+    """One way to buy, with its instance type: rows of the two tables, by column name."""
+
+    offer_id: str
+    offer: dict[str, Any]
+    kind: dict[str, Any]
+    hardware: Table
+    rule: OptionRule
+    rate: FxRate
+    owned: bool
+
+    def text(self, name: str) -> str:
+        """A column of the offer as text."""
+        return str(self.offer[name])
+
+    @property
+    def place(self) -> tuple[str, str]:
+        """Provider and region."""
+        return self.text("provider"), self.text("region")
+
+    @property
+    def is_spot(self) -> bool:
+        """Whether it may be taken back."""
+        return self.text("purchase_option") == "spot"
+
+    @property
+    def price(self) -> Fraction:
+        """Per instance-hour, in its own currency."""
+        return Fraction(self.text("price_per_hour"))
+
+    @property
+    def upfront(self) -> Fraction:
+        """Per instance, in its own currency."""
+        return Fraction(self.text("upfront_per_instance") or "0")
+
+    @property
+    def flags(self) -> list[str]:
+        """Flags of the price."""
+        return [flag for flag in self.text("flags").split(";") if flag]
+
+    @property
+    def term_hours(self) -> float:
+        """The offer's own term, else the option's; infinity where neither is known."""
+        given = float(self.offer["term_hours"])
+        return (self.rule.min_term_hours or inf) if isnan(given) else given
+
+    @property
+    def capacity(self) -> float:
+        """Most instances, infinity where nothing limits them."""
+        given = float(self.offer["capacity"])
+        most = self.rule.max_instances
+        return min(inf if isnan(given) else given, inf if most is None else most)
+
+    @property
+    def accelerators(self) -> float:
+        """Accelerators per instance."""
+        return float(self.kind["accelerator_count"])
+
+
+class Goods:
+    """Offers of the catalog with those that the workload adds, by id."""
+
+    def __init__(
+        self, catalog: Catalog, workload: Workload | None, tariffs: Tariffs, folder: Path, on: date
+    ) -> None:
+        """Join the tables.
+
+        Args:
+            catalog: the snapshots that the answer names.
+            workload: adds own machines, commitments, derived prices and overlays; None: the catalog alone.
+            tariffs: what is paid beside the instance price.
+            folder: the folder that the workload's file names start from.
+            on: day of exchange rates.
+        """
+        self.catalog, self.workload, self.tariffs, self.on = catalog, workload, tariffs, on
+        self.notes: tuple[str, ...] = ()
+        self.offers, self.types = catalog.offers, catalog.instance_types
+        self._found: dict[str, Offer | None] = {}
+        if workload is not None:
+            self._join(workload, folder)
+
+    def _join(self, workload: Workload, folder: Path) -> None:
+        from catalogs.offers.overlays import Overlay, apply_overlays
+
+        for name in workload.prices.offers:
+            from catalogs.providers.static import load_static
+
+            own = load_static(folder / name)
+            self.offers = Table.concat([self.offers, own.offers.select(list(self.offers))])
+            self.types = Table.concat([self.types, own.instance_types.select(list(self.types))])
+        if workload.constraints.allow_derived:
+            from catalogs.offers.derive import derive_offers
+
+            derived = derive_offers(self.catalog).select(list(self.offers))
+            self.offers = Table.concat([self.offers, derived])
+        for commitment in workload.commitments:
+            self.offers = Table.concat([self.offers, self._owned(commitment)])
+        if workload.prices.overlays:
+            overlays = [Overlay(**overlay.model_dump()) for overlay in workload.prices.overlays]
+            self.offers, notes = apply_overlays(self.offers, self.types, overlays)
+            self.notes = tuple(map(str, notes))
+
+    def _owned(self, owned: OwnedCommitment) -> Table:
+        """The offer that stands for a commitment the user already pays."""
+        names = ("provider", "region", "instance_type")
+        hit = self.offers.equals(names[0], owned.provider)
+        for name in names[1:]:
+            hit &= self.offers.equals(name, getattr(owned, name))
+        same = hit & self.offers.equals("purchase_option", owned.purchase_option)
+        if not same.any():
+            same = hit & self.offers.equals("purchase_option", "on_demand")
+        like = self.offers.take(same.nonzero()[0][:1])
+        free = floor(owned.nodes * (1 if owned.share is None else float(owned.share)))
+        row = like.with_columns(
+            option_variant=[ALREADY_OWNED] * like.n_rows,
+            purchase_option=[owned.purchase_option] * like.n_rows,
+            zone=[""] * like.n_rows,
+            capacity=[float(free)] * like.n_rows,
+        )
+        return row.select(list(self.offers))
+
+    def find(self, offer_id: str) -> Offer | None:
+        """The offer of an id, None where the catalog has none."""
+        if offer_id not in self._found:
+            parts = tuple("" if part == "-" else part for part in offer_id.split("/"))
+            self._found[offer_id] = self._at(offer_id, parts) if len(parts) == len(KEY) else None
+        return self._found[offer_id]
+
+    def offer(self, path: str, offer_id: str) -> Offer:
+        """The offer of an id.
+
+        Raises:
+            MalformedError: the catalog has none; names the place.
+        """
+        found = self.find(offer_id)
+        if found is None:
+            raise UnknownOfferError(f"{path.removeprefix('$.')}: {offer_id} is not in the catalog")
+        return found
+
+    def _at(self, offer_id: str, parts: tuple[str, ...]) -> Offer | None:
+        hit = self.offers.equals(KEY[0], parts[0])
+        for name, part in zip(KEY[1:], parts[1:], strict=True):
+            hit &= self.offers.equals(name, part)
+        rows = hit.nonzero()[0]
+        if not len(rows):
+            return None
+        offer = self.offers.row(int(rows[0]))
+        kinds = self.types.equals("provider", parts[0]) & self.types.equals("instance_type", parts[3])
+        at = kinds.nonzero()[0]
+        if not len(at):
+            return None
+        kind = self.types.take(at[:1])
+        return Offer(
+            offer_id=offer_id, offer=offer, kind=kind.row(0), hardware=self._hardware(kind),
+            rule=self.tariffs.option_rule(parts[0], parts[4], parts[5]),
+            rate=self.tariffs.usd_per(str(offer["currency"]), self.on), owned=parts[5] == ALREADY_OWNED,
+        )  # fmt: skip
+
+    def _hardware(self, kind: Table) -> Table:
+        """An instance type with the columns of its accelerator."""
+        known = self._accelerators
+        row = known.take(kind.lookup(known, ("accelerator",)))
+        more = {name: row.column(name) for name in known if name not in kind}
+        return kind.select(HARDWARE).with_columns(**more)
+
+    @cached_property
+    def _accelerators(self) -> Table:
+        from catalogs.accelerators import load_accelerators
+
+        return load_accelerators()
+
+    def vendor(self, accelerator: str) -> str:
+        """Vendor of an accelerator."""
+        known = self._accelerators
+        return str(known.take(known.equals("accelerator", accelerator))["vendor"][0])
+
+    def ids(self, **equal: str) -> list[str]:
+        """Ids of all offers with the columns given."""
+        hit = self.offers.equals(*next(iter(equal.items())))
+        for name, value in list(equal.items())[1:]:
+            hit &= self.offers.equals(name, value)
+        rows = self.offers.take(hit.nonzero()[0])
+        return ["/".join(part or "-" for part in key) for key in rows.keys_of(*KEY)]
+
+    def quota(self, offer: Offer, nodes: int) -> dict[str, Any]:
+        """The quota that instances count against, in the unit of the declared limit that leaves least room.
+
+        Without a declared limit: the provider's own quota in its own unit.
+        """
+        provider, region = offer.place
+        family, accelerator = str(offer.kind["family"]), str(offer.kind["accelerator"])
+        option = offer.text("purchase_option")
+        rule = self.tariffs.quota_rule(provider, family, accelerator, option)
+        per_unit = {"vCPU": float(offer.kind["vcpus"]), "GPU": offer.accelerators, "instances": 1.0}
+        name, code, scope = (
+            ("unknown quota", "", provider) if rule is None else (rule.name, rule.code, rule.scope)
+        )
+        units = self._quota_units(offer, rule)
+        declared = [] if self.workload is None else [
+            (limit, per_unit[limit.unit or units[limit.quota]] * nodes)
+            for limit in self.workload.constraints.quota
+            if limit.provider == provider and limit.quota in units and fnmatchcase(region, limit.region)
+        ]  # fmt: skip
+        if not declared:
+            unit = "instances" if rule is None else rule.unit
+            found = {"unit": unit, "needed": per_unit[unit] * nodes, "limit": None, "status": "not checked"}
+            return {"name": name, "code": code, "scope": scope, **found}
+        limit, needed = max(declared, key=lambda pair: pair[1] / max(pair[0].limit, 1e-300))
+        return {
+            "name": limit.quota if rule is None else name, "code": code, "scope": scope,
+            "unit": limit.unit or units[limit.quota], "needed": needed, "limit": limit.limit,
+            "status": "within the declared limit" if needed <= limit.limit else "above the limit",
+        }  # fmt: skip
+
+    def _quota_units(self, offer: Offer, rule: QuotaRule | None) -> dict[str, str]:
+        """What a quota that the offer counts against may be called, each name with its own unit."""
+        family, accelerator = str(offer.kind["family"]), str(offer.kind["accelerator"])
+        ways = (offer.text("purchase_option"), "on_demand", "spot")
+        known = (self.tariffs.quota_rule(offer.place[0], family, accelerator, way) for way in ways)
+        own = next((found.unit for found in known if found is not None), "instances")
+        names = {accelerator.split("-")[0]: "GPU", accelerator: "GPU", family: own}
+        return names if rule is None else {**names, rule.name: own, rule.code: own}
+
+
+class UnknownOfferError(MalformedError):
+    """An offer that the catalog does not have: a fault of the answer, not of the file."""

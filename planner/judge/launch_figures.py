@@ -1,0 +1,125 @@
+"""The section `launch` of a plan with spot, recomputed: chances, hours, spread, checkpoints and evidence."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import exp
+from typing import TYPE_CHECKING, Any
+
+from planner.judge import frame
+from planner.judge.bench import Bench, Candidate
+from planner.judge.findings import STATED, Exactly, Near
+from planner.judge.money import billed, total
+from planner.judge.turns import outcomes, spread
+
+if TYPE_CHECKING:
+    from planner.judge.document import Node
+
+# P10 and P90 lie between two of 369 outcomes; each is a quantile of a table of the normal distribution on one side and
+# of its exact inverse on the other
+_SPREAD_RATIO = 5e-4
+_CHANCE_RATIO = 1e-4
+UNKNOWN = (
+    "whether on-demand can be had when it is asked for is not published, for the newest accelerators (H100 and later) "
+    "least of all: the deadline holds while it is had within assumptions.on_demand_acquire_s"
+)
+
+
+def launch_of(bench: Bench, plan: Node, made: Candidate) -> dict[str, Any]:
+    """What the section must say."""
+    assert made.situation is not None
+    course, spot = made.course, [part for part in made.parts if part.offer.is_spot]
+    fallback = course is not None and made.situation.fallback
+    steady = not made.in_turn and len(spot) < len(made.parts)
+    spot_hours = sum(part.paid_hours for part in spot)
+    paid = sum(part.paid_hours for part in made.parts if made.in_turn or part.offer.is_spot)
+    other = sum(part.paid_hours for part in made.parts if made.in_turn and not part.offer.is_spot)
+    hours, usd = _spread(bench, made)
+    low, high = min(hours[0], made.hours), max(hours[1], made.hours)
+    whole, ratio = plan["total_usd"].money(), frame.closeness(made)
+    alone = made.p_meet if course is None else course.p_alone
+    return {
+        "strategy": "spot_with_fallback" if fallback else "spot_with_steady" if steady else "spot",
+        "p_meet_deadline": _chance(made.p_meet), "p_meet_spot_only_ratio": _chance(alone),
+        "p_on_demand_needed_ratio": _chance(course.p_change if course else 0.0),
+        "expected_cost_usd": Exactly(whole),
+        "cost_p10_usd": Near(min(Fraction(usd[0]), whole), _SPREAD_RATIO, 0.011),
+        "cost_p90_usd": Near(max(Fraction(usd[1]), whole), _SPREAD_RATIO, 0.011),
+        "expected_hours": Exactly(plan["hours"].money()), "p10_hours": Near(low, _SPREAD_RATIO),
+        "p90_hours": Near(high, _SPREAD_RATIO),
+        "finish_p10": frame.finish(bench, plan["launch"]["p10_hours"].number()),
+        "finish_p90": frame.finish(bench, plan["launch"]["p90_hours"].number()),
+        "expected_interruptions": Near(made.interruptions, ratio), "spot_hours": Near(spot_hours, ratio),
+        "on_demand_hours": Near(other, ratio, 1e-8),
+        "waiting_hours": Near(max(made.hours - made.waiting - paid, 0.0), ratio, 1e-7),
+        "lost_hours": Near(made.lost, ratio, 1e-8),
+        "on_demand_acquire_s": Near(bench.work.figures["on_demand_acquire_s"]), "checkpoints": checkpoints(bench, made),
+        "places": [place(bench, part.offer, part.nodes, Near(part.paid_hours, ratio)) for part in spot], "why": STATED,
+        "notes": [UNKNOWN] if fallback else [], "replay": None if plan["launch"]["replay"].is_null else STATED,
+    }  # fmt: skip
+
+
+def _chance(value: float | None) -> Near | None:
+    return None if value is None else Near(value, _CHANCE_RATIO, 1e-6)
+
+
+def checkpoints(bench: Bench, made: Candidate) -> dict[str, Any]:
+    """How the work is saved, and whether a save fits into the provider's warning."""
+    spot = [part.offer for part in made.parts if part.offer.is_spot]
+    rule, write_s = spot[0].rule, made.steps.write * 3600.0
+    places = {offer.place for offer in spot}
+    stored = f"object storage in {'/'.join(spot[0].place)}"
+    if len(places) > 1:
+        stored = "object storage of the region it runs in, carried along when the region changes"
+    return {
+        "size_gib": Near(bench.work.checkpoint_gib), "interval_hours": Near(made.interval), "write_s": Near(write_s),
+        "stored_in": stored, "notice_s": None if rule.notice_s is None else Near(rule.notice_s),
+        "notice_source": f"{rule.source} ({rule.as_of})",
+        "fits_in_notice": rule.notice_s is not None and write_s <= rule.notice_s,
+    }  # fmt: skip
+
+
+def place(bench: Bench, offer: Any, nodes: int, hours: Near) -> dict[str, Any]:
+    """What is known of the capacity of one place, at the level of its evidence."""
+    pool, source = bench.capacity(offer, nodes)
+    level = exp(-(pool.frailty_sd**2) / 2.0)
+    up, wait = 1.0 / max(pool.rate * level, 1e-300), pool.wait * level
+    return {
+        "offer_id": offer.offer_id, "spot_hours": hours, "mean_up_hours": Near(up),
+        "mean_wait_hours": Near(wait), "availability_ratio": Near(up / (up + wait)), "evidence": source,
+    }  # fmt: skip
+
+
+def _spread(bench: Bench, made: Candidate) -> tuple[tuple[float, float], tuple[float, float]]:
+    """P10 and P90 of hours and of cost, every outcome billed."""
+    if id(made) not in bench.spreads:
+        bench.spreads[id(made)] = _spread_of(bench, made)
+    found: tuple[tuple[float, float], tuple[float, float]] = bench.spreads[id(made)]
+    return found
+
+
+def _spread_of(bench: Bench, made: Candidate) -> tuple[tuple[float, float], tuple[float, float]]:
+    assert made.situation is not None
+    before, fixed = made.waiting + made.steps.fixed, made.steps.fixed
+    spot = [part for part in made.parts if part.offer.is_spot]
+    whole_spot = sum(part.paid_hours for part in spot)
+    hours, usd = [], []
+    for outcome in outcomes(made.situation):
+        elapsed = before + outcome.elapsed
+        cost = total(bench.prices.place(made.parts[0].offer, elapsed))
+        for part in made.parts:
+            if part.offer.is_spot:
+                used = (fixed + outcome.spot) * (part.paid_hours / whole_spot)
+            elif made.in_turn:
+                used = outcome.on_demand
+            else:
+                used = fixed + outcome.elapsed
+            if used > 0:
+                time = billed(part.offer.rule, used, part.offer.term_hours)
+                cost += total(bench.prices.worker(part.offer, part.nodes, time or Fraction(0)))
+        carried = sum(
+            (c.usd for part in made.parts for c in part.charges if c.id == "checkpoint_transfer"), Fraction(0)
+        )
+        hours.append(elapsed)
+        usd.append(float(cost + carried))
+    return spread(hours), spread(usd)

@@ -1,0 +1,271 @@
+"""Cost lines recomputed in exact fractions: billing rules, commitments, storage, tiers of transfers, system disks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from fractions import Fraction
+from math import ceil, isfinite
+from typing import TYPE_CHECKING, Any
+
+from planner.judge.findings import Exactly, Near
+from planner.records import record
+
+if TYPE_CHECKING:
+    from catalogs.tariffs import OptionRule, TierCurve
+    from planner.judge.goods import Goods, Offer
+    from planner.judge.work import Work
+
+HOURS_PER_MONTH = 730
+QUANTITY_DIGITS, AMOUNT_DIGITS = 9, 12
+KINDS = {
+    "compute": "compute", "upfront": "upfront", "system_disk": "system_disk", "dataset_storage": "data_storage",
+    "checkpoint_storage": "checkpoint_storage", "dataset_transfer": "data_transfer", "dataset_stream": "data_transfer",
+    "checkpoint_transfer": "data_transfer", "model_export": "data_transfer",
+}  # fmt: skip
+DATA_SET, EXPORT = "data set in object storage", "final model out of the region"
+STREAMED, BROUGHT = "data set streamed into the region", "data set into the region"
+CARRIED = "checkpoints carried between regions"
+GB_PER_GIB = Fraction(2**30, 10**9)
+# of a rounded quantity: the last digit kept, and the noise of a float in it
+_LAST_DIGIT = 2e-9
+
+
+def rounded(value: Fraction | float, digits: int = QUANTITY_DIGITS) -> Fraction:
+    """Round half to even at `digits` decimals."""
+    return Fraction(round(Fraction(value) * 10**digits), 10**digits)
+
+
+def billed(rule: OptionRule, used_hours: float, term_hours: float) -> Fraction | None:
+    """Hours billed per instance; None where no block is long enough or a term is unknown.
+
+    Whole terms and blocks are owed in full; other use is rounded up to the granularity, at least the minimum.
+    """
+    if rule.whole_term:
+        if not isfinite(term_hours):
+            return None
+        return ceil(max(Fraction(used_hours), Fraction(1, 10**9)) / Fraction(term_hours)) * Fraction(
+            term_hours
+        )
+    if rule.block_hours:
+        long_enough = [Fraction(block) for block in rule.block_hours if block >= used_hours]
+        return min(long_enough) if long_enough else None
+    each = Fraction(rule.billing_granularity_s or 1, 3600)
+    # the slack keeps an exact number of units from being rounded up by the noise of a float
+    hours = ceil(Fraction(used_hours) / each - Fraction(1, 10**9)) * each
+    return rounded(max(hours, Fraction(rule.minimum_charge_s or 0, 3600)))
+
+
+@record(frozen=True)
+class Charge:
+    """One cost: a quantity at a unit price in a currency, with what the line says of it."""
+
+    id: str
+    label: str
+    quantity: Fraction
+    unit: str
+    unit_price: Fraction
+    currency: str
+    rate: Fraction
+    basis: str
+    source: str
+    as_of: str
+    flags: tuple[str, ...] = ()
+
+    @property
+    def kind(self) -> str:
+        """The group of its id."""
+        return KINDS[self.id]
+
+    @property
+    def usd(self) -> Fraction:
+        """The amount, to 1e-12 USD."""
+        return rounded(self.quantity * self.unit_price * self.rate, AMOUNT_DIGITS)
+
+    def wanted(self, ratio: float) -> dict[str, Any]:
+        """What the line of the answer must say, its quantity within `ratio`."""
+        return {
+            "id": self.id, "kind": self.kind, "label": self.label, "quantity": Near(self.quantity, ratio, _LAST_DIGIT),
+            "unit": self.unit, "unit_price": Exactly(self.unit_price), "currency": self.currency,
+            "usd_per_currency": Exactly(self.rate), "amount_usd": Near(self.usd, ratio, 1e-8), "basis": self.basis,
+            "source": self.source, "as_of": self.as_of, "flags": list(self.flags),
+        }  # fmt: skip
+
+
+class Prices:
+    """What the purchases of one job cost."""
+
+    def __init__(self, goods: Goods, work: Work, commitment_share: float | None) -> None:
+        """Take what can be bought and the job; `commitment_share`: part of a new commitment that the job carries."""
+        self.goods, self.work = goods, work
+        self.new_share = Fraction(1) if commitment_share is None else Fraction(str(commitment_share))
+
+    def share(self, offer: Offer) -> Fraction:
+        """Part of a purchase that the job carries: nothing of what is owned, its share of a new whole term."""
+        if offer.owned:
+            return Fraction(0)
+        return self.new_share if offer.rule.whole_term else Fraction(1)
+
+    def billed_hours(self, offer: Offer, paid_hours: float, *, expected: bool) -> Fraction | None:
+        """Hours billed per instance; expected hours of runs that differ are billed as they are."""
+        if expected:
+            return rounded(paid_hours)
+        return billed(offer.rule, paid_hours, offer.term_hours)
+
+    def worker(self, offer: Offer, nodes: int, hours: Fraction) -> list[Charge]:
+        """Compute, upfront part and system disk of `nodes` instances billed for `hours` each."""
+        share = self.share(offer)
+        quantity = rounded(nodes * hours * share)
+        fx = Fraction(offer.rate.rate)
+        option = offer.text("purchase_option")
+        text = tuple(offer.text(name) for name in ("basis", "source", "as_of"))
+        named: tuple[Any, ...] = (offer.rate.currency, fx, *text)
+        label, flags = f"{offer.text('instance_type')} {option}", (tuple(offer.flags),)
+        out = [Charge("compute", label, quantity, "instance-hour", offer.price, *(*named, *flags))]
+        if offer.upfront:
+            out.append(
+                Charge(
+                    "upfront", f"{option} upfront", rounded(nodes * share), "instance", offer.upfront, *named
+                )
+            )
+        fee = self.goods.tariffs.system_disk_fee(*offer.place)
+        if "system_disk_separate" in offer.flags and fee is not None:
+            rate = Fraction(self.goods.tariffs.usd_per(fee.currency, self.goods.on).rate)
+            out.append(
+                Charge(
+                    "system_disk", "default system disk", quantity, "instance-hour", Fraction(fee.price_per_hour),
+                    fee.currency, rate, fee.basis, fee.source, fee.as_of,
+                )
+            )  # fmt: skip
+        return out
+
+    def place(self, offer: Offer, hours: float) -> list[Charge]:
+        """What the place costs once for `hours`: the data set and checkpoints kept, the data in, the model out."""
+        return [*self._stored(offer, hours, both=True), *self._brought(offer), *self._exported(offer)]
+
+    def copy(self, offer: Offer, hours: float) -> list[Charge]:
+        """What a further region costs: the data set brought there and kept."""
+        return [*self._stored(offer, hours, both=False), *self._brought(offer)]
+
+    def _staged(self, offer: Offer) -> bool:
+        return bool(self.work.data_gb) and self.work.location != "/".join(offer.place)
+
+    def _stored(self, offer: Offer, hours: float, *, both: bool) -> list[Charge]:
+        work, months = self.work, hours / HOURS_PER_MONTH
+        copied = self._staged(offer) and not work.stream
+        kept = rounded(work.data_gib * months) if copied else Fraction(0)
+        saved = rounded(work.checkpoint_gib * work.kept * months) if both else Fraction(0)
+        price = self.goods.tariffs.storage_price(*offer.place, "object")
+        known: tuple[Any, ...] = (Fraction(0), "declared", "nothing is moved or kept", "")
+        if price is not None:
+            known = (Fraction(price.usd_per_gib_month), price.basis, price.source, price.as_of)
+        rows = (
+            ("dataset_storage", DATA_SET, kept),
+            ("checkpoint_storage", f"{work.kept} checkpoints in object storage", saved),
+        )
+        return [
+            Charge(name, label, quantity, "GiB-month", known[0], "USD", Fraction(1), *known[1:])
+            for name, label, quantity in rows
+            if quantity
+        ]
+
+    def _brought(self, offer: Offer) -> list[Charge]:
+        work = self.work
+        if not self._staged(offer):
+            return []
+        amount = work.read_gb if work.stream else work.data_gb
+        named = ("dataset_stream", STREAMED) if work.stream else ("dataset_transfer", BROUGHT)
+        return self._moved(named, work.location, "/".join(offer.place), amount or 0.0, work.egress_used_gb)
+
+    def _exported(self, offer: Offer) -> list[Charge]:
+        if not self.work.export_gb:
+            return []
+        return self._moved(
+            ("model_export", EXPORT), "/".join(offer.place), self.work.location, self.work.export_gb, 0.0
+        )
+
+    def _moved(
+        self, named: tuple[str, str], source: str | None, target: str | None, gb: float, used: float
+    ) -> list[Charge]:
+        curve, known = self.curve(source, target)
+        basis, flags = ("list", ()) if known else ("derived", ("unknown_transfer_price",))
+        return [
+            Charge(
+                *named, quantity, curve.unit, price, "USD", Fraction(1), basis, curve.source,
+                curve.as_of, flags,
+            )
+            for quantity, price in tiers(curve, gb, used)
+            if price
+        ]  # fmt: skip
+
+    def curve(self, source: str | None, target: str | None) -> tuple[TierCurve, bool]:
+        """The tariff of a transfer, the dearest one where none is known."""
+        ends = ((place or "").partition("/") for place in (source, target))
+        (a, _, b), (c, _, d) = ends
+        found = self.goods.tariffs.transfer_curve(a, b, c, d)
+        return (self.goods.tariffs.dearest_internet_curve(), False) if found is None else (found, True)
+
+    def carried(self, offers: Sequence[Offer], gb: Fraction) -> list[Charge]:
+        """Checkpoints carried between the regions of a run, at the dearest tier between any two of them."""
+        places = list(dict.fromkeys("/".join(offer.place) for offer in offers))
+        found = [self.curve(a, b) for a in places for b in places if a != b]
+        if not found or gb <= 0:
+            return []
+        curve, _ = max(found, key=lambda pair: _dearest_tier(pair[0]))
+        flags = () if all(known for _, known in found) else ("unknown_transfer_price",)
+        return [
+            Charge(
+                "checkpoint_transfer", CARRIED, rounded(in_unit(curve, gb)), curve.unit,
+                max(Fraction(price) for price in curve.usd_per_gb), "USD", Fraction(1), "derived", curve.source,
+                curve.as_of, flags,
+            )
+        ]  # fmt: skip
+
+
+def _dearest_tier(curve: TierCurve) -> Fraction:
+    return max(Fraction(price) for price in curve.usd_per_gb) * in_unit(curve, Fraction(1))
+
+
+def in_unit(curve: TierCurve, gb: Fraction) -> Fraction:
+    """Gigabytes in the unit that a tariff counts."""
+    return gb / GB_PER_GIB if curve.unit == "GiB" else gb
+
+
+def tiers(curve: TierCurve, gb: float, used_gb: float) -> list[tuple[Fraction, Fraction]]:
+    """Split a transfer over the tiers of a tariff that counts from `used_gb`: quantity in its unit, USD per unit."""
+    first = in_unit(curve, rounded(used_gb))
+    left, at, out = in_unit(curve, rounded(gb)), first, []
+    edges = [*(Fraction(edge) for edge in curve.edges_gb[1:]), None]
+    for edge, price in zip(edges, curve.usd_per_gb, strict=True):
+        room = left if edge is None else max(edge - at, Fraction(0))
+        part = min(left, room)
+        if part > 0:
+            out.append((rounded(part), Fraction(price)))
+            left, at = left - part, at + part
+    return out
+
+
+def total(charges: Sequence[Charge]) -> Fraction:
+    """Sum of charges in USD."""
+    return sum((charge.usd for charge in charges), Fraction(0))
+
+
+def by_month(
+    owed: Sequence[tuple[Fraction, datetime, datetime]],
+) -> dict[str, Fraction]:
+    """Spread amounts evenly from one moment to another over calendar months."""
+    months: dict[str, Fraction] = {}
+    for amount, begin, end in owed:
+        if end <= begin:
+            months[f"{begin:%Y-%m}"] = months.get(f"{begin:%Y-%m}", Fraction(0)) + amount
+            continue
+        whole, at = (end - begin) / timedelta(microseconds=1), begin
+        while at < end:
+            following = (
+                at.replace(day=1, hour=0, minute=0, second=0, microsecond=0) + timedelta(days=32)
+            ).replace(day=1)
+            stop = min(following, end)
+            part = Fraction((stop - at) / timedelta(microseconds=1)) / Fraction(whole)
+            months[f"{at:%Y-%m}"] = months.get(f"{at:%Y-%m}", Fraction(0)) + amount * part
+            at = stop
+    return months

@@ -1,0 +1,329 @@
+"""The plan of one job, leaf by leaf: everything that its offers, sizes and dates determine is computed anew."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from datetime import datetime, timedelta
+from fractions import Fraction
+from math import exp, isnan
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Any
+
+from planner.judge import frame
+from planner.judge.bench import Bench, Buy, Candidate, worst_factor
+from planner.judge.document import Node
+from planner.judge.findings import STATED, Between, Exactly, Findings, Near
+from planner.judge.launch_figures import launch_of
+from planner.judge.money import by_month, total
+
+if TYPE_CHECKING:
+    from planner.judge.bench import Bought
+
+LAYOUT = {
+    "tensor_parallel": "tp", "pipeline_parallel": "pp", "context_parallel": "cp", "data_parallel": "dp",
+    "zero_stage": "zero_stage", "micro_batch": "micro_batch", "grad_accumulation": "grad_accum",
+    "recompute": "recompute", "expert_parallel": "ep", "interleave": "interleave",
+    "sequence_parallel": "sequence_parallel",
+}  # fmt: skip
+BREAKDOWN = (
+    "compute", "memory_bound", "tp_comm", "pp_comm", "bubble", "dp_comm", "optimizer", "data_loading", "fixed",
+)  # fmt: skip
+# The worst hours of steady capacity are searched on a grid of 24 points in three rounds: the answer is at most one step
+# of the last one, 8 / 23^3 in the logarithm, above the quantile.
+_GRID = 8.0 / 23.0**3
+STEADY_BASIS = "capacity is not taken back; machine failures and the spread of the step-time prediction only"
+CHEAPEST = "cheapest feasible on-demand candidate"
+BY_MILP = "MILP, equal to the exact enumeration"
+
+
+def check(findings: Findings, bench: Bench, sha256: str) -> None:
+    """Compare a plan of kind `training` with what is recomputed."""
+    plan = findings.answer
+    created = plan["created_at"].moment()
+    buys, in_turn = purchases(bench, plan)
+    made = bench.candidate(buys, in_turn=in_turn)
+    given_total, given_hours = plan["total_usd"].money(), plan["hours"].number()
+    money(findings, plan)
+    ratio = frame.closeness(made)
+    launch = launch_of(bench, plan, made) if made.situation else None
+    wanted: dict[str, Any] = {
+        **frame.header(bench, sha256, created), "status": "planned", "finish_expected": frame.finish(bench, made.hours),
+        "lines": [line_of(bench, part, made) for part in made.parts], "total_usd": Near(made.cost, ratio),
+        "hours": Near(made.hours, frame.closeness(made)), "timeline": timeline(bench, made),
+        "performance": performance(bench, made), "risk": risk(bench, plan, made), "cash": cash(bench, made),
+        "launch": launch, "filters": STATED, "filter_pairs": STATED, "relaxations": [],
+        "unknown_options": unknown_options(bench, made), "warnings": STATED, "n_feasible": STATED,
+        "n_results": len(plan["alternatives"]) + 1, "run_id": run_id(plan), "assumptions": STATED, "confidence": STATED,
+        "sensitivity": STATED, "alternatives": STATED, "savings": STATED, "proof": proof(bench, plan, made),
+    }  # fmt: skip
+    findings.expect(plan, wanted)
+    alternatives(findings, bench, plan, (given_total, given_hours))
+    savings(findings, bench, plan, (given_total, given_hours))
+    filters(findings, plan)
+
+
+def purchases(bench: Bench, plan: Node) -> tuple[list[Buy], bool]:
+    """What the lines buy, and whether they are used one after another."""
+    buys = []
+    for line in plan["lines"]:
+        nodes = line["nodes"].count()
+        if not 0 < nodes <= 10**5:
+            line["nodes"].fail("a positive number of instances")
+        buys.append(Buy(bench.goods.offer(f"{line.path}.offer_id", line["offer_id"].text()), nodes))
+    spot = sum(buy.offer.is_spot for buy in buys)
+    same = len({buy.nodes for buy in buys}) == 1
+    strategy = "" if plan["launch"].is_null else plan["launch"]["strategy"].text()
+    in_turn = len(buys) > 1 and same and (spot == len(buys) or strategy == "spot_with_fallback")
+    return buys, in_turn
+
+
+def money(findings: Findings, plan: Node) -> None:
+    """Amounts are quantity times price exactly, and sums are sums."""
+    whole = Fraction(0)
+    for line in plan["lines"]:
+        sum_of_line = Fraction(0)
+        for item in line["costs"]:
+            quantity, price = item["quantity"].money(), item["unit_price"].money()
+            amount = round(quantity * price * item["usd_per_currency"].money() * 10**12)
+            given = item["amount_usd"].money()
+            findings.require(
+                given == Fraction(amount, 10**12), item["amount_usd"].path, "not quantity x price"
+            )
+            sum_of_line += given
+        findings.require(
+            sum_of_line == line["cost_usd"].money(), line["cost_usd"].path, "not the sum of its costs"
+        )
+        whole += sum_of_line
+    findings.require(whole == plan["total_usd"].money(), "total_usd", "not the sum of the lines")
+
+
+def line_of(bench: Bench, part: Bought, made: Candidate) -> dict[str, Any]:
+    """What a line of the plan must say."""
+    offer = part.offer
+    text = ("provider", "region", "zone", "instance_type", "purchase_option", "option_variant", "currency")
+    units = bench.work.units_per_step / made.shape["step_time_s"]
+    return {
+        "offer_id": offer.offer_id, **{name: offer.text(name) for name in text}, "family": str(offer.kind["family"]),
+        "accelerator": str(offer.kind["accelerator"]), "accelerators_per_node": Near(offer.accelerators),
+        "accelerator_memory_gib": Near(float(offer.kind["accelerator_memory_gib"])), "nodes": part.nodes,
+        "vcpus_per_node": vcpus(offer),
+        "billed_hours": Near(part.hours, frame.closeness(made), 2e-9), "price_per_hour": Exactly(offer.price),
+        "usd_per_currency": Exactly(Fraction(offer.rate.rate)),
+        "throughput_per_s": Near(units * part.nodes / made.nodes), "price_basis": offer.text("basis"),
+        "price_source": offer.text("source"), "price_as_of": offer.text("as_of"), "flags": offer.flags,
+        "quota": quota_of(bench, offer, part.nodes), "layout": layout(made.shape),
+        "costs": [charge.wanted(frame.closeness(made)) for charge in part.charges],
+        "cost_usd": Near(total(part.charges), frame.closeness(made), 1e-6),
+    }  # fmt: skip
+
+
+def vcpus(offer: Any) -> Near | None:
+    """Virtual processors of an instance, None where unknown."""
+    known = float(offer.kind["vcpus"])
+    return None if isnan(known) else Near(known)
+
+
+def quota_of(bench: Bench, offer: Any, nodes: int) -> dict[str, Any]:
+    """What the quota of a line must say."""
+    need = bench.goods.quota(offer, nodes)
+    limit = None if need["limit"] is None else Near(need["limit"])
+    return {**need, "needed": Near(need["needed"]), "limit": limit}
+
+
+def layout(shape: dict[str, Any]) -> dict[str, Any]:
+    """The layout predicted to be the fastest."""
+    out = {name: shape[key] for name, key in LAYOUT.items()}
+    return {
+        name: bool(v) if name == "sequence_parallel" else v if isinstance(v, str) else int(v)
+        for name, v in out.items()
+    }
+
+
+def timeline(bench: Bench, made: Candidate) -> list[dict[str, Any]]:
+    """Parts of the elapsed hours, in order; parts of nothing are left out."""
+    work, steps = bench.work, made.steps
+    all_spot = made.in_turn or all(part.offer.is_spot for part in made.parts)
+    provision = work.hours("provision") + (0.0 if all_spot else work.hours("on_demand_acquire"))
+    training = steps.work / (1.0 + work.figures["evaluation_share_ratio"])
+    saving = steps.work * steps.write / made.interval
+    rest = made.hours - made.waiting - steps.fixed - steps.work - saving
+    rows = (
+        ("data_staging", made.waiting - provision, "default"), ("provisioning", provision, "default"),
+        ("image_pull", work.hours("image_pull"), "default"), ("data_to_nodes", steps.staging_to_nodes, "default"),
+        ("warm_up", work.hours("compile_warmup"), "default"), ("training_steps", training, "model"),
+        ("evaluation", steps.work - training, "default"), ("checkpoints", saving, "model"),
+        ("interruptions", rest, "derived"), ("final_export", steps.write + work.hours("export"), "default"),
+    )  # fmt: skip
+    return [
+        {
+            "id": name,
+            "name": STATED,
+            "hours": Near(hours, frame.closeness(made), 1e-8),
+            "origin": origin,
+            "note": STATED,
+        }
+        for name, hours, origin in rows
+        if hours > 1e-9
+    ]
+
+
+def performance(bench: Bench, made: Candidate) -> dict[str, Any]:
+    """Speed and memory, predicted anew."""
+    shape, units = made.shape, bench.work.units_per_step
+    need, held = float(shape["memory_needed_gib"]), float(shape["memory_available_gib"])
+    return {
+        "unit": bench.work.unit, "throughput_per_s": Near(units / shape["step_time_s"]),
+        "throughput_low_per_s": Near(units / shape["step_time_high_s"]),
+        "throughput_high_per_s": Near(units / shape["step_time_low_s"]), "step_time_s": Near(shape["step_time_s"]),
+        "mfu": Near(shape["mfu"]), "memory_needed_gib": Near(need), "memory_available_gib": Near(held),
+        "memory_headroom_gib": Near(held - need), "limited_by": str(shape["limited_by"]),
+        "breakdown_s": {name: Near(float(shape[f"{name}_s"])) for name in BREAKDOWN if f"{name}_s" in shape},
+    }  # fmt: skip
+
+
+def risk(bench: Bench, plan: Node, made: Candidate) -> dict[str, Any]:
+    """Interruptions and the worst case."""
+    out: dict[str, Any] = {
+        "p_meet_deadline": None if made.p_meet is None else Near(made.p_meet, 1e-4),
+        "expected_interruptions": Near(made.interruptions, frame.closeness(made)),
+        "expected_lost_hours": Near(made.lost, frame.closeness(made)), "expected_hours": Exactly(plan["hours"].money()),
+        "expected_cost_usd": Exactly(plan["total_usd"].money()),
+    }  # fmt: skip
+    if made.situation is not None:
+        launch = plan["launch"]
+        sources = [bench.capacity(part.offer, part.nodes)[1] for part in made.parts if part.offer.is_spot]
+        worst = max(launch["cost_p90_usd"].money(), plan["total_usd"].money())
+        return out | {
+            "worst_hours": Exactly(launch["p90_hours"].money()), "worst_cost_usd": Exactly(worst),
+            "basis": "; ".join(dict.fromkeys(sources)),
+        }  # fmt: skip
+    before = made.waiting + made.steps.fixed
+    sure = before + made.need * exp(NormalDist().inv_cdf(0.9) * made.steps.sigma)
+    least = max(sure, made.hours)
+    worst_hours = plan["risk"]["worst_hours"].number()
+    most = max(before + (sure - before) * exp(_GRID), made.hours)
+    usd = max(bench.cost_if(made, worst_factor(made.steps.sigma), worst_hours), made.cost)
+    return out | {
+        "worst_hours": Between(least, most), "worst_cost_usd": Near(usd, 1e-9, 2e-6), "basis": STEADY_BASIS,
+    }  # fmt: skip
+
+
+def cash(bench: Bench, made: Candidate) -> Any:
+    """Money by the month it falls due: obligations in full, upfront parts at the start."""
+    end = bench.start + timedelta(hours=made.hours)
+    owed: list[tuple[Fraction, datetime, datetime]] = []
+    for part in made.parts:
+        rule, whole = part.offer.rule, part.hours * part.nodes
+        until = bench.start + timedelta(hours=float(part.hours)) if rule.whole_term else end
+        for charge in part.charges:
+            amount = charge.usd
+            if charge.kind == "compute" and 0 < charge.quantity < whole:
+                amount = amount * whole / charge.quantity
+            at_once = charge.kind == "upfront" or (charge.kind == "compute" and rule.upfront_all)
+            owed.append(
+                (amount, bench.start, bench.start if at_once else until if charge.kind == "compute" else end)
+            )
+    months = by_month(owed)
+    return [
+        {"month": name, "amount_usd": Near(months[name], frame.closeness(made), 2e-6 * len(owed))}
+        for name in sorted(months)
+    ]
+
+
+def unknown_options(bench: Bench, made: Candidate) -> list[str]:
+    """Ways to buy the types of the plan that exist without a known price."""
+    from catalogs.offers.derive import unknown_options as without_price
+
+    kinds = dict.fromkeys(
+        (part.offer.text("provider"), part.offer.text("instance_type")) for part in made.parts
+    )
+    return [
+        f"{kind}: {option}"
+        for provider, kind in kinds
+        for option in without_price(bench.goods.catalog, provider, kind)
+    ]
+
+
+def run_id(plan: Node) -> str:
+    """The name of the run: its workload, choice and prices."""
+    choice = [[line["offer_id"].value, line["nodes"].value, line["layout"].value] for line in plan["lines"]]
+    prices = [[source["provider"].value, source["sha256"].value] for source in plan["catalog"]]
+    text = json.dumps((plan["workload_sha256"].value, choice, prices), sort_keys=True)
+    return f"run-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
+
+
+def proof(bench: Bench, plan: Node, made: Candidate) -> dict[str, Any]:
+    """An enumeration's bound is its objective, as is that of the MILP that was held against it."""
+    node, whole = plan["proof"], plan["total_usd"].money()
+    stated = dict.fromkeys(("candidates", "shapes", "seconds", "near_ties", "note"), STATED)
+    out = {
+        **stated, "status": "optimal", "gap_exact_ratio": None, "gap_asked_ratio": None, "verified": True,
+        "offers": bench.goods.offers.n_rows,
+    }  # fmt: skip
+    if node["method"].value != BY_MILP:
+        exact = {"objective_usd": Exactly(whole), "bound_usd": Exactly(whole), "gap_ratio": 0.0}
+        return {**out, **exact, "method": "exact enumeration", "solver": "numpy"}
+    by_cost = bench.workload.preferences.objective == "cost"
+    objective, bound = node["objective_usd"].money(), node["bound_usd"].money()
+    gap = max(0.0, float((objective - bound) / objective)) if objective else 0.0
+    return out | {
+        "method": BY_MILP, "solver": STATED, "objective_usd": Near(whole if by_cost else made.hours, 1e-6),
+        "bound_usd": Near(objective, 1e-6), "gap_ratio": Near(gap, slack=1e-9),
+    }  # fmt: skip
+
+
+def alternatives(findings: Findings, bench: Bench, plan: Node, reference: tuple[Fraction, float]) -> None:
+    """Alternatives recomputed, in order, none better than the plan, none twice."""
+    by_cost = bench.workload.preferences.objective == "cost"
+    values, seen = [], set()
+    if not plan["alternatives"].value:
+        findings.saw(plan["alternatives"])
+    for node in plan["alternatives"]:
+        frame.brief(findings, bench, node, reference)
+        values.append(node["cost_usd"].money() if by_cost else node["hours"].money())
+        key = json.dumps([node["instance_type"].value, node["nodes"].value, node["parts"].value])
+        findings.require(key not in seen, node.path, "an alternative named twice")
+        seen.add(key)
+    best = reference[0] if by_cost else Fraction(reference[1])
+    for at, (before, value) in enumerate(zip([best, *values], values, strict=False)):
+        findings.require(
+            value >= before * (1 - Fraction(1, 10**9)), f"alternatives[{at}]", "better than the one before it"
+        )
+
+
+def savings(findings: Findings, bench: Bench, plan: Node, reference: tuple[Fraction, float]) -> None:
+    """The baseline recomputed, and the difference to it."""
+    node = plan["savings"]
+    if node["baseline"].is_null:
+        findings.expect(node, {"baseline": None, "saved_usd": None, "saved_ratio": None, "note": STATED})
+        return
+    own = bench.workload.baseline
+    cost = node["baseline"]["cost_usd"].money()
+    wanted: dict[str, Any] = {
+        "baseline": STATED, "saved_usd": Exactly(cost - reference[0]),
+        "saved_ratio": Near((cost - reference[0]) / cost if cost else 0.0), "note": STATED if own else CHEAPEST,
+    }  # fmt: skip
+    findings.expect(node, wanted)
+    if own is None:
+        made = frame.brief(findings, bench, node["baseline"], reference)
+        options = {part.offer.text("purchase_option") for part in made.parts} if made else {"on_demand"}
+        findings.require(options == {"on_demand"}, node["baseline"].path, "the baseline is not on-demand")
+        return
+    summary, made = frame.summary(bench, node["baseline"], reference)
+    for name in ("provider", "region", "instance_type", "purchase_option", "nodes"):
+        summary[name] = getattr(own, name)
+    if own.price_per_hour_usd is not None:
+        compute = made.parts[0].charges[0]
+        hours = made.parts[0].hours * own.nodes
+        usd = made.cost - compute.usd + hours * Fraction(str(own.price_per_hour_usd))
+        summary["cost_usd"] = Near(usd, 1e-8)
+    findings.expect(node["baseline"], summary)
+
+
+def filters(findings: Findings, plan: Node) -> None:
+    """Counts of the search are stated; those that contradict each other are faults."""
+    most = plan["proof"]["candidates"].count()
+    for node in plan["filters"]:
+        removed, alone = node["removed"].count(), node["removed_only_by_this"].count()
+        findings.require(alone <= removed <= most, node.path, "counts that contradict each other")

@@ -1,0 +1,39 @@
+"""Leaves of answers that are stated and not recomputed: the one list of them, with the reason of each."""
+
+from __future__ import annotations
+
+_SEARCH = "a count of the search, which only the search itself recomputes"
+_WORDS = "words on figures that are checked where they are given"
+_WHEN = "when, by which version or in how long the answer was made; nothing depends on it"
+
+PLAN = {
+    "planner_version": _WHEN,
+    "proof.seconds": _WHEN,
+    "proof.candidates": _SEARCH,
+    "proof.shapes": _SEARCH,
+    "proof.near_ties": _SEARCH,
+    "proof.note": _WORDS,
+    "proof.solver": "which solver answered; what it proved is checked",
+    "proof.gap_asked_ratio": "an option of the command line",
+    "proof.gap_exact_ratio": "proven by the certificate (`optimize --certificate`), which is checked on its own",
+    "n_feasible": _SEARCH,
+    "filters": _SEARCH,
+    "filters[*].name": _WORDS,
+    "filters[*].description": _WORDS,
+    "filters[*].removed": _SEARCH,
+    "filters[*].removed_only_by_this": _SEARCH,
+    "filter_pairs": _SEARCH,
+    "filter_pairs[*].first": _SEARCH,
+    "filter_pairs[*].second": _SEARCH,
+    "filter_pairs[*].removed": _SEARCH,
+    "warnings": _WORDS,
+    "warnings[*]": _WORDS,
+    "timeline[*].name": _WORDS,
+    "timeline[*].note": _WORDS,
+    "launch.why": _WORDS,
+    "launch.why[*]": _WORDS,
+    "launch.replay": "a second opinion by drawing futures",
+    "savings.note": _WORDS,
+    "sensitivity[*].name": _WORDS,
+    "sensitivity[*].note": _WORDS,
+}

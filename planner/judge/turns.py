@@ -1,0 +1,226 @@
+"""Spot in several zones, and spot with on-demand to fall back on, written apart after docs/spot/launch.md."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from math import exp, inf, sqrt
+
+from planner.judge.chance import Capacity, Course, Elapsed, chance_within, means, normal_point, steady_chance
+from planner.records import record
+
+_STEPS = 24
+_SPEEDS, _LUCK, _SHARES = 9, 41, 24
+_LONGEST_HOURS = 1e6
+
+
+@record(frozen=True)
+class Union:
+    """Zones seen as one: their capacity, the share of up-time of each, changes of region per interruption."""
+
+    pool: Capacity
+    shares: tuple[float, ...]
+    moves: float
+
+
+def unite(given: Sequence[Capacity], regions: Sequence[str], near: float, far: float) -> Union:
+    """See zones, cheapest first, as one pool.
+
+    A run takes the first zone that is up. After a spell in zone i another zone j is down with
+    1 - a_j + c a_j; the zone of the next spell follows the Markov chain of these chances.
+
+    Args:
+        given: capacity of each zone at its mean level.
+        regions: region of each zone.
+        near: correlation of being down within a region.
+        far: across regions.
+    """
+    zones = [pool.level(-1.0) for pool in given]
+    count = len(zones)
+    up = [1.0 / (1.0 + zone.rate * zone.wait) for zone in zones]
+    linked = [[near if a == b else far for b in regions] for a in regions]
+    waits = sum(1.0 / zone.wait for zone in zones)
+    step, none_up = [], []
+    for gone in range(count):
+        down = [1.0 if j == gone else 1.0 - up[j] + linked[gone][j] * up[j] for j in range(count)]
+        before, row = 1.0, []
+        for chance in down:
+            row.append(before * (1.0 - chance))
+            before *= chance
+        none_up.append(before)
+        step.append([row[j] + before * (1.0 / zones[j].wait) / waits for j in range(count)])
+    spell = [1.0 / count] * count
+    for _ in range(_STEPS):
+        spell = [sum(spell[i] * step[i][j] for i in range(count)) for j in range(count)]
+    length = [share / zone.rate for share, zone in zip(spell, zones, strict=True)]
+    rate = 1.0 / sum(length)
+    shares = [hours * rate for hours in length]
+    first = sum(1.0 / zone.first_wait for zone in zones)
+    pause = [1.0 / (1.0 / zone.wait + first - 1.0 / zone.first_wait) for zone in zones]
+    wait = sum(s * n * p for s, n, p in zip(spell, none_up, pause, strict=True))
+    square = sum(s * n * p * p for s, n, p in zip(spell, none_up, pause, strict=True)) / max(
+        wait * wait, 1e-300
+    )
+    moves = sum(spell[i] * step[i][j] for i in range(count) for j in range(count) if regions[i] != regions[j])
+    link = far if count > 1 else 1.0
+    spread = sqrt(link + (1.0 - link) * sum(share * share for share in shares))
+    rest = 1.0 - up[0]
+    for j in range(1, count):
+        rest *= 1.0 - up[j] + linked[0][j] * up[j]
+    load = rate * wait
+    pool = Capacity(
+        rate=rate,
+        wait=wait,
+        first_wait=rest / first * (1.0 + load) / max(load, 1e-300),
+        frailty_sd=sum(s * z.frailty_sd for s, z in zip(shares, zones, strict=True)) * spread,
+        dispersion=sum(s * z.dispersion for s, z in zip(shares, zones, strict=True)) * square,
+    )
+    return Union(pool.level(1.0), tuple(shares), moves)
+
+
+@cache
+def _unit_quadrature(points: int) -> tuple[tuple[float, float], ...]:
+    from numpy.polynomial.legendre import leggauss
+
+    nodes, weights = leggauss(points)
+    return tuple(((node + 1.0) / 2.0, weight / 2.0) for node, weight in zip(nodes, weights, strict=True))
+
+
+@record(frozen=True)
+class InTurn:
+    """Expected course of a run on spot, then perhaps on on-demand; hours paid, chances, share of the work moved."""
+
+    elapsed: float
+    spot: float
+    on_demand: float
+    interruptions: float
+    lost: float
+    p_change: float
+    p_meet: float | None
+    p_alone: float | None
+    share: float
+
+
+@record(frozen=True)
+class Situation:
+    """What a run in turn needs to know, hours: `room` from the first request to the deadline (infinity: none)."""
+
+    course: Course
+    pool: Capacity
+    fixed: float
+    steady: float
+    sigma: float
+    room: float
+    acquire: float
+    export: float
+    fallback: bool
+
+
+def run(now: Situation) -> InTurn:
+    """Expect the course: the change comes when waits and losses exceed what can be afforded."""
+    free = means(now.course, now.pool)
+    alone = None if now.room == inf else chance_within(now.course, now.pool, max(now.room, 0.0), now.sigma)
+    if not now.fallback:
+        return InTurn(
+            free.elapsed, now.course.floor + free.lost + now.fixed, 0.0, free.interruptions, free.lost, 0.0, alone,
+            alone, 0.0,
+        )  # fmt: skip
+    change_hours = now.course.restart + now.acquire
+    slack = now.room - change_hours - now.steady
+    share, change, wasted = _work_left(now.course, now.pool, slack)
+    lost = min(free.lost * (1.0 - share), wasted)
+    done = now.course.floor * (1.0 - share)
+    return InTurn(
+        elapsed=done + wasted + share * now.steady + change * change_hours,
+        spot=done + lost + now.fixed - change * now.export,
+        on_demand=share * now.steady + change * (now.course.restart + now.export),
+        interruptions=free.interruptions * (1.0 - share),
+        lost=lost + change * now.course.restart,
+        p_change=change,
+        p_meet=steady_chance(now.steady, max(now.room - change_hours, 0.0), now.sigma),
+        p_alone=alone,
+        share=share,
+    )
+
+
+def _kept(course: Course, pool: Capacity, shares: Sequence[float], slack: float) -> list[float]:
+    """P(no change before each share of the work is done), never rising with the share."""
+    kept: list[float] = []
+    for share in shares:
+        part = Elapsed(course.slower(share), pool)
+        kept.append(0.0 if slack < 0 else part.within(part.floor + slack))
+    for at in range(len(kept) - 2, -1, -1):
+        kept[at] = max(kept[at], kept[at + 1])
+    return kept
+
+
+def _work_left(course: Course, pool: Capacity, slack: float) -> tuple[float, float, float]:
+    """Share of the work that on-demand does, chance that it is needed, waits and losses on spot before."""
+    points = _unit_quadrature(5)
+    kept = _kept(course, pool, [*(node for node, _ in points), 1.0], slack)
+    change = 1.0 - kept[-1]
+    done = sum(weight * value for (_, weight), value in zip(points, kept, strict=False))
+    whole = Elapsed(course, pool)
+    wasted = whole.excess_within(whole.floor + slack) + (max(slack, 0.0) * change if change > 0 else 0.0)
+    return min(max(1.0 - done, 0.0), change), change, wasted
+
+
+@record(frozen=True)
+class Outcome:
+    """One of equally likely outcomes, hours: elapsed from asking for capacity to the last step, and paid."""
+
+    elapsed: float
+    spot: float
+    on_demand: float
+
+
+def outcomes(now: Situation) -> list[Outcome]:
+    """Outcomes over nine speeds and forty-one quantiles of luck."""
+    out = []
+    for speed in range(_SPEEDS):
+        slower = exp(now.sigma * normal_point((speed + 0.5) / _SPEEDS))
+        course = now.course.slower(slower)
+        whole = Elapsed(course, now.pool)
+        steady = now.steady * slower
+        slack = now.room - now.course.restart - now.acquire - steady
+        shares = [number / _SHARES for number in range(1, _SHARES + 1)]
+        kept = _kept(course, now.pool, shares, slack) if now.fallback else []
+        for number in range(_LUCK):
+            level = (number + 0.5) / _LUCK
+            elapsed, paid = (min(hours, _LONGEST_HOURS) for hours in whole.at(level))
+            if not now.fallback or not (elapsed - whole.floor > slack or slack < 0):
+                out.append(Outcome(elapsed, paid, 0.0))
+                continue
+            share = _done_before(level, kept, shares)
+            before, excess, left = whole.floor * share, max(slack, 0.0), steady * (1.0 - share)
+            out.append(
+                Outcome(
+                    before + excess + left + now.course.restart + now.acquire,
+                    before + excess * whole.paid_share if share > 0 else 0.0,
+                    left + now.course.restart,
+                )
+            )
+    return out
+
+
+def _done_before(level: float, kept: Sequence[float], shares: Sequence[float]) -> float:
+    """Share of the work done when the chance of no change falls to `level`."""
+    xs, ys = [*reversed(kept), 1.0], [*reversed(shares), 0.0]
+    if level <= xs[0]:
+        return ys[0]
+    for at in range(1, len(xs)):
+        if level <= xs[at]:
+            gap = xs[at] - xs[at - 1]
+            return ys[at] if gap <= 0 else ys[at - 1] + (ys[at] - ys[at - 1]) * (level - xs[at - 1]) / gap
+    return ys[-1]
+
+
+def spread(values: Sequence[float]) -> tuple[float, float]:
+    """P10 and P90 of equally likely values, straight between their middles."""
+    ordered, out = sorted(values), []
+    for level in (0.1, 0.9):
+        place = level * len(ordered) - 0.5
+        low = int(place)
+        share = place - low
+        out.append(ordered[low] * (1.0 - share) + ordered[low + 1] * share)
+    return out[0], out[1]

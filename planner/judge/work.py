@@ -1,0 +1,117 @@
+"""The work of a workload, resolved apart from the engine: steps, sizes, data, checkpoints and assumptions."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from planner.inputs.resolve import resolve_model, resolve_training
+from planner.performance.memory_options import MemoryOptions
+from planner.performance.spec import LayoutPin, ModelFamily, ModelSpec, TrainingSpec
+from planner.records import record
+
+if TYPE_CHECKING:
+    from planner.inputs.resolve import Assumed, ResolvedModel, ResolvedTraining
+    from planner.inputs.schema import Workload
+
+ASSUMPTIONS = Path(__file__).parents[1] / "data" / "assumptions.csv"
+GIB, GB = 2.0**30, 1e9
+WEIGHT_BYTES = 2.0  # of an exported model, per parameter
+
+
+@record(frozen=True)
+class Work:
+    """Sizes of one job; None is unknown. `unit` is tokens or samples, of which a step does `units_per_step`."""
+
+    model: ModelSpec
+    training: TrainingSpec
+    steps: float
+    unit: str
+    units_per_step: float
+    units: float
+    data_gb: float | None
+    read_gb: float | None
+    stream: bool
+    stage: bool
+    location: str | None
+    egress_used_gb: float
+    checkpoint_gib: float
+    kept: int
+    interval_hours: float | None
+    restart_hours: float
+    export_gb: float
+    assumed: tuple[Assumed, ...]
+    figures: Mapping[str, float]
+
+    @property
+    def data_gib(self) -> float:
+        """The data set, 0 where its size is unknown."""
+        return (self.data_gb or 0.0) * GB / GIB
+
+    def hours(self, key: str) -> float:
+        """An assumption in seconds, as hours."""
+        return self.figures[f"{key}_s"] / 3600.0
+
+
+def assumption_rows() -> list[dict[str, str]]:
+    """The table of assumptions."""
+    with ASSUMPTIONS.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def work_of(workload: Workload) -> Work:
+    """Resolve a workload that names model and training."""
+    assert workload.model is not None
+    model = resolve_model(workload.model)
+    training = resolve_training(workload, model)
+    spec = _model(model)
+    figures = {row["key"]: float(row["value"]) for row in assumption_rows()}
+    figures |= {key: float(value) for key, value in workload.assumptions.items()}
+    data, saved = workload.data, workload.checkpoint
+    per_sample = training.bytes_per_sample
+    restart = saved.restart_time
+    length = training.sequence_length if training.unit == "tokens" else 1
+    return Work(
+        model=spec,
+        training=_training(training),
+        steps=training.total_steps,
+        unit=training.unit,
+        units_per_step=training.global_batch * length,
+        units=training.total_units * training.runs,
+        data_gb=None if training.data_bytes is None else training.data_bytes / GB,
+        read_gb=None if per_sample is None else training.runs * training.total_samples * per_sample / GB,
+        stream=data.access == "stream",
+        stage=data.access == "stage",
+        location=None if data.location == "onprem" else data.location,
+        egress_used_gb=float(data.egress_used_gb),
+        checkpoint_gib=0.0 if saved.size is None else saved.size / GIB,
+        kept=saved.keep,
+        interval_hours=None if saved.interval is None else saved.interval.total_seconds() / 3600.0,
+        restart_hours=figures["restart_time_s"] / 3600.0
+        if restart is None
+        else restart.total_seconds() / 3600.0,
+        export_gb=spec.params * WEIGHT_BYTES / GB if saved.export else 0.0,
+        assumed=(*model.assumptions, *training.assumptions),
+        figures=figures,
+    )
+
+
+def _model(model: ResolvedModel) -> ModelSpec:
+    known = {
+        field.name: getattr(model, field.name) for field in fields(ModelSpec) if hasattr(model, field.name)
+    }
+    return ModelSpec(**{**known, "family": ModelFamily(model.family)})
+
+
+def _training(given: ResolvedTraining) -> TrainingSpec:
+    pinned = LayoutPin() if given.layout is None else LayoutPin(**given.layout.model_dump())
+    memory = MemoryOptions() if given.memory is None else MemoryOptions(**given.memory.model_dump())
+    return TrainingSpec(
+        global_batch=given.global_batch, sequence_length=given.sequence_length, precision=given.precision,
+        optimizer=given.optimizer, lora_rank=given.lora_rank, stack=given.stack, layout=pinned,
+        bytes_per_sample=given.bytes_per_sample,
+        decode_samples_per_s_per_core=given.decode_samples_per_s_per_core, memory=memory,
+    )  # fmt: skip

@@ -1,0 +1,114 @@
+"""Ctrl-C: a real signal to a real process, in every command that may take long."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from planner.startup import GRACE_S
+from tests.cli.test_commit import PLANS, write
+from tests.conftest import ROOT
+from tests.planner.simulation.traces import write_recording
+
+pytestmark = [pytest.mark.signals, pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")]
+DAY = ("--as-of", "2026-11-20")
+LATEST_S = GRACE_S + 8.0  # a busy machine; every question below would go on for a minute
+# The child may inherit an ignored SIGINT (nohup, a shell's background job): Python's own handler is put back first.
+PROGRAM = """
+import importlib, signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
+def hang(*_: object) -> None:
+    print("ready", file=sys.stderr, flush=True)
+    time.sleep(60)
+
+where = %r
+if where:
+    module, name = where.split(":")
+    setattr(importlib.import_module(module), name, hang)
+from planner.cli import main
+sys.exit(main())
+"""
+SOLVER = "solvers.solve:_collect"
+
+
+def interrupted(
+    *arguments: str, hang: str = SOLVER, ready: str = "ready", times: int = 1
+) -> tuple[int, str, str, float]:
+    """Send Ctrl-C once the command says that it is ready: exit code, output, errors, seconds until it ended."""
+    command = [sys.executable, "-c", PROGRAM % hang, *arguments]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT
+    ) as process:
+        assert process.stderr is not None
+        for line in process.stderr:
+            if ready in line:
+                break
+        else:
+            pytest.fail(f"ended before it was ready: {process.wait()}")
+        begun = time.monotonic()
+        for _ in range(times):
+            process.send_signal(signal.SIGINT)
+            time.sleep(0.1)
+        out, err = process.communicate(timeout=90)
+        return process.returncode, out, err, time.monotonic() - begun
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("portfolio", "examples/portfolio.yaml", "--gap", "0", *DAY),
+        ("pipeline", "examples/pipeline.yaml", "--solver", "milp", *DAY),
+        ("schedule", "examples/schedule.yaml"),
+        ("serving", "examples/serving.yaml", *DAY),
+    ],
+    ids=lambda command: command[0],
+)
+def test_ctrl_c_while_a_solver_is_at_work(command: tuple[str, ...]) -> None:
+    code, out, err, seconds = interrupted(*command, "-o", "json")
+    assert code == 130, err
+    assert seconds < LATEST_S
+    assert "interrupted" in err and "Traceback" not in err
+    if out:  # the best answer so far, whole
+        json.loads(out)
+
+
+def test_ctrl_c_during_the_search_for_a_fleet() -> None:
+    command = ("optimize", "examples/embed-images-fleet.yaml", *DAY, "-o", "json")
+    code, out, err, seconds = interrupted(*command, hang="planner.fleet.search:knapsack_bound")
+    assert code == 130 and seconds < LATEST_S, err
+    assert not out or json.loads(out)["lines"]
+
+
+def test_ctrl_c_during_a_search_for_commitments_leaves_the_best_answer(tmp_path: Path) -> None:
+    scenarios = {"count": 60, "hours_per_year": 2000}
+    question = write(tmp_path, pools=PLANS, scenarios=scenarios, risk={"weight": 0.5})
+    command = ("commit", str(question), "-o", "json", "-v", "--gap", "0.00001%", "--time-limit", "600s")
+    code, out, err, seconds = interrupted(*command, hang="", ready="bound")
+    assert code == 130 and seconds < LATEST_S, err
+    if out:
+        answer = json.loads(out)
+        assert answer["reason"] == "interrupted" and answer["regret"] is None
+        assert answer["bound_usd"] <= answer["objective_usd"]
+        assert any("interrupted before" in note for note in answer["notes"])
+
+
+def test_a_second_ctrl_c_waits_for_nothing() -> None:
+    code, out, err, seconds = interrupted("serving", "examples/serving.yaml", *DAY, times=2)
+    assert code == 130 and seconds < LATEST_S
+    assert "interrupted" in err and "Traceback" not in err
+    assert not out or out.endswith("\n")
+
+
+def test_ctrl_c_during_a_simulation(tmp_path: Path) -> None:
+    traces = write_recording(tmp_path / "traces")
+    command = ("simulate", "--traces", traces, "--work-hours", "6", "--deadline", "9h")
+    code, out, err, seconds = interrupted(*command, hang="planner.simulation.answer:run_task")
+    assert code == 130 and seconds < LATEST_S and not out, err

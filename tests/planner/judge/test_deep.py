@@ -1,0 +1,123 @@
+"""The judge recomputes plans from their workload and the catalog: real ones hold, every forged leaf is caught."""
+
+from __future__ import annotations
+
+import copy
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from benchmarks.forgeries import Forger, is_number, put, scaled, steps, texts_of
+from benchmarks.instances.answers import NOW, PLANS, Saved, plans
+from planner.errors import InputError
+from planner.judge.document import leaves
+from planner.judge.findings import general
+from planner.judge.stated import PLAN
+
+NAMES = ("spot, else on-demand", "owned and more", "on-demand", "a fleet")
+
+
+@pytest.fixture(scope="module")
+def answers() -> Iterator[dict[str, Saved]]:
+    yield {saved.name: saved for saved in plans(NAMES)}
+
+
+def holds(saved: Saved, answer: Any) -> bool:
+    try:
+        return not saved.judge(answer)
+    except InputError:
+        return False
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_plan_holds_and_every_leaf_is_checked_or_stated(answers: dict[str, Saved], name: str) -> None:
+    assert answers[name].judge(answers[name].answer) == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_leaf_that_is_not_stated_is_caught_when_it_changes(
+    answers: dict[str, Saved], name: str
+) -> None:
+    saved, through = answers[name], []
+    texts = texts_of(list(answers.values()))
+    for path, value in leaves(saved.answer):
+        if general(path) in saved.stated:
+            continue
+        forged = copy.deepcopy(saved.answer)
+        put(forged, steps(path), _other(value, texts.get(general(path), [])))
+        if holds(saved, forged):
+            through.append(path)
+    assert through == []
+
+
+def _other(value: Any, texts: list[str]) -> Any:
+    """Another value of the same type."""
+    if isinstance(value, bool):
+        return not value
+    if is_number(value):
+        return scaled(value, 1.001)
+    if isinstance(value, str):
+        return next((text for text in texts if text != value), f"{value}x")
+    return [1] if isinstance(value, list) else {"x": 1} if isinstance(value, dict) else 1
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_random_forgeries_are_caught(answers: dict[str, Saved], name: str) -> None:
+    saved = answers[name]
+    forger, rng = Forger(saved.answer, saved.stated, texts_of(list(answers.values()))), random.Random(7)
+    drawn = [forger.draw(rng) for _ in range(20)]
+    through = [one.where for one in drawn if one is not None and holds(saved, one.answer)]
+    assert through == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_unknown_field_is_a_fault(answers: dict[str, Saved], name: str) -> None:
+    for path in ("$.more", "$.lines[0].more", "$.proof.more"):
+        forged = copy.deepcopy(answers[name].answer)
+        put(forged, steps(path), 1)
+        assert not holds(answers[name], forged)
+
+
+def test_a_fleet_of_a_hundredth_of_an_hour_does_not_hold(answers: dict[str, Saved]) -> None:
+    """Sums, totals and hours are consistent; the work and the billing rules are not."""
+    saved = answers["a fleet"]
+    forged = copy.deepcopy(saved.answer)
+    whole = 0.0
+    for line in forged["lines"]:
+        line["billed_hours"] = "0.01"
+        line["costs"] = [cost for cost in line["costs"] if cost["kind"] == "compute"]
+        cost = line["costs"][0]
+        cost["quantity"] = str(round(0.01 * line["nodes"], 9))
+        usd = round(float(cost["quantity"]) * float(cost["unit_price"]) * float(cost["usd_per_currency"]), 12)
+        cost["amount_usd"] = line["cost_usd"] = f"{usd:.12f}"
+        whole += usd
+    forged["total_usd"] = f"{whole:.12f}"
+    assert not holds(saved, forged)
+
+
+def test_what_is_stated_occurs_and_has_a_reason() -> None:
+    assert all(reason for reason in PLAN.values())
+    assert len(PLAN) < 40
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("$.catalog", 5), ("$.lines", {}), ("$.lines[0]", 3), ("$.hours", "long"), ("$.total_usd", "much"),
+        ("$.lines[0].nodes", 1.5), ("$.alternatives[0].parts", 5), ("$.timeline[0].hours", None),
+        ("$.created_at", "yesterday"), ("$.lines[0].costs[0].quantity", []),
+    ],
+)  # fmt: skip
+def test_a_malformed_answer_names_the_json_path(answers: dict[str, Saved], path: str, value: Any) -> None:
+    forged = copy.deepcopy(answers["on-demand"].answer)
+    put(forged, steps(path), value)
+    with pytest.raises(InputError) as caught:
+        answers["on-demand"].judge(forged)
+    assert path.split(".")[1].split("[")[0] in str(caught.value)
+
+
+def test_plans_of_every_way_to_buy_are_in_the_benchmark() -> None:
+    assert set(NAMES) <= set(PLANS)
+    assert NOW.tzinfo is not None
