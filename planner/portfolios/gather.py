@@ -283,8 +283,15 @@ def _gathered(
     notes = tuple(f"transfer price unknown, dearest used: {item}" for item in sorted(unknown))
     return Gathered(
         question, tuple(ways.all), tuple(found.jobs), tuple(found.kinds), tuple(reports), start, windows,
-        (*notes, *unused_quotas(loaded, ways)), sources, tuple(found.whole_usd),
+        (*notes, *_set_aside(loaded), *unused_quotas(loaded, ways)), sources, tuple(found.whole_usd),
     )  # fmt: skip
+
+
+def _set_aside(loaded: LoadedPortfolio) -> Iterator[str]:
+    """What workloads say that the portfolio decides."""
+    for job, workload in zip(loaded.jobs, loaded.workloads, strict=True):
+        if workload is not None and workload.workload.commitments:
+            yield f"{job.name}: the commitments of its workload are set aside; list them under the portfolio's"
 
 
 def _windows(loaded: LoadedPortfolio, start: datetime) -> Windows:
