@@ -74,8 +74,8 @@ def _verify_answer(
 ) -> None:  # fmt: skip
     from planner.errors import GateError
     from planner.judge.judge import judge_saved
-    from planner.judge.report import verdict_answer
     from planner.plan.file import as_plan
+    from planner.plan.report_verdict import verdict_answer
 
     made = as_plan(path, saved)
     verdict = judge_saved(
@@ -103,8 +103,8 @@ def _verify_answer(
 def _verify_certificate(path: Path, certificate: dict[str, Any], output: str, out: Path | None) -> None:
     from planner.errors import GateError
     from planner.judge.judge import Verdict
-    from planner.judge.report import verdict_answer
     from planner.plan.certificates import check_certificate, summary
+    from planner.plan.report_verdict import verdict_answer
 
     faults = check_certificate(certificate)
     if output != "table":

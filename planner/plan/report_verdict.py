@@ -2,12 +2,34 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import Protocol
 
 from planner.render.model import Answer, Column, Section, table_section, versioned
 
-if TYPE_CHECKING:
-    from planner.judge.judge import Verdict
+
+class Verdict(Protocol):
+    """What `planner.judge` says, which knows nothing of how it is shown."""
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """What is wrong."""
+
+    @property
+    def checked(self) -> tuple[str, ...]:
+        """What was recomputed."""
+
+    @property
+    def summary(self) -> str:
+        """What holds, in brief."""
+
+    @property
+    def left_out(self) -> Mapping[str, str]:
+        """What is stated only, and why."""
+
+    @property
+    def nothing(self) -> str:
+        """Why there is nothing to check."""
 
 
 def verdict_answer(name: str, verdict: Verdict) -> Answer:
