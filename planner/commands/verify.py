@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from planner.commands.options import DayOption
+from planner.commands.options import DayOption, output_options
+from planner.commands.output import show_answer
+from planner.render.formats import ANSWER_FORMATS
 
 if TYPE_CHECKING:
     from planner.inputs.load import LoadedWorkload
@@ -34,15 +36,16 @@ _NOT_YET = {
 @click.option("--allow-flagged", is_flag=True, help="As given to optimize.")
 @click.option("--allow-derived", is_flag=True, help="As given to optimize.")
 @click.option("--as-of", type=DayOption(), default=None, metavar="DATE", help="As given to schedule.")
+@output_options(ANSWER_FORMATS)
 def verify(
     answer: Path, workload: Path | None, prices: bool, objective: str | None, allow_flagged: bool, allow_derived: bool,
-    as_of: datetime | None,
+    as_of: datetime | None, output: str, out: Path | None,
 ) -> None:  # fmt: skip
     """Recompute ANSWER (saved with `-o json`) from the catalog and its workload, without the code that made it.
 
-    Without --workload: sums, dates and prices. With it: speed and memory, hours, chances, every cost line, quotas and
-    limits too; what is stated and not recomputed is listed. Given a certificate (`--certificate FILE`), re-check the
-    point, its cost, and the bound that no point is below, in whole numbers and without any solver.
+    Without --workload: sums, dates and prices of a plan. With it: speed and memory, hours, chances, every cost line,
+    quotas and limits too; what is stated and not recomputed is listed. Given a certificate (`--certificate FILE`),
+    re-check the point, its cost, and the bound that no point is below, in whole numbers and without any solver.
 
     Exit code 0: it holds; 5: it does not; 2: it is no answer of this program.
     """
@@ -51,7 +54,7 @@ def verify(
 
     saved = read_answer(answer)
     if is_certificate(saved):
-        _verify_certificate(answer, saved)
+        _show(answer, "certificate", _certificate(saved), output, out)
         return
     from planner.judge.judge import kind_of
 
@@ -59,14 +62,13 @@ def verify(
     try:
         if kind in _NOT_YET:
             raise MalformedError(f"answers of `planner {kind}` are not recomputed; {_NOT_YET[kind]}")
-        if kind in ("serving", "schedule", "pipeline"):
-            judge = {"serving": _serving, "schedule": _schedule, "pipeline": _pipeline}[kind]
-            _show(answer, kind, judge(saved, workload, as_of))
-            return
-        loaded = _load(workload, objective, allow_flagged, allow_derived)
-        _verify_answer(answer, saved, loaded, prices)
+        if kind in ("plan", "frontier"):
+            verdict = _plan(answer, saved, _load(workload, objective, allow_flagged, allow_derived), prices)
+        else:
+            verdict = _question(kind, saved, workload, as_of)
     except MalformedError as error:
         raise MalformedError(f"{answer}: {error}") from error
+    _show(answer, kind, verdict, output, out)
 
 
 def _load(
@@ -82,54 +84,68 @@ def _load(
     )
 
 
-def _verify_answer(path: Path, saved: Any, loaded: LoadedWorkload | None, prices: bool) -> None:
+def _plan(path: Path, saved: Any, loaded: LoadedWorkload | None, prices: bool) -> Verdict:
+    """Judge a plan or a frontier."""
     from planner.judge.judge import judge_saved, kind_of
     from planner.plan.file import as_plan
 
-    kind = kind_of(saved)
-    made = as_plan(path, saved) if kind == "plan" else saved
-    older = kind == "plan" and saved["schema_version"] != made["schema_version"]
-    verdict = judge_saved(made, loaded, prices=prices, older=older)
-    _show(path, kind, verdict)
+    if kind_of(saved) == "frontier":
+        return judge_saved(saved, loaded, prices=prices)
+    made = as_plan(path, saved)
+    return judge_saved(made, loaded, prices=prices, older=saved["schema_version"] != made["schema_version"])
 
 
-def _schedule(saved: Any, path: Path | None, as_of: datetime | None) -> Verdict:
+def _question(kind: str, saved: Any, path: Path | None, as_of: datetime | None) -> Verdict:
+    """Judge the answer of a question that has a file of its own.
+
+    Raises:
+        InputError: the file is not given.
+    """
     from planner.errors import InputError
-    from planner.inputs.schedule_load import as_on, load_schedule
-    from planner.judge.judge import judge_schedule
-
-    if path is None:
-        raise InputError("a schedule is recomputed from its question: give it with --workload")
-    loaded = load_schedule(path)
-    return judge_schedule(saved, loaded if as_of is None else as_on(loaded, as_of))
-
-
-def _pipeline(saved: Any, path: Path | None, _: datetime | None) -> Verdict:
-    from planner.errors import InputError
-    from planner.inputs.pipeline_load import load_pipeline
     from planner.judge.document import Node
-    from planner.judge.judge import catalog_of, judge_pipeline
+    from planner.judge.judge import catalog_of, judge_pipeline, judge_schedule, judge_serving
     from planner.judge.memory import Memory
 
     if path is None:
-        raise InputError("a pipeline is recomputed from its file: give it with --workload")
-    return judge_pipeline(saved, load_pipeline(path), Memory(catalog_of(Node(saved)), path.parent))
+        raise InputError(f"a {kind} is recomputed from the file it was made from: give it with --workload")
+    if kind == "schedule":
+        from planner.inputs.schedule_load import as_on, load_schedule
+
+        schedule = load_schedule(path)
+        return judge_schedule(saved, schedule if as_of is None else as_on(schedule, as_of))
+    catalog = catalog_of(Node(saved))
+    if kind == "serving":
+        from planner.inputs.serving_load import load_serving
+
+        return judge_serving(saved, load_serving(path), catalog)
+    from planner.inputs.pipeline_load import load_pipeline
+
+    return judge_pipeline(saved, load_pipeline(path), Memory(catalog, path.parent))
 
 
-def _serving(saved: Any, path: Path | None, _: datetime | None) -> Verdict:
-    from planner.errors import InputError
-    from planner.inputs.serving_load import load_serving
-    from planner.judge.document import Node
-    from planner.judge.judge import catalog_of, judge_serving
+def _certificate(certificate: dict[str, Any]) -> Verdict:
+    from planner.judge.judge import Verdict
+    from planner.plan.certificates import check_certificate, summary
 
-    if path is None:
-        raise InputError("a serving fleet is recomputed from its question: give it with --workload")
-    return judge_serving(saved, load_serving(path), catalog_of(Node(saved)))
+    faults = tuple(map(str, check_certificate(certificate)))
+    return Verdict(faults, ("point", "cost", "bound"), "" if faults else summary(certificate))
 
 
-def _show(path: Path, kind: str, verdict: Verdict) -> None:
+def _show(path: Path, kind: str, verdict: Verdict, output: str, out: Path | None) -> None:
+    """Print a verdict.
+
+    Raises:
+        GateError: the answer does not hold.
+    """
     from planner.errors import GateError
 
+    if output != "table":
+        from planner.plan.report_verdict import verdict_answer
+
+        show_answer(verdict_answer(str(path), verdict), output, out)
+        if verdict.faults:
+            click.get_current_context().exit(GateError.exit_code)
+        return
     if verdict.nothing:
         click.echo(f"{path}: {verdict.nothing}")
         return
@@ -138,20 +154,8 @@ def _show(path: Path, kind: str, verdict: Verdict) -> None:
         if len(verdict.faults) > len(shown):
             shown.append(f"  ... and {len(verdict.faults) - len(shown)} more")
         raise GateError(f"{path}: the {kind} does not hold:\n" + "\n".join(shown))
-    click.echo(f"{path}: holds ({', '.join(verdict.checked)}); {verdict.summary}")
+    checked = "" if kind == "certificate" else f" ({', '.join(verdict.checked)})"
+    click.echo(f"{path}: holds{checked}; {verdict.summary}")
     for why in dict.fromkeys(verdict.left_out.values()):
         names = [name for name, reason in verdict.left_out.items() if reason == why]
         click.echo(f"  stated, not recomputed: {', '.join(names)} ({why})")
-
-
-def _verify_certificate(path: Path, certificate: dict[str, Any]) -> None:
-    from planner.errors import GateError
-    from planner.plan.certificates import check_certificate, summary
-
-    faults = check_certificate(certificate)
-    if faults:
-        shown = [f"  {fault}" for fault in faults[:_MOST_FAULTS]]
-        if len(faults) > len(shown):
-            shown.append(f"  ... and {len(faults) - len(shown)} more")
-        raise GateError(f"{path}: the certificate does not hold:\n" + "\n".join(shown))
-    click.echo(f"{path}: holds; {summary(certificate)}")
