@@ -1,3 +1,57 @@
-"""Plan what to train on: the cheapest feasible cluster for a workload, with proof."""
+"""Plan what to train on: the cheapest feasible cluster for a workload, with proof.
 
-__version__ = "0.1.0"
+    import planner
+
+    plan = planner.optimize("workload.yaml")
+    print(plan)
+
+The functions are in `planner.api` and documented in docs/api.md; each is imported when it is first used, so that
+`import planner` costs nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from planner.version import __version__
+
+if TYPE_CHECKING:
+    from planner.api import estimate, forecast, frontier, load, optimize, pipeline, portfolio, review
+    from planner.job.answer import Options
+    from planner.plan.model import Plan
+
+
+_HOMES = {
+    **dict.fromkeys(
+        ("estimate", "forecast", "frontier", "load", "optimize", "pipeline", "portfolio", "review"),
+        "planner.api",
+    ),
+    "Options": "planner.job.answer",
+    "Plan": "planner.plan.model",
+}
+__all__ = [
+    "Options",
+    "Plan",
+    "__version__",
+    "estimate",
+    "forecast",
+    "frontier",
+    "load",
+    "optimize",
+    "pipeline",
+    "portfolio",
+    "review",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is used."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    """The public names, for completion."""
+    return sorted({*globals(), *__all__})

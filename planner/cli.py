@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-import planner
 from planner.startup import EndedError, watch_for_interrupt
+from planner.version import __version__
 
 if TYPE_CHECKING:
     import logging
@@ -197,7 +197,7 @@ def _did_you_mean(name: str) -> str:
     epilog="Exit codes: 0 plan found, 1 internal error, 2 invalid input, 3 infeasible, 4 catalog, "
     "5 gate exceeded, 6 time limit without a plan.",
 )
-@click.version_option(planner.__version__, prog_name=PROGRAM, message="%(prog)s %(version)s")
+@click.version_option(__version__, prog_name=PROGRAM, message="%(prog)s %(version)s")
 @click.pass_context
 def root(ctx: click.Context) -> None:
     """Plan what to train on: the cheapest feasible cluster for a workload, with proof."""

@@ -7,8 +7,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from planner.render import numbers
-from planner.render.document import Block, Document, Facts, Grid, Notes, without_empty
-from planner.render.report import Report
+from planner.render.model import Answer, Column, Section, Unit, Value, facts, table_section, versioned
 
 if TYPE_CHECKING:
     from planner.advice.model import Advice, Option
@@ -19,8 +18,8 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-def advice_report(advice: Advice) -> Report:
-    """Build the report."""
+def advice_report(advice: Advice) -> Answer:
+    """Build the answer in the shape that every format is made of."""
     question, left = advice.question, advice.no_return_hours
     options = [_option_values(advice, option) for option in (advice.chosen, *advice.others)]
     values: dict[str, Any] = {
@@ -46,7 +45,10 @@ def advice_report(advice: Advice) -> Report:
          "why": advice.why if rank == 1 else ""}
         for rank, option in enumerate(options, start=1)
     ]  # fmt: skip
-    return Report(_document(advice), values, _COLUMNS, rows)
+    return Answer(
+        f"Advice for {question.plan.name}", headline(advice), (advice.why,), _sections(advice), versioned(values),
+        _COLUMNS, rows, success=advice.status in ("running", "finished"),
+    )  # fmt: skip
 
 
 def _option_values(advice: Advice, option: Option) -> dict[str, Any]:
@@ -85,86 +87,96 @@ def headline(advice: Advice) -> str:
     return f"{advice.question.plan.name}: {option.word}{place}"
 
 
-def _document(advice: Advice) -> Document:
-    blocks: list[Block] = [_where(advice)]
+def _sections(advice: Advice) -> tuple[Section, ...]:
+    sections = [_where(advice)]
     if len(advice.others):
-        blocks.append(_options(advice))
+        sections.append(_options(advice))
     if advice.decided_by != "state":
-        blocks.append(_zones(advice))
+        sections.append(_zones(advice))
     if advice.question.notes:
-        blocks.append(Notes("Assumed", advice.question.notes))
-    return Document(headline(advice), (advice.why,), tuple(blocks), advice.status in ("running", "finished"))
+        sections.append(Section("assumed", "Assumed", advice.question.notes))
+    return tuple(sections)
 
 
-def _where(advice: Advice) -> Facts:
+def _where(advice: Advice) -> Section:
     question, chosen = advice.question, advice.chosen
-    left = advice.no_return_hours
-    rows = [
-        (
-            "work done",
-            f"{numbers.hours(question.state.done_hours)} of {numbers.hours(question.job.work_hours)} h",
-        ),
-        (
-            "time left",
-            f"{numbers.hours(advice.time_left_hours)} h to {numbers.moment(_iso(question.plan.deadline))}",
-        ),
+    left, state, job = advice.no_return_hours, advice.question.state, advice.question.job
+    done = f"{numbers.hours(state.done_hours)} of {numbers.hours(job.work_hours)} h"
+    to_go = f"{numbers.hours(advice.time_left_hours)} h to {numbers.moment(_iso(question.plan.deadline))}"
+    rows: list[tuple[str, str, Value, Unit, str]] = [
+        ("done_hours", "work done", state.done_hours, "hours", done),
+        ("time_left_hours", "time left", advice.time_left_hours, "hours", to_go),
     ]
-    if math.isfinite(left) and question.state.mode == "on_demand":
-        rows.append(("slack", f"{numbers.hours(left)} h, on-demand kept running"))
+    if math.isfinite(left) and state.mode == "on_demand":
+        rows.append(
+            ("slack_hours", "slack", left, "hours", f"{numbers.hours(left)} h, on-demand kept running")
+        )
     elif math.isfinite(left):
         by = numbers.moment(_iso(advice.moment(left)))
         told = f"in {numbers.hours(left)} h: on-demand must be asked for by {by}"
-        rows.append(("point of no return", told if left > 0 else f"{numbers.hours(-left)} h ago"))
+        told = told if left > 0 else f"{numbers.hours(-left)} h ago"
+        rows.append(("point_of_no_return_hours", "point of no return", left, "hours", told))
     if advice.others:
+        alone = advice.p_spot_alone
         rows += [
-            ("P(finish in time)", numbers.percent(chosen.p_finish)),
-            ("on spot alone", numbers.percent(advice.p_spot_alone)),
+            (
+                "p_finish_ratio",
+                "P(finish in time)",
+                chosen.p_finish,
+                "ratio",
+                numbers.percent(chosen.p_finish),
+            ),
+            ("p_spot_alone_ratio", "on spot alone", alone, "ratio", numbers.percent(alone)),
         ]
     if math.isfinite(chosen.finish_hours) and advice.status != "finished":
-        rows.append(("expected finish", numbers.moment(_iso(advice.moment(chosen.finish_hours)))))
-        rows.append(("expected cost from now", _usd(chosen.cost_usd)))
+        finish = _iso(advice.moment(chosen.finish_hours))
+        rows.append(("expected_finish", "expected finish", finish, "moment", numbers.moment(finish)))
+        cost = chosen.cost_usd
+        rows.append(("expected_cost_usd", "expected cost from now", _finite(cost), "usd", _usd(cost)))
     by = {"guard": "the deadline's guard", "policy": f"policy {advice.policy}", "state": "the state"}[
         advice.decided_by
     ]
-    rows.append(("decided by", by))
-    return Facts("Now", tuple(rows))
+    rows.append(("decided_by", "decided by", advice.decided_by, "text", by))
+    return facts("now", "Now", rows)
 
 
-def _options(advice: Advice) -> Grid:
-    rows = [
-        (option.word, option.action.zone or "", _usd(option.cost_usd),
-         numbers.usd_change(Decimal(repr(round(option.cost_usd - advice.chosen.cost_usd, 6)))) if at else "",
-         numbers.percent(option.p_finish), numbers.moment(_iso(advice.moment(option.finish_hours))))
+def _options(advice: Advice) -> Section:
+    rows: list[tuple[Value, ...]] = [
+        (option.word, option.action.zone or "", _known(option.cost_usd),
+         _known(option.cost_usd - advice.chosen.cost_usd) if at else "", option.p_finish,
+         _iso(advice.moment(option.finish_hours)))
         for at, option in enumerate((advice.chosen, *advice.others))
     ]  # fmt: skip
-    header, cells, align = without_empty(
-        ("action", "zone", "cost from now", "more", "P(in time)", "expected finish"), rows, "llrrrl"
-    )
+    columns = (
+        Column("action", "action", "text"), Column("zone", "zone", "text"),
+        Column("cost_usd", "cost from now", "usd"), Column("more_usd", "more", "usd_change"),
+        Column("p_finish_ratio", "P(in time)", "ratio"), Column("finish", "expected finish", "moment"),
+    )  # fmt: skip
     notes = ("expected, following the policy afterwards, spot prices as they are now",)
-    return Grid("What can be done", header, cells, align, notes)
+    return table_section("options", "What can be done", columns, rows, notes)
 
 
-def _zones(advice: Advice) -> Grid:
+def _known(value: float) -> float | str:
+    """The value; nothing where it is endless."""
+    return value if math.isfinite(value) else ""
+
+
+def _zones(advice: Advice) -> Section:
     from planner.advice.reasons import remaining_hours
 
     job = advice.question.job
-    rows = []
+    rows: list[tuple[Value, ...]] = []
     for place, seen in zip(job.zones, advice.question.state.zones, strict=True):
         table = advice.tables[seen.name]
         rows.append((
-            seen.name, place.region, "up" if seen.available else "down", numbers.hours(seen.since_hours),
-            numbers.hours(remaining_hours(table, seen)), numbers.percent(table.availability_ratio, 0),
-            _usd(seen.usd_per_hour), numbers.percent(seen.usd_per_hour / job.on_demand_usd_per_hour, 0), table.source,
+            seen.name, place.region, "up" if seen.available else "down", seen.since_hours,
+            remaining_hours(table, seen), table.availability_ratio, _known(seen.usd_per_hour),
+            seen.usd_per_hour / job.on_demand_usd_per_hour, table.source,
         ))  # fmt: skip
-    header = (
-        "zone",
-        "region",
-        "now",
-        "since h",
-        "lasts h",
-        "up in all",
-        "$/h",
-        "of on-demand",
-        "record used",
-    )
-    return Grid("Zones", header, tuple(rows), "lllrrrrrl", detail=True)
+    columns = (
+        Column("zone", "zone", "text"), Column("region", "region", "text"), Column("state", "now", "text"),
+        Column("since_hours", "since h", "hours"), Column("remaining_hours", "lasts h", "hours"),
+        Column("availability_ratio", "up in all", "ratio", 0), Column("usd_per_hour", "$/h", "usd"),
+        Column("of_on_demand_ratio", "of on-demand", "ratio", 0), Column("source", "record used", "text"),
+    )  # fmt: skip
+    return table_section("zones", "Zones", columns, rows, detail=True)

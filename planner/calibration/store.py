@@ -78,12 +78,12 @@ def to_text(calibration: Calibration, predicted_s: float, spread: float) -> str:
         predicted_s: step time that the model predicts there, uncalibrated.
         spread: half-width of that prediction's 80 % interval in the logarithm.
     """
-    import planner
+    from planner.version import __version__
 
     ratio = calibration.step_time_s / predicted_s
     values = {
         "schema_version": SCHEMA_VERSION,
-        "planner_version": planner.__version__,
+        "planner_version": __version__,
         "created_at": calibration.created_at,
         "cluster": calibration.cluster,
         "model": _known(asdict(calibration.model)),

@@ -23,11 +23,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from planner.candidates.limits import longest_hours, mark_limits
+from planner.candidates.constraints.term import longest_hours
+from planner.candidates.limits import mark_deadline, mark_parts
 from planner.candidates.model import MIXED, Candidates, Mixes, append, concat_candidates
 from planner.candidates.running import checkpoint_interval, spot_outcome_of
 from planner.market.quota import draws_on
-from planner.plan.filters import mark
 from planner.records import record
 
 if TYPE_CHECKING:
@@ -200,7 +200,7 @@ def unit_money(
     shape = (len(paid_hours), len(rows))
     row, paid = np.broadcast_to(rows, shape).ravel(), np.repeat(paid_hours, len(rows))
     money = context.costs.evaluate(row, np.ones(len(row), dtype=np.int64), paid, np.repeat(hours, len(rows)))
-    cost = np.where(paid > longest_hours(context, row), np.inf, money.worker_usd)
+    cost = np.where(paid > longest_hours(context.offer_set, row), np.inf, money.worker_usd)
     cash = money.cash_usd - money.kept_usd
     return cost.reshape(shape), cash.reshape(shape)
 
@@ -329,13 +329,8 @@ def _append(
     table = Mixes(pools=pools, **{name: column[keep] for name, column in mixes.items()})
     whole = append(made, columns, MIXED, table)
     mixed = whole.take(np.flatnonzero(whole.kind == MIXED))
-    limits, kind = context.workload.constraints, context.offer_set.type_of_offer[mixed.offer]
-    too_many = mixed.nodes > limits.max_nodes
-    if limits.max_accelerators is not None:
-        count = context.offer_set.types["accelerator_count"][kind]
-        too_many |= mixed.nodes * count > limits.max_accelerators
-    mark(mixed.bits, "max_nodes", too_many)
-    mark_limits(context, mixed)
+    mark_parts(context, mixed)
+    mark_deadline(context, mixed)
     return concat_candidates([made, mixed])
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.candidates.grid import build_candidates
-from planner.candidates.limits import mark_deadline
+from planner.candidates.limits import mark_deadline, mark_offers
 from planner.candidates.model import concat_candidates
 from planner.candidates.sizes import (
     coarse_node_counts,
@@ -25,7 +25,6 @@ from planner.candidates.sizes import (
     with_checkpoint,
 )
 from planner.candidates.wanted import Wanted
-from planner.market.offers import mark_offers
 from planner.records import record
 
 if TYPE_CHECKING:

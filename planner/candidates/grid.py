@@ -1,7 +1,7 @@
 """Candidates of one synchronous job: every offer x node count, timed, priced and filtered in numpy.
 
 The grid is (n_offers, n_node_counts). Hardware that cannot run the job is filtered per shape; for every cell that can,
-hours, money and risk are computed once, so each filter is counted exactly (see `planner.plan.filters`).
+hours, money and risk are computed once, so each filter is counted exactly (see `planner.candidates.filters`).
 """
 
 from __future__ import annotations
@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.candidates.limits import mark_limits
+from catalogs.table import Table
+from planner.candidates.constraints.registry import SHAPE_FILTERS
+from planner.candidates.filters import mark
+from planner.candidates.limits import mark_cells, mark_limits
 from planner.candidates.model import SINGLE, Candidates
 from planner.candidates.running import run_candidates
 from planner.candidates.timing import fixed_hours, staging_hours, time_shapes
-from planner.plan.filters import mark
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -25,18 +27,6 @@ if TYPE_CHECKING:
 
     FloatArray = npt.NDArray[np.float64]
     IntArray = npt.NDArray[np.int64]
-
-# reasons of the performance model -> filter names
-SHAPE_FILTERS = {
-    "out_of_memory": "memory",
-    "no_peak_for_precision": "precision",
-    "unknown_memory": "unknown_peak",
-    "not_trainable": "inference_only",
-    "unknown_link": "network",
-    "batch_not_divisible": "layout",
-    "layout_not_possible": "layout",
-    "too_many_accelerators": "max_nodes",
-}
 
 
 def build_candidates(
@@ -52,14 +42,8 @@ def build_candidates(
     """
     rows, shape_rows = _grid(context.offer_set, shapes, offers)
     bits = offer_bits[rows]
-    limits = context.workload.constraints
     nodes = shapes["nodes"][shape_rows].astype(np.int64)
-    devices = nodes * context.offer_set.types["accelerator_count"][context.offer_set.type_of_offer[rows]]
-    too_many = nodes > limits.max_nodes
-    if limits.max_accelerators is not None:
-        too_many |= devices > limits.max_accelerators
-    mark(bits, "max_nodes", too_many)
-    mark(bits, "capacity", nodes > context.offer_set.capacity[rows])
+    mark_cells(bits, context.offer_set, context.workload.constraints, rows, nodes)
     fits = np.asarray(shapes["fits"], dtype=np.bool_)[shape_rows]
     dead = ~fits
     reasons = shapes.coded("reason")

@@ -1,4 +1,4 @@
-"""The user's limits as filters on timed and priced candidates."""
+"""Applies the constraints: to offers, to sizes, to timed and priced candidates."""
 
 from __future__ import annotations
 
@@ -6,97 +6,96 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.candidates.running import meet_probability
-from planner.market.quota import draws_on
-from planner.plan.filters import mark
+from planner.candidates.constraints.base import Case
+from planner.candidates.constraints.registry import CONSTRAINTS
+from planner.candidates.filters import mark
+from planner.candidates.running import finish_quantile, meet_probability
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from planner.candidates.constraints.base import Constraint
     from planner.candidates.context import Context
     from planner.candidates.model import Candidates
+    from planner.inputs.schema import Constraints
+    from planner.market.offers import OfferSet
 
     FloatArray = npt.NDArray[np.float64]
-    BoolArray = npt.NDArray[np.bool_]
     IntArray = npt.NDArray[np.int64]
 
 
-def mark_limits(context: Context, candidates: Candidates) -> None:
-    """Set the bits of capacity-independent limits: throughput, memory, term, quota, budget, deadline, confidence."""
-    limits = context.workload.constraints
-    bits, rows = candidates.bits, candidates.offer
-    alone = context.workload.kind == "training"  # a fleet meets these with all its workers together
-    if limits.min_throughput is not None and alone:
-        mark(bits, "throughput", throughput_floor(context) > units_per_s(context, candidates))
-    if limits.min_total_memory_gib is not None and alone:
-        per_node = (
-            context.offer_set.types["accelerator_memory_gib"] * context.offer_set.types["accelerator_count"]
+def case_of(context: Context) -> Case:
+    """What constraints look at in a planning run."""
+
+    def chance(made: Candidates, at: IntArray) -> FloatArray:
+        assert context.deadline_hours is not None
+        available = context.deadline_hours - made.waiting_hours[at] - made.fixed_hours[at]
+        return meet_probability(
+            context, *made.gang(at), made.sigma[at], made.write_hours[at], made.interval_hours[at], available
         )
-        total = per_node[context.offer_set.type_of_offer[rows]] * candidates.nodes
-        mark(bits, "min_memory", total < limits.min_total_memory_gib)
-    mark(bits, "term", candidates.paid_hours > longest_hours(context, rows))
-    mark(bits, "term", ~np.isfinite(candidates.cost_usd))
-    if candidates.mixes is None:  # mixes are made within the quotas
-        _mark_quota(context, candidates)
-    if limits.budget_usd is not None:
-        mark(bits, "budget", candidates.cash_usd > float(limits.budget_usd))
+
+    def finish(made: Candidates, at: IntArray, level: float) -> FloatArray:
+        return finish_quantile(context, made, at, level)
+
+    return Case(
+        context.workload, context.job, context.offer_set, context.tariffs, context.deadline_hours, chance, finish
+    )  # fmt: skip
+
+
+def mark_offers(offer_set: OfferSet, limits: Constraints, family: str) -> IntArray:
+    """Return the filter bits that depend on the offer and its type alone, shape `(n_offers,)`.
+
+    Args:
+        offer_set: what can be bought.
+        limits: the workload's limits.
+        family: kind of model, as in evidence.csv.
+    """
+    bits = np.zeros(offer_set.offers.n_rows, dtype=np.int64)
+    for item in CONSTRAINTS:
+        _mark(bits, item, item.offers(offer_set, limits, family))
+    return bits
+
+
+def mark_cells(
+    bits: IntArray, offer_set: OfferSet, limits: Constraints, rows: IntArray, nodes: IntArray
+) -> None:
+    """Set the bits of what depends on an offer and the number of its instances alone."""
+    for item in CONSTRAINTS:
+        _mark(bits, item, item.cells(offer_set, limits, rows, nodes))
+
+
+def mark_limits(context: Context, candidates: Candidates) -> None:
+    """Set the bits of all limits on timed and priced candidates of one offer, those of the deadline last."""
+    case = case_of(context)
+    for item in CONSTRAINTS:
+        if not item.needs_deadline:
+            _mark(candidates.bits, item, item.mask(case, candidates))
     mark_deadline(context, candidates)
 
 
-def longest_hours(context: Context, rows: IntArray) -> FloatArray:
-    """Longest use of offers in hours, infinity where nothing ends it."""
-    longest = np.asarray([_longest(rule) for rule in context.offer_set.rules])
-    return np.asarray(longest[context.offer_set.rule_of_offer[rows]], dtype=np.float64)
+def mark_parts(context: Context, candidates: Candidates) -> None:
+    """Set the bits of limits on candidates bought in several parts, apart from the deadline's.
 
-
-def _longest(rule: object) -> float:
-    """Longest use in hours: the run limit of an option that ends, infinity for terms that renew."""
-    from catalogs.tariffs import OptionRule
-
-    assert isinstance(rule, OptionRule)
-    if rule.whole_term or rule.max_term_hours is None:
-        return np.inf
-    return rule.max_term_hours
-
-
-def units_per_s(context: Context, candidates: Candidates) -> FloatArray:
-    """Predicted tokens or samples per second of each candidate."""
-    step = np.asarray(candidates.shapes["step_time_s"], dtype=np.float64)[candidates.shape]
-    return context.job.units_per_step / step
-
-
-def throughput_floor(context: Context) -> float:
-    """`constraints.min_throughput` in the job's own unit per second."""
-    floor = context.workload.constraints.min_throughput
-    assert floor is not None
-    tokens = context.job.unit == "tokens"
-    length = context.job.training.sequence_length
-    if floor.tokens_per_s is not None:
-        return floor.tokens_per_s if tokens else floor.tokens_per_s / length
-    assert floor.samples_per_s is not None
-    return floor.samples_per_s * length if tokens else floor.samples_per_s
-
-
-def _mark_quota(context: Context, candidates: Candidates) -> None:
-    for limit, units in draws_on(context.workload.constraints.quota, context.offer_set, context.tariffs):
-        mark(candidates.bits, "quota", units[candidates.offer] * candidates.nodes > limit)
+    What each purchase keeps by itself (capacity, quota) was seen to when the parts were chosen.
+    """
+    case, limits = case_of(context), context.workload.constraints
+    for item in CONSTRAINTS:
+        if not item.of_each_part:
+            _mark(
+                candidates.bits, item, item.cells(case.offer_set, limits, candidates.offer, candidates.nodes)
+            )
+            if not item.needs_deadline:
+                _mark(candidates.bits, item, item.mask(case, candidates))
 
 
 def mark_deadline(context: Context, candidates: Candidates) -> None:
     """Set the bits of what ends too late or is too unsure to end in time; nothing where there is no deadline."""
-    deadline = context.deadline_hours
-    if deadline is None:
-        return
-    bits = candidates.bits
-    mark(bits, "deadline", candidates.hours > deadline)
-    at = np.flatnonzero(bits == 0)
-    if not len(at):
-        return
-    candidates.p_meet[at] = meet_probability(
-        context, *candidates.gang(at), candidates.sigma[at], candidates.write_hours[at],
-        candidates.interval_hours[at],
-        deadline - candidates.waiting_hours[at] - candidates.fixed_hours[at],
-    )  # fmt: skip
-    unsure = np.zeros(len(bits), dtype=np.bool_)
-    unsure[at] = candidates.p_meet[at] < context.workload.constraints.deadline_confidence - 1e-9
-    mark(bits, "confidence", unsure)
+    case = case_of(context)
+    for item in CONSTRAINTS:
+        if item.needs_deadline:
+            _mark(candidates.bits, item, item.mask(case, candidates))
+
+
+def _mark(bits: IntArray, item: Constraint, removed: npt.NDArray[np.bool_] | None) -> None:
+    if removed is not None:
+        mark(bits, item.id, removed)

@@ -1,58 +1,62 @@
-"""What changed between two catalogs, as text."""
+"""What changed between two catalogs, as an answer."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from catalogs.model import offer_id
-from planner.catalog.offers import json_text, place_text, plain_table, wrap_line
+from planner.render.model import ALL_ROWS, Answer, Column, Section, Value, table_section, versioned
+from planner.render.units import bare
 
 if TYPE_CHECKING:
     from catalogs.inspection.diff import CatalogDiff, PriceMove
 
-_JSON_SCHEMA_VERSION = 1
+_MOVED = ("offer_id", "old_price_per_hour", "new_price_per_hour", "old_currency", "new_currency", "change_ratio",
+          "old_as_of", "new_as_of")  # fmt: skip
+_COLUMNS = (
+    Column("place", "place", "place"), Column("instance_type", "instance type", "text"),
+    Column("option", "option", "option"), Column("before", "before/h", "price"), Column("after", "after/h", "price"),
+    Column("change_ratio", "change", "percent_change"), Column("as_of", "as of", "date"),
+)  # fmt: skip
 
 
-def diff_text(diff: CatalogDiff, fmt: str, max_results: int = 20) -> str:
-    """Render a comparison as `table` (at most `max_results` lines of each kind; 0: all) or `json`."""
-    if fmt == "json":
-        return json_text(_values(diff))
-    moves, shown = diff.moves, diff.moves[: max_results or len(diff.moves)]
-    lines = [
-        f"{diff.old} -> {diff.new}",
+def diff_answer(diff: CatalogDiff, max_results: int = 20) -> Answer:
+    """A comparison as an answer; texts show at most `max_results` of each kind (0: all)."""
+    moves = diff.moves
+    summary = (
         f"offers  {len(diff.new_offers)} new, {len(diff.gone_offers)} gone, {len(moves)} with another price, "
         f"{diff.n_small_moves} moved by less, {diff.n_same} the same",
         f"types   {len(diff.new_types)} new, {len(diff.gone_types)} gone, {len(diff.renamed_types)} renamed, "
         f"{len(diff.changed_types)} changes of a description",
-    ]
-    if shown:
-        lines += ["", *_moves_table(shown).split("\n")]
-        lines += [f"{len(shown)} of {len(moves)} prices shown"] if len(shown) < len(moves) else []
-    lines += ["", *_lists(diff, max_results)]
-    return "\n".join(wrapped for line in lines for wrapped in wrap_line(line)).rstrip() + "\n"
+    )
+    shown = max_results or ALL_ROWS
+    sections = (
+        [table_section("moved", "Prices", _COLUMNS, [_row(m) for m in moves], shown=shown)] if moves else []
+    )
+    lists = tuple(_lists(diff, max_results))
+    sections += [Section("changes", "Offers, types and regions", lists)] if lists else []
+    values = _values(diff)
+    return Answer(
+        "Changes of the catalog", f"{diff.old} -> {diff.new}", summary, tuple(sections), versioned(values), _MOVED,
+        values["moved"],
+    )  # fmt: skip
 
 
 def change_text(ratio: float) -> str:
     """A change as a percentage with its sign; `currency` where it cannot be told."""
-    if math.isnan(ratio):
-        return "currency"
-    digits = 1 if abs(ratio) < 10 else 0
-    text = f"{ratio * 100:+.{digits}f} %"
-    return text if text.strip("+-0. %") else f"{ratio * 100:+.2g} %"
+    return "currency" if math.isnan(ratio) else bare(ratio, "percent_change", "USD")
 
 
-def _moves_table(moves: Sequence[PriceMove]) -> str:
-    rows = []
-    for move in moves:
-        provider, region, zone, instance_type, option, variant = move.key
-        place = place_text(provider, region, zone)
-        bought = f"{option} {variant}".rstrip()
-        prices = (f"{move.old} {move.old_currency}", f"{move.new} {move.new_currency}")
-        rows.append((place, instance_type, bought, *prices, change_text(move.change_ratio), move.new_as_of))
-    heads = ("place", "instance type", "option", "before/h", "after/h", "change", "as of")
-    return plain_table(heads, rows, numbers=(3, 4, 5))
+def _row(move: PriceMove) -> tuple[Value, ...]:
+    provider, region, zone, instance_type, option, variant = move.key
+    change = "currency" if math.isnan(move.change_ratio) else move.change_ratio
+    return (
+        (provider, region, zone), instance_type, (option, variant), (Decimal(move.old), move.old_currency),
+        (Decimal(move.new), move.new_currency), change, move.new_as_of,
+    )  # fmt: skip
 
 
 def _lists(diff: CatalogDiff, limit: int) -> list[str]:
@@ -113,7 +117,6 @@ def _values(diff: CatalogDiff) -> dict[str, Any]:
         for c in diff.changed_types
     ]
     return {
-        "schema_version": _JSON_SCHEMA_VERSION,
         "old": diff.old,
         "new": diff.new,
         "new_providers": diff.new_providers,

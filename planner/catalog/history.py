@@ -1,22 +1,18 @@
-"""The price of a machine over time and the list of snapshots, as text; a sparkline for the eye."""
+"""The price of a machine over time and the list of snapshots, as answers; a sparkline for the eye."""
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, TextIO
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
 
-from planner.catalog.diff import change_text
-from planner.catalog.offers import json_text, plain_table, wrap_line
+from planner.render.model import Answer, Chart, Column, Value, table_section, versioned
 
 if TYPE_CHECKING:
     from catalogs.store.price_history import PriceHistory, PricePoint
     from catalogs.store.snapshots import Snapshot
 
-_JSON_SCHEMA_VERSION = 1
 _BLOCKS = "▁▂▃▄▅▆▇█"
-_ASCII = "_.-=+*#@"
 _WIDEST = 60
 _COLUMNS = (
     "day",
@@ -33,96 +29,96 @@ _COLUMNS = (
 )
 
 
-def sparkline(values: Sequence[float | None], *, ascii_only: bool = False) -> str:
+def sparkline(values: Sequence[float | None]) -> str:
     """Draw values as a row of bars, one per value; a gap where there is none.
 
     The lowest bar is the lowest value, the highest the highest; equal values stand in the middle. A long
-    series keeps its newest `60` values.
+    series keeps its newest `60` values. Where a stream cannot show bars, `in_encoding` draws them in ASCII.
     """
-    bars = _ASCII if ascii_only else _BLOCKS
     shown = list(values)[-_WIDEST:]
     known = [value for value in shown if value is not None]
     low, high = min(known, default=0.0), max(known, default=0.0)
-    out = []
-    for value in shown:
-        if value is None:
-            out.append(" ")
-        elif high == low:
-            out.append(bars[len(bars) // 2])
-        else:
-            out.append(bars[round((value - low) / (high - low) * (len(bars) - 1))])
-    return "".join(out)
+    middle, top = len(_BLOCKS) // 2, len(_BLOCKS) - 1
+    marks = [
+        " "
+        if value is None
+        else _BLOCKS[middle if high == low else round((value - low) / (high - low) * top)]
+        for value in shown
+    ]
+    return "".join(marks)
 
 
-def can_draw(stream: TextIO) -> bool:
-    """Whether a stream takes the block characters."""
-    try:
-        _BLOCKS.encode(stream.encoding or "ascii")
-    except (UnicodeEncodeError, LookupError):
-        return False
-    return True
-
-
-def history_text(history: PriceHistory, fmt: str, *, ascii_only: bool = False) -> str:
-    """Render prices over time as `table`, `json` or `csv`."""
-    if fmt == "json":
-        return json_text(_values(history))
-    if fmt == "csv":
-        return _csv([_cells(point) for point in history.points], _COLUMNS)
+def history_answer(history: PriceHistory) -> Answer:
+    """Prices over time as an answer."""
     option = f"{history.purchase_option} {history.option_variant}".rstrip()
     place = history.region or "cheapest region"
     usd = [point.usd_per_hour for point in history.points]
     known = [value for value in usd if value is not None]
-    lines = [f"{history.provider} {history.instance_type}, {place}, {option}"]
+    said: tuple[str, ...] = ()
     if known:
-        bars = sparkline(usd, ascii_only=ascii_only)
-        lines.append(f"{bars}  {known[-1]:.4f} USD/h; lowest {min(known):.4f}, highest {max(known):.4f}")
-    lines += ["", *_points_table(history.points).split("\n")]
-    return "\n".join(wrapped for line in lines for wrapped in wrap_line(line)) + "\n"
+        text = f"{known[-1]:.4f} USD/h; lowest {min(known):.4f}, highest {max(known):.4f}"
+        said = (f"{sparkline(usd)}  {text}",)
+    rows = [_cells(point) for point in history.points]
+    days = tuple(point.day.isoformat() for point in history.points)
+    chart = Chart(
+        "price", "", "lines", days, (("USD per hour", tuple(usd)),), "usd_price", "", drawn_only=True
+    )
+    columns = (
+        Column("day", "day", "date"), Column("price_per_hour", "lowest price/h", "price"),
+        Column("change_ratio", "change", "percent_change"), Column("place", "place", "text"),
+        Column("as_of", "price as of", "date"), Column("snapshot", "snapshot", "text"),
+    )  # fmt: skip
+    section = table_section("prices", "Prices", columns, _points(history.points), charts=(chart,))
+    return Answer(
+        f"Price of {history.instance_type}", f"{history.provider} {history.instance_type}, {place}, {option}", said,
+        (section,), versioned(_values(history)), _COLUMNS, rows,
+    )  # fmt: skip
 
 
-def snapshots_text(snapshots: Sequence[Snapshot], fmt: str) -> str:
-    """Render the list of snapshots as `table`, `json` or `csv`."""
-    rows = [_snapshot_values(one) for one in snapshots]
-    if fmt == "json":
-        return json_text({"schema_version": _JSON_SCHEMA_VERSION, "snapshots": rows})
-    if fmt == "csv":
-        return _csv([{**row, "kept_regions": ";".join(row["kept_regions"])} for row in rows], list(rows[0]))
-    heads = ("provider", "day", "snapshot", "types", "offers", "kept", "oldest price", "")
-    table = [
+def snapshots_answer(snapshots: Sequence[Snapshot]) -> Answer:
+    """The list of snapshots as an answer."""
+    values = [_snapshot_values(one) for one in snapshots]
+    columns = (
+        Column("provider", "provider", "text"), Column("day", "day", "date"), Column("snapshot", "snapshot", "text"),
+        Column("n_instance_types", "types", "count"), Column("n_offers", "offers", "count"),
+        Column("n_kept_regions", "kept", "count"), Column("oldest_as_of", "oldest price", "date"),
+        Column("in_use", "", "text"),
+    )  # fmt: skip
+    rows: list[tuple[Value, ...]] = [
         (
-            one.provider,
-            one.as_of.isoformat(),
-            one.name,
-            str(one.manifest.n_instance_types),
-            str(one.manifest.n_offers),
-            str(len(one.kept_regions) or ""),
-            one.manifest.oldest_as_of,
-            "in use" if one.is_current else "",
+            one.provider, one.as_of.isoformat(), one.name, one.manifest.n_instance_types, one.manifest.n_offers,
+            len(one.kept_regions) or "", one.manifest.oldest_as_of, "in use" if one.is_current else "",
         )
         for one in snapshots
-    ]
+    ]  # fmt: skip
     kept = "kept: regions whose last good prices were kept because a refresh did not reach them"
-    more = [kept] if any(one.kept_regions for one in snapshots) else []
-    return "\n".join([plain_table(heads, table, numbers=(3, 4, 5)), *more]) + "\n"
+    notes = [kept] if any(one.kept_regions for one in snapshots) else []
+    flat = [{**row, "kept_regions": ";".join(row["kept_regions"])} for row in values]
+    section = table_section("snapshots", "Snapshots", columns, rows, notes)
+    return Answer(
+        "Snapshots of the catalog", f"{len(snapshots)} snapshots", (), (section,), versioned({"snapshots": values}),
+        list(values[0]), flat,
+    )  # fmt: skip
 
 
-def _points_table(points: Sequence[PricePoint]) -> str:
-    rows, last = [], None
+def _points(points: Sequence[PricePoint]) -> list[tuple[Value, ...]]:
+    rows: list[tuple[Value, ...]] = []
+    last = None
     for point in points:
         usd = point.usd_per_hour
-        change = change_text(usd / last - 1.0) if usd and last and usd != last else ""
-        mark = "!" if point.refused_by else "~" if point.basis == "derived" else ""
-        price = f"{point.price_per_hour} {point.currency}{mark}" if point.price_per_hour else "not offered"
-        rows.append((point.day.isoformat(), price, change, point.place, point.as_of, point.snapshot))
+        change = usd / last - 1.0 if usd and last and usd != last else ""
+        derived = point.basis == "derived"
+        price: Value = "not offered"
+        if point.price_per_hour:
+            price = (Decimal(point.price_per_hour), point.currency, derived)
+        refused = f"{point.place} (kept out by {point.refused_by})" if point.refused_by else point.place
+        rows.append((point.day.isoformat(), price, change, refused, point.as_of, point.snapshot))
         last = usd or last
-    heads = ("day", "lowest price/h", "change", "place", "price as of", "snapshot")
-    return plain_table(heads, rows, numbers=(1, 2))
+    return rows
 
 
 def _values(history: PriceHistory) -> dict[str, Any]:
     return {
-        "schema_version": _JSON_SCHEMA_VERSION,
         "provider": history.provider,
         "instance_type": history.instance_type,
         "region": history.region or None,
@@ -153,11 +149,3 @@ def _snapshot_values(one: Snapshot) -> dict[str, Any]:
         "sha256": one.manifest.sha256,
         "kept_regions": dict(one.kept_regions),
     }
-
-
-def _csv(rows: Sequence[dict[str, Any]], columns: Sequence[str]) -> str:
-    out = io.StringIO()
-    writer = csv.DictWriter(out, columns, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows({name: "" if row[name] is None else row[name] for name in columns} for row in rows)
-    return out.getvalue()

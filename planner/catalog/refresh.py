@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
-import planner
+from planner.version import __version__
 
 if TYPE_CHECKING:
     from catalogs.refresh.report import Outcome, RefreshReport
@@ -21,7 +21,7 @@ def refresh_document(report: RefreshReport) -> dict[str, Any]:
     today = date.fromisoformat(report.as_of)
     return {
         "schema_version": SCHEMA_VERSION,
-        "planner_version": planner.__version__,
+        "planner_version": __version__,
         "as_of": report.as_of,
         "wall_s": round(report.wall_s, 3),
         "is_good": report.is_good,

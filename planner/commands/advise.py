@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 from planner.commands.options import Seconds, evidence_option, output_options
-from planner.commands.output import show_report
-from planner.render.report import REPORT_FORMATS
+from planner.commands.output import show_answer
+from planner.render.formats import ANSWER_FORMATS
 
 if TYPE_CHECKING:
     from planner.advice.question import Question
@@ -51,7 +51,7 @@ POLICY_NAMES = ("survival", "uniform_progress", "greedy", "margin", "on_demand",
     default=None,
     help="Also write the policy's decisions for all states: FILE.json or FILE.csv.",
 )
-@output_options(REPORT_FORMATS)
+@output_options(ANSWER_FORMATS)
 def advise(
     plan: Path,
     state_file: Path,
@@ -85,7 +85,7 @@ def advise(
     found = answer(question, model, policy)
     if table is not None:
         _write_table(table, question, model, policy)
-    show_report(advice_report(found), output, out)
+    show_answer(advice_report(found), output, out)
     if found.status in ("late", "missed"):
         click.get_current_context().exit(3)
 

@@ -16,8 +16,8 @@ from planner.commands.options import (
     output_options,
     planned_option,
 )
-from planner.commands.output import show_report
-from planner.render.report import REPORT_FORMATS
+from planner.commands.output import show_answer
+from planner.render.formats import ANSWER_FORMATS
 
 
 @click.command()
@@ -30,7 +30,7 @@ from planner.render.report import REPORT_FORMATS
 )
 @planned_option
 @drop_days_option
-@output_options(REPORT_FORMATS)
+@output_options(ANSWER_FORMATS)
 def budget(
     paths: tuple[str, ...], focus: tuple[str, ...], daily: Path | None, currency: str | None, day: datetime | None,
     plans: tuple[str, ...], drop_days: int | None, output: str, out: Path | None,
@@ -71,7 +71,7 @@ def budget(
         loaded, costs.scopes, currency=costs.currency, day=day.date() if day is not None else None, planned=planned,
         drop_days=drop_days,
     )  # fmt: skip
-    show_report(budget_report(answer), output, out)
+    show_answer(budget_report(answer), output, out)
     if answer.exceeded:
         click.get_current_context().exit(5)
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from planner.commands.output import show_report
-from planner.render.formats import FORMATS
+from planner.commands.output import show_answer
+from planner.render.formats import ANSWER_FORMATS
 
 # The names of planner.calibration.logs.READERS, which is imported only when a log is read; a test compares them.
 LOG_FORMATS = ("auto", "csv", "megatron", "hf", "torch", "nsys")
@@ -36,7 +36,7 @@ LOG_FORMATS = ("auto", "csv", "megatron", "hf", "torch", "nsys")
               help="Write the calibration there instead of where it is used automatically.")  # fmt: skip
 @click.option("--dry-run", is_flag=True, help="Compare only; write nothing.")
 @click.option(
-    "-o", "--output", type=click.Choice(list(FORMATS)), default="table", show_default=True, help="Format."
+    "-o", "--output", type=click.Choice(ANSWER_FORMATS), default="table", show_default=True, help="Format."
 )
 def calibrate(
     workload: Path, log: Path | None, measured: str | None, machine: str | None, nodes: int, provider: str | None,
@@ -55,4 +55,4 @@ def calibrate(
     run = Run(log, measured, machine, nodes, provider, layout, kind, skip, step_name, out, dry_run)
     made = run_calibration(load_workload(workload), run)
     report = build_report(made.name, made.calibrated, made.after, made.file, made.replaced)
-    show_report(report, output, None)
+    show_answer(report, output, None)

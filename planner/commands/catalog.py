@@ -10,11 +10,12 @@ import click
 
 from planner.commands.catalog_diff import diff
 from planner.commands.catalog_history import history
-from planner.commands.options import DayOption
+from planner.commands.options import DayOption, output_options
+from planner.commands.output import show_answer
 from planner.commands.refresh import refresh_catalog
 from planner.errors import InputError
+from planner.render.formats import ANSWER_FORMATS
 
-_FORMATS = click.Choice(["table", "json", "csv"])
 _DIRECTORY = "catalog_dir"
 _AS_OF = click.option(
     "--as-of", type=DayOption(), default=None, metavar="DATE", help="The newest snapshots not after this day."
@@ -54,13 +55,15 @@ catalog.add_command(history)
 @click.option("--allow-flagged", is_flag=True, help="Include offers that a flag keeps out.")
 @_AS_OF
 @click.option("--max-results", type=click.IntRange(min=0), default=20, show_default=True, help="0: all.")
-@click.option("-o", "--output", "fmt", type=_FORMATS, default="table", show_default=True, help="Format.")
+@output_options(ANSWER_FORMATS)
 @click.pass_context
-def list_offers(ctx: click.Context, /, as_of: datetime | None, **options: Any) -> None:
+def list_offers(
+    ctx: click.Context, /, as_of: datetime | None, output: str, out: Path | None, **options: Any
+) -> None:
     """List offers, cheapest first."""
     from catalogs.offers.query import SORT_KEYS, OfferQuery, query_offers
     from catalogs.store.load import load_catalog
-    from planner.catalog.offers import offers_text
+    from planner.catalog.offers import offers_answer
 
     names = (
         "accelerators",
@@ -82,11 +85,12 @@ def list_offers(ctx: click.Context, /, as_of: datetime | None, **options: Any) -
         raise InputError("\n".join(_no_match(*miss) for miss in found.unmatched))
     limit = options["max_results"] or found.offers.n_rows
     table = found.offers.take(range(min(limit, found.offers.n_rows)))
-    click.echo(offers_text(table, options["fmt"], SORT_KEYS[query.sort]), nl=False)
-    shown = f"{table.n_rows} of {found.offers.n_rows} shown"
     kept_out = f"; {found.n_flagged} more kept out by a flag (--allow-flagged)" if found.n_flagged else ""
+    said = f"{table.n_rows} of {found.offers.n_rows} shown{kept_out}"
+    answer = offers_answer(table, SORT_KEYS[query.sort], f"Offers, cheapest first: {said}")
+    show_answer(answer, output, out)
     if not getattr(ctx.obj, "quiet", False):
-        click.echo(f"{shown}{kept_out}", err=True)
+        click.echo(said, err=True)
 
 
 @catalog.command()
@@ -95,15 +99,7 @@ def list_offers(ctx: click.Context, /, as_of: datetime | None, **options: Any) -
 @click.option(
     "--max-results", type=click.IntRange(min=0), default=20, show_default=True, help="Prices; 0: all."
 )
-@click.option(
-    "-o",
-    "--output",
-    "fmt",
-    type=click.Choice(["table", "json"]),
-    default="table",
-    show_default=True,
-    help="Format.",
-)
+@output_options(ANSWER_FORMATS)
 @_AS_OF
 @click.pass_context
 def show(
@@ -111,20 +107,18 @@ def show(
     instance_type: str,
     provider: str,
     max_results: int,
-    fmt: str,
+    output: str,
+    out: Path | None,
     as_of: datetime | None,
 ) -> None:
     """Show one instance type: machine, accelerator, prices, what is not known, sources and dates."""
     from catalogs.inspection.summary import find_types, summarize_type
     from catalogs.store.load import load_catalog
-    from planner.catalog.offers import json_text, type_text
+    from planner.catalog.types import types_answer
 
     loaded = load_catalog(ctx.meta[_DIRECTORY], as_of=as_of and as_of.date())
     found = [summarize_type(loaded, machine) for machine in find_types(loaded, instance_type, provider)]
-    if fmt == "json":
-        click.echo(json_text(found if len(found) > 1 else found[0]), nl=False)
-        return
-    click.echo("\n".join(type_text(summary, max_results) for summary in found), nl=False)
+    show_answer(types_answer(found, max_results), output, out)
 
 
 @catalog.command()
@@ -144,7 +138,7 @@ def doctor(ctx: click.Context, fmt: str, max_age: str) -> None:
     from datetime import UTC, datetime
 
     from catalogs.inspection.doctor import examine
-    from planner.catalog.offers import examination_text
+    from planner.catalog.doctor import examination_text
 
     limit = _days(max_age)
     found = examine(ctx.meta[_DIRECTORY], datetime.now(UTC).date())

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
-from planner.commands.options import RatioOption
+from planner.commands.options import RatioOption, output_options
+from planner.commands.output import show_answer
 from planner.errors import GateError
+from planner.render.formats import ANSWER_FORMATS
 
 
 @click.command("diff")
@@ -29,15 +33,7 @@ from planner.errors import GateError
     show_default=True,
     help="Lines of a kind; 0: all.",
 )
-@click.option(
-    "-o",
-    "--output",
-    "fmt",
-    type=click.Choice(["table", "json"]),
-    default="table",
-    show_default=True,
-    help="Format.",
-)
+@output_options(ANSWER_FORMATS)
 @click.pass_context
 def diff(
     ctx: click.Context,
@@ -48,7 +44,8 @@ def diff(
     min_change: float,
     fail_above: float | None,
     max_results: int,
-    fmt: str,
+    output: str,
+    out: Path | None,
 ) -> None:
     """Compare two catalogs: prices moved, offers and types new, gone or renamed.
 
@@ -56,7 +53,7 @@ def diff(
     """
     from catalogs.inspection.diff import diff_refs
     from catalogs.offers.query import check_purchase_options
-    from planner.catalog.diff import change_text, diff_text
+    from planner.catalog.diff import change_text, diff_answer
 
     check_purchase_options(purchase_options)
     named = ctx.meta.get("catalog_dir")  # of the group: the catalog in use, where the user named one
@@ -65,7 +62,7 @@ def diff(
     found = diff_refs(
         old, new, min_change_ratio=min_change, providers=providers, purchase_options=purchase_options
     )
-    click.echo(diff_text(found, fmt, max_results), nl=False)
+    show_answer(diff_answer(found, max_results), output, out)
     if fail_above is not None and (beyond := found.above(fail_above)):
         most = change_text(beyond[0].change_ratio)
         raise GateError(f"{len(beyond)} prices moved by more than {100 * fail_above:.4g} % (most: {most})")

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+
+from planner.commands.options import output_options
+from planner.commands.output import show_answer
+from planner.render.formats import ANSWER_FORMATS
 
 if TYPE_CHECKING:
     from catalogs.store.snapshots import Snapshot
@@ -26,15 +30,7 @@ if TYPE_CHECKING:
     metavar="DAYS",
     help="What is old: default 30 days to compact, 365 to prune.",
 )
-@click.option(
-    "-o",
-    "--output",
-    "fmt",
-    type=click.Choice(["table", "json", "csv"]),
-    default="table",
-    show_default=True,
-    help="Format.",
-)
+@output_options(ANSWER_FORMATS)
 def history(
     instance_type: str,
     region: str,
@@ -44,11 +40,12 @@ def history(
     compact: bool,
     prune: bool,
     older_than: int | None,
-    fmt: str,
+    output: str,
+    out: Path | None,
 ) -> None:
     """Show the price of INSTANCE_TYPE over time; without it, list the snapshots."""
     from catalogs.offers.query import check_purchase_options
-    from planner.catalog.history import can_draw, history_text, snapshots_text
+    from planner.catalog.history import history_answer, snapshots_answer
     from planner.errors import InputError
 
     if compact or prune:
@@ -69,7 +66,7 @@ def history(
             purchase_option=purchase_option,
             option_variant=variant,
         )
-        click.echo(history_text(found, fmt, ascii_only=not can_draw(sys.stdout)), nl=False)
+        show_answer(history_answer(found), output, out)
         return
     from catalogs.store.history import list_snapshots
 
@@ -78,7 +75,7 @@ def history(
     snapshots = list_snapshots(provider or None)
     if not snapshots:
         raise InputError(f"no snapshot of {provider!r} (`planner catalog history` lists all)")
-    click.echo(snapshots_text(snapshots, fmt), nl=False)
+    show_answer(snapshots_answer(snapshots), output, out)
 
 
 def _tidy(provider: str, compact: bool, prune: bool, older_than: int | None) -> None:

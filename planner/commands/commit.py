@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from planner.commands.options import DayOption, RatioOption, Seconds, output_options
-from planner.commands.output import show_report
-from planner.render.report import REPORT_FORMATS
+from planner.commands.output import show_answer
+from planner.render.formats import ANSWER_FORMATS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("question", type=click.Path(path_type=Path))
-@output_options(REPORT_FORMATS)
+@output_options(ANSWER_FORMATS)
 @click.option(
     "--as-of",
     type=DayOption(),
@@ -73,7 +73,7 @@ def commit(
         from planner.commitments.certificate import write_certificate
 
         write_certificate(certificate, work.built.model, work.solved)
-    show_report(commit_report(work.answer, verbose=details), output, out)
+    show_answer(commit_report(work.answer, verbose=details), output, out)
 
 
 def _rounds(tell: Callable[[str], None]) -> Callable[[Round], None]:

@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from planner.commands.options import output_options
-from planner.commands.output import show_report
-from planner.render.formats import FORMATS
+from planner.commands.output import show_answer
+from planner.render.formats import ANSWER_FORMATS
 
 
 @click.command()
@@ -28,7 +28,7 @@ from planner.render.formats import FORMATS
 @click.option("--provider", default=None, metavar="NAME", help="Whose instance type, where several have one.")
 @click.option("--calibration/--no-calibration", "calibrated", default=True,
               help="Correct with your own runs (planner calibrate).")  # fmt: skip
-@output_options(list(FORMATS))
+@output_options(ANSWER_FORMATS)
 def estimate(
     workload: Path, machines: tuple[str, ...], nodes: tuple[int, ...], layout: str | None, provider: str | None,
     calibrated: bool, output: str, out: Path | None,
@@ -50,6 +50,6 @@ def estimate(
         load_workload(workload), machines, nodes or (1,), pin, provider, calibrated=calibrated
     )
     report = build_report(found.name, found.estimates, found.warnings)
-    show_report(report, output, out)
+    show_answer(report, output, out)
     if all(item.reason for item in found.estimates):
         click.get_current_context().exit(3)

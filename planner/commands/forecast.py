@@ -18,15 +18,14 @@ from planner.commands.options import (
     planned_option,
     vintages_option,
 )
-from planner.commands.output import layout, show_text
-from planner.render.report import REPORT_FORMATS
+from planner.commands.output import show_answer
+from planner.render.formats import FORMATS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from planner.finops.forecast.daily import DailyCost
-
-FORMATS = (*REPORT_FORMATS, "focus")
+    from planner.render.model import Answer
 
 
 @click.command()
@@ -97,7 +96,7 @@ FORMATS = (*REPORT_FORMATS, "focus")
     "--score", multiple=True, metavar="GLOB", help="Instead: how saved forecasts (-o json) did; repeatable."
 )
 @vintages_option
-@output_options(FORMATS)
+@output_options(tuple(FORMATS))
 def forecast(
     focus: tuple[str, ...], more: tuple[str, ...],
     daily: Path | None, by: str, cost: str, currency: str | None, plans: tuple[str, ...],
@@ -116,6 +115,7 @@ def forecast(
     from planner.finops.forecast.daily import load_vintages
     from planner.finops.forecast.more import statsforecast_members
     from planner.finops.forecast.plans import load_plans
+    from planner.finops.forecast.report import forecast_report
     from planner.finops.forecast.scenarios import parse_scenario
     from planner.finops.forecast.source import check_currency, read_costs
     from planner.render.progress import counted_progress
@@ -136,42 +136,21 @@ def forecast(
     for line in costs.findings if not quiet else ():
         click.echo(line, err=True)
     if score:
-        show_text(_scored(score, costs.scopes[by], costs.currency, output, out), out)
+        show_answer(_scored(score, costs.scopes[by], costs.currency), output, out)
         return
     name = by if daily is None else "scope"
     with counted_progress("scopes", quiet=quiet) as progress:
         answer = forecast_scopes(
             costs.scopes[by], question, currency=known_currency, by=name, progress=progress
         )
-    show_text(_text(answer, output, out), out)
+    show_answer(forecast_report(answer), output, out)
 
 
-def _scored(
-    patterns: tuple[str, ...], scopes: Mapping[str, DailyCost], currency: str, output: str, out: Path | None
-) -> str:
-    from planner.errors import InputError
+def _scored(patterns: tuple[str, ...], scopes: Mapping[str, DailyCost], currency: str) -> Answer:
     from planner.finops.forecast.daily import total_of
     from planner.finops.forecast.score import load_saved, score_forecasts
     from planner.finops.forecast.score_report import score_report
-    from planner.render.report import render_report
 
-    if output == "focus":
-        raise InputError("-o focus is for forecasts, not for how they did; choose another format")
-    scores = score_forecasts(load_saved(patterns), {"total": total_of(scopes), **scopes})
-    width, color = layout(out, output)
-    return render_report(score_report(scores, currency), output, width=width, color=color)
-
-
-def _text(answer: object, output: str, out: Path | None) -> str:
-    from typing import cast
-
-    from planner.finops.focus_out import focus_csv, forecast_to_focus
-    from planner.finops.forecast.answer import ForecastAnswer
-    from planner.finops.forecast.report import forecast_report
-    from planner.render.report import render_report
-
-    found = cast("ForecastAnswer", answer)
-    if output == "focus":
-        return focus_csv(forecast_to_focus(found))
-    width, color = layout(out, output)
-    return render_report(forecast_report(found), output, width=width, color=color)
+    return score_report(
+        score_forecasts(load_saved(patterns), {"total": total_of(scopes), **scopes}), currency
+    )

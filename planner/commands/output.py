@@ -10,7 +10,6 @@ import click
 
 if TYPE_CHECKING:
     from planner.render.model import Answer
-    from planner.render.report import Report
 
 
 def layout(out: Path | None, output: str) -> tuple[int, bool]:
@@ -48,14 +47,6 @@ def show_answer(answer: Answer, output: str, out: Path | None) -> None:
         raise InputError("-o xlsx: is no text for a terminal; name a file with --out")
     width, color = layout(out, output)
     show_text(render_answer(answer, output, width=width, color=color), out)
-
-
-def show_report(report: Report, output: str, out: Path | None) -> None:
-    """Write a report to standard output, or to the file of `--out`."""
-    from planner.render.report import render_report
-
-    width, color = layout(out, output)
-    show_text(render_report(report, output, width=width, color=color), out)
 
 
 def show_text(text: str | bytes, out: Path | None) -> None:

@@ -8,13 +8,13 @@ from pathlib import Path
 import click
 
 from planner.commands.options import as_of_option, output_options, solver_options
-from planner.commands.output import show_report
-from planner.render.report import REPORT_FORMATS
+from planner.commands.output import show_answer
+from planner.render.formats import ANSWER_FORMATS
 
 
 @click.command()
 @click.argument("pipeline", type=click.Path(path_type=Path))
-@output_options(REPORT_FORMATS)
+@output_options(ANSWER_FORMATS)
 @as_of_option
 @click.option("--solver", type=click.Choice(["auto", "milp"]), default="auto", show_default=True,
               help="auto: trees by dynamic programming, other graphs as a MILP.")  # fmt: skip
@@ -48,6 +48,6 @@ def pipeline(
         answer = plan_pipeline(loaded, options)
     except BackendError as error:
         raise InputError(f"--backend: {error}") from error
-    show_report(pipeline_report(answer), output, out)
+    show_answer(pipeline_report(answer), output, out)
     if not answer.feasible:
         click.get_current_context().exit(6 if answer.undecided else 3)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from planner.commands.options import as_of_option, output_options, solver_options
-from planner.commands.output import show_report
-from planner.render.report import REPORT_FORMATS
+from planner.commands.output import show_answer
+from planner.render.formats import ANSWER_FORMATS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from planner.job.answer import Options
     from planner.portfolios.answer import PortfolioAnswer
     from planner.portfolios.solve import PortfolioOptions
-    from planner.render.report import Report
+    from planner.render.model import Answer
 
 
 @click.command()
 @click.argument("jobs", type=click.Path(path_type=Path))
-@output_options(REPORT_FORMATS)
+@output_options(ANSWER_FORMATS)
 @as_of_option
 @click.option(
     "--mode",
@@ -92,7 +92,7 @@ def portfolio(
         from planner.portfolios.certificate import certificate_text
 
         write_atomically(certificate, certificate_text(answer))
-    show_report(report, output, out)
+    show_answer(report, output, out)
     if code:
         click.get_current_context().exit(code)
 
@@ -103,7 +103,7 @@ def _frontier(
     options: PortfolioOptions,
     points: int,
     catalog: Callable[[], Catalog],
-) -> tuple[Report, int]:
+) -> tuple[Answer, int]:
     from planner.portfolios.frontier_report import frontier_report, plan_frontier
 
     made = plan_frontier(loaded, planning, options, points, catalog=catalog)

@@ -13,9 +13,7 @@ if TYPE_CHECKING:
 
 
 @click.command("refresh")
-@click.option(
-    "--provider", "providers", multiple=True, help="Provider id; default: aws, gcp, azure, alibaba."
-)
+@click.option("--provider", "providers", multiple=True, help="Provider id; default: the large clouds.")
 @click.option("--region", "regions", multiple=True, help="Region, or glob such as us-* or aws/us-*.")
 @click.option("--purchase-option", "purchase_options", multiple=True, help="Only this option, such as spot.")
 @click.option(

@@ -15,13 +15,13 @@ from planner.commands.options import (
     output_options,
     vintages_option,
 )
-from planner.commands.output import show_answer, show_report, show_text
+from planner.commands.output import show_answer, show_text
 from planner.render.formats import ANSWER_FORMATS
 
 if TYPE_CHECKING:
     from planner.finops.read import Bill
     from planner.finops.review.model import Review
-    from planner.render.report import Report
+    from planner.render.model import Answer
 
 # The names of planner.finops.engine.registry.ENGINES and .dialects.DIALECTS, imported only when used; a test compares.
 ENGINE_NAMES = ("duckdb", "spark", "bigquery", "snowflake", "databricks", "clickhouse", "trino", "athena", "redshift",
@@ -102,7 +102,7 @@ def review(
         tags = _words(given["tags"])
         show_text(emit_kpis(emit_sql, given["month"], given["compare"], tags, given["run_tag"]), out)
     elif use_case is not None and (bill or given["cubes"] or use_case == "list"):
-        show_report(_use_case(bill, use_case, given), output, out)
+        show_answer(_use_case(bill, use_case, given), output, out)
     elif not bill and not given["cubes"]:
         raise InputError("--focus: name the bill's files or folder")
     else:
@@ -139,7 +139,7 @@ def _review(focus: tuple[str, ...], given: dict[str, Any]) -> Review:
     return made
 
 
-def _use_case(focus: tuple[str, ...], name: str, given: dict[str, Any]) -> Report:
+def _use_case(focus: tuple[str, ...], name: str, given: dict[str, Any]) -> Answer:
     """One official question and its answer, or the questions there are."""
     from planner.finops.use_cases.report import LIST, list_use_cases, report_use_case
 

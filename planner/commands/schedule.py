@@ -8,13 +8,13 @@ from pathlib import Path
 import click
 
 from planner.commands.options import DayOption, output_options, solver_options
-from planner.commands.output import show_report
-from planner.render.report import REPORT_FORMATS
+from planner.commands.output import show_answer
+from planner.render.formats import ANSWER_FORMATS
 
 
 @click.command()
 @click.argument("schedule", type=click.Path(path_type=Path))
-@output_options(REPORT_FORMATS)
+@output_options(ANSWER_FORMATS)
 @click.option(
     "--as-of",
     type=DayOption(),
@@ -52,6 +52,6 @@ def schedule(
         answer = plan_schedule(loaded, options)
     except BackendError as error:
         raise InputError(f"--backend: {error}") from error
-    show_report(schedule_report(answer), output, out)
+    show_answer(schedule_report(answer), output, out)
     if not answer.intervals:
         click.get_current_context().exit(3 if answer.result.status.value == "infeasible" else 6)

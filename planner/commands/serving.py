@@ -8,13 +8,13 @@ from pathlib import Path
 import click
 
 from planner.commands.options import RatioOption, Seconds, as_of_option, output_options
-from planner.commands.output import show_report
-from planner.render.report import REPORT_FORMATS
+from planner.commands.output import show_answer
+from planner.render.formats import ANSWER_FORMATS
 
 
 @click.command()
 @click.argument("serving", type=click.Path(path_type=Path))
-@output_options(REPORT_FORMATS)
+@output_options(ANSWER_FORMATS)
 @as_of_option
 @click.option("--backend", default="auto", show_default=True, help="MILP backend: auto, highspy or scipy.")
 @click.option("--time-limit", type=Seconds(), default="30s", show_default=True, help="Longest solving.")
@@ -46,6 +46,6 @@ def serving(
         answer = plan_serving(loaded, options, on=(as_of or utc_now()).date(), as_of=as_of and as_of.date())
     except BackendError as error:
         raise InputError(f"--backend: {error}") from error
-    show_report(serving_report(answer), output, out)
+    show_answer(serving_report(answer), output, out)
     if not answer.lines:
         click.get_current_context().exit(3 if answer.result.status.value == "infeasible" else 6)

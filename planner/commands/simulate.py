@@ -11,8 +11,8 @@ import click
 
 from planner.commands.advise import POLICY_NAMES, load_model
 from planner.commands.options import evidence_option, output_options
-from planner.commands.output import show_report
-from planner.render.report import REPORT_FORMATS
+from planner.commands.output import show_answer
+from planner.render.formats import ANSWER_FORMATS
 
 if TYPE_CHECKING:
     from planner.simulation.answer import Simulation
@@ -117,7 +117,7 @@ class Hours(click.ParamType[float]):
 @click.option(
     "--plots", type=click.Path(path_type=Path, file_okay=False), default=None, help="Write SVG plots there."
 )
-@output_options(REPORT_FORMATS)
+@output_options(ANSWER_FORMATS)
 @click.pass_context
 def simulate(ctx: click.Context, /, **given: Any) -> None:
     """Replay spot policies on recorded or generated availability: cost, misses, gap to the offline optimum.
@@ -150,7 +150,7 @@ def simulate(ctx: click.Context, /, **given: Any) -> None:
 def _write(found: Simulation, given: dict[str, Any]) -> None:
     from planner.simulation.report import simulation_report
 
-    show_report(simulation_report(found), given["output"], given["out"])
+    show_answer(simulation_report(found), given["output"], given["out"])
     if given["plots"] is not None:
         from planner.simulation.plots import write_plots
 

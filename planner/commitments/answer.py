@@ -8,8 +8,8 @@ from datetime import date
 from decimal import Decimal
 from typing import Any
 
-import planner
 from planner.records import record
+from planner.version import __version__
 
 SCHEMA_VERSION = 1
 
@@ -171,7 +171,7 @@ class CommitAnswer:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the answer as values of JSON."""
-        head = {"schema_version": SCHEMA_VERSION, "planner_version": planner.__version__, "currency": "USD"}
+        head = {"schema_version": SCHEMA_VERSION, "planner_version": __version__, "currency": "USD"}
         values: dict[str, Any] = _plain(self)
         return head | values
 

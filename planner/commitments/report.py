@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from planner.commitments.answer import SCHEMA_VERSION
-from planner.render.document import Block, Document, Facts, Grid, Notes, without_empty
-from planner.render.numbers import UNKNOWN, number, percent, usd
-from planner.render.report import Report
-from planner.render.words import option
+from planner.render.model import Answer, Chart, Column, Section, Unit, Value, facts, table_section, versioned
+from planner.render.numbers import percent, usd
+from planner.render.units import bare
 
 if TYPE_CHECKING:
     from decimal import Decimal
@@ -25,22 +24,15 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-def commit_report(answer: CommitAnswer, *, verbose: bool = False) -> Report:
-    """Return the report of a commitment answer.
+def commit_report(answer: CommitAnswer, *, verbose: bool = False) -> Answer:
+    """Return a commitment answer in the shape that every format is made of.
 
     Args:
         answer: the answer.
         verbose: whether every break-even is listed.
     """
-    document = build_document(answer, verbose=verbose)
-    rows = [_row(line) for line in answer.lines]
-    return Report(document, answer.to_dict(), _COLUMNS, rows, SCHEMA_VERSION)
-
-
-def build_document(answer: CommitAnswer, *, verbose: bool = False) -> Document:
-    """Return the document that the text formats lay out."""
-    blocks: list[Block] = [
-        *([Notes("Warnings", answer.notes, True)] if answer.notes else []),
+    sections = (
+        *([Section("warnings", "Warnings", answer.notes, warning=True)] if answer.notes else []),
         _lines(answer),
         _money(answer),
         *([_levels(answer)] if answer.lines and len(answer.levels) > 2 else []),
@@ -48,8 +40,12 @@ def build_document(answer: CommitAnswer, *, verbose: bool = False) -> Document:
         *([_expiring(answer)] if answer.expiring else []),
         _break_even(answer, verbose),
         _grounds(answer),
-    ]
-    return Document(_headline(answer), _summary(answer), tuple(blocks), success=answer.status == "optimal")
+    )
+    return Answer(
+        f"Commitments for {answer.name}", _headline(answer), _summary(answer), sections,
+        versioned(answer.to_dict(), SCHEMA_VERSION), _COLUMNS, [_row(line) for line in answer.lines],
+        success=answer.status == "optimal",
+    )  # fmt: skip
 
 
 def _headline(answer: CommitAnswer) -> str:
@@ -92,50 +88,49 @@ def _objective(answer: CommitAnswer) -> str:
     return f"{percent(1 - answer.risk_weight, 0)} expected cost + {weight} mean of the worst {tail} is"
 
 
-def _lines(answer: CommitAnswer) -> Grid:
-    rows = [_line(line) for line in answer.lines[:_MAX_LINES]]
-    notes = (
-        [f"{len(answer.lines) - _MAX_LINES} more lines in -o csv"] if len(answer.lines) > _MAX_LINES else []
-    )
+def _lines(answer: CommitAnswer) -> Section:
+    notes = []
     if any(not line.now for line in answer.lines):
         notes.append("later lines are planned renewals: decide them when they come, with the history of then")
     dated = sorted({line.as_of for line in answer.lines if line.as_of})
     if dated:
         span = dated[0] if len(dated) == 1 else f"{dated[0]} to {dated[-1]}"
         notes.append(f"prices of {span}; the source of each is in -o json")
-    header = ("what", "covers", "units", "USD/h", "upfront", "term total", "begins", "expires", "used")
-    if not rows:
-        return Grid("Buy", ("what",), (("nothing: on-demand and what is owned cost least",),), "l")
-    if not any(line.upfront_usd for line in answer.lines):
-        rows = [row[:4] + row[5:] for row in rows]
-        return Grid("Buy", header[:4] + header[5:], tuple(rows), "llrrrllr", tuple(notes))
-    return Grid("Buy", header, tuple(rows), "llrrrrllr", tuple(notes))
+    if not answer.lines:
+        nothing = (("nothing: on-demand and what is owned cost least",),)
+        return table_section("buy", "Buy", (Column("what", "what", "text"),), nothing)
+    upfront = any(line.upfront_usd for line in answer.lines)
+    columns = (
+        Column("option", "what", "option"), Column("serves", "covers", "text"), Column("units", "units", "measure"),
+        Column("usd_per_hour", "USD/h", "quantity"), Column("upfront_usd", "upfront", "usd"),
+        Column("total_usd", "term total", "usd"), Column("begins", "begins", "date"),
+        Column("expires", "expires", "date"), Column("utilisation_ratio", "used", "ratio"),
+    )  # fmt: skip
+    rows = [_line(line, upfront) for line in answer.lines]
+    return table_section("buy", "Buy", columns, rows, notes, shown=_MAX_LINES)
 
 
-def _line(line: Line) -> tuple[str, ...]:
-    units = f"{line.units:,f}" + ("" if line.unit in ("instance", "USD/h") else f" {line.unit}")
+def _line(line: Line, upfront: bool) -> tuple[Value, ...]:
+    unit = "" if line.unit == "instance" else line.unit
     return (
-        option(line.option, line.variant),
+        (line.option, line.variant),
         ", ".join(line.serves),
-        "" if line.unit == "USD/h" else units,
-        f"{line.usd_per_hour:,.3f}",
-        usd(line.upfront_usd),
-        usd(line.total_usd),
+        "" if line.unit == "USD/h" else (line.units, unit),
+        line.usd_per_hour,
+        line.upfront_usd if upfront else "",
+        line.total_usd,
         f"{line.begins}",
         f"{line.expires}",
-        percent(line.utilisation_ratio),
+        line.utilisation_ratio,
     )
 
 
-def _money(answer: CommitAnswer) -> Grid:
+def _money(answer: CommitAnswer) -> Section:
     plan, nothing = answer.plan, answer.nothing
     worst = f"worst {percent(1 - answer.risk_level, 0)}"
-    rows = [
-        ("without new commitments", nothing.expected_usd, nothing.worst_usd, nothing.coverage_ratio, None),
-        ("this plan", plan.expected_usd, plan.worst_usd, plan.coverage_ratio, plan.utilisation_ratio),
-    ]
-    cells = [
-        (name, _usd(mean), _usd(tail), percent(cover), _share(used)) for name, mean, tail, cover, used in rows
+    rows: list[tuple[Value, ...]] = [
+        ("without new commitments", nothing.expected_usd, nothing.worst_usd, nothing.coverage_ratio, ""),
+        ("this plan", plan.expected_usd, plan.worst_usd, plan.coverage_ratio, _blank(plan.utilisation_ratio)),
     ]
     notes = [f"of the plan's cost, {_usd(plan.committed_usd)} is committed and owed whatever happens"]
     if answer.regret is not None:
@@ -144,18 +139,35 @@ def _money(answer: CommitAnswer) -> Grid:
             f"regret against perfect foresight, over {regret.scenarios} scenarios: mean {_usd(regret.mean_usd)} "
             f"({percent(regret.mean_ratio)}), P90 {_usd(regret.p90_usd)}, worst {_usd(regret.worst_usd)}"
         )
-    header = ("cost over the horizon", "expected", worst, "coverage", "utilisation")
-    return Grid("Cost and risk", header, tuple(cells), "lrrrr", tuple(notes))
+    columns = (
+        Column("case", "cost over the horizon", "text"), Column("expected_usd", "expected", "usd_rounded"),
+        Column("worst_usd", worst, "usd_rounded"), Column("coverage_ratio", "coverage", "ratio"),
+        Column("utilisation_ratio", "utilisation", "ratio"),
+    )  # fmt: skip
+    series = (
+        ("expected", (float(nothing.expected_usd), float(plan.expected_usd))),
+        (worst, (float(nothing.worst_usd), float(plan.worst_usd))),
+    )
+    names = ("without new commitments", "this plan")
+    chart = Chart("cost", "", "bars", names, series, "usd_rounded", "", drawn_only=True)
+    return table_section("money", "Cost and risk", columns, rows, notes, charts=(chart,))
 
 
-def _levels(answer: CommitAnswer) -> Grid:
-    rows = [(percent(level.share, 0), *_level(level)) for level in answer.levels]
-    header = ("of the plan", "committed", "expected", "worst", "savings", "coverage", "utilisation")
-    return Grid("More or less of it", header, tuple(rows), "rrrrrrr")
+_LEVEL_COLUMNS = (
+    Column("committed_usd", "committed", "usd_rounded"), Column("expected_usd", "expected", "usd_rounded"),
+    Column("worst_usd", "worst", "usd_rounded"), Column("savings_usd", "savings", "usd_rounded"),
+    Column("coverage_ratio", "coverage", "ratio"), Column("utilisation_ratio", "utilisation", "ratio"),
+)  # fmt: skip
 
 
-def _falls(answer: CommitAnswer) -> Grid:
-    rows = [(f"-{percent(1 - level.share, 0)}", *_level(level)) for level in answer.falls]
+def _levels(answer: CommitAnswer) -> Section:
+    rows = [(level.share, *_level(level)) for level in answer.levels]
+    columns = (Column("share_ratio", "of the plan", "ratio", 0), *_LEVEL_COLUMNS)
+    return table_section("levels", "More or less of it", columns, rows)
+
+
+def _falls(answer: CommitAnswer) -> Section:
+    rows = [(level.share - 1, *_level(level)) for level in answer.falls]
     lost = [level for level in answer.falls if level.savings_usd < 0]
     text = "; ".join(
         f"{percent(1 - one.share, 0)} less demand loses {_usd(-one.savings_usd)}" for one in lost
@@ -163,79 +175,79 @@ def _falls(answer: CommitAnswer) -> Grid:
     notes = (
         (f"{text}, against having bought nothing",) if lost else ("the plan still saves money in both cases",)
     )
-    header = ("demand", "committed", "expected", "worst", "savings", "coverage", "utilisation")
-    return Grid("If demand falls", header, tuple(rows), "rrrrrrr", notes)
+    columns = (Column("demand_ratio", "demand", "ratio", 0), *_LEVEL_COLUMNS)
+    return table_section("falls", "If demand falls", columns, rows, notes)
 
 
-def _level(level: Level) -> tuple[str, ...]:
+def _level(level: Level) -> tuple[Value, ...]:
     return (
-        _usd(level.committed_usd),
-        _usd(level.expected_usd),
-        _usd(level.worst_usd),
-        _usd(level.savings_usd),
-        percent(level.coverage_ratio),
-        _share(level.utilisation_ratio),
+        level.committed_usd,
+        level.expected_usd,
+        level.worst_usd,
+        level.savings_usd,
+        level.coverage_ratio,
+        _blank(level.utilisation_ratio),
     )
 
 
-def _expiring(answer: CommitAnswer) -> Grid:
-    rows = [
-        (
-            item.option,
-            item.serves,
-            f"{number(item.units, 6)}{' USD/h' if item.unit == 'USD/h' else ''}",
-            f"{item.expires}",
-            f"{item.days_left:,}",
-            UNKNOWN if item.used_ratio is None else percent(item.used_ratio),
-            f"{number(item.renewed_units, 6)}{' USD/h' if item.unit == 'USD/h' else ''}",
-        )
-        for item in answer.expiring
-    ]
-    header = ("owned", "covers", "units", "expires", "days", "used until then", "plan buys there")
-    return Grid("Owned commitments that end", header, tuple(rows), "llrlrrr")
+def _expiring(answer: CommitAnswer) -> Section:
+    rows: list[tuple[Value, ...]] = []
+    for item in answer.expiring:
+        unit = item.unit if item.unit == "USD/h" else ""
+        rows.append((
+            item.option, item.serves, (item.units, unit), f"{item.expires}", item.days_left, item.used_ratio,
+            (item.renewed_units, unit),
+        ))  # fmt: skip
+    columns = (
+        Column("option", "owned", "text"), Column("serves", "covers", "text"), Column("units", "units", "measure"),
+        Column("expires", "expires", "date"), Column("days_left", "days", "count"),
+        Column("used_ratio", "used until then", "ratio"), Column("renewed", "plan buys there", "measure"),
+    )  # fmt: skip
+    return table_section("expiring", "Owned commitments that end", columns, rows)
 
 
-def _break_even(answer: CommitAnswer, verbose: bool) -> Grid:
-    shown = answer.break_evens if verbose else answer.break_evens[:_MAX_LINES]
-    rows = [
+def _break_even(answer: CommitAnswer, verbose: bool) -> Section:
+    rows: list[tuple[Value, ...]] = [
         (
             item.pool,
-            option(item.option, item.variant),
-            f"{item.on_demand_usd_per_hour:,.4f}",
-            f"{item.all_in_usd_per_hour:,.4f}",
+            (item.option, item.variant),
+            item.on_demand_usd_per_hour,
+            item.all_in_usd_per_hour,
             _hours(item.hours_per_year),
-            percent(item.hours_per_year / _YEAR_HOURS),
+            item.hours_per_year / _YEAR_HOURS,
             "" if item.spot_hours_per_year is None else _hours(item.spot_hours_per_year),
         )
-        for item in shown
+        for item in answer.break_evens
     ]
-    header = ("pool", "option", "on-demand/h", "all-in/h", "pays from h/year", "of the year", "against spot")
-    notes = (
-        []
-        if len(shown) == len(answer.break_evens)
-        else [f"{len(answer.break_evens) - len(shown)} more with -v"]
-    )
     if not rows:
-        notes.append("no commitment of these pools has a price")
-    return Grid("Break-even", *without_empty(header, rows, "llrrrrr"), tuple(notes), detail=True)
+        return Section("break_even", "Break-even", ("no commitment of these pools has a price",), detail=True)
+    columns = (
+        Column("pool", "pool", "text"), Column("option", "option", "option"),
+        Column("on_demand_usd_per_hour", "on-demand/h", "usd_price"),
+        Column("all_in_usd_per_hour", "all-in/h", "usd_price"), Column("hours_per_year", "pays from h/year", "count"),
+        Column("of_year_ratio", "of the year", "ratio"), Column("against_spot", "against spot", "count"),
+    )  # fmt: skip
+    shown = len(rows) if verbose else _MAX_LINES
+    return table_section("break_even", "Break-even", columns, rows, shown=shown, detail=True)
 
 
-def _grounds(answer: CommitAnswer) -> Facts:
+def _grounds(answer: CommitAnswer) -> Section:
     how = (
         f"{answer.method.replace('_', ' ')}, {answer.rounds} rounds"
         if answer.rounds
         else "closed form (exact)"
     )
-    rows = [
-        ("futures", f"{answer.scenarios} scenarios, {answer.rows:,} hours evaluated, {_years(answer)}"),
-        ("method", f"{how}, {answer.seconds:.1f} s"),
-        ("use", "reservations first, then plans where they save most per dollar, then spot, then on-demand"),
+    futures = f"{answer.scenarios} scenarios, {answer.rows:,} hours evaluated, {_years(answer)}"
+    use = "reservations first, then plans where they save most per dollar, then spot, then on-demand"
+    rows: list[tuple[str, str, Value, Unit, str]] = [
+        ("scenarios", "futures", answer.scenarios, "count", futures),
+        ("seconds", "method", answer.seconds, "seconds", f"{how}, {answer.seconds:.1f} s"),
+        ("use", "use", use, "text", use),
     ]
-    rows += [
-        (f"catalog {item.provider}", f"{item.oldest_as_of} to {item.newest_as_of}, {item.sha256[:12]}")
-        for item in answer.catalog
-    ]
-    return Facts("Grounds", tuple(rows), detail=True)
+    for item in answer.catalog:
+        said = f"{item.oldest_as_of} to {item.newest_as_of}, {item.sha256[:12]}"
+        rows.append((f"catalog_{item.provider}", f"catalog {item.provider}", item.newest_as_of, "date", said))
+    return facts("grounds", "Grounds", rows, detail=True)
 
 
 def _row(line: Line) -> dict[str, Cell]:
@@ -250,14 +262,13 @@ def _row(line: Line) -> dict[str, Cell]:
 
 def _usd(value: float | Decimal) -> str:
     """Money without cents from a thousand dollars on."""
-    value = float(value)
-    sign, size = ("-" if value < 0 else ""), abs(value)
-    return f"{sign}${size:,.0f}" if size >= 1000 else f"{sign}${size:,.2f}"
+    return bare(value, "usd_rounded", "USD")
 
 
-def _share(ratio: float | None) -> str:
-    return "" if ratio is None else percent(ratio)
+def _blank(ratio: float | None) -> float | str:
+    """The ratio; nothing where there is none."""
+    return "" if ratio is None else ratio
 
 
-def _hours(value: float) -> str:
-    return f"{value:,.0f}" if value <= _YEAR_HOURS else "never"
+def _hours(value: float) -> float | str:
+    return value if value <= _YEAR_HOURS else "never"

@@ -7,7 +7,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from catalogs.store.load import load_catalog
-from planner.candidates.grid import SHAPE_FILTERS
+from planner.candidates.constraints.registry import SHAPE_FILTERS, constraint
 from planner.errors import InputError
 from planner.estimation.layout import division_fault, merge_pins, pinned
 from planner.estimation.parts import host_of, learned_factor, loading_of, memory_of, others_of
@@ -20,7 +20,6 @@ from planner.market.machines import Machine, find_machine
 from planner.performance.constants import load_constants
 from planner.performance.search import estimate_shapes
 from planner.performance.spec import LayoutPin
-from planner.plan.filters import FILTERS
 from planner.plan.model import Layout
 from planner.records import record
 
@@ -192,7 +191,7 @@ def _reason(word: str, training: TrainingSpec, hardware: Table) -> str:
         return f"the accelerator has no known peak in {training.precision} ({told})"
     if word == "out_of_memory" and pinned(training.layout):
         return "no layout with the parts that are fixed fits in accelerator memory"
-    return FILTERS[SHAPE_FILTERS[word]]
+    return constraint(SHAPE_FILTERS[word]).words
 
 
 def layout_of(row: Mapping[str, Any]) -> Layout:

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from planner.estimation import report_rows as rows_of_estimates
 from planner.estimation.values import MAX_LOADING_RATIO, MIN_BUSY_RATIO
 from planner.plan.words import layout_words
-from planner.render.document import Bars, Block, Document, Facts, Grid, Notes, without_empty
+from planner.render.model import (
+    Answer,
+    Chart,
+    Column,
+    Section,
+    Table,
+    Unit,
+    Value,
+    facts,
+    table_section,
+    versioned,
+)
 from planner.render.numbers import UNKNOWN, number, percent
-from planner.render.report import Report
+from planner.render.units import seconds, three
 from planner.render.words import cluster, devices
 
 if TYPE_CHECKING:
@@ -41,28 +52,25 @@ PARTS = {
     "data_loading": "waiting for data",
     "fixed": "fixed",
 }
-COLUMNS = (
-    "workload", "provider", "instance_type", "accelerator", "nodes", "accelerators", "fits", "reason",
-    "throughput_per_s", "throughput_low_per_s", "throughput_high_per_s", "throughput_per_accelerator_per_s", "unit",
-    "step_time_s", "step_time_low_s", "step_time_high_s", "mfu_ratio", "hfu_ratio", "limited_by", "memory_needed_gib",
-    "memory_usable_gib", "oom_ratio", "tensor_parallel", "pipeline_parallel", "context_parallel", "data_parallel",
-    "expert_parallel", "interleave", "sequence_parallel", "zero_stage", "micro_batch", "grad_accumulation",
-    "recompute", "precision", "stack", "learned_factor",
-    "calibration",
-)  # fmt: skip
+
+_Facts = list[tuple[str, str, Value, Unit, str]]
 
 
-def build_report(name: str, estimates: Sequence[Estimate], warnings: Sequence[str] = ()) -> Report:
-    """Return the report of one or several estimates of workload `name`."""
-    document = (
-        _single(name, estimates[0], warnings) if len(estimates) == 1 else _many(name, estimates, warnings)
-    )
+def build_report(name: str, estimates: Sequence[Estimate], warnings: Sequence[str] = ()) -> Answer:
+    """Return one or several estimates of workload `name` in the shape that every format is made of."""
+    several = len(estimates) > 1
+    title, sections, success = _many(name, estimates) if several else _single(name, estimates[0])
+    if warnings:
+        sections = [Section("warnings", "Warnings", tuple(warnings), warning=True), *sections]
     values = {
         "workload": name,
-        "estimates": [_values(item) for item in estimates],
+        "estimates": [rows_of_estimates.values_of(item) for item in estimates],
         "warnings": list(warnings),
     }
-    return Report(document, values, COLUMNS, [_row(name, item) for item in estimates], SCHEMA_VERSION)
+    return Answer(
+        f"Estimate of {name}", title, (), tuple(sections), versioned(values, SCHEMA_VERSION), rows_of_estimates.COLUMNS,
+        [rows_of_estimates.row_of(name, item) for item in estimates], success=success,
+    )  # fmt: skip
 
 
 def _machines(item: Estimate) -> str:
@@ -70,68 +78,59 @@ def _machines(item: Estimate) -> str:
     return f"{cluster(item.nodes, item.machine.instance_type)} ({inside or 'no accelerators'})"
 
 
-def three(value: float) -> str:
-    """Format a prediction to three significant digits: `105,000`; more would feign precision."""
-    return number(float(f"{value:.3g}"))
-
-
 def rate(value: Interval, unit: str) -> str:
     """Return `12,300 tokens/s (80 %: 10,900 to 13,900)`."""
     return f"{three(value.value)} {unit}/s (80 %: {three(value.low)} to {three(value.high)})"
 
 
-def seconds(value: float) -> str:
-    """Return a time in ms below one second, else in s."""
-    return f"{three(value * 1e3)} ms" if value < 1.0 else f"{three(value)} s"
-
-
-def _single(name: str, item: Estimate, warnings: Sequence[str]) -> Document:
+def _single(name: str, item: Estimate) -> tuple[str, list[Section], bool]:
     speed = item.throughput_per_s
-    notes: list[Block] = [Notes("Warnings", tuple(warnings), warning=True)] if warnings else []
     if speed is None or item.layout is None or item.step_s is None:
-        headline = f"{name} does not run on {_machines(item)}: {item.reason}"
-        return Document(
-            headline,
-            (),
-            (*notes, *_memory(item), *_remedy(item), *_others(item), *_basis(item)),
-            success=False,
-        )
-    headline = f"{name} on {_machines(item)}: {rate(speed, item.unit)}"
-    each = speed.value / item.accelerators
-    facts = (
-        ("per accelerator", f"{three(each)} {item.unit}/s"),
+        title = f"{name} does not run on {_machines(item)}: {item.reason}"
+        return title, [*_memory(item), *_remedy(item), *_others(item), _basis(item)], False
+    title = f"{name} on {_machines(item)}: {rate(speed, item.unit)}"
+    each, step = speed.value / item.accelerators, item.step_s
+    spread = f"{seconds(step.value)} (80 %: {seconds(step.low)} to {seconds(step.high)})"
+    use = f"{percent(item.mfu)}, {percent(item.hfu)} of the peak in {item.precision}"
+    limit = LIMITS.get(item.limited_by, item.limited_by)
+    rows: _Facts = [
         (
-            "step time",
-            f"{seconds(item.step_s.value)} (80 %: {seconds(item.step_s.low)} to {seconds(item.step_s.high)})",
+            "throughput_per_accelerator_per_s",
+            "per accelerator",
+            each,
+            "number",
+            f"{three(each)} {item.unit}/s",
         ),
-        ("MFU, HFU", f"{percent(item.mfu)}, {percent(item.hfu)} of the peak in {item.precision}"),
-        ("layout", layout_words(item.layout)),
-        ("limited by", LIMITS.get(item.limited_by, item.limited_by)),
-    )
-    blocks = (
-        *notes,
-        Facts("Speed", facts),
-        *_breakdown(item),
-        *_memory(item),
-        *_others(item),
-        *_loading(item),
-        *_host(item),
-    )
-    return Document(headline, (), (*blocks, *_basis(item)), success=True)
+        ("step_time_s", "step time", step.value, "seconds", spread),
+        ("mfu_ratio", "MFU, HFU", item.mfu, "ratio", use),
+        ("layout", "layout", layout_words(item.layout), "text", layout_words(item.layout)),
+        ("limited_by", "limited by", item.limited_by, "text", limit),
+    ]
+    sections = [
+        facts("speed", "Speed", rows), _breakdown(item), *_memory(item), *_others(item), *_loading(item), _host(item),
+        _basis(item),
+    ]  # fmt: skip
+    return title, sections, True
 
 
-def _breakdown(item: Estimate) -> list[Block]:
+def _breakdown(item: Estimate) -> Section:
     total = sum(item.breakdown_s.values())
     parts = sorted(item.breakdown_s.items(), key=lambda part: -part[1])
-    rows = [
-        (PARTS.get(name, name), seconds(value), value / total)
-        for name, value in parts
-        if value > 5e-4 * total
-    ]
-    return [Bars("Where the step goes", tuple(rows))]
+    shown = [(PARTS.get(name, name), value) for name, value in parts if value > 5e-4 * total]
+    return _parts("step", "Where the step goes", shown, "seconds", total, "")
 
 
-def _memory(item: Estimate) -> list[Block]:
+def _parts(
+    key: str, title: str, parts: list[tuple[str, float]], unit: Unit, whole: float, told: str
+) -> Section:
+    """Parts of a whole as bars."""
+    names, values = tuple(name for name, _ in parts), tuple(value for _, value in parts)
+    return Section(
+        key, title, charts=(Chart(key, "", "parts", names, (("", values),), unit, told, whole=whole),)
+    )
+
+
+def _memory(item: Estimate) -> list[Section]:
     memory = item.memory
     if not memory.usable_gib > 0 or memory.needed_gib != memory.needed_gib:
         return []
@@ -148,11 +147,11 @@ def _memory(item: Estimate) -> list[Block]:
     if memory.free_gib > 0:
         parts["free"] = memory.free_gib
     whole = max(memory.usable_gib, sum(parts.values()))
-    rows = tuple((name, f"{three(value)} GiB", value / whole) for name, value in parts.items() if value > 0)
-    return [Bars("Memory of the fullest accelerator", rows, (need + risk,))]
+    shown = [(name, value) for name, value in parts.items() if value > 0]
+    return [_parts("memory", "Memory of the fullest accelerator", shown, "gib", whole, need + risk)]
 
 
-def _others(item: Estimate) -> list[Block]:
+def _others(item: Estimate) -> list[Section]:
     """What the best other layouts lose by, and what was out of reach."""
     report = item.others
     if report is None:
@@ -160,233 +159,181 @@ def _others(item: Estimate) -> list[Block]:
     if report.offload_gib is not None and report.host_gib is not None:
         fits = "would fit" if report.offload_gib <= report.available_gib else "would still not fit"
         text = f"optimizer states in host memory: {three(report.offload_gib)} GiB, {fits}; {three(report.host_gib)} GiB"
-        return [Notes("Offload", (f"{text} of each node's memory; its time is not predicted",))]
-    rows = tuple(
+        return [Section("offload", "Offload", (f"{text} of each node's memory; its time is not predicted",))]
+    rows: list[tuple[Value, ...]] = [
         (
-            other.words, f"+{percent(other.over_best_ratio)}", f"{three(other.memory_gib)} GiB",
+            other.words, other.over_best_ratio, other.memory_gib,
             ", ".join(f"{name} +{seconds(more)}" for name, more in other.loses[:2]),
         )
         for other in report.others
-    )  # fmt: skip
+    ]  # fmt: skip
     notes = [
         f"{report.layouts:,} layouts searched, {report.too_big:,} out of memory, {report.slower:,} slower"
     ]
     if report.blocked is not None:
         gain, blocked = percent(-report.blocked.over_best_ratio), report.blocked
         notes.append(f"with {three(blocked.memory_gib)} GiB allowed, {blocked.words} would be {gain} faster")
-    header = ("other layout", "step", "memory", "loses by")
-    return [Grid("Next best layouts", header, rows, "lrrl", tuple(notes))] if rows else []
+    columns = (
+        Column("layout", "other layout", "text"), Column("step_time_over_best_ratio", "step", "percent_change"),
+        Column("memory_gib", "memory", "gib"), Column("loses", "loses by", "text"),
+    )  # fmt: skip
+    return [table_section("other_layouts", "Next best layouts", columns, rows, notes)] if rows else []
 
 
-def _loading(item: Estimate) -> list[Block]:
+def _loading(item: Estimate) -> list[Section]:
     loading = item.loading
     if loading is None:
         return []
     marks = percent(MAX_LOADING_RATIO, 0), percent(MIN_BUSY_RATIO, 0)
     rule = f"loading below {marks[0]} of the step, accelerators busy above {marks[1]}"
+    title = "Data loading"
     if loading.seconds is None or loading.passes is None:
         text = (
             "not checked: the size of a sample is unknown (data.sample_size, or data.size with data.samples)"
         )
-        return [Facts("Data loading", (("rule", rule), ("result", text)))]
+        return [
+            facts(
+                "loading",
+                title,
+                [("rule", "rule", rule, "text", rule), ("result", "result", None, "text", text)],
+            )
+        ]
     took = (
         f"{seconds(loading.seconds)} to read and decode a batch, {percent(loading.share_ratio)} of the step"
     )
     busy = f"accelerators busy {percent(loading.busy_ratio)}"
     result = "holds" if loading.passes else "BROKEN"
-    return [Facts("Data loading", (("needed", took), ("busy", busy), ("rule", f"{rule}: {result}")))]
+    return [facts("loading", title, [
+        ("seconds_per_step_s", "needed", loading.seconds, "seconds", took),
+        ("busy_ratio", "busy", loading.busy_ratio, "ratio", busy),
+        ("rule", "rule", result, "text", f"{rule}: {result}"),
+    ])]  # fmt: skip
 
 
-def _host(item: Estimate) -> list[Block]:
+def _host(item: Estimate) -> Section:
     host = item.host
     ram = UNKNOWN if host.memory_gib is None else f"{number(host.memory_gib)} GiB"
-    rows = [("checkpoint", f"{number(host.checkpoint_gib)} GiB per node, host memory {ram}")]
+    said = f"{number(host.checkpoint_gib)} GiB per node, host memory {ram}"
+    rows: _Facts = [("checkpoint_per_node_gib", "checkpoint", host.checkpoint_gib, "gib", said)]
     if host.needed_gib is not None:
         short = host.memory_gib is not None and host.memory_gib < host.needed_gib
         text = f"about {number(host.needed_gib)} GiB for processes, loaders and checkpoints"
-        rows.append(("needed", f"{text}: more than there is" if short else text))
+        text = f"{text}: more than there is" if short else text
+        rows.append(("memory_needed_gib", "needed", host.needed_gib, "gib", text))
     if host.data_gib is not None:
         disk = UNKNOWN if host.nvme_gib is None else f"{number(host.nvme_gib)} GiB per node"
-        rows.append(("data set", f"{number(host.data_gib)} GiB staged, local disks {disk}"))
-    return [Facts("Host", tuple(rows))]
+        text = f"{number(host.data_gib)} GiB staged, local disks {disk}"
+        rows.append(("staged_data_gib", "data set", host.data_gib, "gib", text))
+    return facts("host", "Host", rows)
 
 
-def _remedy(item: Estimate) -> list[Block]:
+def _remedy(item: Estimate) -> list[Section]:
     remedy = item.remedy
     if remedy is None:
         return []
     where = f"on {cluster(remedy.nodes, item.machine.instance_type)}"
-    rows = [
-        ("layout", layout_words(remedy.layout)),
-        ("there", f"{three(remedy.throughput_per_s)} {item.unit}/s {where}"),
+    speed, layout = remedy.throughput_per_s, layout_words(remedy.layout)
+    rows: _Facts = [
+        ("layout", "layout", layout, "text", layout),
+        ("throughput_per_s", "there", speed, "number", f"{three(speed)} {item.unit}/s {where}"),
     ]
     if remedy.dropped:
-        rows.insert(0, ("without fixing", ", ".join(remedy.dropped)))
-    return [Facts("Nearest that fits", tuple(rows))]
+        dropped = ", ".join(remedy.dropped)
+        rows.insert(0, ("released", "without fixing", dropped, "text", dropped))
+    return [facts("nearest_fit", "Nearest that fits", rows)]
 
 
-def _basis(item: Estimate) -> list[Block]:
+def _basis(item: Estimate) -> Section:
     factor = "none" if item.learned_factor == 1.0 else f"step time x {number(item.learned_factor)}"
-    rows = (
-        ("software stack", f"{item.stack} (training.stack)"),
-        ("precision", item.precision),
-        ("learned factor", f"{factor} for this accelerator generation, precision and stack"),
-        (
-            "calibration",
-            item.calibration or "none: `planner calibrate` tightens the prediction with your own runs",
-        ),
-    )
-    return [Facts("Rests on", rows, detail=True)]
+    none = "none: `planner calibrate` tightens the prediction with your own runs"
+    learned = f"{factor} for this accelerator generation, precision and stack"
+    rows: _Facts = [
+        ("stack", "software stack", item.stack, "text", f"{item.stack} (training.stack)"),
+        ("precision", "precision", item.precision, "text", item.precision),
+        ("learned_factor", "learned factor", item.learned_factor, "number", learned),
+        ("calibration", "calibration", item.calibration or None, "text", item.calibration or none),
+    ]
+    return facts("basis", "Rests on", rows, detail=True)
 
 
-def _many(name: str, estimates: Sequence[Estimate], warnings: Sequence[str]) -> Document:
+def _many(name: str, estimates: Sequence[Estimate]) -> tuple[str, list[Section], bool]:
     running = [item for item in estimates if item.throughput_per_s is not None]
     best = max(
         running, key=lambda item: item.throughput_per_s.value if item.throughput_per_s else 0.0, default=None
     )
-    headline = f"{name}: none of {len(estimates)} clusters can run it"
+    title = f"{name}: none of {len(estimates)} clusters can run it"
     if best is not None and best.throughput_per_s is not None:
-        headline = f"{name}: fastest of {len(estimates)} is {_machines(best)}: {rate(best.throughput_per_s, best.unit)}"
-    blocks: list[Block] = [Notes("Warnings", tuple(warnings), warning=True)] if warnings else []
-    blocks += [_speeds(estimates), *_layouts(running)]
-    return Document(headline, (), (*blocks, *_shared_basis(estimates)), success=best is not None)
+        title = f"{name}: fastest of {len(estimates)} is {_machines(best)}: {rate(best.throughput_per_s, best.unit)}"
+    return title, [_speeds(estimates), *_layouts(running), _shared_basis(estimates)], best is not None
 
 
-def _shared_basis(estimates: Sequence[Estimate]) -> list[Block]:
+def _shared_basis(estimates: Sequence[Estimate]) -> Section:
     notes = [f"software stack {estimates[0].stack}, precision {estimates[0].precision}"]
     notes += list(dict.fromkeys(f"calibration: {item.calibration}" for item in estimates if item.calibration))
-    return [Notes("Rests on", tuple(notes), detail=True)]
+    return Section("basis", "Rests on", tuple(notes), detail=True)
 
 
-def _speeds(estimates: Sequence[Estimate]) -> Grid:
+def _speeds(estimates: Sequence[Estimate]) -> Section:
     """What each cluster reaches; why not, below."""
-    header = ("cluster", "accelerators", f"{estimates[0].unit}/s", "80 %", "each", "MFU", "memory", "OOM")
-    rows, notes = [], ["each: per accelerator; memory: needed of usable"]
+    rows: list[tuple[Value, ...]] = []
+    notes = ["each: per accelerator; memory: needed of usable"]
     for item in estimates:
-        what = (
-            cluster(item.nodes, item.machine.instance_type),
-            devices(item.accelerators, item.machine.accelerator),
-        )
+        what: tuple[Value, ...] = (
+            (item.nodes, item.machine.instance_type), (item.accelerators, item.machine.accelerator)
+        )  # fmt: skip
         speed, memory = item.throughput_per_s, item.memory
         if speed is None:
             rows.append((*what, "-", "", "", "", "", ""))
-            notes.append(f"{what[0]}: {item.reason}")
+            notes.append(f"{cluster(item.nodes, item.machine.instance_type)}: {item.reason}")
             continue
-        used = percent(memory.needed_gib / memory.usable_gib, 0)
-        risk = "" if memory.oom_ratio is None else percent(memory.oom_ratio, 0)
-        span, each = f"{three(speed.low)}-{three(speed.high)}", three(speed.value / item.accelerators)
-        rows.append((*what, three(speed.value), span, each, percent(item.mfu, 0), used, risk))
-    names, cells, align = without_empty(header, rows, "llrrrrrr")
-    return Grid("Clusters", names, cells, align, tuple(notes))
+        risk = "" if memory.oom_ratio is None else memory.oom_ratio
+        rows.append((
+            *what, speed.value, (speed.low, speed.high), speed.value / item.accelerators, item.mfu,
+            memory.needed_gib / memory.usable_gib, risk,
+        ))  # fmt: skip
+    columns = (
+        Column("cluster", "cluster", "cluster"), Column("accelerators", "accelerators", "devices"),
+        Column("throughput_per_s", f"{estimates[0].unit}/s", "three"), Column("interval", "80 %", "three_span"),
+        Column("throughput_per_accelerator_per_s", "each", "three"), Column("mfu_ratio", "MFU", "ratio", 0),
+        Column("memory_ratio", "memory", "ratio", 0), Column("oom_ratio", "OOM", "ratio", 0),
+    )  # fmt: skip
+    chart = _compared(estimates)
+    table = Table("clusters", "", columns, tuple(rows), tuple(notes), shown=len(rows))
+    return Section("clusters", "Clusters", tables=(table,), charts=(chart,))
 
 
-def _layouts(running: Sequence[Estimate]) -> list[Block]:
+def _compared(estimates: Sequence[Estimate]) -> Chart:
+    """Throughput of each cluster with its interval."""
+    speeds = [item.throughput_per_s for item in estimates]
+    series = tuple(
+        (name, tuple(None if speed is None else getattr(speed, field) for speed in speeds))
+        for name, field in (("throughput", "value"), ("throughput low", "low"), ("throughput high", "high"))
+    )
+    labels = tuple(cluster(item.nodes, item.machine.instance_type) for item in estimates)
+    return Chart(
+        "throughput", "", "dots", labels, series, "number", "", drawn_only=True, axis=f"{estimates[0].unit}/s"
+    )
+
+
+def _layouts(running: Sequence[Estimate]) -> list[Section]:
     """How each cluster would run, and what limits it there."""
-    rows = []
+    rows: list[tuple[Value, ...]] = []
     for item in running:
         layout = item.layout
         assert layout is not None
-        shape = (
-            layout.tensor_parallel,
-            layout.pipeline_parallel,
-            layout.context_parallel,
-            layout.data_parallel,
-        )
         batch = f"{layout.micro_batch} x {layout.grad_accumulation}"
         rows.append(
             (
-                cluster(item.nodes, item.machine.instance_type), *map(str, shape), str(layout.zero_stage), batch,
-                layout.recompute, PARTS.get(item.limited_by, item.limited_by),
+                (item.nodes, item.machine.instance_type), layout.tensor_parallel, layout.pipeline_parallel,
+                layout.context_parallel, layout.data_parallel, layout.zero_stage, batch, layout.recompute,
+                PARTS.get(item.limited_by, item.limited_by),
             )
         )  # fmt: skip
-    header = ("cluster", "tp", "pp", "cp", "dp", "ZeRO", "micro-batch", "recompute", "limited by")
-    return [Grid("Layouts", header, tuple(rows), "lrrrrrrll")] if rows else []
-
-
-def _values(item: Estimate) -> dict[str, Any]:
-    speed, step = item.throughput_per_s, item.step_s
-    return {
-        "provider": item.machine.provider,
-        "instance_type": item.machine.instance_type,
-        "accelerator": item.machine.accelerator,
-        "nodes": item.nodes,
-        "accelerators": item.accelerators,
-        "fits": not item.reason,
-        "reason": item.reason or None,
-        "unit": item.unit,
-        "throughput_per_s": speed and speed.value,
-        "throughput_low_per_s": speed and speed.low,
-        "throughput_high_per_s": speed and speed.high,
-        "throughput_per_accelerator_per_s": speed and speed.value / item.accelerators,
-        "step_time_s": step and step.value,
-        "step_time_low_s": step and step.low,
-        "step_time_high_s": step and step.high,
-        "mfu_ratio": item.mfu,
-        "hfu_ratio": item.hfu,
-        "breakdown_s": dict(item.breakdown_s) or None,
-        "limited_by": item.limited_by or None,
-        "layout": None if item.layout is None else asdict(item.layout),
-        **_machine_values(item),
-        "precision": item.precision,
-        "stack": item.stack,
-        "learned_factor": item.learned_factor,
-        "calibration": item.calibration or None,
-        **_instead_values(item),
-    }
-
-
-def _machine_values(item: Estimate) -> dict[str, Any]:
-    """What the run asks of accelerators, disks and host."""
-    return {
-        "memory": {
-            "needed_gib": item.memory.needed_gib,
-            "usable_gib": item.memory.usable_gib,
-            "allowed_gib": item.memory.allowed_gib,
-            "free_gib": item.memory.free_gib,
-            "parts_gib": dict(item.memory.parts) or None,
-            "oom_ratio": item.memory.oom_ratio,
-        },
-        "data_loading": None if item.loading is None else {
-            "seconds_per_step_s": item.loading.seconds,
-            "share_ratio": item.loading.share_ratio,
-            "busy_ratio": item.loading.busy_ratio,
-            "passes": item.loading.passes,
-        },
-        "host": {
-            "checkpoint_per_node_gib": item.host.checkpoint_gib,
-            "memory_gib": item.host.memory_gib,
-            "memory_needed_gib": item.host.needed_gib,
-            "local_nvme_gib": item.host.nvme_gib,
-            "staged_data_gib": item.host.data_gib,
-        },
-    }  # fmt: skip
-
-
-def _instead_values(item: Estimate) -> dict[str, Any]:
-    """Other layouts, and what would fit where this does not."""
-    return {
-        "other_layouts": [] if item.others is None else [
-            {
-                "layout": other.words,
-                "step_time_over_best_ratio": other.over_best_ratio,
-                "memory_gib": other.memory_gib,
-                "loses_s": dict(other.loses),
-            }
-            for other in item.others.others
-        ],
-        "nearest_fit": None if item.remedy is None else {
-            "nodes": item.remedy.nodes,
-            "released": list(item.remedy.dropped),
-            "throughput_per_s": item.remedy.throughput_per_s,
-            "layout": asdict(item.remedy.layout),
-        },
-    }  # fmt: skip
-
-
-def _row(name: str, item: Estimate) -> dict[str, Any]:
-    values = _values(item)
-    flat = {**values, **(values["layout"] or {}), "workload": name, "fits": "yes" if values["fits"] else "no"}
-    memory = values["memory"]
-    flat |= {"memory_needed_gib": memory["needed_gib"], "memory_usable_gib": memory["usable_gib"]}
-    flat["oom_ratio"] = memory["oom_ratio"]
-    return {name: flat.get(name) for name in COLUMNS}
+    columns = (
+        Column("cluster", "cluster", "cluster"), Column("tensor_parallel", "tp", "count"),
+        Column("pipeline_parallel", "pp", "count"), Column("context_parallel", "cp", "count"),
+        Column("data_parallel", "dp", "count"), Column("zero_stage", "ZeRO", "count"),
+        Column("micro_batch", "micro-batch", "quantity"), Column("recompute", "recompute", "text"),
+        Column("limited_by", "limited by", "text"),
+    )  # fmt: skip
+    return [table_section("layouts", "Layouts", columns, rows)] if rows else []

@@ -1,7 +1,7 @@
 """The data-quality gate: what a month's charges can carry. A KPI whose inputs fail is withheld or flagged, with why.
 
-Measures are one query (`data/quality.sql`), thresholds with their reasons are `data/quality_checks.csv`, and which KPI
-needs which check is `data/quality_kpis.csv`.
+Measures are one query (`data/quality.sql`), thresholds with their reasons are `data/quality_checks.csv`. A figure's row
+in `data/figures.csv` names its KPI: the gate is that of the KPI's own header, less what the figure does not use.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ import csv
 from calendar import monthrange
 from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
-from fnmatch import fnmatchcase
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from planner.finops.kpis.registry import gate_of
 from planner.finops.read.model import Bill, Finding
 from planner.records import record
 from planner.render.currency import UNKNOWN_CURRENCY
@@ -22,6 +22,8 @@ from planner.render.currency import UNKNOWN_CURRENCY
 if TYPE_CHECKING:
     from planner.finops.review.model import Status
 
+# What no figure can do without: costs that are readable, counted once and told apart, in one currency.
+EVERY_FIGURE = frozenset(("unknown_cost", "no_category", "repeated", "currency"))
 _DATA = Path(__file__).resolve().parent / "data"
 _ORDER: Mapping[str, int] = {"ok": 0, "flagged": 1, "withheld": 2}
 
@@ -64,13 +66,16 @@ class Gate:
     checks: tuple[Check, ...]
     findings: tuple[Finding, ...] = ()
 
-    def status(self, kpi_key: str) -> tuple[Status, str]:
-        """Return what a KPI may be shown as, and the reason where it is not `ok`.
+    def status(self, figure: str) -> tuple[Status, str]:
+        """Return what a figure may be shown as, and the reason where it is not `ok`.
 
         Args:
-            kpi_key: stable name of the figure (`esr_list_ratio`); `quality_kpis.csv` tells which checks it needs.
+            figure: its key (`esr_list_ratio`), a row of `figures.csv`.
+
+        Raises:
+            KeyError: the table has no such row: a figure without a gate is never shown.
         """
-        wanted = {name for pattern, names in _kpis() if fnmatchcase(kpi_key, pattern) for name in names}
+        wanted = checks_of_figures()[figure]
         failed = [check for check in self.checks if check.key in wanted and check.status != "ok"]
         if not failed:
             return "ok", ""
@@ -224,6 +229,12 @@ def _checks() -> tuple[Mapping[str, str], ...]:
 
 
 @lru_cache(maxsize=1)
-def _kpis() -> tuple[tuple[str, tuple[str, ...]], ...]:
-    with (_DATA / "quality_kpis.csv").open(encoding="utf-8", newline="") as file:
-        return tuple((row["kpi"], tuple(row["checks"].split())) for row in csv.DictReader(file))
+def checks_of_figures() -> Mapping[str, frozenset[str]]:
+    """The checks that each figure needs: those of every figure and those of its KPI, less what it does not use."""
+    with (_DATA / "figures.csv").open(encoding="utf-8", newline="") as file:
+        return {
+            row["figure"]: EVERY_FIGURE
+            | frozenset(gate_of(row["kpi"])) - frozenset(row["without"].split())
+            | frozenset(row["adds"].split())
+            for row in csv.DictReader(file)
+        }

@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from planner.candidates.constraints.registry import CONSTRAINTS
+from planner.candidates.constraints.throughput import throughput_floor
 from planner.candidates.engine import Found
 from planner.candidates.grid import build_candidates
-from planner.candidates.limits import throughput_floor
+from planner.candidates.limits import case_of, mark_offers
 from planner.candidates.sizes import estimate_all, with_checkpoint
 from planner.errors import PlannerError, TimeLimitError
 from planner.fleet.mix import Mix
@@ -23,8 +25,6 @@ from planner.fleet.question import FleetInput
 from planner.fleet.search import FleetResult
 from planner.fleet.solve import solve_fleet
 from planner.fleet.workers import Workers, build_workers, in_granules
-from planner.market.offers import mark_offers
-from planner.market.quota import needed_quota
 from solvers.options import SolveOptions
 from solvers.solution import Status, Termination
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from planner.candidates.context import Context
-    from planner.fleet.question import Excess
+    from planner.fleet.question import Excess, Use
     from planner.job.answer import Options
     from planner.plan.model import Plan
 
@@ -122,7 +122,9 @@ def _limit_hours(context: Context) -> float:
     """Hours there are: until the deadline, and no more than a least throughput, sustained, would take."""
     hours = [] if context.deadline_hours is None else [context.deadline_hours]
     if context.workload.constraints.min_throughput is not None or not hours:
-        hours.append(work_units(context) / throughput_floor(context) / 3600.0)
+        hours.append(
+            work_units(context) / throughput_floor(context.workload.constraints, context.job) / 3600.0
+        )
     return min(hours)
 
 
@@ -165,8 +167,14 @@ def _question(context: Context, workers: Workers, work: float, spared_usd: float
         min_total_memory_gib=limits.min_total_memory_gib,
         max_total_units=limits.max_nodes // int(nodes.max(initial=1)),
         budget_usd=None if limits.budget_usd is None else float(limits.budget_usd) - spared_usd,
-        **wishes, **_quotas(context, rows, nodes), **_shared_capacity(context, rows, nodes),
+        uses=_uses(context, workers), **wishes, **_shared_capacity(context, rows, nodes),
     )  # fmt: skip
+
+
+def _uses(context: Context, workers: Workers) -> tuple[Use, ...]:
+    """Rows of the constraints that count what workers use."""
+    case, given = case_of(context), (workers.rows, workers.nodes, workers.hours_limit)
+    return tuple(use for item in CONSTRAINTS for use in item.fleet_uses(case, *given))
 
 
 def _places(context: Context, rows: IntArray) -> list[str]:
@@ -190,36 +198,6 @@ def _shared_capacity(context: Context, rows: IntArray, nodes: IntArray) -> dict[
     limit = np.full(len(keys), np.inf)
     np.minimum.at(limit, group, np.floor(context.offer_set.capacity[rows] / nodes))
     return {"capacity_group": group, "capacity_limit": limit}
-
-
-def _quotas(context: Context, rows: IntArray, nodes: IntArray) -> dict[str, Any]:
-    """Quota groups from the workload's declared limits; undeclared quotas are not enforced."""
-    declared = context.workload.constraints.quota
-    if not declared:
-        return {}
-    groups: dict[tuple[str, str, str], int] = {}
-    limits: list[float] = []
-    group = np.full(len(rows), -1, dtype=np.int64)
-    units = np.ones(len(rows))
-    for position, row in enumerate(rows.tolist()):
-        need = needed_quota(
-            context.offer_set, context.tariffs, context.workload.constraints.quota, row, int(nodes[position])
-        )
-        if need.limit is None:
-            continue
-        offers = context.offer_set.offers
-        key = (str(offers["provider"][row]), str(offers["region"][row]), need.name)
-        if key not in groups:
-            groups[key] = len(groups)
-            limits.append(need.limit)
-        group[position], units[position] = groups[key], need.needed
-    names = tuple("/".join(key) for key in groups)
-    return {
-        "quota_group": group,
-        "quota_units": units,
-        "quota_limit": np.asarray(limits),
-        "quota_names": names,
-    }
 
 
 def _solve(question: FleetInput, options: Options, time_limit_s: float) -> FleetResult:

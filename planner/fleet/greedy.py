@@ -218,6 +218,9 @@ def _limits(prepared: Prepared, target: float) -> list[Limit]:
         np.asarray(prepared.of("quota_units"), dtype=np.float64),
         fleet.quota_limit,
     )
+    for use in fleet.uses:
+        amount = use.in_full[prepared.keep]
+        limit(np.where(amount > 0, 0, -1), amount, np.array([use.limit]))
     shares = (
         (np.where(prepared.of("is_spot"), 0, -1), fleet.max_spot_share),
         (prepared.of("region"), fleet.max_share_per_region),

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from planner.candidates.filters import count_filters
 from planner.job.assemble import cash_of, moment_text, offer_line, plan_frame, unknown_options
 from planner.job.warnings import plan_warnings
 from planner.market.pricing import total_usd
-from planner.plan.filters import count_filters
 from planner.plan.ids import TimePartId
 from planner.plan.launch import Launch
 from planner.plan.model import (

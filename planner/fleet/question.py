@@ -32,6 +32,41 @@ def _none() -> Floats:
 
 
 @dataclass(frozen=True, eq=False)
+class Use:
+    """A limit on something that workers use: no more than `limit` of it in all.
+
+    Attributes:
+        limit_name: the constraint.
+        member: which of its limits, for messages.
+        per_worker: what one worker uses however short its use, shape `(n_options,)`.
+        limit: most of all workers together, in the same unit.
+        per_busy: what the work of one worker used in full uses beside, of the same shape; None: nothing.
+    """
+
+    limit_name: str
+    member: str
+    per_worker: Floats
+    limit: float
+    per_busy: Floats | None = None
+
+    @property
+    def in_full(self) -> Floats:
+        """What a worker used in full uses, shape `(n_options,)`."""
+        return self.per_worker if self.per_busy is None else self.per_worker + self.per_busy
+
+    def of(self, units: Floats, done: Floats) -> float:
+        """What workers use that do the work `done` (in workers used in full)."""
+        return float(self.per_worker @ units) + (
+            0.0 if self.per_busy is None else float(self.per_busy @ done)
+        )
+
+    def only(self, numbers: Ints) -> Use:
+        """The same over some offers."""
+        busy = None if self.per_busy is None else self.per_busy[numbers]
+        return replace(self, per_worker=self.per_worker[numbers], per_busy=busy)
+
+
+@dataclass(frozen=True, eq=False)
 class FleetInput:
     """A fleet question. Arrays left out take the default named; NaN in a limit means unknown: not enforced.
 
@@ -64,6 +99,7 @@ class FleetInput:
         region_names: names for messages, by region code.
         provider_names: names for messages, by provider code.
         quota_names: names for messages, by quota group.
+        uses: limits on what workers use, of the constraints that have rows in this model.
     """
 
     keys: tuple[Hashable, ...]
@@ -93,6 +129,7 @@ class FleetInput:
     region_names: tuple[str, ...] = ()
     provider_names: tuple[str, ...] = ()
     quota_names: tuple[str, ...] = ()
+    uses: tuple[Use, ...] = ()
 
     def __post_init__(self) -> None:
         """Fill the defaults and refuse shapes or numbers that mean nothing.
@@ -150,6 +187,10 @@ class FleetInput:
             value = getattr(self, name)
             if value is not None and not 0 <= value <= 1:
                 raise ModelError(f"fleet: {name} must lie in 0..1, not {value}")
+        for use in self.uses:
+            amounts = use.in_full
+            if amounts.shape != (len(self.keys),) or not (np.isfinite(amounts) & (amounts >= 0)).all():
+                raise ModelError(f"fleet: the use of {use.limit_name} {use.member} is not a number per offer")
         if len(set(self.keys)) != len(self.keys):
             raise ModelError("fleet: keys repeat; each offer may appear once")
 
@@ -210,7 +251,7 @@ class FleetInput:
         if self.fixed_cost_usd is not None:
             arrays["fixed_cost_usd"] = self.fixed_cost_usd[numbers]
         keys = tuple(self.keys[number] for number in numbers.tolist())
-        return replace(self, keys=keys, **arrays)
+        return replace(self, keys=keys, uses=tuple(use.only(numbers) for use in self.uses), **arrays)
 
     def units(self, counts: Mapping[Hashable, float]) -> Floats:
         """Return `counts` (workers, or their work) by key as a vector, shape `(n_options,)`."""
@@ -279,6 +320,8 @@ def violations(fleet: FleetInput, units: Floats, busy: Floats | None = None) -> 
     _grouped(fleet.capacity_group, units, fleet.capacity_limit, "capacity_limit", (), at_most)
     quota = units * fleet.quota_units
     _grouped(fleet.quota_group, quota, fleet.quota_limit, "quota_limit", fleet.quota_names, at_most)
+    for use in fleet.uses:
+        at_most(use.limit_name, use.member, use.of(units, done), use.limit)
     at_most("max_spot_share", "", float(work[fleet.is_spot].sum()), _times(fleet.max_spot_share, total))
     if fleet.max_spot_share == 0 and not work[fleet.is_spot].any():  # not even an idle one, for its memory
         at_most("spot_workers", "", float(units[fleet.is_spot].sum()), 0.0)

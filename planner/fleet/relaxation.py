@@ -98,9 +98,12 @@ def relaxed(fleet: FleetInput, explanation: FleetExplanation) -> FleetInput:
     """Return `fleet` with the explanation's relaxations applied (a hair more, against rounding)."""
     changes: dict[str, object] = {}
     quota = fleet.quota_limit.copy()
-    names = list(fleet.quota_names)
+    names, uses = list(fleet.quota_names), list(fleet.uses)
     for item in explanation.relaxations:
-        if item.limit_name == "quota_limit":
+        if any(item.limit_name == use.limit_name for use in fleet.uses):
+            moved = {(item.limit_name, item.member): item.used * (1 + 1e-12)}
+            uses = [replace(use, limit=moved.get((use.limit_name, use.member), use.limit)) for use in uses]
+        elif item.limit_name == "quota_limit":
             quota[names.index(item.member) if item.member in names else int(item.member)] = item.used
         elif item.limit_name in ("required_throughput", "min_total_memory_gib"):
             changes[item.limit_name] = max(item.used * (1 - 1e-12), 1e-12)
@@ -113,7 +116,7 @@ def relaxed(fleet: FleetInput, explanation: FleetExplanation) -> FleetInput:
             value = min(value, 1.0) if item.limit_name in SHARES else value
             previous = changes.get(item.limit_name)
             changes[item.limit_name] = max(value, previous) if isinstance(previous, float) else value
-    return replace(fleet, quota_limit=quota, **changes)  # type: ignore[arg-type]
+    return replace(fleet, quota_limit=quota, uses=tuple(uses), **changes)  # type: ignore[arg-type]
 
 
 def _unlimited(fleet: FleetInput) -> Prepared:
@@ -121,6 +124,7 @@ def _unlimited(fleet: FleetInput) -> Prepared:
     loose = replace(
         fleet,
         quota_limit=np.full(len(fleet.quota_limit), np.nan),
+        uses=(),
         max_spot_share=None if fleet.max_spot_share is None else 1.0,
         max_share_per_region=None,
         max_share_per_provider=None,
@@ -138,6 +142,8 @@ def _row_weights(offers: Prepared, weights: FleetWeights) -> dict[str, float]:
     worker = float(np.median(cost)) or 1.0
     whole = _median_ratio(cost, offers.work) or worker
     quota = _median_ratio(cost, np.asarray(offers.of("quota_units"), dtype=np.float64)) or worker
+    uses = [_median_ratio(cost, use.in_full[offers.keep]) for use in offers.source.uses]
+    used = float(np.median(uses)) if uses else worker
     memory = _median_ratio(cost, np.asarray(offers.of("memory_gib"), dtype=np.float64)) or worker
 
     def chosen(value: float | None, default: float) -> float:
@@ -148,6 +154,7 @@ def _row_weights(offers: Prepared, weights: FleetWeights) -> dict[str, float]:
         "throughput": chosen(weights.throughput, 3 * whole),
         "budget": chosen(weights.budget, 1.0),
         "quota": chosen(weights.quota, quota / 4),
+        "uses": chosen(weights.quota, used / 4),
         "total_units": chosen(weights.total_units, worker / 4),
         "memory": chosen(weights.memory, memory / 2),
         "spot_share": share,

@@ -15,8 +15,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-import planner
 from planner.inputs.view import decode_section, encode_section
+from planner.version import __version__
 
 if TYPE_CHECKING:
     from planner.inputs.schema import Workload
@@ -60,7 +60,7 @@ def cache_directory() -> Path:
 
 def copy_key(data: bytes) -> str:
     """Return the key of a workload file's copy: a hash over its bytes, the rules and the planner's version."""
-    digest = hashlib.sha256(planner.__version__.encode())
+    digest = hashlib.sha256(__version__.encode())
     for name in _RULES:
         with contextlib.suppress(OSError):
             digest.update(b"\0" + (_PACKAGE / name).read_bytes())

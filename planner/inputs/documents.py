@@ -65,3 +65,20 @@ def load_document(
     if faults:
         raise document.source.error(faults)
     return value, document
+
+
+def kind_of(path: Path, *, max_bytes: int = MAX_BYTES) -> str:
+    """What a file says it is in its key `kind`; empty where it does not say, or is no YAML mapping.
+
+    Raises:
+        InputError: the file cannot be read.
+    """
+    from planner.inputs.yaml12 import YamlError, parse_yaml
+
+    name = str(path)
+    try:
+        parsed = parse_yaml(decode(read_limited(path, max_bytes), name), name)
+    except YamlError:  # its reader says what is wrong and where
+        return ""
+    kind = parsed.data.get("kind") if isinstance(parsed.data, dict) else None
+    return kind if isinstance(kind, str) else ""

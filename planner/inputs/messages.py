@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel
 
@@ -114,9 +114,7 @@ def _fault(detail: ErrorDetails, root: type[BaseModel]) -> Fault:
     text = _too_short(path, ctx, root) if kind == "too_short" else _text(kind, ctx, value, detail["msg"])
     hint = ""
     if kind == "literal_error" and isinstance(value, str):
-        hint = near(
-            value, [word.strip("' ") for word in str(ctx["expected"]).replace(" or ", ", ").split(",")]
-        )
+        hint = near(value, _choices(path, root))
     return Fault(path, text, hint)
 
 
@@ -151,6 +149,22 @@ def _unknown_key(path: Path, root: type[BaseModel]) -> Fault:
         elif known:
             text += f"; known here: {', '.join(known[:12])}{', ...' if len(known) > 12 else ''}"
     return Fault(path, text, hint, at_key=True)
+
+
+def _choices(path: Path, root: type[BaseModel]) -> list[str]:
+    """Return the texts that the field at `path` allows, or those of the list that it is an item of."""
+    while path and isinstance(path[-1], int):
+        path = path[:-1]
+    section = section_at(path[:-1], root) if path else None
+    field = section.model_fields.get(str(path[-1])) if section is not None else None
+    return [] if field is None else _literals(field.annotation)
+
+
+def _literals(annotation: object) -> list[str]:
+    """Find the texts inside `Literal["a", "b"]`, also inside `X | None`, `tuple[X, ...]` or `Annotated[...]`."""
+    if get_origin(annotation) is Literal:
+        return [word for word in get_args(annotation) if isinstance(word, str)]
+    return [word for part in get_args(annotation) for word in _literals(part)]
 
 
 def _home_of(key: str, root: type[BaseModel]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,7 @@ _CSV_KEYS = (
     *("name", "workload", "count", "must_run", "value_usd", "delay_usd_per_hour", "earliest_start", "deadline"),
     *("data_location", "data_size"),
 )  # fmt: skip
-_NUMBERS = {"count": int, "delay_usd_per_hour": float}
+_NUMBERS: dict[str, Callable[[str], float]] = {"count": int, "delay_usd_per_hour": float}
 
 
 @record(frozen=True, eq=False)
@@ -182,6 +182,19 @@ def _jobs_of_csv(file: Path, content: bytes) -> Iterator[PortfolioJob]:
             raise InputError(f"{file}:{reader.line_num}: {text}") from None
 
 
+def _number(key: str, text: str) -> float:
+    """Read a number of a row.
+
+    Raises:
+        ValueError: it is none; names the column.
+    """
+    try:
+        return _NUMBERS[key](text)
+    except ValueError:
+        what = "a whole number" if _NUMBERS[key] is int else "a number"
+        raise ValueError(f"{key}: must be {what}, got '{text}'") from None
+
+
 def _job_values(row: dict[str, str | None]) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for key, text in row.items():
@@ -190,7 +203,7 @@ def _job_values(row: dict[str, str | None]) -> dict[str, Any]:
         if not text.strip():
             continue
         if key in _NUMBERS:
-            values[key] = _NUMBERS[key](text)
+            values[key] = _number(key, text)
         elif key == "must_run":
             if text.strip().lower() not in ("true", "false"):
                 raise ValueError(f"must_run: must be true or false, got '{text}'")

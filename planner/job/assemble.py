@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-import planner
 from planner.candidates.choose import Choice, pick_alternatives
+from planner.candidates.filters import count_filters
 from planner.candidates.model import IN_TURN
 from planner.job.summary import find_savings, lines_by_part, summarize
 from planner.job.timeline import performance_of, risk_of, timeline_of
@@ -16,7 +16,6 @@ from planner.job.warnings import memory_warnings, plan_warnings
 from planner.market.pricing import exact, total_usd
 from planner.market.quota import needed_quota
 from planner.plan.cash import spread_months
-from planner.plan.filters import count_filters
 from planner.plan.launch import Launch
 from planner.plan.model import (
     Assumption,
@@ -29,6 +28,7 @@ from planner.plan.model import (
     Proof,
     Relaxation,
 )
+from planner.version import __version__
 
 if TYPE_CHECKING:
     from planner.candidates.context import Context
@@ -105,7 +105,7 @@ def plan_frame(context: Context) -> dict[str, Any]:
         "workload_sha256": context.sha256,
         "kind": context.workload.kind,
         "created_at": moment_text(context.now),
-        "planner_version": planner.__version__,
+        "planner_version": __version__,
         "start": moment_text(context.start),
         "deadline": None if context.deadline is None else moment_text(context.deadline),
         "objective": context.workload.preferences.objective,

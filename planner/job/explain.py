@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from planner.candidates.choose import best_where
+from planner.candidates.constraints.registry import BIT, CONSTRAINTS
+from planner.candidates.filters import count_filters
+from planner.candidates.limits import case_of
 from planner.candidates.model import IN_TURN
-from planner.candidates.running import finish_quantile, meet_probability
 from planner.job.summary import describe, summarize
-from planner.plan.filters import BIT, FILTERS, HARD, count_filters
 from planner.plan.model import Relaxation
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from planner.candidates.constraints.base import Case, Constraint
     from planner.candidates.context import Context
     from planner.candidates.engine import Found
     from planner.candidates.model import Candidates
     from planner.plan.model import Plan
 
     IntArray = npt.NDArray[np.int64]
-
-# Limits whose needed value is a number that can be read off the candidates.
-_NEAREST = 64  # candidates whose deadline is worked out
-_MEASURED = ("deadline", "budget", "confidence", "throughput", "max_nodes")
 
 
 def find_relaxations(context: Context, found: Found, *, limit: int = 5) -> tuple[Relaxation, ...]:
@@ -34,17 +33,17 @@ def find_relaxations(context: Context, found: Found, *, limit: int = 5) -> tuple
     Candidates removed by exactly one limit tell how far that limit must move; facts of the hardware and refused
     prices are no limits and are never relaxed. When no single limit is enough, pairs are tried.
     """
-    bits = _judged(context, found.candidates)
-    soft = [name for name in FILTERS if name not in HARD]
-    single = [_relax(context, found, (name,), _removed_by(bits, (name,))) for name in soft]
-    out = [item for item in single if item is not None]
+    case = case_of(context)
+    bits = _judged(case, found.candidates)
+    soft = [item for item in CONSTRAINTS if not item.is_fact]
+    groups: list[tuple[Constraint, ...]] = [(item,) for item in soft]
+    out = _relaxed(context, case, found, bits, groups)
     if not out:
-        pairs = [(a, b) for i, a in enumerate(soft) for b in soft[i + 1 :]]
-        made = [_relax(context, found, pair, _removed_by(bits, pair)) for pair in pairs]
-        out = [item for item in made if item is not None]
+        out = _relaxed(context, case, found, bits, list(combinations(soft, 2)))
+    measured = {item.id for item in CONSTRAINTS if item.is_measured}
     out.sort(
         key=lambda item: (
-            item.constraint not in _MEASURED,
+            item.constraint not in measured,
             item.best.cost_usd if item.best else 0,
             item.constraint,
         )
@@ -52,78 +51,63 @@ def find_relaxations(context: Context, found: Found, *, limit: int = 5) -> tuple
     return tuple(out[:limit])
 
 
-def _judged(context: Context, made: Candidates) -> IntArray:
-    """Filter bits with the confidence judged where it was not: on candidates that one other limit removes."""
+def _judged(case: Case, made: Candidates) -> IntArray:
+    """Filter bits, with what is asked only of passing candidates also asked of those that one other limit removes."""
     bits = made.bits.copy()
-    if context.deadline_hours is None:
-        return bits
-    single = [BIT[name] for name in FILTERS if name not in (*HARD, "deadline", "confidence")]
+    lazy = [item.id for item in CONSTRAINTS if item.needs_deadline]
+    single = [BIT[item.id] for item in CONSTRAINTS if not item.is_fact and item.id not in lazy]
     # what runs in turn was judged when it was made
     at = np.flatnonzero(np.isin(bits, single) & (made.kind != IN_TURN))
-    if len(at):
-        available = context.deadline_hours - made.waiting_hours[at] - made.fixed_hours[at]
-        chance = meet_probability(
-            context, *made.gang(at), made.sigma[at], made.write_hours[at], made.interval_hours[at], available,
-        )  # fmt: skip
-        unsure = at[chance < context.workload.constraints.deadline_confidence]
-        bits[unsure] |= BIT["confidence"]
+    for item in CONSTRAINTS:
+        unsure = item.unsure(case, made, at) if len(at) else None
+        if unsure is not None:
+            bits[at[unsure]] |= BIT[item.id]
     return bits
 
 
-def _removed_by(bits: IntArray, names: tuple[str, ...]) -> npt.NDArray[np.bool_]:
-    """Candidates that exactly `names` remove; a later deadline also helps those that are merely not sure enough."""
-    word = sum(BIT[name] for name in names)
+def _relaxed(
+    context: Context, case: Case, found: Found, bits: IntArray, groups: list[tuple[Constraint, ...]]
+) -> list[Relaxation]:
+    made = (_relax(context, case, found, group, _removed_by(bits, group)) for group in groups)
+    return [item for item in made if item is not None]
+
+
+def _removed_by(bits: IntArray, group: tuple[Constraint, ...]) -> npt.NDArray[np.bool_]:
+    """Candidates that exactly `group` removes; a later deadline also helps those that are merely not sure enough."""
+    word = sum(BIT[item.id] for item in group)
     mask = bits == word
-    if "deadline" in names:
-        mask |= bits == (word ^ BIT["deadline"] | BIT["confidence"])
+    for item in group:
+        for other in item.moves_too:
+            mask |= bits == (word ^ BIT[item.id] | BIT[other])
     return np.asarray(mask, dtype=np.bool_)
 
 
 def _relax(
-    context: Context, found: Found, names: tuple[str, ...], mask: npt.NDArray[np.bool_]
+    context: Context,
+    case: Case,
+    found: Found,
+    group: tuple[Constraint, ...],
+    mask: npt.NDArray[np.bool_],
 ) -> Relaxation | None:
     if not mask.any():
         return None
     made = found.candidates
-    needs = {name: _needed(context, found, name, np.flatnonzero(mask)) for name in names}
-    measured = [need for need in needs.values() if need is not None]
-    if len(names) == 1 and measured:
-        positions, values = measured[0]
+    measured = group[0].distance(case, made, np.flatnonzero(mask)) if len(group) == 1 else None
+    if measured is not None:
+        positions, values = measured
         near = positions[values <= values.min() + 1e-9 * abs(values.min())]
         mask = np.zeros(len(made.offer), dtype=np.bool_)
         mask[near] = True
     at = best_where(context, made, mask, context.workload.preferences.objective)
     assert at is not None
-    told = [_values(context, found, name, at) for name in names]
+    changes = [item.change(case, made, at) for item in group]
     return Relaxation(
-        constraint=" and ".join(names),
-        current=" and ".join(current for current, _ in told),
-        needed=" and ".join(needed for _, needed in told),
+        constraint=" and ".join(item.id for item in group),
+        current=" and ".join(current for current, _ in changes),
+        needed=" and ".join(needed for _, needed in changes),
         best=summarize(context, made, at, None),
-        note="; ".join(FILTERS[name] for name in names),
+        note="; ".join(item.words for item in group),
     )
-
-
-def _needed(
-    context: Context, found: Found, name: str, positions: IntArray
-) -> tuple[IntArray, npt.NDArray[np.float64]] | None:
-    """What a measured limit would have to be for each candidate (smaller = nearer); None for other limits."""
-    made = found.candidates
-    if name == "deadline":
-        # the nearest by expected hours; their confidence decides among them
-        positions = positions[np.argsort(made.hours[positions], kind="stable")[:_NEAREST]]
-        return positions, deadline_needed(context, made, positions)
-    measures: dict[str, npt.NDArray[np.float64]] = {
-        "budget": made.cash_usd, "confidence": -made.p_meet, "throughput": made.work_hours,
-        "max_nodes": made.nodes.astype(np.float64),
-    }  # fmt: skip
-    return None if name not in measures else (positions, measures[name][positions])
-
-
-def deadline_needed(context: Context, made: Candidates, at: IntArray) -> npt.NDArray[np.float64]:
-    """Hours from the start within which each candidate ends with the confidence asked."""
-    level = context.workload.constraints.deadline_confidence
-    return np.maximum(finish_quantile(context, made, at, level), made.hours[at])
 
 
 def explain_choice(plan: Plan) -> list[str]:
@@ -167,39 +151,6 @@ def explain_layout(context: Context, plan: Plan) -> list[str]:
     if context.calibration is not None:
         first += " (times before your measurements correct them)"
     return [f"layouts of {nodes} x {line.instance_type}, {first}", *(f"layout {text}" for text in rest)]
-
-
-def _values(context: Context, found: Found, name: str, at: int) -> tuple[str, str]:
-    """Current and needed value of limit `name` for candidate `at`, as text."""
-    limits, made = context.workload.constraints, found.candidates
-    row = int(made.offer[at])
-    offers = context.offer_set.offers
-    if name == "deadline":
-        needed = float(deadline_needed(context, made, np.asarray([at]))[0])
-        return f"{context.deadline_hours:,.1f} h", f"{_up(needed):,.1f} h"
-    if name == "budget":
-        return f"${limits.budget_usd:,}", f"${_up(float(made.cash_usd[at]), 0.01):,.2f}"
-    if name == "confidence":
-        return (
-            f"{limits.deadline_confidence:g}",
-            f"{np.floor(made.p_meet[at] * 1000) / 1000:g}",
-        )
-    if name == "max_nodes":
-        return str(limits.max_nodes), str(int(made.nodes[at]))
-    shown = {
-        "provider": "provider", "region": "region", "residency": "region", "purchase_option": "purchase_option",
-        "instance_type": "instance_type",
-    }  # fmt: skip
-    if name in shown:
-        return "excluded", f"allow {offers[shown[name]][row]}"
-    if name == "accelerator":
-        kind = int(context.offer_set.type_of_offer[row])
-        return "excluded", f"allow {context.offer_set.types['accelerator'][kind]}"
-    return "too strict", "what the plan beside it needs"
-
-
-def _up(value: float, step: float = 0.1) -> float:
-    return float(np.ceil(value / step - 1e-9) * step)
 
 
 def why_not(context: Context, found: Found | None, wanted: str) -> list[str]:

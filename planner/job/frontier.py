@@ -26,6 +26,7 @@ from planner.job.answer import check_age, prepare
 from planner.job.summary import summarize
 from planner.plan.model import Summary
 from planner.records import record
+from planner.render.presentable import Presentable
 from solvers.pareto import dominated, pareto_front
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ class Point:
 
 
 @record(frozen=True)
-class Frontier:
+class Frontier(Presentable):
     """All points, by rising deadline and falling cost.
 
     Attributes:
@@ -79,6 +80,9 @@ class Frontier:
         deadlines: deadlines asked for.
         note: which node counts were looked at.
     """
+
+    REPORT = "planner.job.frontier_report:frontier_report"
+    __repr__ = Presentable.__repr__
 
     workload: str
     confidence: float

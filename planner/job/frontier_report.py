@@ -24,13 +24,14 @@ _SHOWN = (
 )  # fmt: skip
 
 
-def frontier_report(found: Frontier, shown: Sequence[Point]) -> Answer:
+def frontier_report(found: Frontier, shown: Sequence[Point] | None = None) -> Answer:
     """Build the answer.
 
     Args:
         found: all points, which the data formats and the chart hold.
-        shown: the points that the table lists.
+        shown: the points that the table lists; by default all.
     """
+    shown = found.points if shown is None else shown
     rows = [_values(point) for point in found.points]
     values = {
         "workload": found.workload, "deadline_confidence": found.confidence, "candidates": found.candidates,

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from planner.candidates.bought_in_parts import unit_money
+from planner.candidates.constraints.registry import BIT
 from planner.candidates.model import MIXED
 from planner.job.model_mix import MixInput
 from planner.market.quota import draws_on
-from planner.plan.filters import BIT
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -151,12 +151,12 @@ def _quota_names(line: Json) -> dict[str, str]:
     """What a quota that the line counts against may be called, each name with the quota's own unit."""
     from catalogs.tariffs import load_tariffs
 
-    accelerator = line["accelerator"]
-    key = (line["provider"], line["family"], accelerator, line["purchase_option"])
-    rule = load_tariffs().quota_rule(*key)
-    names = {accelerator: "GPU", accelerator.split("-")[0]: "GPU"}
-    names[line["family"]] = "instances" if rule is None else rule.unit
-    return names if rule is None else names | {rule.name: rule.unit, rule.code: rule.unit}
+    accelerator, family = line["accelerator"], line["family"]
+    ways = (line["purchase_option"], "on_demand", "spot")
+    rules = [load_tariffs().quota_rule(line["provider"], family, accelerator, way) for way in ways]
+    own = next((rule.unit for rule in rules if rule is not None), "instances")
+    names = {accelerator: "GPU", accelerator.split("-")[0]: "GPU", family: own}
+    return names if rules[0] is None else names | {rules[0].name: own, rules[0].code: own}
 
 
 def _fleet(plan: Json, workload: Workload) -> list[str]:

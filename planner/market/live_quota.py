@@ -12,9 +12,6 @@ if TYPE_CHECKING:
     from catalogs.quotas import LiveQuotas
     from planner.candidates.context import Context
 
-# Providers whose quotas can be read with an account.
-READABLE = ("aws", "gcp", "azure")
-
 
 def with_live_quotas(context: Context) -> Context:
     """Return the run with the account's limits added to those the workload declares.
@@ -22,10 +19,11 @@ def with_live_quotas(context: Context) -> Context:
     Only quotas that the planner's rules know are taken; what could not be read is told as a warning and stays
     "not checked".
     """
+    from catalogs.providers.registry import DEFAULT
     from catalogs.quotas import fetch_live_quotas
 
     allowed = context.workload.constraints.providers
-    providers = [name for name in READABLE if allowed is None or name in allowed]
+    providers = [name for name in DEFAULT if allowed is None or name in allowed]
     return apply_quotas(context, fetch_live_quotas(providers))
 
 

@@ -1,7 +1,7 @@
 """Everything that can be bought for one workload: catalog, own machines, derived prices and overlays, in one set.
 
 An `OfferSet` keeps offers and instance types as two tables joined by index, prices in USD as floats for the search
-and the decimal price beside it for the plan, and the filter bits that depend on the offer or its type alone.
+and the decimal price beside it for the plan.
 """
 
 from __future__ import annotations
@@ -14,13 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from catalogs.accelerators import load_accelerators
-from catalogs.offers.flags import admit_offers
-from catalogs.regions import regions_in
 from catalogs.table import Coded, Table
 from planner.errors import InputError
 from planner.inputs.faults import Fault, FaultError
-from planner.performance.evidence import load_evidence
-from planner.plan.filters import mark
 from planner.records import record
 
 if TYPE_CHECKING:
@@ -31,7 +27,7 @@ if TYPE_CHECKING:
     from catalogs.model import Catalog
     from catalogs.offers.overlays import PriceNote
     from catalogs.tariffs import FxRate, OptionRule, Tariffs
-    from planner.inputs.schema import Constraints, Filter, OwnedCommitment, Workload
+    from planner.inputs.schema import OwnedCommitment, Workload
 
     FloatArray = npt.NDArray[np.float64]
     IntArray = npt.NDArray[np.int64]
@@ -223,68 +219,13 @@ def build_hardware(types: Table) -> tuple[Table, IntArray]:
     return hardware.with_columns(**joined), np.asarray([code[row] for row in rows], dtype=np.int64)
 
 
-def mark_offers(offer_set: OfferSet, constraints: Constraints, family: str) -> IntArray:
-    """Return the filter bits that depend on the offer and its type alone, shape `(n_offers,)`.
-
-    Args:
-        offer_set: what can be bought.
-        constraints: the workload's limits.
-        family: kind of model, as in evidence.csv.
-    """
-    offers = offer_set.offers
-    bits = np.zeros(offers.n_rows, dtype=np.int64)
-    admitted = admit_offers(offers, allow_flagged=constraints.allow_flagged).mask
-    refused = ~admitted | ~(offer_set.usd_per_hour >= 0)
-    mark(bits, "price_refused", refused)
-    if constraints.providers is not None:
-        mark(bits, "provider", ~offers.is_in("provider", constraints.providers))
-    if constraints.regions is not None:
-        mark(bits, "region", ~_globs(places_of(offers), constraints.regions))
-    if constraints.residency is not None:
-        wanted = {
-            f"{provider}/{region}"
-            for group in constraints.residency
-            for provider, region in regions_in(group)
-        }
-        mark(bits, "residency", ~_globs(places_of(offers), tuple(wanted)))
-    if constraints.purchase_options is not None:
-        mark(bits, "purchase_option", ~offers.is_in("purchase_option", constraints.purchase_options))
-    if constraints.exclude_purchase_options:
-        mark(bits, "purchase_option", offers.is_in("purchase_option", constraints.exclude_purchase_options))
-    return np.asarray(
-        bits | mark_types(offer_set, constraints, family)[offer_set.type_of_offer], dtype=np.int64
-    )
-
-
-def mark_types(offer_set: OfferSet, constraints: Constraints, family: str) -> IntArray:
-    """Return the filter bits of each instance type, shape `(n_types,)`."""
-    types, hardware = offer_set.types, offer_set.hardware
-    bits = np.zeros(types.n_rows, dtype=np.int64)
-    count = types["accelerator_count"]
-    mark(bits, "fractional", (count < 1) & (not constraints.include_fractional))
-    mark(bits, "arm64", types.equals("arch", "arm64") & (not constraints.include_arm64))
-    peak = np.fmax(hardware["fp16_tflops"], np.fmax(hardware["bf16_tflops"], hardware["fp32_tflops"]))
-    at = offer_set.hardware_of_type
-    mark(bits, "unknown_peak", np.isnan(peak)[at])
-    if not constraints.allow_unmeasured:
-        vendors = hardware.coded("vendor")
-        known = np.asarray([(vendor, family) in load_evidence() for vendor in vendors.values])
-        mark(bits, "unmeasured", ~known[vendors.codes][at])
-    mark(bits, "inference_only", ~np.asarray(hardware["trainable"], dtype=np.bool_)[at])
-    _allow_deny(bits, "accelerator", types.coded("accelerator"), constraints.accelerators)
-    _allow_deny(bits, "instance_type", types.coded("instance_type"), constraints.instance_types)
-    if constraints.min_memory_gib is not None:
-        mark(bits, "min_memory", types["accelerator_memory_gib"] < constraints.min_memory_gib)
-    return bits
-
-
 def places_of(offers: Table) -> Coded:
     """Place of each offer, `provider/region`."""
     codes, keys = offers.distinct_keys("provider", "region")
     return Coded(codes.astype(np.int32), tuple("/".join(key) for key in keys))
 
 
-def _globs(column: Coded, patterns: Sequence[str]) -> BoolArray:
+def match_globs(column: Coded, patterns: Sequence[str]) -> BoolArray:
     """Mask of rows matching a glob, over `provider/region` or, without a slash, over the region alone."""
     hits = []
     for text in column.values:
@@ -293,16 +234,9 @@ def _globs(column: Coded, patterns: Sequence[str]) -> BoolArray:
     return np.asarray([*hits, False], dtype=np.bool_)[column.codes]
 
 
-def _allow_deny(bits: IntArray, name: str, column: Coded, rule: Filter) -> None:
-    if rule.allow:
-        mark(bits, name, ~_globs(column, rule.allow))
-    if rule.deny:
-        mark(bits, name, _globs(column, rule.deny))
-
-
 def preference_rank(places: Coded, patterns: Sequence[str]) -> IntArray:
     """Position of the first pattern that each place matches, shape `(n_offers,)`; past the last where none does."""
     rank = np.full(len(places.codes), len(patterns), dtype=np.int64)
     for position in reversed(range(len(patterns))):
-        rank[_globs(places, patterns[position : position + 1])] = position
+        rank[match_globs(places, patterns[position : position + 1])] = position
     return rank

@@ -7,9 +7,8 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from planner.render import numbers, words
-from planner.render.document import Block, Document, Facts, Grid, Notes, without_empty
-from planner.render.report import Report
+from planner.render import numbers
+from planner.render.model import Answer, Chart, Column, Section, Value, facts, table_section, versioned
 
 if TYPE_CHECKING:
     from planner.pipelines.answer import PipelineAnswer, Stage, Transfer
@@ -21,8 +20,8 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-def pipeline_report(answer: PipelineAnswer) -> Report:
-    """Build the report."""
+def pipeline_report(answer: PipelineAnswer) -> Answer:
+    """Build the answer in the shape that every format is made of."""
     stages = [_stage_values(stage) for stage in answer.stages]
     transfers = [_transfer_values(transfer) for transfer in answer.transfers]
     result = answer.result
@@ -44,7 +43,10 @@ def pipeline_report(answer: PipelineAnswer) -> Report:
     rows += [
         {"row": "transfer", **row, "task": row["target"], "reads_from": row["source"]} for row in transfers
     ]
-    return Report(_document(answer), values, _COLUMNS, rows)
+    return Answer(
+        f"Pipeline {answer.name}", *_said(answer), _sections(answer), versioned(values), _COLUMNS, rows,
+        success=answer.feasible,
+    )  # fmt: skip
 
 
 def _status(answer: PipelineAnswer) -> str:
@@ -74,18 +76,20 @@ def _transfer_values(transfer: Transfer) -> dict[str, Any]:
     return {name: getattr(transfer, name) for name in names}
 
 
-def _document(answer: PipelineAnswer) -> Document:
-    blocks: list[Block] = [*_warnings(answer), *_tasks(answer), *_transfers(answer), _proof(answer)]
+def _sections(answer: PipelineAnswer) -> tuple[Section, ...]:
+    return (*_warnings(answer), *_tasks(answer), *_transfers(answer), _proof(answer))
+
+
+def _said(answer: PipelineAnswer) -> tuple[str, tuple[str, ...]]:
+    """The verdict and what follows it."""
     if not answer.stages:
-        return Document(
-            f"No plan for {answer.name}: {_reason(answer)}", _advice(answer), tuple(blocks), False
-        )
+        return f"No plan for {answer.name}: {_reason(answer)}", _advice(answer)
     end = answer.start + timedelta(hours=answer.end_hours)
-    headline = (
+    title = (
         f"{answer.name}: {numbers.usd(answer.total_usd)}, done in {numbers.hours(answer.end_hours)} h "
         f"({end:%Y-%m-%d %H:%M} UTC)"
     )
-    return Document(headline, _advice(answer), tuple(blocks), answer.feasible)
+    return title, _advice(answer)
 
 
 def _reason(answer: PipelineAnswer) -> str:
@@ -113,55 +117,56 @@ def _advice(answer: PipelineAnswer) -> tuple[str, ...]:
     return ()
 
 
-def _warnings(answer: PipelineAnswer) -> list[Block]:
+def _warnings(answer: PipelineAnswer) -> list[Section]:
     derived = [t for t in answer.transfers if t.basis == "derived"]
     text = tuple(
         f"{t.source} -> {t.target}: transfer price unknown, the dearest known internet price is assumed"
         for t in derived
     )
-    return [Notes("Warnings", text, True)] if text else []
+    return [Section("warnings", "Warnings", text, warning=True)] if text else []
 
 
-def _tasks(answer: PipelineAnswer) -> list[Block]:
+def _tasks(answer: PipelineAnswer) -> list[Section]:
     if not answer.stages:
         return []
-    rows = [
+    rows: list[tuple[Value, ...]] = [
         (
-            stage.way.task, numbers.hours(stage.start_hours), numbers.hours(stage.end_hours),
-            numbers.usd(stage.way.cost_usd),
-            words.cluster(stage.way.nodes, stage.way.instance_type),
-            words.option(stage.way.purchase_option, stage.way.option_variant),
-            words.place(stage.way.provider, stage.way.region, stage.way.zone), "*" if stage.critical else "",
+            stage.way.task, stage.start_hours, stage.end_hours, stage.way.cost_usd,
+            (stage.way.nodes, stage.way.instance_type), (stage.way.purchase_option, stage.way.option_variant),
+            (stage.way.provider, stage.way.region, stage.way.zone), "*" if stage.critical else "",
         )
         for stage in answer.stages
     ]  # fmt: skip
-    header, cells, align = without_empty(
-        ("task", "start h", "end h", "cost", "cluster", "option", "place", "critical"), rows, "lrrrllll"
+    columns = (
+        Column("task", "task", "text"), Column("start_hours", "start h", "hours"),
+        Column("end_hours", "end h", "hours"), Column("cost_usd", "cost", "usd"),
+        Column("cluster", "cluster", "cluster"), Column("option", "option", "option"),
+        Column("place", "place", "place"), Column("critical", "critical", "text"),
+    )  # fmt: skip
+    series = (
+        ("start", tuple(stage.start_hours for stage in answer.stages)),
+        ("end", tuple(stage.end_hours for stage in answer.stages)),
     )
-    return [Grid("Tasks", header, cells, align)]
+    names = tuple(stage.way.task for stage in answer.stages)
+    chart = Chart("time_line", "", "spans", names, series, "hours", "When each task runs.", drawn_only=True)
+    return [table_section("tasks", "Tasks", columns, rows, charts=(chart,))]
 
 
-def _transfers(answer: PipelineAnswer) -> list[Block]:
+def _transfers(answer: PipelineAnswer) -> list[Section]:
     moved = [t for t in answer.transfers if t.basis]
     if not answer.transfers:
         return []
-    rows = tuple(
-        (
-            f"{t.source} -> {t.target}",
-            numbers.number(t.size_gb),
-            numbers.usd(t.cost_usd),
-            numbers.hours(t.hours),
-            t.price_as_of,
-        )
-        for t in moved
-    )
-    stay = len(answer.transfers) - len(moved)
+    title, stay = "Data between tasks", len(answer.transfers) - len(moved)
     notes = (f"{stay} of {len(answer.transfers)} stay within one region: free",) if stay else ()
-    if not rows:
-        return [Notes("Data between tasks", notes)]
-    return [
-        Grid("Data between tasks", ("from -> to", "GB", "cost", "hours", "price of"), rows, "lrrrl", notes)
-    ]
+    if not moved:
+        return [Section("transfers", title, notes)]
+    columns = (
+        Column("transfer", "from -> to", "text"), Column("size_gb", "GB", "number"),
+        Column("cost_usd", "cost", "usd"), Column("hours", "hours", "hours"),
+        Column("price_as_of", "price of", "date"),
+    )  # fmt: skip
+    rows = [(f"{t.source} -> {t.target}", t.size_gb, t.cost_usd, t.hours, t.price_as_of) for t in moved]
+    return [table_section("transfers", title, columns, rows, notes)]
 
 
 def _money(value: float) -> Decimal | None:
@@ -189,14 +194,19 @@ def _has_workloads(answer: PipelineAnswer) -> bool:
     return any(stage.way.bought is not None for stage in answer.stages)
 
 
-def _proof(answer: PipelineAnswer) -> Facts:
-    result = answer.result
-    rows = [
-        ("method", result.method), ("status", result.status.value), ("of", _searched(answer)),
-        ("bound", numbers.usd(_money(result.bound_usd))), ("gap", numbers.percent(result.gap, 3)),
-        ("candidates", ", ".join(f"{name} {count:,}" for name, count in answer.compared.items())),
-        ("dropped exactly", ", ".join(f"{name} {count:,}" for name, count in result.dropped.items()) or "none"),
-        ("solving", f"{result.seconds:.2f} s"),
-    ]  # fmt: skip
+def _proof(answer: PipelineAnswer) -> Section:
+    result, bound = answer.result, _money(answer.result.bound_usd)
+    compared = ", ".join(f"{name} {count:,}" for name, count in answer.compared.items())
+    dropped = ", ".join(f"{name} {count:,}" for name, count in result.dropped.items()) or "none"
     times = "planned hours are kept with each workload's deadline_confidence, so a chain of them is cautious"
-    return Facts("Proof", (*rows, ("times", times)), detail=True)
+    return facts("proof", "Proof", [
+        ("method", "method", result.method, "text", result.method),
+        ("status", "status", result.status.value, "text", result.status.value),
+        ("searched", "of", _searched(answer), "text", _searched(answer)),
+        ("bound_usd", "bound", bound, "usd", numbers.usd(bound)),
+        ("gap_ratio", "gap", result.gap, "ratio", numbers.percent(result.gap, 3)),
+        ("candidates", "candidates", sum(answer.compared.values()), "count", compared),
+        ("dropped", "dropped exactly", sum(result.dropped.values()), "count", dropped),
+        ("seconds", "solving", result.seconds, "seconds", f"{result.seconds:.2f} s"),
+        ("times", "times", times, "text", times),
+    ], detail=True)  # fmt: skip

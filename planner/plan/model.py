@@ -15,6 +15,7 @@ from planner.plan.launch import Launch
 from planner.plan.plain import plain
 from planner.plan.upgrade import SCHEMA_VERSION
 from planner.records import record
+from planner.render.presentable import Presentable
 
 Origin = Literal["workload", "default", "catalog", "tariff", "derived", "model", "unknown"]
 
@@ -310,8 +311,11 @@ class CatalogSource:
 
 
 @record(frozen=True)
-class Plan:
+class Plan(Presentable):
     """The whole answer for one workload. `status` is `planned` or `infeasible`."""
+
+    REPORT = "planner.plan.report:plan_answer"
+    __repr__ = Presentable.__repr__
 
     status: Literal["planned", "infeasible"]
     workload: str

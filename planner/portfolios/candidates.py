@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from planner.candidates.constraints.registry import BIT
 from planner.candidates.engine import Engine
+from planner.candidates.filters import FilterReport, count_filters
 from planner.candidates.model import IN_TURN, MIXED
 from planner.candidates.wanted import COVERED_RATIO, Wanted
 from planner.job.answer import prepare
 from planner.job.bought import Source
 from planner.market.quota import machine_of
-from planner.plan.filters import BIT, FilterReport, count_filters
 from planner.portfolios.shared_limits import MICRO, Ints
 from planner.portfolios.table import CandidateTable, Floats, Way, Ways
 

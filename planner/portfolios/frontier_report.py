@@ -11,11 +11,8 @@ import numpy as np
 from planner.portfolios.frontier import FrontierPoint, delay_of, find_frontier
 from planner.portfolios.gather import gather
 from planner.portfolios.question import in_time
-from planner.portfolios.report import usd
 from planner.portfolios.shared_limits import MICRO
-from planner.render.document import Document, Grid
-from planner.render.numbers import number, percent
-from planner.render.report import Report
+from planner.render.model import Answer, Chart, Column, Value, table_section, versioned
 
 if TYPE_CHECKING:
     from catalogs.model import Catalog
@@ -84,8 +81,8 @@ def _without(numbers: Any, keep: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> 
     )  # fmt: skip
 
 
-def frontier_report(made: PortfolioFrontier) -> Report:
-    """Return the report of a frontier."""
+def frontier_report(made: PortfolioFrontier) -> Answer:
+    """Return a frontier in the shape that every format is made of."""
     points = [_values(made, point) for point in made.points]
     name = made.loaded.portfolio.name
     values = {
@@ -96,25 +93,30 @@ def frontier_report(made: PortfolioFrontier) -> Report:
         "delay_unit": "USD of delay" if made.weighted else "job-hours",
         "points": points,
     }
+    topic = f"Cost against delay of {name}"
     if not points:
-        document = Document(
-            f"No feasible plan for {name}: `planner portfolio` says why", (), (), success=False
-        )
-        return Report(document, values, COLUMNS, [])
+        title = f"No feasible plan for {name}: `planner portfolio` says why"
+        return Answer(topic, title, (), (), versioned(values), COLUMNS, [], success=False)
     unit = "delay (USD)" if made.weighted else "job-hours"
-    rows = tuple(
-        (
-            usd(point["budget_usd"]), usd(point["cost_usd"]) if point["cost_usd"] is not None else "",
-            number(point["delay"], 6) if point["delay"] is not None else "", number(point["delay_bound"], 6),
-            percent(point["gap_ratio"], 2), number(point["mean_hours"], 3) if point["mean_hours"] is not None else "",
-        )
-        for point in points
+    names = ("budget_usd", "cost_usd", "delay", "delay_bound", "gap_ratio", "mean_hours")
+    rows: list[tuple[Value, ...]] = [
+        tuple("" if point[key] is None else point[key] for key in names) for point in points
+    ]
+    columns = (
+        Column("budget_usd", "budget", "usd"), Column("cost_usd", "cost", "usd"), Column("delay", unit, "number", 6),
+        Column("delay_bound", "at least", "number", 6), Column("gap_ratio", "gap", "ratio", 2),
+        Column("mean_hours", "mean hours to end", "number", 3),
     )  # fmt: skip
-    header = ("budget", "cost", unit, "at least", "gap", "mean hours to end")
     notes = ("`at least`: no plan within the budget has less; all jobs run",)
-    grid = Grid("Cost against delay", header, rows, "rrrrrr", notes)
-    headline = f"{name}: {len(points)} points of cost against delay"
-    return Report(Document(headline, (), (grid,), success=True), values, COLUMNS, points)
+    found = [point for point in points if point["delay"] is not None and point["cost_usd"] is not None]
+    series = (("x", tuple(p["delay"] for p in found)), ("cost", tuple(p["cost_usd"] for p in found)))
+    labels = tuple(f"budget {point['budget_usd']:,.0f}" for point in found)
+    chart = Chart("cost_by_delay", "", "steps", labels, series, "usd", "", drawn_only=True, axis=unit)
+    section = table_section(
+        "points", "Cost against delay", columns, rows, notes, charts=(chart,) if len(found) > 1 else ()
+    )
+    title = f"{name}: {len(points)} points of cost against delay"
+    return Answer(topic, title, (), (section,), versioned(values), COLUMNS, points)
 
 
 def _values(made: PortfolioFrontier, point: FrontierPoint) -> dict[str, Any]:

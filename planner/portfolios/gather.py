@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.candidates.constraints.registry import CONSTRAINTS
 from planner.errors import InputError
 from planner.inputs.checks import end_moment, start_moment
 from planner.inputs.load import decode, read_limited
@@ -23,24 +24,21 @@ from planner.portfolios.table import CandidateTable, Way, Ways, concat_tables, l
 
 if TYPE_CHECKING:
     from catalogs.model import Catalog
+    from planner.candidates.filters import FilterReport
     from planner.inputs.load import LoadedWorkload
     from planner.inputs.portfolio_schema import PortfolioJob
     from planner.job.answer import Options
     from planner.job.bought import Source
-    from planner.plan.filters import FilterReport
 
 
-# Filters as a sentence about a job says them; the others by their name.
-REASONS = {
-    "deadline": "after the deadline",
-    "confidence": "too unsure to meet the deadline",
-    "memory": "short of memory",
-    "capacity": "above what an offer holds",
-    "max_nodes": "above max_nodes",
-    "quota": "above the workload's quota",
-    "budget": "above the workload's budget",
-    "shared_limit": "alone above a shared limit",
-}
+SHARED_LIMIT = "shared_limit"  # no constraint of one job
+
+
+def reason(name: str) -> str:
+    """A filter as a sentence about a job says it, else its name."""
+    if name == SHARED_LIMIT:
+        return "alone above a shared limit"
+    return next((item.short for item in CONSTRAINTS if item.id == name and item.short), name)
 
 
 @dataclass(frozen=True)
@@ -63,7 +61,7 @@ class JobReport:
 
     def sentence(self) -> str:
         """One line for people."""
-        why = ", ".join(f"{count:,} {REASONS.get(name, name)}" for name, count in self.removed[:4])
+        why = ", ".join(f"{count:,} {reason(name)}" for name, count in self.removed[:4])
         return f"{self.name}: {self.passed:,} of {self.total:,} candidates" + (f": {why}" if why else "")
 
 
@@ -338,7 +336,7 @@ def _with_shared_limits(reports: list[JobReport], kinds: list[int], question: Qu
     lost = np.bincount(question.table.job[large], minlength=len(kinds))
     out = list(reports)
     for job, kind in enumerate(kinds):
-        if lost[job] and ("shared_limit", int(lost[job])) not in out[kind].removed:
-            found = (*out[kind].removed, ("shared_limit", int(lost[job])))
+        if lost[job] and (SHARED_LIMIT, int(lost[job])) not in out[kind].removed:
+            found = (*out[kind].removed, (SHARED_LIMIT, int(lost[job])))
             out[kind] = replace(out[kind], removed=tuple(sorted(found, key=lambda pair: -pair[1])))
     return out

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from planner.portfolios.bought import bought_of
-from planner.portfolios.shared_limits import CAPACITY, MICRO
-from planner.render.document import Block, Document, Facts, Grid, Notes
+from planner.portfolios.report_values import searched, values_of
+from planner.portfolios.shared_limits import MICRO
+from planner.render.model import Answer, Chart, Column, Section, Unit, Value, facts, table_section, versioned
 from planner.render.numbers import hours, number, percent
 from planner.render.numbers import usd as decimal_usd
-from planner.render.report import Report
 from solvers.solution import Status
 
 if TYPE_CHECKING:
     from planner.portfolios.answer import PortfolioAnswer
-    from planner.portfolios.relax import Relaxed
     from planner.portfolios.solve import PortfolioResult
 
 MOST_JOBS = 40  # shown to people; data formats show all
@@ -30,193 +28,38 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def portfolio_report(answer: PortfolioAnswer, *, verbose: bool = False) -> Report:
-    """Return the report of `answer`; `verbose` shows every job and limit to people too."""
-    jobs, limits = _jobs(answer), _limits(answer)
-    values: dict[str, Any] = {
-        "kind": "portfolio",
-        "name": answer.loaded.portfolio.name,
-        "sha256": answer.loaded.sha256,
-        "currency": "USD",
-        "start": answer.gathered.start.isoformat(timespec="minutes"),
-        "catalog": _catalog(answer),
-        "status": _status(answer),
-        "jobs": jobs,
-        "limits": limits,
-        "totals": _totals(answer, jobs),
-        "proof": _proof(answer),
-        "relaxation": None if answer.relaxed is None else _relaxation(answer, answer.relaxed),
-        "filters": [
-            {
-                "job": item.name, "copies": item.copies, "candidates": item.total, "passed": item.passed,
-                "removed": dict(item.removed),
-            }
-            for item in answer.gathered.reports
-        ],
-        "notes": list(answer.gathered.notes),
-        "seconds": round(answer.seconds, 3),
-    }  # fmt: skip
-    rows = [{"row": "job", **{key: job.get(key) for key in COLUMNS if key in job}} for job in jobs]
-    rows += [{"row": "limit", **{key: limit.get(key) for key in COLUMNS if key in limit}} for limit in limits]
-    return Report(_document(answer, values, verbose), values, COLUMNS, rows)
-
-
 def usd(value: float) -> str:
     """An amount of US dollars for people."""
     return decimal_usd(Decimal(repr(round(float(value), 2))))
 
 
-def _status(answer: PortfolioAnswer) -> str:
-    return "solver_fault" if answer.solver_fault else answer.result.status.value
+def portfolio_report(answer: PortfolioAnswer, *, verbose: bool = False) -> Answer:
+    """Return `answer` in the shape that every format is made of; `verbose` shows every job and limit to people too."""
+    values = values_of(answer)
+    jobs, limits = values["jobs"], values["limits"]
+    rows = [{"row": "job", **{key: job.get(key) for key in COLUMNS if key in job}} for job in jobs]
+    rows += [{"row": "limit", **{key: limit.get(key) for key in COLUMNS if key in limit}} for limit in limits]
+    title, summary = _headline(answer, values)
+    return Answer(
+        f"Portfolio {answer.loaded.portfolio.name}", title, summary, tuple(_sections(answer, values, verbose)),
+        versioned(values), COLUMNS, rows, success=answer.result.picks is not None,
+    )  # fmt: skip
 
 
-def _catalog(answer: PortfolioAnswer) -> list[dict[str, Any]]:
-    if answer.catalog is None:
-        return []
-    return [
-        {
-            "provider": m.provider,
-            "oldest_as_of": m.oldest_as_of,
-            "newest_as_of": m.newest_as_of,
-            "sha256": m.sha256,
-        }
-        for m in answer.catalog.manifests
-    ]
-
-
-def _jobs(answer: PortfolioAnswer) -> list[dict[str, Any]]:
-    """What each job gets, in the order of the file; without a plan, nothing."""
-    shown = answer.shown
-    if shown is None:
-        return []
-    gathered = answer.gathered
-    table, out = gathered.question.table.take(shown[1]), []
-    for at, name in enumerate(gathered.jobs):
-        counted = int(table.counted_micro_usd[at]) / MICRO
-        if table.left_out[at]:
-            out.append({"job": name, "status": "left out", "cost_usd": 0.0, "counted_usd": counted})
-            continue
-        bought = bought_of(gathered, table, at)
-        way = gathered.ways[int(table.way[at, 0])]
-        begin, length = float(table.start_hours[at]), float(table.hours[at])
-        moments = [gathered.start + timedelta(hours=value) for value in (begin, begin + length)]
-        out.append(
-            {
-                "job": name, "status": "late" if table.late_hours[at] > 0 else "planned",
-                "provider": way.provider, "region": way.region, "zone": way.zone,
-                "instance_type": way.instance_type, "purchase_option": bought.how,
-                "option_variant": way.option_variant if len(bought.parts) == 1 else "", "nodes": bought.nodes,
-                "start": moments[0].isoformat(timespec="minutes"), "end": moments[1].isoformat(timespec="minutes"),
-                "hours": round(length, 4), "cost_usd": int(table.cost_micro_usd[at]) / MICRO, "counted_usd": counted,
-                "late_hours": round(float(table.late_hours[at]), 2), "owned": bool((table.pool[at] >= 0).any()),
-                "offer_id": way.offer_id, "in_turn": bought.in_turn, "parts": bought.parts,
-            }
-        )  # fmt: skip
-    return out
-
-
-def _limits(answer: PortfolioAnswer) -> list[dict[str, Any]]:
-    """Use of every shared limit."""
-    shown, whole = answer.shown, answer.gathered.question
-    used = np.zeros(len(whole.limits), dtype=np.int64) if shown is None else whole.numbers.used(shown[1])
-    raised = np.zeros(len(whole.limits), dtype=np.int64)
-    if answer.relaxed is not None and answer.result.picks is None:
-        raised = answer.relaxed.raised
-    return [
-        {
-            "limit": limit.label, "kind": "commitment" if limit.kind == CAPACITY else "quota",
-            "window": limit.window, "unit": limit.unit, "used": int(used[at]), "available": limit.amount,
-            "raised": int(raised[at]),
-        }
-        for at, limit in enumerate(whole.limits)
-    ]  # fmt: skip
-
-
-def _totals(answer: PortfolioAnswer, jobs: list[dict[str, Any]]) -> dict[str, Any]:
-    shown = answer.shown
-    if shown is None:
-        return {}
-    cost = int(answer.gathered.question.numbers.cost[shown[1]].sum()) / MICRO
-    budget = answer.loaded.portfolio.budget_usd
-    return {
-        "cost_usd": cost,
-        "counted_usd": (shown[0].objective or 0) / MICRO,
-        "budget_usd": None if budget is None else float(budget),
-        "jobs": len(jobs),
-        "planned": sum(job["status"] == "planned" for job in jobs),
-        "late": sum(job["status"] == "late" for job in jobs),
-        "left_out": sum(job["status"] == "left out" for job in jobs),
-    }
-
-
-def _proof(answer: PortfolioAnswer) -> dict[str, Any]:
-    result = answer.result if answer.shown is None else answer.shown[0]
-    exact = result.exact_bound
-    return {
-        "status": result.status.value,
-        "objective_usd": None if result.objective is None else result.objective / MICRO,
-        "bound_exact_usd": None if exact is None else exact / MICRO,
-        "gap_exact_ratio": result.exact_gap,
-        "bound_solver_usd": result.solver_bound / MICRO,
-        "gap_solver_ratio": result.solver_gap,
-        "gap_asked_ratio": answer.options.gap,
-        "mode": answer.options.mode,
-        "solver": result.solver,
-        "about": _searched(answer),
-        "candidates": answer.question.numbers.n_candidates,
-        "in_model": len(result.reduced.keep),
-        "removed": result.reduced.dropped,
-        "interrupted": result.interrupted,
-        "stages": [
-            {"stage": stage, "seconds": round(at, 3), "objective_usd": value and value / MICRO}
-            for stage, at, value, _ in result.stages
-        ],
-        "seconds": round(result.seconds, 3),
-        "message": result.message,
-    }
-
-
-def _relaxation(answer: PortfolioAnswer, relaxed: Relaxed) -> dict[str, Any]:
-    limits = answer.gathered.question.limits
-    budget = answer.question.numbers.budget
-    over = None
-    if relaxed.over_budget and budget is not None:
-        over = {"now_usd": budget / MICRO, "needed_usd": (budget + relaxed.over_budget) / MICRO}
-    return {
-        "limits": [
-            {
-                "limit": limits[at].label, "window": limits[at].window, "unit": limits[at].unit,
-                "now": limits[at].amount, "needed": limits[at].amount + int(relaxed.raised[at]),
-            }
-            for at in np.flatnonzero(relaxed.raised).tolist()
-        ],
-        "deadlines": [
-            {"job": answer.gathered.jobs[at], "late_hours": round(float(relaxed.late_hours[at]), 2)}
-            for at in np.flatnonzero(relaxed.late_hours > 0).tolist()
-        ],
-        "budget": over,
-        "weighted_usd": relaxed.weighted_usd,
-        "bound_usd": relaxed.bound_usd,
-        "least": relaxed.proven,
-    }  # fmt: skip
-
-
-def _document(answer: PortfolioAnswer, values: dict[str, Any], verbose: bool) -> Document:
+def _sections(answer: PortfolioAnswer, values: dict[str, Any], verbose: bool) -> list[Section]:
     infeasible = answer.result.picks is None
-    blocks: list[Block] = []
+    sections: list[Section] = []
     if answer.gathered.notes:
-        blocks.append(Notes("Warnings", answer.gathered.notes, warning=True))
+        sections.append(Section("warnings", "Warnings", answer.gathered.notes, warning=True))
     if infeasible:
-        blocks += _why(answer, values, verbose)
+        sections += _why(answer, values, verbose)
     jobs = values["jobs"]
     if jobs:
-        blocks.append(_job_grid(jobs, values["totals"], verbose, relaxed=infeasible))
-        blocks += _limit_grid(values["limits"], verbose)
-    blocks += _filter_notes(answer, verbose, everything=infeasible)
+        sections.append(_job_table(answer, jobs, values["totals"], verbose, relaxed=infeasible))
+        sections += _limit_table(values["limits"], verbose)
+    sections += _filter_notes(answer, verbose, everything=infeasible)
     result = answer.result if answer.shown is None else answer.shown[0]
-    blocks.append(Facts("Proof", _proof_rows(answer, result), detail=True))
-    headline, summary = _headline(answer, values)
-    return Document(headline, summary, tuple(blocks), success=not infeasible)
+    return [*sections, facts("proof", "Proof", _proof_rows(answer, result), detail=True)]
 
 
 def _headline(answer: PortfolioAnswer, values: dict[str, Any]) -> tuple[str, tuple[str, ...]]:
@@ -260,17 +103,17 @@ def _changes(relaxation: dict[str, Any] | None) -> str:
     return "; ".join(parts)
 
 
-def _why(answer: PortfolioAnswer, values: dict[str, Any], verbose: bool) -> list[Block]:
+def _why(answer: PortfolioAnswer, values: dict[str, Any], verbose: bool) -> list[Section]:
     stuck = [answer.gathered.jobs[at] for at in answer.stuck_jobs.tolist()]
-    blocks: list[Block] = []
+    sections: list[Section] = []
     if stuck:
         kinds = {answer.gathered.kinds[at] for at in answer.stuck_jobs.tolist()}
         told = tuple(answer.gathered.reports[kind].sentence() for kind in sorted(kinds))
-        blocks.append(Notes("Jobs that nothing can run: no shared limit helps", told))
+        sections.append(Section("stuck", "Jobs that nothing can run: no shared limit helps", told))
     found = values["relaxation"]
     if found is None:
-        return blocks
-    rows = [
+        return sections
+    rows: list[tuple[Value, ...]] = [
         (item["limit"], item["window"], f"{item['now']:,}", f"{item['needed']:,}", item["unit"])
         for item in found["limits"]
     ]
@@ -282,57 +125,89 @@ def _why(answer: PortfolioAnswer, values: dict[str, Any], verbose: bool) -> list
     weighted = f"weighs {usd(found['weighted_usd'])} by the file's `relaxation`"
     claim = "no lighter set exists" if found["least"] else "a lighter set may exist"
     note = f"together they suffice; {weighted}; {claim}; the plan below keeps them"
-    shown = tuple(rows if verbose else rows[:MOST_JOBS])
-    blocks.append(
-        Grid("What must give way", ("limit", "window", "now", "enough", "unit"), shown, "llrrl", (note,))
-    )
-    return blocks
+    columns = (
+        Column("limit", "limit", "text"), Column("window", "window", "text"), Column("now", "now", "quantity"),
+        Column("enough", "enough", "quantity"), Column("unit", "unit", "text"),
+    )  # fmt: skip
+    shown = len(rows) if verbose else MOST_JOBS
+    return [*sections, table_section("relaxation", "What must give way", columns, rows, (note,), shown=shown)]
 
 
-def _job_grid(jobs: list[dict[str, Any]], totals: dict[str, Any], verbose: bool, *, relaxed: bool) -> Grid:
-    shown = jobs if verbose else jobs[:MOST_JOBS]
-    rows = [
+def _job_table(
+    answer: PortfolioAnswer,
+    jobs: list[dict[str, Any]],
+    totals: dict[str, Any],
+    verbose: bool,
+    *,
+    relaxed: bool,
+) -> Section:
+    rows: list[tuple[Value, ...]] = [
         (
             job["job"],
-            f"{job['nodes']:,} x {job['instance_type']}" if "nodes" in job else job["status"],
+            (job["nodes"], job["instance_type"]) if "nodes" in job else job["status"],
             job.get("purchase_option", "") + (" (owned)" if job.get("owned") else ""),
-            f"{job['provider']}/{job['region']}" if "region" in job else "",
+            (job["provider"], job["region"], "") if "region" in job else "",
             job["start"][:16].replace("T", " ") if "start" in job else "",
-            hours(job["hours"]) if "hours" in job else "",
-            usd(job["cost_usd"]),
+            job.get("hours", ""),
+            job["cost_usd"],
         )
-        for job in shown
+        for job in jobs
     ]
-    rows.append(("total", "", "", "", "", "", usd(totals["cost_usd"])))
-    notes = () if len(shown) == len(jobs) else (f"{len(jobs) - len(shown):,} more jobs with -v",)
+    rows.append(("total", "", "", "", "", "", totals["cost_usd"]))
+    columns = (
+        Column("job", "job", "text"), Column("cluster", "machines", "cluster"), Column("option", "bought", "text"),
+        Column("place", "where", "place"), Column("start", "start", "date"), Column("hours", "hours", "hours"),
+        Column("cost_usd", "cost", "usd"),
+    )  # fmt: skip
     title = "Plan with the limits moved" if relaxed else "Plan"
-    header = ("job", "machines", "bought", "where", "start", "hours", "cost")
-    return Grid(title, header, tuple(rows), "lllllrr", notes, total=True)
+    shown = len(rows) if verbose else MOST_JOBS + 1
+    charts = _spans(answer, jobs)
+    return table_section("jobs", title, columns, rows, shown=shown, total=True, charts=charts)
 
 
-def _limit_grid(limits: list[dict[str, Any]], verbose: bool) -> list[Block]:
+def _spans(answer: PortfolioAnswer, jobs: list[dict[str, Any]]) -> tuple[Chart, ...]:
+    """When each job runs, in hours from the portfolio's start."""
+    begin = answer.gathered.start
+    running = [job for job in jobs if "start" in job]
+    if len(running) < 2:
+        return ()
+    starts = [(datetime.fromisoformat(job["start"]) - begin).total_seconds() / 3600 for job in running]
+    ends = [start + job["hours"] for start, job in zip(starts, running, strict=True)]
+    names = tuple(job["job"] for job in running)
+    series = (("start", tuple(starts)), ("end", tuple(ends)))
+    return (Chart("time_line", "", "spans", names, series, "hours", "When each job runs.", drawn_only=True),)
+
+
+def _limit_table(limits: list[dict[str, Any]], verbose: bool) -> list[Section]:
     """Limits in use, the fullest first."""
     used = [limit for limit in limits if limit["used"]]
 
-    def fullness(limit: dict[str, Any]) -> float:
-        return float(-limit["used"] / max(limit["available"] + limit["raised"], 1))
+    def full(limit: dict[str, Any]) -> float:
+        return float(limit["used"] / max(limit["available"] + limit["raised"], 1))
 
-    used.sort(key=lambda limit: (fullness(limit), limit["limit"], limit["window"]))
-    shown = used if verbose else used[:MOST_LIMITS]
-    if not shown:
+    used.sort(key=lambda limit: (-full(limit), limit["limit"], limit["window"]))
+    if not used:
         return []
-    rows = tuple(
+    rows: list[tuple[Value, ...]] = [
         (
-            item["limit"], item["window"], f"{item['used']:,}", f"{item['available'] + item['raised']:,}", item["unit"],
-            percent(item["used"] / max(item["available"] + item["raised"], 1), 0),
+            item["limit"],
+            item["window"],
+            item["used"],
+            item["available"] + item["raised"],
+            item["unit"],
+            full(item),
         )
-        for item in shown
+        for item in used
+    ]
+    columns = (
+        Column("limit", "limit", "text"), Column("window", "window", "text"), Column("used", "used", "count"),
+        Column("available", "of", "count"), Column("unit", "unit", "text"), Column("full_ratio", "full", "ratio", 0),
     )  # fmt: skip
-    notes = () if len(shown) == len(used) else (f"{len(used) - len(shown):,} more in use with -v",)
-    return [Grid("Shared limits", ("limit", "window", "used", "of", "unit", "full"), rows, "llrrlr", notes)]
+    shown = len(rows) if verbose else MOST_LIMITS
+    return [table_section("limits", "Shared limits", columns, rows, shown=shown)]
 
 
-def _filter_notes(answer: PortfolioAnswer, verbose: bool, *, everything: bool) -> list[Block]:
+def _filter_notes(answer: PortfolioAnswer, verbose: bool, *, everything: bool) -> list[Section]:
     reports = answer.gathered.reports
     poor = [item for item in reports if item.passed == 0] if not (verbose or everything) else list(reports)
     if everything:
@@ -341,38 +216,29 @@ def _filter_notes(answer: PortfolioAnswer, verbose: bool, *, everything: bool) -
         return []
     told = tuple(item.sentence() for item in (poor if verbose else poor[:MOST_LIMITS]))
     more = len(poor) - len(told)
-    return [Notes("Candidates per job", (*told, f"{more:,} more with -v") if more > 0 else told, detail=True)]
+    said = (*told, f"{more:,} more with -v") if more > 0 else told
+    return [Section("filters", "Candidates per job", said, detail=True)]
 
 
-def _searched(answer: PortfolioAnswer) -> str:
-    """What the proof is about."""
-    if all(workload is None for workload in answer.loaded.workloads):
-        return "of the candidates given"
-    if answer.whole:
-        return "of the candidates that `optimize` searches for each job"
-    return "of the candidates gathered (for each job those up to some price)"
-
-
-def _proof_rows(answer: PortfolioAnswer, result: PortfolioResult) -> tuple[tuple[str, str], ...]:
-    rows = [("status", f"{result.status.value} (gap asked {percent(answer.options.gap, 3)})")]
+def _proof_rows(answer: PortfolioAnswer, result: PortfolioResult) -> list[tuple[str, str, Value, Unit, str]]:
+    asked = f"{result.status.value} (gap asked {percent(answer.options.gap, 3)})"
+    rows: list[tuple[str, str, Value, Unit, str]] = [("status", "status", result.status.value, "text", asked)]
     if result.exact_bound is not None:
-        told = (
-            f"no plan {_searched(answer)} costs less than {usd(result.exact_bound / MICRO)}, in whole numbers"
-        )
-        rows.append(
-            (
-                "exact bound",
-                told + (f": gap {percent(result.exact_gap, 3)}" if result.picks is not None else ""),
-            )
-        )
+        bound = result.exact_bound / MICRO
+        told = f"no plan {searched(answer)} costs less than {usd(bound)}, in whole numbers"
+        told += f": gap {percent(result.exact_gap, 3)}" if result.picks is not None else ""
+        rows.append(("bound_exact_usd", "exact bound", bound, "usd", told))
     if np.isfinite(result.solver_bound):
-        bound = usd(result.solver_bound / MICRO)
-        rows.append(("solver's bound", f"{bound}: gap {percent(result.solver_gap, 3)} ({result.solver})"))
+        bound = result.solver_bound / MICRO
+        told = f"{usd(bound)}: gap {percent(result.solver_gap, 3)} ({result.solver})"
+        rows.append(("bound_solver_usd", "solver's bound", bound, "usd", told))
     removed = ", ".join(
         f"{count:,} {name.replace('_', ' ')}" for name, count in result.reduced.dropped.items()
     )
+    count = result.reduced.source.n_candidates
     rows.append(
-        ("candidates", f"{result.reduced.source.n_candidates:,}" + (f"; {removed}" if removed else ""))
+        ("candidates", "candidates", count, "count", f"{count:,}" + (f"; {removed}" if removed else ""))
     )
-    rows.append(("solved in", f"{number(result.seconds, 2)} s of {number(answer.seconds, 2)} s"))
-    return tuple(rows)
+    spent = f"{number(result.seconds, 2)} s of {number(answer.seconds, 2)} s"
+    rows.append(("seconds", "solved in", result.seconds, "seconds", spent))
+    return rows

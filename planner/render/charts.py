@@ -36,7 +36,9 @@ _ROW_PX, _BAR_PX, _GAP_PX = 30.0, 16.0, 10.0
 _MAX_COLUMNS = 9  # more steps of a bridge are drawn as rows
 
 
-def draw(chart: Chart, *, currency: str = "", width_px: int = WIDE_PX, identity: str = "") -> str:
+def draw(
+    chart: Chart, *, currency: str = "", width_px: int = WIDE_PX, identity: str = "", headed: bool = False
+) -> str:
     """Draw a chart as one `svg` element that needs nothing else.
 
     Args:
@@ -44,11 +46,16 @@ def draw(chart: Chart, *, currency: str = "", width_px: int = WIDE_PX, identity:
         currency: ISO 4217 of its money.
         width_px: of the picture; below 500 labels stand above bars instead of beside them.
         identity: unique in the page, for the title's and description's ids.
+        headed: whether the title is drawn too, on white, for a picture that stands alone.
     """
     identity = identity or f"chart-{''.join(c for c in chart.key if c.isalnum())}-{width_px}"
     height, parts = _DRAWERS[chart.kind](chart, currency, float(width_px))
     if not parts:
         height, parts = 40.0, [words(0, 24, "No values to draw.", color=MUTED)]
+    if headed:
+        head = words(10, 20, fit(tidy(chart.title), width_px - 20), bold=True)
+        paper = rect(0, 0, width_px, height + 30, "#ffffff")
+        height, parts = height + 30, [paper, head, tag("g", {"transform": "translate(0 28)"}, *parts)]
     return frame(width_px, height, tidy(chart.title), chart.alt, identity, parts)
 
 

@@ -22,6 +22,7 @@ from planner.render.units import (
 )
 
 _MAX_CHART_ROWS = 15
+_AMOUNTS = frozenset(("money", "money_short", "span"))
 
 
 @record(frozen=True)
@@ -89,10 +90,10 @@ def build_document(answer: Answer) -> Document:
 
 def made_by(answer: Answer) -> str:
     """When and by what the answer was made."""
-    import planner
+    from planner.version import __version__
 
     values = answer.values if isinstance(answer.values, dict) else {}
-    version = tidy(values.get("planner_version", planner.__version__))
+    version = tidy(values.get("planner_version", __version__))
     when = f" {answer.created:%Y-%m-%d %H:%M}" if answer.created is not None else ""
     return f"made{when} by planner {version}"
 
@@ -148,7 +149,7 @@ def _table(table: Table, section_title: str, currency: str, detail: bool) -> Blo
     names, body, sides = without_empty(header, rows, align)
     if more:
         notes = (f"{more:,} more rows: -o csv, json or xlsx has them all", *notes)
-    amounts = any(column.unit == "money" for column in table.columns)
+    amounts = any(column.unit in _AMOUNTS for column in table.columns)
     return Grid(
         _titled(title, currency_words(currency) if amounts else ""),
         names,
@@ -173,7 +174,7 @@ def note_lines(table: Table) -> tuple[str, ...]:
 def _header(column: Column, currency: str) -> str:
     """At a terminal there is no room for the currency in each header: the title has it."""
     label = tidy(column.label)
-    return label if column.unit == "money" or not label else column_label(column, currency)
+    return label if column.unit in _AMOUNTS or not label else column_label(column, currency)
 
 
 def _titled(title: str, unit: str) -> str:

@@ -16,7 +16,9 @@ from planner.records import record
 Unit = Literal[
     "money", "money_per_hour", "unit_price", "ratio", "count", "hours", "days", "date", "text", "quantity",
     "usd", "usd_change", "usd_rounded", "usd_price", "usd_marked", "price", "hours_change", "number",
-    "seconds", "gib", "gb", "moment", "measure", "cluster", "devices", "place", "option", "percent_change",
+    "seconds", "gib", "gb", "moment", "measure", "cluster", "devices", "place", "option",
+    "percent_change", "moment_short", "of", "span", "chance", "money_short", "interval", "tenths",
+    "three", "three_span",
 ]  # fmt: skip
 Status = Literal["ok", "flagged", "withheld"]
 Scalar = float | int | str | Decimal | None
@@ -170,9 +172,9 @@ class Answer:
 
 def versioned(values: Mapping[str, Any], schema_version: int = 1) -> dict[str, Any]:
     """`values` with the versions of their shape and of this program."""
-    import planner
+    from planner.version import __version__
 
-    return {"schema_version": schema_version, "planner_version": planner.__version__, **values}
+    return {"schema_version": schema_version, "planner_version": __version__, **values}
 
 
 def facts(

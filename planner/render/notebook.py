@@ -5,7 +5,7 @@ from __future__ import annotations
 from planner.records import record
 from planner.render.charts import WIDE_PX, draw
 from planner.render.document import Document, note_lines, section_blocks, status_words
-from planner.render.model import Chart, Section, Table
+from planner.render.model import Answer, Chart, Section, Table
 from planner.render.svg import INK, MUTED, escaped, tag
 from planner.render.table import render_document
 from planner.render.units import cells, column_label, figure_text, is_numeric, tidy
@@ -91,3 +91,21 @@ def _grid(header: list[str], rows: list[list[str]], numeric: list[bool]) -> str:
         for row in rows
     ]
     return tag("table", {}, tag("thead", {}, tag("tr", {}, *head)), tag("tbody", {}, *(body or [""])))
+
+
+def show_answer(answer: Answer) -> str:
+    """A whole answer as HTML for a notebook: its verdict, then its sections; those of detail are folded.
+
+    Args:
+        answer: what a question answered.
+    """
+    parts = [tag("p", {"style": f"color:{INK};font-weight:600"}, escaped(tidy(answer.title)))]
+    parts += [tag("p", {}, escaped(tidy(text))) for text in answer.summary]
+    for section in answer.sections:
+        body = Shown(section, answer.currency)._repr_html_()
+        heading = escaped(tidy(section.title))
+        if section.detail:
+            parts.append(tag("details", {}, tag("summary", {}, heading), body))
+        else:
+            parts += [tag("h4", {}, heading), body]
+    return tag("div", {"style": "max-width:960px"}, *parts)

@@ -6,6 +6,7 @@ import os
 from typing import TextIO
 
 MAX_WIDTH = 100
+_LEVELS = "▁▂▃▄▅▆▇"  # heights below a full block, as a sparkline has them
 
 
 def terminal_width(stream: TextIO | None) -> int:
@@ -40,8 +41,9 @@ def in_encoding(text: str, stream: TextIO) -> str:
     from planner.render.table import BAR_FULL, BAR_PARTS
 
     try:
-        (BAR_FULL + BAR_PARTS).encode(stream.encoding or "ascii")
+        (BAR_FULL + BAR_PARTS + _LEVELS).encode(stream.encoding or "ascii")
     except (UnicodeEncodeError, LookupError):
         narrow = {ord(part): "" if number < 4 else "#" for number, part in enumerate(BAR_PARTS, 1)}
-        return text.translate({ord(BAR_FULL): "#", **narrow})
+        levels = {ord(block): mark for block, mark in zip(_LEVELS, "_.-=+*#", strict=True)}
+        return text.translate({ord(BAR_FULL): "#", **levels, **narrow})
     return text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any, get_args
 
@@ -118,7 +119,7 @@ def bare(value: object, unit: str, currency: str, *, places: int | None = None) 
             return "yes" if plain else "no"
         if plain is None or isinstance(value, Decimal):
             return NOTHING
-        return tidy(style.write(plain, places)) if unit == "moment" else tidy(plain)
+        return tidy(style.write(plain, places)) if unit in ("moment", "moment_short") else tidy(plain)
     if unit == "text" or unit == "date":
         return tidy(plain_value(value))
     if abs(found) >= _SCIENTIFIC_FROM:
@@ -185,6 +186,33 @@ def _price_words(parts: tuple[Any, ...], _digits: int | None) -> str:
     return (words.DERIVED_MARK if derived else "") + numbers.price(amount, currency)
 
 
+def _short_money(value: float) -> str:
+    """An amount without cents where they would hide what matters."""
+    return f"{value:,.0f}" if abs(value) >= 100 else _plus_zero(value, 2)
+
+
+def _chance(value: float, _digits: int | None) -> str:
+    """A probability in whole per cent, never certain."""
+    if value < 0.01:
+        return "<1 %"
+    return ">99 %" if value > 0.99 else f"{value * 100:.0f} %"
+
+
+def _interval(parts: tuple[Any, ...], digits: int | None) -> str:
+    """A ratio as per cent, with its interval in brackets where there is one."""
+    value, low, high = parts
+    text = numbers.percent(value, 1 if digits is None else digits)
+    return text if low is None or high is None else f"{text} [{100 * low:.0f}, {100 * high:.0f}]"
+
+
+def _moment_short(value: Any, _digits: int | None) -> str:
+    """`11-20 08:00`: a moment whose year is known."""
+    try:
+        return f"{datetime.fromisoformat(str(value)).astimezone(UTC):%m-%d %H:%M}"
+    except (ValueError, OverflowError):
+        return str(value)
+
+
 def _change(value: float, _digits: int | None) -> str:
     """A change as a percentage with its sign."""
     text = f"{value * 100:+.{1 if abs(value) < 10 else 0}f} %"
@@ -198,10 +226,13 @@ STYLES: dict[str, Style] = {
     "moment": Style(
         lambda v, _d: numbers.moment(str(v)), numeric=False, sheet="yyyy-mm-dd hh:mm", sheet_unit="UTC"
     ),
+    "moment_short": Style(_moment_short, numeric=False, sheet="yyyy-mm-dd hh:mm", sheet_unit="UTC"),
     "money": Style(lambda v, _d: f"{v:,.2f}"),  # by its currency: see `bare`
+    "money_short": Style(lambda v, _d: _short_money(float(v))),
     "money_per_hour": Style(lambda v, _d: _price(float(v)), sheet="#,##0.00##"),
     "unit_price": Style(lambda v, _d: _price(float(v)), sheet="#,##0.00########"),
     "ratio": Style(lambda v, d: numbers.percent(float(v), 1 if d is None else d), sheet="0.0%"),
+    "chance": Style(_chance, sheet="0.0%"),
     "percent_change": Style(_change, sheet="+0.0%;-0.0%;0%"),
     "count": Style(
         lambda v, _d: f"{v:,.0f}" if v == round(v) else _significant(float(v), 4), sheet="#,##0.####"
@@ -214,6 +245,8 @@ STYLES: dict[str, Style] = {
         lambda v, _d: _plus_zero(v, 0 if v == round(v) else 1), "days", sheet="#,##0.0", sheet_unit="days"
     ),
     "quantity": Style(lambda v, d: _significant(float(v), 4 if d is None else d)),
+    "three": Style(lambda v, _d: three(float(v)), sheet="#,##0.##"),
+    "tenths": Style(lambda v, _d: f"{v:,.1f}", sheet="#,##0.0"),
     "number": Style(lambda v, d: numbers.number(v, 3 if d is None else d)),
     "seconds": Style(lambda v, _d: seconds(float(v)), sheet="#,##0.0000", sheet_unit="s"),
     "gib": Style(lambda v, _d: f"{three(float(v))} GiB", sheet="#,##0.00", sheet_unit="GiB"),
@@ -224,6 +257,18 @@ STYLES: dict[str, Style] = {
     "usd_price": Style(lambda v, _d: numbers.price(exact(v)), sheet="$#,##0.00##", sheet_unit="USD"),
     "usd_marked": Style(_marked, parts=(("", "usd"), ("derived", "text"))),
     "price": Style(_price_words, parts=(("", "unit_price"), ("currency", "text"), ("derived", "text"))),
+    "of": Style(
+        lambda v, _d: f"{numbers.number(v[0], 6)} of {numbers.number(v[1], 6)} {v[2]}".strip(),
+        numeric=False,
+        parts=(("", "number"), ("of", "number"), ("unit", "text")),
+    ),
+    "span": Style(
+        lambda v, _d: f"{_short_money(v[0])} to {_short_money(v[1])}", parts=(("", "money"), ("to", "money"))
+    ),
+    "interval": Style(_interval, parts=(("", "ratio"), ("low", "ratio"), ("high", "ratio"))),
+    "three_span": Style(
+        lambda v, _d: f"{three(v[0])}-{three(v[1])}", parts=(("low", "three"), ("high", "three"))
+    ),
     "measure": Style(
         lambda v, d: f"{numbers.number(v[0], 6 if d is None else d)} {v[1]}".strip(),
         parts=(("", "quantity"), ("unit", "text")),

@@ -21,6 +21,7 @@ _CHART_KINDS = {"bridge": "column", "bars": "bar", "funnel": "bar", "lines": "li
                 "parts": "bar"}  # fmt: skip
 _SUMMARY_WIDTHS = (34, 12, 110)
 _LINE_PT = 15
+_TIMES = frozenset(("date", "moment", "moment_short"))
 
 
 def render(answer: Answer, *, width: int = 100, color: bool = False) -> bytes:
@@ -265,7 +266,7 @@ class _Writer:
             )
             return
         plain = ("yes" if value else "no") if isinstance(value, bool) else plain_value(value)
-        day = _day(plain, unit) if unit in ("date", "moment") else None
+        day = _day(plain, unit) if unit in _TIMES else None
         if day is not None:
             pattern = "yyyy-mm" if len(str(plain)) == 7 else style_of(unit).sheet
             sheet.write_datetime(row, column, day, self._style(pattern, num_format=pattern, align="left"))
@@ -282,7 +283,7 @@ class _Writer:
             if unit == "money"
             else style_of("quantity" if unit in ("date", "moment") else unit).sheet
         )
-        if unit in ("money", "money_per_hour", "unit_price"):
+        if unit in ("money", "money_short", "money_per_hour", "unit_price"):
             mark = f"[${safe}] " if safe else ""
             return f"{mark}{pattern};[Red]-{mark}{pattern}"
         return pattern
@@ -301,7 +302,7 @@ def _day(plain: object, unit: Unit) -> datetime | None:
     text = str(plain)
     try:
         day = datetime.fromisoformat(
-            f"{text}-01" if len(text) == 7 else text if unit == "moment" else text[:10]
+            f"{text}-01" if len(text) == 7 else text[:10] if unit == "date" else text
         )
         day = day.astimezone(UTC).replace(tzinfo=None) if day.tzinfo else day
     except (ValueError, OverflowError):

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from datetime import UTC, timedelta
+from datetime import timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from planner.render import numbers
-from planner.render.document import Block, Document, Facts, Grid, without_empty
-from planner.render.report import Report
+from planner.render.model import Answer, Chart, Column, Section, Value, facts, table_section, versioned
 
 if TYPE_CHECKING:
     from planner.schedules.answer import Copy, Interval, JobLine, ScheduleAnswer, WayOut
@@ -23,8 +22,8 @@ _COLUMNS = (
 _PARTS = {"nodes": "nodes", "starts": "starts", "copies": "data moved", "storage": "copies kept"}
 
 
-def schedule_report(answer: ScheduleAnswer) -> Report:
-    """Build the report."""
+def schedule_report(answer: ScheduleAnswer) -> Answer:
+    """Build the answer in the shape that every format is made of."""
     intervals = [_interval_values(answer, one) for one in answer.intervals]
     copies = [_copy_values(one) for one in answer.copies]
     result = answer.result
@@ -42,7 +41,11 @@ def schedule_report(answer: ScheduleAnswer) -> Report:
     }  # fmt: skip
     rows = [{"row": "run", **row} for row in intervals]
     rows += [{"row": "copy", **row, "cost_usd": row["transfer_usd"] + row["storage_usd"]} for row in copies]
-    return Report(_document(answer), values, _COLUMNS, rows)
+    title, summary, sections = _said(answer) if answer.intervals else _nothing(answer)
+    return Answer(
+        f"Schedule {answer.name}", title, summary, sections, versioned(values), _COLUMNS, rows,
+        success=bool(answer.intervals),
+    )  # fmt: skip
 
 
 def _moment(answer: ScheduleAnswer, hour: int) -> str:
@@ -80,27 +83,29 @@ def _way_values(way: WayOut) -> dict[str, Any]:
     return {"kind": remedy.kind, "target": remedy.target, "amount": remedy.amount, "total_usd": way.usd}
 
 
-def _document(answer: ScheduleAnswer) -> Document:
-    if not answer.intervals:
-        return _nothing(answer)
+_Said = tuple[str, tuple[str, ...], tuple[Section, ...]]
+
+
+def _said(answer: ScheduleAnswer) -> _Said:
     total = answer.total_usd
     assert total is not None
     end = max(job.end_hour for job in answer.jobs)
-    headline = (
+    title = (
         f"{answer.name}: {numbers.usd(total)}, done {numbers.moment(_moment(answer, end))}"
         f" ({end:,} h from the start{numbers.days_of(end)})"
     )
     paused = _paused(answer)
     used = len({one.pool.name for one in answer.intervals})
-    summary = [
-        f"{used} pool{'s' if used != 1 else ''} used" + (f"; paused for {paused:,} h" if paused else "")
+    summary = f"{used} pool{'s' if used != 1 else ''} used" + (f"; paused for {paused:,} h" if paused else "")
+    parts = [
+        *((name, _PARTS[name], usd) for name, usd in answer.parts_usd.items() if usd),
+        ("total", "total", total),
     ]
-    parts = tuple((_PARTS[name], numbers.usd(usd)) for name, usd in answer.parts_usd.items() if usd)
-    blocks: list[Block] = [_runs(answer), Facts("Cost", (*parts, ("total", numbers.usd(total))))]
-    if answer.copies:
-        blocks.append(_moved(answer))
-    blocks += [_work(answer), _proof(answer)]
-    return Document(headline, tuple(summary), tuple(blocks), True)
+    costs = facts(
+        "cost", "Cost", [(f"{key}_usd", label, usd, "usd", numbers.usd(usd)) for key, label, usd in parts]
+    )
+    moved = (_moved(answer),) if answer.copies else ()
+    return title, (summary,), (_runs(answer), costs, *moved, _work(answer), _proof(answer))
 
 
 def _paused(answer: ScheduleAnswer) -> int:
@@ -109,37 +114,42 @@ def _paused(answer: ScheduleAnswer) -> int:
     return max(running) + 1 - min(running) - len(running)
 
 
-def _runs(answer: ScheduleAnswer) -> Grid:
+def _runs(answer: ScheduleAnswer) -> Section:
     several = len(answer.jobs) > 1
-    rows = [
-        (one.job if several else "", _when(answer, one.start_hour), f"{one.hours:,}", one.pool.name, f"{one.nodes:,}",
-         f"{one.pool.provider}/{one.pool.region}", one.pool.instance_type or "", one.pool.purchase_option,
-         numbers.usd(one.usd))
-        for one in answer.intervals[:MOST_ROWS]
+    rows: list[tuple[Value, ...]] = [
+        (one.job if several else "", _moment(answer, one.start_hour), one.hours, one.pool.name, one.nodes,
+         (one.pool.provider, one.pool.region, ""), one.pool.instance_type or "", one.pool.purchase_option, one.usd)
+        for one in answer.intervals
     ]  # fmt: skip
-    header, cells, align = without_empty(
-        ("job", "from (UTC)", "hours", "pool", "nodes", "place", "type", "bought", "cost"), rows, "llrlrlllr"
+    columns = (
+        Column("job", "job", "text"), Column("from", "from (UTC)", "moment_short"), Column("hours", "hours", "count"),
+        Column("pool", "pool", "text"), Column("nodes", "nodes", "count"), Column("place", "place", "place"),
+        Column("instance_type", "type", "text"), Column("purchase_option", "bought", "text"),
+        Column("cost_usd", "cost", "usd"),
+    )  # fmt: skip
+    names = tuple(f"{one.job}: {one.pool.name}" if several else one.pool.name for one in answer.intervals)
+    series = (
+        ("start", tuple(float(one.start_hour) for one in answer.intervals)),
+        ("end", tuple(float(one.end_hour) for one in answer.intervals)),
     )
-    more = len(answer.intervals) - MOST_ROWS
-    notes = (f"and {more:,} more rows; -o csv has them all",) if more > 0 else ()
-    return Grid("Runs", header, cells, align, notes)
+    chart = Chart(
+        "time_line", "", "spans", names, series, "hours", "When and where jobs run.", drawn_only=True
+    )
+    return table_section("runs", "Runs", columns, rows, shown=MOST_ROWS, charts=(chart,))
 
 
-def _when(answer: ScheduleAnswer, hour: int) -> str:
-    return f"{(answer.start + timedelta(hours=hour)).astimezone(UTC):%m-%d %H:%M}"
-
-
-def _moved(answer: ScheduleAnswer) -> Grid:
+def _moved(answer: ScheduleAnswer) -> Section:
     rows = [
-        (one.job, one.region, f"{numbers.number(one.size_gb)} GB", numbers.usd(one.transfer_usd),
-         numbers.usd(one.storage_usd), f"{one.kept_hours:,}", _stand_ins(one))
+        (one.job, one.region, one.size_gb, one.transfer_usd, one.storage_usd, one.kept_hours, _stand_ins(one))
         for one in answer.copies
-    ]  # fmt: skip
-    header, cells, align = without_empty(
-        ("job", "copy at", "size", "transfer", "storage", "kept h", "price not known"), rows, "llrrrrl"
-    )
+    ]
+    columns = (
+        Column("job", "job", "text"), Column("region", "copy at", "text"), Column("size_gb", "size", "gb"),
+        Column("transfer_usd", "transfer", "usd"), Column("storage_usd", "storage", "usd"),
+        Column("kept_hours", "kept h", "count"), Column("not_known", "price not known", "text"),
+    )  # fmt: skip
     notes = ("where a price is not known another stands in for it",) if any(row[-1] for row in rows) else ()
-    return Grid("Data", header, cells, align, notes)
+    return table_section("data", "Data", columns, rows, notes)
 
 
 def _stand_ins(one: Copy) -> str:
@@ -148,21 +158,22 @@ def _stand_ins(one: Copy) -> str:
     return ", ".join(name for name, basis in found.items() if basis != "list")
 
 
-def _work(answer: ScheduleAnswer) -> Grid:
-    rows = [
-        (job.name, f"{numbers.number(job.done, 6)} of {numbers.number(job.work, 6)} {answer.work_unit}",
-         numbers.usd(job.usd), f"{job.end_hour:,}", f"{job.deadline_hour:,}")
+def _work(answer: ScheduleAnswer) -> Section:
+    columns = (
+        Column("job", "job", "text"), Column("work", "work done", "of"), Column("cost_usd", "cost", "usd"),
+        Column("end_hour", "end h", "count"), Column("deadline_hour", "deadline h", "count"),
+    )  # fmt: skip
+    rows: list[tuple[Value, ...]] = [
+        (job.name, (job.done, job.work, answer.work_unit), job.usd, job.end_hour, job.deadline_hour)
         for job in answer.jobs
-    ]  # fmt: skip
-    return Grid("Work", ("job", "work done", "cost", "end h", "deadline h"), tuple(rows), "llrrr")
+    ]
+    return table_section("work", "Work", columns, rows)
 
 
-def _nothing(answer: ScheduleAnswer) -> Document:
+def _nothing(answer: ScheduleAnswer) -> _Said:
     if answer.explanation is None:
         advice = ("give it more time with --time-limit, or a wider --gap",)
-        return Document(
-            f"No schedule for {answer.name}: none was found in time", advice, (_proof(answer),), False
-        )
+        return f"No schedule for {answer.name}: none was found in time", advice, (_proof(answer),)
     lines = [
         f"{name}: {numbers.number(missing, 6)} of {numbers.number(work, 6)} {answer.work_unit} cannot be done"
         for name, missing, work in answer.missing
@@ -174,7 +185,7 @@ def _nothing(answer: ScheduleAnswer) -> Document:
             "no single change of a deadline, a pool or max_nodes helps: less work, or a longer forecast"
         )
     headline = f"No schedule for {answer.name}: the work does not fit before the deadline"
-    return Document(headline, tuple(lines), (_proof(answer),), False)
+    return headline, tuple(lines), (_proof(answer),)
 
 
 def _way(way: WayOut) -> str:
@@ -189,11 +200,13 @@ def _way(way: WayOut) -> str:
     return f"it fits with {told}{cost}"
 
 
-def _proof(answer: ScheduleAnswer) -> Facts:
+def _proof(answer: ScheduleAnswer) -> Section:
     result = answer.result
     known = math.isfinite(result.bound_usd)
     bound = Decimal(repr(round(result.bound_usd, 6))) if known else None
-    return Facts("Proof", (
-        ("status", result.status.value), ("bound", numbers.usd(bound)), ("gap", numbers.percent(result.gap, 3)),
-        ("solver", f"{result.solver}, {result.seconds:.2f} s"),
-    ), detail=True)  # fmt: skip
+    return facts("proof", "Proof", [
+        ("status", "status", result.status.value, "text", result.status.value),
+        ("bound_usd", "bound", bound, "usd", numbers.usd(bound)),
+        ("gap_ratio", "gap", result.gap, "ratio", numbers.percent(result.gap, 3)),
+        ("seconds", "solver", result.seconds, "seconds", f"{result.solver}, {result.seconds:.2f} s"),
+    ], detail=True)  # fmt: skip

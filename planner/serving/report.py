@@ -7,8 +7,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from planner.render import numbers
-from planner.render.document import Block, Document, Facts, Grid, without_empty
-from planner.render.report import Report
+from planner.render.model import Answer, Chart, Column, Section, facts, table_section, versioned
 
 if TYPE_CHECKING:
     from planner.serving.answer import Line, ServingAnswer
@@ -18,8 +17,8 @@ _COLUMNS = ("machine", "count", "usd_per_hour_each", "usd_per_hour", "place", "l
             "price_as_of")  # fmt: skip
 
 
-def serving_report(answer: ServingAnswer) -> Report:
-    """Build the report."""
+def serving_report(answer: ServingAnswer) -> Answer:
+    """Build the answer in the shape that every format is made of."""
     rows = [_values(line) for line in answer.lines]
     result = answer.result
     single = answer.single_kind
@@ -33,7 +32,11 @@ def serving_report(answer: ServingAnswer) -> Report:
         },
     }  # fmt: skip
     flat = [{**row, "buckets": "; ".join(f"{k} {v:.4f}" for k, v in row["buckets"].items())} for row in rows]
-    return Report(_document(answer), values, _COLUMNS, flat)
+    title, summary, sections = _said(answer)
+    return Answer(
+        f"Serving fleet {answer.name}", title, summary, sections, versioned(values), _COLUMNS, flat,
+        success=bool(answer.lines),
+    )  # fmt: skip
 
 
 def _values(line: Line) -> dict[str, Any]:
@@ -44,7 +47,7 @@ def _values(line: Line) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _document(answer: ServingAnswer) -> Document:
+def _said(answer: ServingAnswer) -> tuple[str, tuple[str, ...], tuple[Section, ...]]:
     result = answer.result
     if not answer.lines:
         reason = "the machines allowed cannot carry the load"
@@ -53,7 +56,7 @@ def _document(answer: ServingAnswer) -> Document:
         elif result.status.value != "infeasible":
             reason = "none was found in time"
         advice = ("raise max_nodes, or add machines or speeds",)
-        return Document(f"No fleet for {answer.name}: {reason}", advice, (_proof(answer),), False)
+        return f"No fleet for {answer.name}: {reason}", advice, (_proof(answer),)
     total = answer.total_usd_per_hour
     assert total is not None
     headline = f"{answer.name}: {numbers.usd(total)} per hour ({numbers.usd(total * HOURS_PER_MONTH)} a month of 730 h)"
@@ -64,16 +67,28 @@ def _document(answer: ServingAnswer) -> Document:
         summary.append(f"{numbers.percent(saved)} less than {name} alone at {numbers.usd(cost)} per hour")
     else:
         summary.append("no kind can serve everything alone")
+    return headline, tuple(summary), (_machines(answer), _proof(answer))
+
+
+def _machines(answer: ServingAnswer) -> Section:
+    columns = (
+        Column("machine", "machine", "text"), Column("count", "count", "count"),
+        Column("usd_per_hour_each", "each", "usd_price"), Column("usd_per_hour", "per hour", "usd"),
+        Column("load_ratio", "busy", "ratio"), Column("buckets", "serves", "text"), Column("place", "place", "text"),
+        Column("price_as_of", "price of", "date"),
+    )  # fmt: skip
     rows = [
-        (line.name, f"{line.count:,}", numbers.price(line.price.usd_per_hour), numbers.usd(line.usd_per_hour),
-         numbers.percent(line.load_ratio), _buckets(line), line.price.place, line.price.as_of)
+        (line.name, line.count, line.price.usd_per_hour, line.usd_per_hour, line.load_ratio, _buckets(line),
+         line.price.place, line.price.as_of)
         for line in answer.lines
     ]  # fmt: skip
-    header, cells, align = without_empty(
-        ("machine", "count", "each", "per hour", "busy", "serves", "place", "price of"), rows, "lrrrrlll"
+    names, costs = (
+        tuple(line.name for line in answer.lines),
+        tuple(float(line.usd_per_hour) for line in answer.lines),
     )
-    blocks: tuple[Block, ...] = (Grid("Machines", header, cells, align), _proof(answer))
-    return Document(headline, tuple(summary), blocks, True)
+    chart = Chart("cost_by_machine", "", "parts", names, (("per hour", costs),), "usd", "", drawn_only=True)
+    drawn = (chart,) if len(names) > 1 else ()
+    return table_section("machines", "Machines", columns, rows, charts=drawn)
 
 
 def _buckets(line: Line) -> str:
@@ -83,14 +98,13 @@ def _buckets(line: Line) -> str:
     return ", ".join(told[:6]) + (f" and {len(told) - 6} more" if len(told) > 6 else "")
 
 
-def _proof(answer: ServingAnswer) -> Facts:
+def _proof(answer: ServingAnswer) -> Section:
     result = answer.result
-    bound = (
-        Decimal(repr(round(result.bound_usd_per_hour, 6)))
-        if math.isfinite(result.bound_usd_per_hour)
-        else None
-    )
-    return Facts("Proof", (
-        ("status", result.status.value), ("bound", f"{numbers.usd(bound)} per hour"),
-        ("gap", numbers.percent(result.gap, 3)), ("solver", f"{result.solver}, {result.seconds:.2f} s"),
-    ), detail=True)  # fmt: skip
+    known = math.isfinite(result.bound_usd_per_hour)
+    bound = Decimal(repr(round(result.bound_usd_per_hour, 6))) if known else None
+    return facts("proof", "Proof", [
+        ("status", "status", result.status.value, "text", result.status.value),
+        ("bound_usd_per_hour", "bound", bound, "usd", f"{numbers.usd(bound)} per hour"),
+        ("gap_ratio", "gap", result.gap, "ratio", numbers.percent(result.gap, 3)),
+        ("seconds", "solver", result.seconds, "seconds", f"{result.solver}, {result.seconds:.2f} s"),
+    ], detail=True)  # fmt: skip

@@ -3,80 +3,83 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from planner.render.model import Chart
 from planner.simulation.answer import lines_by
 from planner.simulation.replays import BASELINE, OPTIMUM
-from planner.simulation.report import KINDS, group_label
-from planner.simulation.svg import Chart, Dot, Row, draw
 
 if TYPE_CHECKING:
     from planner.simulation.answer import Line, Simulation
+    from planner.simulation.replays import Cell
+    from planner.simulation.statistics import Interval
 
-MOST_ROWS = 60
-_GAP_LIMITS = (-0.5, 1.0)
+KINDS = {"single": "one zone", "several": "several zones"}
 
 
-def charts(simulation: Simulation) -> Iterator[tuple[str, Chart]]:
-    """File name and chart of each plot."""
+def charts(simulation: Simulation) -> Iterator[Chart]:
+    """The plots: cost by policy, zone group and job, and the gap closed."""
     partial = "" if simulation.complete else " (PARTIAL)"
     kinds = list(lines_by(simulation, lambda cell: KINDS[cell.kind]))
-    yield "cost", Chart(
-        f"Cost by policy, 90 % intervals over zone groups{partial}", "cost over the same work on-demand",
-        tuple(_groups(kinds)), marks=(1.0,), limits=_cost_limits(kinds),
-    )  # fmt: skip
+    yield _costs("cost", f"Cost by policy, 90 % intervals over zone groups{partial}", kinds)
     groups = list(lines_by(simulation, group_label))
-    yield "cost-by-zone-group", Chart(
-        f"Cost by zone group{partial}", "cost over the same work on-demand",
-        tuple(_groups(groups))[:MOST_ROWS], marks=(1.0,), limits=_cost_limits(groups),
-    )  # fmt: skip
+    yield _costs("cost-by-zone-group", f"Cost by zone group{partial}", groups)
     if simulation.setting.with_optimum:
-        yield "gap-closed", Chart(
-            f"Gap closed from {BASELINE} (0) to the offline optimum (1){partial}", "share of the gap",
-            tuple(_gaps(kinds, groups))[:MOST_ROWS], marks=(0.0, 1.0), limits=_GAP_LIMITS,
-        )  # fmt: skip
+        title = f"Gap closed from {BASELINE} (0) to the offline optimum (1){partial}"
+        rows = [(f"all, {label}", lines) for label, lines in _labelled(kinds)] + _labelled(groups)
+        yield _dots("gap-closed", title, "share of the gap", rows, _gap, (0.0, 1.0))
     if simulation.n_jobs > 1:
         jobs = list(lines_by(simulation, lambda cell: cell.job))
-        yield (
-            "cost-by-job",
-            Chart(
-                f"Cost by job{partial}",
-                "cost over the same work on-demand",
-                tuple(_groups(jobs))[:MOST_ROWS],
-                marks=(1.0,),
-                limits=_cost_limits(jobs),
-            ),
-        )
+        yield _costs("cost-by-job", f"Cost by job{partial}", jobs)
 
 
-def _cost_limits(lines: list[Line]) -> tuple[float, float]:
-    """From nothing to on-demand, or to the dearest: a share of a whole is drawn from 0."""
-    most = max((line.cost.value for line in lines), default=1.0)
-    return 0.0, max(1.0, math.ceil(most * 5.0 - 1e-9) / 5.0)
+def group_label(cell: Cell) -> str:
+    """How a zone group is called in tables: its zones, type and gang."""
+    kind = f"{cell.instance_type}{f' x{cell.gang}' if cell.gang > 1 else ''}".strip()
+    return f"{cell.group} ({kind})" if kind else cell.group  # drawn traces may be of no type
 
 
-def _groups(lines: list[Line]) -> Iterator[Row]:
-    """One row per label with the dots of all policies in it, the cheapest first."""
+def _labelled(lines: list[Line]) -> list[tuple[str, list[Line]]]:
     labels = dict.fromkeys(line.label for line in lines)
-    found = {label: [line for line in lines if line.label == label] for label in labels}
-    for label, lines_of in sorted(found.items(), key=lambda item: item[1][0].cost.value):
-        own = [line for line in lines_of if line.policy != "on_demand"]  # it is the line at 1
-        yield Row(
-            label, tuple(Dot(line.policy, line.cost.value, line.cost.low, line.cost.high) for line in own)
-        )
+    return [(label, [line for line in lines if line.label == label]) for label in labels]
 
 
-def _gaps(kinds: list[Line], groups: list[Line]) -> Iterator[Row]:
-    """The overall figures with their intervals first, then each zone group."""
-    for lines, strong in ((kinds, True), (groups, False)):
-        labels = dict.fromkeys(line.label for line in lines)
-        for label in labels:
-            own = [line for line in lines if line.label == label and line.policy not in (BASELINE, OPTIMUM)]
-            dots = tuple(Dot(line.policy, line.gap.value, line.gap.low, line.gap.high) for line in own)
-            if dots:
-                yield Row(label if not strong else f"all, {label}", dots, strong)
+def _cost(line: Line) -> Interval | None:
+    return None if line.policy == "on_demand" else line.cost  # on-demand is the line at 1
+
+
+def _gap(line: Line) -> Interval | None:
+    return None if line.policy in (BASELINE, OPTIMUM) else line.gap
+
+
+def _costs(key: str, title: str, lines: list[Line]) -> Chart:
+    """Costs over the same work on-demand, the cheapest label first."""
+    rows = sorted(_labelled(lines), key=lambda row: row[1][0].cost.value)
+    return _dots(key, title, "cost over the same work on-demand", rows, _cost, (1.0,))
+
+
+def _dots(
+    key: str, title: str, axis: str, rows: list[tuple[str, list[Line]]], pick: Callable[[Line], Interval | None],
+    marks: tuple[float, ...],
+) -> Chart:  # fmt: skip
+    """One dot per label and policy with its interval."""
+    policies = dict.fromkeys(line.policy for _, lines in rows for line in lines if pick(line) is not None)
+    series = []
+    for policy in policies:
+        found = [next((pick(line) for line in lines if line.policy == policy), None) for _, lines in rows]
+        for name in ("value", "low", "high"):
+            ends = tuple(None if one is None else _finite(getattr(one, name)) for one in found)
+            series.append((policy if name == "value" else f"{policy} {name}", ends))
+    labels = tuple(label for label, _ in rows)
+    return Chart(
+        key, title, "dots", labels, tuple(series), "ratio", "", marks=marks, drawn_only=True, axis=axis
+    )
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
 
 
 def write_plots(simulation: Simulation, folder: Path) -> list[Path]:
@@ -87,14 +90,15 @@ def write_plots(simulation: Simulation, folder: Path) -> list[Path]:
     """
     from planner.errors import InputError
     from planner.files import write_atomically
+    from planner.render.charts import draw
 
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"{folder}: cannot be made: {error.strerror}") from error
     paths = []
-    for name, chart in charts(simulation):
-        path = folder / f"{name}.svg"
-        write_atomically(path, draw(chart))
+    for chart in charts(simulation):
+        path = folder / f"{chart.key}.svg"
+        write_atomically(path, draw(chart, headed=True) + "\n")
         paths.append(path)
     return paths

@@ -6,9 +6,9 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from planner.render import numbers
-from planner.render.document import Block, Document, Facts, Grid, Notes, without_empty
-from planner.render.report import Report
+from planner.render.model import Answer, Column, Section, Value, facts, table_section, versioned
 from planner.simulation.answer import lines_by
+from planner.simulation.plots import KINDS, charts, group_label
 from planner.simulation.replays import BASELINE, OPTIMUM
 
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 MOST_POLICIES = 5  # columns of the table by zone group
 MOST_GROUPS = 40  # of the people's table; programs get all
 _SHORT = {BASELINE: "UP"}
-KINDS = {"single": "one zone", "several": "several zones"}
 _COLUMNS = (
     "job", "kind", "zone_group", "recording", "instance_type", "gang", "policy", "launches", "misses",
     "cost_ratio", "cost_ratio_p10", "cost_ratio_p90", "spot_hours", "on_demand_hours", "interruptions", "lost_hours",
@@ -27,8 +26,8 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-def simulation_report(simulation: Simulation) -> Report:
-    """Build the report."""
+def simulation_report(simulation: Simulation) -> Answer:
+    """Build the answer in the shape that every format is made of."""
     setting = simulation.setting
     by_kind = list(lines_by(simulation, lambda cell: KINDS[cell.kind]))
     by_group = list(lines_by(simulation, group_label))
@@ -43,13 +42,11 @@ def simulation_report(simulation: Simulation) -> Report:
         "notes": list(simulation.notes),
     }  # fmt: skip
     rows = [_row(cell, simulation.complete) for cell in simulation.cells]
-    return Report(_document(simulation, by_kind, by_group), values, _COLUMNS, rows)
-
-
-def group_label(cell: Cell) -> str:
-    """How a zone group is called in tables: its zones, type and gang."""
-    kind = f"{cell.instance_type}{f' x{cell.gang}' if cell.gang > 1 else ''}".strip()
-    return f"{cell.group} ({kind})" if kind else cell.group  # drawn traces may be of no type
+    title, summary = _said(simulation, by_kind)
+    return Answer(
+        f"Simulation of {simulation.name}", title, summary, _sections(simulation, by_kind, by_group),
+        versioned(values), _COLUMNS, rows, success=simulation.complete,
+    )  # fmt: skip
 
 
 def _row(cell: Cell, complete: bool) -> dict[str, Any]:
@@ -81,23 +78,33 @@ def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _document(simulation: Simulation, by_kind: list[Line], by_group: list[Line]) -> Document:
+def _said(simulation: Simulation, by_kind: list[Line]) -> tuple[str, tuple[str, ...]]:
+    """The verdict and what it is about."""
     done, setting = simulation, simulation.setting
-    headline = f"{done.name}: {_verdict(simulation, by_kind)}"
-    summary = [f"{_counted(done.n_jobs, 'job')} on {_counted(done.n_groups, 'zone group')}, up to "
-               f"{setting.starts} launches of each, seed {setting.seed}"]  # fmt: skip
-    if not done.complete:
-        headline = f"PARTIAL ({done.tasks_done} of {done.tasks} tasks): {headline}"
-        summary.append("interrupted: the figures are of the tasks that were done, not of all")
+    title = f"{done.name}: {_verdict(simulation, by_kind)}"
+    summary = (f"{_counted(done.n_jobs, 'job')} on {_counted(done.n_groups, 'zone group')}, up to "
+               f"{setting.starts} launches of each, seed {setting.seed}")  # fmt: skip
+    if done.complete:
+        return title, (summary,)
+    title = f"PARTIAL ({done.tasks_done} of {done.tasks} tasks): {title}"
+    return title, (summary, "interrupted: the figures are of the tasks that were done, not of all")
+
+
+def _sections(simulation: Simulation, by_kind: list[Line], by_group: list[Line]) -> tuple[Section, ...]:
     kinds = dict.fromkeys(line.label for line in by_kind)
-    blocks: list[Block] = [_policies(kind, by_kind) for kind in kinds]
-    blocks += [Notes("Words", _legend(setting.with_optimum)), _groups(simulation, by_group)]
-    left_out = [(why, numbers.number(count)) for why, count in sorted(done.left_out.items())]
-    if left_out:
-        blocks.append(Facts("Not replayed (pairs of job and zone group)", tuple(left_out)))
-    if done.notes:
-        blocks.append(Notes("Traces", done.notes))
-    return Document(headline, tuple(summary), tuple(blocks), done.complete)
+    sections = [_policies(kind, by_kind) for kind in kinds]
+    sections += [
+        Section("words", "Words", _legend(simulation.setting.with_optimum)),
+        Section("plots", "Plots", charts=tuple(charts(simulation))),
+        _groups(simulation, by_group),
+    ]
+    if simulation.left_out:
+        rows = [(f"left_out_{at}", why, count, "count", numbers.number(count))
+                for at, (why, count) in enumerate(sorted(simulation.left_out.items()), start=1)]  # fmt: skip
+        sections.append(facts("left_out", "Not replayed (pairs of job and zone group)", rows))  # type: ignore[arg-type]
+    if simulation.notes:
+        sections.append(Section("traces", "Traces", simulation.notes))
+    return tuple(sections)
 
 
 def _counted(count: int, noun: str) -> str:
@@ -113,27 +120,35 @@ def _verdict(simulation: Simulation, by_kind: list[Line]) -> str:
     return f"{name} costs {told} of the same work on-demand; {misses:,} of {launches:,} launches late"
 
 
-def _span(found: Interval, digits: int = 1) -> str:
-    """A ratio as per cent, with its interval where there is one."""
-    if not math.isfinite(found.value):
-        return ""
-    text = numbers.percent(found.value, digits)
-    return f"{text} [{100 * found.low:.0f}, {100 * found.high:.0f}]" if math.isfinite(found.low) else text
-
-
-def _policies(label: str, lines: list[Line]) -> Grid:
+def _policies(label: str, lines: list[Line]) -> Section:
     own = [line for line in lines if line.label == label]
-    rows = [
-        (line.policy, _span(line.cost), _percent(line.above_optimum), _gap(line),
-         "" if line.policy == OPTIMUM else f"{line.misses:,}", _hours(line.spot_hours), _hours(line.on_demand_hours),
-         _count(line.interruptions))
+    rows: list[tuple[Value, ...]] = [
+        (line.policy, _span(line.cost), _known(line.above_optimum), _gap(line),
+         "" if line.policy == OPTIMUM else line.misses, _known(line.spot_hours), _known(line.on_demand_hours),
+         _known(line.interruptions))
         for line in own
     ]  # fmt: skip
-    header, cells, align = without_empty(
-        ("policy", "cost", "above opt.", "gap closed", "late", "spot h", "od h", "stops"), rows, "lrrrrrrr"
-    )
+    columns = (
+        Column("policy", "policy", "text"), Column("cost", "cost", "interval"),
+        Column("above_optimum_ratio", "above opt.", "ratio"), Column("gap_closed", "gap closed", "interval", 0),
+        Column("misses", "late", "count"), Column("spot_hours", "spot h", "hours"),
+        Column("on_demand_hours", "od h", "hours"), Column("interruptions", "stops", "tenths"),
+    )  # fmt: skip
     title = f"{label[0].upper()}{label[1:]}, {own[0].launches:,} launches"
-    return Grid(title, header, cells, align)
+    return table_section(f"policies_{label.replace(' ', '_')}", title, columns, rows)
+
+
+def _span(found: Interval) -> Value:
+    """A ratio with its interval, where there is one."""
+    if not math.isfinite(found.value):
+        return ""
+    ends = (found.low, found.high) if math.isfinite(found.low) else (None, None)
+    return (found.value, *ends)
+
+
+def _known(value: float) -> float | str:
+    """The value; nothing where there is none."""
+    return value if math.isfinite(value) else ""
 
 
 def _legend(with_optimum: bool) -> tuple[str, ...]:
@@ -149,41 +164,26 @@ def _legend(with_optimum: bool) -> tuple[str, ...]:
     return tuple(items)
 
 
-def _gap(line: Line) -> str:
-    return "" if line.policy in (BASELINE, OPTIMUM) else _span(line.gap, 0)
+def _gap(line: Line) -> Value:
+    return "" if line.policy in (BASELINE, OPTIMUM) else _span(line.gap)
 
 
-def _percent(value: float) -> str:
-    return numbers.percent(value) if math.isfinite(value) else ""
-
-
-def _hours(value: float) -> str:
-    return numbers.hours(value) if math.isfinite(value) else ""
-
-
-def _count(value: float) -> str:
-    return f"{value:.1f}" if math.isfinite(value) else ""
-
-
-def _groups(simulation: Simulation, lines: list[Line]) -> Grid:
+def _groups(simulation: Simulation, lines: list[Line]) -> Section:
     """Cost per zone group, one column per policy, and the gap that the first one closes."""
     policies, first = simulation.setting.replayed, simulation.setting.policies[0]
     if len(policies) > MOST_POLICIES:
         policies = tuple(name for name in policies if name in (first, BASELINE, OPTIMUM))
     labels = list(dict.fromkeys(line.label for line in lines))
     found = {(line.label, line.policy): line for line in lines}
-    rows = []
-    for label in labels[:MOST_GROUPS]:
-        costs = [numbers.percent(found[label, name].cost.value) for name in policies]
+    rows: list[tuple[Value, ...]] = []
+    for label in labels:
         own = found[label, first]
-        rows.append((label, f"{own.launches:,}", *costs, _gap(own), f"{own.misses:,}" if own.misses else ""))
-    header, cells, align = without_empty(
-        ("zone group", "launches", *(_SHORT.get(name, name) for name in policies), "gap closed", "late"),
-        rows,
-        "lr" + "r" * (len(policies) + 2),
-    )
-    more = len(labels) - MOST_GROUPS
-    notes = [f"mean cost over the same work on-demand; gap closed, late: of {first}; UP: {BASELINE}"]
-    if more > 0:
-        notes.append(f"and {more:,} more zone groups; -o json has them all, -o csv every cell")
-    return Grid("Zone groups", header, cells, align, tuple(notes))
+        costs = [found[label, name].cost.value for name in policies]
+        rows.append((label, own.launches, *costs, _gap(own), own.misses or ""))
+    columns = (
+        Column("zone_group", "zone group", "text"), Column("launches", "launches", "count"),
+        *(Column(f"cost_{name}", _SHORT.get(name, name), "ratio") for name in policies),
+        Column("gap_closed", "gap closed", "interval", 0), Column("misses", "late", "count"),
+    )  # fmt: skip
+    notes = (f"mean cost over the same work on-demand; gap closed, late: of {first}; UP: {BASELINE}",)
+    return table_section("zone_groups", "Zone groups", columns, rows, notes, shown=MOST_GROUPS)

@@ -16,9 +16,9 @@ from tests.architecture.house import (
 )
 from tests.architecture.modules import relative, source_files, syntax_tree
 
-LOOSE_MODULES = {"planner": 8, "catalogs": 9, "solvers": 21}
+LOOSE_MODULES = {"planner": 10, "catalogs": 9, "solvers": 21}
 CIRCLES_OF_ROOMS = 3
-CIRCLES_OF_FILES = 8
+CIRCLES_OF_FILES = 3
 FLOORS = 13
 CONTEXT_SIGNATURES = 195
 FILE_LINES = 400

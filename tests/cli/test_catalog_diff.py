@@ -32,7 +32,7 @@ def test_the_table_tells_moves_new_and_gone(home: Path, run_cli: Run) -> None:
     assert not found.stderr
     assert all(len(line) <= 100 for line in found.stdout.splitlines())
     assert "offers  2 new, 2 gone, 2 with another price, 0 moved by less, 0 the same" in found.stdout
-    assert "10 USD   11 USD  +10.0 %  2026-11-08" in found.stdout
+    assert "$10.00   $11.00  +10.0 %  2026-11-08" in found.stdout
     assert "gone regions: acme/south" in found.stdout
     assert "descriptions: acme/gpu.1x vcpus: 96 -> 12" in found.stdout
 

@@ -305,3 +305,19 @@ def test_jobs_wait_for_a_window(
     (tmp_path / "jobs.yaml").write_text(WAITS.replace(old, new) if old else WAITS)
     found = json.loads(run_cli("portfolio", str(tmp_path / "jobs.yaml"), "-o", "json").stdout)
     assert sorted((job["start"][:10], job["cost_usd"]) for job in found["jobs"]) == expected
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ("a,x.yaml,two,", "j.csv:2: count: must be a whole number, got 'two'"),
+        ("a,x.yaml,,cheap", "j.csv:2: delay_usd_per_hour: must be a number, got 'cheap'"),
+    ],
+)
+def test_a_number_of_a_job_that_is_none_is_named_with_its_line(
+    row: str, said: str, tmp_path: Path, run_cli: Callable[..., CliResult]
+) -> None:
+    (tmp_path / "p.yaml").write_text("version: 1\nkind: portfolio\nname: n\njobs_csv: j.csv\n")
+    (tmp_path / "j.csv").write_text(f"name,workload,count,delay_usd_per_hour\n{row}\n")
+    result = run_cli("portfolio", str(tmp_path / "p.yaml"))
+    assert result.code == 2 and said in " ".join(result.stderr.split())

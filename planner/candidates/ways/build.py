@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from planner.candidates.constraints.registry import BIT
+from planner.candidates.limits import mark_parts
 from planner.candidates.model import IN_TURN, SINGLE, Candidates, Turns, append, join_pools, join_tables
 from planner.candidates.wanted import Scope, Wanted, ceilings
 from planner.candidates.ways.course import (
@@ -28,7 +30,6 @@ from planner.candidates.ways.course import (
     take_columns,
 )
 from planner.market.quota import draws_on
-from planner.plan.filters import BIT, mark
 from planner.spot.distribution import SpotPool
 from planner.spot.evidence import gang_risk
 from planner.spot.zones import subsets, unite
@@ -309,9 +310,7 @@ def judged_turns(context: Context, made: Candidates, cells: Cells | None) -> Jud
     if not len(at):
         return None
     columns, turns = price_in_turn(context, made, cells.take(at), take_columns(course, at))
-    if limits.budget_usd is not None:
-        mark(columns["bits"], "budget", columns["cash_usd"] > float(limits.budget_usd))
-    mark(columns["bits"], "term", ~np.isfinite(columns["cost_usd"]))
+    mark_parts(context, replace(made, **columns))
     return columns, turns
 
 

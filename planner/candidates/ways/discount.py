@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.candidates.filters import mark
 from planner.candidates.model import SINGLE
-from planner.plan.filters import mark
 
 if TYPE_CHECKING:
     import numpy.typing as npt

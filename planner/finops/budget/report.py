@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from planner.finops.forecast.report import money
 from planner.render import numbers
-from planner.render.document import Document, Grid, Notes, without_empty
-from planner.render.report import Report
+from planner.render.model import Answer, Chart, Column, Section, Value, table_section, versioned
 
 if TYPE_CHECKING:
     from planner.finops.budget.answer import BudgetAnswer, BudgetLine
@@ -20,8 +18,8 @@ _COLUMNS = (
 _SAID = {"over": "OVER", "alert": "ALERT", "watch": "watch", "ok": "ok"}
 
 
-def budget_report(answer: BudgetAnswer) -> Report:
-    """Build the report."""
+def budget_report(answer: BudgetAnswer) -> Answer:
+    """Build the answer in the shape that every format is made of."""
     rows = [_values(answer, line) for line in answer.lines]
     values: dict[str, Any] = {
         "budgets": answer.name, "currency": answer.currency, "last_day": answer.last_day.isoformat(),
@@ -32,7 +30,11 @@ def budget_report(answer: BudgetAnswer) -> Report:
     flat = [
         {name: round(v, 6) if isinstance(v := row[name], float) else v for name in _COLUMNS} for row in rows
     ]
-    return Report(_document(answer), values, _COLUMNS, flat)
+    title, summary, sections = _said(answer)
+    return Answer(
+        f"Budgets {answer.name}", title, summary, sections, versioned(values), _COLUMNS, flat,
+        success=not any(line.exceeded for line in answer.lines), currency=answer.currency,
+    )  # fmt: skip
 
 
 def _values(answer: BudgetAnswer, line: BudgetLine) -> dict[str, Any]:
@@ -47,7 +49,7 @@ def _values(answer: BudgetAnswer, line: BudgetLine) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _document(answer: BudgetAnswer) -> Document:
+def _said(answer: BudgetAnswer) -> tuple[str, tuple[str, ...], tuple[Section, ...]]:
     bad = [line.name for line in answer.lines if line.exceeded]
     count = len(answer.lines)
     if not count:
@@ -59,43 +61,45 @@ def _document(answer: BudgetAnswer) -> Document:
     known = f"cost known to {answer.last_day}"
     if answer.dropped_days:
         known += f"; {answer.dropped_days} later day(s) left out: the bill is not complete"
-    blocks: tuple[Grid | Notes, ...] = (_grid(answer),) if count else ()
+    sections: tuple[Section, ...] = (_lines(answer),) if count else ()
     short = [line.name for line in answer.lines if line.period.start < answer.first_day]
     if short:
         text = f"{', '.join(short)}: what was spent before {answer.first_day} is not known and not counted"
-        blocks += (Notes("Notes", (text,), True),)
+        sections += (Section("notes", "Notes", (text,), warning=True),)
     if answer.silent:
-        blocks += (Notes("Not in force", answer.silent),)
-    return Document(f"{answer.name}: {verdict}", (known,), blocks, not bad)
+        sections += (Section("not_in_force", "Not in force", answer.silent),)
+    return f"{answer.name}: {verdict}", (known,), sections
 
 
-def _grid(answer: BudgetAnswer) -> Grid:
-    rows = [
-        (line.name, line.period.label, _short(line.amount), _short(line.actual),
-         numbers.percent(line.actual / line.amount, 0) if line.amount else "", _short(line.landing),
-         f"{_short(line.low)} to {_short(line.high)}" if line.days_left else "", _chance(line), _SAID[line.status],
-         f"{line.runs_out:%m-%d}" if line.runs_out else "")
+def _lines(answer: BudgetAnswer) -> Section:
+    rows: list[tuple[Value, ...]] = [
+        (line.name, line.period.label, line.amount, line.actual, line.actual / line.amount if line.amount else "",
+         line.landing, (line.low, line.high) if line.days_left else "", _chance(line), _SAID[line.status],
+         line.runs_out.isoformat() if line.runs_out else "")
         for line in answer.lines
     ]  # fmt: skip
-    header, cells, align = without_empty(
-        ("budget", "period", "amount", "to date", "used", "landing", "P10 to P90", "P(over)", "status", "passed on"),
-        rows, "llrrrrrrll",
+    columns = (
+        Column("budget", "budget", "text"), Column("period", "period", "text"),
+        Column("amount", "amount", "money_short"), Column("actual_to_date", "to date", "money_short"),
+        Column("used_ratio", "used", "ratio", 0), Column("landing", "landing", "money_short"),
+        Column("range", "P10 to P90", "span"), Column("p_over", "P(over)", "chance"),
+        Column("status", "status", "text"), Column("runs_out", "passed on", "date"),
     )  # fmt: skip
     limits = sorted({line.max_p_over for line in answer.lines})
     gate = " or ".join(numbers.percent(limit, 0) for limit in limits)
-    return Grid(
-        f"Budgets, {answer.currency}", header, cells, align, (f"ALERT: P(over) above {gate}; exit code 5",)
+    series = (
+        ("landing", tuple(line.landing for line in answer.lines)),
+        ("to date", tuple(line.actual for line in answer.lines)),
+        ("budget", tuple(line.amount for line in answer.lines)),
     )
+    names = tuple(line.name for line in answer.lines)
+    chart = Chart("budgets", "", "bars", names, series, "money", "", drawn_only=True)
+    notes = (f"ALERT: P(over) above {gate}; exit code 5",)
+    return table_section("budgets", "Budgets", columns, rows, notes, charts=(chart,))
 
 
-def _short(value: float) -> str:
-    """Format an amount without cents where they would hide what matters."""
-    return f"{value:,.0f}" if abs(value) >= 100 else money(value, "XXX")
-
-
-def _chance(line: BudgetLine) -> str:
-    if not line.days_left:
-        return "over" if line.p_over else "no"
-    if line.p_over < 0.01:
-        return "<1 %"
-    return ">99 %" if line.p_over > 0.99 else f"{line.p_over:.0%}".replace("%", " %")
+def _chance(line: BudgetLine) -> float | str:
+    """The probability of going over; once the period has ended, whether it did."""
+    if line.days_left:
+        return line.p_over
+    return "over" if line.p_over else "no"

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from planner.finops.forecast.answer import TOTAL
 from planner.render import numbers
-from planner.render.document import Document, Grid, Notes, without_empty
-from planner.render.report import Report
+from planner.render.model import Answer, Chart, Column, Section, Table, Value, table_section, versioned
 
 if TYPE_CHECKING:
     from planner.finops.forecast.answer import ForecastAnswer, PeriodForecast, ScopeForecast
@@ -22,8 +21,8 @@ _COLUMNS = (
 _MANY = 8  # scopes: more of them show only their first period
 
 
-def forecast_report(answer: ForecastAnswer) -> Report:
-    """Build the report."""
+def forecast_report(answer: ForecastAnswer) -> Answer:
+    """Build the answer in the shape that every format is made of."""
     rows = [_period_values(answer, scope, one) for scope in answer.scopes for one in scope.periods]
     values: dict[str, Any] = {
         "forecast": answer.by, "currency": answer.currency, "last_day": answer.last_day.isoformat(),
@@ -37,7 +36,17 @@ def forecast_report(answer: ForecastAnswer) -> Report:
         "skipped": [{"scope": scope, "reason": reason} for scope, reason in answer.skipped],
     }  # fmt: skip
     flat = [{name: _flat(row, name) for name in _COLUMNS} for row in rows]
-    return Report(_document(answer), values, _COLUMNS, flat)
+    title, summary = _said(answer)
+    return Answer(
+        f"Forecast by {answer.by}", title, summary, (_periods(answer), _record(answer), *_notes(answer)),
+        versioned(values), _COLUMNS, flat, currency=answer.currency, focus=lambda: _focus(answer),
+    )  # fmt: skip
+
+
+def _focus(answer: ForecastAnswer) -> str:
+    from planner.finops.focus_out import focus_csv, forecast_to_focus
+
+    return focus_csv(forecast_to_focus(answer))
 
 
 def money(value: float, currency: str) -> str:
@@ -83,7 +92,8 @@ def _flat(row: dict[str, Any], name: str) -> Any:
     return round(value, 6) if isinstance(value, float) else value
 
 
-def _document(answer: ForecastAnswer) -> Document:
+def _said(answer: ForecastAnswer) -> tuple[str, tuple[str, ...]]:
+    """The verdict and what it rests on."""
     scope = answer.scopes[0]
     first = scope.periods[0]
     headline = (
@@ -99,9 +109,7 @@ def _document(answer: ForecastAnswer) -> Document:
         summary.append(
             f"{count} planned cost{'s' if count > 1 else ''}, {money(inside, answer.currency)} of it in these periods"
         )
-    blocks = [_periods(answer), _record(answer)]
-    notes = _notes(answer)
-    return Document(headline, tuple(summary), (*blocks, *notes), True)
+    return headline, tuple(summary)
 
 
 def _dropped(answer: ForecastAnswer) -> str:
@@ -118,46 +126,69 @@ def _range(answer: ForecastAnswer, one: PeriodForecast) -> str:
     return f"{between} in {answer.level:.0%} of cases"
 
 
-def _periods(answer: ForecastAnswer) -> Grid:
+def _periods(answer: ForecastAnswer) -> Section:
     many = len(answer.scopes) > _MANY
-    rows = []
+    rows: list[tuple[Value, ...]] = []
     for scope in answer.scopes:
         shown = scope.periods[:1] if many and scope.scope != TOTAL else scope.periods
         for at, one in enumerate(shown):
             changed = one.planned or one.shift or one.factor != 1
             rows.append((
-                "" if at else scope.scope, one.period.label, money(one.actual, "XXX") if one.actual else "",
-                money(one.expected, "XXX"), money(one.low, "XXX"), money(one.high, "XXX"),
-                money(one.planned, "XXX") if one.planned else "", money(one.base, "XXX") if changed else "",
+                "" if at else scope.scope, one.period.label, one.actual or "", one.expected, one.low, one.high,
+                one.planned or "", one.base if changed else "",
             ))  # fmt: skip
     low, high = (1 - answer.level) / 2, (1 + answer.level) / 2
-    header, cells, align = without_empty(
-        ("scope", "period", "to date", "landing", f"P{100 * low:.0f}", f"P{100 * high:.0f}", "of it planned",
-         "without changes"), rows, "llrrrrrr",
+    columns = (
+        Column("scope", "scope", "text"), Column("period", "period", "text"),
+        Column("actual_to_date", "to date", "money"), Column("expected", "landing", "money"),
+        Column("low", f"P{100 * low:.0f}", "money"), Column("high", f"P{100 * high:.0f}", "money"),
+        Column("planned", "of it planned", "money"), Column("base", "without changes", "money"),
     )  # fmt: skip
     notes = ("of scopes but the total only the first period is shown; -o csv has all",) if many else ()
-    unit = "" if answer.currency == "XXX" else f", {answer.currency}"
-    return Grid(f"Forecast{unit}", header, cells, align, notes)
+    charts = _charts(answer.scopes[0])
+    return table_section("forecast", "Forecast", columns, rows, notes, charts=charts)
 
 
-def _record(answer: ForecastAnswer) -> Grid:
+def _charts(scope: ScopeForecast) -> tuple[Chart, ...]:
+    """The periods with their ranges, and the days ahead."""
+    names = tuple(one.period.label for one in scope.periods)
+    ends = (
+        ("landing", tuple(one.expected for one in scope.periods)),
+        ("landing low", tuple(one.low for one in scope.periods)),
+        ("landing high", tuple(one.high for one in scope.periods)),
+    )
+    days, costs = tuple(str(day) for day in scope.days), tuple(float(cost) for cost in scope.expected)
+    periods = Chart(
+        "periods", f"Where {scope.scope} lands", "dots", names, ends, "money", "", drawn_only=True
+    )
+    daily = Chart(
+        "days", "Expected cost a day", "lines", days, (("expected", costs),), "money", "", drawn_only=True
+    )
+    return (periods, daily) if len(days) > 1 else (periods,)
+
+
+def _record(answer: ForecastAnswer) -> Section:
     """How the method did on each scope's own past."""
-    rows = []
+    rows: list[tuple[Value, ...]] = []
     for scope in answer.scopes:
         one = scope.periods[-1].backtest
         if one.windows:
             rows.append((
-                scope.scope, f"{one.windows:,} of {one.horizon_days} d", numbers.percent(one.median_error_ratio),
-                numbers.percent(one.within_12_ratio, 0), numbers.percent(one.coverage_ratio, 0),
-                numbers.percent(one.bias_ratio),
+                scope.scope, f"{one.windows:,} of {one.horizon_days} d", one.median_error_ratio, one.within_12_ratio,
+                one.coverage_ratio, one.bias_ratio,
             ))  # fmt: skip
         else:
             rows.append((scope.scope, "none: history too short", "", "", "", ""))
-    header = ("scope", "windows", "median error", "within 12 %", f"{answer.level:.0%} held", "bias")
-    return Grid("Record on the past", header, tuple(rows), "llrrrr")
+    columns = (
+        Column("scope", "scope", "text"), Column("windows", "windows", "text"),
+        Column("median_error_ratio", "median error", "ratio"), Column("within_12_ratio", "within 12 %", "ratio", 0),
+        Column("coverage_ratio", f"{answer.level:.0%} held", "ratio", 0), Column("bias_ratio", "bias", "ratio"),
+    )  # fmt: skip
+    record = Table("record", "", columns, tuple(rows), shown=len(rows))
+    return Section("record", "Record on the past", tables=(record,))
 
 
-def _notes(answer: ForecastAnswer) -> list[Notes]:
+def _notes(answer: ForecastAnswer) -> list[Section]:
     items = [f"{scope}: no forecast: {reason}" for scope, reason in answer.skipped]
     total = answer.scopes[0]
     short = [one.period.label for one in total.periods if one.period.start < total.first_day]
@@ -173,4 +204,4 @@ def _notes(answer: ForecastAnswer) -> list[Notes]:
         items.append(
             f"days without a row, at most {filled} of a scope, were filled in from the same weekdays"
         )
-    return [Notes("Notes", tuple(items), True)] if items else []
+    return [Section("notes", "Notes", tuple(items), warning=True)] if items else []

@@ -9,8 +9,7 @@ from planner.errors import InputError
 from planner.finops.forecast.report import money
 from planner.finops.forecast.score import accuracy
 from planner.render import numbers
-from planner.render.document import Document, Grid
-from planner.render.report import Report
+from planner.render.model import Answer, Column, Section, Value, table_section, versioned
 
 if TYPE_CHECKING:
     from planner.finops.forecast.score import Accuracy, Score
@@ -20,8 +19,8 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-def score_report(scores: Sequence[Score], currency: str) -> Report:
-    """Build the report: single periods for programs, scopes and vintages for people.
+def score_report(scores: Sequence[Score], currency: str) -> Answer:
+    """Build the answer: single periods for programs, scopes and vintages for people.
 
     Raises:
         InputError: no forecast period is over.
@@ -37,7 +36,16 @@ def score_report(scores: Sequence[Score], currency: str) -> Report:
         "vintages": [_taken(one) for one in vintages],
     }  # fmt: skip
     flat = [row | {"held": "yes" if row["held"] else "no"} for row in rows]
-    return Report(_document(scores, scopes, vintages, currency), values, _COLUMNS, flat)
+    first = scopes[0]
+    title = (
+        f"{first.scope}: {first.count} forecast periods missed by {numbers.percent(first.error_ratio)} in all"
+    )
+    spent = sum(one.actual for one in scores if one.scope == first.scope)
+    return Answer(
+        "How forecasts did", title, (f"against {money(spent, currency)} that came",),
+        (_table("scopes", "By scope", scopes), _table("vintages", "By vintage", vintages)), versioned(values),
+        _COLUMNS, flat, currency=currency,
+    )  # fmt: skip
 
 
 def _values(one: Score) -> dict[str, Any]:
@@ -56,26 +64,16 @@ def _taken(one: Accuracy) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _document(
-    scores: Sequence[Score], scopes: Sequence[Accuracy], vintages: Sequence[Accuracy], currency: str
-) -> Document:
-    first = scopes[0]
-    headline = (
-        f"{first.scope}: {first.count} forecast periods missed by {numbers.percent(first.error_ratio)} in all"
-    )
-    spent = sum(one.actual for one in scores if one.scope == first.scope)
-    return Document(
-        headline, (f"against {money(spent, currency)} that came",),
-        (_grid("By scope", scopes), _grid("By vintage", vintages)), True,
-    )  # fmt: skip
-
-
-def _grid(title: str, rows: Sequence[Accuracy]) -> Grid:
-    cells = [
-        (one.scope, one.vintage.isoformat() if one.vintage else "all", f"{one.count:,}",
-         numbers.percent(one.error_ratio), numbers.percent(one.median_error_ratio), numbers.percent(one.bias_ratio),
-         numbers.percent(one.held_ratio, 0))
-        for one in rows
+def _table(key: str, title: str, taken: Sequence[Accuracy]) -> Section:
+    rows: list[tuple[Value, ...]] = [
+        (one.scope, one.vintage.isoformat() if one.vintage else "all", one.count, one.error_ratio,
+         one.median_error_ratio, one.bias_ratio, one.held_ratio)
+        for one in taken
     ]  # fmt: skip
-    header = ("scope", "costs known to", "periods", "error", "median", "bias", "interval held")
-    return Grid(title, header, tuple(cells), "llrrrrr")
+    columns = (
+        Column("scope", "scope", "text"), Column("vintage", "costs known to", "date"),
+        Column("count", "periods", "count"), Column("error_ratio", "error", "ratio"),
+        Column("median_error_ratio", "median", "ratio"), Column("bias_ratio", "bias", "ratio"),
+        Column("held_ratio", "interval held", "ratio", 0),
+    )  # fmt: skip
+    return table_section(key, title, columns, rows)

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import csv
-from importlib.resources import files
-
-from planner.finops.kpis.registry import load_kpis
+from planner.finops.kpis.registry import gate_of, load_kpis, worked_out
 
 _INTRO = """# KPIs of the monthly review
 
@@ -18,7 +15,7 @@ parameters are `:start`, `:end` (the month), `:before_start`, `:before_end` (the
 (90 days on), `:tag_1` .. `:tag_6`, `:run_tag` (JSON paths of tag keys) and `:like_tag` (rows that have the run tag).
 
 A KPI is flagged or withheld where the checks named under *gate* fail; `planner/finops/data/quality_checks.csv` has
-their thresholds and reasons, `quality_kpis.csv` the checks of each figure.
+their thresholds and reasons, `figures.csv` the KPI of each figure and the inputs that the figure does not use.
 """
 
 
@@ -33,14 +30,13 @@ def kpi_page() -> str:
         )  # fmt: skip
         parts.append("\n".join(lines) + "\n")
     parts.append("\n## Worked out from them\n")
-    text = files("planner.finops.kpis").joinpath("worked_out.csv").read_text(encoding="utf-8")
-    for row in csv.DictReader(text.splitlines()):
-        lines = (
+    for row in worked_out().values():
+        lines_of_row = (
             f"\n### {row['title']} (`{row['name']}`)\n", f"{row['meaning']}.", "", f"- unit: {row['unit']}",
             f"- formula: {row['formula']}", f"- source: {row['source']}", f"- needs: {row['needs']}",
-            f"- code: `{row['module']}`",
+            f"- gate: {', '.join(gate_of(row['name'])) or 'none'}", f"- code: `{row['module']}`",
         )  # fmt: skip
-        parts.append("\n".join(lines) + "\n")
+        parts.append("\n".join(lines_of_row) + "\n")
     parts.append(f"\n## The utilisation file\n\n{_utilisation()}")
     return "".join(parts)
 

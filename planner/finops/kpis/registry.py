@@ -72,6 +72,28 @@ def load_kpi(name: str) -> Kpi:
     raise InputError(f"no KPI {name!r}{hint}")
 
 
+@lru_cache(maxsize=1)
+def worked_out() -> Mapping[str, Mapping[str, str]]:
+    """KPIs that are worked out from others, by name: the rows of `worked_out.csv`."""
+    import csv
+
+    text = files(_HERE).joinpath("worked_out.csv").read_text(encoding="utf-8")
+    return {row["name"]: row for row in csv.DictReader(text.splitlines())}
+
+
+def gate_of(name: str) -> tuple[str, ...]:
+    """Checks that a KPI needs: its own, and those of the KPIs that it is worked out from.
+
+    Raises:
+        InputError: there is no such KPI.
+    """
+    row = worked_out().get(name)
+    if row is None:
+        return load_kpi(name).gate
+    of_kpis = (check for kpi in row["kpis"].split() for check in gate_of(kpi))
+    return tuple(dict.fromkeys((*of_kpis, *row["gate"].split())))
+
+
 def parse_kpi(name: str, text: str) -> Kpi:
     """Read the header and the query of one file.
 

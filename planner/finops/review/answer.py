@@ -81,7 +81,7 @@ def review_bill(
     Raises:
         InputError: the bill has no charge in one of the months, or the tags are too many.
     """
-    import planner
+    from planner.version import __version__
 
     tell = progress or (lambda _step, _share: None)
     tell("summing the days", 0.0)
@@ -103,7 +103,7 @@ def review_bill(
     sources = tuple(f"{s.path}: {s.rows:,} rows, {s.dataset}, FOCUS {s.focus_version}" for s in bill.sources)
     return Review(
         f"{wanted:%Y-%m}", bill.currency, verdict(inputs), tuple(made), sources, created or datetime.now(UTC),
-        planner.__version__,
+        __version__,
     )  # fmt: skip
 
 

@@ -17,6 +17,9 @@ def verdict(inputs: Inputs) -> str:
     if status == "withheld":
         return f"What {month_name(inputs.month)} cost cannot be told: {reason}."
     if inputs.gate.status(EFFECTIVE)[0] == "withheld":
+        status, reason = inputs.gate.status("billed_money")
+        if status == "withheld":
+            return f"What {month_name(inputs.month)} cost cannot be told: {reason}."
         billed = money(inputs.spend(inputs.month, column="billed_cost"), currency)
         said = f"{month_name(inputs.month)} was billed {billed}{unsaid} without tax"
         return f"{said}; its effective cost cannot be trusted."

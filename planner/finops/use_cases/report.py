@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 from planner.errors import InputError
 from planner.finops.use_cases.library import answer_use_case, load_use_cases, query_sql
 from planner.render.currency import currency_words
-from planner.render.document import Document, Grid, Notes
-from planner.render.report import Report
+from planner.render.model import Answer, Column, Section, Unit, table_section, versioned
 
 if TYPE_CHECKING:
     from planner.finops.read import Bill
@@ -23,7 +22,7 @@ _WORD = re.compile("(?<=[a-z])(?=[A-Z])")  # between the words of a FOCUS column
 _MONEY = ("cost", "price", "spend", "savings")
 
 
-def list_use_cases(bill: Bill | None) -> Report:
+def list_use_cases(bill: Bill | None) -> Answer:
     """The questions of the bill's version of FOCUS; without a bill those of all versions."""
     version = _version(bill) if bill is not None else None
     rows = [
@@ -37,8 +36,10 @@ def list_use_cases(bill: Bill | None) -> Report:
     ]
     asked = dict.fromkeys((row["use_case"], row["title"]) for row in rows)
     said = f"{len(asked)} use cases of FOCUS {version or '1.0 to 1.4'}; ask one with --use-case NAME"
-    block = Notes("NAME: question", tuple(_question(*one, rows) for one in asked))
-    return Report(Document(said, (), (block,), True), {"use_cases": rows}, tuple(rows[0]), rows)
+    section = Section("use_cases", "NAME: question", tuple(_question(*one, rows) for one in asked))
+    return Answer(
+        "FOCUS use cases", said, (), (section,), versioned({"use_cases": rows}), tuple(rows[0]), rows
+    )
 
 
 def _question(name: str, title: str, rows: list[dict[str, str]]) -> str:
@@ -46,7 +47,7 @@ def _question(name: str, title: str, rows: list[dict[str, str]]) -> str:
     return f"{name}: {title} (FOCUS {', '.join(versions)})"
 
 
-def report_use_case(bill: Bill, name: str, *, month: date | None, compare: date | None, tag: str) -> Report:
+def report_use_case(bill: Bill, name: str, *, month: date | None, compare: date | None, tag: str) -> Answer:
     """Answer one question.
 
     Args:
@@ -80,7 +81,10 @@ def report_use_case(bill: Bill, name: str, *, month: date | None, compare: date 
     said = (
         f"{title}: {span}, {currency_words(bill.currency)}, {len(rows):,} row{'' if len(rows) == 1 else 's'}"
     )
-    return Report(Document(said, (), _grid(title, columns, rows), True), values, columns, rows)
+    return Answer(
+        f"FOCUS use case {name}", said, (), _rows(title, columns, rows), versioned(values), columns, rows,
+        currency=bill.currency,
+    )  # fmt: skip
 
 
 def _version(bill: Bill) -> str:
@@ -100,22 +104,22 @@ def _cell(value: Any) -> Cell:
     return value if isinstance(value, int | str) else str(value)
 
 
-def _grid(title: str, columns: list[str], rows: list[dict[str, Cell]]) -> tuple[Grid, ...]:
+def _rows(title: str, columns: list[str], rows: list[dict[str, Cell]]) -> tuple[Section, ...]:
     if not rows:
         return ()
-    numeric = [all(isinstance(row[c], int | float | None) for row in rows) for c in columns]
-    cells = tuple(tuple(_text(column, row[column]) for column in columns) for row in rows[:_SHOWN])
-    header = tuple(_WORD.sub(" ", column).replace("_", " ") for column in columns)
-    more = len(rows) - _SHOWN
-    notes = (f"{more:,} more rows: -o csv or json has them all",) if more > 0 else ()
-    return (Grid(title, header, cells, "".join("r" if one else "l" for one in numeric), notes),)
+    header = [
+        Column(name, _WORD.sub(" ", name).replace("_", " "), _unit(name, [row[name] for row in rows]))
+        for name in columns
+    ]
+    body = [tuple(row[name] for name in columns) for row in rows]
+    return (table_section("rows", title, header, body, shown=_SHOWN),)
 
 
-def _text(column: str, value: Cell) -> str:
-    if value is None:
-        return "–"
-    if isinstance(value, float):
-        if column.lower().endswith("ratio"):
-            return f"{100 * value:,.1f} %"
-        return f"{value:,.2f}" if any(word in column.lower() for word in _MONEY) else f"{value:,.6g}"
-    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+def _unit(column: str, values: list[Cell]) -> Unit:
+    """The unit that a column's name and values tell."""
+    if not all(isinstance(value, int | float | None) for value in values):
+        return "text"
+    name = column.lower()
+    if name.endswith("ratio"):
+        return "ratio"
+    return "money" if any(word in name for word in _MONEY) else "quantity"

@@ -14,6 +14,7 @@ from planner.fleet.model import (
     regions,
     spot_share,
     throughput,
+    uses,
 )
 
 # In order: `throughput` makes the total that shares refer to, `regions` the switches that others use.
@@ -23,6 +24,7 @@ FAMILIES: tuple[ModuleType, ...] = (
     part_time,
     memory,
     quota,
+    uses,
     capacity,
     spot_share,
     diversification,

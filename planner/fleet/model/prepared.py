@@ -172,6 +172,12 @@ def _unit_limits(fleet: FleetInput) -> Floats:
         limit = np.full(fleet.n_options, math.inf)
         np.divide(known, amount, out=limit, where=amount > 0)
         limits.append(limit)
+    for use in fleet.uses:
+        limit = np.full(fleet.n_options, math.inf)
+        np.divide(use.limit, use.per_worker, out=limit, where=use.per_worker > 0)
+        if not fleet.part_time:
+            np.divide(use.limit, use.in_full, out=limit, where=use.in_full > 0)
+        limits.append(limit)
     if fleet.max_total_units is not None:
         limits.append(np.full(fleet.n_options, float(fleet.max_total_units)))
     tightest: Floats = np.minimum(np.minimum.reduce(limits), MOST_UNITS)
@@ -209,11 +215,24 @@ def _dominated(fleet: FleetInput, alive: Bools) -> Bools:
     quota = fleet.quota_units * (fleet.quota_group >= 0)
     result[number] = dominated(
         group,
-        np.column_stack([fleet.worker_usd[number], per_work[number], quota[number]]),
+        np.column_stack([fleet.worker_usd[number], per_work[number], quota[number], *_used(fleet, number)]),
         np.column_stack([fleet.throughput[number], fleet.memory_gib[number]]),
         can_replace=own >= np.where(np.isnan(capacity), math.inf, capacity),
     )
     return result
+
+
+def _used(fleet: FleetInput, number: Ints) -> list[Floats]:
+    """What offers use of each limit, per worker and (where workers may stop early) per work."""
+    used = [use.per_worker[number] for use in fleet.uses]
+    for use in fleet.uses:
+        if use.per_busy is not None:
+            per_work = np.full(fleet.n_options, NO_WORK)
+            np.divide(use.per_busy, fleet.throughput, out=per_work, where=fleet.throughput > 0)
+            used.append(per_work[number])
+            if not fleet.part_time:
+                used.append(use.in_full[number])
+    return used
 
 
 def _most_work(

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from planner.candidates.constraints.registry import BIT, CONSTRAINTS
+from planner.candidates.filters import count_filters
 from planner.job.answer import Answer
-from planner.plan.filters import BIT, FILTERS, HARD, count_filters
 from planner.plan.model import FilterCount, Relaxation
 from tests.planner.spine_catalogs import (
     A10G,
@@ -25,6 +26,8 @@ from tests.planner.spine_catalogs import (
     work,
 )
 
+FILTERS = {item.id: item.words for item in CONSTRAINTS}
+FACTS = {item.id for item in CONSTRAINTS if item.is_fact}
 GOOD = Offer(A10G, "us-east-1", "1.0")
 OTHER = Offer(L4, "europe-west4", "1.0")
 SLOW = {"samples": 400_000_000, "global_batch": 256, "sequence_length": 128, "precision": "fp16"}
@@ -91,7 +94,6 @@ def counts(answer: Answer) -> dict[str, FilterCount]:
 
 def test_every_filter_has_a_case() -> None:
     assert set(TRIGGERS) == set(FILTERS)
-    assert set(HARD) < set(FILTERS)
     assert all(FILTERS.values())
 
 
@@ -261,4 +263,4 @@ def test_facts_of_the_hardware_are_never_relaxed() -> None:
     plan = plan_on(make_catalog([GOOD]), work(model=HUGE, training=SHORT_LONG)).plan
     assert plan.status == "infeasible"
     assert {count.name for count in plan.filters} & {"memory", "layout"}
-    assert all(item.constraint not in HARD for item in plan.relaxations)
+    assert all(item.constraint not in FACTS for item in plan.relaxations)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import planner.finops
-from planner.finops.quality import Gate, assess_quality
+from planner.finops.quality import Gate, assess_quality, checks_of_figures
 from planner.finops.read import open_bill
 from tests.focus_company import make_company
 from tests.planner.finops.read.test_open import line, write
@@ -37,8 +37,8 @@ def test_a_sound_bill_passes(company: Path) -> None:
         "esr_list_ratio",
         "esr_contract_ratio",
         "commitment_utilisation_ratio",
-        "effective_costs",
-        "billed_cost",
+        "forecast_effective_money",
+        "billed_money",
     ):
         assert gate.status(kpi) == ("ok", ""), kpi
 
@@ -47,11 +47,11 @@ def test_a_sound_bill_passes(company: Path) -> None:
 @pytest.mark.skipif(not SAMPLE.exists(), reason="the official FOCUS sample is not beside the project")
 def test_the_official_sample_has_no_savings_rate() -> None:
     gate = gate_of(SAMPLE, date(2024, 9, 1))
-    for kpi in ("esr_list_ratio", "esr_contract_ratio", "effective_costs"):
+    for kpi in ("esr_list_ratio", "esr_contract_ratio", "forecast_effective_money"):
         status, reason = gate.status(kpi)
         assert status == "withheld"
         assert "have an EffectiveCost of 0 and no commitment behind them" in reason
-    assert gate.status("billed_cost")[0] == "ok"
+    assert gate.status("billed_money")[0] == "ok"
 
 
 def zero_effective(cost: str) -> str:
@@ -65,15 +65,15 @@ def zero_effective(cost: str) -> str:
         ([line(1), line(1).replace(",2,2,P", ",0,2,P")], "esr_list_ratio", "withheld", "known for 50.0 % of use"),
         ([line(1), line(1).replace(",2,2,P", ",0,2,P")], "esr_contract_ratio", "ok", ""),
         ([line(9), line(1).replace(",2,2,P", ",2,,P")], "esr_contract_ratio", "flagged", "known for 90.0 % of use"),
-        ([line(99), line(-1)], "effective_costs", "flagged", "1.0 % of effective cost is negative in rows"),
-        ([line(99), line(-1).replace("Usage", "Credit")], "effective_costs", "ok", ""),
-        ([*[line(1)] * 9, line("x")], "spend", "withheld", "10.0 % of rows have no readable cost"),
-        ([*[line(1)] * 9, "cut,off"], "spend", "withheld", "10.0 % of rows have no readable cost"),
-        ([line(currency="")], "spend", "flagged", "the bill names no currency"),
-        ([line(), line().replace("Usage", "")], "spend", "withheld", "50.0 % of rows do not say whether"),
-        ([line()], "allocation_coverage_ratio", "withheld", "no charge of the export carries tags"),
-        ([line()], "bridge_price", "withheld", "SKU and priced quantity are known for 0.0 % of use cost"),
-        ([line()], "budget_variance", "flagged", "3.2 % of the month's days have charges"),
+        ([line(99), line(-1)], "forecast_effective_money", "flagged", "1.0 % of effective cost is negative in rows"),
+        ([line(99), line(-1).replace("Usage", "Credit")], "forecast_effective_money", "ok", ""),
+        ([*[line(1)] * 9, line("x")], "spend_money", "withheld", "10.0 % of rows have no readable cost"),
+        ([*[line(1)] * 9, "cut,off"], "spend_money", "withheld", "10.0 % of rows have no readable cost"),
+        ([line(currency="")], "spend_money", "flagged", "the bill names no currency"),
+        ([line(), line().replace("Usage", "")], "spend_money", "withheld", "50.0 % of rows do not say whether"),
+        ([line()], "allocation_ratio", "withheld", "no charge of the export carries tags"),
+        ([line()], "bridge_price_money", "withheld", "SKU and priced quantity are known for 0.0 % of use cost"),
+        ([line()], "budget_variance_money", "flagged", "3.2 % of the month's days have charges"),
     ],
 )  # fmt: skip
 def test_each_fault_has_its_effect(
@@ -88,7 +88,7 @@ def test_charges_counted_twice_withhold_sums(tmp_path: Path) -> None:
     write(tmp_path / "a.csv", line(1, sku="s1"), line(2, sku="s2"))
     write(tmp_path / "b.csv", line(2, sku="s2"), line(5, sku="s3"))
     with open_bill([tmp_path]) as bill:
-        status, reason = assess_quality(bill, OCTOBER).status("spend")
+        status, reason = assess_quality(bill, OCTOBER).status("spend_money")
     assert status == "withheld"
     assert "20.0 % of billed cost stands in two files" in reason
 
@@ -108,7 +108,7 @@ def test_invoices_must_add_up(factor: float, status: str, company: Path, tmp_pat
         gate = assess_quality(bill, OCTOBER)
     (check,) = [check for check in gate.checks if check.key == "invoices"]
     assert check.value == pytest.approx(1 - 1 / factor, abs=1e-6)
-    assert gate.status("billed_cost")[0] == status
+    assert gate.status("billed_money")[0] == status
 
 
 class Late:
@@ -123,7 +123,7 @@ def test_late_days_flag_the_month(tmp_path: Path) -> None:
     gate = gate_of(path, completion=Late())
     (check,) = [check for check in gate.checks if check.key == "reported"]
     assert check.value == pytest.approx(0.91)
-    assert gate_of(path).status("budget_landing")[1] == "6.5 % of the month's days have charges"
+    assert gate_of(path).status("budget_variance_money")[1] == "6.5 % of the month's days have charges"
 
 
 def test_a_month_in_one_row_is_complete(tmp_path: Path) -> None:
@@ -139,7 +139,7 @@ def _rows(name: str) -> list[dict[str, str]]:
 
 def test_every_check_is_used_and_has_its_reasons() -> None:
     checks = _rows("quality_checks.csv")
-    used = {name for row in _rows("quality_kpis.csv") for name in row["checks"].split()}
+    used = {name for names in checks_of_figures().values() for name in names}
     assert used == {row["check"] for row in checks}
     assert all(row["why"] and row["source"] and row["as_of"] for row in checks)
 

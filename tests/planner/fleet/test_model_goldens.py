@@ -17,7 +17,7 @@ import planner
 from planner.fleet.model.build import build_fleet
 from planner.fleet.model.families import FAMILIES
 from planner.fleet.model.prepared import prepare
-from planner.fleet.question import FleetInput
+from planner.fleet.question import FleetInput, Use
 from planner.job.model import SingleInput, build_single
 from solvers.problem import Milp
 from solvers.write_lp import lp_text
@@ -39,6 +39,14 @@ LIMITS: dict[str, dict[str, object]] = {
     },
     "memory": {"min_total_memory_gib": 640.0},
     "quota": {"quota_limit": np.array([384.0, np.nan])},
+    "uses": {  # an offer may be in several, and its work may count too
+        "uses": (
+            Use("quota", "P", np.array([96.0, 96.0, 0.0, 0.0]), 384.0),
+            Use("quota", "A100", np.array([8.0, 8.0, 8.0, 0.0]), 40.0),
+            Use("carbon", "", np.zeros(4), 30.0, per_busy=np.array([9.0, 7.0, 2.0, 0.5])),
+        ),
+        "region_cost_usd": np.array([0.5, 3.0]),
+    },
     "capacity": {"capacity_limit": np.array([3.0]), "max_total_units": 5},
     "spot_share": {"max_spot_share": 0.5},
     "diversification": {"max_share_per_offer": 0.6, "max_share_per_provider": 0.8},

@@ -238,6 +238,11 @@ def test_node_budget_and_quota_limits_hold() -> None:
     spot = [line for line in limited.lines if line.provider == "aws" and line.purchase_option == "spot"]
     assert sum(line.nodes for line in spot) <= 1
     assert all(line.quota.needed <= 8 for line in spot)
+    # a worker that counts against several limits keeps each of them
+    both = [{"provider": "aws", "quota": "g5", "unit": "vCPU", "limit": 160},
+            {"provider": "aws", "quota": "a10g", "unit": "GPU", "limit": 1}]  # fmt: skip
+    several = exactly(POOL, fleet(6, {"max_nodes": 20, "quota": both}))
+    assert sum(line.accelerators for line in several.lines if line.accelerator.startswith("a10g")) <= 1
     budget = exactly(POOL, fleet(6, {"max_nodes": 20, "budget_usd": f"{free.total_usd + 1:.2f}"}))
     assert sum((month.amount_usd for month in budget.cash), Decimal(0)) <= free.total_usd + 1
     none = exactly(POOL, fleet(6, {"max_nodes": 20, "budget_usd": "0.5"}))

@@ -19,7 +19,8 @@ from planner.market.machines import Machine
 from planner.performance.search_explain import LayoutReport, RankedLayout
 from planner.performance.spec import ModelFamily, ModelSpec, TrainingSpec
 from planner.plan.model import Layout
-from planner.render.report import REPORT_FORMATS, Report, render_report
+from planner.render import render_answer
+from planner.render.model import Answer
 from planner.render.table import BAR_FULL, BAR_PARTS
 from planner.render.terminal import in_encoding
 from planner.render.text import display_width
@@ -61,23 +62,23 @@ CALIBRATED = Calibrated(
 AFTER = Interval(45.6, 44.1, 47.2)
 
 
-@pytest.mark.parametrize("fmt", REPORT_FORMATS)
+@pytest.mark.parametrize("fmt", ["table", "json", "csv", "yaml", "md"])
 def test_an_estimate_in_every_format(check_golden: Golden, fmt: str) -> None:
-    check_golden(f"estimate/one.{fmt}.txt", unversioned(render_report(build_report("llama", [GOOD]), fmt)))
+    check_golden(f"estimate/one.{fmt}.txt", unversioned(render_answer(build_report("llama", [GOOD]), fmt)))
 
 
 @pytest.mark.parametrize(("name", "items"), [("misfit", [BAD]), ("several", [GOOD, BAD])])
 def test_other_estimates_as_text(check_golden: Golden, name: str, items: list[Estimate]) -> None:
-    text = render_report(
+    text = render_answer(
         build_report("llama", items, ["3 x p4d.24xlarge left out: tp=3 divides nothing"]), "table"
     )
     check_golden(f"estimate/{name}.txt", text)
 
 
-@pytest.mark.parametrize("fmt", REPORT_FORMATS)
+@pytest.mark.parametrize("fmt", ["table", "json", "csv", "yaml", "md"])
 def test_a_calibration_in_every_format(check_golden: Golden, fmt: str) -> None:
     report = calibration_report("llama", CALIBRATED, AFTER, "data/calibrations/llama.json", False)
-    check_golden(f"calibrate/one.{fmt}.txt", unversioned(render_report(report, fmt)))
+    check_golden(f"calibrate/one.{fmt}.txt", unversioned(render_answer(report, fmt)))
 
 
 def unversioned(text: str) -> str:
@@ -86,7 +87,7 @@ def unversioned(text: str) -> str:
     return text.replace(planner.__version__, "VERSION")
 
 
-def every_report() -> list[Report]:
+def every_report() -> list[Answer]:
     trial = calibration_report("llama", CALIBRATED, AFTER, "", False)
     return [build_report("llama", items) for items in ([GOOD], [BAD], [GOOD, BAD])] + [trial]
 
@@ -94,12 +95,12 @@ def every_report() -> list[Report]:
 @pytest.mark.parametrize("width", [40, 60, 79, 100])
 def test_no_line_is_wider_than_the_terminal(width: int) -> None:
     for report in every_report():
-        lines = render_report(report, "table", width=width).splitlines()
+        lines = render_answer(report, "table", width=width).splitlines()
         assert max(display_width(line) for line in lines) <= width
 
 
 def test_bars_are_as_long_as_their_share() -> None:
-    lines = render_report(build_report("llama", [GOOD]), "table").splitlines()
+    lines = render_answer(build_report("llama", [GOOD]), "table").splitlines()
     bars: dict[str, int] = {}
     for line in lines:
         cells = line.split("  ")
@@ -111,18 +112,18 @@ def test_bars_are_as_long_as_their_share() -> None:
 
 def test_colour_only_where_asked_and_ascii_where_the_stream_is() -> None:
     report = build_report("llama", [GOOD])
-    assert "\x1b" not in render_report(report, "table")
-    assert "\x1b[1m" in render_report(report, "table", color=True)
+    assert "\x1b" not in render_answer(report, "table")
+    assert "\x1b[1m" in render_answer(report, "table", color=True)
     narrow = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
-    assert in_encoding(render_report(report, "table"), narrow).isascii()
+    assert in_encoding(render_answer(report, "table"), narrow).isascii()
     wide = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
-    assert BAR_FULL in in_encoding(render_report(report, "table"), wide)
+    assert BAR_FULL in in_encoding(render_answer(report, "table"), wide)
 
 
-@pytest.mark.parametrize("fmt", REPORT_FORMATS)
+@pytest.mark.parametrize("fmt", ["table", "json", "csv", "yaml", "md"])
 def test_hostile_names_are_disarmed(fmt: str) -> None:
     evil: Any = replace(MACHINE, instance_type="=cmd|' /C calc'!A0<script>\x1b[31m")
-    text = render_report(build_report("=1+1<b>\x1b[2J", [replace(GOOD, machine=evil)]), fmt)
+    text = render_answer(build_report("=1+1<b>\x1b[2J", [replace(GOOD, machine=evil)]), fmt)
     assert "\x1b" not in text
     if fmt == "csv":
         assert not any(cell.startswith("=") for cell in text.split(","))

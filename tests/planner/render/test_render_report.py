@@ -1,43 +1,93 @@
-"""One report in every format: the same values, nothing a spreadsheet or a browser would run."""
+"""One answer in every format: the same values, nothing a spreadsheet or a browser would run."""
 
 from __future__ import annotations
 
+import io
 import json
 from decimal import Decimal
 from typing import Any
 
 import pytest
 import yaml
+from openpyxl import load_workbook
 
-from planner.render.document import Document, Grid
-from planner.render.report import REPORT_FORMATS, Report, render_report
+from planner.errors import InputError
+from planner.render import ANSWER_FORMATS, FORMATS, render_answer
+from planner.render.model import Answer, Column, facts, table_section, versioned
+from tests.planner.render.markup import read_page
 
-REPORT = Report(
-    Document("Two points", ("cheapest first",), (Grid("Points", ("type", "cost"), (("=x<b>", "$5"),), "lr"),), True),
-    {"points": [{"instance_type": "=x<b>", "cost_usd": Decimal("5.00"), "hours": float("nan")}]},
-    ("instance_type", "cost_usd"),
-    [{"instance_type": "=x<b>", "cost_usd": Decimal("5.00")}],
+EVIL = "=x<script>alert(1)</script>"
+COLUMNS = (
+    Column("cluster", "cluster", "cluster"), Column("cost_usd", "cost", "usd"), Column("hours", "hours", "hours"),
+    Column("begins", "begins", "date"),
 )  # fmt: skip
+ROWS = (((2, EVIL), Decimal("5.00"), None, "2026-11-20"), ((4, "p5"), Decimal("1234.567"), 2.5, ""))
+ANSWER = Answer(
+    f"Points of {EVIL}",
+    "Two points",
+    ("cheapest first",),
+    (
+        table_section("points", "Points", COLUMNS, ROWS, ("as of today",)),
+        facts("proof", "Proof", [("gap_ratio", "gap", 0.001, "ratio", "0.1 % to the bound")], detail=True),
+    ),
+    versioned({"points": [{"instance_type": EVIL, "cost_usd": Decimal("5.00"), "hours": float("nan")}]}),
+    ("instance_type", "cost_usd"),
+    [{"instance_type": EVIL, "cost_usd": Decimal("5.00")}],
+)
 
 
-@pytest.mark.parametrize("fmt", REPORT_FORMATS)
+def _text(fmt: str) -> str:
+    made = render_answer(ANSWER, fmt)
+    assert isinstance(made, str)
+    return made
+
+
+@pytest.mark.parametrize("fmt", [name for name in ANSWER_FORMATS if name != "xlsx"])
 def test_every_format_ends_in_one_newline(fmt: str) -> None:
-    text = render_report(REPORT, fmt)
-    assert text.endswith("\n") and not text.endswith("\n\n")
+    assert _text(fmt).endswith("\n") and not _text(fmt).endswith("\n\n")
 
 
 def test_data_formats_agree_and_unknown_numbers_are_null() -> None:
-    values: Any = json.loads(render_report(REPORT, "json"))
-    assert values == yaml.safe_load(render_report(REPORT, "yaml"))
-    assert values["points"][0]["hours"] is None
+    values: Any = json.loads(_text("json"))
+    assert values == yaml.safe_load(_text("yaml"))
+    assert values["points"][0] == {"instance_type": EVIL, "cost_usd": "5.00", "hours": None}
     assert values["schema_version"] == 1 and values["planner_version"]
 
 
 def test_spreadsheets_run_no_formula_and_browsers_no_tag() -> None:
-    assert render_report(REPORT, "csv").splitlines()[1] == "'=x<b>,5.00"
-    assert "<b>" not in render_report(REPORT, "md")
+    assert _text("csv").splitlines()[1] == f"'{EVIL},5.00"
+    assert "<script>" not in _text("md")
+    faults, words = read_page(_text("html"))
+    assert faults == [] and EVIL in words
+
+
+def test_a_workbook_has_a_column_and_a_type_for_every_part() -> None:
+    made = render_answer(ANSWER, "xlsx")
+    assert isinstance(made, bytes)
+    book = load_workbook(io.BytesIO(made))
+    sheet = book["Points"]
+    assert [cell.value for cell in sheet[1]] == ["nodes", "instance type", "cost, USD", "hours", "begins"]
+    assert [cell.value for cell in sheet[3]] == [4, "p5", 1234.567, 2.5, None]
+    assert sheet["B2"].value == EVIL and sheet["B2"].data_type == "s" and sheet["E2"].is_date
+    assert sheet.freeze_panes == "A2" and sheet["C3"].number_format.startswith("$")
+    assert [cell.value for cell in book["Figures"][2]][1:4] == ["gap", 0.001, "ratio"]
+    assert [cell.value for cell in book["Rows"][2]] == [EVIL, 5]
+
+
+def test_what_is_not_known_differs_from_what_does_not_apply() -> None:
+    lines = _text("table").splitlines()
+    first, second = (next(line for line in lines if start in line) for start in ("2 x", "4 x p5"))
+    assert "\N{EN DASH}" in first and "\N{EN DASH}" not in second
 
 
 def test_an_unknown_format_names_the_known_ones() -> None:
-    with pytest.raises(ValueError, match="no output format 'pdf'; there are table, json, csv, yaml, md"):
-        render_report(REPORT, "pdf")
+    with pytest.raises(
+        ValueError, match="no output format 'pdf'; there are table, json, csv, yaml, md, html"
+    ):
+        render_answer(ANSWER, "pdf")
+
+
+def test_an_answer_without_focus_rows_says_so() -> None:
+    assert "focus" in FORMATS
+    with pytest.raises(InputError, match="plans and forecasts"):
+        render_answer(ANSWER, "focus")

@@ -11,7 +11,7 @@
 -- columns: ChargePeriodStart, ServiceProviderName, ServiceCategory, ChargeCategory, PricingCategory,
 --   CommitmentDiscountStatus, CommitmentDiscountId, CommitmentProgramEligibilityDetails, ListCost,
 --   ContractedCost, EffectiveCost
--- gate: list_known, commitment_status
+-- gate: commitment_status, effective_zero, effective_zero_rows
 -- since: 1.0
 SELECT
   x_month,

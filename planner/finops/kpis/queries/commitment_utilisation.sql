@@ -9,7 +9,7 @@
 -- columns: ChargePeriodStart, CommitmentDiscountId, CommitmentDiscountName, CommitmentDiscountType,
 --   CommitmentDiscountStatus, ServiceProviderName, EffectiveCost, ContractedCost, ListCost, BilledCost,
 --   ChargeCategory
--- gate: effective_zero, commitment_status
+-- gate: effective_zero, effective_zero_rows, commitment_status
 -- since: 1.0
 SELECT
   x_month,

@@ -6,7 +6,7 @@
 -- formula: sum of EffectiveCost (accrual) and of BilledCost (cash) by day, provider, service and kind of charge
 -- source: FOCUS columns EffectiveCost and BilledCost; FINOPS.md section 2 (sums exclude Tax)
 -- columns: ChargePeriodStart, ServiceProviderName, ServiceName, ChargeCategory, EffectiveCost, BilledCost
--- gate: effective_zero
+-- gate: effective_zero, effective_zero_rows, negative_effective
 -- since: 1.0
 SELECT
   x_day,

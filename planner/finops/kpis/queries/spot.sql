@@ -8,7 +8,7 @@
 -- source: FOCUS PricingCategory; AWS CUDOS kpi_tracker has the same idea; FINOPS.md section 2
 -- columns: ChargePeriodStart, ServiceProviderName, ServiceCategory, PricingCategory, ChargeCategory,
 --   CommitmentDiscountId, EffectiveCost, ListCost
--- gate: effective_zero
+-- gate: effective_zero, effective_zero_rows
 -- since: 1.0
 SELECT
   x_month,

@@ -18,17 +18,19 @@ def build(inputs: Inputs) -> Section:
     """GPU-hours, runs, the waterfall from paid to useful, and spot."""
     gpus = inputs.of_month(inputs.ask("gpu_hours"))
     hours, cost = float(gpus["gpu_hours"].sum()), float(gpus["effective_cost"].sum())
-    idle = float(gpus["unused_gpu_hours"].sum())
+    counted, idle = float(gpus["counted_cost"].sum()), float(gpus["unused_gpu_hours"].sum())
     runs = _runs(inputs)
     figures = _spot(inputs)
     if inputs.utilisation is not None:
         figures = [*_useful(inputs, hours, cost), *figures]
     if hours or runs:
-        figures = [*_units(inputs, hours, cost, idle, runs), *figures]
+        figures = [*_units(inputs, hours, cost, counted, idle, runs), *figures]
     busy = inputs.utilisation.between(inputs.month, inputs.end) if inputs.utilisation else None
     charts = (_waterfall(hours, busy),) if busy is not None and hours else ()
-    tables = [made for made in (_places(gpus), _run_table(inputs, runs)) if made.rows]
-    return Section("gpu", TITLE, _sentences(inputs, hours, cost, busy), tuple(figures), tuple(tables), charts)
+    tables = [made for made in (_places(inputs, gpus), _run_table(inputs, runs)) if made.rows]
+    return Section(
+        "gpu", TITLE, _sentences(inputs, hours, counted, busy), tuple(figures), tuple(tables), charts
+    )
 
 
 def _runs(inputs: Inputs) -> list[dict[str, Any]]:
@@ -42,8 +44,9 @@ def _runs(inputs: Inputs) -> list[dict[str, Any]]:
 
 
 def _units(
-    inputs: Inputs, hours: float, cost: float, idle: float, runs: list[dict[str, Any]]
+    inputs: Inputs, hours: float, cost: float, counted: float, idle: float, runs: list[dict[str, Any]]
 ) -> list[Figure]:
+    """`counted`: cost of the charges that tell their hours."""
     lacking = (
         "no charge of the month says how many GPUs its machine has (SkuPriceDetails GpuCount, FOCUS 1.1)"
     )
@@ -51,7 +54,7 @@ def _units(
     return [
         figure(inputs, "gpu_hours", "GPU-hours paid", hours or None, "hours", lacking=lacking),
         figure(inputs, "gpu_cost_money", "Cost of GPU machines", cost if hours else None, "money", lacking=lacking),
-        figure(inputs, "gpu_hour_money", "Cost per GPU-hour", ratio(cost, hours), "money_per_hour", lacking=lacking),
+        figure(inputs, "gpu_hour_money", "Cost per GPU-hour", ratio(counted, hours), "money_per_hour", lacking=lacking),
         figure(inputs, "gpu_unused_hours", "GPU-hours reserved and not used", idle if hours else None, "hours",
                lacking=lacking),
         figure(inputs, "gpu_runs_count", "Tagged runs", len(runs), "count"),
@@ -99,10 +102,11 @@ def _waterfall(hours: float, busy: Any) -> Chart:
                  ("paid", "allocated", "busy", "goodput"), (("hours", levels),), "hours", said)  # fmt: skip
 
 
-def _places(gpus: Any) -> Table:
+def _places(inputs: Inputs, gpus: Any) -> Table:
+    hidden = inputs.gate.status("gpu_hour_money")[0] == "withheld"
     rows = [
         (text(r.provider), text(r.region_id), text(r.pricing_category), float(r.gpu_hours), float(r.effective_cost),
-         ratio(r.effective_cost, r.gpu_hours))
+         None if hidden else ratio(r.counted_cost, r.gpu_hours))
         for r in gpus.sort_values(["effective_cost", "provider"], ascending=[False, True]).head(TOP).itertuples()
     ]  # fmt: skip
     return table(
@@ -142,13 +146,16 @@ def _busy_of(inputs: Inputs, run: dict[str, Any]) -> Any:
     return inputs.utilisation.between(date.min, date.max, run["run_id"])
 
 
-def _sentences(inputs: Inputs, hours: float, cost: float, busy: Any) -> tuple[str, ...]:
+def _sentences(inputs: Inputs, hours: float, counted: float, busy: Any) -> tuple[str, ...]:
     if not hours:
         return (
             "No charge of the month says that its machine has GPUs (SkuPriceDetails GpuCount, FOCUS 1.1).",
         )
-    price = with_currency(f"{cost / hours:,.2f}", inputs.bill.currency)
+    price = with_currency(f"{counted / hours:,.2f}", inputs.bill.currency)
+    status, reason = inputs.gate.status("gpu_hour_money")
     said = [f"{hours:,.0f} GPU-hours were paid at {price} each."]
+    if status == "withheld":
+        said = [f"What a GPU-hour costs cannot be told: {reason}."]
     if inputs.utilisation is None:
         said.append("How many of them were of use is told by a utilisation file (--utilisation).")
     if busy is not None and inputs.utilisation is not None:

@@ -22,7 +22,7 @@ from planner.finops.forecast.report import forecast_report
 from planner.finops.forecast.scenarios import parse_scenario
 from planner.finops.forecast.score import accuracy, score_forecasts
 from planner.finops.read import open_bill
-from planner.render.report import render_report
+from planner.render import render_answer
 from tests.planner.finops.forecast.example_costs import FILE, example_costs
 from tests.saved_plans import plan_line, saved_plan
 
@@ -190,7 +190,7 @@ def test_vintages_are_added_up_by_report(tmp_path: Path) -> None:
 
 def test_saved_forecasts_are_scored_by_what_came() -> None:
     report = forecast_report(forecast_scopes(SCOPES, Question()))
-    saved = json.loads(render_report(report, "json"))
+    saved = json.loads(render_answer(report, "json"))
     actual = {"total": flat(181, 44.0), "a": flat(181, 10.0), "b": flat(130, 30.0)}
     scores = score_forecasts([saved], actual)
     assert {(one.scope, one.period) for one in scores} == {
@@ -259,13 +259,13 @@ def test_focus_rows_need_a_currency() -> None:
 
 def test_the_table_of_the_example(check_golden: Callable[[str, str], None]) -> None:
     answer = forecast_scopes(load_daily(FILE, until_last_day=True), Question(), by="scope")
-    check_golden("forecast/example.txt", render_report(forecast_report(answer), "table"))
+    check_golden("forecast/example.txt", render_answer(forecast_report(answer), "table"))
 
 
 def test_a_short_record_makes_no_promise() -> None:
     def told(days: int) -> str:
         answer = forecast_scopes({"a": flat(days, 5.0)}, Question(), currency="USD", by="scope")
-        return render_report(forecast_report(answer), "table")
+        return render_answer(forecast_report(answer), "table")
 
     assert "too little history for a range" in told(31)
     assert "roughly $" in told(75)

@@ -1,0 +1,133 @@
+"""What a constraint is: one class that says where it is set, what it removes, how it gives way and how it reads.
+
+A constraint overrides what it has; the defaults remove nothing. Adding one: a file here, its line in `registry.py`, its
+key in `planner/inputs/schema.py`, its check in the judge (docs/CONTRIBUTING.md has the list, kept true by a test).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from planner.records import record
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    import numpy as np
+    import numpy.typing as npt
+
+    from catalogs.tariffs import Tariffs
+    from planner.candidates.job_spec import Job
+    from planner.candidates.model import Candidates
+    from planner.fleet.question import Use
+    from planner.inputs.schema import Constraints, Workload
+    from planner.market.offers import OfferSet
+
+    Bools = npt.NDArray[np.bool_]
+    Floats = npt.NDArray[np.float64]
+    Ints = npt.NDArray[np.int64]
+
+
+@record(frozen=True, eq=False)
+class Case:
+    """What constraints look at beside the candidates.
+
+    Attributes:
+        workload: its `constraints` and `fleet` hold the limits.
+        job: the work, resolved.
+        offer_set: what can be bought.
+        tariffs: quota rules and prices.
+        deadline_hours: from the start, None without a deadline.
+        chance: probability that the candidates at some positions meet the deadline, shape `(len(at),)`.
+        finish: hours within which they end with a probability, shape `(len(at),)`.
+    """
+
+    workload: Workload
+    job: Job
+    offer_set: OfferSet
+    tariffs: Tariffs
+    deadline_hours: float | None
+    chance: Callable[[Candidates, Ints], Floats]
+    finish: Callable[[Candidates, Ints, float], Floats]
+
+    @property
+    def limits(self) -> Constraints:
+        """The workload's limits."""
+        return self.workload.constraints
+
+
+class Constraint:
+    """One limit of the user's, or one fact of a machine or price, that removes candidates.
+
+    Attributes:
+        id: name of the filter, in plans, bits and relaxations.
+        words: what it means to the user.
+        short: the same about one job in a portfolio's report.
+        paths: keys of the workload that set it; empty for facts.
+        unit: of its limit, empty where it has none.
+        is_fact: of the machine or price: no relaxation can move it.
+        is_measured: its relaxation is a number; such come first.
+        needs_deadline: it is judged for each deadline, after all that does not depend on it.
+        of_each_part: a cluster bought in parts keeps it part by part, as those that choose the parts see to.
+        reasons: words of the performance model for shapes that it removes.
+        moves_too: constraints that give way with it.
+    """
+
+    id: ClassVar[str]
+    words: ClassVar[str]
+    short: ClassVar[str] = ""
+    paths: ClassVar[tuple[str, ...]] = ()
+    unit: ClassVar[str] = ""
+    is_fact: ClassVar[bool] = False
+    is_measured: ClassVar[bool] = False
+    of_each_part: ClassVar[bool] = False
+    needs_deadline: ClassVar[bool] = False
+    reasons: ClassVar[tuple[str, ...]] = ()
+    moves_too: ClassVar[tuple[str, ...]] = ()
+
+    def offers(self, offer_set: OfferSet, limits: Constraints, family: str) -> Bools | None:
+        """Offers removed whatever the size, shape `(n_offers,)`; `family`: kind of model, as in evidence.csv."""
+        return None
+
+    def cells(self, offer_set: OfferSet, limits: Constraints, rows: Ints, nodes: Ints) -> Bools | None:
+        """Pairs of offer and node count removed before anything is timed, shape `(len(rows),)`."""
+        return None
+
+    def mask(self, case: Case, made: Candidates) -> Bools | None:
+        """Timed and priced candidates removed, shape `(n_candidates,)`."""
+        return None
+
+    def unsure(self, case: Case, made: Candidates, at: Ints) -> Bools | None:
+        """Of candidates that were not judged, as another limit removes them: which this one removes too."""
+        return None
+
+    def distance(self, case: Case, made: Candidates, at: Ints) -> tuple[Ints, Floats] | None:
+        """Candidates to move the limit for, and how far each would move it (the least is nearest)."""
+        return None
+
+    def change(self, case: Case, made: Candidates, at: int) -> tuple[str, str]:
+        """The limit as it is and as candidate `at` needs it."""
+        return "too strict", "what the plan beside it needs"
+
+    def fleet_uses(self, case: Case, rows: Ints, nodes: Ints, hours: Floats) -> Iterable[Use]:
+        """Rows of the fleet model.
+
+        Args:
+            case: limits and offers.
+            rows: offer of each way to be a worker, shape `(n_options,)`.
+            nodes: instances of a worker, of the same shape.
+            hours: hours of a worker used in full, of the same shape.
+        """
+        return ()
+
+
+def round_up(value: float, step: float = 0.1) -> float:
+    """`value` to the next step above, so that what is shown is enough."""
+    from math import ceil
+
+    return ceil(value / step - 1e-9) * step
+
+
+def offer_fact(case: Case, made: Candidates, at: int, column: str) -> tuple[str, str]:
+    """The change of a limit on what may be bought: allow what the candidate is."""
+    return "excluded", f"allow {case.offer_set.offers[column][int(made.offer[at])]}"

@@ -1,0 +1,37 @@
+"""The budget, held against cash obligations."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.candidates.constraints.base import Constraint, round_up
+
+if TYPE_CHECKING:
+    from planner.candidates.constraints.base import Bools, Case, Floats, Ints
+    from planner.candidates.model import Candidates
+
+
+class Budget(Constraint):
+    """Most US dollars to pay; rows of fleets and portfolios are their models' own, which open regions too."""
+
+    id = "budget"
+    words = "cash obligations above constraints.budget_usd"
+    short = "above the workload's budget"
+    paths = ("constraints.budget_usd",)
+    unit = "USD"
+    is_measured = True
+
+    def mask(self, case: Case, made: Candidates) -> Bools | None:
+        """Candidates that owe more."""
+        budget = case.limits.budget_usd
+        return None if budget is None else np.asarray(made.cash_usd > float(budget), dtype=np.bool_)
+
+    def distance(self, case: Case, made: Candidates, at: Ints) -> tuple[Ints, Floats] | None:
+        """Dollars needed."""
+        return at, made.cash_usd[at]
+
+    def change(self, case: Case, made: Candidates, at: int) -> tuple[str, str]:
+        """Dollars given and needed."""
+        return f"${case.limits.budget_usd:,}", f"${round_up(float(made.cash_usd[at]), 0.01):,.2f}"

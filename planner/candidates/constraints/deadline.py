@@ -1,0 +1,87 @@
+"""The deadline, on average and with the confidence asked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.candidates.constraints.base import Constraint, round_up
+
+if TYPE_CHECKING:
+    from planner.candidates.constraints.base import Bools, Case, Floats, Ints
+    from planner.candidates.model import Candidates
+
+_NEAREST = 64  # candidates whose deadline is worked out
+
+
+class Deadline(Constraint):
+    """Done in time on average."""
+
+    id = "deadline"
+    words = "expected finish after the deadline"
+    short = "after the deadline"
+    paths = ("constraints.deadline",)
+    unit = "hours"
+    is_measured = True
+    needs_deadline = True
+    moves_too = ("confidence",)
+
+    def mask(self, case: Case, made: Candidates) -> Bools | None:
+        """Candidates expected to end later."""
+        return (
+            None
+            if case.deadline_hours is None
+            else np.asarray(made.hours > case.deadline_hours, dtype=np.bool_)
+        )
+
+    def distance(self, case: Case, made: Candidates, at: Ints) -> tuple[Ints, Floats] | None:
+        """Hours needed, of the nearest by expected hours; their confidence decides among them."""
+        at = at[np.argsort(made.hours[at], kind="stable")[:_NEAREST]]
+        return at, hours_needed(case, made, at)
+
+    def change(self, case: Case, made: Candidates, at: int) -> tuple[str, str]:
+        """Hours given and needed."""
+        needed = float(hours_needed(case, made, np.asarray([at]))[0])
+        return f"{case.deadline_hours:,.1f} h", f"{round_up(needed):,.1f} h"
+
+
+class Confidence(Constraint):
+    """Done in time with the probability asked; judged only of candidates that pass all else."""
+
+    id = "confidence"
+    words = "meets the deadline on average, not with deadline_confidence (asked of those that pass all else)"
+    short = "too unsure to meet the deadline"
+    paths = ("constraints.deadline_confidence",)
+    unit = "probability"
+    is_measured = True
+    needs_deadline = True
+
+    def mask(self, case: Case, made: Candidates) -> Bools | None:
+        """Candidates that are not sure enough; writes the probabilities into `made.p_meet`."""
+        at = np.flatnonzero(made.bits == 0)
+        if case.deadline_hours is None or not len(at):
+            return None
+        made.p_meet[at] = case.chance(made, at)
+        unsure = np.zeros(len(made.bits), dtype=np.bool_)
+        unsure[at] = made.p_meet[at] < case.limits.deadline_confidence - 1e-9
+        return unsure
+
+    def unsure(self, case: Case, made: Candidates, at: Ints) -> Bools | None:
+        """By the same chance."""
+        if case.deadline_hours is None:
+            return None
+        return np.asarray(case.chance(made, at) < case.limits.deadline_confidence, dtype=np.bool_)
+
+    def distance(self, case: Case, made: Candidates, at: Ints) -> tuple[Ints, Floats] | None:
+        """The surest is nearest."""
+        return at, -made.p_meet[at]
+
+    def change(self, case: Case, made: Candidates, at: int) -> tuple[str, str]:
+        """Probability asked and reached."""
+        return f"{case.limits.deadline_confidence:g}", f"{np.floor(made.p_meet[at] * 1000) / 1000:g}"
+
+
+def hours_needed(case: Case, made: Candidates, at: Ints) -> Floats:
+    """Hours from the start within which candidates end with the confidence asked."""
+    return np.maximum(case.finish(made, at, case.limits.deadline_confidence), made.hours[at])

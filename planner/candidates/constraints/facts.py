@@ -1,0 +1,171 @@
+"""Facts of machines, prices and models that remove candidates; no relaxation moves most of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from catalogs.offers.flags import admit_offers
+from planner.candidates.constraints.base import Constraint
+from planner.performance.evidence import load_evidence
+
+if TYPE_CHECKING:
+    from planner.candidates.constraints.base import Bools, Ints
+    from planner.inputs.schema import Constraints
+    from planner.market.offers import OfferSet
+
+
+class PriceRefused(Constraint):
+    """Prices that no plan may use."""
+
+    id = "price_refused"
+    words = "the price carries a refusing flag (`--allow-flagged` admits it)"
+    paths = ("constraints.allow_flagged",)
+    is_fact = True
+
+    def offers(self, offer_set: OfferSet, limits: Constraints, family: str) -> Bools | None:
+        """Flagged, negative or unknown prices."""
+        admitted = admit_offers(offer_set.offers, allow_flagged=limits.allow_flagged).mask
+        return ~admitted | ~(offer_set.usd_per_hour >= 0)
+
+
+class InferenceOnly(Constraint):
+    """Accelerators that cannot train."""
+
+    id = "inference_only"
+    words = "the accelerator cannot train"
+    is_fact = True
+    reasons = ("not_trainable",)
+
+    def offers(self, offer_set: OfferSet, limits: Constraints, family: str) -> Bools | None:
+        """By the accelerator table."""
+        return of_hardware(offer_set, ~np.asarray(offer_set.hardware["trainable"], dtype=np.bool_))
+
+
+class UnknownPeak(Constraint):
+    """Accelerators of unknown speed or memory."""
+
+    id = "unknown_peak"
+    words = "no sourced peak for this accelerator: listed, never a candidate"
+    is_fact = True
+    reasons = ("unknown_memory",)
+
+    def offers(self, offer_set: OfferSet, limits: Constraints, family: str) -> Bools | None:
+        """No peak at 16 or 32 bits."""
+        table = offer_set.hardware
+        peak = np.fmax(table["fp16_tflops"], np.fmax(table["bf16_tflops"], table["fp32_tflops"]))
+        return of_hardware(offer_set, np.isnan(peak))
+
+
+class Unmeasured(Constraint):
+    """Accelerators whose software nobody measured on this kind of model."""
+
+    id = "unmeasured"
+    words = "no measured run of this kind of model on the vendor's software (constraints.allow_unmeasured)"
+    paths = ("constraints.allow_unmeasured",)
+
+    def offers(self, offer_set: OfferSet, limits: Constraints, family: str) -> Bools | None:
+        """By evidence.csv."""
+        if limits.allow_unmeasured:
+            return None
+        vendors = offer_set.hardware.coded("vendor")
+        known = np.asarray([(vendor, family) in load_evidence() for vendor in vendors.values])
+        return of_hardware(offer_set, ~known[vendors.codes])
+
+
+class Precision(Constraint):
+    """Accelerators that cannot compute in the precision asked."""
+
+    id = "precision"
+    words = "the accelerator has no peak for the precision asked"
+    is_fact = True
+    reasons = ("no_peak_for_precision",)
+
+
+class Fractional(Constraint):
+    """Parts of an accelerator."""
+
+    id = "fractional"
+    words = "a fraction of an accelerator (vGPU)"
+    paths = ("constraints.include_fractional",)
+
+    def offers(self, offer_set: OfferSet, limits: Constraints, family: str) -> Bools | None:
+        """Types with less than one."""
+        if limits.include_fractional:
+            return None
+        return np.asarray((offer_set.types["accelerator_count"] < 1)[offer_set.type_of_offer], dtype=np.bool_)
+
+
+class Arm64(Constraint):
+    """Hosts with arm64 processors."""
+
+    id = "arm64"
+    words = "arm64 host (set constraints.include_arm64)"
+    paths = ("constraints.include_arm64",)
+
+    def offers(self, offer_set: OfferSet, limits: Constraints, family: str) -> Bools | None:
+        """By the type's architecture."""
+        if limits.include_arm64:
+            return None
+        return np.asarray(offer_set.types.equals("arch", "arm64")[offer_set.type_of_offer], dtype=np.bool_)
+
+
+class Memory(Constraint):
+    """The model does not fit."""
+
+    id = "memory"
+    words = "the model does not fit in accelerator memory with any layout"
+    short = "short of memory"
+    is_fact = True
+    reasons = ("out_of_memory",)
+
+
+class NoLayout(Constraint):
+    """Batch and layers do not divide among so many accelerators."""
+
+    id = "layout"
+    words = "no parallel layout divides batch and layers at this size"
+    is_fact = True
+    reasons = ("batch_not_divisible", "layout_not_possible")
+
+
+class Network(Constraint):
+    """Several nodes without a known network."""
+
+    id = "network"
+    words = "node-to-node network unknown: one node only"
+    is_fact = True
+    reasons = ("unknown_link",)
+
+
+class Capacity(Constraint):
+    """More than there is of an offer."""
+
+    id = "capacity"
+    words = "more nodes than the offer, block or commitment holds"
+    short = "above what an offer holds"
+    paths = ("commitments",)
+    unit = "nodes"
+    is_fact = True
+    of_each_part = True
+
+    def cells(self, offer_set: OfferSet, limits: Constraints, rows: Ints, nodes: Ints) -> Bools | None:
+        """Clusters larger than the offer."""
+        return np.asarray(nodes > offer_set.capacity[rows], dtype=np.bool_)
+
+
+class NoDiscount(Constraint):
+    """Spot that costs no less than on-demand; marked where its on-demand partner is known (`ways.discount`)."""
+
+    id = "no_discount"
+    words = (
+        "spot at or above the on-demand price of its type and region is no discount"
+        " (asked of those that pass all else)"
+    )
+    is_fact = True
+
+
+def of_hardware(offer_set: OfferSet, mask: Bools) -> Bools:
+    """A mask of hardware rows as one of offers."""
+    return np.asarray(mask[offer_set.hardware_of_type][offer_set.type_of_offer], dtype=np.bool_)

@@ -1,0 +1,107 @@
+"""What may be bought: purchase options, accelerators, instance types."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.candidates.constraints.base import Constraint, offer_fact
+from planner.market.offers import match_globs
+
+if TYPE_CHECKING:
+    from catalogs.table import Coded
+    from planner.candidates.constraints.base import Bools, Case
+    from planner.candidates.model import Candidates
+    from planner.inputs.schema import Constraints, Filter
+    from planner.market.offers import OfferSet
+
+
+class PurchaseOption(Constraint):
+    """Only, or never, some ways to buy."""
+
+    id = "purchase_option"
+    words = "purchase option excluded"
+    paths = ("constraints.purchase_options", "constraints.exclude_purchase_options")
+
+    def offers(self, offer_set: OfferSet, limits: Constraints, family: str) -> Bools | None:
+        """Offers bought otherwise."""
+        if limits.purchase_options is None and not limits.exclude_purchase_options:
+            return None
+        removed = offer_set.offers.is_in("purchase_option", limits.exclude_purchase_options)
+        if limits.purchase_options is not None:
+            removed = removed | ~offer_set.offers.is_in("purchase_option", limits.purchase_options)
+        return np.asarray(removed, dtype=np.bool_)
+
+    def change(self, case: Case, made: Candidates, at: int) -> tuple[str, str]:
+        """Allow the candidate's."""
+        return offer_fact(case, made, at, "purchase_option")
+
+
+class Accelerator(Constraint):
+    """Patterns over accelerators."""
+
+    id = "accelerator"
+    words = "accelerator excluded"
+    paths = ("constraints.accelerators",)
+
+    def offers(self, offer_set: OfferSet, limits: Constraints, family: str) -> Bools | None:
+        """Types with another one."""
+        return _refused(offer_set, offer_set.types.coded("accelerator"), limits.accelerators)
+
+    def change(self, case: Case, made: Candidates, at: int) -> tuple[str, str]:
+        """Allow the candidate's."""
+        kind = int(case.offer_set.type_of_offer[made.offer[at]])
+        return "excluded", f"allow {case.offer_set.types['accelerator'][kind]}"
+
+
+class InstanceType(Constraint):
+    """Patterns over instance types."""
+
+    id = "instance_type"
+    words = "instance type excluded"
+    paths = ("constraints.instance_types",)
+
+    def offers(self, offer_set: OfferSet, limits: Constraints, family: str) -> Bools | None:
+        """Other types."""
+        return _refused(offer_set, offer_set.types.coded("instance_type"), limits.instance_types)
+
+    def change(self, case: Case, made: Candidates, at: int) -> tuple[str, str]:
+        """Allow the candidate's."""
+        return offer_fact(case, made, at, "instance_type")
+
+
+class LeastMemory(Constraint):
+    """Memory per accelerator, and of all accelerators together."""
+
+    id = "min_memory"
+    words = "less accelerator memory than constraints ask"
+    paths = ("constraints.min_memory_gib", "constraints.min_total_memory_gib")
+    unit = "GiB"
+
+    def offers(self, offer_set: OfferSet, limits: Constraints, family: str) -> Bools | None:
+        """Accelerators with less."""
+        if limits.min_memory_gib is None:
+            return None
+        small = offer_set.types["accelerator_memory_gib"] < limits.min_memory_gib
+        return np.asarray(small[offer_set.type_of_offer], dtype=np.bool_)
+
+    def mask(self, case: Case, made: Candidates) -> Bools | None:
+        """Clusters with less in all; workers of a fleet meet it together (`fleet.model.memory`)."""
+        least = case.limits.min_total_memory_gib
+        if least is None or case.workload.kind != "training":
+            return None
+        types, kind = case.offer_set.types, case.offer_set.type_of_offer[made.offer]
+        per_node = types["accelerator_memory_gib"] * types["accelerator_count"]
+        return np.asarray(per_node[kind] * made.nodes < least, dtype=np.bool_)
+
+
+def _refused(offer_set: OfferSet, column: Coded, rule: Filter) -> Bools | None:
+    if not rule.allow and not rule.deny:
+        return None
+    removed = np.zeros(len(column.codes), dtype=np.bool_)
+    if rule.allow:
+        removed |= ~match_globs(column, rule.allow)
+    if rule.deny:
+        removed |= match_globs(column, rule.deny)
+    return np.asarray(removed[offer_set.type_of_offer], dtype=np.bool_)

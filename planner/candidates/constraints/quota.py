@@ -1,0 +1,51 @@
+"""Account quotas: what offers draw on them is `planner.market.quota`'s to say."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.candidates.constraints.base import Constraint
+from planner.market.quota import draws_on
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from planner.candidates.constraints.base import Bools, Case, Floats, Ints
+    from planner.candidates.model import Candidates
+    from planner.fleet.question import Use
+
+
+class Quota(Constraint):
+    """Most that the account may use at once, region by region."""
+
+    id = "quota"
+    words = "above a declared quota"
+    short = "above the workload's quota"
+    paths = ("constraints.quota",)
+    unit = "vCPU, GPU or instances"
+    of_each_part = True
+
+    def mask(self, case: Case, made: Candidates) -> Bools | None:
+        """Clusters of one offer that draw more."""
+        if not case.limits.quota:
+            return None
+        over = np.zeros(len(made.offer), dtype=np.bool_)
+        for limit, units in draws_on(case.limits.quota, case.offer_set, case.tariffs):
+            over |= units[made.offer] * made.nodes > limit
+        return over
+
+    def fleet_uses(self, case: Case, rows: Ints, nodes: Ints, hours: Floats) -> Iterator[Use]:
+        """One row per declared limit and region."""
+        from planner.fleet.question import Use
+
+        offers = case.offer_set.offers
+        regions = offers.coded("region")
+        codes = regions.codes[rows]
+        drawn = draws_on(case.limits.quota, case.offer_set, case.tariffs)
+        for declared, (limit, units) in zip(case.limits.quota, drawn, strict=True):
+            per_worker = units[rows] * nodes
+            for code in np.unique(codes[per_worker > 0]).tolist():
+                name = f"{declared.provider}/{regions.values[code]}/{declared.quota}"
+                yield Use(self.id, name, np.where(codes == code, per_worker, 0.0), limit)

@@ -1,0 +1,49 @@
+"""A floor on speed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.candidates.constraints.base import Constraint
+
+if TYPE_CHECKING:
+    from planner.candidates.constraints.base import Bools, Case, Floats, Ints
+    from planner.candidates.job_spec import Job
+    from planner.candidates.model import Candidates
+    from planner.inputs.schema import Constraints
+
+
+class LeastThroughput(Constraint):
+    """Tokens or samples per second; a fleet meets it with all its workers together."""
+
+    id = "throughput"
+    words = "below constraints.min_throughput"
+    paths = ("constraints.min_throughput",)
+    unit = "tokens or samples per second"
+    is_measured = True
+
+    def mask(self, case: Case, made: Candidates) -> Bools | None:
+        """Slower candidates."""
+        if case.limits.min_throughput is None or case.workload.kind != "training":
+            return None
+        step = np.asarray(made.shapes["step_time_s"], dtype=np.float64)[made.shape]
+        return np.asarray(
+            throughput_floor(case.limits, case.job) > case.job.units_per_step / step, dtype=np.bool_
+        )
+
+    def distance(self, case: Case, made: Candidates, at: Ints) -> tuple[Ints, Floats] | None:
+        """Hours of work: the fastest is nearest."""
+        return at, made.work_hours[at]
+
+
+def throughput_floor(limits: Constraints, job: Job) -> float:
+    """`constraints.min_throughput` in the job's own unit per second."""
+    floor = limits.min_throughput
+    assert floor is not None
+    tokens, length = job.unit == "tokens", job.training.sequence_length
+    if floor.tokens_per_s is not None:
+        return floor.tokens_per_s if tokens else floor.tokens_per_s / length
+    assert floor.samples_per_s is not None
+    return floor.samples_per_s * length if tokens else floor.samples_per_s

@@ -1,0 +1,110 @@
+"""The machine and the flat form of an estimate."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from planner.estimation.values import Estimate
+
+COLUMNS = (
+    "workload", "provider", "instance_type", "accelerator", "nodes", "accelerators", "fits", "reason",
+    "throughput_per_s", "throughput_low_per_s", "throughput_high_per_s", "throughput_per_accelerator_per_s", "unit",
+    "step_time_s", "step_time_low_s", "step_time_high_s", "mfu_ratio", "hfu_ratio", "limited_by", "memory_needed_gib",
+    "memory_usable_gib", "oom_ratio", "tensor_parallel", "pipeline_parallel", "context_parallel", "data_parallel",
+    "expert_parallel", "interleave", "sequence_parallel", "zero_stage", "micro_batch", "grad_accumulation",
+    "recompute", "precision", "stack", "learned_factor",
+    "calibration",
+)  # fmt: skip
+
+
+def values_of(item: Estimate) -> dict[str, Any]:
+    """The machine form of one estimate."""
+    speed, step = item.throughput_per_s, item.step_s
+    return {
+        "provider": item.machine.provider,
+        "instance_type": item.machine.instance_type,
+        "accelerator": item.machine.accelerator,
+        "nodes": item.nodes,
+        "accelerators": item.accelerators,
+        "fits": not item.reason,
+        "reason": item.reason or None,
+        "unit": item.unit,
+        "throughput_per_s": speed and speed.value,
+        "throughput_low_per_s": speed and speed.low,
+        "throughput_high_per_s": speed and speed.high,
+        "throughput_per_accelerator_per_s": speed and speed.value / item.accelerators,
+        "step_time_s": step and step.value,
+        "step_time_low_s": step and step.low,
+        "step_time_high_s": step and step.high,
+        "mfu_ratio": item.mfu,
+        "hfu_ratio": item.hfu,
+        "breakdown_s": dict(item.breakdown_s) or None,
+        "limited_by": item.limited_by or None,
+        "layout": None if item.layout is None else asdict(item.layout),
+        **_machine_values(item),
+        "precision": item.precision,
+        "stack": item.stack,
+        "learned_factor": item.learned_factor,
+        "calibration": item.calibration or None,
+        **_instead_values(item),
+    }
+
+
+def _machine_values(item: Estimate) -> dict[str, Any]:
+    """What the run asks of accelerators, disks and host."""
+    return {
+        "memory": {
+            "needed_gib": item.memory.needed_gib,
+            "usable_gib": item.memory.usable_gib,
+            "allowed_gib": item.memory.allowed_gib,
+            "free_gib": item.memory.free_gib,
+            "parts_gib": dict(item.memory.parts) or None,
+            "oom_ratio": item.memory.oom_ratio,
+        },
+        "data_loading": None if item.loading is None else {
+            "seconds_per_step_s": item.loading.seconds,
+            "share_ratio": item.loading.share_ratio,
+            "busy_ratio": item.loading.busy_ratio,
+            "passes": item.loading.passes,
+        },
+        "host": {
+            "checkpoint_per_node_gib": item.host.checkpoint_gib,
+            "memory_gib": item.host.memory_gib,
+            "memory_needed_gib": item.host.needed_gib,
+            "local_nvme_gib": item.host.nvme_gib,
+            "staged_data_gib": item.host.data_gib,
+        },
+    }  # fmt: skip
+
+
+def _instead_values(item: Estimate) -> dict[str, Any]:
+    """Other layouts, and what would fit where this does not."""
+    return {
+        "other_layouts": [] if item.others is None else [
+            {
+                "layout": other.words,
+                "step_time_over_best_ratio": other.over_best_ratio,
+                "memory_gib": other.memory_gib,
+                "loses_s": dict(other.loses),
+            }
+            for other in item.others.others
+        ],
+        "nearest_fit": None if item.remedy is None else {
+            "nodes": item.remedy.nodes,
+            "released": list(item.remedy.dropped),
+            "throughput_per_s": item.remedy.throughput_per_s,
+            "layout": asdict(item.remedy.layout),
+        },
+    }  # fmt: skip
+
+
+def row_of(name: str, item: Estimate) -> dict[str, Any]:
+    """The flat form of one estimate, under `COLUMNS`."""
+    values = values_of(item)
+    flat = {**values, **(values["layout"] or {}), "workload": name, "fits": "yes" if values["fits"] else "no"}
+    memory = values["memory"]
+    flat |= {"memory_needed_gib": memory["needed_gib"], "memory_usable_gib": memory["usable_gib"]}
+    flat["oom_ratio"] = memory["oom_ratio"]
+    return {name: flat.get(name) for name in COLUMNS}

@@ -1,0 +1,187 @@
+"""The machine form of a portfolio's answer."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from planner.portfolios.bought import bought_of
+from planner.portfolios.shared_limits import CAPACITY, MICRO
+
+if TYPE_CHECKING:
+    from planner.portfolios.answer import PortfolioAnswer
+    from planner.portfolios.relax import Relaxed
+
+
+def values_of(answer: PortfolioAnswer) -> dict[str, Any]:
+    """The machine form of an answer."""
+    jobs, limits = _jobs(answer), _limits(answer)
+    return {
+        "kind": "portfolio",
+        "name": answer.loaded.portfolio.name,
+        "sha256": answer.loaded.sha256,
+        "currency": "USD",
+        "start": answer.gathered.start.isoformat(timespec="minutes"),
+        "catalog": _catalog(answer),
+        "status": _status(answer),
+        "jobs": jobs,
+        "limits": limits,
+        "totals": _totals(answer, jobs),
+        "proof": _proof(answer),
+        "relaxation": None if answer.relaxed is None else _relaxation(answer, answer.relaxed),
+        "filters": [
+            {
+                "job": item.name, "copies": item.copies, "candidates": item.total, "passed": item.passed,
+                "removed": dict(item.removed),
+            }
+            for item in answer.gathered.reports
+        ],
+        "notes": list(answer.gathered.notes),
+        "seconds": round(answer.seconds, 3),
+    }  # fmt: skip
+
+
+def _status(answer: PortfolioAnswer) -> str:
+    return "solver_fault" if answer.solver_fault else answer.result.status.value
+
+
+def _catalog(answer: PortfolioAnswer) -> list[dict[str, Any]]:
+    if answer.catalog is None:
+        return []
+    return [
+        {
+            "provider": m.provider,
+            "oldest_as_of": m.oldest_as_of,
+            "newest_as_of": m.newest_as_of,
+            "sha256": m.sha256,
+        }
+        for m in answer.catalog.manifests
+    ]
+
+
+def _jobs(answer: PortfolioAnswer) -> list[dict[str, Any]]:
+    """What each job gets, in the order of the file; without a plan, nothing."""
+    shown = answer.shown
+    if shown is None:
+        return []
+    gathered = answer.gathered
+    table, out = gathered.question.table.take(shown[1]), []
+    for at, name in enumerate(gathered.jobs):
+        counted = int(table.counted_micro_usd[at]) / MICRO
+        if table.left_out[at]:
+            out.append({"job": name, "status": "left out", "cost_usd": 0.0, "counted_usd": counted})
+            continue
+        bought = bought_of(gathered, table, at)
+        way = gathered.ways[int(table.way[at, 0])]
+        begin, length = float(table.start_hours[at]), float(table.hours[at])
+        moments = [gathered.start + timedelta(hours=value) for value in (begin, begin + length)]
+        out.append(
+            {
+                "job": name, "status": "late" if table.late_hours[at] > 0 else "planned",
+                "provider": way.provider, "region": way.region, "zone": way.zone,
+                "instance_type": way.instance_type, "purchase_option": bought.how,
+                "option_variant": way.option_variant if len(bought.parts) == 1 else "", "nodes": bought.nodes,
+                "start": moments[0].isoformat(timespec="minutes"), "end": moments[1].isoformat(timespec="minutes"),
+                "hours": round(length, 4), "cost_usd": int(table.cost_micro_usd[at]) / MICRO, "counted_usd": counted,
+                "late_hours": round(float(table.late_hours[at]), 2), "owned": bool((table.pool[at] >= 0).any()),
+                "offer_id": way.offer_id, "in_turn": bought.in_turn, "parts": bought.parts,
+            }
+        )  # fmt: skip
+    return out
+
+
+def _limits(answer: PortfolioAnswer) -> list[dict[str, Any]]:
+    """Use of every shared limit."""
+    shown, whole = answer.shown, answer.gathered.question
+    used = np.zeros(len(whole.limits), dtype=np.int64) if shown is None else whole.numbers.used(shown[1])
+    raised = np.zeros(len(whole.limits), dtype=np.int64)
+    if answer.relaxed is not None and answer.result.picks is None:
+        raised = answer.relaxed.raised
+    return [
+        {
+            "limit": limit.label, "kind": "commitment" if limit.kind == CAPACITY else "quota",
+            "window": limit.window, "unit": limit.unit, "used": int(used[at]), "available": limit.amount,
+            "raised": int(raised[at]),
+        }
+        for at, limit in enumerate(whole.limits)
+    ]  # fmt: skip
+
+
+def _totals(answer: PortfolioAnswer, jobs: list[dict[str, Any]]) -> dict[str, Any]:
+    shown = answer.shown
+    if shown is None:
+        return {}
+    cost = int(answer.gathered.question.numbers.cost[shown[1]].sum()) / MICRO
+    budget = answer.loaded.portfolio.budget_usd
+    return {
+        "cost_usd": cost,
+        "counted_usd": (shown[0].objective or 0) / MICRO,
+        "budget_usd": None if budget is None else float(budget),
+        "jobs": len(jobs),
+        "planned": sum(job["status"] == "planned" for job in jobs),
+        "late": sum(job["status"] == "late" for job in jobs),
+        "left_out": sum(job["status"] == "left out" for job in jobs),
+    }
+
+
+def _proof(answer: PortfolioAnswer) -> dict[str, Any]:
+    result = answer.result if answer.shown is None else answer.shown[0]
+    exact = result.exact_bound
+    return {
+        "status": result.status.value,
+        "objective_usd": None if result.objective is None else result.objective / MICRO,
+        "bound_exact_usd": None if exact is None else exact / MICRO,
+        "gap_exact_ratio": result.exact_gap,
+        "bound_solver_usd": result.solver_bound / MICRO,
+        "gap_solver_ratio": result.solver_gap,
+        "gap_asked_ratio": answer.options.gap,
+        "mode": answer.options.mode,
+        "solver": result.solver,
+        "about": searched(answer),
+        "candidates": answer.question.numbers.n_candidates,
+        "in_model": len(result.reduced.keep),
+        "removed": result.reduced.dropped,
+        "interrupted": result.interrupted,
+        "stages": [
+            {"stage": stage, "seconds": round(at, 3), "objective_usd": value and value / MICRO}
+            for stage, at, value, _ in result.stages
+        ],
+        "seconds": round(result.seconds, 3),
+        "message": result.message,
+    }
+
+
+def _relaxation(answer: PortfolioAnswer, relaxed: Relaxed) -> dict[str, Any]:
+    limits = answer.gathered.question.limits
+    budget = answer.question.numbers.budget
+    over = None
+    if relaxed.over_budget and budget is not None:
+        over = {"now_usd": budget / MICRO, "needed_usd": (budget + relaxed.over_budget) / MICRO}
+    return {
+        "limits": [
+            {
+                "limit": limits[at].label, "window": limits[at].window, "unit": limits[at].unit,
+                "now": limits[at].amount, "needed": limits[at].amount + int(relaxed.raised[at]),
+            }
+            for at in np.flatnonzero(relaxed.raised).tolist()
+        ],
+        "deadlines": [
+            {"job": answer.gathered.jobs[at], "late_hours": round(float(relaxed.late_hours[at]), 2)}
+            for at in np.flatnonzero(relaxed.late_hours > 0).tolist()
+        ],
+        "budget": over,
+        "weighted_usd": relaxed.weighted_usd,
+        "bound_usd": relaxed.bound_usd,
+        "least": relaxed.proven,
+    }  # fmt: skip
+
+
+def searched(answer: PortfolioAnswer) -> str:
+    """What the proof is about."""
+    if all(workload is None for workload in answer.loaded.workloads):
+        return "of the candidates given"
+    if answer.whole:
+        return "of the candidates that `optimize` searches for each job"
+    return "of the candidates gathered (for each job those up to some price)"

@@ -1,0 +1,120 @@
+"""A new constraint is one class: gCO2e of a job, from a column invented here, without a change anywhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from planner.candidates.constraints.base import Constraint, round_up
+from planner.candidates.constraints.registry import registered
+from planner.candidates.limits import mark_offers
+from planner.fleet.question import Use
+from planner.job.answer import Answer
+from planner.job.explain import explain_choice, why_not
+from tests.planner.spine_catalogs import A10G, L4, Offer, chosen, make_catalog, plan_on, work
+
+if TYPE_CHECKING:
+    from planner.candidates.constraints.base import Bools, Case, Floats, Ints
+    from planner.candidates.model import Candidates
+
+GRAMS_PER_HOUR = {"us-east-1": 300.0, "us-central1": 100.0}
+OFFERS = [Offer(A10G, "us-east-1", "1.0"), Offer(L4, "us-central1", "3.0")]
+
+
+class Carbon(Constraint):
+    """Most gCO2e of the whole job."""
+
+    id = "carbon"
+    words = "more gCO2e than the toy limit"
+    short = "too dirty"
+    paths = ("constraints.max_gco2e",)
+    unit = "gCO2e"
+    is_measured = True
+
+    def __init__(self, limit: float) -> None:
+        self.limit = limit
+
+    def grams(self, case: Case, rows: Ints, nodes: Ints, hours: Floats) -> Floats:
+        regions = case.offer_set.offers["region"][rows]
+        return np.asarray([GRAMS_PER_HOUR[region] for region in regions.tolist()]) * nodes * hours
+
+    def mask(self, case: Case, made: Candidates) -> Bools:
+        return self.grams(case, made.offer, made.nodes, made.paid_hours) > self.limit
+
+    def distance(self, case: Case, made: Candidates, at: Ints) -> tuple[Ints, Floats]:
+        return at, self.grams(case, made.offer[at], made.nodes[at], made.paid_hours[at])
+
+    def change(self, case: Case, made: Candidates, at: int) -> tuple[str, str]:
+        needed = float(self.distance(case, made, np.asarray([at]))[1][0])
+        return f"{self.limit:,.0f} g", f"{round_up(needed, 1.0):,.0f} g"
+
+    def fleet_uses(self, case: Case, rows: Ints, nodes: Ints, hours: Floats) -> Iterable[Use]:
+        none = np.zeros(len(rows))
+        yield Use(self.id, "", none, self.limit, per_busy=self.grams(case, rows, nodes, hours))
+
+
+def answer(limit: float | None, **changes: Any) -> Answer:
+    job = work(constraints={"max_nodes": 1, **changes.pop("constraints", {})}, **changes)
+    if limit is None:
+        return plan_on(make_catalog(OFFERS), job)
+    with registered(Carbon(limit)):
+        return plan_on(make_catalog(OFFERS), job)
+
+
+def grams_of(plan: Any) -> float:
+    return sum(GRAMS_PER_HOUR[line.region] * line.nodes * float(line.billed_hours) for line in plan.lines)
+
+
+@pytest.fixture
+def free() -> Iterator[Answer]:
+    yield answer(None)
+
+
+def test_it_removes_and_counts_and_says_so(free: Answer) -> None:
+    assert [line.region for line in free.plan.lines] == ["us-east-1"]
+    limit = grams_of(free.plan) - 1
+    with registered(Carbon(limit)):
+        clean = plan_on(make_catalog(OFFERS), work(constraints={"max_nodes": 1}))
+        text = "\n".join(explain_choice(clean.plan) + why_not(clean.context, clean.found, A10G.instance_type))
+    assert [line.region for line in clean.plan.lines] == ["us-central1"]
+    assert grams_of(clean.plan) <= limit
+    (count,) = [count for count in clean.plan.filters if count.name == "carbon"]
+    assert (count.removed, count.description) == (1, Carbon.words)
+    assert f"filter carbon: removes 1 (1 alone): {Carbon.words}" in text
+    assert "  carbon: removes 1 (1 alone)" in text
+
+
+def test_its_relaxation_is_true_and_the_smallest() -> None:
+    tight = answer(1.0).plan
+    assert tight.status == "infeasible"
+    (item,) = [item for item in tight.relaxations if item.constraint == "carbon"]
+    assert (item.current, item.note) == ("1 g", Carbon.words)
+    needed = float(item.needed.removesuffix(" g").replace(",", ""))
+    assert answer(needed).plan.status == "planned"
+    assert answer(needed - 2).plan.status == "infeasible"
+
+
+def test_it_is_a_row_of_the_fleet_model() -> None:
+    fleet: dict[str, Any] = {
+        "kind": "fleet",
+        "fleet": {"runs": 4},
+        "constraints": {"max_nodes": 8, "deadline": "60h"},
+    }
+    free = answer(None, **fleet).plan
+    assert {line.region for line in free.lines} == {"us-east-1"}
+    limit = grams_of(free) * 0.6
+    mixed = answer(limit, **fleet).plan
+    assert {line.region for line in mixed.lines} >= {"us-central1"}
+    assert grams_of(mixed) <= limit * 1.02  # billed by whole granules
+    none = answer(1.0, **fleet).plan
+    assert none.status == "infeasible"
+    assert any(item.constraint == "carbon" for item in none.relaxations)
+
+
+def test_it_is_gone_afterwards(free: Answer) -> None:
+    assert chosen(answer(None)) == chosen(free)
+    bits = mark_offers(free.context.offer_set, free.context.workload.constraints, "transformer")
+    assert not bits.any()

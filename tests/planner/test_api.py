@@ -1,0 +1,102 @@
+"""The public API as a notebook or a program uses it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from decimal import Decimal
+from pathlib import Path
+
+import openpyxl
+import pytest
+
+import planner
+from planner.errors import InputError
+from planner.inputs.load import LoadedWorkload
+from planner.inputs.pipeline_load import LoadedPipeline
+from planner.inputs.portfolio_load import LoadedPortfolio
+from tests.architecture.modules import ROOT
+
+EXAMPLES = ROOT / "examples"
+DAY = "2026-11-20"
+
+
+@pytest.fixture(scope="module")
+def plan() -> planner.Plan:
+    return planner.optimize(EXAMPLES / "bert-large.yaml", as_of=DAY)
+
+
+def test_a_file_is_loaded_as_what_it_says_it_is() -> None:
+    assert isinstance(planner.load(EXAMPLES / "bert-large.yaml"), LoadedWorkload)
+    assert isinstance(planner.load(str(EXAMPLES / "portfolio.yaml")), LoadedPortfolio)
+    assert isinstance(planner.load(EXAMPLES / "pipeline.yaml"), LoadedPipeline)
+
+
+def test_a_plan_reads_in_one_line_and_in_full(plan: planner.Plan) -> None:
+    assert repr(plan).startswith("<Plan: Cheapest feasible plan") and "\n" not in repr(plan)
+    assert str(plan) == plan.render("table")
+    assert plan._repr_html_().startswith("<div") and "<script" not in plan._repr_html_()
+
+
+def test_a_plan_becomes_a_frame_with_exact_money(plan: planner.Plan) -> None:
+    frame = plan.to_frame()
+    costs = frame.loc[frame["row"] == "line", "cost_usd"]
+    assert sum(costs, Decimal(0)) == plan.total_usd
+
+
+def test_a_plan_comes_back_from_its_values(plan: planner.Plan) -> None:
+    assert planner.Plan.from_dict(plan.to_dict()) == plan
+
+
+@pytest.mark.parametrize("ending", ["json", "csv", "yaml", "md", "html", "xlsx", "txt"])
+def test_the_ending_names_the_format(plan: planner.Plan, ending: str, tmp_path: Path) -> None:
+    saved = plan.save(tmp_path / f"plan.{ending}")
+    assert saved.stat().st_size > 500
+    if ending == "xlsx":
+        assert openpyxl.load_workbook(saved).sheetnames
+
+
+def test_an_ending_without_a_format_is_named(plan: planner.Plan, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"plan\.docx.*known are \.csv"):
+        plan.save(tmp_path / "plan.docx")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_objective_can_be_changed(plan: planner.Plan) -> None:
+    fast = planner.optimize(EXAMPLES / "bert-large.yaml", as_of=DAY, objective="time")
+    assert fast.hours < plan.hours and fast.total_usd > plan.total_usd
+
+
+def test_a_loaded_workload_serves_more_than_one_question(plan: planner.Plan) -> None:
+    loaded = planner.load(EXAMPLES / "bert-large.yaml")
+    assert planner.optimize(loaded, as_of=DAY).total_usd == plan.total_usd
+    points = planner.frontier(loaded, as_of=DAY).to_frame()
+    assert (points["cost_usd"].astype(float).diff().dropna() <= 0).all()
+
+
+def test_a_file_of_another_kind_is_refused() -> None:
+    with pytest.raises(InputError, match=r"is a portfolio, a workload is needed; use planner\.portfolio\(\)"):
+        planner.optimize(EXAMPLES / "portfolio.yaml")
+
+
+@pytest.mark.parametrize("day", ["20.11.2026", "2026-13-01", ""])
+def test_a_day_that_is_none_is_refused(day: str) -> None:
+    with pytest.raises(InputError, match="is not a date; write it as 2026-11-20"):
+        planner.optimize(EXAMPLES / "bert-large.yaml", as_of=day)
+
+
+def test_importing_the_package_imports_nothing_else() -> None:
+    own = "('planner', 'numpy', 'pandas', 'pydantic')"
+    code = f"import sys, planner; print(sorted(name for name in sys.modules if name.startswith({own})))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "['planner', 'planner.version']"
+
+
+def test_no_module_hides_a_function() -> None:
+    names = [name for name in planner.__all__ if not name.startswith("_")]
+    assert [
+        n for n in names if (ROOT / "planner" / n).exists() or (ROOT / "planner" / f"{n}.py").exists()
+    ] == []
+    assert set(names) <= set(dir(planner))
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = planner.nothing
