@@ -103,8 +103,8 @@ def build_moves(places: Sequence[str], tariffs: Tariffs, assume: Assumptions) ->
     provider = np.asarray([name for name, _ in split])
     same = provider[:, None] == provider[None, :]
     group = group_places(pair * 2 + same)
-    first = np.asarray([int(np.flatnonzero(group == g)[0]) for g in range(int(group.max(initial=-1)) + 1)])
-    last = np.asarray([int(np.flatnonzero(group == g)[-1]) for g in range(len(first))])
+    members = [np.flatnonzero(group == g) for g in range(int(group.max(initial=-1)) + 1)]
+    first, last = (np.asarray([own[end] for own in members], dtype=np.int64) for end in (0, -1))
     # inside a group any two different members tell; a group of one never moves data within itself
     apart, inside = np.ix_(first, first), np.ix_(first, last)
     diagonal = np.eye(len(first), dtype=bool)

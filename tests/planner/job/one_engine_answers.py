@@ -1,0 +1,173 @@
+"""What each question answers for one workload and deadline, for the law that they agree and for its benchmark."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+from unittest import mock
+
+from catalogs.model import Catalog
+from planner.candidates.choose import choose
+from planner.candidates.context import Context
+from planner.candidates.engine import Engine, Found
+from planner.inputs.faults import Source
+from planner.inputs.load import LoadedWorkload
+from planner.inputs.pipeline_load import LoadedPipeline
+from planner.inputs.pipeline_schema import Pipeline
+from planner.inputs.portfolio_load import LoadedPortfolio
+from planner.inputs.portfolio_schema import Portfolio
+from planner.job.answer import Options, prepare
+from planner.job.frontier import find_frontier, unlimited
+from planner.job.summary import lines_of
+from planner.market.pricing import total_usd
+from planner.pipelines.answer import plan_pipeline
+from planner.portfolios.answer import plan_portfolio
+from planner.portfolios.report import portfolio_report
+from planner.portfolios.solve import PortfolioOptions
+
+Cost = Decimal | None  # None: infeasible
+CENT = Decimal("0.01")
+
+
+def cents(cost: Cost) -> Cost:
+    """To the cent."""
+    return None if cost is None else cost.quantize(CENT)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A workload on a catalog, asked at some deadlines.
+
+    Attributes:
+        loaded: the workload; its own deadline is not used.
+        hours: deadlines after the start.
+    """
+
+    loaded: LoadedWorkload
+    catalog: Catalog
+    options: Options
+    hours: tuple[float, ...]
+
+    @property
+    def start(self) -> datetime:
+        """Start of the job."""
+        return self.options.now
+
+    def lengths(self) -> list[timedelta]:
+        """The deadlines, whole microseconds."""
+        return [timedelta(hours=hours) for hours in self.hours]
+
+    def by_optimize(self) -> list[Cost]:
+        """The engine as `optimize` asks it, choosing as `optimize` chooses."""
+        own = unlimited(self.loaded.workload).model_copy(update={"start": self.start, "earliest_start": None})
+        engine = Engine(prepare(self.loaded, own, self.catalog, self.options))
+        return [_cheapest(engine.at(self.start + length)) for length in self.lengths()]
+
+    def by_frontier(self) -> list[Cost]:
+        """Points of the frontier at the deadlines."""
+        own = unlimited(self.loaded.workload).model_copy(update={"start": self.start, "earliest_start": None})
+        engine = Engine(prepare(self.loaded, own, self.catalog, self.options))
+        found = find_frontier(engine, own, self.hours)
+        known = {point.deadline_hours: point.best.cost_usd for point in found.points}
+        return [known.get(hours) for hours in self.hours]
+
+    def by_portfolio(self) -> list[Cost]:
+        """One portfolio that shares nothing: a job per deadline, left out where nothing runs it.
+
+        What a workload has already is the portfolio's to share: then there is a portfolio per deadline.
+        """
+        if not self.loaded.workload.commitments:
+            return self._portfolio(self.lengths())
+        return [cost for length in self.lengths() for cost in self._portfolio([length])]
+
+    def _portfolio(self, lengths: list[timedelta]) -> list[Cost]:
+        jobs = [
+            {"name": f"job{at}", "workload": "w.yaml", "deadline": _text(length), "value_usd": 1_000_000}
+            for at, length in enumerate(lengths)
+        ]
+        sections = {
+            "version": 1,
+            "kind": "portfolio",
+            "name": "law",
+            "start": self.start.isoformat(),
+            "jobs": jobs,
+        }
+        owned = [item.model_dump() for item in self.loaded.workload.commitments]
+        portfolio = Portfolio.model_validate(sections | {"commitments": owned})
+        limits = self.loaded.workload.constraints.model_copy(update={"budget_usd": None})
+        workload = replace(
+            self.loaded, workload=self.loaded.workload.model_copy(update={"constraints": limits})
+        )
+        loaded = LoadedPortfolio(
+            portfolio,
+            portfolio.jobs,
+            (workload,) * len(jobs),
+            _digest(jobs),
+            Path("law.yaml"),
+            Source("law.yaml", ""),
+        )
+        answer = plan_portfolio(loaded, self.options, PortfolioOptions(), catalog=lambda: self.catalog)
+        assert answer.whole, "the claim names a smaller set"
+        return [
+            sum((line["amount_usd"] for part in job["parts"] for line in part["lines"]), Decimal(0))
+            if job["status"] == "planned"
+            else None
+            for job in portfolio_report(answer).values["jobs"]
+        ]
+
+    def by_pipeline(self) -> list[Cost]:
+        """A pipeline of one task per deadline; all on one engine, which does not depend on it."""
+        engines: list[Engine] = []
+
+        def shared(context: Context) -> Engine:
+            if not engines:
+                engines.append(Engine(context))
+            return engines[0]
+
+        with mock.patch("planner.pipelines.tasks.Engine", shared):
+            return [self._pipeline(length) for length in self.lengths()]
+
+    def _pipeline(self, length: timedelta) -> Cost:
+        sections = {
+            "version": 1, "kind": "pipeline", "name": "law", "start": self.start.isoformat(),
+            "deadline": _text(length), "tasks": [{"name": "task", "workload": "w.yaml"}],
+        }  # fmt: skip
+        pipeline = Pipeline.model_validate(sections)
+        loaded = LoadedPipeline(
+            pipeline, (self.loaded,), _digest(sections), Path("law.yaml"),
+            Source("law.yaml", ""),
+        )  # fmt: skip
+        answer = plan_pipeline(loaded, self.options, catalog=self.catalog)
+        return answer.total_usd
+
+    def disagreements(self) -> list[str]:
+        """Deadlines at which the four do not agree to the cent."""
+        every: dict[str, Callable[[], list[Cost]]] = {
+            "optimize": self.by_optimize, "frontier": self.by_frontier, "portfolio": self.by_portfolio,
+            "pipeline": self.by_pipeline,
+        }  # fmt: skip
+        answers = {name: [cents(cost) for cost in ask()] for name, ask in every.items()}
+        return [
+            f"{hours} h: " + ", ".join(f"{name} {costs[at]}" for name, costs in answers.items())
+            for at, hours in enumerate(self.hours)
+            if len({costs[at] for costs in answers.values()}) > 1
+        ]
+
+
+def _text(length: timedelta) -> str:
+    return f"{length / timedelta(microseconds=1) / 1e6:.6f}s"
+
+
+def _digest(sections: object) -> str:
+    return hashlib.sha256(repr(sections).encode()).hexdigest()
+
+
+def _cheapest(found: Found) -> Cost:
+    choice = choose(found.context, found.candidates, "cost")
+    if choice is None:
+        return None
+    return total_usd(lines_of(found.context, found.candidates, choice.winner))
