@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
 from fractions import Fraction
@@ -164,11 +164,6 @@ class Findings:
         }
         return {path: why for path, why in known.items() if why} | self.not_checked
 
-    def unaccounted(self) -> list[str]:
-        """Leaves that were neither checked nor are stated, for the completeness test."""
-        paths = (path for path, _ in leaves(self.answer.value))
-        return [path for path in paths if path not in self.seen and not is_stated(path, self.stated)]
-
 
 def _differs(node: Node, wanted: Any) -> str:
     if isinstance(wanted, Near):
@@ -201,8 +196,3 @@ def _decimal(value: Fraction) -> str:
 
 def _shown(wanted: Any) -> str:
     return f"{float(wanted.value):.10g}" if isinstance(wanted, Near) else repr(wanted)
-
-
-def nonempty(lines: Iterable[str]) -> list[str]:
-    """Lines that say something."""
-    return [line for line in lines if line]

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from planner.judge.bench import Bench, Buy, Candidate, NotRecomputedError
-from planner.judge.document import MalformedError, Node
+from planner.judge.document import Node
 from planner.judge.findings import STATED, Exactly, Findings, Moment, Near
 from planner.judge.work import assumption_rows
 from planner.plan.upgrade import SCHEMA_VERSION
@@ -200,6 +200,3 @@ def header(bench: Bench, sha256: str, created: datetime) -> dict[str, Any]:
         "schema_version": SCHEMA_VERSION,
         "catalog": catalog_sources(bench.goods.catalog),
     }  # fmt: skip
-
-
-__all__ = ["MalformedError", "assumptions", "brief", "catalog_sources", "finish", "header", "summary"]

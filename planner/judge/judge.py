@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from planner.errors import InputError
 from planner.judge import fleet, frame, frontier, pipeline, schedule, serving, single
-from planner.judge.bench import ImpossibleError, NotRecomputedError
+from planner.judge.bench import ImpossibleError
 from planner.judge.document import Node
 from planner.judge.findings import Findings
 from planner.judge.goods import UnknownOfferError
@@ -257,6 +257,3 @@ def catalog_of(plan: Node) -> Catalog:
     if is_named(None):
         return load_catalog()
     return catalog_by_hash({item["provider"].text(): item["sha256"].text() for item in plan["catalog"]})
-
-
-__all__ = ["NotRecomputedError", "Verdict", "judge_plan", "judge_saved"]
