@@ -91,6 +91,8 @@ def purchases(goods: Goods, node: Node) -> tuple[list[Buy], bool]:
         names += [part[name].text() for name in ("purchase_option", "option_variant")]
         offer_id = "/".join(name or "-" for name in (node["provider"].text(), *names))
         buys.append(Buy(goods.offer(part.path, offer_id), count))
+    if not buys:
+        node["parts"].fail("one purchase at least")
     in_turn = len(buys) > 1 and sum(buy.nodes for buy in buys) != node["nodes"].count()
     return buys, in_turn
 
