@@ -188,10 +188,9 @@ class Spot(Section):
 
 
 class Workload(Section):
-    """One training job (`kind: training`) or divisible work (`kind: fleet`).
+    """One training job (`kind: training`) or divisible work (`kind: fleet`)."""
 
-    `planner.inputs.load.validate` also applies the rules that join its sections (`planner.inputs.checks`).
-    """
+    # `planner.inputs.load.validate` also applies the rules that join its sections (`planner.inputs.checks`).
 
     version: Literal[1] = Field(description="Version of this format.")
     kind: Literal["training", "fleet"] = Field(

@@ -11,6 +11,7 @@ import numpy as np
 
 from planner.inputs.checks import start_moment
 from planner.portfolios.elastic import ElasticWeights
+from planner.portfolios.follow import later_starts
 from planner.portfolios.gather import Gathered, Gatherer
 from planner.portfolios.question import Question, in_time
 from planner.portfolios.relax import Relaxed, relax_portfolio
@@ -18,6 +19,8 @@ from planner.portfolios.shared_limits import MICRO, Ints
 from planner.portfolios.solve import PortfolioOptions, PortfolioResult, Progress, solve_portfolio
 from solvers.solution import Status
 
+FIRST_SHARE = 0.4  # of the time limit, at most, for the plan with all jobs at once where others may be better
+MOST_BUILDS = 16  # times candidates of workloads are built for later starts, about 0.3 CPU s each
 MOST_ROUNDS = 4  # times candidates are gathered anew; the second nearly always suffices
 
 if TYPE_CHECKING:
@@ -104,7 +107,7 @@ def plan_portfolio(
         return used[0]
 
     gatherer = Gatherer(loaded, open_catalog, planning, progress=sized)
-    gathered, question, result = _gather_and_solve(gatherer, loaded, options, progress, began)
+    gathered, question, result = _with_later_starts(gatherer, loaded, options, progress, began)
     relaxed = None
     every = np.unique(gathered.question.table.job)
     if result.status is Status.INFEASIBLE and len(every) == len(gathered.jobs):
@@ -120,6 +123,36 @@ def plan_portfolio(
     source = used[0] if used else None
     whole = not missing_up_to(loaded, gathered, result)
     return PortfolioAnswer(loaded, gathered, question, result, relaxed, source, options, seconds, whole)
+
+
+def _with_later_starts(
+    gatherer: Gatherer,
+    loaded: LoadedPortfolio,
+    options: PortfolioOptions,
+    progress: Progress | None,
+    began: float,
+) -> tuple[Gathered, Question, PortfolioResult]:
+    """Solve with all jobs at once; then, where limits are scarce and no windows declared, let jobs follow others."""
+    shared = bool(loaded.portfolio.quota or loaded.portfolio.commitments) and not loaded.portfolio.windows
+    wish = replace(options, time_limit_s=options.time_limit_s * FIRST_SHARE) if shared else options
+    at_once = _gather_and_solve(gatherer, loaded, wish, progress, began)
+    gathered, question, result = at_once
+    left = options.time_limit_s - (time.perf_counter() - began)
+    if not shared or result.interrupted or left <= 0:
+        return at_once
+    first = gatherer.first_starts()
+    starts = MOST_BUILDS // max(sum(workload is not None for workload in loaded.workloads), 1)
+    later = later_starts(question, result, first, gatherer.free_hours(), starts)
+    if later is None:
+        return at_once
+    gatherer.let_follow(later)
+    wish = replace(options, time_limit_s=left)
+    following = _gather_and_solve(gatherer, loaded, wish, progress, time.perf_counter())
+    other = following[2]
+    if result.objective is not None and (other.objective is None or other.objective > result.objective):
+        note = "all jobs start at once: no better plan with later starts was found in time, and none is ruled out"
+        return replace(gathered, notes=(*gathered.notes, note)), question, result
+    return following
 
 
 def _gather_and_solve(

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from planner.inputs.portfolio_schema import PortfolioJob
     from planner.job.answer import Options
     from planner.job.bought import Source
+    from planner.portfolios.follow import Later
 
 
 SHARED_LIMIT = "shared_limit"  # no constraint of one job
@@ -81,6 +82,7 @@ class Gathered:
         sources: where candidates of workloads are described in full.
         whole_usd: per entry of the file: no candidate of at most this cost is missing of those that `optimize`
             searches; infinity where all were given.
+        follows: whether jobs may start later than at once, when others end.
     """
 
     question: Question
@@ -93,6 +95,7 @@ class Gathered:
     notes: tuple[str, ...]
     sources: tuple[Source, ...] = ()
     whole_usd: tuple[float, ...] = ()
+    follows: bool = False
 
 
 class Gatherer:
@@ -136,6 +139,25 @@ class Gatherer:
         self._made = WorkloadCandidates(catalog(), options, portfolio, self._ways) if whole else None
         self._known: dict[tuple[object, ...], Built] = {}
         self.up_to_usd = [-np.inf] * len(loaded.jobs)
+        self._later: Later | None = None
+
+    def let_follow(self, later: Later) -> None:
+        """Gather candidates that start later, too, where they draw on what is scarce; there are no windows."""
+        moments = [self._start + timedelta(hours=hours) for hours in later.hours.tolist()]
+        self._later = later
+        self._windows = Windows(tuple(f"{moment:%Y-%m-%d %H:%M}" for moment in moments), later.hours)
+
+    def first_starts(self) -> list[float]:
+        """The earliest start of each entry of the file, hours."""
+        return [
+            _hours(next(_starts("earliest", job, self._start, self._windows)), self._start)
+            for job in self._loaded.jobs
+        ]
+
+    def free_hours(self) -> list[float]:
+        """When busy nodes of commitments come free, hours."""
+        until = [item.busy_until for item in self._loaded.portfolio.commitments]
+        return [_hours(start_moment(moment), self._start) for moment in until if moment is not None]
 
     def gather(self) -> Gathered:
         """Build the candidates of all jobs.
@@ -146,26 +168,48 @@ class Gatherer:
         found = _Collected()
         jobs = zip(self._loaded.jobs, self._loaded.workloads, self.up_to_usd, strict=True)
         for job, workload, up_to in jobs:
-            tables, built = [], []
-            for begin in _starts(self._loaded.portfolio.starts, job, self._start, self._windows):
+            tables: list[CandidateTable] = []
+            built: list[Built] = []
+            rule = self._loaded.portfolio.starts if self._later is None else "windows"
+            limit = _limit(job, workload, self._start)
+            for begin in _starts(rule, job, self._start, self._windows):
+                if tables and limit is not None and begin >= limit:
+                    break
                 if workload is None:
-                    sized = _sized(self._sized, self._inside, self._outside, job, begin, self._start)
-                    tables.append(sized)
-                    continue
-                built.append(self._build(job, workload, begin, up_to))
-                tables.append(built[-1].table)
+                    table = _sized(self._sized, self._inside, self._outside, job, begin, self._start)
+                else:
+                    one = self._build(job, workload, begin, limit, up_to)
+                    table = one.table
+                    if self._later is None or not tables:
+                        built.append(one)
+                tables.append(self._scarce(table) if tables else table)
             found.add(job, tables, built)
             self._progress(len(found.reports), len(self._loaded.jobs))
         contexts = [] if self._made is None else self._made.contexts
         check_quotas(self._loaded, self._ways, contexts, self._catalog, self._tariffs)
         sources = () if self._made is None else tuple(self._made.sources)
         unknown = self._sized.unknown_transfers
-        return _gathered(self._loaded, found, self._ways, self._start, self._windows, unknown, sources)
+        gathered = _gathered(self._loaded, found, self._ways, self._start, self._windows, unknown, sources)
+        notes = gathered.notes if self._later is None else (*gathered.notes, self._later.note())
+        return replace(gathered, notes=notes, follows=self._later is not None)
 
-    def _build(self, job: PortfolioJob, workload: LoadedWorkload, begin: datetime, up_to: float) -> Built:
+    def _scarce(self, table: CandidateTable) -> CandidateTable:
+        """Of candidates that start later, those in time that draw on what is scarce; all where windows are declared."""
+        if self._later is None:
+            return table
+        draws = self._ways.draws(self._loaded.portfolio.quota)
+        return table.take(self._later.concerns(table, draws) & (table.late_hours <= 0))
+
+    def _build(
+        self,
+        job: PortfolioJob,
+        workload: LoadedWorkload,
+        begin: datetime,
+        limit: datetime | None,
+        up_to: float,
+    ) -> Built:
         """Candidates of a job and start; equal jobs share them, and a wider set serves a narrower wish."""
         assert self._made is not None
-        limit = _moment(job)
         key = (workload.sha256, begin, limit, job.delay_usd_per_hour)
         known = self._known.get(key)
         if known is None or known.whole_usd < up_to:
@@ -294,9 +338,17 @@ def _starts(rule: str, job: PortfolioJob, start: datetime, windows: Windows) -> 
                 yield moment
 
 
-def _moment(job: PortfolioJob) -> datetime | timedelta | None:
-    limit = job.deadline
-    return limit if limit is None or isinstance(limit, timedelta) else end_moment(limit)
+def _limit(job: PortfolioJob, workload: LoadedWorkload | None, start: datetime) -> datetime | None:
+    """When a job must have ended, whenever it starts: its own deadline, else its workload's.
+
+    A length counts from the portfolio's start in a job, and from the job's earliest start in a workload.
+    """
+    if job.deadline is not None:
+        return start + job.deadline if isinstance(job.deadline, timedelta) else end_moment(job.deadline)
+    given = None if workload is None else workload.workload.constraints.deadline
+    if not isinstance(given, timedelta):
+        return None if given is None else end_moment(given)
+    return given + (start if job.earliest_start is None else max(start, start_moment(job.earliest_start)))
 
 
 def _sized(
@@ -307,10 +359,8 @@ def _sized(
     begin: datetime,
     start: datetime,
 ) -> CandidateTable:
-    limit = _moment(job)
-    if isinstance(limit, datetime):
-        limit = limit - start
-    hours = None if limit is None else limit.total_seconds() / 3600.0
+    limit = _limit(job, None, start)
+    hours = None if limit is None else _hours(limit, start)
     source = inside if job.candidates else outside
     return sized.build(
         source,

@@ -17,13 +17,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Limit:
-    """One shared limit as people read it."""
+    """One shared limit as people read it; `number` is that of the quota or commitment in the file."""
 
     label: str
     kind: int
     unit: str
     window: str
     amount: int
+    number: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +77,7 @@ def build_question(
     """
     made, draws = _Entries(table, windows), ways.draws(portfolio.quota)
     for at, quota in enumerate(portfolio.quota):
-        made.add_quota(quota, ways.all, draws[:, at])
+        made.add_quota(at, quota, ways.all, draws[:, at])
     for number, (commitment, until) in enumerate(zip(portfolio.commitments, busy_hours, strict=True)):
         made.add_commitment(number, commitment, until)
     budget = None if portfolio.budget_usd is None else int(portfolio.budget_usd * MICRO)
@@ -120,10 +121,11 @@ class _Entries:
         parts = [part[column] for part in self._parts]
         return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
 
-    def add_quota(self, quota: SharedQuota, ways: Sequence[Way], each: Floats) -> None:
+    def add_quota(self, number: int, quota: SharedQuota, ways: Sequence[Way], each: Floats) -> None:
         """One limit per region that matches and per window.
 
         Args:
+            number: of the quota.
             quota: the limit.
             ways: what the table's numbers mean.
             each: units that an instance of each way draws, shape `(n_ways,)`.
@@ -137,7 +139,10 @@ class _Entries:
             label = f"{quota.provider}/{region} {quota.quota}"
             label += f" ({quota.purchase_option})" if quota.purchase_option else ""
             unit = ways[codes[0]].machine.unit_on(quota)
-            self._add(label, QUOTA, unit, draw, int(quota.limit), quota.window)
+            for window, name in enumerate(self._windows.names):
+                if quota.window is None or quota.window == name:
+                    limit = Limit(label, QUOTA, unit, name, int(quota.limit), number)
+                    self._add(limit, draw, window)
 
     def add_commitment(self, number: int, commitment: SharedCommitment, busy_hours: float) -> None:
         """One limit per window; nodes that are busy when a window starts are not there in it."""
@@ -147,15 +152,10 @@ class _Entries:
         draw = self._table.drawn_of_pool(number)
         for window, start in enumerate(self._windows.starts.tolist()):
             free = max(whole - (commitment.busy_nodes if start < busy_hours else 0), 0)
-            self._one(label, CAPACITY, "nodes", draw, free, window)
+            limit = Limit(label, CAPACITY, "nodes", self._windows.names[window], free, number)
+            self._add(limit, draw, window)
 
-    def _add(self, label: str, kind: int, unit: str, draw: Ints, amount: int, only: str | None) -> None:
-        for window, name in enumerate(self._windows.names):
-            if only is None or only == name:
-                self._one(label, kind, unit, draw, amount, window)
-
-    def _one(self, label: str, kind: int, unit: str, draw: Ints, amount: int, window: int) -> None:
+    def _add(self, limit: Limit, draw: Ints, window: int) -> None:
         at = np.flatnonzero((draw > 0) & self._touched[window])
-        number = len(self.limits)
-        self.limits.append(Limit(label, kind, unit, self._windows.names[window], amount))
-        self._parts.append((at, np.full(len(at), number, dtype=np.int64), draw[at]))
+        self._parts.append((at, np.full(len(at), len(self.limits), dtype=np.int64), draw[at]))
+        self.limits.append(limit)

@@ -180,6 +180,10 @@ def _relaxation(answer: PortfolioAnswer, relaxed: Relaxed) -> dict[str, Any]:
 
 def searched(answer: PortfolioAnswer) -> str:
     """What the proof is about."""
+    return _candidates(answer) + (", at the starts considered," if answer.gathered.follows else "")
+
+
+def _candidates(answer: PortfolioAnswer) -> str:
     if all(workload is None for workload in answer.loaded.workloads):
         return "of the candidates given"
     if answer.whole:

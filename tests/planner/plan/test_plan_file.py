@@ -25,7 +25,8 @@ from planner.plan.ids import CostId, TimePartId
 from planner.plan.json_schema import plan_schema
 from planner.plan.model import Plan
 from planner.plan.read import REMEDY
-from planner.render.json import render
+from planner.plan.report import plan_answer
+from planner.render import render_answer
 from tests.conftest import ROOT, CliResult
 from tests.planner.render.render_plans import FLEET, INFEASIBLE, LAUNCH, SPOT, TRAINING
 from tests.saved_plans import plan_line, saved_plan
@@ -58,7 +59,7 @@ def plan(request: pytest.FixtureRequest) -> Plan:
 
 
 def text_of(plan: Plan) -> str:
-    return render(plan, width=100, color=False, verbose=False)
+    return str(render_answer(plan_answer(plan), "json"))
 
 
 def test_a_plan_is_read_back_equal(plan: Plan) -> None:

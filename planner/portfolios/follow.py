@@ -1,0 +1,171 @@
+"""Jobs that follow each other on scarce capacity: which later starts are worth a look where no windows are declared.
+
+In a plan whose jobs start as early as the shared limits let them, every job starts at its earliest moment, or when a
+run on the same limit ends, or when owned nodes come free. So later starts are sums of run times. Taken are those of the
+cheapest way of each job on each limit that can bind, thinned evenly where there are too many. Between two starts
+nothing begins, so a limit that holds at every start holds always.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from planner.portfolios.question import Question
+from planner.portfolios.shared_limits import CAPACITY, Bools, Floats, Ints
+from planner.portfolios.solve import PortfolioResult
+from planner.portfolios.table import CandidateTable
+from solvers.solution import Status
+
+MOST_STARTS = 24  # later starts: each multiplies the candidates on scarce limits
+MOST_ADDED = 300_000  # candidates that later starts may add
+MOST_SUMS = 4_000  # sums of run times kept while they are made
+SECONDS = 3600  # per hour; starts are whole seconds, rounded up
+
+
+@dataclass(frozen=True, eq=False)
+class Later:
+    """Later starts, and what a candidate must draw on to be worth starting later.
+
+    Attributes:
+        hours: the starts, ascending from the portfolio's own at 0, shape `(n_starts,)`.
+        pools: commitments that can bind; quotas: quotas that can.
+        sums: starts that the run times add up to; more than there are here where they were thinned.
+    """
+
+    hours: Floats
+    pools: tuple[int, ...]
+    quotas: tuple[int, ...]
+    sums: int
+
+    def concerns(self, table: CandidateTable, draws: Floats) -> Bools:
+        """Whether each candidate draws on what is scarce, shape `(n_candidates,)`.
+
+        Args:
+            table: candidates.
+            draws: units that an instance of each way draws on each quota, shape `(n_ways, n_quotas)`.
+        """
+        found = np.zeros(len(table), dtype=np.bool_)
+        for number in self.pools:
+            found |= table.drawn_of_pool(number) > 0
+        for number in self.quotas:
+            found |= table.drawn(draws[:, number]) > 0
+        return found
+
+    def note(self) -> str:
+        """What the reader should know."""
+        count = len(self.hours) - 1
+        thinned = f" of {self.sums:,}" if self.sums > count else ""
+        return (
+            f"jobs on scarce capacity may also start at {count:,}{thinned} later moments, when runs there are "
+            "expected to end; bounds hold for these starts"
+        )
+
+
+def later_starts(
+    question: Question,
+    result: PortfolioResult,
+    first: Sequence[float],
+    free: Sequence[float],
+    most_starts: int,
+) -> Later | None:
+    """Choose later starts; None where none can help, or where they would be too many candidates.
+
+    Args:
+        question: candidates in time that start as early as they can.
+        result: its solution.
+        first: earliest start of each job, hours.
+        free: moments at which owned nodes come free, hours.
+        most_starts: later starts, at most.
+    """
+    numbers, live = question.numbers, result.reduced.live
+    scarce = np.isin(numbers.entry_limit, live)
+    if not len(live) and result.status is Status.INFEASIBLE:
+        scarce, live = np.ones(len(scarce), dtype=np.bool_), np.unique(numbers.entry_limit)
+    if not scarce.any() or _every_job_at_its_cheapest(question, result):
+        return None
+    drawing = len(np.unique(numbers.entry_candidate[scarce]))
+    count = min(most_starts, MOST_STARTS, MOST_ADDED // drawing)
+    sums: set[int] = {_whole(hours) for hours in (*first, *free) if math.isfinite(hours)}
+    base = sorted({0, *sums})
+    for limit in live.tolist():
+        runs = _runs(question, int(limit))
+        sums |= _sums(base, sorted(runs), _horizon(question, int(limit), base[-1]))
+    sums.discard(0)
+    starts = _thinned(sorted(sums), count)
+    if not starts:
+        return None
+    hours = np.array([0, *starts]) / SECONDS
+    own = [question.limits[number] for number in live.tolist()]
+    pools = tuple(sorted({limit.number for limit in own if limit.kind == CAPACITY}))
+    quotas = tuple(sorted({limit.number for limit in own if limit.kind != CAPACITY}))
+    return Later(hours, pools, quotas, len(sums))
+
+
+def _every_job_at_its_cheapest(question: Question, result: PortfolioResult) -> bool:
+    """Whether no plan can cost less, whenever its jobs start."""
+    numbers = question.numbers
+    if result.objective is None:
+        return False
+    least = np.full(numbers.n_jobs, np.iinfo(np.int64).max)
+    np.minimum.at(least, numbers.job, numbers.objective)
+    return result.objective <= int(least.sum())
+
+
+def _whole(hours: float) -> int:
+    """Whole seconds, rounded up (but for what is rounding itself)."""
+    return max(math.ceil(hours * SECONDS - 1e-6), 0)
+
+
+def _drawing(question: Question, limit: int) -> tuple[Ints, Ints]:
+    """Candidates that draw on a limit and fit it alone, and their draws."""
+    numbers = question.numbers
+    own = (numbers.entry_limit == limit) & (numbers.entry_units <= numbers.limit[limit])
+    return numbers.entry_candidate[own], numbers.entry_units[own]
+
+
+def _runs(question: Question, limit: int) -> Iterator[int]:
+    """Seconds that each job runs in its cheapest way on a limit."""
+    at, _ = _drawing(question, limit)
+    order = at[
+        np.lexsort((question.table.hours[at], question.numbers.objective[at], question.numbers.job[at]))
+    ]
+    new = (
+        np.r_[True, np.diff(question.numbers.job[order]) != 0] if len(order) else np.zeros(0, dtype=np.bool_)
+    )
+    yield from (_whole(hours) for hours in question.table.hours[order[new]].tolist())
+
+
+def _horizon(question: Question, limit: int, latest_base: int) -> int:
+    """Seconds by which a list of jobs in any order has begun on a limit (Graham 1966: twice its work, and a run)."""
+    at, units = _drawing(question, limit)
+    if not len(at):
+        return 0
+    hours, job = question.table.hours[at], question.numbers.job[at]
+    work = np.zeros(question.numbers.n_jobs)
+    np.maximum.at(work, job, units * hours)
+    most = max(int(question.numbers.limit[limit]), 1)
+    return latest_base + _whole(2 * float(work.sum()) / most + float(hours.max()))
+
+
+def _sums(base: list[int], runs: list[int], horizon: int) -> set[int]:
+    """Sums of a start in `base` and any of the runs, each at most once, up to the horizon."""
+    sums = set(base)
+    for run in runs:
+        sums |= {start + run for start in sums if start + run <= horizon}
+        if len(sums) > MOST_SUMS:
+            sums = set(_thinned(sorted(sums), MOST_SUMS // 2))
+    return sums
+
+
+def _thinned(values: list[int], count: int) -> list[int]:
+    """At most `count` of the values, evenly by rank, the last among them."""
+    if len(values) <= count:
+        return values
+    if count <= 0:
+        return []
+    at = np.ceil(np.arange(1, count + 1) * len(values) / count).astype(np.int64) - 1
+    return [values[k] for k in at.tolist()]

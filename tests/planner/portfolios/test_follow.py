@@ -1,0 +1,131 @@
+"""Jobs that follow each other on owned machines: against every order and choice, and what is claimed."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from itertools import permutations, product
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from planner.portfolios.follow import _thinned
+from tests.conftest import CliResult
+
+Run = Callable[..., CliResult]
+START = datetime(2026, 12, 1, tzinfo=UTC)
+RACK = "provider: onprem, region: rack, instance_type: box, purchase_option: owned"
+CLOUD = "provider: aws, region: us-east-1, instance_type: p4d.24xlarge"
+
+
+class Job:
+    """A job that runs on the rack, in the cloud, or on either."""
+
+    def __init__(self, draw: np.random.Generator, pool: int) -> None:
+        self.nodes = int(draw.integers(1, pool + 1))
+        self.hours = int(draw.integers(1, 7))
+        self.rack_usd = int(draw.integers(1, 6))
+        self.cloud_usd = int(draw.integers(20, 60)) if draw.random() < 0.8 else None
+        self.cloud_hours = int(draw.integers(1, 5))
+        self.deadline = int(draw.integers(6, 20))
+        self.earliest = int(draw.choice([0, 0, 0, 2, 3]))
+        self.delay = int(draw.choice([0, 0, 1]))
+
+    def yaml(self, name: str) -> str:
+        lines = [
+            f"  - name: {name}",
+            f"    deadline: {self.deadline}h",
+            f"    delay_usd_per_hour: {self.delay}",
+        ]
+        if self.earliest:
+            lines.append(f"    earliest_start: {(START + timedelta(hours=self.earliest)).isoformat()}")
+        lines += [
+            "    candidates:",
+            f"      - {{{RACK}, nodes: {self.nodes}, hours: {self.hours}, cost_usd: {self.rack_usd}}}",
+        ]
+        if self.cloud_usd is not None:
+            lines.append(
+                f"      - {{{CLOUD}, nodes: 1, hours: {self.cloud_hours}, cost_usd: {self.cloud_usd}}}"
+            )
+        return "\n".join(lines)
+
+
+def _least(jobs: list[Job], pool: int) -> float:
+    """Every choice of rack or cloud, every order on the rack, each job as early as it fits: some order is best."""
+    best = math.inf
+    for choice in product(*[("rack", "cloud") if job.cloud_usd is not None else ("rack",) for job in jobs]):
+        on_rack = [job for job, place in zip(jobs, choice, strict=True) if place == "rack"]
+        cloud = 0.0
+        for job, place in zip(jobs, choice, strict=True):
+            if place == "cloud":
+                assert job.cloud_usd is not None
+                end = job.earliest + job.cloud_hours
+                cloud += job.cloud_usd + job.delay * end if end <= job.deadline else math.inf
+        for order in permutations(on_rack):
+            best = min(best, cloud + _rack(list(order), pool))
+    return best
+
+
+def _rack(order: list[Job], pool: int) -> float:
+    used = [0] * 100
+    total = 0.0
+    for job in order:
+        start = next(
+            at
+            for at in range(job.earliest, 90)
+            if all(used[h] + job.nodes <= pool for h in range(at, at + job.hours))
+        )
+        for hour in range(start, start + job.hours):
+            used[hour] += job.nodes
+        if start + job.hours > job.deadline:
+            return math.inf
+        total += job.rack_usd + job.delay * (start + job.hours)
+    return total
+
+
+def _plan(folder: Path, run_cli: Run, jobs: list[Job], pool: int) -> CliResult:
+    text = "\n".join([
+        "version: 1", "kind: portfolio", "name: turns", f"start: {START.isoformat()}", "commitments:",
+        f"  - {{{RACK}, nodes: {pool}}}", "jobs:", *(job.yaml(f"j{at}") for at, job in enumerate(jobs)),
+    ])  # fmt: skip
+    file = folder / "jobs.yaml"
+    file.write_text(text + "\n", encoding="utf-8")
+    return run_cli("portfolio", str(file), "-o", "json", "--gap", "0", "--as-of", "2026-11-20")
+
+
+@pytest.mark.parametrize("block", range(5))
+def test_following_jobs_cost_what_the_best_order_costs(block: int, tmp_path: Path, run_cli: Run) -> None:
+    for seed in range(12 * block, 12 * (block + 1)):
+        draw = np.random.default_rng([seed, 5])
+        pool = int(draw.integers(1, 4))
+        jobs = [Job(draw, pool) for _ in range(int(draw.integers(2, 5)))]
+        best = _least(jobs, pool)
+        result = _plan(tmp_path, run_cli, jobs, pool)
+        if math.isinf(best):
+            assert result.code == 3, seed
+            continue
+        assert result.code == 0, (seed, best)
+        found = json.loads(result.stdout)
+        assert float(found["totals"]["counted_usd"]) == pytest.approx(best, abs=1e-5), seed
+
+
+def test_four_jobs_take_turns_on_one_owned_machine(tmp_path: Path, run_cli: Run) -> None:
+    """$1 each, one after another within 24 h; all at once three of them would rent for $100 each."""
+    job = Job(np.random.default_rng(0), 1)
+    job.nodes, job.hours, job.rack_usd, job.cloud_usd, job.cloud_hours = 1, 5, 1, 100, 5
+    job.deadline, job.earliest, job.delay = 24, 0, 0
+    found = json.loads(_plan(tmp_path, run_cli, [job] * 4, 1).stdout)
+    assert float(found["totals"]["cost_usd"]) == 4.0
+    assert "may also start at 4 later moments" in json.dumps(found)
+    job.deadline = 14
+    found = json.loads(_plan(tmp_path, run_cli, [job] * 4, 1).stdout)
+    assert float(found["totals"]["cost_usd"]) == 202.0
+
+
+def test_starts_are_thinned_evenly_and_keep_the_last() -> None:
+    assert _thinned([1, 2, 3], 3) == [1, 2, 3]
+    assert _thinned(list(range(100)), 4) == [24, 49, 74, 99]
+    assert _thinned([5, 6], 0) == []
