@@ -7,28 +7,33 @@ from pathlib import Path
 
 import click
 
-from planner.commands.options import as_of_option
+from planner.commands.options import as_of_option, output_options
+from planner.commands.output import show_answer, show_text
+from planner.render.formats import ANSWER_FORMATS
 
 
 @click.command()
 @click.argument("workload", type=click.Path(path_type=Path))
 @click.option("--why-not", multiple=True, metavar="TYPE", help="Say why this instance type is not the plan.")
 @as_of_option
-def explain(workload: Path, why_not: tuple[str, ...], as_of: datetime | None) -> None:
+@output_options(ANSWER_FORMATS)
+def explain(
+    workload: Path, why_not: tuple[str, ...], as_of: datetime | None, output: str, out: Path | None
+) -> None:  # fmt: skip
     """Say what removed candidates of WORKLOAD, and why an instance type is not the plan."""
     from planner.inputs.load import load_workload
     from planner.job.answer import Options, optimize, utc_now
     from planner.job.explain import explain_choice, explain_layout
     from planner.job.explain import why_not as explain_type
+    from planner.job.explain_report import explain_answer
 
     answer = optimize(load_workload(workload), Options(as_of or utc_now(), as_of=as_of and as_of.date()))
-    for line in explain_choice(answer.plan):
-        click.echo(line)
-    if answer.found is not None:
-        for line in explain_layout(answer.context, answer.plan):
-            click.echo(line)
-    for name in why_not:
-        for line in explain_type(answer.context, answer.found, name):
-            click.echo(line)
+    layouts = explain_layout(answer.context, answer.plan) if answer.found is not None else []
+    others = {name: explain_type(answer.context, answer.found, name) for name in why_not}
+    if output == "table":
+        lines = [*explain_choice(answer.plan), *layouts, *(line for said in others.values() for line in said)]
+        show_text("".join(f"{line}\n" for line in lines), out)
+    else:
+        show_answer(explain_answer(answer.plan, layouts, others), output, out)
     if answer.plan.status == "infeasible":
         click.get_current_context().exit(3)

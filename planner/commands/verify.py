@@ -7,6 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from planner.commands.options import output_options
+from planner.commands.output import show_answer
+from planner.render.formats import ANSWER_FORMATS
+
 if TYPE_CHECKING:
     from planner.inputs.load import LoadedWorkload
 
@@ -25,8 +29,10 @@ _MOST_FAULTS = 20
 @click.option("--objective", type=click.Choice(["cost", "time"]), default=None, help="As given to optimize.")
 @click.option("--allow-flagged", is_flag=True, help="As given to optimize.")
 @click.option("--allow-derived", is_flag=True, help="As given to optimize.")
+@output_options(ANSWER_FORMATS)
 def verify(
-    answer: Path, workload: Path | None, prices: bool, objective: str | None, allow_flagged: bool, allow_derived: bool
+    answer: Path, workload: Path | None, prices: bool, objective: str | None, allow_flagged: bool, allow_derived: bool,
+    output: str, out: Path | None,
 ) -> None:  # fmt: skip
     """Recompute ANSWER (saved with `-o json`) from the catalog and its workload, without the code that made it.
 
@@ -41,11 +47,11 @@ def verify(
 
     saved = read_answer(answer)
     if is_certificate(saved):
-        _verify_certificate(answer, saved)
+        _verify_certificate(answer, saved, output, out)
         return
     loaded = _load(workload, objective, allow_flagged, allow_derived)
     try:
-        _verify_answer(answer, saved, loaded, prices)
+        _verify_answer(answer, saved, loaded, prices, output, out)
     except MalformedError as error:
         raise MalformedError(f"{answer}: {error}") from error
 
@@ -63,15 +69,23 @@ def _load(
     )
 
 
-def _verify_answer(path: Path, saved: Any, loaded: LoadedWorkload | None, prices: bool) -> None:
+def _verify_answer(
+    path: Path, saved: Any, loaded: LoadedWorkload | None, prices: bool, output: str, out: Path | None
+) -> None:  # fmt: skip
     from planner.errors import GateError
     from planner.judge.judge import judge_saved
     from planner.plan.file import as_plan
+    from planner.plan.report_verdict import verdict_answer
 
     made = as_plan(path, saved)
     verdict = judge_saved(
         made, loaded, prices=prices, older=saved["schema_version"] != made["schema_version"]
     )
+    if output != "table":
+        show_answer(verdict_answer(str(path), verdict), output, out)
+        if verdict.faults:
+            click.get_current_context().exit(GateError.exit_code)
+        return
     if verdict.nothing:
         click.echo(f"{path}: {verdict.nothing}")
         return
@@ -86,11 +100,20 @@ def _verify_answer(path: Path, saved: Any, loaded: LoadedWorkload | None, prices
         click.echo(f"  stated, not recomputed: {', '.join(names)} ({why})")
 
 
-def _verify_certificate(path: Path, certificate: dict[str, Any]) -> None:
+def _verify_certificate(path: Path, certificate: dict[str, Any], output: str, out: Path | None) -> None:
     from planner.errors import GateError
+    from planner.judge.judge import Verdict
     from planner.plan.certificates import check_certificate, summary
+    from planner.plan.report_verdict import verdict_answer
 
     faults = check_certificate(certificate)
+    if output != "table":
+        said = "" if faults else summary(certificate)
+        verdict = Verdict(tuple(map(str, faults)), ("point", "cost", "bound"), said)
+        show_answer(verdict_answer(str(path), verdict), output, out)
+        if faults:
+            click.get_current_context().exit(GateError.exit_code)
+        return
     if faults:
         shown = [f"  {fault}" for fault in faults[:_MOST_FAULTS]]
         if len(faults) > len(shown):

@@ -102,7 +102,7 @@ def _lines(answer: CommitAnswer) -> Section:
     upfront = any(line.upfront_usd for line in answer.lines)
     columns = (
         Column("option", "what", "option"), Column("serves", "covers", "text"), Column("units", "units", "measure"),
-        Column("usd_per_hour", "USD/h", "quantity"), Column("upfront_usd", "upfront", "usd"),
+        Column("usd_per_hour", "USD/h", "usd_per_hour"), Column("upfront_usd", "upfront", "usd"),
         Column("total_usd", "term total", "usd"), Column("begins", "begins", "date"),
         Column("expires", "expires", "date"), Column("utilisation_ratio", "used", "ratio"),
     )  # fmt: skip

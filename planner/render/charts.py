@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from planner.render.charts_over_time import columns_over_time, draw_fan, draw_lines, legend
 from planner.render.charts_ranges import draw_dots, draw_spans, draw_steps
 from planner.render.model import Chart
+from planner.render.numbers import percent
 from planner.render.svg import (
     INK,
     LESS,
@@ -250,7 +251,7 @@ def _levels(chart: Chart, currency: str, width: float) -> Drawn:
     for index, (label, value) in enumerate(zip(chart.labels, values, strict=True)):
         text = show(value, chart.unit, currency) if value is not None else "unknown"
         has_share = value is not None and whole and math.isfinite(whole) and (parts or index)
-        shown = f"{text} ({compact((value or 0.0) / whole, 'ratio')})" if has_share else text
+        shown = f"{text} ({percent((value or 0.0) / whole)})" if has_share else text
         drawn.append(words(0, top + 12, fit(tidy(label), width - text_px(shown) - 12), bold=not parts))
         drawn.append(words(width, top + 12, shown, anchor="end"))
         drawn.append(rect(0, top + 18, width, _BAR_PX, "#eef1f4"))

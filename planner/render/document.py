@@ -118,7 +118,8 @@ def section_blocks(section: Section, currency: str) -> list[Block]:
     for chart in section.charts:
         blocks += _chart(chart, tidy(chart.title) or title, currency, detail)
     blocks += [_table(table, title, currency, detail) for table in section.tables if table.columns]
-    return blocks or [Notes(title, ("nothing to say",))]
+    drawn = section.charts and all(chart.drawn_only for chart in section.charts)
+    return blocks if blocks or drawn else [Notes(title, ("nothing to say",))]
 
 
 def _figures(figures: Sequence[Figure], title: str, currency: str, detail: bool) -> Block:

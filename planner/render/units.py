@@ -246,6 +246,7 @@ STYLES: dict[str, Style] = {
     ),
     "quantity": Style(lambda v, d: _significant(float(v), 4 if d is None else d)),
     "three": Style(lambda v, _d: three(float(v)), sheet="#,##0.##"),
+    "usd_per_hour": Style(lambda v, _d: f"{v:,.3f}", sheet="#,##0.000", sheet_unit="USD/h"),
     "tenths": Style(lambda v, _d: f"{v:,.1f}", sheet="#,##0.0"),
     "number": Style(lambda v, d: numbers.number(v, 3 if d is None else d)),
     "seconds": Style(lambda v, _d: seconds(float(v)), sheet="#,##0.0000", sheet_unit="s"),

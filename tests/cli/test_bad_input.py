@@ -141,7 +141,7 @@ def test_files_that_are_no_workload(run_cli: Run, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "args",
     [
-        ("--as-of", "yesterday"), ("-o", "html"), ("--max-results", "0"), ("--time-limit", "soon"), ("--gap", "7"),
+        ("--as-of", "yesterday"), ("-o", "pdf"), ("--max-results", "0"), ("--time-limit", "soon"), ("--gap", "7"),
         ("--objective", "joy"), ("--solver", "guess"), ("--max-age", "-1"), ("--no-such-flag",),
     ],
 )  # fmt: skip

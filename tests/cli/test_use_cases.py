@@ -60,7 +60,6 @@ def test_an_answer_adds_up_to_the_month(company: tuple[Truth, Path], run_cli: Ru
     [
         (("analyze-service-costs-by-regio",), f"did you mean {SLUG}?"),
         ((SLUG, "--month", "2025-01"), "--month 2025-01: the bill has no charges in it"),
-        ((SLUG, "-o", "html"), "-o html: is for reviews"),
     ],
 )
 def test_what_cannot_be_asked_is_told(

@@ -1,0 +1,88 @@
+"""Every command answers in every format, on the examples: pages are whole, workbooks hold typed numbers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+import pytest
+from openpyxl import load_workbook
+
+from planner.cli import root
+from planner.render import ANSWER_FORMATS
+from tests.conftest import ROOT, CliResult
+from tests.planner.render.markup import read_page
+
+Run = Callable[..., CliResult]
+DAY = ("--as-of", "2026-11-20")
+EXAMPLES = ROOT / "examples"
+QUESTIONS: dict[str, tuple[str, ...]] = {
+    "optimize": ("optimize", "bert-large.yaml", *DAY),
+    "explain": ("explain", "bert-large.yaml", *DAY),
+    "frontier": ("frontier", "resnet50-imagenet.yaml", *DAY),
+    "estimate": ("estimate", "bert-large.yaml", "--instance-type", "p4d.24xlarge"),
+    "pipeline": ("pipeline", "pipeline.yaml", *DAY),
+    "schedule": ("schedule", "schedule.yaml"),
+    "serving": ("serving", "serving.yaml", *DAY),
+    "budget": ("budget", "budgets.yaml", "--daily", str(EXAMPLES / "daily-costs.csv")),
+    "forecast": ("forecast", "--daily", str(EXAMPLES / "daily-costs.csv"), "--currency", "USD"),
+    "list": ("catalog", "list", "--max-results", "3"),
+    "show": ("catalog", "show", "p4d.24xlarge"),
+    "history": ("catalog", "history"),
+    "diff": ("catalog", "diff", "bundled", "bundled"),
+}
+WITHOUT_FORMATS = {"schema", "config", "doctor", "refresh", "import"}
+
+
+def _commands(group: click.Group) -> dict[str, click.Command]:
+    context = click.Context(group)
+    found: dict[str, click.Command] = {}
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
+        found |= _commands(command) if isinstance(command, click.Group) else {name: command}
+    return found
+
+
+def test_every_answer_has_every_format() -> None:
+    for name, command in _commands(root).items():
+        given = next((option for option in command.params if option.name == "output"), None)
+        if name in WITHOUT_FORMATS or (given is None and name == "show"):
+            continue
+        assert given is not None and isinstance(given.type, click.Choice), name
+        assert set(ANSWER_FORMATS) <= set(given.type.choices), name
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_examples_become_pages_and_workbooks(name: str, run_cli: Run, tmp_path: Path) -> None:
+    words = [str(EXAMPLES / word) if word.endswith(".yaml") else word for word in QUESTIONS[name]]
+    page, book = tmp_path / "answer.html", tmp_path / "answer.xlsx"
+    for fmt, path in (("html", page), ("xlsx", book)):
+        assert run_cli(*words, "-o", fmt, "--out", str(path)).code in (0, 5), fmt
+    text = page.read_text(encoding="utf-8")
+    faults, _ = read_page(text)
+    assert faults == []
+    assert "http-equiv" in text and "<script" not in text
+    cells = [cell for sheet in load_workbook(book) for row in sheet.iter_rows() for cell in row]
+    assert all(cell.data_type != "f" for cell in cells)
+    assert name == "diff" or any(isinstance(cell.value, int | float) for cell in cells)
+    assert all(sheet.freeze_panes == "A2" for sheet in load_workbook(book))
+
+
+def test_names_of_users_are_shown_as_words(run_cli: Run, tmp_path: Path) -> None:
+    evil = tmp_path / "w.yaml"
+    source = (EXAMPLES / "resnet50-imagenet.yaml").read_text(encoding="utf-8")
+    lines = [
+        "name: '=<script>alert(1)</script>'" if line.startswith("name:") else line
+        for line in source.splitlines()
+    ]
+    evil.write_text("\n".join(lines), encoding="utf-8")
+    page = run_cli("optimize", str(evil), *DAY, "-o", "html").stdout
+    assert "<script" not in page and "&lt;script&gt;" in page
+    rows = run_cli("optimize", str(evil), *DAY, "-o", "csv").stdout
+    assert "'=<script>" in rows
+    assert json.loads(run_cli("optimize", str(evil), *DAY, "-o", "json").stdout)["workload"].startswith(
+        "=<script>"
+    )
