@@ -6,8 +6,9 @@ import math
 
 from benchmarks.instances.fleet import fleet_instance
 from benchmarks.solver_families.base import Clock, Figure, in_child, known
-from planner.fleet.search import proof_of
-from planner.fleet.solve import FleetInput, FleetResult, solve_fleet
+from planner.fleet.question import FleetInput
+from planner.fleet.search import FleetResult
+from planner.fleet.solve import proof_of, solve_fleet
 from solvers.certificate import exact_bound, in_millionths
 from solvers.options import SolveOptions
 from solvers.solution import relative_gap

@@ -19,8 +19,11 @@ from planner.candidates.grid import build_candidates
 from planner.candidates.limits import case_of, mark_offers
 from planner.candidates.sizes import estimate_all, with_checkpoint
 from planner.errors import PlannerError, TimeLimitError
-from planner.fleet.plan import Mix, fleet_plan, infeasible_fleet
-from planner.fleet.solve import FleetInput, FleetResult, solve_fleet
+from planner.fleet.mix import Mix
+from planner.fleet.plan import fleet_plan, infeasible_fleet
+from planner.fleet.question import FleetInput
+from planner.fleet.search import FleetResult
+from planner.fleet.solve import solve_fleet
 from planner.fleet.workers import Workers, build_workers, in_granules
 from solvers.options import SolveOptions
 from solvers.solution import Status, Termination

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from planner.candidates.context import Context
     from planner.candidates.engine import Found
-    from planner.fleet.plan import Mix
+    from planner.fleet.mix import Mix
 
     FloatArray = npt.NDArray[np.float64]
 

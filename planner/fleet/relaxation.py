@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from planner.fleet.model.build import build_fleet, solution_to_busy, solution_to_counts
 from planner.fleet.model.prepared import Prepared, Total, prepare
 from planner.fleet.question import SHARES, Excess, FleetInput, violations
-from planner.fleet.solve import build_fleet, solution_to_busy, solution_to_counts
 from solvers.elastic import least_violation
 from solvers.options import SolveOptions
 from solvers.solution import Status

@@ -1,153 +1,44 @@
-"""The fleet: an integer mix of offers that together do the work in time, at least cost.
+"""How the cheapest fleet is found: from the first plan in milliseconds to the proof.
 
-    minimise   sum_o (fixed_o x_o + v_o b_o) + sum_r region_cost_r y_r
-    subject to the constraint families of `families.py`
-               0 <= x_o <= u_o, whole;  0 <= b_o <= x_o;  y_r binary
+1. Exact prefilters; a greedy fleet gives a cost cap Z.
+2. The relaxation is tightened under that cap: the fleet's throughput T gets its true upper limit (so that the switch
+   coefficients U_r shrink), and the rows x_o <= u_o y_r and b_o <= m_o y_r that it breaks are added, round by round.
+3. A model restricted to the regions that the relaxation opens, and to the offers of least reduced cost, gives a plan
+   that is often the optimum.
+4. Tightened again under the new Z, each region is opened in turn: offers that cannot be part of a cheaper fleet are
+   capped or fall out; what is left is solved to the gap. Bounds of all stages are combined.
 
-Where workers are used in full (no `fixed_cost_usd`), b_o is x_o and fixed_o their whole cost.
-
-Order of work: exact prefilters, a greedy fleet (first incumbent and cost cap), relaxation (bound), a model
-restricted to the offers of least reduced cost (first plan), the full model (proof).
+Every stage leaves a plan and a bound behind; at the time limit or Ctrl-C the best of both is the answer.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Hashable
+from dataclasses import replace
 
 import numpy as np
 
-from planner.fleet.greedy import greedy_fleet
-from planner.fleet.model.families import FAMILIES
-from planner.fleet.model.prepared import Busy, FleetModel, Prepared, Switch, Total, prepare
-from planner.fleet.question import FleetInput, Ints, violations
+from planner.fleet.greedy import complete_fleet, greedy_mix, knapsack_bound
+from planner.fleet.model.build import build_fleet
+from planner.fleet.model.prepared import Busy, Prepared, Switch, Total, prepare
+from planner.fleet.question import FleetInput, Floats, Ints
+from planner.fleet.search import FleetResult, FleetSearch
+from planner.fleet.tighten import caps_under, links_of, openings, tighten
+from solvers.backends.base import Relaxation
+from solvers.backends.registry import get_backend
 from solvers.options import SolveOptions
-from solvers.problem import Milp, MilpBuilder
-from solvers.solution import Solution, Status, Termination
+from solvers.presolve import restrict
+from solvers.problem import Milp
+from solvers.search import Search
+from solvers.solution import Status, Termination
 
-HAIR = 1e-5  # of the requirement; the most that a solver's division of work is mended by
-
-__all__ = [
-    "FleetInput",
-    "FleetResult",
-    "build_fleet",
-    "greedy_fleet",
-    "solution_to_busy",
-    "solution_to_counts",
-    "solve_fleet",
-    "violations",
-]
-
-
-@dataclass(frozen=True)
-class FleetResult:
-    """The fleet with its proof.
-
-    Attributes:
-        counts: workers per offer key (only offers used); empty without a plan.
-        busy: their work per offer key, in workers used in full; equals `counts` where all are.
-        exact_bound_usd: the same bound as far as it is proven in exact arithmetic; -inf where nothing is.
-        objective_usd: cost of the fleet, opened regions included; NaN without a plan.
-        bound_usd: no fleet costs less.
-        gap: (objective - bound) / objective.
-        status: what the answer is worth.
-        termination: why the solver stopped.
-        solver: backend that gave it (`greedy` where it was proven without one).
-        seconds: wall-clock seconds, everything.
-        n_columns: offers in the model after the prefilters.
-        dropped: offers removed by the prefilters, per reason.
-        stages: (stage, seconds, objective, bound) as they came.
-        message: last words of the solver.
-    """
-
-    counts: Mapping[Hashable, int]
-    objective_usd: float
-    bound_usd: float
-    gap: float
-    status: Status
-    termination: Termination
-    solver: str
-    seconds: float
-    n_columns: int
-    dropped: Mapping[str, int] = field(default_factory=dict)
-    stages: tuple[tuple[str, float, float, float], ...] = ()
-    message: str = ""
-    busy: Mapping[Hashable, float] = field(default_factory=dict)
-    exact_bound_usd: float = -math.inf
-
-    @property
-    def has_plan(self) -> bool:
-        """Whether there is a fleet."""
-        return bool(self.counts)
-
-
-def build_fleet(fleet: FleetInput, *, prepared: Prepared | None = None, links: Ints | None = None) -> Milp:
-    """Build the model of `fleet`.
-
-    Args:
-        fleet: the question.
-        prepared: its prepared form where the caller has one (a known cost cap tightens the model).
-        links: numbers of the kept offers whose own switch row is wanted (see `regions`).
-
-    Returns:
-        The model; columns carry the offers' keys (`Switch` for opened regions, `Total` for the throughput).
-    """
-    offers = prepared or prepare(fleet)
-    builder = MilpBuilder("fleet")
-    x = builder.add_columns("x", offers.keys, cost=offers.usd("worker_usd"), upper=offers.upper, integer=True)
-    busy = x
-    if fleet.part_time:
-        keys = [Busy(key) for key in offers.keys]
-        busy = builder.add_columns("b", keys, cost=offers.usd("busy_usd"), upper=offers.upper)
-    model = FleetModel(builder, offers, x, busy, np.zeros(0, dtype=np.int64) if links is None else links)
-    for family in FAMILIES:
-        family.add(model)
-    return builder.build()
-
-
-def solution_to_counts(solution: Solution) -> dict[Hashable, int]:
-    """Return workers per offer key from a solution of `build_fleet`, offers used only."""
-    return {
-        key: round(value)
-        for key, value in solution.x.items()
-        if not isinstance(key, (Switch, Total, Busy)) and round(value) > 0
-    }
-
-
-def solution_to_busy(fleet: FleetInput, solution: Solution) -> dict[Hashable, float]:
-    """Return the work per offer key (in workers used in full) from a solution of `build_fleet`, offers used only.
-
-    A solver divides work to its own tolerance: each share is held to its workers, and where the work falls short by
-    a hair all are raised in proportion.
-    """
-    known = set(fleet.keys)
-    counts = {key: count for key, count in solution_to_counts(solution).items() if key in known}
-    if not fleet.part_time:
-        return {key: float(count) for key, count in counts.items()}
-    busy = {key: min(max(solution.x.get(Busy(key), 0.0), 0.0), float(count)) for key, count in counts.items()}
-    return raised(fleet, counts, busy)
-
-
-def raised(
-    fleet: FleetInput, counts: Mapping[Hashable, int], busy: dict[Hashable, float]
-) -> dict[Hashable, float]:
-    """Return `busy` with what is missing by a hair made up by workers with time left."""
-    done = fleet.units(busy)
-    room = fleet.units(counts) - done
-    missing = fleet.required_throughput - float(done @ fleet.throughput)
-    if not 0 < missing <= HAIR * fleet.required_throughput:
-        return busy
-    part = room * fleet.throughput * (done > 0)
-    if float(part.sum()) < missing:
-        return busy
-    # in proportion to the work first (that moves no share), the rest where there is room
-    more = np.minimum(done * missing / float(done @ fleet.throughput), room)
-    left = missing - float(more @ fleet.throughput)
-    if left > 0:
-        spare = (room - more) * (done > 0)
-        more += spare * min(1.0, left / max(float(spare @ fleet.throughput), 1e-300))
-    return {key: value + float(more[fleet.keys.index(key)]) for key, value in busy.items()}
+SECONDS_PER_OFFER = 8e-6  # about what building and relaxing the model takes
+CORE_TIME_SHARE = 0.4  # of the time left, at most, for the restricted model
+LEAST_CORE = 200  # offers in the restricted model, at least; a tenth of the offers above that
+LIKELY = 4  # regions in the restricted model beside those that the relaxation opens
+CORE_GAP_SHARE = 0.5  # the restricted model is solved to this share of the gap asked for
+LEAST_S = 0.05  # for a solve that must be tried
 
 
 def solve_fleet(fleet: FleetInput, options: SolveOptions | None = None) -> FleetResult:
@@ -160,6 +51,159 @@ def solve_fleet(fleet: FleetInput, options: SolveOptions | None = None) -> Fleet
     Returns:
         The best fleet known with the best bound, within the time limit + 10 %.
     """
-    from planner.fleet.search import search_fleet
+    options = options or SolveOptions()
+    search = FleetSearch(fleet, Search(options))
+    get_backend(options.backend)  # an absent backend is an error before any work
+    with search.record.interruptible():
+        _run(search)
+    search.record.settle()
+    return search.result()
 
-    return search_fleet(fleet, options or SolveOptions())
+
+def _run(search: FleetSearch) -> None:
+    record, options = search.record, search.record.options
+    offers = prepare(search.fleet)
+    search.offer(greedy_mix(search.fleet, offers))
+    if record.best:
+        offers = prepare(search.fleet, cost_cap_usd=record.cost)
+        record.raise_bound(knapsack_bound(offers))
+    record.note("greedy")
+    search.dropped, search.columns = offers.dropped, len(offers.keep)
+    if not len(offers.keep):
+        record.end(Termination.INFEASIBLE, "no offer is left after the prefilters")
+        return
+    if not record.best:
+        _prove(search, build_fleet(search.fleet, prepared=offers), math.inf)
+        return
+    if record.done:
+        return
+    if record.left_s() < get_backend(options.backend).start_up_s() + SECONDS_PER_OFFER * len(offers.keep):
+        record.end(Termination.TIME_LIMIT, "no time to start the solver")
+        return
+    offers, problem, relaxation = tighten(search, offers, np.zeros(0, dtype=np.int64))
+    _round(search, offers, relaxation)
+    record.note("relaxation")
+    search.raise_exact(problem, relaxation)
+    if record.done:
+        return
+    if problem.n_integers > options.core_columns > 0:
+        _restricted(search, problem, offers, relaxation)
+        record.note("restricted")
+        if record.done:
+            return
+        offers, problem, relaxation = tighten(search, offers, links_of(problem, offers))
+        search.raise_exact(problem, relaxation)
+    cutoff = record.cost * (1 - 0.9 * options.gap)
+    caps = caps_under(search, problem, offers, relaxation, cutoff)
+    problem = restrict(replace(problem, ub=caps), np.flatnonzero(caps > problem.lb))
+    search.columns = problem.n_integers
+    record.note("probing")
+    _prove(search, problem, cutoff)
+
+
+def _round(search: FleetSearch, offers: Prepared, relaxation: Relaxation) -> None:
+    """Complete the whole part of the relaxation to a fleet, in the regions that it opens most."""
+    if relaxation.x is None:
+        return
+    x = relaxation.x[: len(offers.keep)]
+    if search.fleet.part_time:
+        x = relaxation.x[len(offers.keep) : 2 * len(offers.keep)]
+    opening = np.bincount(offers.of("region"), weights=offers.work * x, minlength=offers.source.n_regions)
+    ranked = np.argsort(-opening, kind="stable")
+    used = int(np.count_nonzero(opening > 1e-9))
+    most = used if search.fleet.max_regions is None else min(used, search.fleet.max_regions)
+    for size in sorted({most, max(most - 1, 1)}):
+        allowed = np.isin(offers.of("region"), ranked[:size])
+        for share in (1.0, 0.8, 0.5):
+            part = share * x if search.fleet.part_time else np.floor(share * x + 1e-6)
+            search.offer(complete_fleet(offers, allowed, np.where(allowed, part, 0.0)))
+
+
+def _restricted(search: FleetSearch, problem: Milp, offers: Prepared, relaxation: Relaxation) -> None:
+    """Solve over the regions that the relaxation opens (or nearly does), and the offers of least reduced cost."""
+    if relaxation.x is None or relaxation.reduced_costs is None:
+        return
+    record, count = search.record, len(offers.keep)
+    shared = np.array([isinstance(key, (Switch, Total)) for key in problem.column_keys])
+    rank: Floats = np.where(relaxation.x > 1e-9, -1.0, np.maximum(relaxation.reduced_costs, 0.0))
+    by_offer = rank[:count]
+    if search.fleet.part_time:  # workers and their work go together
+        by_offer = by_offer + rank[count : 2 * count]
+    wanted = min(record.options.core_columns, max(LEAST_CORE, count // 10))
+    order = np.argsort(by_offer, kind="stable")
+    likely = order[np.isin(offers.of("region")[order], _likely_regions(problem, offers, relaxation))]
+    chosen = np.union1d(order[:wanted], likely[: 2 * wanted])
+    columns = [np.flatnonzero(shared), chosen, *([chosen + count] if search.fleet.part_time else [])]
+    core = restrict(problem, np.concatenate(columns))
+    gap, limit_s = record.options.gap * CORE_GAP_SHARE, max(record.left_s() * CORE_TIME_SHARE, LEAST_S)
+    search.offer_solution(record.solve(core, limit_s, gap=gap, core_columns=0, start={}))
+
+
+def _likely_regions(problem: Milp, offers: Prepared, relaxation: Relaxation) -> Ints:
+    """Regions that the relaxation opens, and those whose switch has the least reduced cost."""
+    opening = openings(problem, offers, relaxation)
+    if relaxation.reduced_costs is None:
+        return np.flatnonzero(opening > 1e-6)
+    closed = np.full(len(opening), math.inf)
+    for column, key in enumerate(problem.column_keys):
+        if isinstance(key, Switch) and opening[key.region] <= 1e-6:
+            closed[key.region] = relaxation.reduced_costs[column]
+    nearest = np.argsort(closed, kind="stable")[: min(LIKELY, int(np.isfinite(closed).sum()))]
+    return np.union1d(np.flatnonzero(opening > 1e-6), nearest)
+
+
+def _prove(search: FleetSearch, problem: Milp, cutoff: float) -> None:
+    """Solve what is left; all that was left out costs at least `cutoff`."""
+    record = search.record
+    start = _point(search, problem) if math.isfinite(cutoff) else {}
+    core = 0 if math.isfinite(cutoff) else record.options.core_columns
+    solution = record.solve(problem, start=start, core_columns=core)
+    if solution is None:
+        return
+    search.offer_solution(solution)
+    if solution.has_point and not record.best:
+        record.end(Termination.SOLVER_ERROR, "the solver's fleet breaks a limit")
+        return
+    emptied = solution.status is Status.INFEASIBLE
+    if emptied and not record.best:
+        record.end(Termination.INFEASIBLE, solution.report.message)
+        return
+    # Nothing cheaper than the cutoff among what was left: the cutoff itself is proven.
+    record.raise_bound(cutoff if emptied else min(solution.bound, cutoff))
+    record.end(Termination.GAP_REACHED if emptied else solution.termination, solution.report.message)
+    record.note("proof")
+
+
+def proof_of(fleet: FleetInput, result: FleetResult) -> tuple[Milp, Floats, Floats | None]:
+    """Return what an exact proof of `result` needs: the tightened model, its relaxation's duals, the fleet's point.
+
+    Every fleet that costs no more than `result` is a point of the model. Without duals (no time, no optimum) they are
+    0, which proves little but is never wrong.
+    """
+    search = FleetSearch(fleet, Search(SolveOptions()))
+    search.offer((dict(result.counts), dict(result.busy)))
+    offers = prepare(fleet, cost_cap_usd=search.record.cost)
+    _, problem, relaxation = tighten(search, offers, np.zeros(0, dtype=np.int64))
+    duals = np.zeros(problem.n_rows) if relaxation.duals is None else relaxation.duals
+    point = _point(search, problem) if search.record.best else {}
+    return problem, duals, problem.vector(point) if point else None
+
+
+def _point(search: FleetSearch, problem: Milp) -> dict[Hashable, float]:
+    """The best fleet known as a point of the model, {} when the model has no longer room for it."""
+    fleet, (counts, work), known = search.fleet, search.best, set(problem.column_keys)
+    if not all(key in known for key in counts):
+        return {}
+    units, busy = fleet.units(counts), fleet.units(work)
+    point: dict[Hashable, float] = {key: float(count) for key, count in counts.items()}
+    if fleet.part_time:
+        if not all(Busy(key) in known for key in counts):
+            return {}
+        point |= {Busy(key): value for key, value in work.items()}
+    for region in np.unique(fleet.region[units > 0]):
+        if Switch(int(region)) in known:
+            point[Switch(int(region))] = 1.0
+    if Total() in known:  # fixed at the requirement, it is no column
+        done = float(busy @ (fleet.throughput / fleet.required_throughput))
+        point[Total()] = min(done, float(problem.ub[problem.column_keys.index(Total())]))
+    return point

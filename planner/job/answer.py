@@ -35,7 +35,8 @@ from planner.records import record
 if TYPE_CHECKING:
     from catalogs.model import Catalog
     from planner.candidates.choose import Choice
-    from planner.fleet.solve import FleetInput, FleetResult
+    from planner.fleet.question import FleetInput
+    from planner.fleet.search import FleetResult
     from planner.inputs.load import LoadedWorkload
     from planner.inputs.schema import Workload
     from planner.spot.hazards import HazardModel

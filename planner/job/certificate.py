@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
     from planner.candidates.context import Context
     from planner.candidates.model import Candidates
-    from planner.fleet.solve import FleetInput, FleetResult
+    from planner.fleet.question import FleetInput
+    from planner.fleet.search import FleetResult
     from planner.job.answer import Answer
     from planner.plan.model import Plan
 
@@ -44,7 +45,7 @@ def certify(answer: Answer) -> dict[str, Any]:
 
 
 def _fleet(plan: Plan, question: FleetInput, result: FleetResult) -> dict[str, Any]:
-    from planner.fleet.search import proof_of
+    from planner.fleet.solve import proof_of
     from solvers.certificate import build_dual_certificate, in_millionths
 
     problem, duals, point = proof_of(question, result)

@@ -7,7 +7,7 @@ import math
 import sys
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -15,7 +15,7 @@ import numpy as np
 
 from solvers.errors import ModelError
 from solvers.options import SolveOptions
-from solvers.problem import Floats, Milp
+from solvers.problem import Floats, Ints, Milp
 from solvers.scaling import Scaled, scale
 from solvers.solution import Report, Solution, Status, Termination, relative_gap, status_of
 
@@ -77,6 +77,9 @@ class Backend(Protocol):
 
     def relax(self, problem: Milp, time_limit_s: float) -> Relaxation:
         """Solve the linear relaxation."""
+
+    def probe(self, problem: Milp, columns: Ints, time_limit_s: float) -> Iterator[Relaxation]:
+        """Solve the linear relaxation with each of `columns` in turn held at its upper bound."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,14 +145,20 @@ class ScalingBackend(ABC):
     def relax(self, problem: Milp, time_limit_s: float) -> Relaxation:
         """Solve the linear relaxation; objective, reduced costs and duals in the problem's own units."""
         scaled = scale(problem)
-        relaxation = self._relax(scaled.problem, time_limit_s)
-        reduced, duals = relaxation.reduced_costs, relaxation.duals
-        return replace(
-            relaxation,
-            objective=relaxation.objective / scaled.cost_factor,
-            reduced_costs=None if reduced is None else reduced / scaled.cost_factor,
-            duals=None if duals is None else duals * scaled.row_factors / scaled.cost_factor,
-        )
+        return _unscaled(scaled, self._relax(scaled.problem, time_limit_s))
+
+    def probe(self, problem: Milp, columns: Ints, time_limit_s: float) -> Iterator[Relaxation]:
+        """Solve the linear relaxation with each of `columns` in turn held at its upper bound."""
+        scaled = scale(problem)
+        for relaxation in self._probe(scaled.problem, columns, time_limit_s):
+            yield _unscaled(scaled, relaxation)
+
+    def _probe(self, problem: Milp, columns: Ints, time_limit_s: float) -> Iterator[Relaxation]:
+        end = time.perf_counter() + time_limit_s
+        for column in columns:
+            lower = problem.lb.copy()
+            lower[column] = problem.ub[column]
+            yield self._relax(replace(problem, lb=lower), max(end - time.perf_counter(), 0.0))
 
     def _finish(self, problem: Milp, scaled: Scaled, raw: Raw, options: SolveOptions) -> Checked:
         if raw.x is None:
@@ -179,6 +188,17 @@ class ScalingBackend(ABC):
         )
         raw = self._run(fixed, options.gap, options.time_limit_s, None)
         return x if raw.x is None else rounded(problem, raw.x)
+
+
+def _unscaled(scaled: Scaled, relaxation: Relaxation) -> Relaxation:
+    """Return the relaxation with objective, reduced costs and duals in the problem's own units."""
+    reduced, duals = relaxation.reduced_costs, relaxation.duals
+    return replace(
+        relaxation,
+        objective=relaxation.objective / scaled.cost_factor,
+        reduced_costs=None if reduced is None else reduced / scaled.cost_factor,
+        duals=None if duals is None else duals * scaled.row_factors / scaled.cost_factor,
+    )
 
 
 def rounded(problem: Milp, x: Floats) -> Floats:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import importlib.util
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from solvers.backends.base import Feature, Raw, Relaxation, ScalingBackend, require_plain
-from solvers.problem import Floats, Milp
+from solvers.problem import Floats, Ints, Milp
 from solvers.solution import Termination
 
 # HighsModelStatus name -> our word; anything not listed is UNKNOWN, which is an ERROR.
@@ -76,16 +77,30 @@ class HighsBackend(ScalingBackend):
         return Raw(termination, x, bound, max(int(info.mip_node_count), 0), message)
 
     def _relax(self, problem: Milp, time_limit_s: float) -> Relaxation:
+        return _relaxed(_load(problem, np.zeros(problem.n_columns, dtype=np.bool_), time_limit_s))
+
+    def _probe(self, problem: Milp, columns: Ints, time_limit_s: float) -> Iterator[Relaxation]:
+        """Each relaxation starts from the last one's basis: a few steps of the dual simplex method."""
         solver = _load(problem, np.zeros(problem.n_columns, dtype=np.bool_), time_limit_s)
+        solver.setOptionValue("presolve", "off")
         solver.run()
-        termination = _TERMINATIONS.get(solver.getModelStatus().name, Termination.UNKNOWN)
-        message = str(solver.modelStatusToString(solver.getModelStatus()))
-        if termination is not Termination.GAP_REACHED:
-            return Relaxation(termination, message=message)
-        point = solver.getSolution()
-        objective = float(solver.getInfo().objective_function_value)
-        columns = np.asarray(point.col_value), np.asarray(point.col_dual)
-        return Relaxation(termination, objective, *columns, message, np.asarray(point.row_dual))
+        for column in columns.tolist():
+            solver.changeColBounds(column, float(problem.ub[column]), float(problem.ub[column]))
+            yield _relaxed(solver)
+            solver.changeColBounds(column, float(problem.lb[column]), float(problem.ub[column]))
+
+
+def _relaxed(solver: Any) -> Relaxation:
+    """Solve the linear model that `solver` holds."""
+    solver.run()
+    termination = _TERMINATIONS.get(solver.getModelStatus().name, Termination.UNKNOWN)
+    message = str(solver.modelStatusToString(solver.getModelStatus()))
+    if termination is not Termination.GAP_REACHED:
+        return Relaxation(termination, message=message)
+    point = solver.getSolution()
+    objective = float(solver.getInfo().objective_function_value)
+    columns = np.asarray(point.col_value), np.asarray(point.col_dual)
+    return Relaxation(termination, objective, *columns, message, np.asarray(point.row_dual))
 
 
 def _load(problem: Milp, integrality: Any, time_limit_s: float) -> Any:

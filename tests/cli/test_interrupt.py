@@ -82,7 +82,7 @@ def test_ctrl_c_while_a_solver_is_at_work(command: tuple[str, ...]) -> None:
 
 def test_ctrl_c_during_the_search_for_a_fleet() -> None:
     command = ("optimize", "examples/embed-images-fleet.yaml", *DAY, "-o", "json")
-    code, out, err, seconds = interrupted(*command, hang="planner.fleet.search:knapsack_bound")
+    code, out, err, seconds = interrupted(*command, hang="planner.fleet.solve:knapsack_bound")
     assert code == 130 and seconds < LATEST_S, err
     assert not out or json.loads(out)["lines"]
 

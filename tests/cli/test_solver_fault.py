@@ -9,7 +9,9 @@ from dataclasses import replace
 import pytest
 
 import planner.fleet.answer
-from planner.fleet.solve import FleetInput, FleetResult, solve_fleet
+from planner.fleet.question import FleetInput
+from planner.fleet.search import FleetResult
+from planner.fleet.solve import solve_fleet
 from solvers.options import SolveOptions
 from solvers.solution import Status, Termination
 from tests.cli.test_optimize import DAY, example

@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 from benchmarks.instances.fleet import fleet_instance
+from planner.fleet.model.build import build_fleet
 from planner.fleet.model.prepared import prepare
-from planner.fleet.solve import FleetInput, build_fleet, solve_fleet
+from planner.fleet.question import FleetInput
+from planner.fleet.solve import solve_fleet
 from planner.job.model import SingleInput, build_single
 from solvers.options import SolveOptions
 from solvers.problem import Block, Milp

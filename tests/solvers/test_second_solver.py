@@ -9,8 +9,9 @@ import pytest
 
 from benchmarks.instances.fleet import fleet_instance
 from benchmarks.instances.single import single_instance
+from planner.fleet.greedy import greedy_fleet
+from planner.fleet.model.build import build_fleet
 from planner.fleet.model.prepared import prepare
-from planner.fleet.solve import build_fleet, greedy_fleet
 from planner.job.model import build_single
 from solvers.options import SolveOptions
 from solvers.problem import Milp, MilpBuilder

@@ -21,8 +21,8 @@ import numpy as np
 import pytest
 
 from benchmarks.instances.single import single_instance
+from planner.fleet.model.build import build_fleet
 from planner.fleet.model.prepared import Total
-from planner.fleet.solve import build_fleet
 from planner.job.model import build_single
 from solvers.options import SolveOptions
 from solvers.problem import Milp

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from planner.fleet.solve import build_fleet
+from planner.fleet.model.build import build_fleet
 from solvers.backends import base
 from solvers.backends.base import Checked, Relaxation
 from solvers.backends.registry import get_backend

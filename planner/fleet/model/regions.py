@@ -3,18 +3,20 @@
     sum_{o in r} w_o b_o <= U_r y_r           y_r binary: region r is opened (b_o: see `part_time`)
     sum_{o in r} w_o b_o <= max_share_per_region T
     sum_r y_r <= max_regions
-    x_o <= u_o y_r                            for the offers in `links`
+    x_o <= u_o y_r,   b_o <= m_o y_r          for the offers in `links`
 
-U_r is the most work that region r can deliver within the cost of a known fleet (never a blind big-M). The
-last row follows from the first for whole y and has the tighter relaxation; written for every offer it costs
-more time than it saves, so it is added for the few offers that break it in the relaxation (`fleet_search`).
+U_r is the most work that region r can deliver within the cost of a known fleet (never a blind big-M). The last rows
+follow for whole y and have the tighter relaxation; written for every offer they cost more time than they save, so they
+are added for the few offers that break them in the relaxation (`planner.fleet.tighten`). m_o is the work that the
+limits on shares leave an offer, in workers used in full: where workers are large it is well below u_o, a whole number.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from planner.fleet.model.prepared import FleetModel, Switch
+from planner.fleet.model.prepared import SAFETY, FleetModel, Prepared, Switch
+from planner.fleet.question import Floats
 
 NAME = "regions"
 
@@ -60,6 +62,32 @@ def _add_switches(model: FleetModel, opened: np.ndarray[tuple[int], np.dtype[np.
     rows = builder.add_rows("region_link", len(links), upper=0.0, tags=tuple(offers.keys[at] for at in links))
     builder.add_entries(np.arange(rows.start, rows.stop), model.columns[links], 1.0)
     builder.add_entries(np.arange(rows.start, rows.stop), switch[switch >= 0], -offers.upper[links])
+    if fleet.part_time:
+        share = most_busy(offers)
+        tight = links[share[links] < offers.upper[links]]
+        rows = builder.add_rows(
+            "region_busy", len(tight), upper=0.0, tags=tuple(offers.keys[at] for at in tight)
+        )
+        builder.add_entries(np.arange(rows.start, rows.stop), model.busy_columns[tight], 1.0)
+        builder.add_entries(np.arange(rows.start, rows.stop), model.switch_of(region[tight]), -share[tight])
     if fleet.max_regions is not None and fleet.max_regions < len(opened):
         count = builder.add_rows("max_regions", 1, upper=float(fleet.max_regions))
         builder.add_entries(count.start, np.arange(model.y.start, model.y.stop), 1.0)
+
+
+def most_busy(offers: Prepared) -> Floats:
+    """The most work of each offer kept that the limits on shares allow, in workers used in full, shape `(n_kept,)`."""
+    fleet = offers.source
+    share = np.full(len(offers.keep), offers.most_work)
+    limits = (fleet.max_share_per_offer, fleet.max_share_per_region, fleet.max_share_per_provider)
+    for limit in limits:
+        if limit is not None:
+            share = np.minimum(share, limit * offers.most_work)
+    if fleet.max_spot_share is not None:
+        share = np.where(
+            offers.of("is_spot"), np.minimum(share, fleet.max_spot_share * offers.most_work), share
+        )
+    able = offers.work > 0
+    most = offers.upper.copy()
+    most[able] = np.minimum(most[able], share[able] / offers.work[able] * (1 + SAFETY))
+    return most

@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 
 import planner
+from planner.fleet.model.build import build_fleet
 from planner.fleet.model.families import FAMILIES
 from planner.fleet.model.prepared import prepare
 from planner.fleet.question import FleetInput, Use
-from planner.fleet.solve import build_fleet
 from planner.job.model import SingleInput, build_single
 from solvers.problem import Milp
 from solvers.write_lp import lp_text
@@ -35,6 +35,7 @@ LIMITS: dict[str, dict[str, object]] = {
         "budget_usd": 120.0,
         "min_total_memory_gib": 640.0,  # idle workers count for it, in open regions
         "region_cost_usd": np.array([0.5, 3.0]),
+        "max_share_per_offer": 0.6,  # below the whole workers that it takes
     },
     "memory": {"min_total_memory_gib": 640.0},
     "quota": {"quota_limit": np.array([384.0, np.nan])},
@@ -79,7 +80,7 @@ def model(family: str) -> Milp:
         job = SingleInput(keys, np.array([900.0, 950.0, 980.0]), np.ones(3), group, units, np.array([96.0]))
         return build_single(job)
     question = fleet(**LIMITS[family])
-    links = np.array([0]) if family == "regions" else None
+    links = np.array([0]) if family in ("regions", "part_time") else None
     return build_fleet(question, prepared=prepare(question), links=links)
 
 

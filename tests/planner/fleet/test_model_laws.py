@@ -13,7 +13,8 @@ from planner.fleet.greedy import greedy_fleet, greedy_mix
 from planner.fleet.model.prepared import prepare
 from planner.fleet.question import FleetInput, violations
 from planner.fleet.relaxation import FleetWeights, explain_infeasible_fleet, relaxed
-from planner.fleet.solve import FleetResult, solve_fleet
+from planner.fleet.search import FleetResult
+from planner.fleet.solve import solve_fleet
 from planner.job.model import SingleInput, build_single, solve_single
 from solvers.errors import ModelError
 from solvers.options import SolveOptions
@@ -356,7 +357,13 @@ def test_staged_search_on_a_catalog_sized_question(hours: bool) -> None:
     result = solve_fleet(fleet, SolveOptions(gap=1e-3, core_columns=100))
     assert result.status is Status.OPTIMAL
     assert result.gap <= 1e-3
-    assert [stage for stage, *_ in result.stages] == ["greedy", "relaxation", "restricted", "proof"]
+    assert [stage for stage, *_ in result.stages] == [
+        "greedy",
+        "relaxation",
+        "restricted",
+        "probing",
+        "proof",
+    ]
     costs, bounds = [row[2] for row in result.stages], [row[3] for row in result.stages]
     assert costs == sorted(costs, reverse=True)
     assert bounds == sorted(bounds)

@@ -1,0 +1,133 @@
+"""The fleet's relaxation, tightened: a bound near the optimum, and few offers left that a cheaper fleet may use.
+
+Rows x_o <= u_o y_r and b_o <= m_o y_r are added where the relaxation breaks them. Then each region is opened in turn:
+what the relaxation costs with y_r = 1 is a bound on every fleet that uses an offer of region r, and with its reduced
+costs it caps the workers of those offers (probing: Savelsbergh, "Preprocessing and probing techniques for mixed integer
+programming problems", ORSA J. Computing 6, 1994).
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+import numpy as np
+
+from planner.fleet.model.build import build_fleet
+from planner.fleet.model.prepared import Prepared, Switch, Total, prepare
+from planner.fleet.model.regions import most_busy
+from planner.fleet.question import Floats, Ints
+from planner.fleet.search import FleetSearch
+from solvers.backends.base import Relaxation
+from solvers.backends.registry import get_backend
+from solvers.problem import Milp
+from solvers.solution import Termination
+from solvers.solve import relax as solve_relaxation
+from solvers.tighten import caps_from_reduced_costs, largest, safe_bound
+
+LINK_ROUNDS = 6  # rounds of added switch rows; later rounds move the bound by less than 0.1 %
+PATIENCE = 8.0  # tightening goes on while this many relaxations still fit into the time left
+PROBE_TIME_SHARE = 0.3  # of the time left, at most
+BROKEN = 1e-3  # of the bound; by less a row is not worth adding
+
+
+def tighten(search: FleetSearch, offers: Prepared, links: Ints) -> tuple[Prepared, Milp, Relaxation]:
+    """Tighten the relaxation under the cost of the best fleet known; takes its bound."""
+    backend = get_backend(search.record.options.backend)
+    offers = offers.capped(prepare(search.fleet, cost_cap_usd=search.record.cost))
+    links = links[np.isin(links, np.arange(len(offers.keep)))]
+    problem = build_fleet(search.fleet, prepared=offers, links=links)
+    relaxation, pace_s = relax(search, problem)
+    if not search.fleet.part_time and any(isinstance(key, Switch) for key in problem.column_keys):
+        total = problem.column_keys.index(Total())
+        for _ in range(2):
+            if search.record.left_s() < PATIENCE * pace_s:
+                return offers, problem, relaxation
+            most = largest(
+                problem,
+                total,
+                cutoff=search.record.cost,
+                backend=backend,
+                time_limit_s=search.record.left_s(),
+            )
+            offers = offers.with_most_work(max(most, 1.0))
+            problem = build_fleet(search.fleet, prepared=offers, links=links)
+        relaxation, _ = relax(search, problem)
+    for _ in range(LINK_ROUNDS):
+        broken = np.setdiff1d(_broken_links(problem, offers, relaxation), links)
+        if not len(broken) or search.record.left_s() < PATIENCE * pace_s:
+            break
+        links = np.r_[links, broken]
+        problem = build_fleet(search.fleet, prepared=offers, links=links)
+        relaxation, _ = relax(search, problem)
+    return offers, problem, relaxation
+
+
+def relax(search: FleetSearch, problem: Milp) -> tuple[Relaxation, float]:
+    """Solve the relaxation, take its bound, and tell how long it took (seconds)."""
+    began = time.perf_counter()
+    relaxation = solve_relaxation(problem, max(search.record.left_s(), 0.01), search.record.options.backend)
+    search.record.raise_bound(safe_bound(relaxation))
+    return relaxation, time.perf_counter() - began
+
+
+def _broken_links(problem: Milp, offers: Prepared, relaxation: Relaxation) -> Ints:
+    """Numbers of the kept offers whose x_o <= u_o y_r or b_o <= m_o y_r the relaxation breaks."""
+    if relaxation.x is None:
+        return np.zeros(0, dtype=np.int64)
+    opening = openings(problem, offers, relaxation)[offers.of("region")]
+    count = len(offers.keep)
+    broken = relaxation.x[:count] > offers.upper * opening + BROKEN * np.maximum(offers.upper, 1.0)
+    if offers.source.part_time:
+        most = most_busy(offers)
+        broken |= relaxation.x[count : 2 * count] > most * opening + BROKEN * np.maximum(most, 1.0)
+    return np.flatnonzero(broken)
+
+
+def openings(problem: Milp, offers: Prepared, relaxation: Relaxation) -> Floats:
+    """How far the relaxation opens each region, shape `(n_regions,)`; 1 where a region has no switch."""
+    opening = np.ones(offers.source.n_regions)
+    if relaxation.x is not None:
+        for column, key in enumerate(problem.column_keys):
+            if isinstance(key, Switch):
+                opening[key.region] = relaxation.x[column]
+    return opening
+
+
+def links_of(problem: Milp, offers: Prepared) -> Ints:
+    """Numbers of the kept offers that have a switch row in `problem`."""
+    block = problem.row_block("region_link")
+    if block is None or not len(block):
+        return np.zeros(0, dtype=np.int64)
+    number = {key: at for at, key in enumerate(offers.keys)}
+    return np.array([number[key] for key in block.tags], dtype=np.int64)
+
+
+def caps_under(
+    search: FleetSearch, problem: Milp, offers: Prepared, relaxation: Relaxation, cutoff: float
+) -> Floats:
+    """Return upper bounds on the columns of `problem` that every fleet cheaper than `cutoff` keeps."""
+    caps = caps_from_reduced_costs(problem, relaxation, cutoff)
+    count, region = len(offers.keep), offers.of("region")
+    switches = {key.region: at for at, key in enumerate(problem.column_keys) if isinstance(key, Switch)}
+    open_ones = [code for code, at in switches.items() if caps[at] >= 1.0]
+    backend, columns = get_backend(search.record.options.backend), [switches[code] for code in open_ones]
+    left_s = max(search.record.left_s() * PROBE_TIME_SHARE, 0.0)
+    probed = backend.probe(problem, np.array(columns, dtype=np.int64), left_s)
+    for code, at, found in zip(open_ones, columns, probed, strict=True):
+        if search.record.left_s() <= 0:
+            break
+        members = np.flatnonzero(region == code)
+        if found.termination is Termination.INFEASIBLE or safe_bound(found) >= cutoff:
+            caps[at] = 0.0
+        else:
+            lower = problem.lb.copy()
+            lower[at] = 1.0
+            known = caps_from_reduced_costs(replace(problem, lb=lower), found, cutoff)
+            caps[members] = np.minimum(caps[members], known[members])
+    for code, at in switches.items():
+        if caps[at] < 1.0:
+            caps[:count][region == code] = 0.0
+    if offers.source.part_time:
+        caps[count : 2 * count] = np.minimum(caps[count : 2 * count], caps[:count])
+    return caps
