@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from planner.simulation.replays import Cell
 from planner.simulation.plots import group_label
+from planner.simulation.replays import Cell
 
 
 @pytest.mark.parametrize(
