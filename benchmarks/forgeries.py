@@ -25,7 +25,7 @@ from typing import Any
 from benchmarks.instances.answers import Saved, saved_answers
 from planner.errors import InputError
 from planner.judge.document import leaves
-from planner.judge.findings import general
+from planner.judge.findings import general, is_stated
 
 Path_ = tuple[str | int, ...]
 _DECIMAL = re.compile(r"-?[0-9]+(\.[0-9]+)?")
@@ -83,7 +83,7 @@ class Forger:
     def __init__(self, answer: dict[str, Any], stated: set[str], texts: dict[str, list[str]]) -> None:
         """List the leaves and lists that may be changed."""
         self.answer, self.stated, self.texts = answer, stated, texts
-        found = [(path, value) for path, value in leaves(answer) if general(path) not in stated]
+        found = [(path, value) for path, value in leaves(answer) if not is_stated(path, stated)]
         self.numbers = [path for path, value in found if is_number(value)]
         self.words = [path for path, value in found if isinstance(value, str) and not is_number(value)]
         self.flags = [path for path, value in found if isinstance(value, bool)]
@@ -92,7 +92,9 @@ class Forger:
 
     def _is_stated(self, path: str) -> bool:
         name = general(path)
-        return any(one == name or one.startswith(f"{name}[*]") for one in self.stated)
+        return is_stated(path, self.stated) or any(
+            one == name or one.startswith(f"{name}[*]") for one in self.stated
+        )
 
     def draw(self, rng: random.Random) -> Forgery | None:
         """One forgery, None where the kind drawn does not apply."""

@@ -16,8 +16,9 @@ import yaml
 from catalogs.model import Catalog
 from catalogs.store.load import load_catalog
 from planner.inputs.load import LoadedWorkload, load_workload
-from planner.judge.judge import Memory, judge_saved
-from planner.judge.stated import PLAN
+from planner.judge.judge import judge_saved
+from planner.judge.memory import Memory
+from planner.judge.stated import FRONTIER, PIPELINE, PLAN, SCHEDULE, SERVING
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
@@ -118,7 +119,74 @@ def _judge_plan(loaded: LoadedWorkload, catalog: Catalog) -> Callable[[dict[str,
     return judge
 
 
+def frontiers() -> Iterator[Saved]:
+    """Answers of `planner frontier`."""
+    from planner.job.answer import Options
+    from planner.job.frontier import frontier, thin
+    from planner.job.frontier_report import frontier_report
+    from planner.render import render_answer
+
+    for name in ("bert-large", "owned-top-up"):
+        loaded = load_workload(EXAMPLES / f"{name}.yaml")
+        found = frontier(loaded, Options(now=NOW))
+        made = json.loads(render_answer(frontier_report(found, thin(found.points, 12)), "json"))
+        judge = _judge_plan(loaded, load_catalog())
+        yield Saved(f"frontier of {name}", "frontier", made, set(FRONTIER), judge)
+
+
+def fleets_that_serve() -> Iterator[Saved]:
+    """Answers of `planner serving`."""
+    from planner.inputs.serving_load import load_serving
+    from planner.judge.judge import judge_serving
+    from planner.render import render_answer
+    from planner.serving.answer import plan_serving
+    from planner.serving.report import serving_report
+    from solvers.options import SolveOptions
+
+    loaded, catalog = load_serving(EXAMPLES / "serving.yaml"), load_catalog()
+    answer = plan_serving(loaded, SolveOptions(gap=1e-3), on=NOW.date())
+    made = json.loads(render_answer(serving_report(answer), "json"))
+    yield Saved(
+        "serving", "serving", made, set(SERVING), lambda one: list(judge_serving(one, loaded, catalog).faults)
+    )
+
+
+def schedules() -> Iterator[Saved]:
+    """Answers of `planner schedule`."""
+    from planner.inputs.schedule_load import load_schedule
+    from planner.judge.judge import judge_schedule
+    from planner.render import render_answer
+    from planner.schedules.answer import plan_schedule
+    from planner.schedules.report import schedule_report
+    from solvers.options import SolveOptions
+
+    loaded = load_schedule(EXAMPLES / "schedule.yaml")
+    answer = plan_schedule(loaded, SolveOptions(gap=1e-3))
+    made = json.loads(render_answer(schedule_report(answer), "json"))
+    yield Saved(
+        "schedule", "schedule", made, set(SCHEDULE), lambda one: list(judge_schedule(one, loaded).faults)
+    )
+
+
+def pipelines() -> Iterator[Saved]:
+    """Answers of `planner pipeline`."""
+    from planner.inputs.pipeline_load import load_pipeline
+    from planner.job.answer import Options
+    from planner.judge.judge import judge_pipeline
+    from planner.pipelines.answer import plan_pipeline
+    from planner.pipelines.report import pipeline_report
+    from planner.render import render_answer
+
+    loaded, memory = load_pipeline(EXAMPLES / "pipeline.yaml"), Memory(load_catalog(), EXAMPLES)
+    made = json.loads(render_answer(pipeline_report(plan_pipeline(loaded, Options(now=NOW))), "json"))
+
+    def judge(one: dict[str, Any]) -> list[str]:
+        return list(judge_pipeline(one, loaded, memory).faults)
+
+    yield Saved("pipeline", "pipeline", made, set(PIPELINE), judge)
+
+
 @cache
 def saved_answers() -> list[Saved]:
     """Answers of every kind."""
-    return [*plans()]
+    return [*plans(), *frontiers(), *fleets_that_serve(), *schedules(), *pipelines()]

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from planner.commands.options import output_options
+from planner.commands.options import DayOption, output_options
 from planner.commands.output import show_answer
 from planner.render.formats import ANSWER_FORMATS
 
 if TYPE_CHECKING:
     from planner.inputs.load import LoadedWorkload
+    from planner.judge.judge import Verdict
 
 _MOST_FAULTS = 20
+_NOT_YET = {
+    "portfolio": "save and verify its certificate (`planner portfolio --certificate FILE`)",
+    "commit": "save and verify its certificate (`planner commit --certificate FILE`)",
+}
 
 
 @click.command()
@@ -29,16 +35,17 @@ _MOST_FAULTS = 20
 @click.option("--objective", type=click.Choice(["cost", "time"]), default=None, help="As given to optimize.")
 @click.option("--allow-flagged", is_flag=True, help="As given to optimize.")
 @click.option("--allow-derived", is_flag=True, help="As given to optimize.")
+@click.option("--as-of", type=DayOption(), default=None, metavar="DATE", help="As given to schedule.")
 @output_options(ANSWER_FORMATS)
 def verify(
     answer: Path, workload: Path | None, prices: bool, objective: str | None, allow_flagged: bool, allow_derived: bool,
-    output: str, out: Path | None,
+    as_of: datetime | None, output: str, out: Path | None,
 ) -> None:  # fmt: skip
     """Recompute ANSWER (saved with `-o json`) from the catalog and its workload, without the code that made it.
 
-    Without --workload: sums, dates and prices. With it: speed and memory, hours, chances, every cost line, quotas and
-    limits too; what is stated and not recomputed is listed. Given a certificate (`--certificate FILE`), re-check the
-    point, its cost, and the bound that no point is below, in whole numbers and without any solver.
+    Without --workload: sums, dates and prices of a plan. With it: speed and memory, hours, chances, every cost line,
+    quotas and limits too; what is stated and not recomputed is listed. Given a certificate (`--certificate FILE`),
+    re-check the point, its cost, and the bound that no point is below, in whole numbers and without any solver.
 
     Exit code 0: it holds; 5: it does not; 2: it is no answer of this program.
     """
@@ -47,13 +54,21 @@ def verify(
 
     saved = read_answer(answer)
     if is_certificate(saved):
-        _verify_certificate(answer, saved, output, out)
+        _show(answer, "certificate", _certificate(saved), output, out)
         return
-    loaded = _load(workload, objective, allow_flagged, allow_derived)
+    from planner.judge.judge import kind_of
+
+    kind = kind_of(saved)
     try:
-        _verify_answer(answer, saved, loaded, prices, output, out)
+        if kind in _NOT_YET:
+            raise MalformedError(f"answers of `planner {kind}` are not recomputed; {_NOT_YET[kind]}")
+        if kind in ("plan", "frontier"):
+            verdict = _plan(answer, saved, _load(workload, objective, allow_flagged, allow_derived), prices)
+        else:
+            verdict = _question(kind, saved, workload, as_of)
     except MalformedError as error:
         raise MalformedError(f"{answer}: {error}") from error
+    _show(answer, kind, verdict, output, out)
 
 
 def _load(
@@ -69,19 +84,64 @@ def _load(
     )
 
 
-def _verify_answer(
-    path: Path, saved: Any, loaded: LoadedWorkload | None, prices: bool, output: str, out: Path | None
-) -> None:  # fmt: skip
-    from planner.errors import GateError
-    from planner.judge.judge import judge_saved
+def _plan(path: Path, saved: Any, loaded: LoadedWorkload | None, prices: bool) -> Verdict:
+    """Judge a plan or a frontier."""
+    from planner.judge.judge import judge_saved, kind_of
     from planner.plan.file import as_plan
-    from planner.plan.report_verdict import verdict_answer
 
+    if kind_of(saved) == "frontier":
+        return judge_saved(saved, loaded, prices=prices)
     made = as_plan(path, saved)
-    verdict = judge_saved(
-        made, loaded, prices=prices, older=saved["schema_version"] != made["schema_version"]
-    )
+    return judge_saved(made, loaded, prices=prices, older=saved["schema_version"] != made["schema_version"])
+
+
+def _question(kind: str, saved: Any, path: Path | None, as_of: datetime | None) -> Verdict:
+    """Judge the answer of a question that has a file of its own.
+
+    Raises:
+        InputError: the file is not given.
+    """
+    from planner.errors import InputError
+    from planner.judge.document import Node
+    from planner.judge.judge import catalog_of, judge_pipeline, judge_schedule, judge_serving
+    from planner.judge.memory import Memory
+
+    if path is None:
+        raise InputError(f"a {kind} is recomputed from the file it was made from: give it with --workload")
+    if kind == "schedule":
+        from planner.inputs.schedule_load import as_on, load_schedule
+
+        schedule = load_schedule(path)
+        return judge_schedule(saved, schedule if as_of is None else as_on(schedule, as_of))
+    catalog = catalog_of(Node(saved))
+    if kind == "serving":
+        from planner.inputs.serving_load import load_serving
+
+        return judge_serving(saved, load_serving(path), catalog)
+    from planner.inputs.pipeline_load import load_pipeline
+
+    return judge_pipeline(saved, load_pipeline(path), Memory(catalog, path.parent))
+
+
+def _certificate(certificate: dict[str, Any]) -> Verdict:
+    from planner.judge.judge import Verdict
+    from planner.plan.certificates import check_certificate, summary
+
+    faults = tuple(map(str, check_certificate(certificate)))
+    return Verdict(faults, ("point", "cost", "bound"), "" if faults else summary(certificate))
+
+
+def _show(path: Path, kind: str, verdict: Verdict, output: str, out: Path | None) -> None:
+    """Print a verdict.
+
+    Raises:
+        GateError: the answer does not hold.
+    """
+    from planner.errors import GateError
+
     if output != "table":
+        from planner.plan.report_verdict import verdict_answer
+
         show_answer(verdict_answer(str(path), verdict), output, out)
         if verdict.faults:
             click.get_current_context().exit(GateError.exit_code)
@@ -93,30 +153,9 @@ def _verify_answer(
         shown = [f"  {fault}" for fault in verdict.faults[:_MOST_FAULTS]]
         if len(verdict.faults) > len(shown):
             shown.append(f"  ... and {len(verdict.faults) - len(shown)} more")
-        raise GateError(f"{path}: the plan does not hold:\n" + "\n".join(shown))
-    click.echo(f"{path}: holds ({', '.join(verdict.checked)}); {verdict.summary}")
+        raise GateError(f"{path}: the {kind} does not hold:\n" + "\n".join(shown))
+    checked = "" if kind == "certificate" else f" ({', '.join(verdict.checked)})"
+    click.echo(f"{path}: holds{checked}; {verdict.summary}")
     for why in dict.fromkeys(verdict.left_out.values()):
         names = [name for name, reason in verdict.left_out.items() if reason == why]
         click.echo(f"  stated, not recomputed: {', '.join(names)} ({why})")
-
-
-def _verify_certificate(path: Path, certificate: dict[str, Any], output: str, out: Path | None) -> None:
-    from planner.errors import GateError
-    from planner.judge.judge import Verdict
-    from planner.plan.certificates import check_certificate, summary
-    from planner.plan.report_verdict import verdict_answer
-
-    faults = check_certificate(certificate)
-    if output != "table":
-        said = "" if faults else summary(certificate)
-        verdict = Verdict(tuple(map(str, faults)), ("point", "cost", "bound"), said)
-        show_answer(verdict_answer(str(path), verdict), output, out)
-        if faults:
-            click.get_current_context().exit(GateError.exit_code)
-        return
-    if faults:
-        shown = [f"  {fault}" for fault in faults[:_MOST_FAULTS]]
-        if len(faults) > len(shown):
-            shown.append(f"  ... and {len(faults) - len(shown)} more")
-        raise GateError(f"{path}: the certificate does not hold:\n" + "\n".join(shown))
-    click.echo(f"{path}: holds; {summary(certificate)}")

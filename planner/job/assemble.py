@@ -31,6 +31,7 @@ from planner.plan.model import (
 from planner.version import __version__
 
 if TYPE_CHECKING:
+    from catalogs.model import Catalog
     from planner.candidates.context import Context
     from planner.candidates.engine import Found
     from planner.candidates.model import Candidates
@@ -221,9 +222,14 @@ def assumptions_of(context: Context) -> tuple[Assumption, ...]:
 
 def catalog_sources(context: Context) -> tuple[CatalogSource, ...]:
     """Dates and hashes of the price snapshots used."""
+    return sources_of(context.catalog)
+
+
+def sources_of(catalog: Catalog) -> tuple[CatalogSource, ...]:
+    """Dates and hashes of the price snapshots of a catalog."""
     return tuple(
         CatalogSource(m.provider, m.oldest_as_of, m.newest_as_of, m.sha256, m.n_offers)
-        for m in context.catalog.manifests
+        for m in catalog.manifests
     )
 
 

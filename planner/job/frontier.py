@@ -23,8 +23,9 @@ from planner.errors import InputError
 from planner.inputs.resolve import resolve_times
 from planner.inputs.tasks import expand_task
 from planner.job.answer import check_age, prepare
+from planner.job.assemble import catalog_sources, moment_text
 from planner.job.summary import summarize
-from planner.plan.model import Summary
+from planner.plan.model import CatalogSource, Summary
 from planner.records import record
 from planner.render.presentable import Presentable
 from solvers.pareto import dominated, pareto_front
@@ -60,6 +61,7 @@ class Point:
         deadline_hours: the deadline, hours from the start; the plan keeps it with the confidence asked.
         best: the candidate, with its expected hours and cost.
         within_deadline, within_budget: whether the workload's own limits allow it; None where it has none.
+        p_meet_deadline: probability that the plan keeps it.
         wished: whether the user asked for this deadline; such a point is listed even where an earlier one is as cheap.
     """
 
@@ -68,6 +70,7 @@ class Point:
     within_deadline: bool | None
     within_budget: bool | None
     wished: bool = False
+    p_meet_deadline: float | None = None
 
 
 @record(frozen=True)
@@ -78,6 +81,8 @@ class Frontier(Presentable):
         confidence: probability with which a point's deadline is kept.
         candidates: candidates that keep the latest deadline asked for.
         deadlines: deadlines asked for.
+        workload_sha256, created_at, start: of the workload file, of the run, when the job starts.
+        sources: price snapshots used.
         note: which node counts were looked at.
     """
 
@@ -90,6 +95,10 @@ class Frontier(Presentable):
     candidates: int
     note: str
     deadlines: int = 0
+    workload_sha256: str = ""
+    created_at: str = ""
+    start: str = ""
+    sources: tuple[CatalogSource, ...] = ()
 
 
 def unlimited(workload: Workload) -> Workload:
@@ -160,7 +169,10 @@ def find_frontier(engine: Engine, own: Workload, deadlines_hours: Sequence[float
         points.append(_point(found, own, at, hours, limit, hours in wished))
     confidence = context.workload.constraints.deadline_confidence
     count = int((found.candidates.bits == 0).sum()) if points else 0
-    return Frontier(own.name, confidence, tuple(points), count, searched(found), len(asked))
+    return Frontier(
+        own.name, confidence, tuple(points), count, searched(found), len(asked), context.sha256,
+        moment_text(context.now), moment_text(context.start), catalog_sources(context),
+    )  # fmt: skip
 
 
 def searched(found: Found) -> str:
@@ -220,6 +232,7 @@ def _point(found: Found, own: Workload, at: int, hours: float, limit: float | No
         within_deadline=None if limit is None else hours <= limit,
         within_budget=None if budget is None else bool(made.cash_usd[at] <= float(budget)),
         wished=wished,
+        p_meet_deadline=None if np.isnan(made.p_meet[at]) else float(made.p_meet[at]),
     )
 
 

@@ -35,7 +35,9 @@ def frontier_report(found: Frontier, shown: Sequence[Point] | None = None) -> An
     rows = [_values(point) for point in found.points]
     values = {
         "workload": found.workload, "deadline_confidence": found.confidence, "candidates": found.candidates,
-        "deadlines_asked": found.deadlines, "searched": found.note, "points": rows,
+        "workload_sha256": found.workload_sha256, "created_at": found.created_at, "start": found.start,
+        "catalog": [vars(source) for source in found.sources], "deadlines_asked": found.deadlines,
+        "searched": found.note, "points": rows,
     }  # fmt: skip
     title, summary, sections = _said(found, shown)
     flat = [{**row, "flags": ";".join(row["flags"])} for row in rows]
@@ -49,7 +51,8 @@ def _values(point: Point) -> dict[str, Any]:
     best = point.best
     own = {"deadline_hours": point.deadline_hours, "expected_hours": best.hours, "cost_usd": best.cost_usd}
     own |= {"within_deadline": point.within_deadline, "within_budget": point.within_budget}
-    own |= {"wished": point.wished}
+    own |= {"wished": point.wished, "p_meet_deadline": point.p_meet_deadline}
+    own |= {"parts": [vars(part) for part in best.parts]}
     return own | {name: getattr(best, name) for name in _COLUMNS if name not in own}
 
 

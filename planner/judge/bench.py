@@ -112,6 +112,10 @@ class Bench:
         self._made: dict[tuple[Any, ...], Candidate] = {}
         self.spreads: dict[int, Any] = {}
 
+    def share(self, other: Bench) -> None:
+        """Use the shapes that another bench of the same job has predicted."""
+        self._shapes = other._shapes
+
     @cached_property
     def prices(self) -> Prices:
         """Prices of this job."""
@@ -363,7 +367,12 @@ def _check_purchases(buys: Sequence[Buy], *, in_turn: bool) -> None:
     if in_turn:
         last = buys[-1].offer
         others = spot if spot[-1] else spot[:-1]
-        if not others or not all(others) or (not spot[-1] and last.text("purchase_option") != "on_demand"):
+        if (
+            len(buys) < 2
+            or not others
+            or not all(others)
+            or (not spot[-1] and last.text("purchase_option") != "on_demand")
+        ):
             raise ImpossibleError(f"in turn: spot first, then on-demand, not {names}")
         if len({buy.nodes for buy in buys}) > 1:
             raise ImpossibleError(f"in turn with different numbers of instances: {names}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
 from fractions import Fraction
@@ -61,6 +61,12 @@ STATED = _Stated()
 def general(path: str) -> str:
     """A path without its positions: `$.lines[3].nodes` as `lines[*].nodes`."""
     return re.sub(r"\[[0-9]+\]", "[*]", path).removeprefix("$").removeprefix(".")
+
+
+def is_stated(path: str, stated: Container[str]) -> bool:
+    """Whether a leaf is on a list of what is stated, by its name or as a member of one that is open (`*`)."""
+    name = general(path)
+    return name in stated or f"{name.rpartition('.')[0]}.*" in stated
 
 
 class Findings:
@@ -146,19 +152,22 @@ class Findings:
     def finish(self) -> list[str]:
         """Return all faults, unexpected leaves included."""
         for path, _ in leaves(self.answer.value):
-            if path not in self.seen and general(path) not in self.stated:
+            if path not in self.seen and not is_stated(path, self.stated):
                 self.fault(path, "not a field of this kind of answer")
         return list(dict.fromkeys(self.faults))
 
     def left_out(self) -> dict[str, str]:
         """What this answer states and nobody recomputed, with the reason, by path without positions."""
         paths = dict.fromkeys(general(path) for path, _ in leaves(self.answer.value) if path not in self.seen)
-        return {path: self.stated[path] for path in paths if path in self.stated} | self.not_checked
+        known = {
+            path: self.stated.get(path) or self.stated.get(f"{path.rpartition('.')[0]}.*") for path in paths
+        }
+        return {path: why for path, why in known.items() if why} | self.not_checked
 
     def unaccounted(self) -> list[str]:
         """Leaves that were neither checked nor are stated, for the completeness test."""
         paths = (path for path, _ in leaves(self.answer.value))
-        return [path for path in paths if path not in self.seen and general(path) not in self.stated]
+        return [path for path in paths if path not in self.seen and not is_stated(path, self.stated)]
 
 
 def _differs(node: Node, wanted: Any) -> str:

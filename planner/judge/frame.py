@@ -126,11 +126,10 @@ def summary(
     Args:
         bench: the job.
         node: the candidate in brief.
-        reference: cost and hours of the plan that it is compared with; None: with itself.
+        reference: cost and hours of the plan that it is compared with; None: with nothing.
     """
     buys, in_turn = purchases(bench.goods, node)
     made = bench.candidate(buys, in_turn=in_turn)
-    cost, hours = (made.cost, made.hours) if reference is None else reference
     lead = leading(buys, in_turn=in_turn)
     zone = lead.text("zone") if in_turn else lead.text("zone") or max(buy.offer.text("zone") for buy in buys)
     flags = [flag for buy in buys for flag in buy.offer.flags]
@@ -143,10 +142,20 @@ def summary(
         "accelerators": Near(made.nodes * lead.accelerators), "purchase_option": bought_text(buys, in_turn=in_turn),
         "option_variant": lead.text("option_variant") if len(buys) == 1 else "", "nodes": made.nodes,
         "hours": Near(made.hours, ratio), "cost_usd": Near(made.cost, ratio),
-        "delta_cost_usd": Exactly(node["cost_usd"].money() - cost), "delta_hours": Near(node["hours"].number() - hours),
+        **_deltas(node, reference),
         "price_as_of": min(buy.offer.text("as_of") for buy in buys), "flags": list(dict.fromkeys(flags)),
         "parts": parts_of(buys),
     }, made  # fmt: skip
+
+
+def _deltas(node: Node, reference: tuple[Fraction, float] | None) -> dict[str, Any]:
+    """Differences to what a candidate is compared with."""
+    if reference is None:
+        return {"delta_cost_usd": Exactly(Fraction(0)), "delta_hours": 0.0}
+    return {
+        "delta_cost_usd": Exactly(node["cost_usd"].money() - reference[0]),
+        "delta_hours": Near(node["hours"].number() - reference[1]),
+    }
 
 
 def closeness(made: Candidate) -> float:

@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import field
-from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from planner.judge import fleet, frame, single
-from planner.judge.bench import Bench, ImpossibleError, NotRecomputedError
+from planner.errors import InputError
+from planner.judge import fleet, frame, frontier, pipeline, schedule, serving, single
+from planner.judge.bench import ImpossibleError, NotRecomputedError
 from planner.judge.document import Node
 from planner.judge.findings import Findings
-from planner.judge.goods import Goods, UnknownOfferError
+from planner.judge.goods import UnknownOfferError
+from planner.judge.memory import Memory
 from planner.judge.shape import check_shape
-from planner.judge.stated import PLAN
-from planner.judge.work import work_of
+from planner.judge.stated import FRONTIER, PIPELINE, PLAN, SCHEDULE, SERVING
 from planner.records import record
 
 if TYPE_CHECKING:
     from catalogs.model import Catalog
     from planner.inputs.load import LoadedWorkload
+    from planner.inputs.pipeline_load import LoadedPipeline
+    from planner.inputs.schedule_load import LoadedSchedule
     from planner.inputs.schema import Workload
-    from planner.inputs.tasks import TaskVariant
+    from planner.inputs.serving_load import LoadedServing
 
 
 def judge_plan(
@@ -45,12 +48,8 @@ def judge_plan(
     """
     findings = Findings(Node(answer), PLAN)
     plan = findings.answer
-    try:
+    with _faults_of(findings):
         _judge(findings, plan, workload, sha256, memory or Memory(catalog, folder))
-    except (UnknownOfferError, ImpossibleError) as error:
-        findings.faults.append(str(error))
-    except (ArithmeticError, ValueError) as error:
-        findings.faults.append(f"its figures cannot be recomputed: {error}")
     return findings
 
 
@@ -83,46 +82,6 @@ def _judge(findings: Findings, plan: Node, workload: Workload, sha256: str, memo
             findings.skip(node["best"], "that nothing fits is the search's to show")
         else:
             frame.brief(findings, memory.bench(variant.workload, created), node["best"], None)
-
-
-class Memory:
-    """What was recomputed, by workload and moment, so that many answers are judged at the cost of few."""
-
-    def __init__(self, catalog: Catalog, folder: Path) -> None:
-        """Take the catalog, and the folder that file names of workloads start from."""
-        self.catalog, self.folder = catalog, folder
-        # by identity: a value is kept with the object that its key names
-        self._benches: dict[tuple[int, datetime], tuple[Workload, Bench]] = {}
-        self._goods: dict[tuple[int, date], tuple[Workload | None, Goods]] = {}
-        self._variants: dict[int, tuple[Workload, tuple[TaskVariant, ...]]] = {}
-
-    def variants(self, workload: Workload) -> tuple[TaskVariant, ...]:
-        """The rungs of a workload's task."""
-        from planner.inputs.tasks import expand_task
-
-        if id(workload) not in self._variants:
-            self._variants[id(workload)] = workload, expand_task(workload)
-        return self._variants[id(workload)][1]
-
-    def goods(self, workload: Workload | None, on: date) -> Goods:
-        """What can be bought for a workload at the exchange rates of a day."""
-        from catalogs.tariffs import load_tariffs
-
-        key = (id(workload), on)
-        if key not in self._goods:
-            self._goods[key] = workload, Goods(self.catalog, workload, load_tariffs(), self.folder, on)
-        return self._goods[key][1]
-
-    def bench(self, workload: Workload, created: datetime) -> Bench:
-        """What candidates of a workload are recomputed with."""
-        from planner.inputs.resolve import resolve_times
-
-        key = (id(workload), created)
-        if key not in self._benches:
-            times, goods = resolve_times(workload, created), self.goods(workload, created.date())
-            made = Bench(workload, work_of(workload), goods, times.start, times.deadline)
-            self._benches[key] = workload, made
-        return self._benches[key][1]
 
 
 @record(frozen=True)
@@ -161,6 +120,8 @@ def judge_saved(
     from planner.plan.model import Plan
 
     node = Node(answer)
+    if kind_of(answer) == "frontier":
+        return _saved_frontier(node, loaded, prices=prices, memory=memory)
     check_shape(node, Plan)
     if answer["status"] == "infeasible" and not answer["lines"]:
         return Verdict(nothing="an infeasible answer: there is no plan to check")
@@ -169,7 +130,7 @@ def judge_saved(
         faults.append(f"workload_sha256: {loaded.path} is not the file this plan was made from")
     folder = Path() if loaded is None else loaded.path.parent
     if memory is None and prices:
-        memory = Memory(_catalog(node), folder)
+        memory = Memory(catalog_of(node), folder)
     given = None if loaded is None else loaded.workload
     offers = memory.goods(given, node["created_at"].moment().date()).offers if memory and prices else None
     faults += verify_plan(answer, given, offers)
@@ -186,7 +147,108 @@ def judge_saved(
     return Verdict(tuple(dict.fromkeys(faults)), tuple(checked), total, left_out)
 
 
-def _catalog(plan: Node) -> Catalog:
+def kind_of(answer: Any) -> str:
+    """Which question an answer is of, by the field that only such an answer has; `plan` for all that has none."""
+    given = answer if isinstance(answer, dict) else {}
+    if given.get("kind") == "portfolio":
+        return "portfolio"
+    return next((kind for field, kind in _MARKS.items() if field in given), "plan")
+
+
+def judge_schedule(answer: Any, loaded: LoadedSchedule) -> Verdict:
+    """Judge the answer of `planner schedule`.
+
+    Args:
+        answer: its JSON.
+        loaded: the question it is said to be of, as on the day it was planned.
+    """
+    node = Node(answer)
+    if not len(node["intervals"]):
+        return Verdict(nothing="no schedule: there is nothing to check")
+    findings = Findings(node, SCHEDULE)
+    with _faults_of(findings):
+        schedule.check(findings, loaded)
+    total = f"total USD {float(node['total_usd'].money()):,.2f}, bound by the solver"
+    checked = ("forecast", "work", "limits", "copies", "sums")
+    return Verdict(tuple(findings.finish()), checked, total, findings.left_out())
+
+
+def judge_pipeline(answer: Any, loaded: LoadedPipeline, memory: Memory) -> Verdict:
+    """Judge the answer of `planner pipeline`.
+
+    Args:
+        answer: its JSON.
+        loaded: the question it is said to be of.
+        memory: the catalog, and what was recomputed before.
+    """
+    node = Node(answer)
+    if not len(node["tasks"]):
+        return Verdict(nothing="no plan: there is nothing to check")
+    findings = Findings(node, PIPELINE)
+    with _faults_of(findings):
+        pipeline.check(findings, loaded, memory)
+    total = f"total USD {float(node['total_usd'].money()):,.2f}, bound by the solver"
+    checked = ("tasks", "speed", "hours", "chances", "costs", "transfers", "course")
+    return Verdict(tuple(findings.finish()), checked, total, findings.left_out())
+
+
+def judge_serving(answer: Any, loaded: LoadedServing, catalog: Catalog) -> Verdict:
+    """Judge the answer of `planner serving`.
+
+    Args:
+        answer: its JSON.
+        loaded: the question it is said to be of.
+        catalog: the snapshots it names.
+    """
+    node = Node(answer)
+    if not len(node["machines"]):
+        return Verdict(nothing="no fleet: there is nothing to check")
+    findings = Findings(node, SERVING)
+    with _faults_of(findings):
+        serving.check(findings, loaded, catalog)
+    total = f"total USD {float(node['total_usd_per_hour'].money()):,.2f} per hour, bound by the solver"
+    return Verdict(tuple(findings.finish()), ("prices", "loads", "sums"), total, findings.left_out())
+
+
+def _saved_frontier(
+    node: Node, loaded: LoadedWorkload | None, *, prices: bool, memory: Memory | None
+) -> Verdict:
+    """Judge the answer of `planner frontier`."""
+    if loaded is None or not prices:
+        raise InputError("a frontier is recomputed from its workload and the catalog: give --workload")
+    faults = []
+    if loaded.sha256 != node["workload_sha256"].text():
+        faults.append(f"workload_sha256: {loaded.path} is not the file this plan was made from")
+    memory = memory or Memory(catalog_of(node), loaded.path.parent)
+    findings = Findings(node, FRONTIER)
+    with _faults_of(findings):
+        frontier.check(findings, loaded.workload, loaded.sha256, memory)
+    faults += findings.finish()
+    checked = ("points", "prices", "speed", "hours", "chances", "costs")
+    return Verdict(tuple(faults), checked, f"{len(node['points'])} points", findings.left_out())
+
+
+_MARKS = {
+    "points": "frontier",
+    "serving": "serving",
+    "pipeline": "pipeline",
+    "schedule": "schedule",
+    "break_evens": "commit",
+}
+
+
+@contextmanager
+def _faults_of(findings: Findings) -> Iterator[None]:
+    """What cannot be bought, run or computed is a fault of the answer."""
+    try:
+        yield
+    except (UnknownOfferError, ImpossibleError) as error:
+        findings.faults.append(str(error))
+    except (ArithmeticError, ValueError) as error:
+        findings.faults.append(f"its figures cannot be recomputed: {error}")
+
+
+def catalog_of(plan: Node) -> Catalog:
     """The snapshots that the plan was made from."""
     from catalogs.store.history import catalog_by_hash
     from catalogs.store.load import load_catalog

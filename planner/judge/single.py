@@ -209,8 +209,8 @@ def risk(bench: Bench, plan: Node, made: Candidate) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def cash(bench: Bench, made: Candidate) -> Any:
-    """Money by the month it falls due: obligations in full, upfront parts at the start."""
+def obligations(bench: Bench, made: Candidate) -> list[tuple[Fraction, datetime, datetime]]:
+    """What is owed, from when until when it accrues: in full, upfront parts at the start."""
     end = bench.start + timedelta(hours=made.hours)
     owed: list[tuple[Fraction, datetime, datetime]] = []
     for part in made.parts:
@@ -221,14 +221,17 @@ def cash(bench: Bench, made: Candidate) -> Any:
             if charge.kind == "compute" and 0 < charge.quantity < whole:
                 amount = amount * whole / charge.quantity
             at_once = charge.kind == "upfront" or (charge.kind == "compute" and rule.upfront_all)
-            owed.append(
-                (amount, bench.start, bench.start if at_once else until if charge.kind == "compute" else end)
-            )
-    months = by_month(owed)
-    return [
-        {"month": name, "amount_usd": Near(months[name], frame.closeness(made), 2e-6 * len(owed))}
-        for name in sorted(months)
-    ]
+            stop = bench.start if at_once else until if charge.kind == "compute" else end
+            owed.append((amount, bench.start, stop))
+    return owed
+
+
+def cash(bench: Bench, made: Candidate) -> Any:
+    """Money by the month it falls due."""
+    owed = obligations(bench, made)
+    months, slack = by_month(owed), 2e-6 * len(owed)
+    ratio = frame.closeness(made)
+    return [{"month": name, "amount_usd": Near(months[name], ratio, slack)} for name in sorted(months)]
 
 
 def unknown_options(bench: Bench, made: Candidate) -> list[str]:

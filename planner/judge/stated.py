@@ -6,6 +6,34 @@ _SEARCH = "a count of the search, which only the search itself recomputes"
 _WORDS = "words on figures that are checked where they are given"
 _WHEN = "when, by which version or in how long the answer was made; nothing depends on it"
 
+FRONTIER = {
+    "planner_version": _WHEN,
+    "candidates": _SEARCH,
+    "deadlines_asked": _SEARCH,
+    "searched": _WORDS,
+    "points[*].wished": "whether the command line asked for this deadline",
+}
+SERVING = {
+    "planner_version": _WHEN,
+    "proof.seconds": _WHEN,
+    "proof.solver": "which solver answered",
+    "proof.gap_asked_ratio": "an option of the command line",
+}
+SCHEDULE = dict(SERVING)
+PIPELINE = {
+    "planner_version": _WHEN,
+    "proof.seconds": _WHEN,
+    "proof.method": "how the bound was found; it is the solver's",
+    "proof.status": "the solver's own word; its bound and gap are checked",
+    "proof.about": _WORDS,
+    "proof.gap_asked_ratio": "an option of the command line",
+    "proof.dropped": _SEARCH,
+    "proof.dropped.*": _SEARCH,
+    "proof.candidates": _SEARCH,
+    "proof.candidates.*": _SEARCH,
+    "proof.durations": _SEARCH,
+    "proof.durations.*": _SEARCH,
+}
 PLAN = {
     "planner_version": _WHEN,
     "proof.seconds": _WHEN,

@@ -17,6 +17,7 @@ from catalogs.tariffs import load_tariffs
 from planner.errors import PlannerError
 from planner.inputs.checks import start_moment
 from planner.job.answer import check_age
+from planner.job.assemble import sources_of
 from planner.pipelines.gather import Gathered, Gatherer
 from planner.pipelines.moves import curve_usd
 from planner.pipelines.question import latest_ends
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from catalogs.model import Catalog
     from planner.inputs.pipeline_load import LoadedPipeline
     from planner.job.answer import Options
+    from planner.plan.model import CatalogSource
     from solvers.options import SolveOptions
 
 TIE_HOURS = 1e-6
@@ -71,6 +73,7 @@ class PipelineAnswer:
         least_hours_bound: no choice ends sooner; None where `least_hours` is.
         over_budget_usd: what the best plan costs above the budget, None when within it (or without one).
         empty_tasks: tasks that no candidate fits at all.
+        sha256, created_at, sources: of the file, of the run, the price snapshots; gap_asked: where the search may stop.
         compared: feasible candidates per task; durations: at how many durations its ways were asked for.
     """
 
@@ -89,6 +92,10 @@ class PipelineAnswer:
     durations: dict[str, int]
     result: PipelineResult
     seconds: float
+    sha256: str = ""
+    created_at: str = ""
+    sources: tuple[CatalogSource, ...] = ()
+    gap_asked: float = 0.0
 
     @property
     def end_hours(self) -> float:
@@ -157,7 +164,8 @@ def plan_pipeline(
         budget_usd=budget, least_hours=least, least_hours_bound=bound, over_budget_usd=over, empty_tasks=empty,
         compared=dict(zip(pipe.tasks, gathered.compared, strict=True)),
         durations=dict(zip(pipe.tasks, gathered.durations, strict=True)), result=result,
-        seconds=time.perf_counter() - begin,
+        seconds=time.perf_counter() - begin, sha256=loaded.sha256,
+        created_at=options.now.isoformat(timespec="minutes"), sources=sources_of(catalog), gap_asked=options.gap,
     )  # fmt: skip
 
 

@@ -27,6 +27,7 @@ def pipeline_report(answer: PipelineAnswer) -> Answer:
     result = answer.result
     values: dict[str, Any] = {
         "pipeline": answer.name, "status": _status(answer),
+        "sha256": answer.sha256, "created_at": answer.created_at, "catalog": [vars(one) for one in answer.sources],
         "start": answer.start.isoformat(), "currency": "USD",
         "total_usd": answer.total_usd, "end_hours": answer.end_hours,
         "deadline_hours": answer.deadline_hours, "budget_usd": answer.budget_usd, "least_hours": answer.least_hours,
@@ -35,7 +36,8 @@ def pipeline_report(answer: PipelineAnswer) -> Answer:
         "tasks": stages, "transfers": transfers,
         "proof": {
             "method": result.method, "status": result.status.value, "bound_usd": result.bound_usd,
-            "gap_ratio": result.gap, "seconds": result.seconds, "dropped": dict(result.dropped),
+            "gap_asked_ratio": answer.gap_asked, "gap_ratio": round(result.gap, 9),
+            "seconds": result.seconds, "dropped": dict(result.dropped),
             "candidates": answer.compared, "durations": answer.durations, "about": _searched(answer),
         },
     }  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from dataclasses import replace
 from datetime import datetime
@@ -91,7 +92,8 @@ class WayOut:
 class ScheduleAnswer:
     """The answer; `intervals` are empty where nothing fits.
 
-    `missing` holds then each job with what it lacks at best and its work; empty where that is not known.
+    `sha256` is the question's, `gap_asked` the gap at which the search may stop. Where nothing fits, `missing` holds
+    each job with what it lacks at best and its work; empty where that is not known.
     """
 
     name: str
@@ -107,6 +109,8 @@ class ScheduleAnswer:
     explanation: Explanation | None
     missing: tuple[tuple[str, float, float], ...]
     ways_out: tuple[WayOut, ...]
+    sha256: str = ""
+    gap_asked: float = 0.0
 
 
 def plan_schedule(
@@ -141,6 +145,7 @@ def plan_schedule(
         intervals=_intervals(loaded, question, result), copies=_copies(loaded, question, result, moves, tariffs),
         jobs=_jobs(question, result), parts_usd=parts, total_usd=sum(parts.values(), Decimal(0)) if parts else None,
         result=result, explanation=explanation, missing=missing, ways_out=ways,
+        sha256=hashlib.sha256(loaded.document.data).hexdigest(), gap_asked=options.gap,
     )  # fmt: skip
 
 

@@ -31,12 +31,12 @@ def schedule_report(answer: ScheduleAnswer) -> Answer:
     values: dict[str, Any] = {
         "schedule": answer.name, "status": "planned" if answer.intervals else result.status.value,
         "start": answer.start.isoformat(), "forecast_hours": answer.n_hours, "work_unit": answer.work_unit,
-        "currency": "USD", "total_usd": answer.total_usd, "cost_parts_usd": answer.parts_usd,
+        "sha256": answer.sha256, "currency": "USD", "total_usd": answer.total_usd, "cost_parts_usd": answer.parts_usd,
         "intervals": intervals, "copies": copies, "jobs": [_job_values(job) for job in answer.jobs],
         "missing_work_at_best": missing, "ways_out": [_way_values(way) for way in answer.ways_out],
         "proof": {
-            "status": result.status.value, "bound_usd": result.bound_usd, "gap_ratio": result.gap,
-            "solver": result.solver, "seconds": result.seconds,
+            "status": result.status.value, "bound_usd": result.bound_usd, "gap_ratio": round(result.gap, 9),
+            "gap_asked_ratio": answer.gap_asked, "solver": result.solver, "seconds": result.seconds,
         },
     }  # fmt: skip
     rows = [{"row": "run", **row} for row in intervals]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from decimal import Decimal
 from pathlib import Path
@@ -45,7 +46,11 @@ class Line:
 
 @record(frozen=True)
 class ServingAnswer:
-    """The answer; `lines` are empty where nothing fits."""
+    """The answer; `lines` are empty where nothing fits.
+
+    `sha256` is the question's, `on` the day of exchange rates, `sources` the price snapshots used (none where all
+    prices are given), `gap_asked` the gap at which the search may stop.
+    """
 
     name: str
     lines: tuple[Line, ...]
@@ -53,6 +58,10 @@ class ServingAnswer:
     single_kind: tuple[str, Decimal] | None
     result: ServingResult
     headroom_ratio: float
+    sha256: str = ""
+    on: str = ""
+    sources: tuple[dict[str, str], ...] = ()
+    gap_asked: float = 0.0
 
 
 def plan_serving(
@@ -72,7 +81,8 @@ def plan_serving(
         InputError: a machine names an offer that the catalog does not have.
     """
     serving = loaded.serving
-    prices = _prices(loaded, on, as_of, catalog_dir)
+    catalog = _catalog(loaded, as_of, catalog_dir)
+    prices = _prices(loaded, on, catalog)
     machines = serving.machines
     speed = [[loaded.speeds.get((m.name, b.name), 0.0) for b in serving.buckets] for m in machines]
     question = ServingInput(
@@ -90,18 +100,26 @@ def plan_serving(
     total = sum((line.usd_per_hour for line in lines), Decimal(0)) if lines else None
     if total is not None and abs(float(total) - result.usd_per_hour) > 1e-9 * max(1.0, float(total)):
         raise AssertionError(f"the fleet's lines cost {total}, its objective was {result.usd_per_hour}")
+    manifests = () if catalog is None else catalog.manifests
     return ServingAnswer(
-        serving.name, lines, total, _single(question, prices), result, float(serving.headroom_ratio)
-    )
+        serving.name, lines, total, _single(question, prices), result, float(serving.headroom_ratio),
+        sha256=hashlib.sha256(loaded.document.data).hexdigest(), on=on.isoformat(),
+        sources=tuple({"provider": m.provider, "sha256": m.sha256} for m in manifests),
+        gap_asked=options.gap,
+    )  # fmt: skip
 
 
-def _prices(loaded: LoadedServing, on: date, as_of: date | None, catalog_dir: Path | None) -> list[Price]:
+def _catalog(loaded: LoadedServing, as_of: date | None, catalog_dir: Path | None) -> Catalog | None:
+    """The catalog where a machine's price is to be looked up."""
+    if all(machine.usd_per_hour is not None for machine in loaded.serving.machines):
+        return None
+    from catalogs.store.load import load_catalog
+
+    return load_catalog(catalog_dir, as_of=as_of)
+
+
+def _prices(loaded: LoadedServing, on: date, catalog: Catalog | None) -> list[Price]:
     machines = loaded.serving.machines
-    catalog = None
-    if any(machine.usd_per_hour is None for machine in machines):
-        from catalogs.store.load import load_catalog
-
-        catalog = load_catalog(catalog_dir, as_of=as_of)
     out = []
     for at, machine in enumerate(machines):
         if machine.usd_per_hour is not None:

@@ -24,11 +24,13 @@ def serving_report(answer: ServingAnswer) -> Answer:
     single = answer.single_kind
     values: dict[str, Any] = {
         "serving": answer.name, "currency": "USD", "total_usd_per_hour": answer.total_usd_per_hour, "machines": rows,
+        "sha256": answer.sha256, "on": answer.on, "catalog": list(answer.sources),
         "headroom_ratio": answer.headroom_ratio, "buckets_nobody_serves": list(result.unserved),
         "cheapest_single_kind": None if single is None else {"machine": single[0], "usd_per_hour": single[1]},
         "proof": {
-            "status": result.status.value, "bound_usd_per_hour": result.bound_usd_per_hour, "gap_ratio": result.gap,
-            "solver": result.solver, "seconds": result.seconds,
+            "status": result.status.value, "bound_usd_per_hour": result.bound_usd_per_hour,
+            "gap_ratio": round(result.gap, 9),
+            "gap_asked_ratio": answer.gap_asked, "solver": result.solver, "seconds": result.seconds,
         },
     }  # fmt: skip
     flat = [{**row, "buckets": "; ".join(f"{k} {v:.4f}" for k, v in row["buckets"].items())} for row in rows]

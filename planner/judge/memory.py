@@ -1,0 +1,92 @@
+"""What was recomputed for one catalog, kept so that many answers are judged at the cost of few."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import date, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from planner.inputs.checks import start_moment
+from planner.judge.bench import Bench
+from planner.judge.goods import Goods
+from planner.judge.work import work_of
+
+if TYPE_CHECKING:
+    from catalogs.model import Catalog
+    from planner.inputs.pipeline_load import LoadedPipeline
+    from planner.inputs.schema import Workload
+    from planner.inputs.tasks import TaskVariant
+
+
+class Memory:
+    """What was recomputed, by workload and moment, so that many answers are judged at the cost of few."""
+
+    def __init__(self, catalog: Catalog, folder: Path) -> None:
+        """Take the catalog, and the folder that file names of workloads start from."""
+        self.catalog, self.folder = catalog, folder
+        # by identity: a value is kept with the object that its key names
+        self._benches: dict[tuple[int, datetime], tuple[Workload, Bench]] = {}
+        self._goods: dict[tuple[int, date], tuple[Workload | None, Goods]] = {}
+        self._tasks: dict[tuple[int, int], tuple[LoadedPipeline, Bench]] = {}
+        self._variants: dict[int, tuple[Workload, tuple[TaskVariant, ...]]] = {}
+
+    def variants(self, workload: Workload) -> tuple[TaskVariant, ...]:
+        """The rungs of a workload's task."""
+        from planner.inputs.tasks import expand_task
+
+        if id(workload) not in self._variants:
+            self._variants[id(workload)] = workload, expand_task(workload)
+        return self._variants[id(workload)][1]
+
+    def goods(self, workload: Workload | None, on: date) -> Goods:
+        """What can be bought for a workload at the exchange rates of a day."""
+        from catalogs.tariffs import load_tariffs
+
+        key = (id(workload), on)
+        if key not in self._goods:
+            self._goods[key] = workload, Goods(self.catalog, workload, load_tariffs(), self.folder, on)
+        return self._goods[key][1]
+
+    def bench(self, workload: Workload, created: datetime) -> Bench:
+        """What candidates of a workload are recomputed with."""
+        from planner.inputs.resolve import resolve_times
+
+        key = (id(workload), created)
+        if key not in self._benches:
+            times, goods = resolve_times(workload, created), self.goods(workload, created.date())
+            made = Bench(workload, work_of(workload), goods, times.start, times.deadline)
+            self._benches[key] = workload, made
+        return self._benches[key][1]
+
+    def task(self, loaded: LoadedPipeline, at: int, created: datetime, length: timedelta) -> Bench:
+        """What a task of a pipeline is recomputed with: its workload from the pipeline's start, for a length of time.
+
+        A task that reads from others has its data there: what its workload says of them is set aside.
+        """
+        key = (id(loaded), at)
+        if key not in self._tasks:
+            given, task = loaded.workloads[at], loaded.pipeline.tasks[at]
+            assert given is not None
+            start = start_moment(loaded.pipeline.start or created)
+            limits = given.workload.constraints.model_copy(update={"deadline": None, "budget_usd": None})
+            own = given.workload.model_copy(
+                update={"constraints": limits, "start": start, "earliest_start": None}
+            )
+            bench = self.bench(own, created)
+            if task.reads:
+                bench.work = replace(bench.work, data_gb=0.0, read_gb=0.0)
+            self._tasks[key] = loaded, bench
+        own_bench = self._tasks[key][1]
+        made = Bench(
+            own_bench.workload, own_bench.work, own_bench.goods, own_bench.start, own_bench.start + length
+        )
+        made.share(own_bench)
+        return made
+
+    def by_deadline(self, workload: Workload, created: datetime, length: timedelta) -> Bench:
+        """The same with another deadline, a length of time from the start; shapes are shared."""
+        own = self.bench(workload, created)
+        made = Bench(own.workload, own.work, own.goods, own.start, own.start + length)
+        made.share(own)
+        return made

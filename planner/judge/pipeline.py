@@ -1,0 +1,229 @@
+"""The answer of `planner pipeline`: each task as a plan of its own, transfers with their tiers, the course of time."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from fractions import Fraction
+from math import exp
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Any
+
+from planner.inputs.checks import end_moment, start_moment
+from planner.judge import frame
+from planner.judge.bench import Bench, Buy, Candidate, ImpossibleError
+from planner.judge.chance import chance_within
+from planner.judge.findings import STATED, Exactly, Findings, Moment, Near
+from planner.judge.schedule import GB, moved_usd
+from planner.judge.work import assumption_rows
+
+if TYPE_CHECKING:
+    from planner.inputs.pipeline_load import LoadedPipeline
+    from planner.inputs.pipeline_schema import PipelineTask
+    from planner.judge.document import Node
+    from planner.judge.memory import Memory
+
+_HOURS = 1e-7
+_TIE = 1e-6
+_STATED_PROOF = ("method", "seconds", "dropped", "candidates", "durations", "about", "gap_asked_ratio")
+PART = ("provider", "region", "zone", "instance_type", "purchase_option", "option_variant")
+
+
+def check(findings: Findings, loaded: LoadedPipeline, memory: Memory) -> None:
+    """Compare a pipeline's plan with what is recomputed."""
+    answer, pipeline = findings.answer, loaded.pipeline
+    created = answer["created_at"].moment()
+    start = start_moment(pipeline.start or created)
+    names = [task.name for task in pipeline.tasks]
+    stages = {node["task"].text(): node for node in answer["tasks"]}
+    findings.require(sorted(stages) == sorted(names), "tasks", "not every task of the pipeline once")
+    if sorted(stages) != sorted(names):
+        return
+    transfers = _transfers(pipeline.tasks, stages)
+    _course(findings, pipeline.tasks, stages, transfers, answer)
+    total = sum((node["cost_usd"].money() for node in (*answer["tasks"], *answer["transfers"])), Fraction(0))
+    limit = pipeline.deadline
+    length = limit if isinstance(limit, timedelta) or limit is None else end_moment(limit) - start
+    deadline = None if length is None else length / timedelta(hours=1)
+    ends = max(node["end_hours"].number() for node in answer["tasks"])
+    in_time = deadline is None or ends <= deadline * (1 + 1e-9)
+    findings.require(in_time, "end_hours", f"after the deadline of {deadline} h")
+    budget = pipeline.budget_usd
+    over = total - Fraction(budget) if budget is not None and total > Fraction(budget) else None
+    proof, bound = answer["proof"], answer["proof"]["bound_usd"].money()
+    gap = max(0.0, float((total - bound) / total)) if total else 0.0
+    wanted: dict[str, Any] = {
+        "pipeline": pipeline.name, "sha256": loaded.sha256, "created_at": created.isoformat(timespec="minutes"),
+        "catalog": frame.catalog_sources(memory.catalog), "status": "planned" if over is None else "infeasible",
+        "start": Moment(start), "currency": "USD", "schema_version": 1, "planner_version": STATED,
+        "total_usd": Exactly(total), "end_hours": Near(ends), "least_hours": None, "least_hours_bound": None,
+        "deadline_hours": None if deadline is None else Near(deadline),
+        "budget_usd": None if budget is None else Exactly(Fraction(budget)),
+        "over_budget_usd": None if over is None else Exactly(over), "tasks_without_candidates": [],
+        "tasks": [_stage(memory, loaded, names.index(node["task"].text()), node, answer) for node in answer["tasks"]],
+        "transfers": transfers,
+        "proof": dict.fromkeys((name for name in _STATED_PROOF if name in proof), STATED)
+        | {
+            "bound_usd": Exactly(min(bound, total * (1 + Fraction(1, 10**9)))), "gap_ratio": Near(gap, 1e-5, 1e-8),
+            "status": STATED,
+        },
+    }  # fmt: skip
+    findings.expect(answer, wanted)
+    order = [(node["start_hours"].number(), node["task"].text()) for node in answer["tasks"]]
+    findings.require(order == sorted(order), "tasks", "not in the order of their starts")
+
+
+def _transfers(tasks: tuple[PipelineTask, ...], stages: dict[str, Node]) -> list[dict[str, Any]]:
+    """What moves between the places of tasks: hours, cost with tiers, nothing within a region."""
+    from catalogs.tariffs import load_tariffs
+
+    tariffs, out = load_tariffs(), []
+    figures = {row["key"]: float(row["value"]) for row in assumption_rows()}
+    for task in tasks:
+        for read in task.reads:
+            a, b = (
+                [stages[name][key].text() for key in ("provider", "region")]
+                for name in (read.task, task.name)
+            )
+            size = Fraction(read.size) / GB
+            told = {"source": read.task, "target": task.name, "size_gb": Near(size)}
+            if a == b:
+                out.append(
+                    told | {"cost_usd": Exactly(Fraction(0)), "hours": 0.0, "basis": "", "price_as_of": ""}
+                )
+                continue
+            known = tariffs.transfer_curve(a[0], a[1], b[0], b[1])
+            curve = tariffs.dearest_internet_curve() if known is None else known
+            gbps = figures["inter_region_staging_gbps" if a[0] == b[0] else "cross_cloud_staging_gbps"]
+            out.append(
+                told
+                | {
+                    "cost_usd": Near(moved_usd(curve, size), slack=1e-6),
+                    "hours": Near(float(size) * 8.0 / gbps / 3600.0),
+                    "basis": "derived" if known is None else "list", "price_as_of": curve.as_of,
+                }
+            )  # fmt: skip
+    return out
+
+
+def _course(
+    findings: Findings, tasks: tuple[PipelineTask, ...], stages: dict[str, Node], moves: list[dict[str, Any]],
+    answer: Node,
+) -> None:  # fmt: skip
+    """Each task starts when the last of what it reads has come; critical is what delays the end."""
+    edges = list(zip([(r.task, t.name) for t in tasks for r in t.reads], moves, strict=True))
+    hours = {pair: move["hours"].value if isinstance(move["hours"], Near) else 0.0 for pair, move in edges}
+    ends = {name: node["end_hours"].number() for name, node in stages.items()}
+    latest = dict.fromkeys(stages, max(ends.values()))
+    for task in reversed(_sorted(tasks)):
+        for name in task_readers(tasks, task.name):
+            length = ends[name] - stages[name]["start_hours"].number()
+            latest[task.name] = min(latest[task.name], latest[name] - length - hours[task.name, name])
+    for task in tasks:
+        node = stages[task.name]
+        begin = max((ends[read.task] + hours[read.task, task.name] for read in task.reads), default=0.0)
+        findings.expect(node["start_hours"], Near(begin, slack=_HOURS))
+        findings.expect(node["critical"], ends[task.name] >= latest[task.name] - _TIE)
+    findings.saw(answer["end_hours"])
+
+
+def task_readers(tasks: tuple[PipelineTask, ...], name: str) -> list[str]:
+    """Tasks that read what a task makes."""
+    return [task.name for task in tasks for read in task.reads if read.task == name]
+
+
+def _sorted(tasks: tuple[PipelineTask, ...]) -> list[PipelineTask]:
+    """Tasks, each after those it reads from."""
+    done: list[PipelineTask] = []
+    left = list(tasks)
+    while left:
+        names = {task.name for task in done}
+        ready = [task for task in left if all(read.task in names for read in task.reads)]
+        done += ready
+        left = [task for task in left if task not in ready]
+    return done
+
+
+def _stage(memory: Memory, loaded: LoadedPipeline, at: int, node: Node, answer: Node) -> dict[str, Any]:
+    task, workload = loaded.pipeline.tasks[at], loaded.workloads[at]
+    length = node["end_hours"].number() - node["start_hours"].number()
+    times = {"task": task.name, "critical": STATED, "start_hours": STATED}
+    if workload is None:
+        return times | _sized(task, node)
+    if not 0 < length <= 1e6:
+        node["end_hours"].fail("an hour after the start")
+    bought = []
+    for part in node["parts"]:
+        count = part["nodes"].count()
+        if not 0 < count <= 10**5:
+            part["nodes"].fail("a positive number of instances")
+        bought.append((part, count))
+    bench = memory.task(loaded, at, answer["created_at"].moment(), timedelta(hours=length))
+    buys = [Buy(bench.goods.offer(part.path, part["offer_id"].text()), count) for part, count in bought]
+    in_turn = node["in_turn"].flag()
+    made = bench.candidate(buys, in_turn=in_turn)
+    ratio, lead = frame.closeness(made), frame.leading(buys, in_turn=in_turn)
+    zone = lead.text("zone")
+    begin = node["start_hours"].number()
+    parts = [
+        {
+            "offer_id": part.offer.offer_id, **{name: part.offer.text(name) for name in PART}, "nodes": part.nodes,
+            "hours": Near(part.paid_hours, ratio, 1e-8),
+            "lines": [
+                {"kind": c.kind, "label": c.label, "amount_usd": Near(c.usd, ratio, 1e-8)} for c in part.charges
+            ],
+        }
+        for part in made.parts
+    ]  # fmt: skip
+    return times | {
+        **{name: lead.text(name) for name in ("provider", "region", "instance_type")}, "zone": zone,
+        "purchase_option": frame.bought_text(buys, in_turn=in_turn), "nodes": made.nodes,
+        "option_variant": lead.text("option_variant") if len(buys) == 1 else "", "in_turn": in_turn, "parts": parts,
+        "end_hours": Near(begin + _sure_hours(bench, made, length), slack=_HOURS),
+        "expected_hours": Near(made.hours, ratio), "cost_usd": Near(made.cost, ratio),
+        "price_as_of": min(buy.offer.text("as_of") for buy in buys),
+    }  # fmt: skip
+
+
+def _sure_hours(bench: Bench, made: Candidate, length: float) -> float:
+    """Hours that a way is planned for: kept with the confidence asked, and no longer than that needs.
+
+    A way in turn ends by the time it is given; steady capacity has a closed form; the hours of spot alone are found on
+    a grid, at most a thousandth above.
+    """
+    wanted = bench.workload.constraints.deadline_confidence
+    before = made.waiting + made.steps.fixed
+    if made.situation is None:
+        sure = before + made.need * exp(NormalDist().inv_cdf(wanted) * made.steps.sigma)
+        return max(sure, made.hours)
+    assert made.p_meet is not None
+    if made.p_meet < wanted - 1e-6:
+        raise ImpossibleError(f"{length:g} h are kept with {made.p_meet:.4f}, {wanted} is asked")
+    if not made.in_turn:
+        sooner = before + (length - before) / 1.001
+        chance = chance_within(made.situation.course, made.situation.pool, sooner - before, made.steps.sigma)
+        if chance > wanted + 1e-4 and length > made.hours * (1 + 1e-6):
+            raise ImpossibleError(f"{length:g} h are more than the task needs")
+    return length
+
+
+def _sized(task: PipelineTask, node: Node) -> dict[str, Any]:
+    """A candidate that the file itself sizes: the one with the numbers of the answer."""
+    for given in task.candidates:
+        hours, nodes = float(given.hours), given.nodes
+        same = (given.provider, given.region, given.instance_type, nodes) == tuple(
+            node[name].value for name in ("provider", "region", "instance_type", "nodes")
+        )
+        if same:
+            each = given.usd_per_hour
+            cost = (
+                Fraction(given.cost_usd or 0)
+                if each is None
+                else Fraction(each) * nodes * Fraction(repr(hours))
+            )
+            return {
+                "provider": given.provider, "region": given.region, "zone": "", "instance_type": given.instance_type,
+                "purchase_option": given.purchase_option, "option_variant": "", "nodes": nodes, "in_turn": False,
+                "parts": [], "expected_hours": Near(hours), "cost_usd": Near(cost, 1e-9, 1e-6), "price_as_of": "",
+                "end_hours": Near(node["start_hours"].number() + hours, slack=_HOURS),
+            }  # fmt: skip
+    return {"task": f"a candidate of {task.name}"}
