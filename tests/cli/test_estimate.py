@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 import yaml
 
-from planner.estimation.report import COLUMNS, PARTS
+from planner.estimation.report import PARTS
+from planner.estimation.report_rows import COLUMNS
 from tests.cli.test_optimize import example, write
 from tests.conftest import ROOT, CliResult
 from tests.schema_check import schema_faults

@@ -84,6 +84,12 @@ def test_fleets_equal_brute_force(block: int, check: Callable[[int], bool]) -> N
     assert feasible >= 15  # the questions must not be trivially empty
 
 
+@pytest.mark.parametrize("seed", [1720])
+def test_fleets_that_were_wrong_once(seed: int) -> None:
+    """1720: the total's upper bound lay 1e-7 above the only optimum, which HiGHS' presolve then cut off."""
+    assert check_fleet(seed)
+
+
 @pytest.mark.parametrize("block", range(5))
 def test_single_equals_enumeration(block: int) -> None:
     for seed in range(block * 100, block * 100 + 100):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from planner.simulation.plots import group_label
 from planner.simulation.replays import Cell
-from planner.simulation.report import group_label
 
 
 @pytest.mark.parametrize(
