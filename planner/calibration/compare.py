@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from planner.errors import InputError
+from planner.inputs.faults import Fault, FaultError, near
 from planner.market.machines import machine_at
 from planner.records import record
 
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from planner.market.machines import Machine
     from planner.market.offers import OfferSet
     from planner.performance.spec import LayoutPin, ModelSpec, TrainingSpec
+
+_MEASURED = ("measured",)
 
 
 def from_line(line: str, job: Job, offer_set: OfferSet, now: datetime) -> Calibration:
@@ -63,7 +66,7 @@ def step_of(value: float, unit: str, job: Job) -> float:
     if unit == "steps":
         return 1.0 / value
     if unit == "tokens" and job.unit != "tokens":
-        raise InputError(f"measured: this model has no tokens; give {job.unit} per second")
+        raise FaultError(Fault(_MEASURED, f"this model has no tokens; give {job.unit} per second"))
     samples = job.training.global_batch
     return (samples * job.training.sequence_length if unit == "tokens" else samples) / value
 
@@ -84,30 +87,27 @@ def _machines(device: str, count: int, offer_set: OfferSet) -> tuple[Machine, in
         try:
             wanted = canonical(device)
         except CatalogError:
-            raise InputError(_unknown_device(device, offer_set)) from None
+            raise FaultError(_unknown_device(device, offer_set)) from None
         sizes = types["accelerator_count"]
         rows = np.flatnonzero(types.equals("accelerator", wanted) & (sizes >= 1))
         if not len(rows):
-            raise InputError(_unknown_device(device, offer_set))
+            raise FaultError(_unknown_device(device, offer_set))
         rows = np.asarray([row for row in rows.tolist() if count % int(sizes[row]) == 0], dtype=np.int64)
         if not len(rows):
-            raise InputError(
-                f"measured: no machine with {device} has a size that divides {count}; name an instance type"
-            )
+            text = f"no machine with {device} has a size that divides {count}; name an instance type"
+            raise FaultError(Fault(_MEASURED, text))
         network = np.nan_to_num(types["internode_gbps"][rows], nan=-1.0)
         row = int(rows[np.lexsort((-network, -sizes[rows]))[0]])
         nodes = count // int(sizes[row])
     return machine_at(offer_set, row), nodes
 
 
-def _unknown_device(device: str, offer_set: OfferSet) -> str:
-    import difflib
-
+def _unknown_device(device: str, offer_set: OfferSet) -> Fault:
     types = offer_set.types
     known = sorted({*types.coded("accelerator").values, *types.coded("instance_type").values} - {""})
-    close = difflib.get_close_matches(device.lower(), known, n=1)
-    hint = f" (did you mean '{close[0]}'?)" if close else "; `planner catalog list` shows them"
-    return f"measured: no instance type or accelerator called '{device}' in the catalog{hint}"
+    close = near(device.lower(), known)
+    more = "" if close else "; `planner catalog list` shows them"
+    return Fault(_MEASURED, f"no instance type or accelerator called '{device}' in the catalog{more}", close)
 
 
 def make_calibration(

@@ -60,7 +60,7 @@ def run_calibration(loaded: LoadedWorkload, run: Run, *, catalog_dir: Path | Non
     """
     context = open_context(loaded, calibrated=False, catalog_dir=catalog_dir)
     item, machine, note = _measurement(context, loaded.workload.measured, run)
-    made = compare(item, machine, context.job, (note,) if note else ())
+    made = compare(item, machine, context.asked.job, (note,) if note else ())
     stored, problems = load_all()
     file, replaced = "", False
     if not run.dry_run:
@@ -68,15 +68,17 @@ def run_calibration(loaded: LoadedWorkload, run: Run, *, catalog_dir: Path | Non
         file = str(path)
     others = [other for other in stored if other.path is None or other.path.name != Path(file).name]
     correction = build_correction(item.model, item.training, [*others, item], problems)
-    calibrated = replace(context, calibration=correction)
-    after = estimate_cluster(calibrated, machine, int(item.cluster["nodes"]), item.training.layout).step_s
+    calibrated = replace(context.asked, calibration=correction)
+    after = estimate_cluster(
+        calibrated, context.market, machine, int(item.cluster["nodes"]), item.training.layout
+    ).step_s
     assert after is not None  # `compare` has predicted the same cluster
-    return Result(context.workload.name, made, after, file, replaced)
+    return Result(context.asked.workload.name, made, after, file, replaced)
 
 
 def _measurement(context: Context, line: str | None, run: Run) -> tuple[Calibration, Machine, str]:
     """The measured point, where it was measured, and what to know of its kind."""
-    job, offers = context.job, context.offer_set
+    job, offers = context.asked.job, context.market.offer_set
     if run.log is not None and run.measured is not None:
         raise InputError("give a log or --measured, not both")
     if run.log is None and run.measured is None:
@@ -86,7 +88,7 @@ def _measurement(context: Context, line: str | None, run: Run) -> tuple[Calibrat
             )
         if run.machine is not None:
             raise InputError("the workload's line 'measured:' tells where it ran: leave --instance-type out")
-        item = from_line(line, job, offers, context.now)
+        item = from_line(line, job, offers, context.dates.now)
         return item, find_machine(offers, item.cluster["instance_type"], item.cluster["provider"]), ""
     if run.machine is None:
         raise InputError("--instance-type is needed: where did it run? (see `planner catalog list`)")
@@ -94,10 +96,10 @@ def _measurement(context: Context, line: str | None, run: Run) -> tuple[Calibrat
     pin = None if run.layout is None else parse_layout(run.layout)
     if run.log is not None:
         log = read_log(run.log, run.kind, ReadOptions(run.step_name))
-        item = from_log(log, run.log.name, job, offers, machine, run.nodes, pin, run.skip, context.now)
+        item = from_log(log, run.log.name, job, offers, machine, run.nodes, pin, run.skip, context.dates.now)
         return item, machine, log.note
     training = replace(job.training, layout=merge_pins(job.training.layout, pin))
-    return from_figure(_said(run), job, training, offers, machine, run.nodes, context.now), machine, ""
+    return from_figure(_said(run), job, training, offers, machine, run.nodes, context.dates.now), machine, ""
 
 
 def _said(run: Run) -> Measured:

@@ -33,7 +33,7 @@ from planner.records import record
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from planner.candidates.context import Context
+    from planner.candidates.context import Asked, Market
     from planner.market.costs import Money
 
     FloatArray = npt.NDArray[np.float64]
@@ -73,43 +73,43 @@ class Cells:
     lost: FloatArray
 
 
-def add_mixes(context: Context, made: Candidates, offer_bits: IntArray, most: int) -> Candidates:
+def add_mixes(made: Candidates, offer_bits: IntArray, most: int) -> Candidates:
     """Return the candidates with all mixed purchases behind them.
 
     Args:
-        context: the planning run.
         made: candidates of one offer each, for every node count looked at.
         offer_bits: filter bits per offer, shape `(n_offers,)`.
         most: largest cluster looked at; an offer that holds it alone needs no company.
     """
+    context = made.context
     # the scan over all offers is the whole cost where every offer holds what may be wanted
-    scarce = np.flatnonzero((context.offer_set.offers["capacity"] < most) & (offer_bits == 0))
+    scarce = np.flatnonzero((context.market.offer_set.offers["capacity"] < most) & (offer_bits == 0))
     if not len(scarce):
         return made
     parts = []
-    pools = find_pools(context, scarce, offer_bits)
+    pools = find_pools(context.asked, context.market, scarce, offer_bits)
     for number, pool in enumerate(pools):
-        cells = _cells(context, made, pool)
-        mixed = _mix(context, made, pool, number, cells)
+        cells = _cells(made, pool)
+        mixed = _mix(made, pool, number, cells)
         if len(mixed.columns["offer"]):
             parts.append(mixed)
-    return _append(context, made, parts, tuple(pool.steady for pool in pools)) if parts else made
+    return _append(made, parts, tuple(pool.steady for pool in pools)) if parts else made
 
 
-def find_pools(context: Context, scarce: IntArray, offer_bits: IntArray) -> list[Pool]:
+def find_pools(asked: Asked, market: Market, scarce: IntArray, offer_bits: IntArray) -> list[Pool]:
     """Group the admitted offers that share type, region and zone with an offer of limited capacity."""
-    offer_set, rank = context.offer_set, context.id_rank
+    offer_set, rank = market.offer_set, market.id_rank
     regions, zones = offer_set.offers.coded("region").codes, offer_set.offers["zone"]
-    usable = (offer_bits == 0) & ~_alone(context)
+    usable = (offer_bits == 0) & ~_alone(asked, market)
     pools: list[Pool] = []
     seen: set[tuple[int, ...]] = set()
     for kind, region in sorted({(int(offer_set.type_of_offer[at]), int(regions[at])) for at in scarce}):
         rows = np.flatnonzero((offer_set.type_of_offer == kind) & (regions == region) & usable)
-        rows = _distinct_offers(context, rows[np.argsort(rank[rows], kind="stable")])
+        rows = _distinct_offers(market, rows[np.argsort(rank[rows], kind="stable")])
         names = zones[rows]
         for zone in sorted(set(names.tolist()) - {""}) or [""]:
             mine = rows[(names == "") | (names == zone)]
-            spot = context.is_spot[mine]
+            spot = market.is_spot[mine]
             key = tuple(mine.tolist())
             if len(mine) > 1 and not spot.all() and np.isin(mine, scarce).any() and key not in seen:
                 seen.add(key)
@@ -117,32 +117,32 @@ def find_pools(context: Context, scarce: IntArray, offer_bits: IntArray) -> list
     return pools
 
 
-def _alone(context: Context) -> npt.NDArray[np.bool_]:
+def _alone(asked: Asked, market: Market) -> npt.NDArray[np.bool_]:
     """Mask of offers that are part of no mix, shape `(n_offers,)`; what the user already has always may be.
 
     A purchase of limited size is a cluster of its own. A new commitment of which the job carries a part owes more cash
     than it costs: under a budget the cheapest split would not be the one that keeps it.
     """
-    work, offer_set = context.workload, context.offer_set
+    work, offer_set = asked.workload, market.offer_set
     shared = work.prices.commitment_share is not None and work.constraints.budget_usd is not None
     alone = [rule.max_instances is not None or (shared and rule.whole_term) for rule in offer_set.rules]
     return np.asarray(alone)[offer_set.rule_of_offer] & np.isnan(offer_set.owned_share)
 
 
-def _distinct_offers(context: Context, rows: IntArray) -> IntArray:
+def _distinct_offers(market: Market, rows: IntArray) -> IntArray:
     """Duplicates of one listed offer share one capacity; commitments of the user are capacities of their own."""
     seen: set[str] = set()
     kept = []
     for row in rows.tolist():
-        name = context.offer_set.offer_id(row)
-        owned = not np.isnan(context.offer_set.owned_share[row])
+        name = market.offer_set.offer_id(row)
+        owned = not np.isnan(market.offer_set.owned_share[row])
         if owned or name not in seen:
             kept.append(row)
             seen.add(name)
     return np.asarray(kept, dtype=np.int64)
 
 
-def _cells(context: Context, made: Candidates, pool: Pool) -> Cells:
+def _cells(made: Candidates, pool: Pool) -> Cells:
     """All cluster sizes of a pool without spot, and with each number of spot instances of each spot offer."""
     base = np.flatnonzero(made.offer == pool.steady[0])
     base = base[made.nodes[base] > 1]
@@ -154,21 +154,22 @@ def _cells(context: Context, made: Candidates, pool: Pool) -> Cells:
         interruptions=made.interruptions[base], lost=made.lost_hours[base],
     )  # fmt: skip
     parts = [steady] if len(pool.steady) > 1 else []
-    parts += [_spot_cells(context, made, base, int(row)) for row in pool.spot]
+    parts += [_spot_cells(made, base, int(row)) for row in pool.spot]
     return _join(parts) if parts else steady
 
 
-def _spot_cells(context: Context, made: Candidates, sizes: IntArray, spot: int) -> Cells:
+def _spot_cells(made: Candidates, sizes: IntArray, spot: int) -> Cells:
     """Every number of instances of one spot offer below each cluster size."""
+    context = made.context
     counts = made.nodes[sizes] - 1
     base = np.repeat(sizes, counts)
     gang = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts) + 1
-    held = gang <= context.offer_set.capacity[spot]
+    held = gang <= context.market.offer_set.capacity[spot]
     base, gang = base[held], gang[held]
     rows, write = np.full(len(base), spot), made.write_hours[base]
     interval = checkpoint_interval(context, rows, gang, write)
-    others = context.assumptions.machine_failures_per_node_hour * (made.nodes[base] - gang)
-    loss = others * (interval / 2.0 + context.restart_hours)
+    others = context.asked.assumptions.machine_failures_per_node_hour * (made.nodes[base] - gang)
+    loss = others * (interval / 2.0 + context.asked.restart_hours)
     work = made.work_hours[base] * (1.0 + loss)
     run = spot_outcome_of(context, rows, gang, work, write, interval, None)
     return Cells(
@@ -187,29 +188,31 @@ def _take(cells: Cells, at: IntArray) -> Cells:
 
 
 def unit_money(
-    context: Context, rows: IntArray, paid_hours: FloatArray, hours: FloatArray
+    market: Market, rows: IntArray, paid_hours: FloatArray, hours: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Cost and cash of one more instance of each offer in each cell, shape `(n_cells, n_offers)`; infinity: cannot.
 
     Args:
-        context: the planning run.
+        market: what can be bought, and its prices.
         rows: offers, shape `(n_offers,)`.
         paid_hours: hours in use, shape `(n_cells,)`.
         hours: elapsed hours, shape `(n_cells,)`.
     """
     shape = (len(paid_hours), len(rows))
     row, paid = np.broadcast_to(rows, shape).ravel(), np.repeat(paid_hours, len(rows))
-    money = context.costs.evaluate(row, np.ones(len(row), dtype=np.int64), paid, np.repeat(hours, len(rows)))
-    cost = np.where(paid > longest_hours(context.offer_set, row), np.inf, money.worker_usd)
+    money = market.costs.evaluate(row, np.ones(len(row), dtype=np.int64), paid, np.repeat(hours, len(rows)))
+    cost = np.where(paid > longest_hours(market.offer_set, row), np.inf, money.worker_usd)
     cash = money.cash_usd - money.kept_usd
     return cost.reshape(shape), cash.reshape(shape)
 
 
-def _fill(context: Context, pool: Pool, cells: Cells, need: IntArray, unit_usd: FloatArray) -> IntArray:
+def _fill(
+    asked: Asked, market: Market, pool: Pool, cells: Cells, need: IntArray, unit_usd: FloatArray
+) -> IntArray:
     """Instances of each steady offer, cheapest first; a row that sums to less than `need` cannot be filled."""
-    capacity = context.offer_set.capacity[pool.steady]
+    capacity = market.offer_set.capacity[pool.steady]
     quotas = []
-    for limit, units in draws_on(context.workload.constraints.quota, context.offer_set, context.tariffs):
+    for limit, units in draws_on(asked.workload.constraints.quota, market.offer_set, market.tariffs):
         used = np.where(cells.spot >= 0, units[cells.spot], 0.0) * cells.gang
         quotas.append((units[pool.steady], limit * (1 + _SLACK) - used))
     # 12 significant digits, as in `choose.rank`: float noise must not decide between equal prices
@@ -241,14 +244,15 @@ class _Mixed:
     mixes: dict[str, Any]
 
 
-def _mix(context: Context, made: Candidates, pool: Pool, number: int, cells: Cells) -> _Mixed:
+def _mix(made: Candidates, pool: Pool, number: int, cells: Cells) -> _Mixed:
     """Split every cell at least cost and price the splits of two parts or more."""
+    context = made.context
     base, gang = cells.base, cells.gang
     steady_paid = made.fixed_hours[base] + cells.elapsed
     hours = made.waiting_hours[base] + steady_paid
-    unit_usd, _ = unit_money(context, pool.steady, steady_paid, hours)
+    unit_usd, _ = unit_money(context.market, pool.steady, steady_paid, hours)
     need = made.nodes[base] - gang
-    counts = _fill(context, pool, cells, need, unit_usd)
+    counts = _fill(context.asked, context.market, pool, cells, need, unit_usd)
     usable = np.flatnonzero((counts.sum(axis=1) == need) & ((counts > 0).sum(axis=1) + (gang > 0) > 1))
     cells = _take(cells, usable)
     base, gang, counts, unit_usd = base[usable], gang[usable], counts[usable], unit_usd[usable]
@@ -257,7 +261,7 @@ def _mix(context: Context, made: Candidates, pool: Pool, number: int, cells: Cel
     nodes = np.column_stack([gang, counts])
     paid = np.repeat(steady_paid[:, None], nodes.shape[1], axis=1)
     paid[:, 0] = made.fixed_hours[base] + cells.spot_paid
-    money, priced = price_parts(context, offer, nodes, paid, hours)
+    money, priced = price_parts(context.market, offer, nodes, paid, hours)
     # the leading part: spot, else the dearest steady one, which is the one that tops up
     dearest = 1 + np.argmax(np.where(counts > 0, unit_usd, -1.0), axis=1)
     lead = (np.arange(len(base)), np.where(gang > 0, 0, dearest))
@@ -279,12 +283,12 @@ _TIMES = ("shape", "nodes", "work_hours", "sigma", "waiting_hours", "fixed_hours
 
 
 def price_parts(
-    context: Context, offer: IntArray, nodes: IntArray, paid: FloatArray, hours: FloatArray
+    market: Market, offer: IntArray, nodes: IntArray, paid: FloatArray, hours: FloatArray
 ) -> tuple[dict[str, FloatArray], dict[str, FloatArray]]:
     """Price every part and charge what the place costs once.
 
     Args:
-        context: the planning run.
+        market: what can be bought, and its prices.
         offer: of each part, -1 none, shape `(n, n_parts)`.
         nodes: instances of each part, of the same shape.
         paid: hours in use of each part, of the same shape.
@@ -295,7 +299,7 @@ def price_parts(
     """
     bought = offer >= 0
     row, part = np.nonzero(bought)
-    each: Money = context.costs.evaluate(offer[bought], nodes[bought], paid[bought], hours[row])
+    each: Money = market.costs.evaluate(offer[bought], nodes[bought], paid[bought], hours[row])
     kept, cost, cash = np.zeros(len(hours)), np.zeros(len(hours)), np.zeros(len(hours))
     kept[row] = each.kept_usd  # the same for every part of one place
     np.add.at(cost, row, each.worker_usd)
@@ -311,9 +315,7 @@ def price_parts(
     return {"cost_usd": cost + kept, "cash_usd": cash + kept, **stored}, priced
 
 
-def _append(
-    context: Context, made: Candidates, parts: list[_Mixed], pools: tuple[IntArray, ...]
-) -> Candidates:
+def _append(made: Candidates, parts: list[_Mixed], pools: tuple[IntArray, ...]) -> Candidates:
     """Join the mixes of all pools, mark the limits they break and put them behind the candidates of one offer."""
     width = max(int((part.mixes["offer"] >= 0).sum(axis=1).max(initial=0)) for part in parts)
     narrow = [_narrow(part.mixes, width) for part in parts]
@@ -329,8 +331,8 @@ def _append(
     table = Mixes(pools=pools, **{name: column[keep] for name, column in mixes.items()})
     whole = append(made, columns, MIXED, table)
     mixed = whole.take(np.flatnonzero(whole.kind == MIXED))
-    mark_parts(context, mixed)
-    mark_deadline(context, mixed)
+    mark_parts(mixed)
+    mark_deadline(mixed)
     return concat_candidates([made, mixed])
 
 

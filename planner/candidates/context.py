@@ -1,11 +1,14 @@
-"""Everything one planning run works on, gathered once: job, offers, tariffs, assumptions, dates and risk."""
+"""Everything one planning run works on, in four parts: what is asked, when, the market, and the risk of spot.
+
+A function takes the parts that it needs; candidates carry the run that they belong to.
+"""
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -45,40 +48,14 @@ class OfferRisk:
 
 
 @record(frozen=True, eq=False)
-class Context:
-    """One planning run. Instances are built by `planner.job.answer`; nothing here reads a file.
-
-    `hazards`: of the user's own records of spot capacity; None without any.
-    """
+class Asked:
+    """What must be done: the workload, the job made of it, and the assumptions where it says nothing."""
 
     workload: Workload
     sha256: str
     job: Job
-    catalog: Catalog
-    offer_set: OfferSet
-    tariffs: Tariffs
     assumptions: Assumptions
-    now: datetime
-    start: datetime
-    deadline: datetime | None
     calibration: Correction | None = None
-    hazards: HazardModel | None = None
-
-    def with_deadline(self, deadline: datetime | None) -> Context:
-        """The same run with another deadline; what was worked out of offers, prices and risk is kept."""
-        other = replace(self, deadline=deadline)
-        other.learn(self)
-        return other
-
-    def learn(self, other: Context) -> None:
-        """Take over what `other`, the same run but for its deadline, worked out of offers, prices and risk."""
-        names = {field.name for field in fields(self)}
-        self.__dict__.update({key: value for key, value in other.__dict__.items() if key not in names})
-
-    @property
-    def deadline_hours(self) -> float | None:
-        """Hours from start to deadline."""
-        return None if self.deadline is None else (self.deadline - self.start).total_seconds() / 3600.0
 
     @property
     def restart_hours(self) -> float:
@@ -86,52 +63,39 @@ class Context:
         given = self.job.restart_hours
         return self.assumptions.restart_time_s / 3600.0 if given is None else given
 
+
+@record(frozen=True)
+class Dates:
+    """The moment planned at, the start, and the deadline if there is one."""
+
+    now: datetime
+    start: datetime
+    deadline: datetime | None
+
+    @property
+    def deadline_hours(self) -> float | None:
+        """Hours from start to deadline."""
+        return None if self.deadline is None else (self.deadline - self.start).total_seconds() / 3600.0
+
+
+@record(frozen=True, eq=False)
+class Market:
+    """What can be bought and what it costs `asked`: offers, tariffs, and codes by which offers are compared."""
+
+    catalog: Catalog
+    offer_set: OfferSet
+    tariffs: Tariffs
+    asked: Asked
+
     @cached_property
     def costs(self) -> CostModel:
         """Prices candidates of this job."""
-        share = self.workload.prices.commitment_share
-        return CostModel(self.offer_set, self.job, self.tariffs, share)
-
-    @cached_property
-    def risk(self) -> OfferRisk:
-        """Interruption figures of every offer; only spot is interrupted."""
-        return _risk(self.offer_set, self.tariffs)
-
-    def recorded_pool(self, row: int) -> Pool | None:
-        """What records say of the spot pool of offer `row`: the user's own if there are any, else the bundled ones."""
-        if row not in self._recorded:
-            from planner.spot.pools import find_pool, pool_of
-
-            self._recorded[row] = (
-                find_pool(*self._spot_place(row))
-                if self.hazards is None
-                else pool_of(self.hazards, *self._spot_place(row))
-            )
-        return self._recorded[row]
-
-    def spot_zone(self, row: int) -> SpotZone:
-        """The place of spot offer `row` as hazards know it."""
-        from planner.spot.pools import spot_zone
-
-        return spot_zone(*self._spot_place(row))
-
-    def _spot_place(self, row: int) -> tuple[str, str, str, str]:
-        """Provider, instance type, region and zone."""
-        offers = self.offer_set.offers
-        return (
-            str(offers["provider"][row]),
-            str(offers["instance_type"][row]),
-            str(offers["region"][row]),
-            str(offers["zone"][row]),
-        )
+        share = self.asked.workload.prices.commitment_share
+        return CostModel(self.offer_set, self.asked.job, self.tariffs, share)
 
     @cached_property
     def curves_between(self) -> dict[frozenset[int], tuple[TierCurve, bool]]:
         """Dearest transfer prices within sets of regions (by `region_of_offer`) asked for so far, and if known."""
-        return {}
-
-    @cached_property
-    def _recorded(self) -> dict[int, Pool | None]:
         return {}
 
     @cached_property
@@ -165,7 +129,7 @@ class Context:
         """Rank of each offer for ties: preferred regions first, then its id in lexical order."""
         offers = self.offer_set.offers
         names = ("option_variant", "purchase_option", "instance_type", "zone", "region", "provider")
-        wishes = preference_rank(places_of(offers), self.workload.preferences.prefer_regions)
+        wishes = preference_rank(places_of(offers), self.asked.workload.preferences.prefer_regions)
         order = np.lexsort([*(_lexical(offers.coded(name)) for name in names), wishes])
         rank = np.empty(len(order), dtype=np.int64)
         rank[order] = np.arange(len(order))
@@ -182,6 +146,77 @@ class Context:
     def provider_of_offer(self) -> IntArray:
         """Code of the provider per offer."""
         return self.offer_set.offers.coded("provider").codes.astype(np.int64)
+
+
+@record(frozen=True, eq=False)
+class SpotRisk:
+    """What is known of interruptions. `hazards`: of the user's own records of spot capacity; None without any."""
+
+    offer_set: OfferSet
+    tariffs: Tariffs
+    hazards: HazardModel | None = None
+
+    @cached_property
+    def figures(self) -> OfferRisk:
+        """Interruption figures of every offer; only spot is interrupted."""
+        return _risk(self.offer_set, self.tariffs)
+
+    def recorded_pool(self, row: int) -> Pool | None:
+        """What records say of the spot pool of offer `row`: the user's own if there are any, else the bundled ones."""
+        if row not in self._recorded:
+            from planner.spot.pools import find_pool, pool_of
+
+            self._recorded[row] = (
+                find_pool(*self._spot_place(row))
+                if self.hazards is None
+                else pool_of(self.hazards, *self._spot_place(row))
+            )
+        return self._recorded[row]
+
+    def spot_zone(self, row: int) -> SpotZone:
+        """The place of spot offer `row` as hazards know it."""
+        from planner.spot.pools import spot_zone
+
+        return spot_zone(*self._spot_place(row))
+
+    def _spot_place(self, row: int) -> tuple[str, str, str, str]:
+        """Provider, instance type, region and zone."""
+        offers = self.offer_set.offers
+        return (
+            str(offers["provider"][row]),
+            str(offers["instance_type"][row]),
+            str(offers["region"][row]),
+            str(offers["zone"][row]),
+        )
+
+    @cached_property
+    def _recorded(self) -> dict[int, Pool | None]:
+        return {}
+
+
+@record(frozen=True, eq=False)
+class Context:
+    """One planning run. Instances are built by `planner.job.answer`; nothing here reads a file."""
+
+    asked: Asked
+    dates: Dates
+    market: Market
+    spot: SpotRisk
+
+    def with_deadline(self, deadline: datetime | None) -> Context:
+        """The same run with another deadline; market and risk, and what was worked out of them, are shared."""
+        return replace(self, dates=replace(self.dates, deadline=deadline))
+
+    def with_asked(self, asked: Asked, offer_set: OfferSet | None = None) -> Context:
+        """The same run with something else asked, which prices depend on, and with other offers if given."""
+        offers = self.market.offer_set if offer_set is None else offer_set
+        market = replace(self.market, asked=asked, offer_set=offers)
+        spot = self.spot if offer_set is None else replace(self.spot, offer_set=offers)
+        return replace(self, asked=asked, market=market, spot=spot)
+
+    def with_job(self, **changes: Any) -> Context:
+        """The same run with fields of its job changed."""
+        return self.with_asked(replace(self.asked, job=replace(self.asked.job, **changes)))
 
 
 def _lexical(column: object) -> IntArray:

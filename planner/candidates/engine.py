@@ -69,7 +69,7 @@ def build(context: Context, wanted: Wanted = SHOWN, *, max_nodes: int | None = N
         wanted: what the question needs beside the best candidate.
         max_nodes: look at sizes up to this many nodes, default the workload's limit.
     """
-    return Engine(context, max_nodes=max_nodes).at(context.deadline, wanted)
+    return Engine(context, max_nodes=max_nodes).at(context.dates.deadline, wanted)
 
 
 class Engine:
@@ -89,18 +89,18 @@ class Engine:
             max_nodes: look at sizes up to this many nodes, default the workload's limit.
             shapes: of all hardware at `coarse_node_counts`, where another run of the same job estimated them.
         """
-        self.counts = coarse_node_counts(max_nodes or context.workload.constraints.max_nodes)
-        self.shapes = estimate_all(context, self.counts) if shapes is None else shapes
+        self.counts = coarse_node_counts(max_nodes or context.asked.workload.constraints.max_nodes)
+        self.shapes = estimate_all(context.asked, context.market, self.counts) if shapes is None else shapes
         self.context = with_checkpoint(context.with_deadline(None), self.shapes)
-        limits = context.workload.constraints
-        self.offer_bits = mark_offers(context.offer_set, limits, context.job.model.family)
+        limits = context.asked.workload.constraints
+        self.offer_bits = mark_offers(context.market.offer_set, limits, context.asked.job.model.family)
         self._coarse = build_candidates(self.context, self.offer_bits, self.shapes)
         self._steady: dict[bytes, Candidates] = {}
         self._partners: IntArray | None = None
 
     def at_hours(self, hours: float, wanted: Wanted = SHOWN) -> Found:
         """Candidates at a deadline so many hours after the start (never a microsecond earlier)."""
-        return self.at(deadline_after(self.context.start, hours), wanted)
+        return self.at(deadline_after(self.context.dates.start, hours), wanted)
 
     def at(self, deadline: datetime | None, wanted: Wanted = SHOWN) -> Found:
         """Candidates at a deadline.
@@ -112,26 +112,26 @@ class Engine:
         context = self.context.with_deadline(deadline)
         leaders = self._leaders(context, wanted)
         made = self._with_parts(leaders)
-        made = replace(made, bits=made.bits.copy(), p_meet=made.p_meet.copy())
-        mark_deadline(context, made)
-        if (context.is_spot & (self.offer_bits == 0)).any():
+        made = replace(made, context=context, bits=made.bits.copy(), p_meet=made.p_meet.copy())
+        mark_deadline(made)
+        if (context.market.is_spot & (self.offer_bits == 0)).any():
             from planner.candidates.ways.build import add_turns, on_demand_partners
             from planner.candidates.ways.discount import mark_no_discount
 
             if self._partners is None:
-                self._partners = on_demand_partners(context, self.offer_bits)
-            mark_no_discount(context, made, self._partners)
-            made = add_turns(context, made, self.offer_bits, wanted)
-        self.context.learn(context)
+                self._partners = on_demand_partners(context.market, self.offer_bits)
+            mark_no_discount(made, self._partners)
+            made = add_turns(made, self.offer_bits, wanted)
         return Found(context, made, self.offer_bits, self.counts, len(leaders), wanted)
 
     def _leaders(self, context: Context, wanted: Wanted) -> IntArray:
         """Hardware that is looked at in all sizes between the coarse ones."""
         if not self._between():
             return np.zeros(0, dtype=np.int64)
-        coarse = replace(self._coarse, bits=self._coarse.bits.copy(), p_meet=self._coarse.p_meet.copy())
-        mark_deadline(context, coarse)
-        return hopeful_hardware(context, coarse, self.offer_bits, wanted.up_to)
+        coarse = self._coarse
+        coarse = replace(coarse, context=context, bits=coarse.bits.copy(), p_meet=coarse.p_meet.copy())
+        mark_deadline(coarse)
+        return hopeful_hardware(coarse, self.offer_bits, wanted.up_to)
 
     def _between(self) -> Sequence[int]:
         return sorted(set(range(1, self.counts[-1] + 1)) - set(self.counts))
@@ -142,22 +142,22 @@ class Engine:
         if key not in self._steady:
             made, context = self._coarse, self.context
             if len(leaders):
-                mask = np.zeros(context.offer_set.hardware.n_rows, dtype=np.bool_)
+                mask = np.zeros(context.market.offer_set.hardware.n_rows, dtype=np.bool_)
                 mask[leaders] = True
-                offers = np.flatnonzero(mask[hardware_of_offer(context)] & (self.offer_bits == 0))
-                shapes = estimate_hardware(context, leaders, self._between())
+                offers = np.flatnonzero(mask[hardware_of_offer(context.market)] & (self.offer_bits == 0))
+                shapes = estimate_hardware(context.asked, context.market, leaders, self._between())
                 made = concat_candidates([made, build_candidates(context, self.offer_bits, shapes, offers)])
             self._steady[key] = self._with_mixes(made)
         return self._steady[key]
 
     def _with_mixes(self, made: Candidates) -> Candidates:
         """Add clusters bought in parts where an admitted offer holds fewer than the largest cluster."""
-        scarce = self.context.offer_set.offers["capacity"] < self.counts[-1]  # NaN: unlimited
+        scarce = self.context.market.offer_set.offers["capacity"] < self.counts[-1]  # NaN: unlimited
         if not (scarce & (self.offer_bits == 0)).any():
             return made
         from planner.candidates.bought_in_parts import add_mixes
 
-        return add_mixes(self.context, made, self.offer_bits, self.counts[-1])
+        return add_mixes(made, self.offer_bits, self.counts[-1])
 
 
 def deadline_after(start: datetime, hours: float) -> datetime:

@@ -11,20 +11,20 @@ from planner.candidates.running import finish_quantile, steady_hours
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from planner.candidates.context import Context
     from planner.candidates.model import Candidates
 
     FloatArray = npt.NDArray[np.float64]
     IntArray = npt.NDArray[np.int64]
 
 
-def sure_hours(context: Context, made: Candidates, at: IntArray, level: float) -> FloatArray:
+def sure_hours(made: Candidates, at: IntArray, level: float) -> FloatArray:
     """Hours within which candidates end with probability `level`, never less than expected, shape `(len(at),)`."""
+    context = made.context
     hours = np.empty(len(at))
-    spot = context.is_spot[made.offer[at]]
-    hours[~spot] = _steady(context, made, at[~spot], level)
+    spot = context.market.is_spot[made.offer[at]]
+    hours[~spot] = _steady(made, at[~spot], level)
     if spot.any():
-        hours[spot] = np.maximum(finish_quantile(context, made, at[spot], level), made.hours[at[spot]])
+        hours[spot] = np.maximum(finish_quantile(made, at[spot], level), made.hours[at[spot]])
     return hours
 
 
@@ -34,10 +34,11 @@ def uninterrupted_hours(made: Candidates, at: IntArray, level: float) -> FloatAr
     return np.maximum(made.waiting_hours[at] + made.fixed_hours[at] + work, made.hours[at])
 
 
-def _steady(context: Context, made: Candidates, at: IntArray, level: float) -> FloatArray:
+def _steady(made: Candidates, at: IntArray, level: float) -> FloatArray:
     """Log-normal step time: the quantile of the work is the quantile of the step."""
+    context = made.context
     nodes, work = made.nodes[at], made.work_hours[at]
-    need = steady_hours(context, nodes, work, made.write_hours[at], made.interval_hours[at])
+    need = steady_hours(context.asked, nodes, work, made.write_hours[at], made.interval_hours[at])
     sure = (
         made.waiting_hours[at]
         + made.fixed_hours[at]

@@ -40,10 +40,10 @@ def build_candidates(
         shapes: output of `estimate_shapes`: one row per (hardware row, node count).
         offers: rows to consider; all by default.
     """
-    rows, shape_rows = _grid(context.offer_set, shapes, offers)
+    rows, shape_rows = _grid(context.market.offer_set, shapes, offers)
     bits = offer_bits[rows]
     nodes = shapes["nodes"][shape_rows].astype(np.int64)
-    mark_cells(bits, context.offer_set, context.workload.constraints, rows, nodes)
+    mark_cells(bits, context.market.offer_set, context.asked.workload.constraints, rows, nodes)
     fits = np.asarray(shapes["fits"], dtype=np.bool_)[shape_rows]
     dead = ~fits
     reasons = shapes.coded("reason")
@@ -71,21 +71,24 @@ def _grid(offer_set: OfferSet, shapes: Table, offers: IntArray | None) -> tuple[
 def _evaluate(
     context: Context, shapes: Table, rows: IntArray, at: IntArray, bits: IntArray, grid_bits: IntArray
 ) -> Candidates:
-    job, assume = context.job, context.assumptions
+    job, assume = context.asked.job, context.asked.assumptions
     times = time_shapes(
         job, shapes["nodes"].astype(np.float64), shapes["step_time_s"], shapes["step_time_low_s"],
         shapes["step_time_high_s"], assume,
     )  # fmt: skip
     nodes = shapes["nodes"][at].astype(np.int64)
-    acquire = np.where(context.is_spot[rows], 0.0, assume.on_demand_acquire_s)
-    waiting = (assume.provision_s + acquire) / 3600.0 + staging_hours(context.offer_set, job, assume)[rows]
+    acquire = np.where(context.market.is_spot[rows], 0.0, assume.on_demand_acquire_s)
+    waiting = (assume.provision_s + acquire) / 3600.0 + staging_hours(context.market.offer_set, job, assume)[
+        rows
+    ]
     fixed = fixed_hours(assume, times)[at]
     work, write = times.work[at], times.checkpoint_write[at]
     run = run_candidates(context, rows, nodes, work, write)
     hours, paid = waiting + fixed + run.elapsed_hours, fixed + run.paid_hours
-    money = context.costs.evaluate(rows, nodes, paid, hours)
+    money = context.market.costs.evaluate(rows, nodes, paid, hours)
     made = Candidates(
-        offer=rows, shape=at, nodes=nodes, bits=bits, work_hours=work, sigma=times.sigma[at], waiting_hours=waiting,
+        context=context, offer=rows, shape=at, nodes=nodes,
+        bits=bits, work_hours=work, sigma=times.sigma[at], waiting_hours=waiting,
         fixed_hours=fixed, hours=hours, paid_hours=paid, billed_hours=money.billed_hours, cost_usd=money.cost_usd,
         cash_usd=money.cash_usd, p_meet=np.full(len(at), np.nan), interruptions=run.interruptions,
         lost_hours=run.lost_hours, interval_hours=run.interval_hours, write_hours=write,
@@ -93,5 +96,5 @@ def _evaluate(
         checkpoint_gib_months=money.checkpoint_gib_months, kind=np.full(len(at), SINGLE), detail=np.full(len(at), -1),
         shapes=shapes, grid_bits=grid_bits,
     )  # fmt: skip
-    mark_limits(context, made)
+    mark_limits(made)
     return made

@@ -28,18 +28,18 @@ def case_of(context: Context) -> Case:
     """What constraints look at in a planning run."""
 
     def chance(made: Candidates, at: IntArray) -> FloatArray:
-        assert context.deadline_hours is not None
-        available = context.deadline_hours - made.waiting_hours[at] - made.fixed_hours[at]
+        assert context.dates.deadline_hours is not None
+        available = context.dates.deadline_hours - made.waiting_hours[at] - made.fixed_hours[at]
         return meet_probability(
             context, *made.gang(at), made.sigma[at], made.write_hours[at], made.interval_hours[at], available
         )
 
     def finish(made: Candidates, at: IntArray, level: float) -> FloatArray:
-        return finish_quantile(context, made, at, level)
+        return finish_quantile(made, at, level)
 
-    return Case(
-        context.workload, context.job, context.offer_set, context.tariffs, context.deadline_hours, chance, finish
-    )  # fmt: skip
+    asked, market = context.asked, context.market
+    hours = context.dates.deadline_hours
+    return Case(asked.workload, asked.job, market.offer_set, market.tariffs, hours, chance, finish)
 
 
 def mark_offers(offer_set: OfferSet, limits: Constraints, family: str) -> IntArray:
@@ -64,21 +64,23 @@ def mark_cells(
         _mark(bits, item, item.cells(offer_set, limits, rows, nodes))
 
 
-def mark_limits(context: Context, candidates: Candidates) -> None:
+def mark_limits(candidates: Candidates) -> None:
     """Set the bits of all limits on timed and priced candidates of one offer, those of the deadline last."""
+    context = candidates.context
     case = case_of(context)
     for item in CONSTRAINTS:
         if not item.needs_deadline:
             _mark(candidates.bits, item, item.mask(case, candidates))
-    mark_deadline(context, candidates)
+    mark_deadline(candidates)
 
 
-def mark_parts(context: Context, candidates: Candidates) -> None:
+def mark_parts(candidates: Candidates) -> None:
     """Set the bits of limits on candidates bought in several parts, apart from the deadline's.
 
     What each purchase keeps by itself (capacity, quota) was seen to when the parts were chosen.
     """
-    case, limits = case_of(context), context.workload.constraints
+    context = candidates.context
+    case, limits = case_of(context), context.asked.workload.constraints
     for item in CONSTRAINTS:
         if not item.of_each_part:
             _mark(
@@ -88,8 +90,9 @@ def mark_parts(context: Context, candidates: Candidates) -> None:
                 _mark(candidates.bits, item, item.mask(case, candidates))
 
 
-def mark_deadline(context: Context, candidates: Candidates) -> None:
+def mark_deadline(candidates: Candidates) -> None:
     """Set the bits of what ends too late or is too unsure to end in time; nothing where there is no deadline."""
+    context = candidates.context
     case = case_of(context)
     for item in CONSTRAINTS:
         if item.needs_deadline:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from planner.candidates.context import Context
+
     FloatArray = npt.NDArray[np.float64]
     IntArray = npt.NDArray[np.int64]
     BoolArray = npt.NDArray[np.bool_]
@@ -109,8 +111,10 @@ class Candidates:
         instance_hours, dataset_gib_months, checkpoint_gib_months: rounded quantities behind the cost.
         kind: `SINGLE`, `MIXED` or `IN_TURN`; detail: row of the kind's table (`mixes`, `turns`), -1 for one offer.
         shapes: output of the performance model; grid_bits: filters of the cells that no layout fits.
+        context: the run they are of.
     """
 
+    context: Context
     offer: IntArray
     shape: IntArray
     nodes: IntArray
@@ -186,11 +190,19 @@ class Candidates:
             if table is not None and len(mine):
                 tables[name] = take_rows(table, detail[mine])
                 detail[mine] = np.arange(len(mine))
-        return Candidates(**columns, shapes=self.shapes, grid_bits=np.zeros(0, dtype=np.int64), **tables)
+        return Candidates(
+            context=self.context,
+            **columns,
+            shapes=self.shapes,
+            grid_bits=np.zeros(0, dtype=np.int64),
+            **tables,
+        )
 
 
 COLUMNS = tuple(
-    field.name for field in fields(Candidates) if field.name not in ("shapes", "grid_bits", "mixes", "turns")
+    field.name
+    for field in fields(Candidates)
+    if field.name not in ("context", "shapes", "grid_bits", "mixes", "turns")
 )
 
 
@@ -234,7 +246,7 @@ def concat_candidates(parts: Sequence[Candidates]) -> Candidates:
         joined["detail"][mine] += starts[mine]
         tables[name] = join_tables([table for table in own if table is not None])
     bits = np.concatenate([part.grid_bits for part in parts])
-    return Candidates(**joined, shapes=shapes, grid_bits=bits, **tables)
+    return Candidates(context=parts[0].context, **joined, shapes=shapes, grid_bits=bits, **tables)
 
 
 def join_tables(tables: Sequence[Any]) -> Any:

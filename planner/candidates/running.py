@@ -14,7 +14,7 @@ from planner.spot.renewal import SpotOutcome, p_meet_deadline, spot_outcome
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from planner.candidates.context import Context
+    from planner.candidates.context import Asked, Context, SpotRisk
     from planner.candidates.model import Candidates
     from planner.spot.distribution import SpotPool
 
@@ -48,17 +48,19 @@ def run_candidates(
         work: hours of steps and evaluation.
         write: hours of one checkpoint.
     """
-    at = np.flatnonzero(context.is_spot[rows])
+    at = np.flatnonzero(context.market.is_spot[rows])
     pool = gang_risk(context, rows[at], nodes[at]).pool
     interval = checkpoint_interval(context, rows, nodes, write, pool)
-    steady = steady_hours(context, nodes, work, write, interval)
-    failures = context.assumptions.machine_failures_per_node_hour * nodes * steady
+    steady = steady_hours(context.asked, nodes, work, write, interval)
+    failures = context.asked.assumptions.machine_failures_per_node_hour * nodes * steady
     lost = steady - work * (1.0 + write / interval)
     run = Run(steady.copy(), steady, failures, lost, interval)
     if not len(at):
         return run
     outcome = spot_outcome(
-        work[at], with_distribution=False, **model_arguments(context, rows[at], write[at], interval[at], pool)
+        work[at],
+        with_distribution=False,
+        **model_arguments(context.asked, context.spot, rows[at], write[at], interval[at], pool),
     )
     run.elapsed_hours[at] = outcome.expected_elapsed_hours
     run.paid_hours[at] = outcome.expected_paid_hours
@@ -68,14 +70,14 @@ def run_candidates(
 
 
 def steady_hours(
-    context: Context, nodes: IntArray, work: FloatArray, write: FloatArray, interval: FloatArray
+    asked: Asked, nodes: IntArray, work: FloatArray, write: FloatArray, interval: FloatArray
 ) -> FloatArray:
     """Hours of work on capacity nobody takes back: checkpoints, and machine failures that cost half an interval.
 
     First order in the failure rate: `work (1 + delta/tau) (1 + lambda (tau/2 + restart))`, lambda per cluster-hour.
     """
-    rate = context.assumptions.machine_failures_per_node_hour * nodes
-    loss = rate * (interval / 2.0 + context.restart_hours)
+    rate = asked.assumptions.machine_failures_per_node_hour * nodes
+    loss = rate * (interval / 2.0 + asked.restart_hours)
     return work * (1.0 + write / interval) * (1.0 + loss)
 
 
@@ -86,11 +88,11 @@ def checkpoint_interval(
 
     `pool`: of the spot candidates among them, where it is known already.
     """
-    longest = context.assumptions.checkpoint_interval_s / 3600.0
-    if context.job.interval_hours is not None:
-        return np.full(len(rows), context.job.interval_hours)
-    rate = context.assumptions.machine_failures_per_node_hour * nodes
-    at = np.flatnonzero(context.is_spot[rows])
+    longest = context.asked.assumptions.checkpoint_interval_s / 3600.0
+    if context.asked.job.interval_hours is not None:
+        return np.full(len(rows), context.asked.job.interval_hours)
+    rate = context.asked.assumptions.machine_failures_per_node_hour * nodes
+    at = np.flatnonzero(context.market.is_spot[rows])
     if len(at):
         rate[at] = (gang_risk(context, rows[at], nodes[at]).pool if pool is None else pool).rate
     mtbf = 1.0 / np.maximum(rate, 1e-9)
@@ -106,12 +108,14 @@ def spot_outcome_of(
         work,
         deadline_hours=np.inf if deadline_hours is None else deadline_hours,
         with_distribution=deadline_hours is not None,
-        **model_arguments(context, rows, write, interval, gang_risk(context, rows, nodes).pool),
+        **model_arguments(
+            context.asked, context.spot, rows, write, interval, gang_risk(context, rows, nodes).pool
+        ),
     )
 
 
 def model_arguments(
-    context: Context, rows: IntArray, write: FloatArray, interval: FloatArray, pool: SpotPool
+    asked: Asked, spot: SpotRisk, rows: IntArray, write: FloatArray, interval: FloatArray, pool: SpotPool
 ) -> dict[str, Any]:
     """What the renewal model needs to know of spot offers `rows`, their checkpoints and their capacity."""
     return {
@@ -122,8 +126,8 @@ def model_arguments(
         "first_wait_hours": pool.first_wait,
         "checkpoint_interval_hours": interval,
         "checkpoint_write_hours": write,
-        "restart_hours": context.restart_hours,
-        "notice_hours": context.risk.notice_hours[rows],
+        "restart_hours": asked.restart_hours,
+        "notice_hours": spot.figures.notice_hours[rows],
         "frailty_sd": pool.frailty_sd,
         "dispersion": pool.dispersion,
     }
@@ -139,9 +143,9 @@ def meet_probability(
     spot: the renewal model averaged over the step time.
     """
     out = np.zeros(len(rows))
-    spot = context.is_spot[rows]
+    spot = context.market.is_spot[rows]
     steady = np.flatnonzero(~spot & (available_hours > 0))
-    need = steady_hours(context, nodes[steady], work[steady], write[steady], interval[steady])
+    need = steady_hours(context.asked, nodes[steady], work[steady], write[steady], interval[steady])
     out[steady] = _normal_cdf(np.log(available_hours[steady] / need), sigma[steady])
     at = np.flatnonzero(spot & (available_hours > 0))
     if len(at):
@@ -150,14 +154,20 @@ def meet_probability(
             deadline_hours=available_hours[at],
             work_log_sd=sigma[at],
             **model_arguments(
-                context, rows[at], write[at], interval[at], gang_risk(context, rows[at], nodes[at]).pool
+                context.asked,
+                context.spot,
+                rows[at],
+                write[at],
+                interval[at],
+                gang_risk(context, rows[at], nodes[at]).pool,
             ),
         )
     return np.clip(out, 0.0, 1.0)
 
 
-def finish_quantile(context: Context, made: Candidates, at: IntArray, level: float) -> FloatArray:
+def finish_quantile(made: Candidates, at: IntArray, level: float) -> FloatArray:
     """Hours from the start within which candidates end with probability `level`, by bisection, shape `(len(at),)`."""
+    context = made.context
     base = made.waiting_hours[at] + made.fixed_hours[at]
     need = np.maximum(made.hours[at] - base, 1e-6)
     # Round by round a finer geometric grid between the last point too early and the first late enough; a grid is one

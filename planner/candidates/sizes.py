@@ -6,7 +6,6 @@ every node count in between. The set considered is stated in the plan's proof.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from catalogs.table import Table
-    from planner.candidates.context import Context
+    from planner.candidates.context import Asked, Context, Market
     from planner.candidates.model import Candidates
 
     IntArray = npt.NDArray[np.int64]
@@ -41,53 +40,52 @@ def coarse_node_counts(limit: int) -> tuple[int, ...]:
     return tuple(dict.fromkeys([*counts, limit]))
 
 
-def estimate_all(context: Context, counts: Sequence[int]) -> Table:
+def estimate_all(asked: Asked, market: Market, counts: Sequence[int]) -> Table:
     """Shapes of all hardware at the node counts given."""
-    return estimate_hardware(context, np.arange(context.offer_set.hardware.n_rows), counts)
+    return estimate_hardware(asked, market, np.arange(market.offer_set.hardware.n_rows), counts)
 
 
-def estimate_for(context: Context, offers: IntArray, counts: Sequence[int]) -> Table:
+def estimate_for(asked: Asked, market: Market, offers: IntArray, counts: Sequence[int]) -> Table:
     """Shapes of the hardware of some offers at the node counts given."""
-    return estimate_hardware(context, np.unique(hardware_of_offer(context)[offers]), counts)
+    return estimate_hardware(asked, market, np.unique(hardware_of_offer(market)[offers]), counts)
 
 
-def estimate_hardware(context: Context, hardware: IntArray, counts: Sequence[int]) -> Table:
+def estimate_hardware(asked: Asked, market: Market, hardware: IntArray, counts: Sequence[int]) -> Table:
     """Estimate shapes of some hardware rows; `hardware_row` of the result refers to the whole hardware table."""
-    job = context.job
-    rows = context.offer_set.hardware.take(hardware)
+    job = asked.job
+    rows = market.offer_set.hardware.take(hardware)
     shapes = estimate_shapes(job.model, job.training, rows, counts)
-    if context.calibration is not None:
-        shapes = context.calibration.apply(shapes, rows)
+    if asked.calibration is not None:
+        shapes = asked.calibration.apply(shapes, rows)
     return shapes.with_columns(hardware_row=hardware[shapes["hardware_row"]])
 
 
 def with_checkpoint(context: Context, shapes: Table) -> Context:
     """The run with the checkpoint sized from the model, where the workload does not give its size."""
-    if context.job.checkpoint_gib:
+    if context.asked.job.checkpoint_gib:
         return context
     size = float(shapes["checkpoint_gib"][0])
-    return replace(context, job=replace(context.job, checkpoint_gib=size))
+    return context.with_job(checkpoint_gib=size)
 
 
-def hardware_of_offer(context: Context) -> IntArray:
+def hardware_of_offer(market: Market) -> IntArray:
     """Hardware row of each offer, shape `(n_offers,)`."""
-    return context.offer_set.hardware_of_type[context.offer_set.type_of_offer]
+    return market.offer_set.hardware_of_type[market.offer_set.type_of_offer]
 
 
-def hopeful_hardware(
-    context: Context, candidates: Candidates, offer_bits: IntArray, up_to: float = -np.inf
-) -> IntArray:
+def hopeful_hardware(candidates: Candidates, offer_bits: IntArray, up_to: float = -np.inf) -> IntArray:
     """Hardware rows that could beat the best candidate (or `up_to`, if more) at a size between the coarse ones.
 
     A lower bound per hardware: its cheapest admitted price x the fewest node-hours of steps seen at any coarse size,
     less `MARGIN_RATIO` (for the objective time: the fewest hours). Hardware whose batch no coarse size divides has no
     bound and is searched too; so is all hardware while nothing is feasible.
     """
-    shapes, offer_set = candidates.shapes, context.offer_set
+    context = candidates.context
+    shapes, offer_set = candidates.shapes, context.market.offer_set
     fits = np.asarray(shapes["fits"], dtype=np.bool_)
     row, nodes = shapes["hardware_row"].astype(np.int64), shapes["nodes"].astype(np.float64)
-    hours = shapes["step_time_s"] * context.job.total_steps / 3600.0
-    by_cost = context.workload.preferences.objective == "cost"
+    hours = shapes["step_time_s"] * context.asked.job.total_steps / 3600.0
+    by_cost = context.asked.workload.preferences.objective == "cost"
     n_hardware = offer_set.hardware.n_rows
     least = least_by_group((hours * nodes if by_cost else hours)[fits], row[fits], n_hardware)
     undivided = np.zeros(len(least), dtype=np.bool_)
@@ -96,7 +94,7 @@ def hopeful_hardware(
     admitted = np.flatnonzero(offer_bits == 0)
     owned = ~np.isnan(offer_set.owned_share[admitted])
     hourly = np.where(owned, 0.0, offer_set.usd_per_hour[admitted]) if by_cost else np.ones(len(admitted))
-    price = least_by_group(hourly, hardware_of_offer(context)[admitted], n_hardware)
+    price = least_by_group(hourly, hardware_of_offer(context.market)[admitted], n_hardware)
     feasible = np.flatnonzero(candidates.bits == 0)
     value = candidates.cost_usd if by_cost else candidates.hours
     best = float(value[feasible].min()) if len(feasible) else np.inf

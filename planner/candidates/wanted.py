@@ -17,7 +17,7 @@ from planner.records import record
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from planner.candidates.context import Context
+    from planner.candidates.context import Asked, Market
     from planner.candidates.model import Candidates
 
     FloatArray = npt.NDArray[np.float64]
@@ -54,28 +54,34 @@ class Wanted:
     one_region: bool = False
 
 
-def value_of(context: Context, made: Candidates) -> FloatArray:
+def value_of(made: Candidates) -> FloatArray:
     """What candidates are compared by: expected cost, for the objective time expected hours."""
-    value: FloatArray = made.cost_usd if context.workload.preferences.objective == "cost" else made.hours
+    context = made.context
+    value: FloatArray = (
+        made.cost_usd if context.asked.workload.preferences.objective == "cost" else made.hours
+    )
     return value
 
 
-def ceilings(context: Context, made: Candidates, wanted: Wanted) -> FloatArray:
+def ceilings(made: Candidates, wanted: Wanted) -> FloatArray:
     """Value above which a candidate of each offer is of no use to the question, shape `(n_offers,)`.
 
     Args:
-        context: the planning run.
         made: candidates known so far; the best of them bound what is of use.
         wanted: what the question needs.
     """
+    context = made.context
     feasible = np.flatnonzero(made.bits == 0)
-    rows, value = made.offer[feasible], value_of(context, made)[feasible]
+    rows, value = made.offer[feasible], value_of(made)[feasible]
     if wanted.scope is Scope.BEST:
-        limit = np.full(context.offer_set.offers.n_rows, float(value.min(initial=np.inf)))
+        limit = np.full(context.market.offer_set.offers.n_rows, float(value.min(initial=np.inf)))
     elif wanted.scope is Scope.PLACES:
-        limit = _least(context.region_of_offer, rows, value)
+        limit = _least(context.market.region_of_offer, rows, value)
     else:
-        limit = np.maximum(_least(context.provider_of_offer, rows, value), _shown(context, rows, value))
+        limit = np.maximum(
+            _least(context.market.provider_of_offer, rows, value),
+            _shown(context.asked, context.market, rows, value),
+        )
     return np.asarray(np.minimum(np.maximum(limit, wanted.up_to), wanted.below), dtype=np.float64)
 
 
@@ -86,11 +92,11 @@ def _least(group_of_offer: IntArray, rows: IntArray, value: FloatArray) -> Float
     return np.asarray(least[group_of_offer], dtype=np.float64)
 
 
-def _shown(context: Context, rows: IntArray, value: FloatArray) -> float:
+def _shown(asked: Asked, market: Market, rows: IntArray, value: FloatArray) -> float:
     """Value of the last of the ways shown."""
     if not len(rows):
         return np.inf
-    ways = context.way_of_offer[rows]
+    ways = market.way_of_offer[rows]
     least = np.full(int(ways.max()) + 1, np.inf)
     np.minimum.at(least, ways, value)
-    return float(np.sort(least)[: context.workload.preferences.max_results + 1][-1])
+    return float(np.sort(least)[: asked.workload.preferences.max_results + 1][-1])

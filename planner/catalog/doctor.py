@@ -23,7 +23,7 @@ _JSON_SCHEMA_VERSION = 1
 def examination_text(found: Examination, fmt: str) -> str:
     """Render what `catalog doctor` found as `table` or `json`."""
     if fmt == "json":
-        return json.dumps(_examination_values(found), indent=2, sort_keys=True) + "\n"
+        return json.dumps(_examination_values(found), indent=2, sort_keys=True, default=str) + "\n"
     width = max(terminal_width(sys.stdout), _MIN_WIDTH)
     rows: list[tuple[str, ...]] = [
         (

@@ -28,8 +28,9 @@ def explain(
     from planner.job.explain_report import explain_answer
 
     answer = optimize(load_workload(workload), Options(as_of or utc_now(), as_of=as_of and as_of.date()))
-    layouts = explain_layout(answer.context, answer.plan) if answer.found is not None else []
-    others = {name: explain_type(answer.context, answer.found, name) for name in why_not}
+    asked, market = answer.context.asked, answer.context.market
+    layouts = explain_layout(asked, market, answer.plan) if answer.found is not None else []
+    others = {name: explain_type(asked, market, answer.found, name) for name in why_not}
     if output == "table":
         lines = [*explain_choice(answer.plan), *layouts, *(line for said in others.values() for line in said)]
         show_text("".join(f"{line}\n" for line in lines), out)

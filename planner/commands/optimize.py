@@ -116,6 +116,9 @@ def optimize(
     for name in why_not:
         from planner.job.explain import why_not as explain
 
-        click.echo("\n".join(explain(answer.context, answer.found, name)), err=output != "table")
+        click.echo(
+            "\n".join(explain(answer.context.asked, answer.context.market, answer.found, name)),
+            err=output != "table",
+        )
     if answer.plan.status == "infeasible":
         click.get_current_context().exit(3)

@@ -14,7 +14,7 @@ from planner.render.formats import ANSWER_FORMATS
 
 if TYPE_CHECKING:
     from planner.inputs.load import LoadedWorkload
-    from planner.judge.judge import Verdict
+    from planner.judge.verdict import Verdict
 
 _MOST_FAULTS = 20
 _NOT_YET = {
@@ -136,7 +136,7 @@ def _question(kind: str, saved: Any, path: Path | None, as_of: datetime | None) 
 
 
 def _certificate(certificate: dict[str, Any]) -> Verdict:
-    from planner.judge.judge import Verdict
+    from planner.judge.verdict import Verdict
     from planner.plan.certificates import check_certificate, summary
 
     faults = tuple(map(str, check_certificate(certificate)))

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from catalogs.table import Table
-    from planner.candidates.context import Context
+    from planner.candidates.context import Asked, Context, Market
     from planner.inputs.load import LoadedWorkload
     from planner.performance.spec import TrainingSpec
 
@@ -73,20 +73,20 @@ def estimate_workload(
         InputError: an unknown name, or a layout that cannot divide (of a single cluster).
     """
     context = open_context(loaded, calibrated=calibrated, catalog_dir=catalog_dir)
-    wanted = [find_machine(context.offer_set, name, provider) for name in dict.fromkeys(machines)]
+    wanted = [find_machine(context.market.offer_set, name, provider) for name in dict.fromkeys(machines)]
     clusters = [(machine, count) for machine in wanted for count in dict.fromkeys(nodes)]
     made, refused = [], []
     for machine, count in clusters:
         try:
-            made.append(estimate_cluster(context, machine, count, pin))
+            made.append(estimate_cluster(context.asked, context.market, machine, count, pin))
         except InputError as error:
             if len(clusters) == 1:
                 raise
             refused.append(f"{count} x {machine.instance_type} left out: {error}")
     if not made:
         raise InputError("\n".join(refused))
-    warnings = context.calibration.warnings if context.calibration else ()
-    return Estimates(context.workload.name, tuple(made), (*refused, *warnings))
+    warnings = context.asked.calibration.warnings if context.asked.calibration else ()
+    return Estimates(context.asked.workload.name, tuple(made), (*refused, *warnings))
 
 
 def open_context(loaded: LoadedWorkload, *, calibrated: bool, catalog_dir: Path | None = None) -> Context:
@@ -103,11 +103,14 @@ def open_context(loaded: LoadedWorkload, *, calibrated: bool, catalog_dir: Path 
         raise loaded.error(error.faults) from None
 
 
-def estimate_cluster(context: Context, machine: Machine, nodes: int, pin: LayoutPin | None) -> Estimate:
+def estimate_cluster(
+    asked: Asked, market: Market, machine: Machine, nodes: int, pin: LayoutPin | None
+) -> Estimate:
     """Predict one cluster with the best layout, or with the parts of it that `pin` (or the workload) fixes.
 
     Args:
-        context: the planning run: job, hardware, calibration.
+        asked: the workload and the job made of it.
+        market: what can be bought, and its prices.
         machine: instance type.
         nodes: instances.
         pin: parts of the layout fixed on the command line; they go before the workload's.
@@ -115,45 +118,45 @@ def estimate_cluster(context: Context, machine: Machine, nodes: int, pin: Layout
     Raises:
         InputError: the layout cannot divide the cluster or the batch.
     """
-    training = replace(context.job.training, layout=merge_pins(context.job.training.layout, pin))
+    training = replace(asked.job.training, layout=merge_pins(asked.job.training.layout, pin))
     where, count = f"{nodes} x {machine.instance_type}", nodes * max(1, int(machine.accelerators))
-    fault = division_fault(training.layout, context.job.model, training, count, where)
+    fault = division_fault(training.layout, asked.job.model, training, count, where)
     if fault:
         raise InputError(fault)
-    row = _shape(context, machine, training, [nodes])[0]
+    row = _shape(asked, market, machine, training, [nodes])[0]
     if row["reason"] in _DIVIDES_NOT:
         raise InputError(
             f"no parallel layout divides the global batch of {training.global_batch:,} over the {count:,} accelerators"
             f" of {where}; choose another number of nodes, or another training.global_batch"
         )
-    return _describe(context, machine, nodes, training, row)
+    return _describe(asked, market, machine, nodes, training, row)
 
 
 def _shape(
-    context: Context, machine: Machine, training: TrainingSpec, counts: Sequence[int]
+    asked: Asked, market: Market, machine: Machine, training: TrainingSpec, counts: Sequence[int]
 ) -> list[dict[str, Any]]:
-    hardware = context.offer_set.hardware.take([machine.hardware])
+    hardware = market.offer_set.hardware.take([machine.hardware])
     constants = load_constants()
     if pinned(training.layout):
         # a layout that somebody asks for is judged by what is likely, not by the care a plan takes
         constants = constants.replace({"memory.oom_limit": 0.5})
-    shapes = estimate_shapes(context.job.model, training, hardware, counts, constants=constants)
-    if context.calibration is not None:
-        shapes = context.calibration.apply(shapes, hardware)
+    shapes = estimate_shapes(asked.job.model, training, hardware, counts, constants=constants)
+    if asked.calibration is not None:
+        shapes = asked.calibration.apply(shapes, hardware)
     return [shapes.row(position) for position in range(shapes.n_rows)]
 
 
 def _describe(
-    context: Context, machine: Machine, nodes: int, training: TrainingSpec, row: dict[str, Any]
+    asked: Asked, market: Market, machine: Machine, nodes: int, training: TrainingSpec, row: dict[str, Any]
 ) -> Estimate:
     fits = not row["reason"]
-    hardware = context.offer_set.hardware.take([machine.hardware])
+    hardware = market.offer_set.hardware.take([machine.hardware])
     layout = layout_of(row) if fits else None
     return Estimate(
         machine=machine,
         nodes=nodes,
-        unit=context.job.unit,
-        units_per_step=context.job.units_per_step,
+        unit=asked.job.unit,
+        units_per_step=asked.job.units_per_step,
         precision=training.precision,
         stack=training.stack,
         reason=_reason(row["reason"], training, hardware),
@@ -165,20 +168,20 @@ def _describe(
         hfu=row["mfu"] * recompute_factor(row["recompute"], training) if fits else None,
         breakdown_s={name.removesuffix("_s"): row[name] for name in BREAKDOWN} if fits else {},
         limited_by=row["limited_by"],
-        memory=memory_of(context, training, hardware, row),
-        loading=loading_of(context, training, hardware, row) if fits else None,
-        host=host_of(context, hardware, nodes, row),
-        learned_factor=learned_factor(context, training, hardware),
-        calibration=_calibration(context, hardware),
-        remedy=None if fits else nearest_fit(context, machine, nodes, training),
-        others=others_of(context, training, hardware, nodes),
+        memory=memory_of(asked, training, hardware, row),
+        loading=loading_of(asked, training, hardware, row) if fits else None,
+        host=host_of(asked, hardware, nodes, row),
+        learned_factor=learned_factor(asked, training, hardware),
+        calibration=_calibration(asked, hardware),
+        remedy=None if fits else nearest_fit(asked, market, machine, nodes, training),
+        others=others_of(asked, training, hardware, nodes),
     )
 
 
-def _calibration(context: Context, hardware: Table) -> str:
-    if context.calibration is None:
+def _calibration(asked: Asked, hardware: Table) -> str:
+    if asked.calibration is None:
         return ""
-    return context.calibration.describe(str(hardware["generation"][0]))
+    return asked.calibration.describe(str(hardware["generation"][0]))
 
 
 def _reason(word: str, training: TrainingSpec, hardware: Table) -> str:
@@ -215,26 +218,28 @@ def recompute_factor(recompute: str, training: TrainingSpec) -> float:
     return 1.0 + forward * again[recompute]
 
 
-def nearest_fit(context: Context, machine: Machine, nodes: int, training: TrainingSpec) -> Remedy | None:
+def nearest_fit(
+    asked: Asked, market: Market, machine: Machine, nodes: int, training: TrainingSpec
+) -> Remedy | None:
     """The layout nearest to the pins that fits this cluster; else the fewest nodes on which any does; else None."""
     fixed = pinned(training.layout)
     for size in sorted({*range(1, min(len(fixed), MAX_RELEASED) + 1), len(fixed)} - {0}):
         found: list[tuple[float, tuple[str, ...], dict[str, Any]]] = []
         for dropped in combinations(sorted(fixed), size):
             free = replace(training, layout=replace(training.layout, **dict.fromkeys(dropped)))
-            row = _shape(context, machine, free, [nodes])[0]
+            row = _shape(asked, market, machine, free, [nodes])[0]
             if not row["reason"]:
                 found.append((row["step_time_s"], dropped, row))
         if found:
             _, dropped, row = min(found, key=lambda item: item[:2])
-            return _remedy(context, nodes, dropped, row)
-    counts = range(nodes + 1, max(MAX_NODES, context.workload.constraints.max_nodes) + 1)
+            return _remedy(asked, nodes, dropped, row)
+    counts = range(nodes + 1, max(MAX_NODES, asked.workload.constraints.max_nodes) + 1)
     free = replace(training, layout=LayoutPin())
-    for row in _shape(context, machine, free, list(counts)) if len(counts) else []:
+    for row in _shape(asked, market, machine, free, list(counts)) if len(counts) else []:
         if not row["reason"]:
-            return _remedy(context, row["nodes"], tuple(sorted(fixed)), row)
+            return _remedy(asked, row["nodes"], tuple(sorted(fixed)), row)
     return None
 
 
-def _remedy(context: Context, nodes: int, dropped: tuple[str, ...], row: dict[str, Any]) -> Remedy:
-    return Remedy(layout_of(row), nodes, dropped, context.job.units_per_step / row["step_time_s"])
+def _remedy(asked: Asked, nodes: int, dropped: tuple[str, ...], row: dict[str, Any]) -> Remedy:
+    return Remedy(layout_of(row), nodes, dropped, asked.job.units_per_step / row["step_time_s"])

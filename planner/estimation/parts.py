@@ -15,16 +15,16 @@ from planner.performance.step import loading_s
 
 if TYPE_CHECKING:
     from catalogs.table import Table
-    from planner.candidates.context import Context
+    from planner.candidates.context import Asked
     from planner.performance.layouts import Layouts
     from planner.performance.spec import TrainingSpec
 
 _LEVELS = {"none": 0, "selective": 1, "full": 2}
 
 
-def _layout(context: Context, training: TrainingSpec, hardware: Table, row: dict[str, Any]) -> Layouts:
+def _layout(asked: Asked, training: TrainingSpec, hardware: Table, row: dict[str, Any]) -> Layouts:
     """The layout of a row of `estimate_shapes`, as the performance model takes it."""
-    model = context.job.model
+    model = asked.job.model
     count = max(1.0, float(np.floor(hardware["accelerator_count"][0])))
     chosen = {
         "nodes": row["nodes"], "tp": row["tp"], "pp": row["pp"], "cp": row["cp"], "zero": row["zero_stage"],
@@ -34,12 +34,12 @@ def _layout(context: Context, training: TrainingSpec, hardware: Table, row: dict
     return explicit(count, training, int(model.layers or 1), int(model.experts or 1), [chosen])
 
 
-def loading_of(context: Context, training: TrainingSpec, hardware: Table, row: dict[str, Any]) -> Loading:
+def loading_of(asked: Asked, training: TrainingSpec, hardware: Table, row: dict[str, Any]) -> Loading:
     """Data loading of one step: its time if nothing hid it, its share of the step, and how busy accelerators stay."""
     if not training.bytes_per_sample:
         return Loading(None, None, None)
-    job = build_job(context.job.model, training, hardware)
-    layout = _layout(context, training, hardware, row)
+    job = build_job(asked.job.model, training, hardware)
+    layout = _layout(asked, training, hardware, row)
     seconds = float(loading_s(job.work, job.devices.take(layout.hardware), layout, job.constants)[0])
     if not np.isfinite(seconds):
         return Loading(None, None, None)
@@ -47,12 +47,12 @@ def loading_of(context: Context, training: TrainingSpec, hardware: Table, row: d
     return Loading(seconds, seconds / row["step_time_s"], busy)
 
 
-def memory_of(context: Context, training: TrainingSpec, hardware: Table, row: dict[str, Any]) -> Memory:
+def memory_of(asked: Asked, training: TrainingSpec, hardware: Table, row: dict[str, Any]) -> Memory:
     """Needed and usable memory per accelerator, by kind where the model tells."""
-    job = build_job(context.job.model, training, hardware)
+    job = build_job(asked.job.model, training, hardware)
     parts: dict[str, float] = {}
     if not row["reason"]:
-        found = needed_parts(job.footprint, _layout(context, training, hardware, row), job.constants)
+        found = needed_parts(job.footprint, _layout(asked, training, hardware, row), job.constants)
         parts = {name.removesuffix("_gib"): float(value[0]) for name, value in found.items()}
     risk = _known(row["oom_probability"])
     return Memory(
@@ -60,17 +60,17 @@ def memory_of(context: Context, training: TrainingSpec, hardware: Table, row: di
     )
 
 
-def others_of(context: Context, training: TrainingSpec, hardware: Table, nodes: int) -> LayoutReport | None:
+def others_of(asked: Asked, training: TrainingSpec, hardware: Table, nodes: int) -> LayoutReport | None:
     """What the other layouts lost by; None where nothing can be compared on this machine."""
     try:
-        return explain_layouts(context.job.model, training, hardware, nodes)
+        return explain_layouts(asked.job.model, training, hardware, nodes)
     except ValueError:  # no peak, memory or network to judge by: the estimate's own reason says so
         return None
 
 
-def host_of(context: Context, hardware: Table, nodes: int, row: dict[str, Any]) -> Host:
+def host_of(asked: Asked, hardware: Table, nodes: int, row: dict[str, Any]) -> Host:
     """What a node must hold besides the accelerators: its part of a checkpoint, and the data set where it is staged."""
-    job = context.job
+    job = asked.job
     checkpoint = (job.checkpoint_gib or row["checkpoint_gib"]) / nodes
     return Host(
         checkpoint_gib=float(checkpoint),
@@ -85,6 +85,6 @@ def _known(value: Any) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 
-def learned_factor(context: Context, training: TrainingSpec, hardware: Table) -> float:
+def learned_factor(asked: Asked, training: TrainingSpec, hardware: Table) -> float:
     """The learned factor on the step time that the performance model applies to this machine; 1 = none."""
-    return float(build_job(context.job.model, training, hardware).devices.multiplier[0])
+    return float(build_job(asked.job.model, training, hardware).devices.multiplier[0])

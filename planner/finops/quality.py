@@ -119,6 +119,7 @@ def _values(sums: Mapping[str, float]) -> dict[str, float | None]:
         "negative_effective": _share(sums["negative_effective"], sums["effective_weight"]),
         "unknown_cost": _share(sums["unknown_cost_rows"], rows),
         "no_category": _share(sums["no_category_rows"], rows),
+        "quantity_priced": _share(sums["quantity_priced_weight"], use),
         "quantity_known": _share(sums["quantity_known_weight"], use),
         "tags_known": _share(sums["tags_known_weight"], use),
         "commitment_status": _share(

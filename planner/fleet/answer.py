@@ -31,7 +31,7 @@ from solvers.solution import Status, Termination
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from planner.candidates.context import Context
+    from planner.candidates.context import Asked, Context, Dates, Market
     from planner.fleet.question import Excess, Use
     from planner.job.answer import Options
     from planner.plan.model import Plan
@@ -60,10 +60,10 @@ def plan_fleet(
     """
     begin = time.perf_counter()
     context, found = _search(context)
-    limit, work = _limit_hours(context), work_units(context)
-    workers = build_workers(context, found.candidates, limit)
+    limit, work = _limit_hours(context.asked, context.dates), work_units(context.asked)
+    workers = build_workers(found.candidates, limit)
     if not len(workers.at):
-        return infeasible_fleet(context, found, [], time.perf_counter() - begin)
+        return infeasible_fleet(found, [], time.perf_counter() - begin)
     question = _question(context, workers, work)
     result = _solve(question, options, options.time_limit_s)
     first, plans, charged, spared = result, [], False, 0.0
@@ -74,8 +74,8 @@ def plan_fleet(
             break
         mix = _mix(workers, result, limit, work)
         mix = replace(mix, proof=first, gap=options.gap, seconds=time.perf_counter() - begin)
-        plan = fleet_plan(context, found, mix)
-        over = _over_budget(context, plan)
+        plan = fleet_plan(found, mix)
+        over = _over_budget(context.asked, plan)
         plans += [plan] if over <= 0 else []
         rounding = float(plan.total_usd) - result.objective_usd
         if over <= 0 and (charged or rounding <= ROUNDING_RATIO * float(plan.total_usd)):
@@ -96,7 +96,7 @@ def plan_fleet(
         return min(plans, key=lambda plan: plan.total_usd)
     if result.status is Status.NO_SOLUTION:
         raise TimeLimitError(f"no fleet found within {options.time_limit_s:g} s; raise --time-limit")
-    return infeasible_fleet(context, found, _reasons(question, result), time.perf_counter() - begin)
+    return infeasible_fleet(found, _reasons(question, result), time.perf_counter() - begin)
 
 
 def _nearby(
@@ -112,28 +112,26 @@ def _nearby(
     return workers.take(numbers), np.searchsorted(numbers, mix.numbers), mix.hours
 
 
-def work_units(context: Context) -> float:
+def work_units(asked: Asked) -> float:
     """Tokens or samples of all runs together."""
-    fleet = context.workload.fleet
-    return context.job.total_units * (1 if fleet is None else fleet.runs)
+    fleet = asked.workload.fleet
+    return asked.job.total_units * (1 if fleet is None else fleet.runs)
 
 
-def _limit_hours(context: Context) -> float:
+def _limit_hours(asked: Asked, dates: Dates) -> float:
     """Hours there are: until the deadline, and no more than a least throughput, sustained, would take."""
-    hours = [] if context.deadline_hours is None else [context.deadline_hours]
-    if context.workload.constraints.min_throughput is not None or not hours:
-        hours.append(
-            work_units(context) / throughput_floor(context.workload.constraints, context.job) / 3600.0
-        )
+    hours = [] if dates.deadline_hours is None else [dates.deadline_hours]
+    if asked.workload.constraints.min_throughput is not None or not hours:
+        hours.append(work_units(asked) / throughput_floor(asked.workload.constraints, asked.job) / 3600.0)
     return min(hours)
 
 
 def _search(context: Context) -> tuple[Context, Found]:
-    fleet, limits = context.workload.fleet, context.workload.constraints
+    fleet, limits = context.asked.workload.fleet, context.asked.workload.constraints
     counts = (1 if fleet is None else fleet.nodes_per_run,)
-    shapes = estimate_all(context, counts)
+    shapes = estimate_all(context.asked, context.market, counts)
     context = with_checkpoint(context, shapes)
-    bits = mark_offers(context.offer_set, limits, context.job.model.family)
+    bits = mark_offers(context.market.offer_set, limits, context.asked.job.model.family)
     return context, Found(context, build_candidates(context, bits, shapes), bits, counts, 0)
 
 
@@ -149,25 +147,25 @@ def _mix(workers: Workers, result: FleetResult, limit: float, work: float) -> Mi
 
 def _question(context: Context, workers: Workers, work: float, spared_usd: float = 0.0) -> FleetInput:
     rows, nodes = workers.rows, workers.nodes
-    region, names, first = _codes(_places(context, rows))
-    limits, fleet = context.workload.constraints, context.workload.fleet
+    region, names, first = _codes(_places(context.market, rows))
+    limits, fleet = context.asked.workload.constraints, context.asked.workload.fleet
     wishes: dict[str, Any] = {} if fleet is None else {
         "max_spot_share": fleet.max_spot_share, "max_share_per_region": fleet.max_share_per_region,
         "max_share_per_offer": fleet.max_share_per_offer, "max_regions": fleet.max_regions,
     }  # fmt: skip
-    types, kind = context.offer_set.types, context.offer_set.type_of_offer[rows]
+    types, kind = context.market.offer_set.types, context.market.offer_set.type_of_offer[rows]
     memory = types["accelerator_memory_gib"][kind] * types["accelerator_count"][kind] * nodes
     return FleetInput(
         keys=tuple(range(len(rows))), cost_usd=workers.fixed_usd + workers.usd_per_hour * workers.hours_limit,
         fixed_cost_usd=workers.fixed_usd, throughput=workers.units_per_hour * workers.hours_limit,
-        required_throughput=work, max_units=np.floor(context.offer_set.capacity[rows] / nodes),
-        region=region, provider=context.provider_of_offer[rows], is_spot=context.is_spot[rows],
+        required_throughput=work, max_units=np.floor(context.market.offer_set.capacity[rows] / nodes),
+        region=region, provider=context.market.provider_of_offer[rows], is_spot=context.market.is_spot[rows],
         memory_gib=memory.astype(np.float64),
         region_cost_usd=workers.place_usd[first], region_names=names,
         min_total_memory_gib=limits.min_total_memory_gib,
         max_total_units=limits.max_nodes // int(nodes.max(initial=1)),
         budget_usd=None if limits.budget_usd is None else float(limits.budget_usd) - spared_usd,
-        uses=_uses(context, workers), **wishes, **_shared_capacity(context, rows, nodes),
+        uses=_uses(context, workers), **wishes, **_shared_capacity(context.market, rows, nodes),
     )  # fmt: skip
 
 
@@ -177,8 +175,8 @@ def _uses(context: Context, workers: Workers) -> tuple[Use, ...]:
     return tuple(use for item in CONSTRAINTS for use in item.fleet_uses(case, *given))
 
 
-def _places(context: Context, rows: IntArray) -> list[str]:
-    offers = context.offer_set.offers
+def _places(market: Market, rows: IntArray) -> list[str]:
+    offers = market.offer_set.offers
     provider, region = offers["provider"], offers["region"]
     return [f"{provider[row]}/{region[row]}" for row in rows.tolist()]
 
@@ -189,14 +187,14 @@ def _codes(names: list[str]) -> tuple[IntArray, tuple[str, ...], IntArray]:
     return codes.astype(np.int64), tuple(distinct.tolist()), first
 
 
-def _shared_capacity(context: Context, rows: IntArray, nodes: IntArray) -> dict[str, Any]:
+def _shared_capacity(market: Market, rows: IntArray, nodes: IntArray) -> dict[str, Any]:
     """Rows that are the same offer twice share one capacity."""
     names = ("provider", "region", "zone", "instance_type", "purchase_option", "option_variant")
-    group, keys = context.offer_set.offers.take(rows).distinct_keys(*names)
+    group, keys = market.offer_set.offers.take(rows).distinct_keys(*names)
     if len(keys) == len(rows):
         return {}
     limit = np.full(len(keys), np.inf)
-    np.minimum.at(limit, group, np.floor(context.offer_set.capacity[rows] / nodes))
+    np.minimum.at(limit, group, np.floor(market.offer_set.capacity[rows] / nodes))
     return {"capacity_group": group, "capacity_limit": limit}
 
 
@@ -205,9 +203,9 @@ def _solve(question: FleetInput, options: Options, time_limit_s: float) -> Fleet
     return solve_fleet(question, wishes)
 
 
-def _over_budget(context: Context, plan: Plan) -> float:
+def _over_budget(asked: Asked, plan: Plan) -> float:
     """USD by which the plan's obligations exceed the budget; 0 or less where they do not."""
-    budget = context.workload.constraints.budget_usd
+    budget = asked.workload.constraints.budget_usd
     due = sum(month.amount_usd for month in plan.cash)
     return -np.inf if budget is None else float(due - budget)
 

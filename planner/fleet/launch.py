@@ -22,7 +22,7 @@ from planner.spot.evidence import gang_risk
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from planner.candidates.context import Context
+    from planner.candidates.context import Dates
     from planner.candidates.engine import Found
     from planner.fleet.mix import Mix
 
@@ -31,17 +31,17 @@ if TYPE_CHECKING:
 _SPEEDS = 41
 
 
-def fleet_launch(context: Context, found: Found, mix: Mix, total: Decimal) -> Launch | None:
+def fleet_launch(found: Found, mix: Mix, total: Decimal) -> Launch | None:
     """Describe a mix at launch, None where it has no spot.
 
     Args:
-        context: the planning run.
         found: all candidates.
         mix: the workers chosen.
         total: cost of the fleet, the sum of its lines.
     """
+    context = found.candidates.context
     workers, made = mix.workers, found.candidates
-    spot = context.is_spot[workers.rows]
+    spot = context.market.is_spot[workers.rows]
     if not spot.any():
         return None
     at = np.flatnonzero(spot)
@@ -54,7 +54,7 @@ def fleet_launch(context: Context, found: Found, mix: Mix, total: Decimal) -> La
     spread[at] = np.sqrt(alone + level * level) / (
         up[at] * mix.hours[at]
     )  # relative, of a line's workers together
-    money = workers.price(context, mix.hours)
+    money = workers.price(context.market, mix.hours)
     usd_sd = float(np.sqrt(((money.worker_usd * mix.count * spread)[at] ** 2).sum()))
     middle = mix.units * workers.caution
     units, units_sd = float(middle.sum()), float(np.sqrt(((middle * spread) ** 2).sum()))
@@ -67,20 +67,20 @@ def fleet_launch(context: Context, found: Found, mix: Mix, total: Decimal) -> La
     runs = mix.count * mix.hours / course
     sides = float(normal_quantile(np.asarray([HIGH]))[0]) * usd_sd
     first = int(at[np.argmax((mix.count * paid)[at])])
-    place = at[np.argsort(context.id_rank[workers.rows[at]], kind="stable")]
+    place = at[np.argsort(context.market.id_rank[workers.rows[at]], kind="stable")]
     return Launch(
         strategy="spot_in_fleet",
-        p_meet_deadline=None if context.deadline is None else _p_done(mix.work, units, units_sd, sigma),
+        p_meet_deadline=None if context.dates.deadline is None else _p_done(mix.work, units, units_sd, sigma),
         p_meet_spot_only_ratio=None, p_on_demand_needed_ratio=0.0, expected_cost_usd=total,
         cost_p10_usd=max(total - _cents(sides), Decimal(0)), cost_p90_usd=total + _cents(sides),
         expected_hours=mix.period, p10_hours=early, p90_hours=late,
-        finish_p10=_moment(context, early), finish_p90=_moment(context, late),
+        finish_p10=_moment(context.dates, early), finish_p90=_moment(context.dates, late),
         expected_interruptions=float((made.interruptions[workers.at] * runs)[at].sum()),
         spot_hours=float((mix.count * paid)[at].sum()), on_demand_hours=float((mix.count * paid)[~spot].sum()),
         waiting_hours=float((mix.count * mix.hours * (1.0 - workers.paid_ratio))[at].sum()),
         lost_hours=float((made.lost_hours[workers.at] * runs)[at].sum()),
-        on_demand_acquire_s=context.assumptions.on_demand_acquire_s,
-        checkpoints=checkpoints_of(context, made, int(workers.at[first]), [int(workers.rows[first])]),
+        on_demand_acquire_s=context.asked.assumptions.on_demand_acquire_s,
+        checkpoints=checkpoints_of(made, int(workers.at[first]), [int(workers.rows[first])]),
         places=spot_places(context, workers.rows[place], workers.nodes[place], (mix.count * paid)[place]),
         notes=("hours are summed over workers; the finish is that of all work at this size of the fleet",),
     )  # fmt: skip
@@ -104,5 +104,5 @@ def _cents(value: float) -> Decimal:
     return Decimal(repr(round(value, 2)))
 
 
-def _moment(context: Context, hours: float) -> str:
-    return (context.start + timedelta(hours=min(hours, 1e6))).isoformat(timespec="minutes")
+def _moment(dates: Dates, hours: float) -> str:
+    return (dates.start + timedelta(hours=min(hours, 1e6))).isoformat(timespec="minutes")

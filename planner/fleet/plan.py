@@ -29,7 +29,7 @@ from planner.plan.model import (
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from planner.candidates.context import Context
+    from planner.candidates.context import Asked, Market
     from planner.candidates.engine import Found
     from planner.fleet.mix import Mix
     from planner.fleet.question import Excess
@@ -43,13 +43,14 @@ _NOTE = "cheapest fleet of one on-demand offer, limits on shares ignored"
 _Z80 = 1.2815515655446004  # standard normal quantile of 0.9: both tails of an 80 % interval
 
 
-def fleet_plan(context: Context, found: Found, mix: Mix) -> Plan:
+def fleet_plan(found: Found, mix: Mix) -> Plan:
     """Build the plan of a mix: one line per offer, what a place costs once on its first line."""
-    lines = _lines(context, mix)
+    context = found.candidates.context
+    lines = _lines(context.asked, context.market, mix)
     costs = [cost for line in lines for cost in line.costs]
     total = total_usd(costs)
-    finish = context.start + timedelta(hours=mix.period)
-    risk, launch = _risk(found, mix, total), _launch_of(context, found, mix, total)
+    finish = context.dates.start + timedelta(hours=mix.period)
+    risk, launch = _risk(found, mix, total), _launch_of(found, mix, total)
     report = count_filters(found.candidates.all_bits())
     return Plan(
         **plan_frame(context),
@@ -59,16 +60,16 @@ def fleet_plan(context: Context, found: Found, mix: Mix) -> Plan:
         total_usd=total,
         hours=mix.period,
         timeline=_timeline(mix),
-        performance=_performance(context, found, mix),
+        performance=_performance(found, mix),
         risk=risk,
-        savings=_savings(context, found, mix, total),
-        cash=cash_of(context, lines, finish),
+        savings=_savings(found, mix, total),
+        cash=cash_of(context.dates, context.market, lines, finish),
         alternatives=(),
         filters=report.counts,
         filter_pairs=report.pairs,
         relaxations=(),
-        unknown_options=unknown_options(context, lines),
-        proof=_proof(context, found, mix, total),
+        unknown_options=unknown_options(context.market, lines),
+        proof=_proof(found, mix, total),
         warnings=plan_warnings(context, lines, risk),
         n_results=1,
         n_feasible=report.passed,
@@ -76,30 +77,32 @@ def fleet_plan(context: Context, found: Found, mix: Mix) -> Plan:
     )
 
 
-def _launch_of(context: Context, found: Found, mix: Mix, total: Decimal) -> Launch | None:
+def _launch_of(found: Found, mix: Mix, total: Decimal) -> Launch | None:
     from planner.fleet.launch import fleet_launch
 
-    return fleet_launch(context, found, mix, total)
+    return fleet_launch(found, mix, total)
 
 
-def _lines(context: Context, mix: Mix) -> list[PlanLine]:
+def _lines(asked: Asked, market: Market, mix: Mix) -> list[PlanLine]:
     """One line per offer; its throughput is its work over the whole plan's hours, so that lines add up to the work."""
     workers, out, opened = mix.workers, [], set()
-    money = workers.price(context, mix.hours)
-    for at in np.argsort(context.id_rank[workers.rows], kind="stable").tolist():
+    money = workers.price(market, mix.hours)
+    for at in np.argsort(market.id_rank[workers.rows], kind="stable").tolist():
         row, count = int(workers.rows[at]), int(mix.count[at])
         nodes = int(workers.nodes[at]) * count
         hours = round(float(money.instance_hours[at]) * count, 9)
-        costs: list[CostLine] = context.costs.lines(row, hours, 0.0, 0.0, nodes, with_place=False)
+        costs: list[CostLine] = market.costs.lines(row, hours, 0.0, 0.0, nodes, with_place=False)
         kept = (
             float(months[at]) * count for months in (money.dataset_gib_months, money.checkpoint_gib_months)
         )
-        of_place = context.costs.place_lines(row, *kept)
-        place = (context.offer_set.offers["provider"][row], context.offer_set.offers["region"][row])
+        of_place = market.costs.place_lines(row, *kept)
+        place = (market.offer_set.offers["provider"][row], market.offer_set.offers["region"][row])
         costs += [line for line in of_place if line.kind != "data_transfer" or place not in opened]
         opened.add(place)
         units = float(mix.units[at]) / mix.period / 3600.0
-        out.append(offer_line(context, row, nodes, float(money.billed_hours[at]), units, tuple(costs), None))
+        out.append(
+            offer_line(asked, market, row, nodes, float(money.billed_hours[at]), units, tuple(costs), None)
+        )
     return out
 
 
@@ -130,13 +133,14 @@ def _timeline(mix: Mix) -> tuple[TimePart, ...]:
     return tuple(part for part in parts if part.hours > 0)
 
 
-def _performance(context: Context, found: Found, mix: Mix) -> Performance:
+def _performance(found: Found, mix: Mix) -> Performance:
     """Speed averaged over the whole plan, waits included."""
+    context = found.candidates.context
     seconds = mix.period * 3600.0
     middle = mix.units * mix.workers.caution
     fast = middle * np.exp(found.candidates.sigma[mix.workers.at] * _Z80)
     return Performance(
-        unit=context.job.unit, throughput_per_s=float(middle.sum()) / seconds,
+        unit=context.asked.job.unit, throughput_per_s=float(middle.sum()) / seconds,
         throughput_low_per_s=float(mix.units.sum()) / seconds, throughput_high_per_s=float(fast.sum()) / seconds,
         step_time_s=None, mfu=None, memory_needed_gib=None, memory_available_gib=None,
         limited_by="see each instance type",
@@ -160,27 +164,30 @@ def _risk(found: Found, mix: Mix, total: Decimal) -> Risk:
     )
 
 
-def _savings(context: Context, found: Found, mix: Mix, total: Decimal) -> Savings:
+def _savings(found: Found, mix: Mix, total: Decimal) -> Savings:
     """Compare with the cheapest fleet of one on-demand offer in the same time."""
+    context = found.candidates.context
     from planner.fleet.workers import build_workers
     from planner.plan.model import Summary, SummaryPart
 
-    workers = build_workers(context, found.candidates, mix.limit_hours)
-    on_demand = context.offer_set.offers.equals("purchase_option", "on_demand")
+    workers = build_workers(found.candidates, mix.limit_hours)
+    on_demand = context.market.offer_set.offers.equals("purchase_option", "on_demand")
     workers = workers.take(np.flatnonzero(on_demand[workers.rows]))
     count = np.ceil(mix.work / (workers.units_per_hour * workers.hours_limit) - 1e-9)
-    most = np.minimum(context.workload.constraints.max_nodes, context.offer_set.capacity[workers.rows])
+    most = np.minimum(
+        context.asked.workload.constraints.max_nodes, context.market.offer_set.capacity[workers.rows]
+    )
     allowed = np.flatnonzero(count * workers.nodes <= most)
     if not len(allowed):
         return Savings(None, None, None, "no single on-demand offer can do the work in time within max_nodes")
     workers, count = workers.take(allowed), count[allowed]
     hours = mix.work / (workers.units_per_hour * count)
-    money = workers.price(context, hours)
+    money = workers.price(context.market, hours)
     whole = money.cost_usd * count - workers.place_usd * (count - 1)
-    best = int(np.lexsort((context.id_rank[workers.rows], whole))[0])
+    best = int(np.lexsort((context.market.id_rank[workers.rows], whole))[0])
     row, cost = int(workers.rows[best]), Decimal(repr(round(float(whole[best]), 6)))
-    offers, types = context.offer_set.offers, context.offer_set.types
-    kind = int(context.offer_set.type_of_offer[row])
+    offers, types = context.market.offer_set.offers, context.market.offer_set.types
+    kind = int(context.market.offer_set.type_of_offer[row])
     nodes = int(count[best] * workers.nodes[best])
     ends = float(workers.lead_hours[best] + hours[best])
     names = ("provider", "region", "zone", "instance_type", "purchase_option", "option_variant")
@@ -195,7 +202,8 @@ def _savings(context: Context, found: Found, mix: Mix, total: Decimal) -> Saving
     return Savings(baseline, saved, float(saved / cost) if cost else 0.0, _NOTE)
 
 
-def _proof(context: Context, found: Found, mix: Mix, total: Decimal) -> Proof:
+def _proof(found: Found, mix: Mix, total: Decimal) -> Proof:
+    context = found.candidates.context
     result = mix.proof
     bound = Decimal(repr(result.bound_usd)) if np.isfinite(result.bound_usd) else Decimal(0)
     bound = min(bound, total)
@@ -211,7 +219,7 @@ def _proof(context: Context, found: Found, mix: Mix, total: Decimal) -> Proof:
         bound_usd=bound,
         gap_ratio=gap,
         candidates=len(found.candidates.all_bits()),
-        offers=context.offer_set.offers.n_rows,
+        offers=context.market.offer_set.offers.n_rows,
         shapes=found.candidates.shapes.n_rows,
         seconds=mix.seconds,
         note=note,
@@ -226,7 +234,7 @@ def _exact_gap(result: FleetResult, total: Decimal) -> float | None:
     return max(0.0, float((total - Decimal(repr(result.exact_bound_usd))) / total))
 
 
-def infeasible_fleet(context: Context, found: Found, reasons: list[Excess], seconds: float) -> Plan:
+def infeasible_fleet(found: Found, reasons: list[Excess], seconds: float) -> Plan:
     """Build the answer when no mix exists: filter counts, and the least set of limits to move."""
     from planner.job.assemble import infeasible_plan
     from planner.job.explain import find_relaxations
@@ -237,4 +245,4 @@ def infeasible_fleet(context: Context, found: Found, reasons: list[Excess], seco
         )
         for item in reasons
     )
-    return infeasible_plan(context, found, told or find_relaxations(context, found), seconds)
+    return infeasible_plan(found, told or find_relaxations(found), seconds)

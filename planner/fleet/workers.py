@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from catalogs.tariffs import OptionRule
-    from planner.candidates.context import Context
+    from planner.candidates.context import Market
     from planner.candidates.model import Candidates
     from planner.market.costs import Money
 
@@ -68,35 +68,35 @@ class Workers:
         """Return the workers `numbers`."""
         return Workers(*(getattr(self, name)[numbers] for name in self.__dataclass_fields__))
 
-    def price(self, context: Context, hours: FloatArray) -> Money:
+    def price(self, market: Market, hours: FloatArray) -> Money:
         """Price one worker of each for `hours` of work, as billed (granularity, minimum, blocks, terms)."""
         paid = self.fixed_hours + hours * self.paid_ratio
-        return context.costs.evaluate(self.rows, self.nodes, paid, self.lead_hours + hours)
+        return market.costs.evaluate(self.rows, self.nodes, paid, self.lead_hours + hours)
 
 
-def build_workers(context: Context, made: Candidates, limit_hours: float) -> Workers:
+def build_workers(made: Candidates, limit_hours: float) -> Workers:
     """Return every way to be a worker among the feasible candidates.
 
     Args:
-        context: the planning run.
         made: candidates of one run each.
         limit_hours: hours from the start to the end of all work.
     """
+    context = made.context
     lead = made.waiting_hours + made.fixed_hours
     feasible = np.flatnonzero((made.bits == 0) & (lead < limit_hours))
-    at, most_paid, whole = _ways(context, made, feasible, limit_hours)
+    at, most_paid, whole = _ways(made, feasible, limit_hours)
     rows, nodes = made.offer[at], made.nodes[at]
     course = made.hours[at] - lead[at]
-    granule = _granule_hours(context, rows)
+    granule = _granule_hours(context.market, rows)
     fixed = made.fixed_hours[at]
     ratio = (made.paid_hours[at] - fixed) / course
     hours = np.minimum(limit_hours - lead[at], (most_paid - fixed) / ratio)
-    caution = _caution(context, made)[at]
-    fixed_usd, usd_per_hour = _prices(context, rows, nodes, np.where(whole, most_paid, np.nan))
-    stored, place = _place_prices(context, rows, nodes)
+    caution = _caution(made)[at]
+    fixed_usd, usd_per_hour = _prices(context.market, rows, nodes, np.where(whole, most_paid, np.nan))
+    stored, place = _place_prices(context.market, rows, nodes)
     workers = Workers(
         at=at, rows=rows, nodes=nodes, lead_hours=lead[at], fixed_hours=fixed, hours_limit=hours,
-        units_per_hour=context.job.total_units / (course * caution), caution=caution, paid_ratio=ratio,
+        units_per_hour=context.asked.job.total_units / (course * caution), caution=caution, paid_ratio=ratio,
         fixed_usd=fixed_usd + usd_per_hour * fixed + stored * lead[at],
         usd_per_hour=usd_per_hour * ratio + stored, place_usd=place,
         granule_hours=granule, granule_usd=usd_per_hour * granule,
@@ -105,28 +105,28 @@ def build_workers(context: Context, made: Candidates, limit_hours: float) -> Wor
     return workers.take(np.flatnonzero(known & (workers.hours_limit > 0)))
 
 
-def _granule_hours(context: Context, rows: IntArray) -> FloatArray:
-    granules = [(rule.billing_granularity_s or 1.0) / 3600.0 for rule in context.offer_set.rules]
-    return np.asarray(granules, dtype=np.float64)[context.offer_set.rule_of_offer[rows]]
+def _granule_hours(market: Market, rows: IntArray) -> FloatArray:
+    granules = [(rule.billing_granularity_s or 1.0) / 3600.0 for rule in market.offer_set.rules]
+    return np.asarray(granules, dtype=np.float64)[market.offer_set.rule_of_offer[rows]]
 
 
-def _caution(context: Context, made: Candidates) -> FloatArray:
+def _caution(made: Candidates) -> FloatArray:
     """Step time at the confidence asked for, over the middle of the prediction, per candidate."""
-    z = NormalDist().inv_cdf(context.workload.constraints.deadline_confidence)
+    context = made.context
+    z = NormalDist().inv_cdf(context.asked.workload.constraints.deadline_confidence)
     return np.asarray(np.exp(np.maximum(z, 0.0) * made.sigma), dtype=np.float64)
 
 
-def _ways(
-    context: Context, made: Candidates, feasible: IntArray, limit_hours: float
-) -> tuple[IntArray, FloatArray, BoolArray]:
+def _ways(made: Candidates, feasible: IntArray, limit_hours: float) -> tuple[IntArray, FloatArray, BoolArray]:
     """Candidates, most paid hours and whether those are owed in full; a candidate sold in blocks comes once per length.
 
     The lengths up to the first that holds the whole time are kept: a later deadline adds to them, it takes none away.
     """
-    rule_of = context.offer_set.rule_of_offer[made.offer[feasible]]
-    term = context.offer_set.offers["term_hours"][made.offer[feasible]].astype(np.float64)
+    context = made.context
+    rule_of = context.market.offer_set.rule_of_offer[made.offer[feasible]]
+    term = context.market.offer_set.offers["term_hours"][made.offer[feasible]].astype(np.float64)
     at, most, whole = [], [], []
-    for code, rule in enumerate(context.offer_set.rules):
+    for code, rule in enumerate(context.market.offer_set.rules):
         mine = np.flatnonzero(rule_of == code)
         for length, owed in _lengths(rule, limit_hours):
             hours = np.where(np.isnan(term[mine]), length, term[mine]) if rule.whole_term else length
@@ -151,13 +151,13 @@ def _lengths(rule: OptionRule, limit_hours: float) -> list[tuple[float, bool]]:
 
 
 def _prices(
-    context: Context, rows: IntArray, nodes: IntArray, owed_hours: FloatArray
+    market: Market, rows: IntArray, nodes: IntArray, owed_hours: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Fixed USD and USD per paid hour of one worker; `owed_hours` is NaN for what is sold by the hour."""
     none = np.zeros(len(rows))
     owed = np.isfinite(owed_hours)
-    once = context.costs.evaluate(rows, nodes, np.where(owed, owed_hours, _PROBE_HOURS), none)
-    twice = context.costs.evaluate(rows, nodes, np.where(owed, owed_hours, 2 * _PROBE_HOURS), none)
+    once = market.costs.evaluate(rows, nodes, np.where(owed, owed_hours, _PROBE_HOURS), none)
+    twice = market.costs.evaluate(rows, nodes, np.where(owed, owed_hours, 2 * _PROBE_HOURS), none)
     with np.errstate(invalid="ignore"):  # what has no known length costs infinity and is left out
         hourly = np.where(owed, 0.0, (twice.worker_usd - once.worker_usd) / _PROBE_HOURS)
         fixed = np.where(owed, once.worker_usd, once.worker_usd - hourly * _PROBE_HOURS)
@@ -165,15 +165,15 @@ def _prices(
     return np.where(np.abs(fixed) < 1e-9 * np.abs(once.worker_usd), 0.0, fixed), hourly
 
 
-def _place_prices(context: Context, rows: IntArray, nodes: IntArray) -> tuple[FloatArray, FloatArray]:
+def _place_prices(market: Market, rows: IntArray, nodes: IntArray) -> tuple[FloatArray, FloatArray]:
     """Storage per hour that one worker is there, and what the place costs once (transfers), in USD.
 
     Storage is charged per worker: each keeps its checkpoints and, as a cautious stand-in for the one copy that workers
     of a place share, the data set. That is linear and does not depend on the deadline, the shared copy is neither.
     """
     none = np.zeros(len(rows))
-    month = context.costs.evaluate(rows, nodes, none, np.full(len(rows), HOURS_PER_MONTH))
-    empty = context.costs.evaluate(rows, nodes, none, none)
+    month = market.costs.evaluate(rows, nodes, none, np.full(len(rows), HOURS_PER_MONTH))
+    empty = market.costs.evaluate(rows, nodes, none, none)
     with np.errstate(invalid="ignore"):
         place = empty.cost_usd - empty.worker_usd
         kept = (month.cost_usd - month.worker_usd) - place

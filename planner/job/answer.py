@@ -13,7 +13,7 @@ from catalogs.tariffs import load_tariffs
 from planner.calibration.find import calibration_notes, find_correction
 from planner.candidates.assumptions import load_assumptions
 from planner.candidates.choose import choose
-from planner.candidates.context import Context
+from planner.candidates.context import Asked, Context, Dates, Market, SpotRisk
 from planner.candidates.engine import Found, build
 from planner.candidates.job_spec import resolve_job
 from planner.candidates.model import IN_TURN, MIXED
@@ -99,19 +99,15 @@ def build_context(
     calibration = find_correction(workload, job, offer_set, now) if calibrate else None
     if calibration is not None:
         job = replace(job, assumptions=(*job.assumptions, *calibration_notes(calibration)))
-    return Context(
-        workload=workload,
-        sha256=loaded.sha256,
-        job=job,
-        catalog=catalog,
-        offer_set=offer_set,
-        tariffs=tariffs,
-        assumptions=load_assumptions(workload.assumptions),
-        now=now,
-        start=times.start,
-        deadline=times.deadline,
+    asked = Asked(
+        workload=workload, sha256=loaded.sha256, job=job, assumptions=load_assumptions(workload.assumptions),
         calibration=calibration,
-        hazards=_own_hazards(workload, loaded.path.parent),
+    )  # fmt: skip
+    return Context(
+        asked=asked,
+        dates=Dates(now, times.start, times.deadline),
+        market=Market(catalog, offer_set, tariffs, asked),
+        spot=SpotRisk(offer_set, tariffs, _own_hazards(workload, loaded.path.parent)),
     )
 
 
@@ -197,7 +193,7 @@ def prepare(loaded: LoadedWorkload, workload: Workload, catalog: Catalog, option
         context = build_context(loaded, workload, catalog, options.now, calibrate=options.calibrated)
     except FaultError as error:
         raise loaded.error(error.faults) from None
-    check_names(loaded, context.offer_set, context.tariffs)
+    check_names(loaded, context.market.offer_set, context.market.tariffs)
     if options.live_quota:
         from planner.market.live_quota import with_live_quotas
 
@@ -209,27 +205,27 @@ def _plan_one(loaded: LoadedWorkload, workload: Workload, catalog: Catalog, opti
     context = prepare(loaded, workload, catalog, options)
     if workload.kind == "fleet":
         proven: list[tuple[FleetInput, FleetResult]] = []
-        plan = _verified(_plan_fleet(loaded, context, options, proven), context)
+        plan = _verified(_plan_fleet(loaded, context, options, proven), context.asked, context.market)
         return Answer(plan, context, None, proven[0] if proven else None)
     begin = time.perf_counter()
     found = build(context)
     context = found.context
-    choice = choose(context, found.candidates, workload.preferences.objective)
+    choice = choose(found.candidates, workload.preferences.objective)
     if choice is None:
-        return _explain_empty(context, found, begin)
+        return _explain_empty(found, begin)
     if options.solver == "milp":
         from planner.job.milp import choose_by_milp
 
-        proof = choose_by_milp(context, found, choice, options, begin)
+        proof = choose_by_milp(found, choice, options, begin)
     else:
-        proof = _enumeration_proof(context, found, choice, time.perf_counter() - begin)
-    plan = assemble_plan(context, found, choice, proof)
+        proof = _enumeration_proof(found, choice, time.perf_counter() - begin)
+    plan = assemble_plan(found, choice, proof)
     if options.replays and plan.launch is not None:
         from planner.job.spot_replay import replay_of
 
-        replay = replay_of(context, found.candidates, choice.winner, plan, options.replays)
+        replay = replay_of(found.candidates, choice.winner, plan, options.replays)
         plan = replace(plan, launch=replace(plan.launch, replay=replay))
-    return Answer(_verified(plan, context), context, found)
+    return Answer(_verified(plan, context.asked, context.market), context, found)
 
 
 def _plan_fleet(
@@ -243,10 +239,10 @@ def _plan_fleet(
     from solvers.errors import BackendError
 
     faults = []
-    if context.workload.preferences.objective == "time":
+    if context.asked.workload.preferences.objective == "time":
         text = "a fleet is planned for cost: set an earlier constraints.deadline instead of objective time"
         faults.append(Fault(("preferences", "objective"), text))
-    if context.workload.constraints.max_accelerators is not None:
+    if context.asked.workload.constraints.max_accelerators is not None:
         text = (
             "a fleet is limited by its nodes: set constraints.max_nodes, or allow fewer accelerators per node"
         )
@@ -259,29 +255,31 @@ def _plan_fleet(
         raise InputError(f"--backend: {error}") from error
 
 
-def _verified(plan: Plan, context: Context) -> Plan:
+def _verified(plan: Plan, asked: Asked, market: Market) -> Plan:
     """Re-check the plan independently; a plan that fails its own verification is never shown."""
     if plan.proof is None or plan.status != "planned":
         return plan
-    faults = verify_plan(plan.to_dict(), context.workload, context.offer_set.offers)
+    faults = verify_plan(plan.to_dict(), asked.workload, market.offer_set.offers)
     if faults:
         raise AssertionError("the plan fails its own verification: " + "; ".join(faults))
     return replace(plan, proof=replace(plan.proof, verified=True))
 
 
-def _explain_empty(context: Context, found: Found, begin: float) -> Answer:
+def _explain_empty(found: Found, begin: float) -> Answer:
     """When nothing fits, look beyond the node limit too, so that the smallest relaxation may be more nodes."""
-    if context.workload.constraints.max_nodes < 128:
+    context = found.candidates.context
+    if context.asked.workload.constraints.max_nodes < 128:
         found = build(context, max_nodes=128)
         context = found.context
-    relaxations = find_relaxations(context, found)
-    plan = infeasible_plan(context, found, relaxations, time.perf_counter() - begin)
+    relaxations = find_relaxations(found)
+    plan = infeasible_plan(found, relaxations, time.perf_counter() - begin)
     return Answer(plan, context, found)
 
 
-def _enumeration_proof(context: Context, found: Found, choice: Choice, seconds: float) -> Proof:
+def _enumeration_proof(found: Found, choice: Choice, seconds: float) -> Proof:
+    context = found.candidates.context
     made = found.candidates
-    cost = total_usd(lines_of(context, made, choice.winner))
+    cost = total_usd(lines_of(made, choice.winner))
     counts = found.node_counts
     note = f"node counts {counts[0]}..{counts[-1]}: {len(counts)} sizes for all hardware"
     note += (
@@ -295,16 +293,16 @@ def _enumeration_proof(context: Context, found: Found, choice: Choice, seconds: 
         note += f"; {made.count(IN_TURN):,} ways to run on spot with a fall-back or in several zones"
     return Proof(
         method="exact enumeration", status="optimal", solver="numpy", objective_usd=cost, bound_usd=cost, gap_ratio=0.0,
-        candidates=len(made.all_bits()), offers=context.offer_set.offers.n_rows, shapes=made.shapes.n_rows,
+        candidates=len(made.all_bits()), offers=context.market.offer_set.offers.n_rows, shapes=made.shapes.n_rows,
         seconds=seconds, near_ties=choice.near_ties, note=note,
     )  # fmt: skip
 
 
 def _brief(answer: Answer) -> Summary:
     assert answer.found is not None
-    choice = choose(answer.context, answer.found.candidates, answer.context.workload.preferences.objective)
+    choice = choose(answer.found.candidates, answer.context.asked.workload.preferences.objective)
     assert choice is not None
-    return summarize(answer.context, answer.found.candidates, choice.winner, None)
+    return summarize(answer.found.candidates, choice.winner, None)
 
 
 def _assumption(item: Assumed) -> Assumption:

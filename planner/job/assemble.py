@@ -32,7 +32,7 @@ from planner.version import __version__
 
 if TYPE_CHECKING:
     from catalogs.model import Catalog
-    from planner.candidates.context import Context
+    from planner.candidates.context import Asked, Context, Dates, Market
     from planner.candidates.engine import Found
     from planner.candidates.model import Candidates
 
@@ -45,45 +45,45 @@ EXCLUDED = (
 )
 
 
-def assemble_plan(context: Context, found: Found, choice: Choice, proof: Proof) -> Plan:
+def assemble_plan(found: Found, choice: Choice, proof: Proof) -> Plan:
     """Build the plan of the winning candidate.
 
     Args:
-        context: the planning run.
         found: all candidates.
         choice: winner and ranking.
         proof: how the choice was proven.
     """
+    context = found.candidates.context
     candidates, at = found.candidates, choice.winner
-    lines = plan_lines(context, candidates, at)
+    lines = plan_lines(candidates, at)
     total = total_usd([cost for line in lines for cost in line.costs])
-    launch = _launch_of(context, candidates, at, total)
-    risk = risk_of(context, candidates, at, total, launch)
-    limit = context.workload.preferences.max_results
-    others = pick_alternatives(context, candidates, choice, limit)
+    launch = _launch_of(candidates, at, total)
+    risk = risk_of(candidates, at, total, launch)
+    limit = context.asked.workload.preferences.max_results
+    others = pick_alternatives(candidates, choice, limit)
     report = count_filters(candidates.all_bits())
     hours, in_turn = float(candidates.hours[at]), bool(candidates.kind[at] == IN_TURN)
     return Plan(
         **plan_frame(context),
         status="planned",
-        finish_expected=moment_text(context.start + timedelta(hours=hours)),
+        finish_expected=moment_text(context.dates.start + timedelta(hours=hours)),
         lines=tuple(lines),
         total_usd=total,
         hours=hours,
-        timeline=timeline_of(context, candidates, at),
-        performance=performance_of(context, candidates, at),
+        timeline=timeline_of(candidates, at),
+        performance=performance_of(candidates, at),
         risk=risk,
-        savings=find_savings(context, found, at),
-        cash=cash_of(context, lines, context.start + timedelta(hours=hours)),
-        alternatives=tuple(summarize(context, candidates, other, at) for other in others),
+        savings=find_savings(found, at),
+        cash=cash_of(context.dates, context.market, lines, context.dates.start + timedelta(hours=hours)),
+        alternatives=tuple(summarize(candidates, other, at) for other in others),
         filters=report.counts,
         filter_pairs=report.pairs,
         relaxations=(),
-        unknown_options=unknown_options(context, lines),
+        unknown_options=unknown_options(context.market, lines),
         proof=proof,
         warnings=(
             *plan_warnings(context, lines, risk, in_turn=in_turn),
-            *memory_warnings(context, candidates, at),
+            *memory_warnings(candidates, at),
         ),
         n_results=len(others) + 1,
         n_feasible=choice.n_feasible,
@@ -91,27 +91,28 @@ def assemble_plan(context: Context, found: Found, choice: Choice, proof: Proof) 
     )
 
 
-def _launch_of(context: Context, candidates: Candidates, at: int, total: Decimal) -> Launch | None:
-    if not any(context.is_spot[part.row] for part in candidates.parts(at)):
+def _launch_of(candidates: Candidates, at: int, total: Decimal) -> Launch | None:
+    context = candidates.context
+    if not any(context.market.is_spot[part.row] for part in candidates.parts(at)):
         return None
     from planner.job.spot_launch import launch_of
 
-    return launch_of(context, candidates, at, total)
+    return launch_of(candidates, at, total)
 
 
 def plan_frame(context: Context) -> dict[str, Any]:
     """Fields of the plan that do not depend on the choice."""
     return {
-        "workload": context.workload.name,
-        "workload_sha256": context.sha256,
-        "kind": context.workload.kind,
-        "created_at": moment_text(context.now),
+        "workload": context.asked.workload.name,
+        "workload_sha256": context.asked.sha256,
+        "kind": context.asked.workload.kind,
+        "created_at": moment_text(context.dates.now),
         "planner_version": __version__,
-        "start": moment_text(context.start),
-        "deadline": None if context.deadline is None else moment_text(context.deadline),
-        "objective": context.workload.preferences.objective,
+        "start": moment_text(context.dates.start),
+        "deadline": None if context.dates.deadline is None else moment_text(context.dates.deadline),
+        "objective": context.asked.workload.preferences.objective,
         "assumptions": assumptions_of(context),
-        "catalog": catalog_sources(context),
+        "catalog": catalog_sources(context.market),
         "excluded": EXCLUDED,
     }
 
@@ -121,8 +122,9 @@ def moment_text(value: datetime) -> str:
     return value.isoformat(timespec="minutes")
 
 
-def plan_lines(context: Context, candidates: Candidates, at: int) -> list[PlanLine]:
+def plan_lines(candidates: Candidates, at: int) -> list[PlanLine]:
     """Describe what candidate `at` buys: one line per part; the layout is that of all parts together."""
+    context = candidates.context
     shape = candidates.shapes.row(int(candidates.shape[at]))
     layout = Layout(
         tensor_parallel=shape["tp"], pipeline_parallel=shape["pp"], context_parallel=shape["cp"],
@@ -130,22 +132,23 @@ def plan_lines(context: Context, candidates: Candidates, at: int) -> list[PlanLi
         grad_accumulation=shape["grad_accum"], recompute=shape["recompute"], expert_parallel=shape["ep"],
         interleave=shape["interleave"], sequence_parallel=bool(shape["sequence_parallel"]),
     )  # fmt: skip
-    units = context.job.units_per_step / shape["step_time_s"]
+    units = context.asked.job.units_per_step / shape["step_time_s"]
     parts, whole = candidates.parts(at), int(candidates.nodes[at])
     return [
         offer_line(
-            context, part.row, part.nodes, part.billed_hours, units * (part.nodes / whole), tuple(costs), layout
+            context.asked, context.market, part.row, part.nodes, part.billed_hours, units * (part.nodes / whole),
+            tuple(costs), layout,
         )
-        for part, costs in zip(parts, lines_by_part(context, candidates, at), strict=True)
+        for part, costs in zip(parts, lines_by_part(candidates, at), strict=True)
     ]  # fmt: skip
 
 
 def offer_line(
-    context: Context, row: int, nodes: int, billed_hours: float, units_per_s: float, costs: tuple[CostLine, ...],
-    layout: Layout | None,
+    asked: Asked, market: Market, row: int, nodes: int, billed_hours: float, units_per_s: float,
+    costs: tuple[CostLine, ...], layout: Layout | None,
 ) -> PlanLine:  # fmt: skip
     """Build the plan line of `nodes` instances of offer `row`."""
-    offer_set = context.offer_set
+    offer_set = market.offer_set
     offers, kind = offer_set.offers, int(offer_set.type_of_offer[row])
     fx = offer_set.rates[int(offer_set.rate_of_offer[row])]
     text = {
@@ -176,9 +179,7 @@ def offer_line(
         price_source=str(offers["source"][row]),
         price_as_of=str(offers["as_of"][row]),
         flags=tuple(flag for flag in str(offers["flags"][row]).split(";") if flag),
-        quota=needed_quota(
-            context.offer_set, context.tariffs, context.workload.constraints.quota, row, nodes
-        ),
+        quota=needed_quota(market.offer_set, market.tariffs, asked.workload.constraints.quota, row, nodes),
         layout=layout,
         family=str(offer_set.types["family"][kind]),
         accelerator_memory_gib=float(offer_set.types["accelerator_memory_gib"][kind]),
@@ -186,16 +187,16 @@ def offer_line(
     )
 
 
-def cash_of(context: Context, lines: list[PlanLine], finish: datetime) -> tuple[CashMonth, ...]:
+def cash_of(dates: Dates, market: Market, lines: list[PlanLine], finish: datetime) -> tuple[CashMonth, ...]:
     """Cash due by month: obligations in full, upfront parts at the start, the rest as it accrues."""
     owed: list[tuple[CostLine, datetime, datetime]] = []
     for line in lines:
-        rule = context.tariffs.option_rule(line.provider, line.purchase_option, line.option_variant)
-        until = context.start + timedelta(hours=float(line.billed_hours)) if rule.whole_term else finish
+        rule = market.tariffs.option_rule(line.provider, line.purchase_option, line.option_variant)
+        until = dates.start + timedelta(hours=float(line.billed_hours)) if rule.whole_term else finish
         for cost in line.costs:
             at_once = cost.kind == "upfront" or (cost.kind == "compute" and rule.upfront_all)
-            stop = context.start if at_once else (until if cost.kind == "compute" else finish)
-            owed.append((_in_full(cost, line), context.start, stop))
+            stop = dates.start if at_once else (until if cost.kind == "compute" else finish)
+            owed.append((_in_full(cost, line), dates.start, stop))
     return spread_months(owed)
 
 
@@ -211,18 +212,23 @@ def assumptions_of(context: Context) -> tuple[Assumption, ...]:
     """Every value the plan rests on: the workload's own resolution first, then the planner's defaults."""
     defaults = [
         Assumption(key, f"{value:g}", unit, "workload" if origin == "workload" else "default", note)
-        for key, value, unit, origin, note in context.assumptions.rows()
+        for key, value, unit, origin, note in context.asked.assumptions.rows()
     ]
     start = Assumption(
-        "start", moment_text(context.start), "", "workload" if context.workload.start else "default"
+        "start",
+        moment_text(context.dates.start),
+        "",
+        "workload" if context.asked.workload.start else "default",
     )
-    notes = [Assumption("prices.overlays", str(note), "", "workload") for note in context.offer_set.notes]
-    return (*context.job.assumptions, start, *notes, *defaults)
+    notes = [
+        Assumption("prices.overlays", str(note), "", "workload") for note in context.market.offer_set.notes
+    ]
+    return (*context.asked.job.assumptions, start, *notes, *defaults)
 
 
-def catalog_sources(context: Context) -> tuple[CatalogSource, ...]:
+def catalog_sources(market: Market) -> tuple[CatalogSource, ...]:
     """Dates and hashes of the price snapshots used."""
-    return sources_of(context.catalog)
+    return sources_of(market.catalog)
 
 
 def sources_of(catalog: Catalog) -> tuple[CatalogSource, ...]:
@@ -233,26 +239,25 @@ def sources_of(catalog: Catalog) -> tuple[CatalogSource, ...]:
     )
 
 
-def unknown_options(context: Context, lines: list[PlanLine]) -> tuple[str, ...]:
+def unknown_options(market: Market, lines: list[PlanLine]) -> tuple[str, ...]:
     """Ways of buying the chosen instance types that exist but have no known price."""
     from catalogs.offers.derive import unknown_options as find
 
     out = []
     for provider, kind in dict.fromkeys((line.provider, line.instance_type) for line in lines):
-        out += [f"{kind}: {option}" for option in find(context.catalog, provider, kind)]
+        out += [f"{kind}: {option}" for option in find(market.catalog, provider, kind)]
     return tuple(out)
 
 
-def infeasible_plan(
-    context: Context, found: Found, relaxations: tuple[Relaxation, ...], seconds: float
-) -> Plan:
+def infeasible_plan(found: Found, relaxations: tuple[Relaxation, ...], seconds: float) -> Plan:
     """Build the answer when nothing fits: counts per filter and the smallest relaxations."""
+    context = found.candidates.context
     candidates = found.candidates
     report = count_filters(candidates.all_bits())
     proof = Proof(
         method="exact enumeration", status="infeasible", solver="numpy", objective_usd=Decimal(0), bound_usd=Decimal(0),
-        gap_ratio=0.0, candidates=report.total, offers=context.offer_set.offers.n_rows, shapes=candidates.shapes.n_rows,
-        seconds=seconds,
+        gap_ratio=0.0, candidates=report.total, offers=context.market.offer_set.offers.n_rows,
+        shapes=candidates.shapes.n_rows, seconds=seconds,
     )  # fmt: skip
     return Plan(
         **plan_frame(context), status="infeasible", finish_expected=None, lines=(), total_usd=Decimal(0), hours=0.0,

@@ -64,13 +64,13 @@ class Source:
     def bought(self, at: int) -> Bought:
         """Describe how candidate `at` is bought."""
         context, made = self.context, self.made
-        offers = context.offer_set.offers
+        offers = context.market.offer_set.offers
         parts = tuple(
             BoughtPart(
-                offer_id=context.offer_set.offer_id(part.row),
+                offer_id=context.market.offer_set.offer_id(part.row),
                 **{name: str(offers[name][part.row]) for name in _TEXTS},
                 nodes=part.nodes, hours=part.paid_hours, lines=tuple(lines),
             )
-            for part, lines in zip(made.parts(at), lines_by_part(context, made, at), strict=True)
+            for part, lines in zip(made.parts(at), lines_by_part(made, at), strict=True)
         )  # fmt: skip
-        return Bought(bought_text(context, made, at), int(made.kind[at]) == IN_TURN, parts)
+        return Bought(bought_text(made, at), int(made.kind[at]) == IN_TURN, parts)

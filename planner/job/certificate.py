@@ -18,7 +18,6 @@ from planner.plan.certificates import VERSION
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from planner.candidates.context import Context
     from planner.candidates.model import Candidates
     from planner.fleet.question import FleetInput
     from planner.fleet.search import FleetResult
@@ -61,8 +60,8 @@ def _enumeration(answer: Answer) -> dict[str, Any]:
 
     context, found = answer.context, answer.found
     assert found is not None
-    made, objective = found.candidates, context.workload.preferences.objective
-    choice = choose(context, made, objective)
+    made, objective = found.candidates, context.asked.workload.preferences.objective
+    choice = choose(made, objective)
     assert choice is not None
     feasible = np.flatnonzero(made.bits == 0)
     value = made.cost_usd if objective == "cost" else made.hours
@@ -77,18 +76,21 @@ def _enumeration(answer: Answer) -> dict[str, Any]:
         "bound": int(scaled.min()),
         "gap_ratio": max(0.0, (best - int(scaled.min())) / best) if best else 0.0,
         "chosen": int(np.searchsorted(feasible, choice.winner)),
-        "offers": _names(answer.context, made, feasible),
+        "offers": _names(made, feasible),
         "nodes": made.nodes[feasible].tolist(),
         "values": scaled.tolist(),
     }
 
 
-def _names(context: Context, made: Candidates, at: npt.NDArray[np.int64]) -> list[str]:
+def _names(made: Candidates, at: npt.NDArray[np.int64]) -> list[str]:
     """The offer of each candidate; all parts with their instances where it is bought in several."""
-    ids = {row: context.offer_set.offer_id(row) for row in np.unique(made.offer[at]).tolist()}
+    context = made.context
+    ids = {row: context.market.offer_set.offer_id(row) for row in np.unique(made.offer[at]).tolist()}
     names = [ids[row] for row in made.offer[at].tolist()]
     for number in np.flatnonzero(made.kind[at] != SINGLE).tolist():
         parts = made.parts(int(at[number]))
         joint = " + " if made.kind[at[number]] == MIXED else " else "
-        names[number] = joint.join(f"{part.nodes} x {context.offer_set.offer_id(part.row)}" for part in parts)
+        names[number] = joint.join(
+            f"{part.nodes} x {context.market.offer_set.offer_id(part.row)}" for part in parts
+        )
     return names

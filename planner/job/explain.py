@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from planner.candidates.constraints.base import Case, Constraint
-    from planner.candidates.context import Context
+    from planner.candidates.context import Asked, Market
     from planner.candidates.engine import Found
     from planner.candidates.model import Candidates
     from planner.plan.model import Plan
@@ -27,19 +27,20 @@ if TYPE_CHECKING:
     IntArray = npt.NDArray[np.int64]
 
 
-def find_relaxations(context: Context, found: Found, *, limit: int = 5) -> tuple[Relaxation, ...]:
+def find_relaxations(found: Found, *, limit: int = 5) -> tuple[Relaxation, ...]:
     """Return the smallest changes of one limit (else of two together) that make a plan possible.
 
     Candidates removed by exactly one limit tell how far that limit must move; facts of the hardware and refused
     prices are no limits and are never relaxed. When no single limit is enough, pairs are tried.
     """
+    context = found.candidates.context
     case = case_of(context)
     bits = _judged(case, found.candidates)
     soft = [item for item in CONSTRAINTS if not item.is_fact]
     groups: list[tuple[Constraint, ...]] = [(item,) for item in soft]
-    out = _relaxed(context, case, found, bits, groups)
+    out = _relaxed(case, found, bits, groups)
     if not out:
-        out = _relaxed(context, case, found, bits, list(combinations(soft, 2)))
+        out = _relaxed(case, found, bits, list(combinations(soft, 2)))
     measured = {item.id for item in CONSTRAINTS if item.is_measured}
     out.sort(
         key=lambda item: (
@@ -66,9 +67,9 @@ def _judged(case: Case, made: Candidates) -> IntArray:
 
 
 def _relaxed(
-    context: Context, case: Case, found: Found, bits: IntArray, groups: list[tuple[Constraint, ...]]
+    case: Case, found: Found, bits: IntArray, groups: list[tuple[Constraint, ...]]
 ) -> list[Relaxation]:
-    made = (_relax(context, case, found, group, _removed_by(bits, group)) for group in groups)
+    made = (_relax(case, found, group, _removed_by(bits, group)) for group in groups)
     return [item for item in made if item is not None]
 
 
@@ -83,12 +84,12 @@ def _removed_by(bits: IntArray, group: tuple[Constraint, ...]) -> npt.NDArray[np
 
 
 def _relax(
-    context: Context,
     case: Case,
     found: Found,
     group: tuple[Constraint, ...],
     mask: npt.NDArray[np.bool_],
 ) -> Relaxation | None:
+    context = found.candidates.context
     if not mask.any():
         return None
     made = found.candidates
@@ -98,14 +99,14 @@ def _relax(
         near = positions[values <= values.min() + 1e-9 * abs(values.min())]
         mask = np.zeros(len(made.offer), dtype=np.bool_)
         mask[near] = True
-    at = best_where(context, made, mask, context.workload.preferences.objective)
+    at = best_where(made, mask, context.asked.workload.preferences.objective)
     assert at is not None
     changes = [item.change(case, made, at) for item in group]
     return Relaxation(
         constraint=" and ".join(item.id for item in group),
         current=" and ".join(current for current, _ in changes),
         needed=" and ".join(needed for _, needed in changes),
-        best=summarize(context, made, at, None),
+        best=summarize(made, at, None),
         note="; ".join(item.words for item in group),
     )
 
@@ -134,39 +135,40 @@ def explain_choice(plan: Plan) -> list[str]:
     ]
 
 
-def explain_layout(context: Context, plan: Plan) -> list[str]:
+def explain_layout(asked: Asked, market: Market, plan: Plan) -> list[str]:
     """Say which layouts the chosen machines could run, the best ones, and what the others lost by."""
     from planner.performance.search_explain import explain_layouts, report_lines
 
     if plan.kind == "fleet" or not plan.lines or plan.lines[0].layout is None:
         return []
-    line, offers = plan.lines[0], context.offer_set
+    line, offers = plan.lines[0], market.offer_set
     in_turn = plan.launch is not None and plan.launch.strategy != "spot_with_steady"
     nodes = line.nodes if in_turn else sum(part.nodes for part in plan.lines)
     same = np.flatnonzero(offers.offers.equals("instance_type", line.instance_type))
     offer = next(at for at in same.tolist() if offers.offer_id(at) == line.offer_id)
     row = int(offers.hardware_of_type[offers.type_of_offer[offer]])
-    report = explain_layouts(context.job.model, context.job.training, offers.hardware, nodes, row=row)
+    report = explain_layouts(asked.job.model, asked.job.training, offers.hardware, nodes, row=row)
     first, *rest = report_lines(report)
-    if context.calibration is not None:
+    if asked.calibration is not None:
         first += " (times before your measurements correct them)"
     return [f"layouts of {nodes} x {line.instance_type}, {first}", *(f"layout {text}" for text in rest)]
 
 
-def why_not(context: Context, found: Found | None, wanted: str) -> list[str]:
+def why_not(asked: Asked, market: Market, found: Found | None, wanted: str) -> list[str]:
     """Say, line by line, why instance type `wanted` is not the plan.
 
     Args:
-        context: the planning run.
+        asked: the workload and the job made of it.
+        market: what can be bought, and its prices.
         found: all candidates.
         wanted: an instance type of the catalog.
     """
-    offers = context.offer_set.offers
+    offers = market.offer_set.offers
     rows = np.flatnonzero(offers.equals("instance_type", wanted))
     if found is None:
         return [f"{wanted}: a fleet is chosen as a whole; exclude the other types to see its cost"]
     if not len(rows):
-        known = context.offer_set.types.equals("instance_type", wanted).any()
+        known = market.offer_set.types.equals("instance_type", wanted).any()
         return [
             f"{wanted}: "
             + ("in the catalog, but no price is known: no offer" if known else "not in the catalog")
@@ -175,20 +177,23 @@ def why_not(context: Context, found: Found | None, wanted: str) -> list[str]:
     mine = np.isin(made.offer, rows)
     out = [f"{wanted}: {len(rows)} offers, {int(mine.sum())} candidates that fit in memory"]
     bits = made.bits[mine]
-    winner = best_where(context, made, made.bits == 0, context.workload.preferences.objective)
-    best = best_where(context, made, mine & (made.bits == 0), context.workload.preferences.objective)
+    winner = best_where(made, made.bits == 0, asked.workload.preferences.objective)
+    best = best_where(made, mine & (made.bits == 0), asked.workload.preferences.objective)
     if best is not None:
-        brief = summarize(context, made, best, winner)
+        brief = summarize(made, best, winner)
         out.append(f"feasible: {describe(brief)}, ${brief.cost_usd:,.2f} ({brief.delta_cost_usd:+,.2f}), "
                    f"{brief.hours:,.1f} h ({brief.delta_hours:+,.1f} h against the plan)")  # fmt: skip
         return out
     out += [f"  {count.name}: removes {count.removed} ({count.removed_only_by_this} alone): {count.description}"
             for count in count_filters(bits).counts]  # fmt: skip
-    return [*out, *_why_no_shape(context, found, rows)]
+    return [*out, *_why_no_shape(found, rows)]
 
 
-def _why_no_shape(context: Context, found: Found, rows: IntArray) -> list[str]:
-    hardware = np.unique(context.offer_set.hardware_of_type[context.offer_set.type_of_offer[rows]])
+def _why_no_shape(found: Found, rows: IntArray) -> list[str]:
+    context = found.candidates.context
+    hardware = np.unique(
+        context.market.offer_set.hardware_of_type[context.market.offer_set.type_of_offer[rows]]
+    )
     shapes = found.candidates.shapes
     mine = shapes.take(
         np.isin(shapes["hardware_row"], hardware) & ~np.asarray(shapes["fits"], dtype=np.bool_)

@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from planner.candidates.context import Context
     from planner.candidates.engine import Found
     from planner.candidates.model import Candidates
     from planner.inputs.load import LoadedWorkload
@@ -151,8 +150,8 @@ def find_frontier(engine: Engine, own: Workload, deadlines_hours: Sequence[float
         deadlines_hours: deadlines to ask for beside the workload's own.
     """
     context = engine.context
-    end = resolve_times(own, context.now).deadline
-    limit = None if end is None else (end - context.start).total_seconds() / 3600.0
+    end = resolve_times(own, context.dates.now).deadline
+    limit = None if end is None else (end - context.dates.start).total_seconds() / 3600.0
     wished = sorted({*deadlines_hours, *([] if limit is None else [limit])})
     free = engine.at(None, _BEST)
     asked = _deadlines(free, wished)
@@ -162,16 +161,16 @@ def find_frontier(engine: Engine, own: Workload, deadlines_hours: Sequence[float
         # what an earlier deadline allows costs no more at a later one
         found = engine.at_hours(hours, replace(_BEST, below=least * _SLIP))
         made = found.candidates
-        at = best_where(found.context, made, made.bits == 0, "cost")
+        at = best_where(made, made.bits == 0, "cost")
         if at is None or (hours not in wished and not made.cost_usd[at] < least):
             continue
         least = min(least, float(made.cost_usd[at]))
         points.append(_point(found, own, at, hours, limit, hours in wished))
-    confidence = context.workload.constraints.deadline_confidence
+    confidence = context.asked.workload.constraints.deadline_confidence
     count = int((found.candidates.bits == 0).sum()) if points else 0
     return Frontier(
-        own.name, confidence, tuple(points), count, searched(found), len(asked), context.sha256,
-        moment_text(context.now), moment_text(context.start), catalog_sources(context),
+        own.name, confidence, tuple(points), count, searched(found), len(asked), context.asked.sha256,
+        moment_text(context.dates.now), moment_text(context.dates.start), catalog_sources(context.market),
     )  # fmt: skip
 
 
@@ -186,7 +185,7 @@ def searched(found: Found) -> str:
 
 def _deadlines(free: Found, wished: Sequence[float]) -> list[float]:
     """Deadlines asked for, rising: those wished for, of each point of the front without turns, and some between."""
-    _, times = _front(free.context, free.candidates)
+    _, times = _front(free.candidates)
     made = free.candidates
     kept = np.flatnonzero((made.bits == 0) & (made.kind == SINGLE))
     work = made.waiting_hours[kept] + made.fixed_hours[kept] + made.work_hours[kept]
@@ -198,18 +197,19 @@ def _deadlines(free: Found, wished: Sequence[float]) -> list[float]:
     return sorted({*ends, *between})
 
 
-def _front(context: Context, made: Candidates) -> tuple[IntArray, FloatArray]:
+def _front(made: Candidates) -> tuple[IntArray, FloatArray]:
     """Positions on the front and the hours each needs to be sure enough.
 
     Steady capacity is in closed form. Spot is worked out where it could still be on the front: not before its work
     without any interruption is done.
     """
+    context = made.context
     feasible = np.flatnonzero(made.bits == 0)
     hours = np.full(len(made.bits), np.inf)
-    spot = context.is_spot[made.offer[feasible]]
+    spot = context.market.is_spot[made.offer[feasible]]
     steady = feasible[~spot]
-    level = context.workload.constraints.deadline_confidence
-    hours[steady] = sure_hours(context, made, steady, level)
+    level = context.asked.workload.constraints.deadline_confidence
+    hours[steady] = sure_hours(made, steady, level)
     waiting = feasible[spot]
     waiting = waiting[np.argsort(made.cost_usd[waiting], kind="stable")]
     least = uninterrupted_hours(made, waiting, level)
@@ -219,7 +219,7 @@ def _front(context: Context, made: Candidates) -> tuple[IntArray, FloatArray]:
         waiting, least = waiting[open_], least[open_]
         block, waiting, least = waiting[:_BLOCK], waiting[_BLOCK:], least[_BLOCK:]
         if len(block):
-            hours[block] = sure_hours(context, made, block, level)
+            hours[block] = sure_hours(made, block, level)
     front = pareto_front(hours, made.cost_usd)
     return front, hours[front]
 
@@ -228,7 +228,7 @@ def _point(found: Found, own: Workload, at: int, hours: float, limit: float | No
     budget, made = own.constraints.budget_usd, found.candidates
     return Point(
         deadline_hours=hours,
-        best=summarize(found.context, made, at, None),
+        best=summarize(made, at, None),
         within_deadline=None if limit is None else hours <= limit,
         within_budget=None if budget is None else bool(made.cash_usd[at] <= float(budget)),
         wished=wished,

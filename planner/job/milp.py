@@ -14,16 +14,14 @@ from planner.plan.model import Proof
 
 if TYPE_CHECKING:
     from planner.candidates.choose import Choice
-    from planner.candidates.context import Context
     from planner.candidates.engine import Found
     from planner.job.answer import Options
 
 
-def choose_by_milp(context: Context, found: Found, choice: Choice, options: Options, begin: float) -> Proof:
+def choose_by_milp(found: Found, choice: Choice, options: Options, begin: float) -> Proof:
     """Solve the single job as a MILP over its feasible candidates and hold it against the enumeration.
 
     Args:
-        context: the planning run.
         found: all candidates.
         choice: the enumeration's choice.
         options: backend and time limit.
@@ -32,20 +30,21 @@ def choose_by_milp(context: Context, found: Found, choice: Choice, options: Opti
     Raises:
         PlannerError: the two disagree: a fault, never a plan.
     """
+    context = found.candidates.context
     from planner.job.model import SingleInput, solve_single
     from solvers.errors import BackendError
     from solvers.options import SolveOptions
 
     made = found.candidates
     feasible = np.flatnonzero(made.bits == 0)
-    cost = made.cost_usd if context.workload.preferences.objective == "cost" else made.hours
+    cost = made.cost_usd if context.asked.workload.preferences.objective == "cost" else made.hours
     # what runs in turn is one candidate with its own cost, as what is bought with one offer
     single = feasible[made.kind[feasible] != MIXED]
     mix = None
     if made.mixes is not None:
         from planner.job.milp_mix import mix_input
 
-        mix = mix_input(context, made)
+        mix = mix_input(made)
     job = SingleInput(tuple(single.tolist()), cost[single], made.hours[single], mix=mix)
     try:
         result = solve_single(job, SolveOptions(time_limit_s=options.time_limit_s, backend=options.backend))
@@ -60,6 +59,6 @@ def choose_by_milp(context: Context, found: Found, choice: Choice, options: Opti
     return Proof(
         method="MILP, equal to the exact enumeration", status="optimal", solver=result.solver,
         objective_usd=Decimal(repr(result.objective_usd)), bound_usd=Decimal(repr(result.bound_usd)),
-        gap_ratio=max(0.0, result.gap), candidates=len(made.all_bits()), offers=context.offer_set.offers.n_rows,
+        gap_ratio=max(0.0, result.gap), candidates=len(made.all_bits()), offers=context.market.offer_set.offers.n_rows,
         shapes=made.shapes.n_rows, seconds=time.perf_counter() - begin, near_ties=choice.near_ties,
     )  # fmt: skip

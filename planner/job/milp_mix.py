@@ -15,30 +15,33 @@ from planner.market.quota import draws_on
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from planner.candidates.context import Context
+    from planner.candidates.context import Asked, Market
     from planner.candidates.model import Candidates
 
     FloatArray = npt.NDArray[np.float64]
     IntArray = npt.NDArray[np.int64]
 
 
-def mix_input(context: Context, made: Candidates) -> MixInput | None:
+def mix_input(made: Candidates) -> MixInput | None:
     """Describe the clusters bought in parts that keep every limit but those a split decides; None without any."""
+    context = made.context
     if made.mixes is None:
         return None
     at = np.flatnonzero((made.kind == MIXED) & ((made.bits & ~BIT["budget"]) == 0))
     if not len(at):
         return None
     rows, nodes, _ = made.gang(at)
-    spot = np.where(context.is_spot[rows], nodes, 0)
-    money = context.costs.evaluate(rows, spot, made.paid_hours[at], made.hours[at])
-    by_cost = context.workload.preferences.objective == "cost"
-    choice, offer, unit, cash, most = _counts(context, made, at)
-    limits = draws_on(context.workload.constraints.quota, context.offer_set, context.tariffs)
+    spot = np.where(context.market.is_spot[rows], nodes, 0)
+    money = context.market.costs.evaluate(rows, spot, made.paid_hours[at], made.hours[at])
+    by_cost = context.asked.workload.preferences.objective == "cost"
+    choice, offer, unit, cash, most = _counts(made, at)
+    limits = draws_on(
+        context.asked.workload.constraints.quota, context.market.offer_set, context.market.tariffs
+    )
     limit = [bound * (1 + 1e-9) for bound, _ in limits]
     fixed_use = [units[rows] * spot for _, units in limits]
     unit_use = [units[offer] for _, units in limits]
-    budget = context.workload.constraints.budget_usd
+    budget = context.asked.workload.constraints.budget_usd
     if budget is not None:
         limit, fixed_use = [*limit, float(budget)], [*fixed_use, money.cash_usd]
         unit_use = [*unit_use, cash]
@@ -54,10 +57,9 @@ def mix_input(context: Context, made: Candidates) -> MixInput | None:
     )
 
 
-def _counts(
-    context: Context, made: Candidates, at: IntArray
-) -> tuple[IntArray, IntArray, FloatArray, FloatArray, FloatArray]:
+def _counts(made: Candidates, at: IntArray) -> tuple[IntArray, IntArray, FloatArray, FloatArray, FloatArray]:
     """One count per choice and steady offer that can serve it: choice, offer, unit cost, unit cash, most instances."""
+    context = made.context
     mixes = made.mixes
     assert mixes is not None
     pool = mixes.pool[made.detail[at]]
@@ -65,10 +67,10 @@ def _counts(
     for number in np.unique(pool).tolist():
         mine, offers = np.flatnonzero(pool == number), mixes.pools[number]
         paid = made.hours[at[mine]] - made.waiting_hours[at[mine]]
-        unit, cash = unit_money(context, offers, paid, made.hours[at[mine]])
+        unit, cash = unit_money(context.market, offers, paid, made.hours[at[mine]])
         size = made.nodes[at[mine]].astype(np.float64)
-        most = np.minimum(context.offer_set.capacity[offers][None, :], size[:, None])
-        if not _is_linear(context, offers):
+        most = np.minimum(context.market.offer_set.capacity[offers][None, :], size[:, None])
+        if not _is_linear(context.asked, context.market, offers):
             own = made.detail[at[mine]]
             bought, count = mixes.offer[own], mixes.nodes[own]
             most = ((bought[:, :, None] == offers) * count[:, :, None]).sum(axis=1).astype(np.float64)
@@ -78,10 +80,10 @@ def _counts(
     return choice, offer, unit.astype(np.float64), cash.astype(np.float64), most.astype(np.float64)
 
 
-def _is_linear(context: Context, offers: IntArray) -> bool:
+def _is_linear(asked: Asked, market: Market, offers: IntArray) -> bool:
     """Whether filling by unit cost is exact; else the model keeps to the planner's own counts.
 
     It is not where instances of one quota need different units of it.
     """
-    needs = draws_on(context.workload.constraints.quota, context.offer_set, context.tariffs)
+    needs = draws_on(asked.workload.constraints.quota, market.offer_set, market.tariffs)
     return all(len(np.unique(units[offers][units[offers] > 0])) <= 1 for _, units in needs)

@@ -18,7 +18,7 @@ from planner.spot.evidence import gang_risk
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from planner.candidates.context import Context
+    from planner.candidates.context import Context, Dates
     from planner.candidates.model import Candidates, Part
     from planner.spot.distribution import SpotPool
 
@@ -32,30 +32,30 @@ _UNKNOWN = (
 )
 
 
-def launch_of(context: Context, made: Candidates, at: int, total: Decimal) -> Launch | None:
+def launch_of(made: Candidates, at: int, total: Decimal) -> Launch | None:
     """Describe candidate `at` at launch, None where it has no spot.
 
     Args:
-        context: the planning run.
         made: all candidates.
         at: the chosen one.
         total: its cost in Decimal, the sum of the plan's lines.
     """
+    context = made.context
     parts = made.parts(at)
-    spot = [part for part in parts if context.is_spot[part.row]]
+    spot = [part for part in parts if context.market.is_spot[part.row]]
     if not spot:
         return None
     turn = int(made.kind[at]) == IN_TURN
     fallback = turn and len(spot) < len(parts)
-    steady = [] if turn else [part for part in parts if not context.is_spot[part.row]]
-    pool = _pool(context, made, at)
-    outcomes = possible_outcomes(_task(context, made, at, fallback), pool)
+    steady = [] if turn else [part for part in parts if not context.market.is_spot[part.row]]
+    pool = _pool(made, at)
+    outcomes = possible_outcomes(_task(made, at, fallback), pool)
     before = float(made.waiting_hours[at] + made.fixed_hours[at])
-    hours, usd = before + outcomes.elapsed, _usd(context, made, at, outcomes, spot, steady)
+    hours, usd = before + outcomes.elapsed, _usd(made, at, outcomes, spot, steady)
     usd_low, usd_high = (Decimal(repr(round(value, 2))) for value in _range(usd))
     low, high = _range(hours)
     low, high = min(low, float(made.hours[at])), max(high, float(made.hours[at]))
-    known = _meets(context, made, at)
+    known = _meets(made, at)
     rows, nodes = (np.asarray([getattr(part, name) for part in spot]) for name in ("row", "nodes"))
     paid = np.asarray([part.paid_hours for part in spot])
     expected_spot = sum(part.paid_hours for part in spot)
@@ -69,14 +69,14 @@ def launch_of(context: Context, made: Candidates, at: int, total: Decimal) -> La
         p_meet_deadline=known[0], p_meet_spot_only_ratio=known[1],
         p_on_demand_needed_ratio=float(made.turns.p_change[made.detail[at]]) if turn and made.turns else 0.0,
         expected_cost_usd=total, cost_p10_usd=min(usd_low, total), cost_p90_usd=max(usd_high, total),
-        expected_hours=float(made.hours[at]), p10_hours=low, p90_hours=high, finish_p10=_moment(context, low),
-        finish_p90=_moment(context, high),
+        expected_hours=float(made.hours[at]), p10_hours=low, p90_hours=high, finish_p10=_moment(context.dates, low),
+        finish_p90=_moment(context.dates, high),
         expected_interruptions=float(made.interruptions[at]), spot_hours=expected_spot,
         on_demand_hours=sum((part.paid_hours for part in parts if turn and part not in spot), 0.0),
         waiting_hours=max(waits, 0.0), lost_hours=float(made.lost_hours[at]),
-        on_demand_acquire_s=context.assumptions.on_demand_acquire_s,
-        checkpoints=checkpoints_of(context, made, at, rows.tolist()), places=spot_places(context, rows, nodes, paid),
-        why=_why(context, made, at, known[1]), notes=(_UNKNOWN,) if fallback else (),
+        on_demand_acquire_s=context.asked.assumptions.on_demand_acquire_s,
+        checkpoints=checkpoints_of(made, at, rows.tolist()), places=spot_places(context, rows, nodes, paid),
+        why=_why(made, at, known[1]), notes=(_UNKNOWN,) if fallback else (),
     )  # fmt: skip
 
 
@@ -87,31 +87,32 @@ def _range(values: FloatArray) -> tuple[float, float]:
     return low, high
 
 
-def _pool(context: Context, made: Candidates, at: int) -> SpotPool:
+def _pool(made: Candidates, at: int) -> SpotPool:
+    context = made.context
     if made.turns is not None and made.kind[at] == IN_TURN:
         return made.turns.pool.take(made.detail[[at]])
     rows, nodes, _ = made.gang(np.asarray([at]))
     return gang_risk(context, rows, nodes).pool
 
 
-def _task(context: Context, made: Candidates, at: int, fallback: bool) -> Task:
+def _task(made: Candidates, at: int, fallback: bool) -> Task:
+    context = made.context
     one = np.asarray([at])
     rows, nodes, work = made.gang(one)
     write, interval = made.write_hours[one], made.interval_hours[one]
     used = float(made.waiting_hours[at] + made.fixed_hours[at])
     return Task(
-        work=float(work[0]), interval=float(interval[0]), write=float(write[0]), restart=context.restart_hours,
-        notice=float(context.risk.notice_hours[rows[0]]),
-        steady=float(steady_hours(context, nodes, work, write, interval)[0]), sigma=float(made.sigma[at]),
-        room=np.inf if context.deadline_hours is None else context.deadline_hours - used,
-        acquire=context.assumptions.on_demand_acquire_s / 3600.0, has_fallback=fallback,
+        work=float(work[0]), interval=float(interval[0]), write=float(write[0]), restart=context.asked.restart_hours,
+        notice=float(context.spot.figures.notice_hours[rows[0]]),
+        steady=float(steady_hours(context.asked, nodes, work, write, interval)[0]), sigma=float(made.sigma[at]),
+        room=np.inf if context.dates.deadline_hours is None else context.dates.deadline_hours - used,
+        acquire=context.asked.assumptions.on_demand_acquire_s / 3600.0, has_fallback=fallback,
     )  # fmt: skip
 
 
-def _usd(
-    context: Context, made: Candidates, at: int, outcomes: Outcomes, spot: list[Part], steady: list[Part]
-) -> FloatArray:
+def _usd(made: Candidates, at: int, outcomes: Outcomes, spot: list[Part], steady: list[Part]) -> FloatArray:
     """Cost of every outcome as it would be billed, USD."""
+    context = made.context
     count, fixed = len(outcomes.elapsed), float(made.fixed_hours[at])
     hours = made.waiting_hours[at] + fixed + outcomes.elapsed
     parts = made.parts(at)
@@ -124,7 +125,9 @@ def _usd(
             used = fixed + outcomes.elapsed
         else:
             used = outcomes.on_demand
-        money = context.costs.evaluate(np.full(count, part.row), np.full(count, part.nodes), used, hours)
+        money = context.market.costs.evaluate(
+            np.full(count, part.row), np.full(count, part.nodes), used, hours
+        )
         paid = np.where(used > 0, money.worker_usd, 0.0)
         out += paid + (money.kept_usd if number == 0 else 0.0)
     if made.turns is not None and made.kind[at] == IN_TURN:
@@ -132,19 +135,22 @@ def _usd(
     return out
 
 
-def _meets(context: Context, made: Candidates, at: int) -> tuple[float | None, float | None]:
+def _meets(made: Candidates, at: int) -> tuple[float | None, float | None]:
     """Probability to meet the deadline as planned, and on spot alone."""
-    if context.deadline_hours is None:
+    context = made.context
+    if context.dates.deadline_hours is None:
         return None, None
     one = np.asarray([at])
-    room = context.deadline_hours - made.waiting_hours[one] - made.fixed_hours[one]
+    room = context.dates.deadline_hours - made.waiting_hours[one] - made.fixed_hours[one]
     if made.turns is not None and made.kind[at] == IN_TURN:
         from planner.spot.renewal import p_meet_deadline
 
         pool = made.turns.pool.take(made.detail[one])
         alone = p_meet_deadline(
             made.work_hours[one], deadline_hours=np.maximum(room, 0.0), work_log_sd=made.sigma[one],
-            **model_arguments(context, made.offer[one], made.write_hours[one], made.interval_hours[one], pool),
+            **model_arguments(
+                context.asked, context.spot, made.offer[one], made.write_hours[one], made.interval_hours[one], pool
+            ),
         )  # fmt: skip
         return float(made.p_meet[at]), float(alone[0])
     write, interval = made.write_hours[one], made.interval_hours[one]
@@ -152,19 +158,23 @@ def _meets(context: Context, made: Candidates, at: int) -> tuple[float | None, f
     return chance, chance
 
 
-def _moment(context: Context, hours: float) -> str:
-    return (context.start + timedelta(hours=min(hours, 1e6))).isoformat(timespec="minutes")
+def _moment(dates: Dates, hours: float) -> str:
+    return (dates.start + timedelta(hours=min(hours, 1e6))).isoformat(timespec="minutes")
 
 
-def checkpoints_of(context: Context, made: Candidates, at: int, rows: list[int]) -> Checkpoints:
+def checkpoints_of(made: Candidates, at: int, rows: list[int]) -> Checkpoints:
     """How candidate `at` saves its work on the spot offers `rows`."""
-    offers, rule = context.offer_set.offers, context.offer_set.rules[context.offer_set.rule_of_offer[rows[0]]]
+    context = made.context
+    offers, rule = (
+        context.market.offer_set.offers,
+        context.market.offer_set.rules[context.market.offer_set.rule_of_offer[rows[0]]],
+    )
     write_s = float(made.write_hours[at]) * 3600.0
     place = f"object storage in {offers['provider'][rows[0]]}/{offers['region'][rows[0]]}"
     if len({(str(offers["provider"][row]), str(offers["region"][row])) for row in rows}) > 1:
         place = "object storage of the region it runs in, carried along when the region changes"
     return Checkpoints(
-        size_gib=context.job.checkpoint_gib, interval_hours=float(made.interval_hours[at]), write_s=write_s,
+        size_gib=context.asked.job.checkpoint_gib, interval_hours=float(made.interval_hours[at]), write_s=write_s,
         stored_in=place, notice_s=rule.notice_s, notice_source=f"{rule.source} ({rule.as_of})",
         fits_in_notice=rule.notice_s is not None and write_s <= rule.notice_s,
     )  # fmt: skip
@@ -187,7 +197,7 @@ def spot_places(
     up, wait = 1.0 / np.maximum(pool.rate * level, 1e-300), pool.wait * level
     return tuple(
         SpotPlace(
-            offer_id=context.offer_set.offer_id(row), spot_hours=float(hours[k]),
+            offer_id=context.market.offer_set.offer_id(row), spot_hours=float(hours[k]),
             mean_up_hours=float(up[k]) if pool.rate[k] > 0 else float("inf"),
             mean_wait_hours=float(wait[k]), availability_ratio=float(up[k] / (up[k] + wait[k])),
             evidence=known.sources[int(known.source[k])],
@@ -196,37 +206,42 @@ def spot_places(
     )  # fmt: skip
 
 
-def _why(context: Context, made: Candidates, at: int, alone: float | None) -> tuple[str, ...]:
+def _why(made: Candidates, at: int, alone: float | None) -> tuple[str, ...]:
     """Why this way: what on-demand alone, spot alone and one zone would have come to, on the same machines."""
+    context = made.context
     out, cost = [], float(made.cost_usd[at])
     feasible = made.bits == 0
-    objective = context.workload.preferences.objective
-    own_type = context.offer_set.type_of_offer[made.offer] == context.offer_set.type_of_offer[made.offer[at]]
+    objective = context.asked.workload.preferences.objective
+    own_type = (
+        context.market.offer_set.type_of_offer[made.offer]
+        == context.market.offer_set.type_of_offer[made.offer[at]]
+    )
     single = made.kind == SINGLE
-    option = context.offer_set.offers.equals("purchase_option", "on_demand")
-    steady = best_where(context, made, feasible & own_type & single & option[made.offer], objective)
+    option = context.market.offer_set.offers.equals("purchase_option", "on_demand")
+    steady = best_where(made, feasible & own_type & single & option[made.offer], objective)
     if steady is not None:
         out.append(f"on-demand alone would cost ${made.cost_usd[steady]:,.2f}")
     if made.kind[at] == IN_TURN:
-        wanted = context.workload.constraints.deadline_confidence
+        wanted = context.asked.workload.constraints.deadline_confidence
         if alone is not None and alone < wanted:
             out.append(f"spot alone would meet the deadline with {alone:.0%}, {wanted:.0%} is asked")
-        if len([part for part in made.parts(at) if context.is_spot[part.row]]) > 1:
-            out += _one_zone(context, made, at, cost)
+        if len([part for part in made.parts(at) if context.market.is_spot[part.row]]) > 1:
+            out += _one_zone(made, at, cost)
     elif alone is not None:
         out.append(f"spot alone meets the deadline with {alone:.0%}: no on-demand is needed")
     return tuple(out)
 
 
-def _one_zone(context: Context, made: Candidates, at: int, cost: float) -> list[str]:
+def _one_zone(made: Candidates, at: int, cost: float) -> list[str]:
     """What the same size in one zone with a fall-back would come to."""
+    context = made.context
     turns = made.turns
     assert turns is not None
     second = turns.offer[:, 1]
-    several = (second >= 0) & context.is_spot[second]
+    several = (second >= 0) & context.market.is_spot[second]
     one = (made.kind == IN_TURN) & (made.bits == 0) & (made.shape == made.shape[at])
     one[one] = ~several[made.detail[one]]
-    best = best_where(context, made, one, "cost")
+    best = best_where(made, one, "cost")
     if best is None:
         return ["no single zone of this size keeps the deadline at less than on-demand costs"]
     change, other = turns.p_change[made.detail[[at, best]]]

@@ -30,30 +30,30 @@ _TICK_HOURS, _MOST_TICKS = 0.1, 1500
 _REPLAYED = (CostId.COMPUTE, CostId.CHECKPOINT_TRANSFER)
 
 
-def replay_of(context: Context, made: Candidates, at: int, plan: Plan, futures: int) -> Replay | None:
+def replay_of(made: Candidates, at: int, plan: Plan, futures: int) -> Replay | None:
     """Replay candidate `at`, None where there is no spot, no deadline, or spot beside other instances.
 
     Args:
-        context: the planning run.
         made: all candidates.
         at: the chosen one.
         plan: its plan.
         futures: how many to draw.
     """
+    context = made.context
     launch = plan.launch
     if (
         launch is None
-        or context.deadline_hours is None
+        or context.dates.deadline_hours is None
         or launch.strategy not in ("spot", "spot_with_fallback")
     ):
         return None
     from planner.spot.hazards import load_hazards
     from planner.spot.launch import forecast_launch
 
-    model = context.hazards or load_hazards()
+    model = context.spot.hazards or load_hazards()
     parts = made.parts(at)
-    spot = [part for part in parts if context.is_spot[part.row]]
-    job = spot_job(context, made, at, spot, [part for part in parts if part not in spot])
+    spot = [part for part in parts if context.market.is_spot[part.row]]
+    job = spot_job(made, at, spot, [part for part in parts if part not in spot])
     tables = {
         zone.name: _table(context, model, part, zone) for zone, part in zip(job.zones, spot, strict=True)
     }
@@ -73,18 +73,19 @@ def replay_of(context: Context, made: Candidates, at: int, plan: Plan, futures: 
     )  # fmt: skip
 
 
-def spot_job(context: Context, made: Candidates, at: int, spot: list[Part], steady: list[Part]) -> SpotJob:
+def spot_job(made: Candidates, at: int, spot: list[Part], steady: list[Part]) -> SpotJob:
     """Candidate `at` in the words of a policy; its first start is a restart like any other."""
+    context = made.context
     from planner.spot.policy.job import SpotJob, SpotZone
 
-    one, offers = np.asarray([at]), context.offer_set.offers
+    one, offers = np.asarray([at]), context.market.offer_set.offers
     write, interval = float(made.write_hours[at]), float(made.interval_hours[at])
-    notice = float(context.risk.notice_hours[spot[0].row])
+    notice = float(context.spot.figures.notice_hours[spot[0].row])
     repeated = notice if notice >= write else (interval + write) / 2.0
-    restart = context.restart_hours + repeated
-    assert context.deadline_hours is not None
-    room = context.deadline_hours - float(made.waiting_hours[at] + made.fixed_hours[at]) + restart
-    usd = context.offer_set.usd_per_hour
+    restart = context.asked.restart_hours + repeated
+    assert context.dates.deadline_hours is not None
+    room = context.dates.deadline_hours - float(made.waiting_hours[at] + made.fixed_hours[at]) + restart
+    usd = context.market.offer_set.usd_per_hour
     zones = tuple(
         SpotZone(
             str(offers["zone"][part.row]) or str(offers["region"][part.row]), str(offers["region"][part.row]),
@@ -95,15 +96,15 @@ def spot_job(context: Context, made: Candidates, at: int, spot: list[Part], stea
     )  # fmt: skip
     egress = 0.0
     if len({zone.region for zone in zones}) > 1:
-        curve, _ = moved_curve(context, [part.row for part in spot])
-        egress = usd_per_gb(curve) * context.job.checkpoint_gib * GB_PER_GIB
+        curve, _ = moved_curve(context.market, [part.row for part in spot])
+        egress = usd_per_gb(curve) * context.asked.job.checkpoint_gib * GB_PER_GIB
     work = steady_hours(
-        context, made.nodes[one], made.work_hours[one], np.asarray([write]), np.asarray([interval])
+        context.asked, made.nodes[one], made.work_hours[one], np.asarray([write]), np.asarray([interval])
     )
     return SpotJob(
         work_hours=float(work[0]), deadline_hours=room, restart_hours=restart,
         on_demand_usd_per_hour=sum(float(usd[part.row]) * part.nodes for part in steady) or zones[0].usd_per_hour,
-        zones=zones, egress_usd=egress, on_demand_acquire_hours=context.assumptions.on_demand_acquire_s / 3600.0,
+        zones=zones, egress_usd=egress, on_demand_acquire_hours=context.asked.assumptions.on_demand_acquire_s / 3600.0,
         tick_hours=max(_TICK_HOURS, room / _MOST_TICKS),
     )  # fmt: skip
 
@@ -113,12 +114,12 @@ def _table(context: Context, model: HazardModel, part: Part, zone: SpotZone) -> 
     from planner.spot.hazards_evidence import table_from_prior
 
     table = model.table_for(zone)
-    prior = context.risk.priors[int(context.risk.prior_of_offer[part.row])]
-    recorded = prior.basis == "measured" or context.hazards is not None
+    prior = context.spot.figures.priors[int(context.spot.figures.prior_of_offer[part.row])]
+    recorded = prior.basis == "measured" or context.spot.hazards is not None
     if recorded and table.of_family:
         return table
     made = table_from_prior(prior, part.nodes, model.hint_for(zone))
-    return _as_wide(made, context.assumptions.spot_unrecorded_frailty_sd)
+    return _as_wide(made, context.asked.assumptions.spot_unrecorded_frailty_sd)
 
 
 def _as_wide(table: HazardTable, sd: float) -> HazardTable:

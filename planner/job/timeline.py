@@ -16,7 +16,6 @@ from planner.plan.model import Performance, Risk, TimePart
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from planner.candidates.context import Context
     from planner.candidates.model import Candidates
     from planner.plan.launch import Launch
 
@@ -29,15 +28,16 @@ BREAKDOWN = (
 )  # fmt: skip
 
 
-def timeline_of(context: Context, candidates: Candidates, at: int) -> tuple[TimePart, ...]:
+def timeline_of(candidates: Candidates, at: int) -> tuple[TimePart, ...]:
     """Split the expected elapsed hours of candidate `at`; the parts add up to them."""
-    assume, job = context.assumptions, context.job
+    context = candidates.context
+    assume, job = context.asked.assumptions, context.asked.job
     nodes = float(candidates.nodes[at])
     work, write = float(candidates.work_hours[at]), float(candidates.write_hours[at])
     steps = work / (1.0 + assume.evaluation_share_ratio)
     checkpoints = work * write / float(candidates.interval_hours[at])
     parts_of = candidates.parts(at)
-    spot = candidates.kind[at] == IN_TURN or all(context.is_spot[part.row] for part in parts_of)
+    spot = candidates.kind[at] == IN_TURN or all(context.market.is_spot[part.row] for part in parts_of)
     acquire = 0.0 if spot else assume.on_demand_acquire_s / 3600.0
     provision = assume.provision_s / 3600.0 + acquire
     export = write + assume.export_s / 3600.0
@@ -87,12 +87,13 @@ def timeline_of(context: Context, candidates: Candidates, at: int) -> tuple[Time
     return tuple(part for part in parts if part.hours > 1e-9)
 
 
-def performance_of(context: Context, candidates: Candidates, at: int) -> Performance:
+def performance_of(candidates: Candidates, at: int) -> Performance:
     """Predicted speed and memory of candidate `at`, with the 80 % interval."""
+    context = candidates.context
     row = candidates.shapes.row(int(candidates.shape[at]))
-    units = context.job.units_per_step
+    units = context.asked.job.units_per_step
     return Performance(
-        unit=context.job.unit,
+        unit=context.asked.job.unit,
         throughput_per_s=units / row["step_time_s"],
         throughput_low_per_s=units / row["step_time_high_s"],
         throughput_high_per_s=units / row["step_time_low_s"],
@@ -105,13 +106,10 @@ def performance_of(context: Context, candidates: Candidates, at: int) -> Perform
     )
 
 
-def risk_of(
-    context: Context, candidates: Candidates, at: int, expected_usd: Decimal, launch: Launch | None
-) -> Risk:
+def risk_of(candidates: Candidates, at: int, expected_usd: Decimal, launch: Launch | None) -> Risk:
     """Interruptions, lost work, and the worst case: the 90th percentile over interruptions and model error.
 
     Args:
-        context: the planning run.
         candidates: all of them.
         at: the chosen one.
         expected_usd: its cost.
@@ -122,8 +120,8 @@ def risk_of(
     if launch is None:
         basis = "capacity is not taken back; machine failures and the spread of the step-time prediction only"
         spread = float(np.exp(candidates.sigma[at] * Z80))
-        worst = np.maximum(finish_quantile(context, candidates, one, WORST_LEVEL), candidates.hours[one])
-        usd = Decimal(repr(round(_cost_of(context, candidates, at, spread, worst), 6)))
+        worst = np.maximum(finish_quantile(candidates, one, WORST_LEVEL), candidates.hours[one])
+        usd = Decimal(repr(round(_cost_of(candidates, at, spread, worst), 6)))
         worst_hours = float(worst[0])
     else:
         basis = "; ".join(dict.fromkeys(place.evidence for place in launch.places))
@@ -140,11 +138,12 @@ def risk_of(
     )
 
 
-def _cost_of(context: Context, candidates: Candidates, at: int, times: float, hours: FloatArray) -> float:
+def _cost_of(candidates: Candidates, at: int, times: float, hours: FloatArray) -> float:
     """Cost of candidate `at` if the hours in use beyond the fixed ones were `times` as many."""
+    context = candidates.context
     fixed, cost = float(candidates.fixed_hours[at]), 0.0
     for number, part in enumerate(candidates.parts(at)):
         paid = np.asarray([fixed + (part.paid_hours - fixed) * times])
-        money = context.costs.evaluate(np.asarray([part.row]), np.asarray([part.nodes]), paid, hours)
+        money = context.market.costs.evaluate(np.asarray([part.row]), np.asarray([part.nodes]), paid, hours)
         cost += float((money.cost_usd if number == 0 else money.worker_usd)[0])
     return cost

@@ -25,22 +25,22 @@ def plan_warnings(
     context: Context, lines: Sequence[PlanLine], risk: Risk | None, *, in_turn: bool = False
 ) -> tuple[str, ...]:
     """Collect warnings about prices, risk and budget of the chosen lines; `in_turn`: used one after another."""
-    out = [note.text for note in context.offer_set.notes if note.is_warning]
-    out += context.calibration.warnings if context.calibration is not None else ()
-    family = context.job.model.family
-    for vendor in dict.fromkeys(context.vendor_of(line.accelerator) for line in lines):
+    out = [note.text for note in context.market.offer_set.notes if note.is_warning]
+    out += context.asked.calibration.warnings if context.asked.calibration is not None else ()
+    family = context.asked.job.model.family
+    for vendor in dict.fromkeys(context.market.vendor_of(line.accelerator) for line in lines):
         evidence = load_evidence().get((vendor, family))
         if evidence is None:
             out.append(f"never measured: {family} models on {vendor} software; the prediction is a guess")
         elif evidence.note:
             out.append(evidence.note)
-    location = context.job.location
-    if location is not None and location not in places_of(context.offer_set.offers).values:
+    location = context.asked.job.location
+    if location is not None and location not in places_of(context.market.offer_set.offers).values:
         out.append(
             f"data.location {location} is no region of the catalog: its transfer price may be a general rate"
         )
     for line in lines:
-        age = price_age_days(line.price_as_of, context.now.date())
+        age = price_age_days(line.price_as_of, context.dates.now.date())
         if line.price_basis == "derived":
             out.append(
                 f"the {line.purchase_option} price of {line.instance_type} is derived, not quoted ({age} days old)"
@@ -52,15 +52,15 @@ def plan_warnings(
             for cost in line.costs
             if "unknown_transfer_price" in cost.flags
         ]
-    if context.workload.kind == "training" and len(lines) > 1 and not in_turn:
+    if context.asked.workload.kind == "training" and len(lines) > 1 and not in_turn:
         bought = " + ".join(f"{line.nodes} {line.purchase_option}" for line in lines)
         out.append(
             f"one cluster bought in parts ({bought}): the speed assumes that all its nodes share one network; "
             "ask for the same placement"
         )
     spot = dict.fromkeys(line.instance_type for line in lines if line.purchase_option == "spot")
-    out += filter(None, [unused_records(context, list(spot))])
-    budget = context.workload.constraints.budget_usd
+    out += filter(None, [unused_records(context.spot, list(spot))])
+    budget = context.asked.workload.constraints.budget_usd
     if risk is not None and budget is not None and risk.worst_cost_usd > Decimal(budget):
         out.append(
             f"in the worst case the cost exceeds the budget: ${risk.worst_cost_usd:,.2f} > ${budget:,.2f}"
@@ -68,8 +68,9 @@ def plan_warnings(
     return tuple(dict.fromkeys(out))
 
 
-def memory_warnings(context: Context, candidates: Candidates, at: int) -> tuple[str, ...]:
+def memory_warnings(candidates: Candidates, at: int) -> tuple[str, ...]:
     """What candidate `at` risks in memory: too little on the accelerator, or on the host."""
+    context = candidates.context
     row = candidates.shapes.row(int(candidates.shape[at]))
     out = []
     if row["oom_probability"] > OOM_WARNING:
@@ -77,8 +78,8 @@ def memory_warnings(context: Context, candidates: Candidates, at: int) -> tuple[
             "the layout leaves little accelerator memory: "
             f"it runs out with a probability of {row['oom_probability']:.0%}"
         )
-    types = context.offer_set.types
-    host = float(types["memory_gib"][context.offer_set.type_of_offer[candidates.offer[at]]])
+    types = context.market.offer_set.types
+    host = float(types["memory_gib"][context.market.offer_set.type_of_offer[candidates.offer[at]]])
     need = row["host_memory_needed_gib"]
     if host < need:
         out.append(

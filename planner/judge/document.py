@@ -15,6 +15,7 @@ from planner.errors import InputError
 MAX_BYTES = 128 * 2**20
 MAX_DEPTH = 64
 MAX_MAGNITUDE = 1e18
+MAX_CERTIFICATE_MAGNITUDE = 1e300
 _DECIMAL = re.compile(r"-?[0-9]{1,40}(\.[0-9]{1,60})?([eE][+-]?[0-9]{1,2})?")
 
 
@@ -39,14 +40,15 @@ def read_answer(path: Path) -> Any:
     except (ValueError, RecursionError) as error:
         hint = "save one with `planner optimize ... -o json --out FILE`"
         raise MalformedError(f"{path}: not JSON ({error or 'nested too deeply'}); {hint}") from error
+    exact = isinstance(value, dict) and "certificate_version" in value  # whole numbers of any size
     try:
-        check_values(value)
+        check_values(value, magnitude=MAX_CERTIFICATE_MAGNITUDE if exact else MAX_MAGNITUDE)
     except MalformedError as error:
         raise MalformedError(f"{path}: {error}") from error
     return value
 
 
-def check_values(value: Any, path: str = "$", depth: int = 0) -> None:
+def check_values(value: Any, path: str = "$", depth: int = 0, magnitude: float = MAX_MAGNITUDE) -> None:
     """Refuse what no answer holds: numbers that are not finite or too large, and deep nesting.
 
     Raises:
@@ -56,12 +58,12 @@ def check_values(value: Any, path: str = "$", depth: int = 0) -> None:
         raise MalformedError(f"{path}: nested more than {MAX_DEPTH} levels deep")
     if isinstance(value, dict):
         for key, item in value.items():
-            check_values(item, join(path, key), depth + 1)
+            check_values(item, join(path, key), depth + 1, magnitude)
     elif isinstance(value, list):
         for position, item in enumerate(value):
-            check_values(item, join(path, position), depth + 1)
-    elif isinstance(value, int | float) and not abs(value) <= MAX_MAGNITUDE:  # NaN is not, either
-        raise MalformedError(f"{path}: {str(value)[:24]} is not a finite number below 1e18")
+            check_values(item, join(path, position), depth + 1, magnitude)
+    elif isinstance(value, int | float) and not abs(value) <= magnitude:  # NaN is not, either
+        raise MalformedError(f"{path}: {str(value)[:24]} is not a finite number below {magnitude:g}")
 
 
 def join(path: str, key: str | int) -> str:

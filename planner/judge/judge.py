@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +16,7 @@ from planner.judge.goods import UnknownOfferError
 from planner.judge.memory import Memory
 from planner.judge.shape import check_shape
 from planner.judge.stated import FRONTIER, PIPELINE, PLAN, PORTFOLIO, SCHEDULE, SERVING
-from planner.records import record
+from planner.judge.verdict import Verdict
 
 if TYPE_CHECKING:
     from catalogs.model import Catalog
@@ -83,17 +82,6 @@ def _judge(findings: Findings, plan: Node, workload: Workload, sha256: str, memo
             findings.skip(node["best"], "that nothing fits is the search's to show")
         else:
             frame.brief(findings, memory.bench(variant.workload, created), node["best"], None)
-
-
-@record(frozen=True)
-class Verdict:
-    """What a check found: `faults`, what was `checked`, what is `left_out` with the reason; `nothing` to check."""
-
-    faults: tuple[str, ...] = ()
-    checked: tuple[str, ...] = ()
-    summary: str = ""
-    left_out: Mapping[str, str] = field(default_factory=dict)
-    nothing: str = ""
 
 
 def judge_saved(

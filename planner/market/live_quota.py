@@ -22,7 +22,7 @@ def with_live_quotas(context: Context) -> Context:
     from catalogs.providers.registry import DEFAULT
     from catalogs.quotas import fetch_live_quotas
 
-    allowed = context.workload.constraints.providers
+    allowed = context.asked.workload.constraints.providers
     providers = [name for name in DEFAULT if allowed is None or name in allowed]
     return apply_quotas(context, fetch_live_quotas(providers))
 
@@ -37,8 +37,8 @@ def apply_quotas(context: Context, live: LiveQuotas) -> Context:
     from planner.inputs.schema import QuotaLimit
 
     providers = {quota.provider for quota in live.quotas}
-    offers, types = context.offer_set.offers, context.offer_set.types
-    known = {name: known_quotas(offers, types, context.tariffs, name) for name in providers}
+    offers, types = context.market.offer_set.offers, context.market.offer_set.types
+    known = {name: known_quotas(offers, types, context.market.tariffs, name) for name in providers}
     limits = []
     for quota in live.quotas:
         name = next((text for text in (quota.code, quota.quota) if text in known[quota.provider]), None)
@@ -52,14 +52,12 @@ def apply_quotas(context: Context, live: LiveQuotas) -> Context:
                     limit=quota.limit,
                 )
             )
-    constraints = context.workload.constraints
+    constraints = context.asked.workload.constraints
     constraints = constraints.model_copy(update={"quota": (*constraints.quota, *limits)})
     notes = tuple(
         PriceNote(f"quota of {place} not read: {text}", is_warning=True)
         for place, text in sorted(live.failures.items())
     )
-    return replace(
-        context,
-        workload=context.workload.model_copy(update={"constraints": constraints}),
-        offer_set=replace(context.offer_set, notes=(*context.offer_set.notes, *notes)),
-    )
+    workload = context.asked.workload.model_copy(update={"constraints": constraints})
+    offer_set = replace(context.market.offer_set, notes=(*context.market.offer_set.notes, *notes))
+    return context.with_asked(replace(context.asked, workload=workload), offer_set)

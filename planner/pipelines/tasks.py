@@ -8,7 +8,6 @@ steady capacity. `at` asks again, once a plan says how much time the task has.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from catalogs.model import Catalog
-    from planner.candidates.context import Context
     from planner.candidates.engine import Found
     from planner.candidates.model import Candidates
     from planner.inputs.load import LoadedWorkload
@@ -83,11 +81,13 @@ class WorkloadTask:
         own = unlimited(loaded.workload).model_copy(update={"start": start, "earliest_start": None})
         context = prepare(loaded, own, catalog, options)
         if task.reads:
-            context = replace(context, job=replace(context.job, data_gb=0.0, read_gb=0.0))
+            context = context.with_job(data_gb=0.0, read_gb=0.0)
         self._name, self._engine = task.name, Engine(context)
         self._wanted = Wanted(Scope.BEST) if alone else Wanted(Scope.PLACES, one_region=True)
         self._alone = alone
-        self._places = np.zeros_like(context.region_of_offer) if alone else context.region_of_offer
+        self._places = (
+            np.zeros_like(context.market.region_of_offer) if alone else context.market.region_of_offer
+        )
         self.confidence = own.constraints.deadline_confidence
         self.asked: list[float] = []
         self.compared = 0
@@ -129,7 +129,7 @@ class WorkloadTask:
         made = found.candidates
         at = np.flatnonzero(made.bits == 0)
         place = self._places[made.offer[at]]
-        rank = found.context.id_rank[made.offer[at]]
+        rank = found.context.market.id_rank[made.offer[at]]
         order = np.lexsort((rank, made.nodes[at], made.hours[at], made.cost_usd[at], place))
         first = np.flatnonzero(np.append(True, np.diff(place[order]) != 0)) if len(at) else order
         return at[order[first]]
@@ -137,8 +137,8 @@ class WorkloadTask:
     def _steady(self, found: Found, most: float) -> list[Way]:
         """Per region the candidates that no other one there beats in sure hours and cost, none of them on spot."""
         made, context = found.candidates, found.context
-        at = np.flatnonzero((made.bits == 0) & ~context.is_spot[made.offer])
-        hours = sure_hours(context, made, at, self.confidence)
+        at = np.flatnonzero((made.bits == 0) & ~context.market.is_spot[made.offer])
+        hours = sure_hours(made, at, self.confidence)
         at, hours = at[hours <= most], hours[hours <= most]
         kept: list[Ints] = []
         place = self._places[made.offer[at]]
@@ -150,21 +150,21 @@ class WorkloadTask:
 
     def _ways(self, found: Found, at: Ints, limit: float | None) -> list[Way]:
         """Candidates `at` as ways that take as long as they surely need, at most `limit`."""
-        hours = self._sure(found.context, found.candidates, at, limit)
+        hours = self._sure(found.candidates, at, limit)
         source = Source(found.context, found.candidates.take(at))
         return [self._way(source, row, float(sure)) for row, sure in enumerate(hours)]
 
-    def _sure(self, context: Context, made: Candidates, at: Ints, limit: float | None) -> Floats:
+    def _sure(self, made: Candidates, at: Ints, limit: float | None) -> Floats:
         hours = np.full(len(at), np.inf if limit is None else limit)
         # what runs in turn changes so as to end by its deadline; all others may end sooner
         other = np.flatnonzero(made.kind[at] != IN_TURN)
-        hours[other] = np.minimum(hours[other], sure_hours(context, made, at[other], self.confidence))
+        hours[other] = np.minimum(hours[other], sure_hours(made, at[other], self.confidence))
         return hours
 
     def _way(self, source: Source, row: int, hours: float) -> Way:
         made, bought = source.made, source.bought(row)
         offer = int(made.offer[row])
-        offers = source.context.offer_set.offers
+        offers = source.context.market.offer_set.offers
         names = ("provider", "region", "zone", "instance_type")
         self._count += 1
         return Way(

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from catalogs.model import Catalog
     from catalogs.table import Table
-    from planner.candidates.context import Context
+    from planner.candidates.context import Context, Market
     from planner.candidates.model import Candidates
     from planner.inputs.load import LoadedWorkload
     from planner.inputs.portfolio_schema import Portfolio
@@ -102,7 +102,7 @@ class WorkloadCandidates:
             up_to_usd: every candidate of at most this cost is needed, beside those that `optimize` works out.
         """
         context = self._context(loaded, start, deadline, origin)
-        found = self._engine(loaded.sha256, context).at(context.deadline, Wanted(up_to=up_to_usd))
+        found = self._engine(loaded.sha256, context).at(context.dates.deadline, Wanted(up_to=up_to_usd))
         made = found.candidates
         report = count_filters(made.all_bits())
         at = np.flatnonzero((made.bits & ~_SHARED) == 0)
@@ -135,11 +135,11 @@ class WorkloadCandidates:
 
     def _engine(self, sha256: str, context: Context) -> Engine:
         """The engine of a workload and start; jobs of the same model and training on the same offers share shapes."""
-        key = (sha256, context.start)
+        key = (sha256, context.dates.start)
         if key in self._engines:
             self._engines.move_to_end(key)
             return self._engines[key]
-        job, workload = context.job, context.workload
+        job, workload = context.asked.job, context.asked.workload
         most = str(workload.constraints.max_nodes)
         shared = (repr(job.model), repr(job.training), repr(workload.prices), most)
         engine = Engine(context, shapes=self._shapes.get(shared))
@@ -156,13 +156,13 @@ class WorkloadCandidates:
         bought = offer >= 0
         offer_rows, inverse = np.unique(offer[bought], return_inverse=True)
         way = np.full(offer.shape, -1, dtype=np.int64)
-        way[bought] = self._ways_of(context, offer_rows)[inverse]
-        owned = np.flatnonzero(~np.isnan(context.offer_set.owned_share))
-        pool_of = np.full(context.offer_set.offers.n_rows, -1, dtype=np.int64)
+        way[bought] = self._ways_of(context.market, offer_rows)[inverse]
+        owned = np.flatnonzero(~np.isnan(context.market.offer_set.owned_share))
+        pool_of = np.full(context.market.offer_set.offers.n_rows, -1, dtype=np.int64)
         pool_of[owned] = np.arange(len(owned))
         hours, cost = made.hours[at], made.cost_usd[at]
         late = (made.bits[at] & _LATE) != 0
-        limit = context.deadline_hours
+        limit = context.dates.deadline_hours
         over = np.zeros(len(at)) if limit is None else np.maximum(hours - limit, 0.0)
         # one that only lacks confidence is late by what its interval adds; count it as a quarter of an hour at least
         over = np.where(late, np.maximum(over, 0.25), 0.0)
@@ -175,9 +175,9 @@ class WorkloadCandidates:
             late_hours=over, source=np.full(len(at), -1), row=np.full(len(at), -1),
         )  # fmt: skip
 
-    def _ways_of(self, context: Context, rows: Ints) -> Ints:
+    def _ways_of(self, market: Market, rows: Ints) -> Ints:
         """Ways of offers, shape `(n_rows,)`."""
-        offers = context.offer_set.offers
+        offers = market.offer_set.offers
         names = ("provider", "region", "zone", "instance_type", "purchase_option", "option_variant")
         columns = [offers[name][rows] for name in names]
         codes = np.zeros(len(rows), dtype=np.int64)
@@ -185,7 +185,7 @@ class WorkloadCandidates:
             provider, region, zone, kind, option, variant = (str(column[position]) for column in columns)
             short = (provider, kind, option)
             if short not in self._quota:
-                self._quota[short] = machine_of(context.offer_set, context.tariffs, row)
+                self._quota[short] = machine_of(market.offer_set, market.tariffs, row)
             machine = self._quota[short]
             called, amounts = tuple(machine.names.items()), tuple(machine.amounts.items())
             way = Way(provider, region, zone, kind, option, variant, called, amounts)

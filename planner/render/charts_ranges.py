@@ -154,7 +154,7 @@ def draw_dots(chart: Chart, currency: str, width: float) -> Drawn:
     if not dots:
         return 0.0, []
     ends = [end for dot in dots for end in (dot.value, dot.low, dot.high) if end is not None]
-    marks = ticks(min(0.0, *ends, *chart.marks), max(*ends, *chart.marks), 5 if width >= 500 else 3)
+    marks = ticks(min(0.0, *ends, *chart.marks), max((*ends, *chart.marks)), 5 if width >= 500 else 3)
     beside = width >= 500
     room = min(width * 0.36, max(text_px(tidy(label)) for label in chart.labels) + 12) if beside else 4.0
     scale = Scale(marks[0], marks[-1], room, width - 12)

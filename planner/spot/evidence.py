@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from planner.candidates.context import Context
+    from planner.candidates.context import Context, Market, SpotRisk
 
     FloatArray = npt.NDArray[np.float64]
     IntArray = npt.NDArray[np.int64]
@@ -55,8 +55,8 @@ def gang_risk(context: Context, rows: IntArray, nodes: IntArray) -> GangRisk:
         rows: offers, shape `(n,)`.
         nodes: instances that must run together, shape `(n,)`.
     """
-    risk, count = context.risk, nodes.astype(np.float64)
-    assume = context.assumptions
+    risk, count = context.spot.figures, nodes.astype(np.float64)
+    assume = context.asked.assumptions
     prior = risk.prior_of_offer[rows]
     own = [
         assume.spot_frailty_sd if p.basis == "measured" else assume.spot_unrecorded_frailty_sd
@@ -76,18 +76,19 @@ def gang_risk(context: Context, rows: IntArray, nodes: IntArray) -> GangRisk:
     sources = [f"{p.basis}: {p.source} ({p.as_of})" for p in risk.priors]
     source = prior.copy()
     recorded = np.asarray([p.basis == "measured" for p in risk.priors] + [False])
-    at = np.flatnonzero(context.is_spot[rows] & (recorded[prior] | (context.hazards is not None)))
+    at = np.flatnonzero(context.market.is_spot[rows] & (recorded[prior] | (context.spot.hazards is not None)))
     if len(at):
-        _put_records(context, rows, count, at, columns, source, sources)
+        _put_records(context.market, context.spot, rows, count, at, columns, source, sources)
     if (
-        context.workload.kind == "fleet"
+        context.asked.workload.kind == "fleet"
     ):  # a worker does run after run: it comes to its pool once, not with each
         columns[2] = columns[1]
     return GangRisk(SpotPool(*columns), source, tuple(sources))
 
 
 def _put_records(
-    context: Context,
+    market: Market,
+    spot: SpotRisk,
     rows: IntArray,
     count: FloatArray,
     at: IntArray,
@@ -96,12 +97,12 @@ def _put_records(
     sources: list[str],
 ) -> None:
     """Overwrite the figures of the candidates `at` with those of recorded pools, where there are any."""
-    _, first, own = distinct(context.pool_of_offer[rows[at]])
+    _, first, own = distinct(market.pool_of_offer[rows[at]])
     for number, row in enumerate(rows[at][first].tolist()):
-        pool = context.recorded_pool(row)
+        pool = spot.recorded_pool(row)
         mine = at[own == number]
         if pool is None:
-            _move_by_hint(context, row, mine, columns, source, sources)
+            _move_by_hint(spot, row, mine, columns, source, sources)
             continue
         for column, values in zip(columns, pool.at(count[mine]), strict=True):
             column[mine] = values
@@ -110,7 +111,7 @@ def _put_records(
 
 
 def _move_by_hint(
-    context: Context,
+    spot: SpotRisk,
     row: int,
     mine: IntArray,
     columns: Sequence[FloatArray],
@@ -118,7 +119,7 @@ def _move_by_hint(
     sources: list[str],
 ) -> None:
     """Move the table's figures of a zone by what the user's prices or scores say of it."""
-    hint = None if context.hazards is None else context.hazards.hint_for(context.spot_zone(row))
+    hint = None if spot.hazards is None else spot.hazards.hint_for(spot.spot_zone(row))
     if hint is None:
         return
     rate, *waits = columns[:3]
@@ -129,16 +130,16 @@ def _move_by_hint(
     source[mine] = len(sources) - 1
 
 
-def unused_records(context: Context, kinds: Sequence[str]) -> str | None:
+def unused_records(spot: SpotRisk, kinds: Sequence[str]) -> str | None:
     """What to say where the user's own records are of no instance type among `kinds`, nor of their families."""
-    if context.hazards is None or not kinds:
+    if spot.hazards is None or not kinds:
         return None
     from planner.spot.hazards import load_hazards
     from planner.spot.hazards_cells import family_of
 
     public = {id(cell) for cell in load_hazards().cells}
-    own = dict.fromkeys(cell.instance_type for cell in context.hazards.cells if id(cell) not in public)
-    own |= dict.fromkeys(kind for kind, _ in context.hazards.hints)
+    own = dict.fromkeys(cell.instance_type for cell in spot.hazards.cells if id(cell) not in public)
+    own |= dict.fromkeys(kind for kind, _ in spot.hazards.hints)
     if {family_of(kind) for kind in own} & {family_of(kind) for kind in kinds}:
         return None
     named = ", ".join(kind or "no type (column instance_type is empty)" for kind in own)

@@ -108,7 +108,7 @@ def signatures_with(word: str) -> int:
         for node in ast.walk(syntax_tree(path)):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 count += sum(
-                    word in re.findall(r"\w+", ast.unparse(arg.annotation))
+                    word in re.findall(r"[\w.]+", ast.unparse(arg.annotation))  # not click.Context
                     for arg in (*node.args.args, *node.args.kwonlyargs)
                     if arg.annotation is not None
                 )

@@ -442,5 +442,7 @@ def test_a_start_pays_only_for_what_it_needs(home: Path, run_process: Callable[.
         "6",
         "catalogs.store.snapshots",
     ]
-    none = run_process("-c", _LOAD, python=True, env={"XDG_DATA_HOME": str(home.parent / "xdg")})
+    none = run_process(
+        "-c", _LOAD, python=True, env={"PLANNER_DATA_DIR": "", "XDG_DATA_HOME": str(home.parent / "xdg")}
+    )
     assert none.stdout.split() == ["5"]

@@ -62,7 +62,7 @@ def optimize(run_cli: Run, tmp_path: Path) -> Callable[[str], CliResult]:
         (BASE.replace("256", "0"), ["global_batch"]),
         (BASE.replace("version: 1", "version: 2"), ["version"]),
         (BASE + "constraints: {purchase_options: [sopt]}\n", ["did you mean 'spot'"]),
-        (BASE + "assumptions: {restart_times: 5}\n", ["did you mean restart_time_s"]),
+        (BASE + "assumptions: {restart_times: 5}\n", ["did you mean 'restart_time_s'"]),
         (BASE + "assumptions: {restart_time_s: -5}\n", ["outside"]),
         (BASE + "prices: {offers: [nowhere.yaml]}\n", ["w.yaml:5:19", "no such file"]),
         (BASE + "prices: {offers: [w.yaml]}\n", ["w.yaml"]),

@@ -233,7 +233,7 @@ def test_a_bad_setting_is_an_input_error(run_cli: Run, monkeypatch: pytest.Monke
     result = run_cli("config", "show")
     assert result.code == 2
     assert (
-        "PLANNER_OUTPUT: output: one of table, json, csv, yaml, md, focus is needed, not 'pdf'"
+        "PLANNER_OUTPUT: output: one of table, json, csv, yaml, md, html, xlsx, focus is needed, not 'pdf'"
         in result.stderr
     )
 

@@ -65,7 +65,6 @@ def interrupted(
     "command",
     [
         ("portfolio", "examples/portfolio.yaml", "--gap", "0", *DAY),
-        ("pipeline", "examples/pipeline.yaml", "--solver", "milp", *DAY),
         ("schedule", "examples/schedule.yaml"),
         ("serving", "examples/serving.yaml", *DAY),
     ],
@@ -78,6 +77,13 @@ def test_ctrl_c_while_a_solver_is_at_work(command: tuple[str, ...]) -> None:
     assert "interrupted" in err and "Traceback" not in err
     if out:  # the best answer so far, whole
         json.loads(out)
+
+
+def test_ctrl_c_during_the_search_for_a_pipeline() -> None:
+    command = ("pipeline", "examples/pipeline.yaml", "--solver", "milp", *DAY, "-o", "json")
+    code, out, err, seconds = interrupted(*command, hang="planner.pipelines.solve:local_choice")
+    assert code == 130 and seconds < LATEST_S, err
+    assert not out or json.loads(out)
 
 
 def test_ctrl_c_during_the_search_for_a_fleet() -> None:

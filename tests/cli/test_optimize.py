@@ -28,7 +28,8 @@ BERT = ROOT / "examples" / "bert-large.yaml"
 # Units that a number's key must name; shares of one and counts need none.
 UNITS = ("_usd", "_hours", "_ratio", "_gib", "_per_s", "_s", "_per_hour", "_per_currency")
 PLAIN = {
-    "schema_version", "hours", "nodes", "accelerators", "accelerators_per_node", "mfu", "p_meet_deadline", "needed",
+    "schema_version", "hours", "nodes", "accelerators", "accelerators_per_node", "vcpus_per_node", "mfu",
+    "p_meet_deadline", "needed",
     "limit", "removed", "removed_only_by_this", "candidates", "offers", "shapes", "seconds", "near_ties", "n_offers",
     "n_results", "n_feasible", "expected_interruptions", "tensor_parallel", "pipeline_parallel", "context_parallel",
     "data_parallel", "zero_stage", "micro_batch", "grad_accumulation", "quantity", "unit_price", "expert_parallel",
@@ -75,7 +76,7 @@ def test_every_example_is_planned(ask: Run, name: str) -> None:
     assert done.code == 0, done.stderr
     plan = json.loads(done.stdout)
     assert plan["status"] == "planned"
-    assert plan["schema_version"] == 1
+    assert plan["schema_version"] == 2
     assert plan["currency"] == "USD"
     assert plan["proof"]["verified"] is True
     assert all(len(source["sha256"]) == 64 and source["newest_as_of"] for source in plan["catalog"])

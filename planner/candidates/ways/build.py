@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from planner.candidates.context import Context
+    from planner.candidates.context import Market
 
     BoolArray = npt.NDArray[np.bool_]
     FloatArray = npt.NDArray[np.float64]
@@ -51,37 +51,37 @@ _SLIP_HOURS = 1e-9  # of the sums of hours
 Judged = tuple[dict[str, Any], Turns]
 
 
-def add_turns(context: Context, made: Candidates, offer_bits: IntArray, wanted: Wanted) -> Candidates:
+def add_turns(made: Candidates, offer_bits: IntArray, wanted: Wanted) -> Candidates:
     """Return the candidates with those that run in turn behind them.
 
     Args:
-        context: the planning run.
         made: candidates of one offer and mixes.
         offer_bits: filter bits per offer, shape `(n_offers,)`.
         wanted: what the question needs; ways that are of no use to it are not worked out.
     """
-    if context.deadline_hours is None:
+    context = made.context
+    if context.dates.deadline_hours is None:
         return made
-    wish, partner = context.workload.spot, on_demand_partners(context, offer_bits)
+    wish, partner = context.asked.workload.spot, on_demand_partners(context.market, offer_bits)
     if wish.fallback == "none":
         partner = np.full_like(partner, -1)
     if wanted.one_region:
-        place = context.region_of_offer
+        place = context.market.region_of_offer
         partner = np.where(place[partner] == place, partner, -1)
-    at = spot_candidates(context, made)
+    at = spot_candidates(made)
     if not len(at):
         return made
-    likely = at[_floor(context, made, at) <= ceilings(context, made, wanted)[made.offer[at]]]
-    found = [judged_turns(context, made, single_cells(context, likely, made, partner))]
+    likely = at[_floor(made, at) <= ceilings(made, wanted)[made.offer[at]]]
+    found = [judged_turns(made, single_cells(likely, made, partner))]
     if wish.fallback != "none" and not wanted.one_region:
-        elsewhere = on_demand_partners(context, offer_bits, anywhere=True)
-        found.append(judged_turns(context, made, single_cells(context, likely, made, elsewhere)))
+        elsewhere = on_demand_partners(context.market, offer_bits, anywhere=True)
+        found.append(judged_turns(made, single_cells(likely, made, elsewhere)))
     if wish.zones == "any":
         known = _appended(made, found)
         scope = Scope.BEST if wanted.scope is Scope.SHOWN else wanted.scope
-        limit = ceilings(context, known, replace(wanted, scope=scope))
-        sets = set_cells(context, made, at, partner, limit, one_region=wanted.one_region)
-        found.append(judged_turns(context, made, sets))
+        limit = ceilings(known, replace(wanted, scope=scope))
+        sets = set_cells(made, at, partner, limit, one_region=wanted.one_region)
+        found.append(judged_turns(made, sets))
     return _appended(made, found)
 
 
@@ -94,20 +94,20 @@ def _appended(made: Candidates, found: Sequence[Judged | None]) -> Candidates:
     return append(made, columns, IN_TURN, join_tables([part[1] for part in parts]))
 
 
-def on_demand_partners(context: Context, offer_bits: IntArray, *, anywhere: bool = False) -> IntArray:
+def on_demand_partners(market: Market, offer_bits: IntArray, *, anywhere: bool = False) -> IntArray:
     """On-demand offer that each spot offer falls back on, -1 without one, shape `(n_offers,)`.
 
     The cheapest admitted one of the same type in the same region; without one there, of any region of the provider.
     `anywhere` sets the own region aside: -1 where that is no cheaper.
     """
-    offer_set, out = context.offer_set, np.full(len(context.is_spot), -1)
+    offer_set, out = market.offer_set, np.full(len(market.is_spot), -1)
     rows = np.flatnonzero(offer_set.offers.equals("purchase_option", "on_demand") & (offer_bits == 0))
     if not len(rows):
         return out
     # dearest first, so that the cheapest is written last; equal prices by id
-    rows = rows[np.lexsort((context.id_rank[rows], offer_set.usd_per_hour[rows]))][::-1]
-    spot = np.flatnonzero(context.is_spot)
-    kind, place = offer_set.type_of_offer, context.region_of_offer
+    rows = rows[np.lexsort((market.id_rank[rows], offer_set.usd_per_hour[rows]))][::-1]
+    spot = np.flatnonzero(market.is_spot)
+    kind, place = offer_set.type_of_offer, market.region_of_offer
     cheapest = np.full(offer_set.types.n_rows, -1)
     cheapest[kind[rows]] = rows
     out[spot] = cheapest[kind[spot]]
@@ -123,25 +123,28 @@ def on_demand_partners(context: Context, offer_bits: IntArray, *, anywhere: bool
     return out
 
 
-def spot_candidates(context: Context, made: Candidates) -> IntArray:
+def spot_candidates(made: Candidates) -> IntArray:
     """Spot candidates that no limit removes but those that a fall-back changes."""
+    context = made.context
     changed = BIT["deadline"] | BIT["confidence"] | BIT["budget"]
     single = made.kind == SINGLE
-    return np.flatnonzero(single & context.is_spot[made.offer] & ((made.bits & ~changed) == 0))
+    return np.flatnonzero(single & context.market.is_spot[made.offer] & ((made.bits & ~changed) == 0))
 
 
-def _floor(context: Context, made: Candidates, at: IntArray) -> FloatArray:
+def _floor(made: Candidates, at: IntArray) -> FloatArray:
     """Lower bound of what is compared: the work at the price of spot; for the objective time the hours of the work."""
+    context = made.context
     work = made.work_hours[at] + made.fixed_hours[at]
-    if context.workload.preferences.objective == "time":
+    if context.asked.workload.preferences.objective == "time":
         return np.asarray(made.waiting_hours[at] + work, dtype=np.float64)
-    hourly = context.offer_set.usd_per_hour[made.offer[at]]
+    hourly = context.market.offer_set.usd_per_hour[made.offer[at]]
     return np.asarray(made.nodes[at] * hourly * work * 0.999, dtype=np.float64)
 
 
-def single_cells(context: Context, at: IntArray, made: Candidates, partner: IntArray) -> Cells:
+def single_cells(at: IntArray, made: Candidates, partner: IntArray) -> Cells:
     """One zone with its fall-back, of the spot candidates `at` whose spot costs less than on-demand."""
-    price, own = context.offer_set.usd_per_hour, partner[made.offer[at]]
+    context = made.context
+    price, own = context.market.offer_set.usd_per_hour, partner[made.offer[at]]
     at = at[(own >= 0) & (price[made.offer[at]] < price[own])]
     rows, nodes = made.offer[at], made.nodes[at]
     return Cells(
@@ -151,7 +154,6 @@ def single_cells(context: Context, at: IntArray, made: Candidates, partner: IntA
 
 
 def set_cells(
-    context: Context,
     made: Candidates,
     at: IntArray,
     partner: IntArray,
@@ -165,21 +167,21 @@ def set_cells(
     meets the confidence, a fall-back must not make the plan dearer.
 
     Args:
-        context: the planning run.
         made: candidates that the cells are based on.
         at: spot candidates that keep all limits but those of time.
         partner: on-demand offer to fall back on per spot offer, -1 without one.
         limit: value above which a set that begins with an offer is of no use, shape `(n_offers,)`.
         one_region: only sets within one region.
     """
+    context = made.context
     # a type's size is one group (types that perform the same share a shape); within it cheapest first, so that zones
     # are taken in the order in which they stand
-    rows, kind = made.offer[at], context.offer_set.type_of_offer
+    rows, kind = made.offer[at], context.market.offer_set.type_of_offer
     group_of = kind[rows] * made.shapes.n_rows + made.shape[at]
-    order = np.lexsort((context.id_rank[rows], context.offer_set.usd_per_hour[rows], group_of))
+    order = np.lexsort((context.market.id_rank[rows], context.market.offer_set.usd_per_hour[rows], group_of))
     at, group_of = at[order], group_of[order]
     # a set costs no less than its cheapest zone for all of the work; a dearer one may still be worth its share
-    cheap = _floor(context, made, at) <= limit[made.offer[at]]
+    cheap = _floor(made, at) <= limit[made.offer[at]]
     if not cheap.any():
         return None
     zones: list[IntArray] = []
@@ -188,13 +190,13 @@ def set_cells(
     some = np.add.reduceat(cheap, starts) > 0
     for start, stop in zip(starts[some].tolist(), stops[some].tolist(), strict=True):
         own = np.arange(start, stop)
-        own = own[_first_of_pool(context, made.offer[at[own]])][:MAX_CHOICE]
-        zones.append(_sets_of(context, made.offer, at[own], cheap[own], one_region=one_region))
+        own = own[_first_of_pool(context.market, made.offer[at[own]])][:MAX_CHOICE]
+        zones.append(_sets_of(context.market, made.offer, at[own], cheap[own], one_region=one_region))
     members = np.concatenate(zones)
-    members = members[_soon_enough(context, made, members)]
+    members = members[_soon_enough(made, members)]
     if not len(members):
         return None
-    cells = union_cells(context, made, members, partner)
+    cells = union_cells(made, members, partner)
     alone = cells.take(np.flatnonzero(cells.on_demand >= 0))
     return join_cells([cells, replace(alone, on_demand=np.full_like(alone.on_demand, -1))])
 
@@ -207,7 +209,7 @@ def _choices(count: int) -> IntArray:
 
 
 def _sets_of(
-    context: Context, offer: IntArray, group: IntArray, cheap: BoolArray, *, one_region: bool
+    market: Market, offer: IntArray, group: IntArray, cheap: BoolArray, *, one_region: bool
 ) -> IntArray:
     """Sets of the candidates `group` that begin with one that is `cheap`, padded with -1.
 
@@ -215,8 +217,8 @@ def _sets_of(
     """
     own = _choices(len(group))
     own = own[cheap[own[:, 0]]]
-    region = np.append(context.region_of_offer[offer[group]], -1)
-    whole = np.append(context.offer_set.offers["zone"][offer[group]] == "", False)
+    region = np.append(market.region_of_offer[offer[group]], -1)
+    whole = np.append(market.offer_set.offers["zone"][offer[group]] == "", False)
     fits = np.ones(len(own), dtype=np.bool_)
     for i in range(MAX_ZONES):
         for j in range(i):
@@ -226,23 +228,25 @@ def _sets_of(
     return np.append(group, -1)[own[fits]]
 
 
-def _soon_enough(context: Context, made: Candidates, members: IntArray) -> BoolArray:
+def _soon_enough(made: Candidates, members: IntArray) -> BoolArray:
     """Whether sets could be in time: the bare work, after the data have come to all regions."""
-    assert context.deadline_hours is not None
+    context = made.context
+    assert context.dates.deadline_hours is not None
     base = members[:, 0]
     waiting = np.where(members >= 0, made.waiting_hours[members], 0.0).max(axis=1)
     least = waiting + made.fixed_hours[base] + made.work_hours[base]
-    return np.asarray(least <= context.deadline_hours + _SLIP_HOURS, dtype=np.bool_)
+    return np.asarray(least <= context.dates.deadline_hours + _SLIP_HOURS, dtype=np.bool_)
 
 
-def _first_of_pool(context: Context, rows: IntArray) -> IntArray:
+def _first_of_pool(market: Market, rows: IntArray) -> IntArray:
     """Positions of the first offer of each zone, in order; one zone may be listed more than once."""
-    _, first = np.unique(context.pool_of_offer[rows], return_index=True)
+    _, first = np.unique(market.pool_of_offer[rows], return_index=True)
     return np.sort(first)
 
 
-def union_cells(context: Context, made: Candidates, members: IntArray, partner: IntArray) -> Cells:
+def union_cells(made: Candidates, members: IntArray, partner: IntArray) -> Cells:
     """Cells of sets of spot candidates of one type and size, -1 where a set has fewer, shape `(n, k)`."""
+    context = made.context
     parts: list[Cells] = []
     sizes = (members >= 0).sum(axis=1)
     for size in sorted(set(sizes.tolist())):
@@ -250,11 +254,11 @@ def union_cells(context: Context, made: Candidates, members: IntArray, partner: 
         rows, flat = made.offer[own], made.offer[own].ravel()
         pool = gang_risk(context, flat, made.nodes[own].ravel()).pool
         each = SpotPool(**{f.name: getattr(pool, f.name).reshape(own.shape) for f in fields(SpotPool)})
-        assume = context.assumptions
+        assume = context.asked.assumptions
         linked = (assume.spot_zone_correlation_ratio, assume.spot_region_correlation_ratio)
-        union = unite(each, context.region_of_offer[rows], linked)
+        union = unite(each, context.market.region_of_offer[rows], linked)
         fallbacks = partner[rows]
-        price = np.where(fallbacks >= 0, context.offer_set.usd_per_hour[fallbacks], np.inf)
+        price = np.where(fallbacks >= 0, context.market.offer_set.usd_per_hour[fallbacks], np.inf)
         on_demand = np.take_along_axis(fallbacks, price.argmin(axis=1)[:, None], axis=1)[:, 0]
         short = ((0, 0), (0, members.shape[1] - size))
         parts.append(
@@ -276,49 +280,52 @@ def join_cells(parts: list[Cells]) -> Cells:
     return Cells(**columns, pool=join_pools([part.pool for part in parts]))
 
 
-def judged_turns(context: Context, made: Candidates, cells: Cells | None) -> Judged | None:
+def judged_turns(made: Candidates, cells: Cells | None) -> Judged | None:
     """Time, price and judge cells; what misses the deadline is left out.
 
     What cannot be in time whatever the luck on spot is set aside first: that takes a few multiplications, the course
     on spot a thousand.
 
     Args:
-        context: the planning run, with a deadline.
         made: candidates that the cells are based on.
         cells: what runs where.
 
     Returns:
         Columns of `Candidates` and the `Turns` behind them; None when nothing is left.
     """
+    context = made.context
     if cells is None or not len(cells.base):
         return None
-    assert context.deadline_hours is not None
-    limits = context.workload.constraints
-    cells = cells.take(np.flatnonzero(_allowed(context, made, cells)))
-    frame = frame_of(context, made, cells)
+    assert context.dates.deadline_hours is not None
+    limits = context.asked.workload.constraints
+    cells = cells.take(np.flatnonzero(_allowed(made, cells)))
+    frame = frame_of(made, cells)
     possible = np.flatnonzero(frame.possible(limits.deadline_confidence))
     if not len(possible):
         return None
     cells, frame = cells.take(possible), take_columns(frame, possible)
-    course = run_in_turn(context, made, cells, frame)
+    course = run_in_turn(made, cells, frame)
     kept = course.p_meet >= limits.deadline_confidence - CONFIDENCE_SLIP
     # what changes in time ends at the deadline at the latest
     hours = course.waiting + made.fixed_hours[cells.base] + course.elapsed
-    kept &= hours <= context.deadline_hours + _SLIP_HOURS
+    kept &= hours <= context.dates.deadline_hours + _SLIP_HOURS
     kept &= (cells.on_demand < 0) | (course.work_share < 0.999)
     at = np.flatnonzero(kept)
     if not len(at):
         return None
-    columns, turns = price_in_turn(context, made, cells.take(at), take_columns(course, at))
-    mark_parts(context, replace(made, **columns))
+    columns, turns = price_in_turn(made, cells.take(at), take_columns(course, at))
+    mark_parts(replace(made, **columns))
     return columns, turns
 
 
-def _allowed(context: Context, made: Candidates, cells: Cells) -> npt.NDArray[np.bool_]:
+def _allowed(made: Candidates, cells: Cells) -> npt.NDArray[np.bool_]:
     """Whether on-demand holds the gang and keeps the quotas; spot did already. They are not in use together."""
+    context = made.context
     nodes, rows = made.nodes[cells.base], cells.on_demand
     has = rows >= 0
-    fits = ~has | ~(nodes > context.offer_set.capacity[rows])  # NaN: unlimited
-    for limit, units in draws_on(context.workload.constraints.quota, context.offer_set, context.tariffs):
+    fits = ~has | ~(nodes > context.market.offer_set.capacity[rows])  # NaN: unlimited
+    for limit, units in draws_on(
+        context.asked.workload.constraints.quota, context.market.offer_set, context.market.tariffs
+    ):
         fits &= ~has | (units[rows] * nodes <= limit * (1 + 1e-9))
     return np.asarray(fits, dtype=np.bool_)

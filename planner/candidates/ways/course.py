@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from catalogs.tariffs import TierCurve
-    from planner.candidates.context import Context
+    from planner.candidates.context import Asked, Market
     from planner.candidates.model import Candidates, Turns
     from planner.spot.distribution import SpotPool
 
@@ -112,42 +112,47 @@ def take_columns(columns: Any, at: IntArray) -> Any:
     return type(columns)(**{f.name: getattr(columns, f.name)[at] for f in fields(columns)})
 
 
-def frame_of(context: Context, made: Candidates, cells: Cells) -> Frame:
+def frame_of(made: Candidates, cells: Cells) -> Frame:
     """What is certain of cells by the deadline of the run."""
-    assert context.deadline_hours is not None
+    context = made.context
+    assert context.dates.deadline_hours is not None
     base, has = cells.base, cells.on_demand >= 0
-    waiting = _waiting(context, cells)
-    room = context.deadline_hours - waiting - made.fixed_hours[base]
+    waiting = _waiting(context.asked, context.market, cells)
+    room = context.dates.deadline_hours - waiting - made.fixed_hours[base]
     steady = steady_hours(
-        context, made.nodes[base], made.work_hours[base], made.write_hours[base], made.interval_hours[base]
+        context.asked,
+        made.nodes[base],
+        made.work_hours[base],
+        made.write_hours[base],
+        made.interval_hours[base],
     )
-    late = room - _change_hours(context)
+    late = room - _change_hours(context.asked)
     return Frame(
         waiting=waiting, room=room, steady=steady, slack=np.where(has, late - steady, np.inf),
         surely=_steady_probability(np.maximum(late, 0.0), steady, made.sigma[base]),
         least=waiting + made.fixed_hours[base] + made.work_hours[base],
-        deadline=np.full(len(base), context.deadline_hours),
+        deadline=np.full(len(base), context.dates.deadline_hours),
     )  # fmt: skip
 
 
-def _change_hours(context: Context) -> float:
+def _change_hours(asked: Asked) -> float:
     """Hours from asking for on-demand to progress on it."""
-    return context.restart_hours + context.assumptions.on_demand_acquire_s / 3600.0
+    return asked.restart_hours + asked.assumptions.on_demand_acquire_s / 3600.0
 
 
-def run_in_turn(context: Context, made: Candidates, cells: Cells, frame: Frame) -> Course:
+def run_in_turn(made: Candidates, cells: Cells, frame: Frame) -> Course:
     """Expect how each cell runs by its deadline.
 
     Args:
-        context: the planning run.
         made: candidates that the cells are based on.
         cells: what runs where.
         frame: what is certain of them.
     """
+    context = made.context
     base, rows = cells.base, cells.zones[:, 0]
     work, write = made.work_hours[base], made.write_hours[base]
     interval, fixed = made.interval_hours[base], made.fixed_hours[base]
-    arguments = model_arguments(context, rows, write, interval, cells.pool)
+    arguments = model_arguments(context.asked, context.spot, rows, write, interval, cells.pool)
     free = spot_outcome(work, with_distribution=False, **arguments)
     sigma = made.sigma[base]
     has = cells.on_demand >= 0
@@ -161,15 +166,15 @@ def run_in_turn(context: Context, made: Candidates, cells: Cells, frame: Frame) 
         alone[at] = p_meet_deadline(
             work[at], deadline_hours=np.maximum(frame.room[at], 0.0), work_log_sd=sigma[at], **own
         )
-    restart, steady, slack = context.restart_hours, frame.steady, frame.slack
+    restart, steady, slack = context.asked.restart_hours, frame.steady, frame.slack
     job = split_job(work, interval, write, np.full(len(base), restart), arguments["notice_hours"])
     left = fallback(job, cells.pool, slack)
     share, change = (np.where(has, value, 0.0) for value in (left.work_share, left.p_change))
     on_spot = job.floor_hours * (1.0 - share)
-    in_turn = on_spot + left.wasted_hours + share * steady + change * _change_hours(context)
+    in_turn = on_spot + left.wasted_hours + share * steady + change * _change_hours(context.asked)
     lost = free.expected_lost_hours * (1.0 - share)
     lost = np.where(has, np.minimum(lost, left.wasted_hours), lost)
-    export = write + context.assumptions.export_s / 3600.0
+    export = write + context.asked.assumptions.export_s / 3600.0
     return Course(
         waiting=frame.waiting, elapsed=np.where(has, in_turn, free.expected_elapsed_hours),
         spot_hours=on_spot + lost + fixed - change * export,
@@ -180,12 +185,12 @@ def run_in_turn(context: Context, made: Candidates, cells: Cells, frame: Frame) 
     )  # fmt: skip
 
 
-def _waiting(context: Context, cells: Cells) -> FloatArray:
+def _waiting(asked: Asked, market: Market, cells: Cells) -> FloatArray:
     """Hours before the first request; the data go to all regions at once."""
     from planner.candidates.timing import staging_hours
 
-    assume = context.assumptions
-    staging = staging_hours(context.offer_set, context.job, assume)
+    assume = asked.assumptions
+    staging = staging_hours(market.offer_set, asked.job, assume)
     rows = np.column_stack([cells.zones, cells.on_demand])
     each = np.where(rows >= 0, staging[rows], 0.0).max(axis=1)
     return np.asarray(assume.provision_s / 3600.0 + each, dtype=np.float64)
@@ -200,10 +205,9 @@ def _steady_probability(room: FloatArray, need: FloatArray, sigma: FloatArray) -
     return np.where(room > 0, normal_cdf(z), 0.0)
 
 
-def price_in_turn(
-    context: Context, made: Candidates, cells: Cells, course: Course
-) -> tuple[dict[str, Any], Turns]:
+def price_in_turn(made: Candidates, cells: Cells, course: Course) -> tuple[dict[str, Any], Turns]:
     """Price cells: columns of `Candidates` and the `Turns` behind them."""
+    context = made.context
     from planner.candidates.model import Turns
 
     base, n = cells.base, len(cells.base)
@@ -213,7 +217,7 @@ def price_in_turn(
     nodes = made.nodes[base]
     bought = offer >= 0
     row, _ = np.nonzero(bought)
-    each = context.costs.evaluate(offer[bought], nodes[row], paid[bought], hours[row], expected=True)
+    each = context.market.costs.evaluate(offer[bought], nodes[row], paid[bought], hours[row], expected=True)
     cost, cash = np.zeros(n), np.zeros(n)
     np.add.at(cost, row, each.worker_usd)
     np.add.at(cash, row, each.cash_usd - each.kept_usd)
@@ -221,10 +225,10 @@ def price_in_turn(
     for name, column in priced.items():
         column[bought] = getattr(each, name)
     first = np.flatnonzero(np.append(True, row[1:] != row[:-1])) if len(row) else row
-    kept = each.kept_usd[first] + _more_places(context, offer, hours)
-    moved = course.interruptions * cells.moves + _change_of_region(context, cells) * course.p_change
-    moved_gb = np.round(moved * context.job.checkpoint_gib * GB_PER_GIB, 9)
-    moved_usd = moved_gb * _usd_per_gb(context, offer)
+    kept = each.kept_usd[first] + _more_places(context.market, offer, hours)
+    moved = course.interruptions * cells.moves + _change_of_region(context.market, cells) * course.p_change
+    moved_gb = np.round(moved * context.asked.job.checkpoint_gib * GB_PER_GIB, 9)
+    moved_usd = moved_gb * _usd_per_gb(context.market, offer)
     columns = {name: getattr(made, name)[base] for name in _TIMES} | {
         "offer": cells.zones[:, 0], "bits": np.zeros(n, dtype=np.int64), "waiting_hours": course.waiting,
         "hours": hours, "paid_hours": paid[:, 0], "billed_hours": priced["billed_hours"][:, 0],
@@ -244,17 +248,17 @@ def price_in_turn(
 _TIMES = ("shape", "nodes", "work_hours", "sigma", "fixed_hours", "write_hours", "interval_hours")
 
 
-def _change_of_region(context: Context, cells: Cells) -> FloatArray:
+def _change_of_region(market: Market, cells: Cells) -> FloatArray:
     """Share of spot time in another region than the on-demand offer's."""
-    place = context.region_of_offer
+    place = market.region_of_offer
     other = place[cells.zones] != place[cells.on_demand][:, None]
     away = (cells.shares * (other & (cells.zones >= 0))).sum(axis=1)
     return np.where(cells.on_demand >= 0, away, 0.0)
 
 
-def _more_places(context: Context, offer: IntArray, hours: FloatArray) -> FloatArray:
+def _more_places(market: Market, offer: IntArray, hours: FloatArray) -> FloatArray:
     """What the data set costs in every region beyond the first one, USD."""
-    place = np.where(offer >= 0, context.region_of_offer[offer], -1)
+    place = np.where(offer >= 0, market.region_of_offer[offer], -1)
     extra = np.zeros(len(offer))
     for column in range(1, offer.shape[1]):
         new = (offer[:, column] >= 0) & (place[:, column] != place[:, 0])
@@ -262,20 +266,18 @@ def _more_places(context: Context, offer: IntArray, hours: FloatArray) -> FloatA
             new &= place[:, column] != place[:, earlier]
         at = np.flatnonzero(new)
         if len(at):
-            extra[at] += context.costs.copy_usd(offer[at, column], hours[at])
+            extra[at] += market.costs.copy_usd(offer[at, column], hours[at])
     return extra
 
 
-def _usd_per_gb(context: Context, offer: IntArray) -> FloatArray:
+def _usd_per_gb(market: Market, offer: IntArray) -> FloatArray:
     """Dearest price between the regions of each cell, USD per GB; 0 within one region."""
-    place = np.where(offer >= 0, context.region_of_offer[offer], -1)
+    place = np.where(offer >= 0, market.region_of_offer[offer], -1)
     several = np.flatnonzero(((place != place[:, :1]) & (place >= 0)).any(axis=1))
     out = np.zeros(len(offer))
     if len(several):
         _, first, own = distinct(_row_code(np.sort(place[several], axis=1)))
-        prices = np.asarray(
-            [usd_per_gb(moved_curve(context, offer[several[at]].tolist())[0]) for at in first]
-        )
+        prices = np.asarray([usd_per_gb(moved_curve(market, offer[several[at]].tolist())[0]) for at in first])
         out[several] = prices[own]
     return out
 
@@ -292,28 +294,29 @@ def usd_per_gb(curve: TierCurve) -> float:
     return float(max(curve.usd_per_gb) * curve.quantity(Decimal(1)))
 
 
-def moved_curve(context: Context, offers: list[int]) -> tuple[TierCurve, bool]:
+def moved_curve(market: Market, offers: list[int]) -> tuple[TierCurve, bool]:
     """The dearest curve between two regions of `offers`, and whether it is known."""
-    codes = frozenset(context.region_of_offer[row] for row in offers if row >= 0)
-    if codes not in context.curves_between:
-        context.curves_between[codes] = _moved_curve(context, offers)
-    return context.curves_between[codes]
+    codes = frozenset(market.region_of_offer[row] for row in offers if row >= 0)
+    if codes not in market.curves_between:
+        market.curves_between[codes] = _moved_curve(market, offers)
+    return market.curves_between[codes]
 
 
-def _moved_curve(context: Context, offers: list[int]) -> tuple[TierCurve, bool]:
-    text = context.offer_set.offers
+def _moved_curve(market: Market, offers: list[int]) -> tuple[TierCurve, bool]:
+    text = market.offer_set.offers
     places = dict.fromkeys(
         (str(text["provider"][row]), str(text["region"][row])) for row in offers if row >= 0
     )
-    found = [context.tariffs.transfer_curve(*a, *b) for a in places for b in places if a != b]
+    found = [market.tariffs.transfer_curve(*a, *b) for a in places for b in places if a != b]
     known = [curve for curve in found if curve is not None]
     if len(known) < len(found):
-        known.append(context.tariffs.dearest_internet_curve())
+        known.append(market.tariffs.dearest_internet_curve())
     return max(known, key=usd_per_gb), len(known) == len(found)
 
 
-def turn_lines(context: Context, made: Candidates, at: int) -> list[list[CostLine]]:
+def turn_lines(made: Candidates, at: int) -> list[list[CostLine]]:
     """Cost lines of each part of candidate `at`: the first carries its place and what is carried between regions."""
+    context = made.context
     turns = made.turns
     assert turns is not None
     own, parts = int(made.detail[at]), made.parts(at)
@@ -321,16 +324,16 @@ def turn_lines(context: Context, made: Candidates, at: int) -> list[list[CostLin
     seen: set[int] = set()
     out: list[list[CostLine]] = []
     for number, part in enumerate(parts):
-        place = int(context.region_of_offer[part.row])
-        lines = context.costs.lines(
+        place = int(context.market.region_of_offer[part.row])
+        lines = context.market.costs.lines(
             part.row, part.instance_hours, *stored, part.nodes, with_place=number == 0
         )
         if number and place not in seen:
-            lines += context.costs.copy_lines(part.row, float(made.hours[at]))
+            lines += context.market.costs.copy_lines(part.row, float(made.hours[at]))
         seen.add(place)
         out.append(lines)
     if turns.moved_gb[own] > 0:
-        curve, known = moved_curve(context, [part.row for part in parts])
+        curve, known = moved_curve(context.market, [part.row for part in parts])
         basis, flags = ("derived", ()) if known else ("derived", ("unknown_transfer_price",))
         tag = PriceTag(max(curve.usd_per_gb), "USD", Decimal(1), basis, curve.source, curve.as_of, flags)
         out[0].append(

@@ -12,25 +12,24 @@ from planner.candidates.model import SINGLE
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from planner.candidates.context import Context
     from planner.candidates.model import Candidates
 
     IntArray = npt.NDArray[np.int64]
 
 
-def mark_no_discount(context: Context, made: Candidates, partner: IntArray) -> None:
+def mark_no_discount(made: Candidates, partner: IntArray) -> None:
     """Set the filter bit of spot candidates that on-demand of their region serves as cheaply.
 
     Only where the same size on on-demand keeps every limit: then removing the spot candidate never raises the optimum.
     Where it does not (excluded, no quota, too long to get) spot competes like any other offer.
 
     Args:
-        context: the planning run.
         made: candidates without those that run in turn; the bits of those of one offer change in place.
         partner: on-demand offer per spot offer, -1 without one, see `planner.candidates.ways.build.on_demand_partners`.
     """
-    price, place = context.offer_set.usd_per_hour, context.region_of_offer
-    spot = np.flatnonzero((partner >= 0) & context.is_spot)
+    context = made.context
+    price, place = context.market.offer_set.usd_per_hour, context.market.region_of_offer
+    spot = np.flatnonzero((partner >= 0) & context.market.is_spot)
     own = partner[spot]
     dear = np.zeros(len(partner), dtype=np.bool_)
     dear[spot] = (price[spot] >= price[own]) & (place[spot] == place[own])

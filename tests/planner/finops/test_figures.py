@@ -57,7 +57,7 @@ def test_every_figure_names_a_kpi_and_leaves_out_only_what_that_asks_with_a_reas
 def test_the_gate_of_a_figure_is_its_kpis_header() -> None:
     (header,) = (kpi.gate for kpi in load_kpis() if kpi.name == "gpu_hours")
     assert checks_of_figures()["gpu_hour_money"] == EVERY_FIGURE | set(header)
-    assert "quantity_known" in header
+    assert "quantity_priced" in header
     assert set(gate_of("bridge")) == {*gate_of("price_volume"), "complete", "reported"}
     with pytest.raises(InputError, match="no KPI"):
         gate_of("nothing")
@@ -68,7 +68,7 @@ def test_a_gpu_hour_costs_the_same_where_quantities_lack_and_says_so(tmp_path: P
     assert (whole.value, whole.status) == (pytest.approx(4.0), "ok")
     some = gpu_figures(tmp_path, 3)["gpu_hour_money"]
     assert (some.value, some.status) == (pytest.approx(4.0), "flagged")
-    assert "priced quantity are known for 70.0 % of use cost" in some.reason
+    assert "a priced quantity is known for 70.0 % of use cost" in some.reason
     most = gpu_figures(tmp_path, 6)
     assert (most["gpu_hour_money"].value, most["gpu_hour_money"].status) == (None, "withheld")
     assert most["gpu_cost_money"].value == pytest.approx(40.0)

@@ -218,7 +218,7 @@ def test_a_copy_with_the_right_sum_but_another_shape_is_ignored(full: Path, cach
 def test_copies_of_other_rules_or_versions_are_not_used(full: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     load_workload(full)
     assert _is_view(load_workload(full))
-    monkeypatch.setattr("planner.__version__", "999")
+    monkeypatch.setattr(compiled, "__version__", "999")
     assert not _is_view(load_workload(full))
     monkeypatch.setattr(compiled, "_RULES", compiled._RULES[1:])
     assert not _is_view(load_workload(full))

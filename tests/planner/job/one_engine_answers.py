@@ -167,7 +167,7 @@ def _digest(sections: object) -> str:
 
 
 def _cheapest(found: Found) -> Cost:
-    choice = choose(found.context, found.candidates, "cost")
+    choice = choose(found.candidates, "cost")
     if choice is None:
         return None
-    return total_usd(lines_of(found.context, found.candidates, choice.winner))
+    return total_usd(lines_of(found.candidates, choice.winner))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from unittest import mock
 
@@ -91,9 +91,9 @@ def test_the_command_chooses_what_the_engine_gives() -> None:
     """The answers above stand for `planner optimize`: its own plan costs the same, to the cent."""
     given = load_workload(ROOT / "examples" / "bert-large.yaml", cache=False)
     for hours in (12, 180):
-        limits = given.workload.constraints.model_copy(update={"deadline": f"{hours}h", "budget_usd": None})
-        sections = given.workload.model_dump() | {"constraints": limits.model_dump()}
-        workload = type(given.workload).model_validate(sections)
+        update = {"deadline": timedelta(hours=hours), "budget_usd": None}
+        limits = given.workload.constraints.model_copy(update=update)
+        workload = given.workload.model_copy(update={"constraints": limits})
         one = _with(given, workload)
         plan = optimize(one, Options(DAY, as_of=DAY.date())).plan
         asked = Asked(one, bundled(), Options(DAY, as_of=DAY.date()), (float(hours),))

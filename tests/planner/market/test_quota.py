@@ -55,7 +55,9 @@ def context():  # type: ignore[no-untyped-def]
 
 def drawn(context: Any, **limit: Any) -> dict[str, float]:
     """Units that one instance takes, by offer (provider/type/option), of those that count."""
-    units = quota_units(context.offer_set, context.tariffs, QuotaLimit(**{"limit": 1_000.0, **limit}))
+    units = quota_units(
+        context.market.offer_set, context.market.tariffs, QuotaLimit(**{"limit": 1_000.0, **limit})
+    )
     return {
         f"{offer.machine.provider}/{offer.machine.family}/{offer.purchase_option}": float(taken)
         for offer, taken in zip(OFFERS, units, strict=True)
@@ -134,7 +136,7 @@ def test_the_tightest_of_several_limits_is_shown() -> None:
     )
     assert chosen(answer) == [("aws/us-east-1/-/p4d.24xlarge/on_demand/-", 1)]
     context = answer.context
-    given = (context.offer_set, context.tariffs, context.workload.constraints.quota, 0)
+    given = (context.market.offer_set, context.market.tariffs, context.asked.workload.constraints.quota, 0)
     need = needed_quota(*given, 1)
     assert (need.unit, need.needed, need.limit) == ("vCPU", 96, 100)
     assert needed_quota(*given, 2).status == "above the limit"

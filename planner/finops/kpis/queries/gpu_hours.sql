@@ -9,7 +9,7 @@
 -- columns: ChargePeriodStart, ServiceProviderName, ServiceName, RegionId, PricingCategory, PricingUnit,
 --   PricingQuantity, SkuPriceDetails, EffectiveCost, CapacityReservationStatus, CommitmentDiscountStatus,
 --   ChargeCategory
--- gate: effective_zero, effective_zero_rows, quantity_known
+-- gate: effective_zero, effective_zero_rows, quantity_priced
 -- since: 1.1
 WITH texts AS (
   SELECT

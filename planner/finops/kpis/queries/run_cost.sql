@@ -10,7 +10,7 @@
 -- source: FinOps for AI overview (unit costs by tag); FINOPS.md section 2
 -- columns: ChargePeriodStart, ChargePeriodEnd, Tags, ServiceProviderName, RegionId, PricingCategory, PricingUnit,
 --   PricingQuantity, ResourceId, EffectiveCost, BilledCost, SkuPriceDetails, ChargeCategory, ServiceCategory
--- gate: effective_zero, effective_zero_rows, quantity_known
+-- gate: effective_zero, effective_zero_rows, quantity_priced
 -- since: 1.0
 WITH texts AS (
   SELECT

@@ -78,7 +78,10 @@ def test_it_removes_and_counts_and_says_so(free: Answer) -> None:
     limit = grams_of(free.plan) - 1
     with registered(Carbon(limit)):
         clean = plan_on(make_catalog(OFFERS), work(constraints={"max_nodes": 1}))
-        text = "\n".join(explain_choice(clean.plan) + why_not(clean.context, clean.found, A10G.instance_type))
+        text = "\n".join(
+            explain_choice(clean.plan)
+            + why_not(clean.context.asked, clean.context.market, clean.found, A10G.instance_type)
+        )
     assert [line.region for line in clean.plan.lines] == ["us-central1"]
     assert grams_of(clean.plan) <= limit
     (count,) = [count for count in clean.plan.filters if count.name == "carbon"]
@@ -116,5 +119,5 @@ def test_it_is_a_row_of_the_fleet_model() -> None:
 
 def test_it_is_gone_afterwards(free: Answer) -> None:
     assert chosen(answer(None)) == chosen(free)
-    bits = mark_offers(free.context.offer_set, free.context.workload.constraints, "transformer")
+    bits = mark_offers(free.context.market.offer_set, free.context.asked.workload.constraints, "transformer")
     assert not bits.any()

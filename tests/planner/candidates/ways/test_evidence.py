@@ -77,7 +77,7 @@ def test_records_win_over_bands_and_bands_over_priors() -> None:
     offers = [*ONE_ZONE, on_demand("90", new), spot("30", "use1-az2", new), spot("31", "", new)]
     offers[3] = type(offers[3])(new, "us-east-1", "30", "spot", zone="use1-az2", interruption_band="<5%")
     made = answer(offers, 90.0)
-    found = made.context.offer_set.offers
+    found = made.context.market.offer_set.offers
     rows = np.flatnonzero(found.equals("purchase_option", "spot"))
     known = gang_risk(made.context, rows, np.ones(len(rows), dtype=np.int64))
     told = {
@@ -131,7 +131,7 @@ def test_prices_move_the_zones_of_their_type_and_no_other(tmp_path: Path, kind: 
 
     def rates(**changes: object) -> tuple[dict[tuple[str, str], float], list[str]]:
         context = answer(offers, 90.0, folder=tmp_path, **changes).context
-        found = context.offer_set.offers
+        found = context.market.offer_set.offers
         at = np.flatnonzero(found.equals("purchase_option", "spot"))
         known = gang_risk(context, at, np.ones(len(at), dtype=np.int64))
         places = [(str(found["instance_type"][row]), str(found["zone"][row])) for row in at]

@@ -172,12 +172,12 @@ def test_a_zone_too_dear_alone_is_still_worth_its_share_of_a_set() -> None:
     made = answer([on_demand(), spot("0.50", "use1-az1"), spot("1.50", "use1-az2")], 40.0)
     assert made.found is not None
     context, candidates = made.context, made.found.candidates
-    at = spot_candidates(context, candidates)
-    alone = context.offer_set.usd_per_hour[candidates.offer[at]] * candidates.work_hours[at]
-    partner = on_demand_partners(context, np.zeros(len(context.is_spot), dtype=np.int64))
+    at = spot_candidates(candidates)
+    alone = context.market.offer_set.usd_per_hour[candidates.offer[at]] * candidates.work_hours[at]
+    partner = on_demand_partners(context.market, np.zeros(len(context.market.is_spot), dtype=np.int64))
     for best, found in ((alone.min() * 0.9, False), (alone.mean(), True), (alone.max() * 1.2, True)):
         limit = np.full(len(partner), float(best))
-        cells = set_cells(context, candidates, at, partner, limit, one_region=False)
+        cells = set_cells(candidates, at, partner, limit, one_region=False)
         assert (cells is not None) == found
 
 

@@ -221,17 +221,17 @@ TAMPERED = [
 def test_a_changed_plan_does_not_verify(change: Callable[[dict[str, Any]], None]) -> None:
     made = answer(TWO_REGIONS, TIGHT)
     plan = made.plan.to_dict()
-    assert verify_plan(plan, made.context.workload, made.context.offer_set.offers) == []
+    assert verify_plan(plan, made.context.asked.workload, made.context.market.offer_set.offers) == []
     changed = copy.deepcopy(plan)
     change(changed)
-    assert verify_plan(changed, made.context.workload, made.context.offer_set.offers)
+    assert verify_plan(changed, made.context.asked.workload, made.context.market.offer_set.offers)
 
 
 def test_a_plan_saved_before_launch_was_told_still_verifies() -> None:
     made = answer(ONE_ZONE, LOOSE)
     plan = made.plan.to_dict()
     del plan["launch"]
-    assert verify_plan(plan, made.context.workload) == []
+    assert verify_plan(plan, made.context.asked.workload) == []
 
 
 def test_a_further_zone_never_costs_more() -> None:
