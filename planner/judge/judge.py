@@ -65,7 +65,6 @@ def _judge(findings: Findings, plan: Node, workload: Workload, sha256: str, memo
     if workload.kind == "fleet":
         fleet.check(findings, bench, sha256)
         return
-    single.check(findings, bench, sha256)
     findings.expect(plan["assumptions"], frame.assumptions(bench, first))
     findings.expect(plan["confidence"], "low" if variants else "normal")
     findings.require(
@@ -82,6 +81,8 @@ def _judge(findings: Findings, plan: Node, workload: Workload, sha256: str, memo
             findings.skip(node["best"], "that nothing fits is the search's to show")
         else:
             frame.brief(findings, memory.bench(variant.workload, created), node["best"], None)
+    # last: it ends where a plan rests on records that are not read again
+    single.check(findings, bench, sha256)
 
 
 def judge_saved(
