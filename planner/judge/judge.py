@@ -132,7 +132,9 @@ def judge_saved(
         findings = judge_plan(answer, given, loaded.sha256, memory.catalog, folder, memory)
         faults += findings.finish()
         left_out = findings.left_out()
-        checked += ["speed", "memory", "hours", "chances", "costs"]
+        checked += ["speed", "memory"]
+        if "hours" not in findings.not_checked:
+            checked += ["hours", "chances", "costs"]
     total = f"total {answer['currency']} {float(answer['total_usd']):,.2f}"
     return Verdict(tuple(dict.fromkeys(faults)), tuple(checked), total, left_out)
 
