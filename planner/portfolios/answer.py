@@ -17,6 +17,7 @@ from planner.portfolios.question import Question, in_time
 from planner.portfolios.relax import Relaxed, relax_portfolio
 from planner.portfolios.shared_limits import MICRO, Ints
 from planner.portfolios.solve import PortfolioOptions, PortfolioResult, Progress, solve_portfolio
+from planner.render.presentable import Presentable
 from solvers.solution import Status
 
 FIRST_SHARE = 0.4  # of the time limit, at most, for the plan with all jobs at once where others may be better
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class PortfolioAnswer:
+class PortfolioAnswer(Presentable):
     """The answer, with everything behind it.
 
     Attributes:
@@ -45,6 +46,9 @@ class PortfolioAnswer:
         seconds: wall-clock seconds in all, candidates included.
         whole: whether what is claimed holds for all candidates that `optimize` searches, not just those gathered.
     """
+
+    REPORT = "planner.portfolios.report:portfolio_report"
+    __repr__ = Presentable.__repr__
 
     loaded: LoadedPortfolio
     gathered: Gathered
