@@ -16,9 +16,10 @@ import yaml
 from catalogs.model import Catalog
 from catalogs.store.load import load_catalog
 from planner.inputs.load import LoadedWorkload, load_workload
+from planner.inputs.portfolio_load import LoadedPortfolio
 from planner.judge.judge import judge_saved
 from planner.judge.memory import Memory
-from planner.judge.stated import FRONTIER, PIPELINE, PLAN, SCHEDULE, SERVING
+from planner.judge.stated import FRONTIER, PIPELINE, PLAN, PORTFOLIO, SCHEDULE, SERVING
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
@@ -186,7 +187,99 @@ def pipelines() -> Iterator[Saved]:
     yield Saved("pipeline", "pipeline", made, set(PIPELINE), judge)
 
 
+# Four jobs, one of them a workload, that take turns on owned nodes and share a quota; then one where three limits are
+# too tight: a quota, a deadline and the budget.
+_SMALL: dict[str, Any] = {
+    "version": 1, "kind": "portfolio", "name": "small", "start": "2026-12-01", "budget_usd": 5000,
+    "quota": [{"provider": "aws", "region": "us-*", "quota": "p4d", "unit": "GPU", "limit": 64}],
+    "commitments": [
+        {
+            "provider": "aws", "region": "us-east-1", "instance_type": "p4d.24xlarge", "nodes": 4, "busy_nodes": 2,
+            "purchase_option": "reserved_1y", "busy_until": "2026-12-03",
+        }
+    ],
+    "jobs": [
+        {"name": "encoder", "workload": str(EXAMPLES / "bert-large.yaml"), "deadline": "120h", "delay_usd_per_hour": 1},
+        {
+            "name": "sized", "count": 2, "deadline": "100h", "data": {"location": "aws/eu-west-1", "size": "100GB"},
+            "candidates": [
+                {
+                    "provider": "aws", "region": "us-east-1", "instance_type": "p4d.24xlarge", "nodes": 2, "hours": 9,
+                    "purchase_option": "reserved_1y", "cost_usd": 1,
+                },
+                {
+                    "provider": "aws", "region": "us-west-2", "instance_type": "p4d.24xlarge", "nodes": 2, "hours": 9.5,
+                    "usd_per_hour": 21.5, "family": "p4d", "quota_units": 16,
+                },
+            ],
+        },
+        {
+            "name": "dear", "value_usd": 10, "candidates": [
+                {
+                    "provider": "gcp", "region": "us-east1", "instance_type": "a2-highgpu-8g", "nodes": 1, "hours": 5,
+                    "usd_per_hour": 29,
+                }
+            ],
+        },
+    ],
+}  # fmt: skip
+_TIGHT = {
+    "commitments": [], "budget_usd": 700,
+    "quota": [{"provider": "aws", "region": "us-west-2", "quota": "p4d", "unit": "GPU", "limit": 12}],
+    "jobs": [
+        {
+            "name": "late", "deadline": "3h", "candidates": [
+                {
+                    "provider": "gcp", "region": "us-east1", "instance_type": "a2-highgpu-8g", "nodes": 1, "hours": 5,
+                    "usd_per_hour": 29,
+                }
+            ],
+        },
+        {
+            "name": "large", "count": 2, "candidates": [
+                {
+                    "provider": "aws", "region": "us-west-2", "instance_type": "p4d.24xlarge", "nodes": 2, "hours": 9.5,
+                    "usd_per_hour": 21.5, "family": "p4d", "quota_units": 16,
+                }
+            ],
+        },
+    ],
+}  # fmt: skip
+PORTFOLIOS: dict[str, dict[str, Any] | None] = {
+    "a portfolio": None, "a small portfolio": _SMALL, "a portfolio that does not fit": {**_SMALL, **_TIGHT},
+}  # fmt: skip
+
+
+def portfolios(names: tuple[str, ...] = tuple(PORTFOLIOS)) -> Iterator[Saved]:
+    """Answers of `planner portfolio`: of the example, of a small one, and of one where limits must give way."""
+    from planner.inputs.portfolio_load import load_portfolio
+    from planner.job.answer import Options
+    from planner.portfolios.answer import plan_portfolio
+    from planner.portfolios.report import portfolio_report
+    from planner.portfolios.solve import PortfolioOptions
+    from planner.render import render_answer
+
+    folder = Path(tempfile.mkdtemp())
+    for number, name in enumerate(names):
+        content, path = PORTFOLIOS[name], EXAMPLES / "portfolio.yaml"
+        if content is not None:
+            path = folder / f"{number}.yaml"
+            path.write_text(yaml.safe_dump(content), encoding="utf-8")
+        loaded = load_portfolio(path)
+        answer = plan_portfolio(loaded, Options(now=NOW), PortfolioOptions(gap=1e-3), catalog=load_catalog)
+        made = json.loads(render_answer(portfolio_report(answer), "json"))
+        yield Saved(name, "portfolio", made, set(PORTFOLIO), _judge_portfolio(loaded, made))
+
+
+def _judge_portfolio(loaded: LoadedPortfolio, made: dict[str, Any]) -> Callable[[dict[str, Any]], list[str]]:
+    from planner.judge.judge import judge_portfolio
+    from planner.judge.portfolio_jobs import PortfolioMemory
+
+    memory = PortfolioMemory(loaded, load_catalog() if made["catalog"] else None)
+    return lambda one: list(judge_portfolio(one, memory).faults)
+
+
 @cache
 def saved_answers() -> list[Saved]:
     """Answers of every kind."""
-    return [*plans(), *frontiers(), *fleets_that_serve(), *schedules(), *pipelines()]
+    return [*plans(), *frontiers(), *fleets_that_serve(), *schedules(), *pipelines(), *portfolios()]

@@ -18,9 +18,10 @@ if TYPE_CHECKING:
 
 _MOST_FAULTS = 20
 _NOT_YET = {
-    "portfolio": "save and verify its certificate (`planner portfolio --certificate FILE`)",
+    "portfolio_frontier": "its points are plans with a budget: set `budget_usd`, plan, and verify that",
     "commit": "save and verify its certificate (`planner commit --certificate FILE`)",
 }
+_COMMAND = {"portfolio_frontier": "portfolio --frontier"}
 
 
 @click.command()
@@ -61,7 +62,9 @@ def verify(
     kind = kind_of(saved)
     try:
         if kind in _NOT_YET:
-            raise MalformedError(f"answers of `planner {kind}` are not recomputed; {_NOT_YET[kind]}")
+            raise MalformedError(
+                f"answers of `planner {_COMMAND.get(kind, kind)}` are not recomputed; {_NOT_YET[kind]}"
+            )
         if kind in ("plan", "frontier"):
             verdict = _plan(answer, saved, _load(workload, objective, allow_flagged, allow_derived), prices)
         else:
@@ -113,6 +116,15 @@ def _question(kind: str, saved: Any, path: Path | None, as_of: datetime | None) 
 
         schedule = load_schedule(path)
         return judge_schedule(saved, schedule if as_of is None else as_on(schedule, as_of))
+    if kind == "portfolio":
+        from planner.inputs.portfolio_load import load_portfolio
+        from planner.judge.judge import judge_portfolio
+        from planner.judge.portfolio_jobs import PortfolioMemory
+
+        named = Node(saved)["catalog"]
+        return judge_portfolio(
+            saved, PortfolioMemory(load_portfolio(path), catalog_of(Node(saved)) if len(named) else None)
+        )
     catalog = catalog_of(Node(saved))
     if kind == "serving":
         from planner.inputs.serving_load import load_serving

@@ -27,6 +27,15 @@ class Near:
 
 
 @record(frozen=True)
+class Printed:
+    """A number printed to so many decimals of a value that is within `slack` of this one."""
+
+    value: float
+    places: int
+    slack: float = 1e-9
+
+
+@record(frozen=True)
 class Between:
     """A number from `low` to `high`, rounding aside."""
 
@@ -46,6 +55,13 @@ class Moment:
     """A moment within a minute of this one."""
 
     value: datetime
+
+
+@record(frozen=True)
+class NotRecomputed:
+    """A part that rests on what the judge does not read again; the reason names it."""
+
+    why: str
 
 
 class _Stated:
@@ -98,14 +114,25 @@ class Findings:
         self.saw(node)
         self.not_checked[general(node.path)] = why
 
+    def skip_unseen(self, node: Node, why: str) -> None:
+        """Leave out what nothing has looked at in a part, and say so."""
+        paths = [path for path, _ in leaves(node.value, node.path) if path not in self.seen]
+        paths = [path for path in paths if not is_stated(path, self.stated)]
+        self.seen.update(paths)
+        self.not_checked |= dict.fromkeys(map(general, paths), why)
+
     def expect(self, node: Node, wanted: Any) -> None:
         """Compare a part of the answer with what it must be.
 
         Args:
             node: the part.
-            wanted: the same structure with values, `Near`, `Between`, `Exactly`, `Moment`, or `STATED`.
+            wanted: the same structure with values, `Near`, `Printed`, `Between`, `Exactly`, `Moment`, `NotRecomputed`
+                or `STATED`.
         """
         if wanted is STATED:
+            return
+        if isinstance(wanted, NotRecomputed):
+            self.skip(node, wanted.why)
             return
         if isinstance(wanted, Mapping):
             self._object(node, wanted)
@@ -168,6 +195,8 @@ class Findings:
 def _differs(node: Node, wanted: Any) -> str:
     if isinstance(wanted, Near):
         return _far(node, wanted)
+    if isinstance(wanted, Printed):
+        return _misprinted(node, wanted)
     if isinstance(wanted, Between):
         slack = ROUNDING * max(abs(wanted.low), abs(wanted.high)) + 1e-9
         held = wanted.low - slack <= float(node.money()) <= wanted.high + slack
@@ -181,6 +210,13 @@ def _differs(node: Node, wanted: Any) -> str:
         return "" if node.is_null else f"{node.value!r}, expected null"
     same = node.value == wanted and isinstance(node.value, bool) == isinstance(wanted, bool)
     return "" if same else f"{node.value!r}, recomputed {wanted!r}"
+
+
+def _misprinted(node: Node, wanted: Printed) -> str:
+    given = node.number()
+    most = 0.5 * 10.0**-wanted.places + wanted.slack
+    held = round(given, wanted.places) == given and abs(given - wanted.value) <= most
+    return "" if held else f"{node.value}, recomputed {wanted.value:.10g}"
 
 
 def _far(node: Node, wanted: Near) -> str:

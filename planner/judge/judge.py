@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from planner.errors import InputError
-from planner.judge import fleet, frame, frontier, pipeline, schedule, serving, single
-from planner.judge.bench import ImpossibleError
+from planner.judge import fleet, frame, frontier, pipeline, portfolio, schedule, serving, single
+from planner.judge.bench import ImpossibleError, NotRecomputedError
 from planner.judge.document import Node
 from planner.judge.findings import Findings
 from planner.judge.goods import UnknownOfferError
 from planner.judge.memory import Memory
 from planner.judge.shape import check_shape
-from planner.judge.stated import FRONTIER, PIPELINE, PLAN, SCHEDULE, SERVING
+from planner.judge.stated import FRONTIER, PIPELINE, PLAN, PORTFOLIO, SCHEDULE, SERVING
 from planner.judge.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from planner.inputs.schedule_load import LoadedSchedule
     from planner.inputs.schema import Workload
     from planner.inputs.serving_load import LoadedServing
+    from planner.judge.portfolio_jobs import PortfolioMemory
 
 
 def judge_plan(
@@ -138,8 +139,8 @@ def judge_saved(
 def kind_of(answer: Any) -> str:
     """Which question an answer is of, by the field that only such an answer has; `plan` for all that has none."""
     given = answer if isinstance(answer, dict) else {}
-    if given.get("kind") == "portfolio":
-        return "portfolio"
+    if given.get("kind") in ("portfolio", "portfolio_frontier"):
+        return str(given["kind"])
     return next((kind for field, kind in _MARKS.items() if field in given), "plan")
 
 
@@ -177,6 +178,24 @@ def judge_pipeline(answer: Any, loaded: LoadedPipeline, memory: Memory) -> Verdi
         pipeline.check(findings, loaded, memory)
     total = f"total USD {float(node['total_usd'].money()):,.2f}, bound by the solver"
     checked = ("tasks", "speed", "hours", "chances", "costs", "transfers", "course")
+    return Verdict(tuple(findings.finish()), checked, total, findings.left_out())
+
+
+def judge_portfolio(answer: Any, memory: PortfolioMemory) -> Verdict:
+    """Judge the answer of `planner portfolio`.
+
+    Args:
+        answer: its JSON.
+        memory: the question it is said to be of and the catalog, with what was recomputed before.
+    """
+    node = Node(answer)
+    if not len(node["jobs"]):
+        return Verdict(nothing="no plan: there is nothing to check")
+    findings = Findings(node, PORTFOLIO)
+    with _faults_of(findings):
+        portfolio.check(findings, memory)
+    total = f"total USD {float(node['totals']['cost_usd'].money()):,.2f}, bounds proven by the certificate"
+    checked = ("jobs", "speed", "hours", "chances", "costs", "limits", "sums")
     return Verdict(tuple(findings.finish()), checked, total, findings.left_out())
 
 
@@ -227,9 +246,11 @@ _MARKS = {
 
 @contextmanager
 def _faults_of(findings: Findings) -> Iterator[None]:
-    """What cannot be bought, run or computed is a fault of the answer."""
+    """What cannot be bought, run or computed is a fault of the answer; what rests on unread records is left out."""
     try:
         yield
+    except NotRecomputedError as error:
+        findings.skip_unseen(findings.answer, str(error))
     except (UnknownOfferError, ImpossibleError) as error:
         findings.faults.append(str(error))
     except (ArithmeticError, ValueError) as error:

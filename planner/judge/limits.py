@@ -21,8 +21,13 @@ def check_limits(plan: Json, workload: Workload) -> list[str]:
     limits = workload.constraints
     faults = [*_deadline(plan, workload), *_totals(plan, limits), *_speed(plan, workload)]
     for line in plan["lines"]:
-        faults += [*_place(line, limits), *_machine(line, limits)]
+        faults += check_offer(line, limits)
     return [*faults, *_quotas(plan, limits), *_fleet(plan, workload)]
+
+
+def check_offer(line: Json, limits: Constraints) -> list[str]:
+    """Return every limit on what may be bought, and where, that a line breaks."""
+    return [*_place(line, limits), *_machine(line, limits)]
 
 
 def _deadline(plan: Json, workload: Workload) -> list[str]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from planner.inputs.checks import end_moment, start_moment
 from planner.judge import frame
-from planner.judge.bench import Bench, Buy, Candidate, ImpossibleError
+from planner.judge.bench import Bench, Bought, Buy, Candidate, ImpossibleError
 from planner.judge.chance import chance_within
 from planner.judge.findings import STATED, Exactly, Findings, Moment, Near
 from planner.judge.schedule import GB, moved_usd
@@ -164,23 +164,23 @@ def _stage(memory: Memory, loaded: LoadedPipeline, at: int, node: Node, answer: 
     ratio, lead = frame.closeness(made), frame.leading(buys, in_turn=in_turn)
     zone = lead.text("zone")
     begin = node["start_hours"].number()
-    parts = [
-        {
-            "offer_id": part.offer.offer_id, **{name: part.offer.text(name) for name in PART}, "nodes": part.nodes,
-            "hours": Near(part.paid_hours, ratio, 1e-8),
-            "lines": [
-                {"kind": c.kind, "label": c.label, "amount_usd": Near(c.usd, ratio, 1e-8)} for c in part.charges
-            ],
-        }
-        for part in made.parts
-    ]  # fmt: skip
     return times | {
         **{name: lead.text(name) for name in ("provider", "region", "instance_type")}, "zone": zone,
         "purchase_option": frame.bought_text(buys, in_turn=in_turn), "nodes": made.nodes,
-        "option_variant": lead.text("option_variant") if len(buys) == 1 else "", "in_turn": in_turn, "parts": parts,
+        "option_variant": lead.text("option_variant") if len(buys) == 1 else "", "in_turn": in_turn,
+        "parts": [part_of(part, ratio) for part in made.parts],
         "end_hours": Near(begin + _sure_hours(bench, made, length), slack=_HOURS),
         "expected_hours": Near(made.hours, ratio), "cost_usd": Near(made.cost, ratio),
         "price_as_of": min(buy.offer.text("as_of") for buy in buys),
+    }  # fmt: skip
+
+
+def part_of(part: Bought, ratio: float) -> dict[str, Any]:
+    """What a purchase of a task or job must say."""
+    lines = [{"kind": c.kind, "label": c.label, "amount_usd": Near(c.usd, ratio, 1e-8)} for c in part.charges]
+    return {
+        "offer_id": part.offer.offer_id, **{name: part.offer.text(name) for name in PART}, "nodes": part.nodes,
+        "hours": Near(part.paid_hours, ratio, 1e-8), "lines": lines,
     }  # fmt: skip
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -44,6 +45,7 @@ class PortfolioAnswer(Presentable):
         catalog: prices used, None where every candidate was sized elsewhere.
         options: how it was solved.
         seconds: wall-clock seconds in all, candidates included.
+        created_at: moment of the answer; exchange rates are that day's.
         whole: whether what is claimed holds for all candidates that `optimize` searches, not just those gathered.
     """
 
@@ -58,6 +60,7 @@ class PortfolioAnswer(Presentable):
     catalog: Catalog | None
     options: PortfolioOptions
     seconds: float
+    created_at: datetime
     whole: bool = True
 
     @property
@@ -126,7 +129,9 @@ def plan_portfolio(
     seconds = time.perf_counter() - began
     source = used[0] if used else None
     whole = not missing_up_to(loaded, gathered, result)
-    return PortfolioAnswer(loaded, gathered, question, result, relaxed, source, options, seconds, whole)
+    return PortfolioAnswer(
+        loaded, gathered, question, result, relaxed, source, options, seconds, planning.now, whole
+    )
 
 
 def _with_later_starts(

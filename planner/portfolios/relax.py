@@ -22,6 +22,7 @@ from solvers.backends.base import Relaxation
 from solvers.options import SolveOptions
 from solvers.presolve import restrict
 from solvers.search import Search
+from solvers.solution import relative_gap
 from solvers.tighten import safe_bound
 
 ELASTIC_GAP = 1e-3
@@ -67,6 +68,11 @@ class Relaxed:
     def nothing(self) -> bool:
         """Whether nothing has to give way: then whoever called it infeasible was wrong."""
         return not self.raised.any() and not self.late_hours.any() and not self.over_budget
+
+    @property
+    def gap(self) -> float:
+        """(weight - bound) / weight; inf without a bound."""
+        return relative_gap(self.weighted_usd, self.bound_usd)
 
 
 def relax_portfolio(

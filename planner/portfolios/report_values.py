@@ -22,11 +22,13 @@ def values_of(answer: PortfolioAnswer) -> dict[str, Any]:
         "kind": "portfolio",
         "name": answer.loaded.portfolio.name,
         "sha256": answer.loaded.sha256,
+        "created_at": answer.created_at.isoformat(timespec="minutes"),
         "currency": "USD",
         "start": answer.gathered.start.isoformat(timespec="minutes"),
         "catalog": _catalog(answer),
         "status": _status(answer),
         "jobs": jobs,
+        "windows": _windows(answer),
         "limits": limits,
         "totals": _totals(answer, jobs),
         "proof": _proof(answer),
@@ -61,6 +63,15 @@ def _catalog(answer: PortfolioAnswer) -> list[dict[str, Any]]:
     ]
 
 
+def _windows(answer: PortfolioAnswer) -> list[dict[str, Any]]:
+    """Windows of time that the limits are kept in; each lasts until the next one starts."""
+    windows = answer.gathered.windows
+    return [
+        {"window": name, "start_hours": hours}
+        for name, hours in zip(windows.names, windows.starts.tolist(), strict=True)
+    ]
+
+
 def _jobs(answer: PortfolioAnswer) -> list[dict[str, Any]]:
     """What each job gets, in the order of the file; without a plan, nothing."""
     shown = answer.shown
@@ -84,6 +95,7 @@ def _jobs(answer: PortfolioAnswer) -> list[dict[str, Any]]:
                 "instance_type": way.instance_type, "purchase_option": bought.how,
                 "option_variant": way.option_variant if len(bought.parts) == 1 else "", "nodes": bought.nodes,
                 "start": moments[0].isoformat(timespec="minutes"), "end": moments[1].isoformat(timespec="minutes"),
+                "start_hours": begin, "end_hours": begin + length,
                 "hours": round(length, 4), "cost_usd": int(table.cost_micro_usd[at]) / MICRO, "counted_usd": counted,
                 "late_hours": round(float(table.late_hours[at]), 2), "owned": bool((table.pool[at] >= 0).any()),
                 "offer_id": way.offer_id, "in_turn": bought.in_turn, "parts": bought.parts,
@@ -174,6 +186,7 @@ def _relaxation(answer: PortfolioAnswer, relaxed: Relaxed) -> dict[str, Any]:
         "budget": over,
         "weighted_usd": relaxed.weighted_usd,
         "bound_usd": relaxed.bound_usd,
+        "gap_ratio": relaxed.gap,
         "least": relaxed.proven,
     }  # fmt: skip
 

@@ -5,14 +5,24 @@ from __future__ import annotations
 import copy
 import json
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from benchmarks.forgeries import Forger, put, scaled, steps, texts_of
-from benchmarks.instances.answers import EXAMPLES, Saved, fleets_that_serve, frontiers, pipelines, schedules
+from benchmarks.instances.answers import (
+    EXAMPLES,
+    PORTFOLIOS,
+    Saved,
+    fleets_that_serve,
+    frontiers,
+    pipelines,
+    portfolios,
+    schedules,
+)
 from planner.errors import InputError
 from planner.judge.document import leaves
 from planner.judge.findings import general, is_stated
@@ -20,7 +30,10 @@ from tests.conftest import CliResult
 
 RunCli = Callable[..., CliResult]
 
-KINDS = {"frontier": frontiers, "serving": fleets_that_serve, "schedule": schedules, "pipeline": pipelines}
+KINDS: dict[str, Callable[[], Iterator[Saved]]] = {
+    "frontier": frontiers, "serving": fleets_that_serve, "schedule": schedules, "pipeline": pipelines,
+    **{name: partial(portfolios, (name,)) for name in PORTFOLIOS},
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module", params=sorted(KINDS))
@@ -80,7 +93,7 @@ def test_the_command_takes_the_question(run_cli: RunCli, tmp_path: Path, command
     assert run_cli("verify", str(target), "--workload", question).code == 5
 
 
-@pytest.mark.parametrize("mark", [{"kind": "portfolio"}, {"break_evens": []}])
+@pytest.mark.parametrize("mark", [{"kind": "portfolio_frontier"}, {"break_evens": []}])
 def test_what_is_not_recomputed_says_so(run_cli: RunCli, tmp_path: Path, mark: dict[str, Any]) -> None:
     target = tmp_path / "answer.json"
     target.write_text(json.dumps(mark), encoding="utf-8")

@@ -1,0 +1,347 @@
+"""A job of a portfolio recomputed: a workload as a plan of its own, a sized candidate from the file; and its draws."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from fractions import Fraction
+from functools import cached_property
+from math import inf, isnan
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from planner.inputs.checks import end_moment, start_moment
+from planner.judge import frame
+from planner.judge.bench import Bench, Buy, Candidate, NotRecomputedError
+from planner.judge.findings import Findings, Moment, Near, NotRecomputed, Printed
+from planner.judge.limits import check_offer
+from planner.judge.memory import Memory
+from planner.judge.money import tiers
+from planner.judge.pipeline import part_of
+from planner.judge.portfolio_limits import MICRO_USD, SIZED_UNIT, UNITS, Draw, Windows, quota_names
+from planner.judge.portfolio_sized import Sized, named_candidate, read_candidates, sized_in_file
+from planner.judge.single import obligations
+from planner.judge.work import GB, work_of
+
+if TYPE_CHECKING:
+    from catalogs.model import Catalog
+    from catalogs.table import Table
+    from planner.inputs.portfolio_load import LoadedPortfolio
+    from planner.inputs.portfolio_schema import PortfolioJob
+    from planner.inputs.schema import Workload
+    from planner.judge.document import Node
+    from planner.judge.goods import Goods, Offer
+
+_TIE = 1e-7
+_LACKS_CONFIDENCE = 0.25  # hours that a job counts as late, at least, which only lacks confidence
+
+
+class Run(NamedTuple):
+    """A job in time, in hours after the portfolio's start: where it is in the answer, its draws, how late it is."""
+
+    path: str
+    begin: float
+    end: float
+    together: bool
+    draws: tuple[Draw, ...]
+    late_hours: float | None
+
+
+class PortfolioMemory:
+    """A portfolio with what was recomputed of it, so that many answers are judged at the cost of few."""
+
+    def __init__(self, loaded: LoadedPortfolio, catalog: Catalog | None) -> None:
+        """Take the question and the catalog; None where the answer names none."""
+        self.loaded, self.catalog = loaded, catalog
+        self._workloads: dict[tuple[int, datetime], tuple[Workload, Bench]] = {}
+        self._benches: dict[tuple[int, datetime, float], Bench] = {}
+        self._memories: dict[Any, Memory] = {}
+        self.kept: dict[str, Any] = {}
+
+    @cached_property
+    def copies(self) -> list[tuple[str, int]]:
+        """Name of each job with its entry in the file; equal jobs are numbered."""
+        return [
+            (job.name if job.count == 1 else f"{job.name}#{number + 1}", entry)
+            for entry, job in enumerate(self.loaded.jobs)
+            for number in range(job.count)
+        ]
+
+    def origin(self, created: datetime) -> datetime:
+        """The portfolio's start."""
+        given = self.loaded.portfolio.start
+        return created if given is None else start_moment(given)
+
+    def hours(self, moment: datetime, created: datetime) -> float:
+        """Hours of a moment after the portfolio's start."""
+        return (moment - self.origin(created)).total_seconds() / 3600.0
+
+    def first_hours(self, entry: int, created: datetime) -> float:
+        """The earliest start of a job."""
+        given = self.loaded.jobs[entry].earliest_start
+        return 0.0 if given is None else max(self.hours(start_moment(given), created), 0.0)
+
+    def deadline_hours(self, entry: int, created: datetime) -> float | None:
+        """When a job must have ended: its own deadline, else its workload's; None without one."""
+        job, loaded = self.loaded.jobs[entry], self.loaded.workloads[entry]
+        given, begin = job.deadline, 0.0
+        if given is None and loaded is not None:
+            given, begin = loaded.workload.constraints.deadline, self.first_hours(entry, created)
+        if given is None:
+            return None
+        if isinstance(given, timedelta):
+            return begin + given / timedelta(hours=1)
+        return self.hours(end_moment(given), created)
+
+    def pool(self, offer: dict[str, str]) -> int | None:
+        """The commitment that an offer is of, by its place in the file; of equal ones the first."""
+        for at, owned in enumerate(self.loaded.portfolio.commitments):
+            if all(getattr(owned, name) == value for name, value in offer.items()):
+                return at
+        return None
+
+    @cached_property
+    def sized(self) -> list[list[Sized]]:
+        """Candidates sized in the file, by entry."""
+        beside = self.loaded.portfolio.candidates_csv
+        rows = {} if beside is None else read_candidates(self.loaded.beside(beside))
+        return [sized_in_file(job) or rows.get(job.name, []) for job in self.loaded.jobs]
+
+    def tables(self, created: datetime) -> list[tuple[Table, Table]]:
+        """Offers and instance types that candidates may be of: the catalog's, and what workloads add to it."""
+        if self.catalog is None:
+            return []
+        found = [(self.catalog.offers, self.catalog.instance_types)]
+        for entry, loaded in enumerate(self.loaded.workloads):
+            if loaded is not None and (
+                loaded.workload.prices.offers or loaded.workload.constraints.allow_derived
+            ):
+                goods = self._own(entry, created)[1].goods
+                found.append((goods.offers, goods.types))
+        return found
+
+    def _own(self, entry: int, created: datetime) -> tuple[Workload, Bench]:
+        """A job's workload with what the portfolio decides, and what its candidates are recomputed with."""
+        key = (entry, created)
+        if key not in self._workloads:
+            given = self.loaded.workloads[entry]
+            assert given is not None and self.catalog is not None
+            update = {"earliest_start": None, "commitments": self.loaded.portfolio.commitments}
+            workload = given.workload.model_copy(update=update)
+            folder = given.path.parent
+            memory = self._memories.setdefault(folder, Memory(self.catalog, folder))
+            goods = memory.goods(workload, created.date())
+            bench = Bench(workload, work_of(workload), goods, self.origin(created), None)
+            self._workloads[key] = workload, bench
+        return self._workloads[key]
+
+    def bench(self, entry: int, created: datetime, begin: float) -> Bench:
+        """What a job's candidates are recomputed with when it begins so many hours after the portfolio."""
+        key = (entry, created, begin)
+        if key not in self._benches:
+            workload, own = self._own(entry, created)
+            limit, origin = self.deadline_hours(entry, created), self.origin(created)
+            until = None if limit is None else origin + timedelta(hours=min(limit, 1e6))
+            made = Bench(workload, own.work, own.goods, origin + timedelta(hours=min(begin, 1e6)), until)
+            made.share(own)
+            self._benches[key] = made
+        return self._benches[key]
+
+    def job(
+        self, findings: Findings, entry: int, node: Node, created: datetime, windows: Windows, *, follows: bool
+    ) -> tuple[dict[str, Any], Run]:  # fmt: skip
+        """What a job that is run must say, and what it draws when."""
+        begin = node["start_hours"].number()
+        first = self.first_hours(entry, created)
+        later = follows or self.loaded.portfolio.starts == "windows"
+        starts = [first, *(hours for hours in windows.starts if hours > first and later)]
+        held = any(abs(begin - hours) <= _TIE for hours in starts)
+        findings.require(
+            held, node["start_hours"].path, "neither its earliest start nor that of a later window"
+        )
+        if not 0 <= begin <= 1e6:
+            node["start_hours"].fail("hours from 0 to 1e6")
+        if self.loaded.workloads[entry] is None:
+            wanted, run = self._sized_job(entry, node, begin, created)
+        else:
+            wanted, run = self._workload_job(findings, entry, node, begin, created)
+        job, origin = self.loaded.jobs[entry], self.origin(created)
+        delay = Fraction(job.delay_usd_per_hour) * Fraction(run.end)
+        counted = node["cost_usd"].money() + delay
+        return {
+            "job": node["job"].value, "start_hours": Near(begin),
+            "start": Moment(origin + timedelta(hours=begin)),
+            "end": Moment(origin + timedelta(hours=min(run.end, 1e6))),
+            "counted_usd": Near(counted, slack=2 * MICRO_USD), **wanted,
+        }, run  # fmt: skip
+
+    def _sized_job(
+        self, entry: int, node: Node, begin: float, created: datetime
+    ) -> tuple[dict[str, Any], Run]:
+        job = self.loaded.jobs[entry]
+        one = named_candidate(self.sized[entry], node, job)
+        usd = one.usd + self._moved(job, one)
+        end = begin + one.hours
+        limit = self.deadline_hours(entry, created)
+        late = 0.0 if limit is None else max(end - limit, 0.0)
+        place = {
+            "provider": one.provider, "region": one.region, "instance_type": one.instance_type,
+            "purchase_option": one.purchase_option,
+        }  # fmt: skip
+        pool, amounts = self.pool(place), self._amounts(one)
+        offer_id = "/".join((one.provider, one.region, "-", one.instance_type, one.purchase_option, "-"))
+        draws = {unit: Near(amount) for unit, amount in amounts.items()}
+        part = {"offer_id": offer_id, "nodes": one.nodes, "draws": draws, "owned": pool is not None}
+        drawn = Draw(
+            **place, nodes=one.nodes, names={one.family: SIZED_UNIT} if one.family else {}, amounts=amounts,
+            declared=one.quota_units, pool=pool,
+        )  # fmt: skip
+        return {
+            **place, **_lateness(late), "zone": "", "option_variant": "", "nodes": one.nodes, "offer_id": offer_id,
+            "hours": Printed(one.hours, 4),
+            "end_hours": Near(end, slack=1e-11), "cost_usd": Near(usd, 1e-12, 2.1 * MICRO_USD),
+            "owned": pool is not None, "in_turn": False, "parts": [part],
+        }, Run(node.path, begin, node["end_hours"].number(), False, (drawn,), late)  # fmt: skip
+
+    def _amounts(self, one: Sized) -> dict[str, float]:
+        """What an instance of a sized candidate draws in each unit: as declared, else by its type's own numbers."""
+        amounts = {SIZED_UNIT: 1.0, "instances": 1.0}
+        if one.quota_units is not None:
+            return amounts | dict.fromkeys(UNITS, 1.0)
+        wanted = any(quota.unit in ("vCPU", "GPU") for quota in self.loaded.portfolio.quota)
+        if not one.family or not wanted or self.catalog is None:
+            return amounts
+        types = self.catalog.instance_types
+        hit = types.equals("provider", one.provider) & types.equals("instance_type", one.instance_type)
+        rows = hit.nonzero()[0]
+        if not len(rows):
+            return amounts
+        kind = types.row(int(rows[0]))
+        known = {"vCPU": float(kind["vcpus"]), "GPU": float(kind["accelerator_count"])}
+        return amounts | {unit: number for unit, number in known.items() if number > 0}
+
+    def _moved(self, job: PortfolioJob, one: Sized) -> Fraction:
+        """USD for a job's data into the candidate's region."""
+        if job.data is None:
+            return Fraction(0)
+        from catalogs.tariffs import load_tariffs
+
+        tariffs, source = load_tariffs(), job.data.location.partition("/")
+        curve = tariffs.transfer_curve(source[0], source[2], one.provider, one.region)
+        curve = tariffs.dearest_internet_curve() if curve is None else curve
+        parts = tiers(curve, float(Fraction(job.data.size) / GB), 0.0)
+        return sum((quantity * price for quantity, price in parts), Fraction(0))
+
+    def _workload_job(
+        self, findings: Findings, entry: int, node: Node, begin: float, created: datetime
+    ) -> tuple[dict[str, Any], Run]:
+        bench = self.bench(entry, created, begin)
+        buys = []
+        for part in node["parts"]:
+            count = part["nodes"].count()
+            if not 0 < count <= 10**5:
+                part["nodes"].fail("a positive number of instances")
+            buys.append(Buy(bench.goods.offer(part.path, part["offer_id"].text()), count))
+        in_turn = node["in_turn"].flag()
+        draws = tuple(self._draw(bench.goods, buy) for buy in buys)
+        if not buys:
+            node["parts"].fail("one purchase at least")
+        # a way in parts is named by its first offer
+        first = buys[0].offer
+        names = {name: first.text(name) for name in ("provider", "region", "zone", "instance_type")}
+        wanted: dict[str, Any] = {
+            **names, "purchase_option": frame.bought_text(buys, in_turn=in_turn), "offer_id": first.offer_id,
+            "option_variant": first.text("option_variant") if len(buys) == 1 else "", "in_turn": in_turn,
+            "nodes": buys[0].nodes if in_turn else sum(buy.nodes for buy in buys),
+            "owned": any(draw.pool is not None for draw in draws),
+        }  # fmt: skip
+        for text in _offer_faults(bench, buys, wanted["nodes"]):
+            findings.fault(node.path, text)
+        try:
+            made = bench.candidate(buys, in_turn=in_turn)
+        except NotRecomputedError as error:
+            why = NotRecomputed(str(error))
+            left = dict.fromkeys(
+                ("hours", "end_hours", "cost_usd", "status", "late_hours", "counted_usd"), why
+            )
+            parts = [
+                {**_named(buy, draw), "hours": why, "lines": why}
+                for buy, draw in zip(buys, draws, strict=True)
+            ]
+            end = node["end_hours"].number()
+            return {**wanted, **left, "parts": parts}, Run(node.path, begin, end, not in_turn, draws, None)
+        ratio = frame.closeness(made)
+        late, slack = _late_hours(bench, made), made.hours * ratio
+        for text in _budget_faults(bench, made):
+            findings.fault(node["cost_usd"].path, text)
+        parts = [part_of(part, ratio) | _drawn(draw) for part, draw in zip(made.parts, draws, strict=True)]
+        return {
+            **wanted, **_lateness(*late), "parts": parts,
+            "hours": Printed(made.hours, 4, slack),
+            "end_hours": Near(begin + made.hours, slack=slack), "cost_usd": Near(made.cost, ratio, 2 * MICRO_USD),
+        }, Run(node.path, begin, node["end_hours"].number(), not in_turn, draws, late[0])  # fmt: skip
+
+    def _draw(self, goods: Goods, buy: Buy) -> Draw:
+        offer = buy.offer
+        place = {
+            name: offer.text(name) for name in ("provider", "region", "instance_type", "purchase_option")
+        }
+        family, accelerator = str(offer.kind["family"]), str(offer.kind["accelerator"])
+        names = quota_names(goods.tariffs, place["provider"], family, accelerator, place["purchase_option"])
+        numbers = {"vCPU": float(offer.kind["vcpus"]), "GPU": offer.accelerators, "instances": 1.0}
+        amounts = {unit: amount for unit, amount in numbers.items() if not isnan(amount)}
+        pool = self.pool(place) if offer.owned else None
+        return Draw(**place, nodes=buy.nodes, names=names, amounts=amounts, declared=None, pool=pool)
+
+
+def _offer_faults(bench: Bench, buys: list[Buy], nodes: int) -> list[str]:
+    """Limits of the workload on what may be bought."""
+    limits = bench.workload.constraints
+    faults = [text for buy in buys for text in check_offer(_line(buy.offer), limits)]
+    if nodes > limits.max_nodes:
+        faults.append(f"{nodes} nodes exceed max_nodes {limits.max_nodes}")
+    return faults
+
+
+def _line(offer: Offer) -> dict[str, Any]:
+    """An offer as a line of a plan names it."""
+    names = ("provider", "region", "purchase_option", "instance_type")
+    memory = float(offer.kind["accelerator_memory_gib"])
+    return {name: offer.text(name) for name in names} | {
+        "accelerator": str(offer.kind["accelerator"]), "accelerator_memory_gib": None if isnan(memory) else memory,
+    }  # fmt: skip
+
+
+def _budget_faults(bench: Bench, made: Candidate) -> list[str]:
+    budget = bench.workload.constraints.budget_usd
+    owed = sum((usd for usd, _, _ in obligations(bench, made)), Fraction(0))
+    if budget is None or owed <= Fraction(budget) * (1 + Fraction(1, 10**6)):
+        return []
+    return [f"cash obligations {float(owed):.2f} exceed the workload's budget {budget}"]
+
+
+def _late_hours(bench: Bench, made: Candidate) -> tuple[float, float]:
+    """Hours after the deadline, and how far they may be off."""
+    wanted = bench.workload.constraints.deadline_confidence
+    room = bench.deadline_hours
+    over = 0.0 if room == inf else max(made.hours - room, 0.0)
+    unsure = made.p_meet is not None and made.p_meet < wanted - 1e-4
+    return max(
+        over, _LACKS_CONFIDENCE
+    ) if unsure or over > 1e-9 * made.hours else 0.0, made.hours * frame.closeness(made)
+
+
+def _lateness(late: float, slack: float = 0.0) -> dict[str, Any]:
+    return {
+        "status": "late" if late > 0 else "planned",
+        "late_hours": Printed(late, 2, slack + 1e-9) if late else 0.0,
+    }
+
+
+def _drawn(draw: Draw) -> dict[str, Any]:
+    amounts = {unit: Near(amount) for unit, amount in draw.amounts.items()}
+    return {"draws": amounts, "owned": draw.pool is not None}
+
+
+def _named(buy: Buy, draw: Draw) -> dict[str, Any]:
+    names = ("provider", "region", "zone", "instance_type", "purchase_option", "option_variant")
+    text = {name: buy.offer.text(name) for name in names}
+    return {"offer_id": buy.offer.offer_id, "nodes": buy.nodes, **text, **_drawn(draw)}
