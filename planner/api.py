@@ -108,6 +108,7 @@ def optimize(
 def frontier(
     workload: str | Path | LoadedWorkload,
     *,
+    deadlines_hours: Sequence[float] = (),
     as_of: Day | None = None,
     allow_flagged: bool = False,
     allow_derived: bool = False,
@@ -117,6 +118,7 @@ def frontier(
 
     Args:
         workload: a file, or a loaded one.
+        deadlines_hours: hours from the start that must be among the points, beside those found.
         as_of: as of `optimize`.
         allow_flagged: admit offers with a refusing flag.
         allow_derived: add commitment prices derived from median ratios.
@@ -130,7 +132,9 @@ def frontier(
     from planner.job.overrides import override
 
     loaded = override(_loaded(workload, "workload"), allow_flagged=allow_flagged, allow_derived=allow_derived)
-    return find_frontier(loaded, _options(as_of), catalog_dir=_path(catalog_dir))
+    return find_frontier(
+        loaded, _options(as_of), deadlines_hours=tuple(deadlines_hours), catalog_dir=_path(catalog_dir)
+    )
 
 
 def estimate(

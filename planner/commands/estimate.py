@@ -42,14 +42,14 @@ def estimate(
     with quick_imports():
         from planner.estimation.answer import estimate_workload
         from planner.estimation.layout import parse_layout
-        from planner.estimation.report import build_report
+        from planner.estimation.report import estimates_report
         from planner.inputs.load import load_workload
 
     pin = None if layout is None else parse_layout(layout)
     found = estimate_workload(
         load_workload(workload), machines, nodes or (1,), pin, provider, calibrated=calibrated
     )
-    report = build_report(found.name, found.estimates, found.warnings)
+    report = estimates_report(found)
     show_answer(report, output, out)
     if all(item.reason for item in found.estimates):
         click.get_current_context().exit(3)

@@ -22,6 +22,7 @@ from planner.performance.search import estimate_shapes
 from planner.performance.spec import LayoutPin
 from planner.plan.model import Layout
 from planner.records import record
+from planner.render.presentable import Presentable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -40,8 +41,11 @@ _DIVIDES_NOT = ("layout_not_possible", "batch_not_divisible")
 
 
 @record(frozen=True)
-class Estimates:
+class Estimates(Presentable):
     """Estimates of one workload, in the order asked: by machine, then by nodes."""
+
+    REPORT = "planner.estimation.report:estimates_report"
+    __repr__ = Presentable.__repr__
 
     name: str
     estimates: tuple[Estimate, ...]

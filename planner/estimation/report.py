@@ -26,6 +26,7 @@ from planner.render.words import cluster, devices
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from planner.estimation.answer import Estimates
     from planner.estimation.values import Estimate, Interval
 
 SCHEMA_VERSION = 1
@@ -54,6 +55,11 @@ PARTS = {
 }
 
 _Facts = list[tuple[str, str, Value, Unit, str]]
+
+
+def estimates_report(found: Estimates) -> Answer:
+    """The answer of `planner estimate`."""
+    return build_report(found.name, found.estimates, found.warnings)
 
 
 def build_report(name: str, estimates: Sequence[Estimate], warnings: Sequence[str] = ()) -> Answer:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from planner.judge import frame
 from planner.judge.findings import STATED, Exactly, Findings, Moment, Near, Printed
-from planner.judge.portfolio_jobs import PortfolioMemory, Run
-from planner.judge.portfolio_limits import MICRO_USD, check_limits, limit_rows, windows_of
+from planner.judge.portfolio_jobs import PortfolioMemory
+from planner.judge.portfolio_limits import check_limits, limit_rows, windows_of
+from planner.judge.portfolio_parts import MICRO_USD, Run
 
 if TYPE_CHECKING:
     from planner.judge.document import Node

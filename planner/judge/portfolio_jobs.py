@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from fractions import Fraction
 from functools import cached_property
 from math import inf, isnan
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from planner.inputs.checks import end_moment, start_moment
 from planner.judge import frame
@@ -16,7 +16,7 @@ from planner.judge.limits import check_offer
 from planner.judge.memory import Memory
 from planner.judge.money import tiers
 from planner.judge.pipeline import part_of
-from planner.judge.portfolio_limits import MICRO_USD, SIZED_UNIT, UNITS, Draw, Windows, quota_names
+from planner.judge.portfolio_parts import MICRO_USD, SIZED_UNIT, UNITS, Draw, Run, Windows, quota_names
 from planner.judge.portfolio_sized import Sized, named_candidate, read_candidates, sized_in_file
 from planner.judge.single import obligations
 from planner.judge.work import GB, work_of
@@ -32,17 +32,6 @@ if TYPE_CHECKING:
 
 _TIE = 1e-7
 _LACKS_CONFIDENCE = 0.25  # hours that a job counts as late, at least, which only lacks confidence
-
-
-class Run(NamedTuple):
-    """A job in time, in hours after the portfolio's start: where it is in the answer, its draws, how late it is."""
-
-    path: str
-    begin: float
-    end: float
-    together: bool
-    draws: tuple[Draw, ...]
-    late_hours: float | None
 
 
 class PortfolioMemory:

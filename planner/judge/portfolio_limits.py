@@ -11,49 +11,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from planner.inputs.checks import start_moment
 from planner.judge.findings import STATED, Findings, Near
+from planner.judge.portfolio_parts import SIZED_UNIT, Draw, Run, Windows, quota_names
 
 if TYPE_CHECKING:
     from catalogs.table import Table
-    from catalogs.tariffs import Tariffs
     from planner.inputs.portfolio_schema import SharedQuota
     from planner.judge.document import Node
-    from planner.judge.portfolio_jobs import PortfolioMemory, Run
+    from planner.judge.portfolio_jobs import PortfolioMemory
 
-MICRO_USD = 1e-6
-UNITS = ("vCPU", "GPU", "instances")
-SIZED_UNIT = "units"  # of a quota that names none, drawn on as a sized candidate declares
 _SECOND = 1.0 / 3600.0
 _TIE = 1e-7
-
-
-class Draw(NamedTuple):
-    """What a part of a job draws: instances of an offer, what its quotas may be called, its commitment."""
-
-    provider: str
-    region: str
-    instance_type: str
-    purchase_option: str
-    nodes: int
-    names: dict[str, str]
-    amounts: dict[str, float]
-    declared: int | None
-    pool: int | None
-
-    def counts(self, quota: SharedQuota) -> bool:
-        """Whether it counts against a quota."""
-        return (
-            quota.provider == self.provider
-            and quota.quota in self.names
-            and fnmatchcase(self.region, quota.region)
-            and quota.purchase_option in (None, self.purchase_option)
-        )
-
-    def units(self, quota: SharedQuota) -> float:
-        """Units of a quota that it counts against."""
-        if self.declared is not None:
-            return float(self.declared)
-        unit = quota.unit or self.names[quota.quota]
-        return self.amounts.get(unit, inf) * self.nodes
 
 
 class Region(NamedTuple):
@@ -61,19 +28,6 @@ class Region(NamedTuple):
 
     units: set[str]
     sure: bool
-
-
-class Windows(NamedTuple):
-    """Windows of time: starts in hours after the portfolio's, names, and what the answer must say."""
-
-    starts: list[float]
-    names: list[str]
-    wanted: list[dict[str, Any]]
-
-    def touched(self, run: Run, at: int) -> bool:
-        """Whether a run is in a window; one that ends when it starts is not."""
-        close = self.starts[at + 1] if at + 1 < len(self.starts) else inf
-        return run.begin < close - _TIE and (not at or run.end > self.starts[at])
 
 
 def windows_of(findings: Findings, memory: PortfolioMemory, created: datetime) -> tuple[Windows, bool]:
@@ -97,18 +51,6 @@ def windows_of(findings: Findings, memory: PortfolioMemory, created: datetime) -
         names = [f"{moment:%Y-%m-%d %H:%M}" for moment in moments]
     wanted = [{"window": name, "start_hours": Near(hours)} for name, hours in zip(names, starts, strict=True)]
     return Windows(starts, names, wanted), not given and len(nodes) > 1
-
-
-def quota_names(
-    tariffs: Tariffs, provider: str, family: str, accelerator: str, option: str
-) -> dict[str, str]:
-    """What a quota of such an instance may be called, each name with the quota's own unit."""
-    rules = [tariffs.quota_rule(provider, family, accelerator, way) for way in (option, "on_demand", "spot")]
-    own = next((rule.unit for rule in rules if rule is not None), "instances")
-    names = {accelerator.split("-")[0]: "GPU", accelerator: "GPU", family: own}
-    if rules[0] is not None:
-        names |= {rules[0].name: own, rules[0].code: own}
-    return {name: unit for name, unit in names.items() if name}
 
 
 def limit_rows(answer: Node) -> list[dict[str, Any]]:

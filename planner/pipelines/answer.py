@@ -24,6 +24,7 @@ from planner.pipelines.question import latest_ends
 from planner.pipelines.solve import PipelineResult, least_hours, solve_pipeline
 from planner.pipelines.way import Way
 from planner.records import record
+from planner.render.presentable import Presentable
 from solvers.solution import Status
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ class Transfer:
 
 
 @record(frozen=True)
-class PipelineAnswer:
+class PipelineAnswer(Presentable):
     """The answer.
 
     Attributes:
@@ -76,6 +77,9 @@ class PipelineAnswer:
         sha256, created_at, sources: of the file, of the run, the price snapshots; gap_asked: where the search may stop.
         compared: feasible candidates per task; durations: at how many durations its ways were asked for.
     """
+
+    REPORT = "planner.pipelines.report:pipeline_report"
+    __repr__ = Presentable.__repr__
 
     name: str
     start: datetime

@@ -18,10 +18,15 @@ from planner.portfolios.question import Question, in_time
 from planner.portfolios.relax import Relaxed, relax_portfolio
 from planner.portfolios.shared_limits import MICRO, Ints
 from planner.portfolios.solve import PortfolioOptions, PortfolioResult, Progress, solve_portfolio
+from planner.render.presentable import Presentable
 from solvers.solution import Status
 
 FIRST_SHARE = 0.4  # of the time limit, at most, for the plan with all jobs at once where others may be better
 MOST_BUILDS = 16  # times candidates of workloads are built for later starts, about 0.3 CPU s each
+NOT_FOLLOWING = (
+    "jobs start as early as they can: later starts on scarce capacity were not looked at, for want of time or because "
+    "they would add too many candidates; a plan whose jobs follow each other may cost less"
+)
 MOST_ROUNDS = 4  # times candidates are gathered anew; the second nearly always suffices
 
 if TYPE_CHECKING:
@@ -32,7 +37,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class PortfolioAnswer:
+class PortfolioAnswer(Presentable):
     """The answer, with everything behind it.
 
     Attributes:
@@ -47,6 +52,9 @@ class PortfolioAnswer:
         created_at: moment of the answer; exchange rates are that day's.
         whole: whether what is claimed holds for all candidates that `optimize` searches, not just those gathered.
     """
+
+    REPORT = "planner.portfolios.report:portfolio_report"
+    __repr__ = Presentable.__repr__
 
     loaded: LoadedPortfolio
     gathered: Gathered
@@ -143,13 +151,15 @@ def _with_later_starts(
     at_once = _gather_and_solve(gatherer, loaded, wish, progress, began)
     gathered, question, result = at_once
     left = options.time_limit_s - (time.perf_counter() - began)
-    if not shared or result.interrupted or left <= 0:
+    if not shared or result.interrupted:
         return at_once
     first = gatherer.first_starts()
     starts = MOST_BUILDS // max(sum(workload is not None for workload in loaded.workloads), 1)
     later = later_starts(question, result, first, gatherer.free_hours(), starts)
     if later is None:
         return at_once
+    if left <= 0 or len(later.hours) == 1:
+        return replace(gathered, notes=(*gathered.notes, NOT_FOLLOWING)), question, result
     gatherer.let_follow(later)
     wish = replace(options, time_limit_s=left)
     following = _gather_and_solve(gatherer, loaded, wish, progress, time.perf_counter())

@@ -72,7 +72,7 @@ def later_starts(
     free: Sequence[float],
     most_starts: int,
 ) -> Later | None:
-    """Choose later starts; None where none can help, or where they would be too many candidates.
+    """Choose later starts; None where none can help, none chosen where they would be too many candidates.
 
     Args:
         question: candidates in time that start as early as they can.
@@ -95,9 +95,9 @@ def later_starts(
         runs = _runs(question, int(limit))
         sums |= _sums(base, sorted(runs), _horizon(question, int(limit), base[-1]))
     sums.discard(0)
-    starts = _thinned(sorted(sums), count)
-    if not starts:
+    if not sums:
         return None
+    starts = _thinned(sorted(sums), count)
     hours = np.array([0, *starts]) / SECONDS
     own = [question.limits[number] for number in live.tolist()]
     pools = tuple(sorted({limit.number for limit in own if limit.kind == CAPACITY}))

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 
-from tests.architecture.modules import module_name, module_names, source_files, syntax_tree
+from tests.architecture.modules import PACKAGES, module_name, module_names, source_files, syntax_tree
 
 Graph = Mapping[str, frozenset[str]]
 
@@ -113,3 +113,27 @@ def signatures_with(word: str) -> int:
                     if arg.annotation is not None
                 )
     return count
+
+
+def measures() -> dict[str, int]:
+    """What `docs/architecture.md` reports."""
+    rooms, files = imports_of_rooms(), imports_of_files()
+    lines = [len(path.read_text(encoding="utf-8").splitlines()) for path in source_files()]
+    return {
+        "rooms": len(rooms),
+        "arrows between rooms": sum(map(len, rooms.values())),
+        "floors": floors(rooms),
+        "circles of rooms": len(circles(rooms)),
+        "circles of files": len(circles(files)),
+        **{f"loose modules in {package}": len(loose_modules(package)) for package in PACKAGES},
+        "signatures with the whole context": signatures_with("Context"),
+        "files": len(lines),
+        "files of 40 lines or less": sum(count <= 40 for count in lines),
+        "longest file, lines": max(lines),
+        "source lines": sum(lines),
+    }
+
+
+if __name__ == "__main__":
+    for name, value in measures().items():
+        print(f"{name:36}{value:>8,}")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import openpyxl
 import pytest
@@ -83,6 +85,23 @@ def test_a_file_of_another_kind_is_refused() -> None:
 def test_a_day_that_is_none_is_refused(day: str) -> None:
     with pytest.raises(InputError, match="is not a date; write it as 2026-11-20"):
         planner.optimize(EXAMPLES / "bert-large.yaml", as_of=day)
+
+
+def test_every_function_answers_in_the_same_way(tmp_path: Path) -> None:
+    bill = EXAMPLES / "focus" / "bill-2026-10.csv.gz"
+    answers: list[Any] = [
+        planner.estimate(EXAMPLES / "bert-large.yaml", "p4d.24xlarge", nodes=[1, 2]),
+        planner.pipeline(EXAMPLES / "pipeline.yaml", as_of=DAY),
+        planner.portfolio(EXAMPLES / "portfolio.yaml", as_of=DAY, time_limit_s=20.0),
+        planner.review(bill, month="2026-10", forecast=False),
+        planner.forecast(daily=EXAMPLES / "daily-costs.csv", currency="USD"),
+    ]
+    for answer in answers:
+        assert repr(answer).startswith(f"<{type(answer).__name__}: ") and "\n" not in repr(answer)
+        assert str(answer) and "<div" in answer._repr_html_()
+        saved = answer.save(tmp_path / "answer.json").read_text(encoding="utf-8")
+        assert json.loads(saved).keys() == answer.to_dict().keys()
+        assert len(answer.to_frame()) > 0
 
 
 def test_importing_the_package_imports_nothing_else() -> None:

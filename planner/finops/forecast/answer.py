@@ -21,6 +21,7 @@ from planner.finops.forecast.plans import PlannedCost, daily_plan_cost
 from planner.finops.forecast.scenarios import Scenario, check_scopes, day_factors
 from planner.finops.forecast.tail import incomplete_days
 from planner.records import record
+from planner.render.presentable import Presentable
 
 Floats = NDArray[np.float64]
 TOTAL = "total"
@@ -85,7 +86,7 @@ class ScopeForecast:
 
 
 @record(frozen=True, eq=False)
-class ForecastAnswer:
+class ForecastAnswer(Presentable):
     """Forecasts of all scopes.
 
     Attributes:
@@ -95,6 +96,9 @@ class ForecastAnswer:
         dropped_days: last days left out because their bill is not complete.
         skipped: scopes without a forecast, and why.
     """
+
+    REPORT = "planner.finops.forecast.report:forecast_report"
+    __repr__ = Presentable.__repr__
 
     currency: str
     by: str

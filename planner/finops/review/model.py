@@ -6,12 +6,13 @@ from datetime import datetime
 
 from planner.records import record
 from planner.render.model import Chart, Column, Figure, Section, Status, Table, Unit, Value
+from planner.render.presentable import Presentable
 
 __all__ = ["Chart", "Column", "Figure", "Review", "Section", "Status", "Table", "Unit", "Value"]
 
 
 @record(frozen=True)
-class Review:
+class Review(Presentable):
     """The review of one month.
 
     Attributes:
@@ -23,6 +24,9 @@ class Review:
         sources: files read, with rows and FOCUS version.
         created: when.
     """
+
+    REPORT = "planner.finops.review.report:review_answer"
+    __repr__ = Presentable.__repr__
 
     month: str
     currency: str

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from planner.portfolios import follow
 from planner.portfolios.follow import _thinned
 from tests.conftest import CliResult
 
@@ -129,3 +130,16 @@ def test_starts_are_thinned_evenly_and_keep_the_last() -> None:
     assert _thinned([1, 2, 3], 3) == [1, 2, 3]
     assert _thinned(list(range(100)), 4) == [24, 49, 74, 99]
     assert _thinned([5, 6], 0) == []
+
+
+def test_an_answer_without_later_starts_says_so(
+    tmp_path: Path, run_cli: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where later starts would add too many candidates, "optimal" is about jobs that start at once."""
+    monkeypatch.setattr(follow, "MOST_ADDED", 1)
+    job = Job(np.random.default_rng(0), 1)
+    job.nodes, job.hours, job.rack_usd, job.cloud_usd, job.cloud_hours = 1, 5, 1, 100, 5
+    job.deadline, job.earliest, job.delay = 24, 0, 0
+    found = json.loads(_plan(tmp_path, run_cli, [job] * 4, 1).stdout)
+    assert float(found["totals"]["cost_usd"]) == 301.0
+    assert any("a plan whose jobs follow each other may cost less" in note for note in found["notes"])

@@ -1,0 +1,82 @@
+"""What the check of a portfolio speaks of: draws on limits, runs in time, windows, and what a quota may be called."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+from math import inf
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from catalogs.tariffs import Tariffs
+    from planner.inputs.portfolio_schema import SharedQuota
+
+MICRO_USD = 1e-6
+UNITS = ("vCPU", "GPU", "instances")
+SIZED_UNIT = "units"  # of a quota that names none, drawn on as a sized candidate declares
+_TIE = 1e-7
+
+
+class Draw(NamedTuple):
+    """What a part of a job draws: instances of an offer, what its quotas may be called, its commitment."""
+
+    provider: str
+    region: str
+    instance_type: str
+    purchase_option: str
+    nodes: int
+    names: dict[str, str]
+    amounts: dict[str, float]
+    declared: int | None
+    pool: int | None
+
+    def counts(self, quota: SharedQuota) -> bool:
+        """Whether it counts against a quota."""
+        return (
+            quota.provider == self.provider
+            and quota.quota in self.names
+            and fnmatchcase(self.region, quota.region)
+            and quota.purchase_option in (None, self.purchase_option)
+        )
+
+    def units(self, quota: SharedQuota) -> float:
+        """Units of a quota that it counts against."""
+        if self.declared is not None:
+            return float(self.declared)
+        unit = quota.unit or self.names[quota.quota]
+        return self.amounts.get(unit, inf) * self.nodes
+
+
+class Run(NamedTuple):
+    """A job in time, in hours after the portfolio's start: where it is in the answer, its draws, how late it is."""
+
+    path: str
+    begin: float
+    end: float
+    together: bool
+    draws: tuple[Draw, ...]
+    late_hours: float | None
+
+
+class Windows(NamedTuple):
+    """Windows of time: starts in hours after the portfolio's, names, and what the answer must say."""
+
+    starts: list[float]
+    names: list[str]
+    wanted: list[dict[str, Any]]
+
+    def touched(self, run: Run, at: int) -> bool:
+        """Whether a run is in a window; one that ends when it starts is not."""
+        close = self.starts[at + 1] if at + 1 < len(self.starts) else inf
+        return run.begin < close - _TIE and (not at or run.end > self.starts[at])
+
+
+def quota_names(
+    tariffs: Tariffs, provider: str, family: str, accelerator: str, option: str
+) -> dict[str, str]:
+    """What a quota of such an instance may be called, each name with the quota's own unit."""
+    rules = [tariffs.quota_rule(provider, family, accelerator, way) for way in (option, "on_demand", "spot")]
+    own = next((rule.unit for rule in rules if rule is not None), "instances")
+    names = {accelerator.split("-")[0]: "GPU", accelerator: "GPU", family: own}
+    if rules[0] is not None:
+        names |= {rules[0].name: own, rules[0].code: own}
+    return {name: unit for name, unit in names.items() if name}
