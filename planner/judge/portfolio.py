@@ -32,6 +32,7 @@ def check(findings: Findings, memory: PortfolioMemory) -> None:
     listed = [name for name, _ in memory.copies]
     findings.require(names == listed, "jobs", "not every job of the portfolio once, in its order")
     if names != listed:
+        findings.saw(answer)
         return
     jobs: list[dict[str, Any]] = []
     runs: list[Run] = []

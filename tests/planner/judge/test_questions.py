@@ -17,6 +17,7 @@ from benchmarks.instances.answers import (
     EXAMPLES,
     PORTFOLIOS,
     Saved,
+    changed,
     fleets_that_serve,
     frontiers,
     pipelines,
@@ -148,3 +149,26 @@ def test_windows_and_candidates_of_a_csv_file(run_cli: RunCli, tmp_path: Path) -
     assert "a window is missing" in told(lambda one: one["limits"].pop())
     assert "more than there is" in told(lambda one: one["limits"][0].update(used=4))
     assert "not every job" in told(lambda one: one["jobs"].pop())
+
+
+def test_a_job_on_records_of_ones_own_names_what_is_not_recomputed(run_cli: RunCli, tmp_path: Path) -> None:
+    (tmp_path / "seen.csv").write_text(
+        "time,zone,provider,instance_type,gang,available\n2026-02-01T00:00Z,us-east-2a,aws,p3.2xlarge,2,1\n",
+        encoding="utf-8",
+    )
+    changed("bert-large", {"spot": {"evidence": ["seen.csv"]}}, tmp_path).rename(tmp_path / "own.yaml")
+    question, target = tmp_path / "jobs.yaml", tmp_path / "answer.json"
+    job = "{name: encoder, workload: own.yaml, deadline: 200h}"
+    question.write_text(
+        f"version: 1\nkind: portfolio\nname: own\nstart: 2026-12-01\njobs:\n  - {job}\n", encoding="utf-8"
+    )
+    made = run_cli("portfolio", str(question), "-o", "json", "--out", str(target))
+    assert (made.code, made.stderr) == (0, "")
+    done = run_cli("verify", str(target), "--workload", str(question), "-o", "json")
+    left = json.loads(done.stdout)["not_recomputed"]
+    assert done.code == 0
+    assert (
+        "records of spot" in str(left)
+        and "jobs[*].cost_usd" in str(left)
+        and "jobs[*].nodes" not in str(left)
+    )
