@@ -37,10 +37,17 @@ _COMMAND = {"portfolio_frontier": "portfolio --frontier"}
 @click.option("--allow-flagged", is_flag=True, help="As given to optimize.")
 @click.option("--allow-derived", is_flag=True, help="As given to optimize.")
 @click.option("--as-of", type=DayOption(), default=None, metavar="DATE", help="As given to schedule.")
+@click.option(
+    "--spot-evidence",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="As given to optimize.",
+)
 @output_options(ANSWER_FORMATS)
 def verify(
     answer: Path, workload: Path | None, prices: bool, objective: str | None, allow_flagged: bool, allow_derived: bool,
-    as_of: datetime | None, output: str, out: Path | None,
+    as_of: datetime | None, spot_evidence: tuple[Path, ...], output: str, out: Path | None,
 ) -> None:  # fmt: skip
     """Recompute ANSWER (saved with `-o json`) from the catalog and its workload, without the code that made it.
 
@@ -66,7 +73,9 @@ def verify(
                 f"answers of `planner {_COMMAND.get(kind, kind)}` are not recomputed; {_NOT_YET[kind]}"
             )
         if kind in ("plan", "frontier"):
-            verdict = _plan(answer, saved, _load(workload, objective, allow_flagged, allow_derived), prices)
+            verdict = _plan(
+                answer, saved, _load(workload, objective, allow_flagged, allow_derived, spot_evidence), prices
+            )
         else:
             verdict = _question(kind, saved, workload, as_of)
     except MalformedError as error:
@@ -75,7 +84,11 @@ def verify(
 
 
 def _load(
-    path: Path | None, objective: str | None, allow_flagged: bool, allow_derived: bool
+    path: Path | None,
+    objective: str | None,
+    allow_flagged: bool,
+    allow_derived: bool,
+    evidence: tuple[Path, ...],
 ) -> LoadedWorkload | None:
     if path is None:
         return None
@@ -83,7 +96,11 @@ def _load(
     from planner.job.overrides import override
 
     return override(
-        load_workload(path), objective=objective, allow_flagged=allow_flagged, allow_derived=allow_derived
+        load_workload(path),
+        objective=objective,
+        allow_flagged=allow_flagged,
+        allow_derived=allow_derived,
+        spot_evidence=evidence,
     )
 
 

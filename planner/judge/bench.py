@@ -233,6 +233,12 @@ class Bench:
     def candidate(self, buys: Sequence[Buy], *, in_turn: bool) -> Candidate:
         """Recompute a way to do the job: purchases that run together, or one after another."""
         _check_purchases(buys, in_turn=in_turn)
+        wishes = self.workload.preferences.prefer_regions
+        ranks = [buy.offer.rank(wishes) for buy in buys if buy.offer.is_spot]
+        if in_turn and ranks != sorted(ranks):
+            raise ImpossibleError(
+                f"in turn: the cheapest zone first, not {', '.join(b.offer.offer_id for b in buys)}"
+            )
         most = max(self.workload.constraints.max_nodes, MOST_NODES)
         if sum(buy.nodes for buy in buys) > most * len(buys):
             raise ImpossibleError(f"more than {most} instances of {buys[0].offer.offer_id}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import date
 from fnmatch import fnmatchcase
 from fractions import Fraction
@@ -80,6 +81,13 @@ class Offer:
         given = float(self.offer["capacity"])
         most = self.rule.max_instances
         return min(inf if isnan(given) else given, inf if most is None else most)
+
+    def rank(self, wishes: Sequence[str]) -> tuple[Any, ...]:
+        """What zones are taken by: the cheapest first; of equal ones those of regions wished for, then by id."""
+        texts = ["/".join(self.place) if "/" in pattern else self.place[1] for pattern in wishes]
+        hits = [at for at, text in enumerate(texts) if fnmatchcase(text, wishes[at])]
+        ids = tuple(self.text(name) for name in KEY)
+        return self.price * Fraction(self.rate.rate), min(hits, default=len(wishes)), ids
 
     @property
     def accelerators(self) -> float:

@@ -65,7 +65,6 @@ def _judge(findings: Findings, plan: Node, workload: Workload, sha256: str, memo
     if workload.kind == "fleet":
         fleet.check(findings, bench, sha256)
         return
-    single.check(findings, bench, sha256)
     findings.expect(plan["assumptions"], frame.assumptions(bench, first))
     findings.expect(plan["confidence"], "low" if variants else "normal")
     findings.require(
@@ -82,6 +81,8 @@ def _judge(findings: Findings, plan: Node, workload: Workload, sha256: str, memo
             findings.skip(node["best"], "that nothing fits is the search's to show")
         else:
             frame.brief(findings, memory.bench(variant.workload, created), node["best"], None)
+    # last: it ends where a plan rests on records that are not read again
+    single.check(findings, bench, sha256)
 
 
 def judge_saved(
@@ -131,7 +132,9 @@ def judge_saved(
         findings = judge_plan(answer, given, loaded.sha256, memory.catalog, folder, memory)
         faults += findings.finish()
         left_out = findings.left_out()
-        checked += ["speed", "memory", "hours", "chances", "costs"]
+        checked += ["speed", "memory"]
+        if "hours" not in findings.not_checked:
+            checked += ["hours", "chances", "costs"]
     total = f"total {answer['currency']} {float(answer['total_usd']):,.2f}"
     return Verdict(tuple(dict.fromkeys(faults)), tuple(checked), total, left_out)
 

@@ -11,7 +11,7 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 from planner.judge import frame
-from planner.judge.bench import Bench, Buy, Candidate, worst_factor
+from planner.judge.bench import Bench, Buy, Candidate, NotRecomputedError, worst_factor
 from planner.judge.document import Node
 from planner.judge.findings import STATED, Between, Exactly, Findings, Near
 from planner.judge.launch_figures import launch_of
@@ -42,16 +42,21 @@ def check(findings: Findings, bench: Bench, sha256: str) -> None:
     plan = findings.answer
     created = plan["created_at"].moment()
     buys, in_turn = purchases(bench, plan)
-    made = bench.candidate(buys, in_turn=in_turn)
     given_total, given_hours = plan["total_usd"].money(), plan["hours"].number()
     money(findings, plan)
+    filters(findings, plan)
+    try:
+        made = bench.candidate(buys, in_turn=in_turn)
+    except NotRecomputedError:
+        _without_hours(findings, bench, buys, in_turn=in_turn, sha256=sha256)
+        raise
     ratio = frame.closeness(made)
     launch = launch_of(bench, plan, made) if made.situation else None
     wanted: dict[str, Any] = {
         **frame.header(bench, sha256, created), "status": "planned", "finish_expected": frame.finish(bench, made.hours),
         "lines": [line_of(bench, part, made) for part in made.parts], "total_usd": Near(made.cost, ratio),
         "hours": Near(made.hours, frame.closeness(made)), "timeline": timeline(bench, made),
-        "performance": performance(bench, made), "risk": risk(bench, plan, made), "cash": cash(bench, made),
+        "performance": performance(bench, made.shape), "risk": risk(bench, plan, made), "cash": cash(bench, made),
         "launch": launch, "filters": STATED, "filter_pairs": STATED, "relaxations": [],
         "unknown_options": unknown_options(bench, made), "warnings": STATED, "n_feasible": STATED,
         "n_results": len(plan["alternatives"]) + 1, "run_id": run_id(plan), "assumptions": STATED, "confidence": STATED,
@@ -60,7 +65,19 @@ def check(findings: Findings, bench: Bench, sha256: str) -> None:
     findings.expect(plan, wanted)
     alternatives(findings, bench, plan, (given_total, given_hours))
     savings(findings, bench, plan, (given_total, given_hours))
-    filters(findings, plan)
+
+
+def _without_hours(findings: Findings, bench: Bench, buys: list[Buy], *, in_turn: bool, sha256: str) -> None:
+    """Compare what does not rest on how spot comes and goes."""
+    plan = findings.answer
+    nodes = buys[0].nodes if in_turn else sum(buy.nodes for buy in buys)
+    known = frame.header(bench, sha256, plan["created_at"].moment()) | {
+        "status": "planned", "performance": performance(bench, bench.shape(buys[0].offer, nodes)),
+        "run_id": run_id(plan), "n_results": len(plan["alternatives"]) + 1,
+    }  # fmt: skip
+    for name, wanted in known.items():
+        findings.expect(plan[name], wanted)
+    alternatives(findings, bench, plan, (plan["total_usd"].money(), plan["hours"].number()))
 
 
 def purchases(bench: Bench, plan: Node) -> tuple[list[Buy], bool]:
@@ -168,9 +185,9 @@ def timeline(bench: Bench, made: Candidate) -> list[dict[str, Any]]:
     ]
 
 
-def performance(bench: Bench, made: Candidate) -> dict[str, Any]:
+def performance(bench: Bench, shape: dict[str, Any]) -> dict[str, Any]:
     """Speed and memory, predicted anew."""
-    shape, units = made.shape, bench.work.units_per_step
+    units = bench.work.units_per_step
     need, held = float(shape["memory_needed_gib"]), float(shape["memory_available_gib"])
     return {
         "unit": bench.work.unit, "throughput_per_s": Near(units / shape["step_time_s"]),

@@ -83,7 +83,6 @@ PLAN = {
     "timeline[*].note": _WORDS,
     "launch.why": _WORDS,
     "launch.why[*]": _WORDS,
-    "launch.replay": "there is none",
     "launch.replay.*": "a second opinion by drawing futures (`planner optimize --replays`)",
     "savings.note": _WORDS,
     "sensitivity[*].name": _WORDS,

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
+import json
 import random
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from benchmarks.forgeries import Forger, is_number, put, scaled, steps, texts_of
-from benchmarks.instances.answers import NOW, PLANS, Saved, plans
+from benchmarks.instances.answers import EXAMPLES, NOW, PLANS, Saved, changed, plans
 from planner.errors import InputError
+from planner.inputs.load import load_workload
+from planner.job.answer import Options, optimize
 from planner.judge.document import leaves
 from planner.judge.findings import general
+from planner.judge.judge import judge_saved
 from planner.judge.stated import PLAN
 
 NAMES = ("spot, else on-demand", "owned and more", "on-demand", "a fleet")
@@ -121,3 +127,52 @@ def test_a_malformed_answer_names_the_json_path(answers: dict[str, Saved], path:
 def test_plans_of_every_way_to_buy_are_in_the_benchmark() -> None:
     assert set(NAMES) <= set(PLANS)
     assert NOW.tzinfo is not None
+
+
+def test_zones_in_another_order_are_caught(answers: dict[str, Saved]) -> None:
+    """Equal prices and the same evidence too: of those the first id comes first."""
+    saved, swapped = answers["spot, else on-demand"], 0
+    for number, one in enumerate(saved.answer["alternatives"]):
+        zones = [at for at, part in enumerate(one["parts"]) if part["purchase_option"] == "spot"]
+        if len(zones) < 2:
+            continue
+        forged = copy.deepcopy(saved.answer)
+        alternative = forged["alternatives"][number]
+        parts = alternative["parts"]
+        parts[0], parts[1] = parts[1], parts[0]
+        alternative |= {name: parts[0][name] for name in ("region", "zone")}
+        assert not holds(saved, forged)
+        swapped += 1
+    assert swapped > 1
+
+
+def test_a_plan_on_records_of_ones_own_names_what_is_not_recomputed(tmp_path: Path) -> None:
+    (tmp_path / "seen.csv").write_text(
+        "time,zone,provider,instance_type,gang,available\n"
+        + "".join(f"2026-02-{day:02}T00:00Z,us-east-2a,aws,p3.2xlarge,2,1\n" for day in range(1, 15)),
+        encoding="utf-8",
+    )
+    loaded = load_workload(changed("bert-large", {"spot": {"evidence": ["seen.csv"]}}, tmp_path))
+    answer = json.loads(json.dumps(optimize(loaded, Options(now=NOW)).plan.to_dict()))
+    verdict = judge_saved(answer, loaded)
+    assert verdict.faults == () and "costs" not in verdict.checked
+    reason = "it rests on the workload's own records of spot"
+    left = {name for name, why in verdict.left_out.items() if why == reason}
+    assert {"launch.p_meet_deadline", "lines[*].costs[*].amount_usd", "risk.worst_hours"} <= left
+    for path, value in (
+        ("$.lines[0].costs[0].unit_price", "1.0"),
+        ("$.performance.step_time_s", 9.0),
+        ("$.start", "x"),
+    ):
+        forged = copy.deepcopy(answer)
+        put(forged, steps(path), value)
+        with contextlib.suppress(InputError):
+            assert judge_saved(forged, loaded).faults
+
+
+def test_a_plan_with_replays_holds_and_says_that_they_are_drawn() -> None:
+    loaded = load_workload(EXAMPLES / "bert-large.yaml")
+    answer = json.loads(json.dumps(optimize(loaded, Options(now=NOW, replays=20)).plan.to_dict()))
+    verdict = judge_saved(answer, loaded)
+    assert verdict.faults == ()
+    assert "launch.replay.expected_cost_usd" in verdict.left_out

@@ -100,3 +100,51 @@ def test_what_is_not_recomputed_says_so(run_cli: RunCli, tmp_path: Path, mark: d
     done = run_cli("verify", str(target))
     assert done.code == 2
     assert "not recomputed" in done.stderr
+
+
+WINDOWS = """
+version: 1
+kind: portfolio
+name: windows
+start: 2026-12-01
+starts: windows
+windows: [{name: first, start: 2026-12-01}, {name: second, start: 2026-12-02}]
+quota: [{provider: aws, region: "*", quota: p4d, limit: 3, window: first}]
+commitments:
+  - {provider: aws, region: us-east-1, instance_type: p4d.24xlarge, purchase_option: reserved_1y, nodes: 2,
+     busy_nodes: 1, busy_until: 2026-12-01T12:00}
+candidates_csv: ways.csv
+jobs:
+  - {name: a, count: 2, delay_usd_per_hour: 0.5}
+  - {name: b, earliest_start: 2026-12-01T06:00, deadline: 60h, data: {location: gcp/us-east1, size: 2TB}}
+"""
+WAYS = """job,provider,region,instance_type,family,purchase_option,nodes,hours,cost_usd,usd_per_hour,quota_units
+a,aws,us-west-2,p4d.24xlarge,p4d,on_demand,2,7.123456,,21.5,
+a,aws,us-east-1,p4d.24xlarge,p4d,reserved_1y,2,7.2,1,,
+b,aws,us-west-2,p4d.24xlarge,p4d,on_demand,1,14,290,,3
+"""
+
+
+def test_windows_and_candidates_of_a_csv_file(run_cli: RunCli, tmp_path: Path) -> None:
+    question, target = tmp_path / "jobs.yaml", tmp_path / "answer.json"
+    question.write_text(WINDOWS, encoding="utf-8")
+    (tmp_path / "ways.csv").write_text(WAYS, encoding="utf-8")
+    made = run_cli("portfolio", str(question), "-o", "json", "--out", str(target))
+    assert (made.code, made.stderr) == (0, "")
+    done = run_cli("verify", str(target), "--workload", str(question))
+    assert (done.code, done.stderr) == (0, "")
+    answer = json.loads(target.read_text(encoding="utf-8"))
+    assert {job["start_hours"] for job in answer["jobs"]} > {24.0}  # some wait for the second window
+
+    def told(change: Callable[[Any], None]) -> str:
+        forged = copy.deepcopy(answer)
+        change(forged)
+        target.write_text(json.dumps(forged), encoding="utf-8")
+        result = run_cli("verify", str(target), "--workload", str(question))
+        assert result.code == 5
+        return result.stderr
+
+    assert "neither its earliest start" in told(lambda one: one["jobs"][0].update(start_hours=1.0))
+    assert "a window is missing" in told(lambda one: one["limits"].pop())
+    assert "more than there is" in told(lambda one: one["limits"][0].update(used=4))
+    assert "not every job" in told(lambda one: one["jobs"].pop())
