@@ -72,7 +72,8 @@ def _headline(answer: PortfolioAnswer, values: dict[str, Any]) -> tuple[str, tup
         told = _changes(values["relaxation"])
         return f"No feasible plan for {name}", (f"Least change: {told}",) if told else ()
     left = f", {totals['left_out']:,} left out" if totals["left_out"] else ""
-    headline = f"{name}: {totals['planned']:,} jobs for {usd(totals['cost_usd'])}{left}"
+    jobs = "1 job" if totals["planned"] == 1 else f"{totals['planned']:,} jobs"
+    headline = f"{name}: {jobs} for {usd(totals['cost_usd'])}{left}"
     gap = values["proof"]
     best = min(gap["gap_exact_ratio"], gap["gap_solver_ratio"])
     word = "optimal" if answer.result.status is Status.OPTIMAL else "feasible"
