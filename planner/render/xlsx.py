@@ -279,9 +279,7 @@ class _Writer:
         safe = "".join(c for c in code if c.isalnum())[:8]
         cents = "0" if not money_places(self._currency) else f"0.{'0' * money_places(self._currency)}"
         pattern = (
-            f"#,##{cents}"
-            if unit == "money"
-            else style_of("quantity" if unit in ("date", "moment") else unit).sheet
+            f"#,##{cents}" if unit == "money" else style_of("quantity" if unit in _TIMES else unit).sheet
         )
         if unit in ("money", "money_short", "money_per_hour", "unit_price"):
             mark = f"[${safe}] " if safe else ""
