@@ -68,7 +68,7 @@ def test_a_directory_of_the_group_is_the_catalog_in_use(home: Path, run_cli: Run
     old.rename(home / "named" / "acme")
     found = run_cli("catalog", "--catalog-dir", home / "named", "diff", "acme@latest", "latest")
     assert found.code == 0
-    assert found.stdout.startswith("acme@latest -> ")
+    assert found.unwrapped.startswith("acme@latest -> ")
     assert "2 new, 2 gone, 2 with another price" in found.stdout
 
 
