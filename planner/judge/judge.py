@@ -197,7 +197,7 @@ def judge_portfolio(answer: Any, memory: PortfolioMemory) -> Verdict:
     findings = Findings(node, PORTFOLIO)
     with _faults_of(findings):
         portfolio.check(findings, memory)
-    total = f"total USD {float(node['totals']['cost_usd'].money()):,.2f}, bounds proven by the certificate"
+    total = f"total USD {float(node['totals']['cost_usd'].money()):,.2f}; bounds need its certificate"
     checked = ("jobs", "speed", "hours", "chances", "costs", "limits", "sums")
     return Verdict(tuple(findings.finish()), checked, total, findings.left_out())
 
