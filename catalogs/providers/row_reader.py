@@ -84,6 +84,16 @@ class RowReader:
             )
 
 
+def read_rows(
+    reader: RowReader | None,
+    items: Iterable[Any],
+    parse: Callable[[Any], Result],
+    name: Callable[[Any], str] = lambda _: "",
+) -> list[Result]:
+    """Parse each item through `reader`; without one the first odd row is an error."""
+    return reader.read(items, parse, name) if reader else [parse(item) for item in items]
+
+
 def _name(item: Any, name: Callable[[Any], str]) -> str:
     try:
         return str(name(item))

@@ -273,16 +273,20 @@ def test_the_parts_of_a_price_are_read_in_every_spelling_and_nothing_costs_nothi
         parse_price({"PriceInfo": {"Price": {"Currency": "CNY", "OriginalPrice": 0}}}, "r", "t", (), "d")
 
 
+def _spec(word: str, gib: float, count: int = 1) -> dict[str, Any]:
+    return {"GPUSpec": f"NVIDIA {word}", "GPUMemorySize": gib, "GPUAmount": count}
+
+
 @pytest.mark.parametrize(
     ("name", "fields", "expected"),
     [
-        ("ecs.vgn6i-m4.xlarge", {"GPUSpec": "NVIDIA T4/4", "GPUMemorySize": 4.0}, ("t4-16gb-pcie", "0.25", "4")),
-        ("ecs.vgn7i-vws-m4.xlarge", {"GPUSpec": "NVIDIA A10*1/6", "GPUMemorySize": 4.0}, ("a10-24gb-pcie", "0.166667", "4")),
-        ("ecs.sgn7i-vws-m8.4xlarge", {"GPUSpec": "NVIDIA A10", "GPUMemorySize": 8.0, "GPUAmount": 0}, ("", "", "")),
-        ("ecs.sgn7i-vws-m8.4xlarge", {"GPUSpec": "NVIDIA A10", "GPUMemorySize": 8.0}, ("a10-24gb-pcie", "0.333333", "8")),
-        ("ecs.gnx-h20.4xlarge", {"GPUSpec": "NVIDIA H20", "GPUMemorySize": 96.0}, ("h20-96gb-sxm", "1", "96")),
+        ("ecs.vgn6i-m4.xlarge", _spec("T4/4", 4), ("t4-16gb-pcie", "0.25", "4")),
+        ("ecs.vgn7i-vws-m4.xlarge", _spec("A10*1/6", 4), ("a10-24gb-pcie", "0.166667", "4")),
+        ("ecs.sgn7i-vws-m8.4xlarge", _spec("A10", 8, 0), ("", "", "")),
+        ("ecs.sgn7i-vws-m8.4xlarge", _spec("A10", 8), ("a10-24gb-pcie", "0.333333", "8")),
+        ("ecs.gnx-h20.4xlarge", _spec("H20", 96), ("h20-96gb-sxm", "1", "96")),
     ],
-)  # fmt: skip
+)
 def test_a_share_of_a_card_counts_as_a_share(
     name: str, fields: dict[str, Any], expected: tuple[str, ...]
 ) -> None:
