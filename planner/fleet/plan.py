@@ -29,11 +29,12 @@ from planner.plan.model import (
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from planner.candidates.context import Asked, Market
+    from planner.asked.model import Asked
     from planner.candidates.engine import Found
     from planner.fleet.mix import Mix
     from planner.fleet.question import Excess
     from planner.fleet.search import FleetResult
+    from planner.market.model import Market
 
     FloatArray = npt.NDArray[np.float64]
     IntArray = npt.NDArray[np.int64]

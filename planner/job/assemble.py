@@ -32,9 +32,11 @@ from planner.version import __version__
 
 if TYPE_CHECKING:
     from catalogs.model import Catalog
-    from planner.candidates.context import Asked, Context, Dates, Market
+    from planner.asked.model import Asked, Dates
+    from planner.candidates.context import Context
     from planner.candidates.engine import Found
     from planner.candidates.model import Candidates
+    from planner.market.model import Market
 
 EXCLUDED = (
     "taxes",
@@ -223,7 +225,7 @@ def assumptions_of(context: Context) -> tuple[Assumption, ...]:
     notes = [
         Assumption("prices.overlays", str(note), "", "workload") for note in context.market.offer_set.notes
     ]
-    return (*context.asked.job.assumptions, start, *notes, *defaults)
+    return (*(Assumption(*item) for item in context.asked.job.assumptions), start, *notes, *defaults)
 
 
 def catalog_sources(market: Market) -> tuple[CatalogSource, ...]:

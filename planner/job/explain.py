@@ -18,10 +18,11 @@ from planner.plan.model import Relaxation
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from planner.asked.model import Asked
     from planner.candidates.constraints.base import Case, Constraint
-    from planner.candidates.context import Asked, Market
     from planner.candidates.engine import Found
     from planner.candidates.model import Candidates
+    from planner.market.model import Market
     from planner.plan.model import Plan
 
     IntArray = npt.NDArray[np.int64]

@@ -18,11 +18,11 @@ from planner.candidates.choose import best_where
 from planner.candidates.engine import Engine
 from planner.candidates.finish import sure_hours, uninterrupted_hours
 from planner.candidates.model import SINGLE
+from planner.candidates.prepare import check_age, prepare
 from planner.candidates.wanted import Scope, Wanted
 from planner.errors import InputError
 from planner.inputs.resolve import resolve_times
 from planner.inputs.tasks import expand_task
-from planner.job.answer import check_age, prepare
 from planner.job.assemble import catalog_sources, moment_text
 from planner.job.summary import summarize
 from planner.plan.model import CatalogSource, Summary
@@ -36,11 +36,11 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from planner.asked.options import Options
     from planner.candidates.engine import Found
     from planner.candidates.model import Candidates
     from planner.inputs.load import LoadedWorkload
     from planner.inputs.schema import Workload
-    from planner.job.answer import Options
 
     FloatArray = npt.NDArray[np.float64]
     IntArray = npt.NDArray[np.int64]
