@@ -33,7 +33,7 @@ def pipeline(
     from planner.job.answer import Options, utc_now
     from planner.pipelines.answer import plan_pipeline
     from planner.pipelines.report import pipeline_report
-    from solvers.errors import BackendError
+    from solvers.problem.errors import BackendError
 
     loaded = load_pipeline(pipeline)
     options = Options(

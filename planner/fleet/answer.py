@@ -25,8 +25,8 @@ from planner.fleet.question import FleetInput
 from planner.fleet.search import FleetResult
 from planner.fleet.solve import solve_fleet
 from planner.fleet.workers import Workers, build_workers, in_granules
-from solvers.options import SolveOptions
-from solvers.solution import Status, Termination
+from solvers.problem.options import SolveOptions
+from solvers.problem.solution import Status, Termination
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -236,7 +236,7 @@ def _plan_fleet(
 ) -> Plan:
     from planner.fleet.answer import plan_fleet
     from planner.inputs.faults import Fault
-    from solvers.errors import BackendError
+    from solvers.problem.errors import BackendError
 
     faults = []
     if context.asked.workload.preferences.objective == "time":
