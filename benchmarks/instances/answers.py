@@ -143,7 +143,7 @@ def fleets_that_serve() -> Iterator[Saved]:
     from planner.render import render_answer
     from planner.serving.answer import plan_serving
     from planner.serving.report import serving_report
-    from solvers.options import SolveOptions
+    from solvers.problem.options import SolveOptions
 
     loaded, catalog = load_serving(EXAMPLES / "serving.yaml"), load_catalog()
     answer = plan_serving(loaded, SolveOptions(gap=1e-3), on=NOW.date())
@@ -160,7 +160,7 @@ def schedules() -> Iterator[Saved]:
     from planner.render import render_answer
     from planner.schedules.answer import plan_schedule
     from planner.schedules.report import schedule_report
-    from solvers.options import SolveOptions
+    from solvers.problem.options import SolveOptions
 
     loaded = load_schedule(EXAMPLES / "schedule.yaml")
     answer = plan_schedule(loaded, SolveOptions(gap=1e-3))

@@ -33,7 +33,7 @@ def pipeline(
     from planner.inputs.pipeline_load import load_pipeline
     from planner.pipelines.answer import plan_pipeline
     from planner.pipelines.report import pipeline_report
-    from solvers.errors import BackendError
+    from solvers.problem.errors import BackendError
 
     loaded = load_pipeline(pipeline)
     options = Options(

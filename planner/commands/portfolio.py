@@ -64,7 +64,7 @@ def portfolio(
     from planner.portfolios.answer import plan_portfolio
     from planner.portfolios.report import portfolio_report
     from planner.portfolios.solve import PortfolioOptions
-    from solvers.errors import BackendError, ModelError
+    from solvers.problem.errors import BackendError, ModelError
 
     loaded = load_portfolio(jobs)
     planning = Options(as_of or utc_now(), as_of=as_of and as_of.date())
@@ -111,7 +111,7 @@ def _frontier(
 
 
 def _exit_code(answer: PortfolioAnswer) -> int:
-    from solvers.solution import Status
+    from solvers.problem.solution import Status
 
     if answer.solver_fault:
         return 1

@@ -37,8 +37,8 @@ def serving(
     from planner.inputs.serving_load import load_serving
     from planner.serving.answer import plan_serving
     from planner.serving.report import serving_report
-    from solvers.errors import BackendError
-    from solvers.options import SolveOptions
+    from solvers.problem.errors import BackendError
+    from solvers.problem.options import SolveOptions
 
     loaded = load_serving(serving)
     options = SolveOptions(gap=gap, time_limit_s=time_limit, backend=backend)

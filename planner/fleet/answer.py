@@ -26,9 +26,9 @@ from planner.fleet.search import FleetResult
 from planner.fleet.solve import solve_fleet
 from planner.fleet.workers import Workers, build_workers, in_granules
 from planner.inputs.faults import Fault
-from solvers.errors import BackendError
-from solvers.options import SolveOptions
-from solvers.solution import Status, Termination
+from solvers.problem.errors import BackendError
+from solvers.problem.options import SolveOptions
+from solvers.problem.solution import Status, Termination
 
 if TYPE_CHECKING:
     import numpy.typing as npt

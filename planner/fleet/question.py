@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from planner.candidates.constraints.base import Use
-from solvers.errors import ModelError
+from solvers.problem.errors import ModelError
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

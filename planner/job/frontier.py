@@ -28,7 +28,7 @@ from planner.job.summary import summarize
 from planner.plan.model import CatalogSource, Summary
 from planner.records import record
 from planner.render.presentable import Presentable
-from solvers.pareto import dominated, pareto_front
+from solvers.search.pareto import dominated, pareto_front
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -25,14 +25,14 @@ from planner.pipelines.solve import PipelineResult, least_hours, solve_pipeline
 from planner.pipelines.way import Way
 from planner.records import record
 from planner.render.presentable import Presentable
-from solvers.solution import Status
+from solvers.problem.solution import Status
 
 if TYPE_CHECKING:
     from catalogs.model import Catalog
     from planner.asked.options import Options
     from planner.inputs.pipeline_load import LoadedPipeline
     from planner.plan.model import CatalogSource
-    from solvers.options import SolveOptions
+    from solvers.problem.options import SolveOptions
 
 TIE_HOURS = 1e-6
 MOST_ROUNDS = 4  # of planning again with the time that tasks then have
@@ -136,7 +136,7 @@ def plan_pipeline(
         InputError: a workload names something unknown.
         CatalogError: the catalog cannot be used.
     """
-    from solvers.options import SolveOptions
+    from solvers.problem.options import SolveOptions
 
     begin = time.perf_counter()
     catalog = load_catalog(catalog_dir, as_of=options.as_of) if catalog is None else catalog

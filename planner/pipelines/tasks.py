@@ -21,7 +21,7 @@ from planner.job.bought import Source
 from planner.job.frontier import unlimited
 from planner.market.pricing import total_usd
 from planner.pipelines.way import Way
-from solvers.pareto import pareto_front
+from solvers.search.pareto import pareto_front
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,12 +9,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
+import numpy as np
+
 from planner.records import record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    import numpy as np
     import numpy.typing as npt
 
     from catalogs.tariffs import Tariffs
@@ -166,3 +167,8 @@ def round_up(value: float, step: float = 0.1) -> float:
 def offer_fact(case: Case, made: Candidates, at: int, column: str) -> tuple[str, str]:
     """The change of a limit on what may be bought: allow what the candidate is."""
     return "excluded", f"allow {case.offer_set.offers[column][int(made.offer[at])]}"
+
+
+def of_hardware(offer_set: OfferSet, mask: Bools) -> Bools:
+    """A mask of hardware rows as one of offers."""
+    return np.asarray(mask[offer_set.hardware_of_type][offer_set.type_of_offer], dtype=np.bool_)

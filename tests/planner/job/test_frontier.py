@@ -15,7 +15,7 @@ from planner.asked.options import Options
 from planner.candidates.factored import cheapest, cost_time_front, offer_bounds
 from planner.job.frontier import Frontier, Point, frontier, thin
 from planner.plan.model import Summary
-from solvers.pareto import dominated, pareto_front
+from solvers.search.pareto import dominated, pareto_front
 from tests.planner.job.test_spine_laws import some_offers
 from tests.planner.spine_catalogs import (
     NOW,

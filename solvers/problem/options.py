@@ -7,7 +7,7 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from solvers.errors import ModelError
+from solvers.problem.errors import ModelError
 
 ISOLATE_ABOVE = 3_000  # integer columns; below it HiGHS keeps its own time limit well enough
 

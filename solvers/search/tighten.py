@@ -14,8 +14,8 @@ from dataclasses import replace
 import numpy as np
 
 from solvers.backends.base import Backend, Relaxation
-from solvers.problem import Block, Floats, Milp
-from solvers.solution import Termination
+from solvers.problem.milp import Block, Floats, Milp
+from solvers.problem.solution import Termination
 
 LP_TOLERANCE = 1e-7  # relative; given away from every bound that a floating-point relaxation claims
 # Relative, outward, of a bound put on a column, beyond the solver's own tolerance (1e-6): with a

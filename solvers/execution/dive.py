@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 
 from solvers.backends.base import Backend, Relaxation
-from solvers.problem import Bools, Floats, Ints, Milp
+from solvers.problem.milp import Bools, Floats, Ints, Milp
 
 MOST_FIXED = 12
 ROUNDS = 4

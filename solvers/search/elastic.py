@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from solvers.errors import ModelError
-from solvers.options import SolveOptions
-from solvers.problem import Block, Milp
-from solvers.solution import Solution
-from solvers.solve import solve
+from solvers.execution.solve import solve
+from solvers.problem.errors import ModelError
+from solvers.problem.milp import Block, Milp
+from solvers.problem.options import SolveOptions
+from solvers.problem.solution import Solution
 
 
 @dataclass(frozen=True)

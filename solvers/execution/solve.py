@@ -19,16 +19,16 @@ import threading
 import numpy as np
 
 from solvers.backends.base import Checked, Relaxation, feasible_start, to_solution, violation
+from solvers.backends.quiet import quiet_stdout
 from solvers.backends.registry import get_backend
-from solvers.errors import BackendError, ModelError
-from solvers.leftover import watch
-from solvers.options import ISOLATE_ABOVE, SolveOptions
-from solvers.problem import Milp
-from solvers.quiet import quiet_stdout
-from solvers.scaling import scale
-from solvers.solution import Report, Solution, Termination
-from solvers.staged import Progress, run_stages
-from solvers.worker import Child, Inbox
+from solvers.execution.leftover import watch
+from solvers.execution.staged import Progress, run_stages
+from solvers.execution.worker import Child, Inbox
+from solvers.problem.errors import BackendError, ModelError
+from solvers.problem.milp import Milp
+from solvers.problem.options import ISOLATE_ABOVE, SolveOptions
+from solvers.problem.scaling import scale
+from solvers.problem.solution import Report, Solution, Termination
 
 GRACE = 0.07  # how far beyond its limit a solver may go before it is ended; the promise is 10 %
 BOX_MARGIN = 1e-12  # relative, for the rounding of its sum

@@ -17,10 +17,10 @@ import numpy as np
 import numpy.typing as npt
 
 from solvers.backends.registry import get_backend
-from solvers.errors import ModelError
-from solvers.options import SolveOptions
-from solvers.problem import Block, Bools, Floats, Milp, MilpBuilder
-from solvers.solution import Termination
+from solvers.problem.errors import ModelError
+from solvers.problem.milp import Block, Bools, Floats, Milp, MilpBuilder
+from solvers.problem.options import SolveOptions
+from solvers.problem.solution import Termination
 
 TRIFLE = 1e-8  # of the largest coefficient beside it: what a solver cannot tell from 0
 MONEY = 1e4  # what a typical scenario's cost is called inside the solver
@@ -161,7 +161,7 @@ class Master:
 
     def lowest_whole(self, gap: float, time_limit_s: float) -> MasterPoint | None:
         """As `lowest` with whole columns, without proof; None when the clock ended before a point was found."""
-        from solvers.solve import solve
+        from solvers.execution.solve import solve
 
         model, _ = self._build("whole")
         options = SolveOptions(

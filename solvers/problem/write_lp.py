@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from solvers.problem import Floats, Milp
+from solvers.problem.milp import Floats, Milp
 
 TERMS_PER_LINE = 6
 

@@ -22,14 +22,14 @@ from typing import IO, Any
 import numpy as np
 
 from solvers.backends.base import Checked, feasible_start
-from solvers.errors import BackendError, ModelError
-from solvers.options import SolveOptions
-from solvers.problem import Block, Milp
-from solvers.solution import Termination
+from solvers.problem.errors import BackendError, ModelError
+from solvers.problem.milp import Block, Milp
+from solvers.problem.options import SolveOptions
+from solvers.problem.solution import Termination
 
 _BOOT = (
     "import sys,json;sys.path[:]=json.loads(sys.stdin.buffer.readline());"
-    "from solvers.staged import main;main()"
+    "from solvers.execution.staged import main;main()"
 )
 _ARRAYS = ("c", "lb", "ub", "integrality", "row_lo", "row_hi", "data", "indices", "indptr")
 # Results of the stages on their way to who waits for them; an error, or None at the end.

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from solvers.errors import SpreadError
-from solvers.problem import Floats, Milp
+from solvers.problem.errors import SpreadError
+from solvers.problem.milp import Floats, Milp
 
 MAX_SPREAD = 1e9  # largest |a| over smallest |a| of one row, or of the objective
 COST_LOW, COST_HIGH = 1e2, 1e6

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from solvers.problem import Block, Bools, Floats, Ints, Milp
+from solvers.problem.milp import Block, Bools, Floats, Ints, Milp
 
 ROUNDING = 1e-9  # given away before a limit is rounded down to a whole number
 

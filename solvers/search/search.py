@@ -18,10 +18,10 @@ from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
 
 from solvers.backends.base import Relaxation
-from solvers.options import SolveOptions
-from solvers.problem import Milp
-from solvers.solution import Solution, Status, Termination, relative_gap
-from solvers.solve import relax, solve
+from solvers.execution.solve import relax, solve
+from solvers.problem.milp import Milp
+from solvers.problem.options import SolveOptions
+from solvers.problem.solution import Solution, Status, Termination, relative_gap
 
 Point = TypeVar("Point")
 LEAST_SOLVE_S = 0.01  # no solver is started for less
@@ -176,7 +176,7 @@ class Search(Generic[Point]):
     def relax(self, problem: Milp, limit_s: float = math.inf) -> Relaxation | None:
         """Solve a linear relaxation on the search's clock; None where no time is left.
 
-        What it proves (`solvers.tighten.safe_bound`) is the caller's to take: the model may be a restricted one.
+        What it proves (`solvers.search.tighten.safe_bound`) is the caller's to take: the model may be a restricted one.
         """
         options = self.within(limit_s)
         if options is None:

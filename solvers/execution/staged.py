@@ -14,12 +14,12 @@ import numpy as np
 
 from solvers.backends.base import Backend, Checked, Relaxation, feasible_start
 from solvers.backends.registry import get_backend
-from solvers.dive import dive
-from solvers.options import SolveOptions
-from solvers.presolve import restrict, whole_limits
-from solvers.problem import Floats, Ints, Milp
-from solvers.solution import Termination, relative_gap
-from solvers.worker import decode_problem, encode_result, frame, read_frame
+from solvers.execution.dive import dive
+from solvers.execution.worker import decode_problem, encode_result, frame, read_frame
+from solvers.problem.milp import Floats, Ints, Milp
+from solvers.problem.options import SolveOptions
+from solvers.problem.presolve import restrict, whole_limits
+from solvers.problem.solution import Termination, relative_gap
 
 CORE_ABOVE = 3  # the restricted stage pays only when the model has this many times its columns
 WIDE = (1, 4, 16, 64)  # times `core_columns` are tried where a restricted model has no point
@@ -218,7 +218,7 @@ def _helpers(problem: Milp, relaxation: Relaxation, rank: Floats, core: Ints) ->
 
 
 def main() -> None:
-    """Run in the child process of `solvers.worker`: read one model, write a message per stage and a last one."""
+    """Run in the child process of `worker`: read one model, write a message per stage and a last one."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to answer
     # HiGHS prints to the C-level standard output now and then: the messages get a descriptor of their own.
     out = os.fdopen(os.dup(1), "wb")

@@ -24,9 +24,9 @@ from typing import Protocol
 
 import numpy as np
 
-from solvers.master import Master, MasterPoint, TwoStage
-from solvers.problem import Floats
-from solvers.solution import Status, Termination, status_of
+from solvers.problem.milp import Floats
+from solvers.problem.solution import Status, Termination, status_of
+from solvers.search.master import Master, MasterPoint, TwoStage
 
 LEVEL = 0.3  # of the way from the bound to the best cost; smaller is bolder
 TRIFLES = (1e-12, 1e-9, 1e-6)  # relative; by so much a solver's point may break a row

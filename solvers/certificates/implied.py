@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from solvers.problem import Floats, Ints, Milp
+from solvers.problem.milp import Floats, Ints, Milp
 
 OBJECTIVE = -1
 MARGIN = 1e-9  # relative, outward; against the rounding of this floating-point derivation
