@@ -115,3 +115,18 @@ def check_age(catalog: Catalog, options: Options) -> None:
         raise CatalogError(
             f"prices older than {options.max_age_days} days: {', '.join(stale)}; raise --max-age or import newer prices"
         )
+
+
+def unlimited(workload: Workload) -> Workload:
+    """The workload without deadline and budget, compared by cost.
+
+    Raises:
+        InputError: the workload is a fleet, whose frontier is a different question.
+    """
+    if workload.kind == "fleet":
+        raise InputError(
+            "the cost/time frontier is for one synchronous job: a fleet has no single finishing time"
+        )
+    limits = workload.constraints.model_copy(update={"deadline": None, "budget_usd": None})
+    wishes = workload.preferences.model_copy(update={"objective": "cost"})
+    return workload.model_copy(update={"constraints": limits, "preferences": wishes})

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.job.spot_launch import HIGH, checkpoints_of, spot_places
+from planner.candidates.plan_parts.launch import HIGH, checkpoints_of, spot_places
 from planner.plan.launch import Launch
 from planner.spot.distribution import normal_cdf, normal_quantile
 

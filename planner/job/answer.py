@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from planner.candidates.choose import choose
 from planner.candidates.engine import Found, build
 from planner.candidates.model import IN_TURN, MIXED
-from planner.job.assemble import assemble_plan, infeasible_plan
-from planner.job.explain import find_relaxations
-from planner.job.summary import lines_of
+from planner.candidates.plan_parts.infeasible import find_relaxations, infeasible_plan
+from planner.candidates.plan_parts.summary import lines_of
+from planner.job.assemble import assemble_plan
 from planner.market.pricing import total_usd
 from planner.plan.model import Plan, Proof
 

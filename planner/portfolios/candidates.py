@@ -17,9 +17,9 @@ from planner.candidates.constraints.registry import BIT
 from planner.candidates.engine import Engine
 from planner.candidates.filters import FilterReport, count_filters
 from planner.candidates.model import IN_TURN, MIXED
+from planner.candidates.plan_parts.bought import Source
 from planner.candidates.prepare import prepare
 from planner.candidates.wanted import COVERED_RATIO, Wanted
-from planner.job.bought import Source
 from planner.market.quota import machine_of
 from planner.portfolios.shared_limits import MICRO, Ints
 from planner.portfolios.table import CandidateTable, Floats, Way, Ways

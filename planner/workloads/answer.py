@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from catalogs.store.load import load_catalog
 from planner.candidates.choose import choose
+from planner.candidates.plan_parts.summary import summarize
 from planner.candidates.prepare import check_age, prepare
 from planner.inputs.tasks import expand_task
 from planner.job.answer import plan_job
-from planner.job.summary import summarize
 from planner.judge.lines import verify_plan
 from planner.plan.model import Assumption, Plan, Sensitivity, Summary
 from planner.records import record
