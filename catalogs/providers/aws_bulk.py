@@ -10,6 +10,7 @@ import csv
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 from catalogs.model import PurchaseOption
@@ -139,7 +140,8 @@ def parse_bulk_csv(
             continue
         key = (cells[sku_at], cells[term_at])
         term = terms.get(key) or _Term(cells[at["Currency"]], option)
-        for done in rows.read([cells], lambda row, term=term: _add(term, row, at, region), lambda _: name):  # noqa: B023
+        add = partial(_add, term, at=at, region=region)
+        for done in rows.read([cells], add, lambda row: row[sku_at]):
             terms[key], names[key] = done, name
     if cut:
         raise changed(API, f"row {result.lines} (cut short)", region)

@@ -162,7 +162,7 @@ def _price(infos: Sequence[Mapping[str, Any]]) -> tuple[Decimal | None, str, str
         return None, "", ""
     newest = max(infos, key=lambda info: str(info.get("effectiveTime", "")))
     expression = newest.get("pricingExpression") or {}
-    unit, rates = str(expression.get("usageUnit") or ""), expression.get("tieredRates") or ()
+    unit, rates = str(expression.get("usageUnit") or ""), list(expression.get("tieredRates") or [])
     if len(rates) != 1 or rates[0].get("startUsageAmount", 0) != 0:
         return None, unit, ""
     money = rates[0]["unitPrice"]
