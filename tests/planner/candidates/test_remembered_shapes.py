@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from catalogs.store.load import load_catalog
-from planner.candidates.job_spec import resolve_job
+from planner.asked.job import resolve_job
 from planner.market.offers import build_hardware
 from planner.performance.search import estimate_shapes
 from tests.planner.spine_catalogs import NOW, loaded, work
