@@ -41,7 +41,7 @@ context = build_context(loaded, loaded.workload, load_catalog(), utc_now())
 for _ in range(3):
     begin = time.process_time()
     found = build(context)
-    choose(found.context, found.candidates, loaded.workload.preferences.objective)
+    choose(found.candidates, loaded.workload.preferences.objective)
     spent = time.process_time() - begin
 print(json.dumps(spent * 1e3))
 """
