@@ -72,10 +72,11 @@ def add_turns(made: Candidates, offer_bits: IntArray, wanted: Wanted) -> Candida
     if not len(at):
         return made
     likely = at[_floor(made, at) <= ceilings(made, wanted)[made.offer[at]]]
-    found = [judged_turns(made, single_cells(likely, made, partner))]
+    cells = [single_cells(likely, made, partner)]
     if wish.fallback != "none" and not wanted.one_region:
         elsewhere = on_demand_partners(context.market, offer_bits, anywhere=True)
-        found.append(judged_turns(made, single_cells(likely, made, elsewhere)))
+        cells.append(single_cells(likely, made, elsewhere))
+    found = [judged_turns(made, join_cells(cells))]
     if wish.zones == "any":
         known = _appended(made, found)
         scope = Scope.BEST if wanted.scope is Scope.SHOWN else wanted.scope
