@@ -188,7 +188,11 @@ def set_cells(
     zones: list[IntArray] = []
     edges = np.flatnonzero(np.diff(group_of)) + 1
     starts, stops = np.append(0, edges), np.append(edges, len(at))
-    some = np.add.reduceat(cheap, starts) > 0
+    # no set of a group is in time where fewer than two of its zones are
+    soon = _soon_enough(made, at[:, None])
+    some = (np.add.reduceat(cheap, starts) > 0) & (np.add.reduceat(soon, starts, dtype=np.int64) > 1)
+    if not some.any():
+        return None
     for start, stop in zip(starts[some].tolist(), stops[some].tolist(), strict=True):
         own = np.arange(start, stop)
         own = own[_first_of_pool(context.market, made.offer[at[own]])][:MAX_CHOICE]
