@@ -9,11 +9,11 @@ from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, PlainSerializer, PlainValidator, WithJsonSchema
+from pydantic import BeforeValidator, Field, PlainSerializer, PlainValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from planner.inputs.measured import EXAMPLE, MEASURED_PATTERN
-from planner.inputs.quantities import QUANTITIES
+from planner.inputs.quantities import QUANTITIES, SOFTWARE
 from planner.units import (
     COUNT_PATTERN,
     DURATION_PATTERN,
@@ -156,3 +156,12 @@ NonNegativeFloat = Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False
 AnyFloat = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 Bool = Annotated[bool, Field(strict=True)]
 Text = Annotated[str, Field(min_length=1, max_length=200)]
+_SOFTWARE_SCHEMA = {"type": "string", "enum": list(SOFTWARE)}
+Software = Annotated[
+    tuple[Literal["cuda", "rocm", "neuron", "tpu", "gaudi", "cann", "any"], ...],
+    Field(min_length=1),
+    BeforeValidator(lambda value: (value,) if isinstance(value, str) else value),
+    WithJsonSchema(
+        _named("software", {"anyOf": [_SOFTWARE_SCHEMA, {"type": "array", "items": _SOFTWARE_SCHEMA}]})
+    ),
+]

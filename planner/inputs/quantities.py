@@ -13,6 +13,7 @@ from typing import Any
 from planner.inputs.measured import EXAMPLE, parse_measured
 from planner.units import parse_count, parse_duration, parse_money, parse_size
 
+SOFTWARE = ("cuda", "rocm", "neuron", "tpu", "gaudi", "cann", "any")
 _LIKE_A_DATE = re.compile(r"[0-9]{4}-")
 
 
@@ -95,6 +96,14 @@ def check_measured(value: object) -> str:
     return value.strip()
 
 
+def parse_software(value: object) -> tuple[str, ...]:
+    """Read one word for software, or a list of them."""
+    words = (value,) if isinstance(value, str) else value
+    if not isinstance(words, list | tuple) or not words or not all(word in SOFTWARE for word in words):
+        raise ValueError(f"must be one or more of {', '.join(SOFTWARE)}")
+    return tuple(words)
+
+
 QUANTITIES: Mapping[str, Callable[[object], Any]] = {
     "duration": parse_duration,
     "size": parse_size,
@@ -107,4 +116,5 @@ QUANTITIES: Mapping[str, Callable[[object], Any]] = {
     "ratio": parse_ratio,
     "share": parse_share,
     "confidence": parse_confidence,
+    "software": parse_software,
 }

@@ -6,7 +6,7 @@ import copy
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given
@@ -15,6 +15,7 @@ from pydantic import ValidationError
 
 from planner.inputs.plain import read_plain
 from planner.inputs.schema import Workload
+from planner.inputs.section import Section
 from planner.inputs.view import encode_section
 from planner.inputs.yaml12 import parse_yaml
 from tests.planner.inputs.test_workload_compiled import FULL
@@ -95,6 +96,22 @@ def test_both_readers_agree_on_odd_values_everywhere(odd: Any) -> None:
             place = place[key]
         place[path[-1]] = odd
         _agree(changed)
+
+
+def test_both_readers_agree_on_every_key_of_the_schema() -> None:
+    """Also on keys that the example above lacks."""
+    least = {"version": 1, "name": "least"}
+    taken = 0
+    for name, model in Workload.model_fields.items():
+        for odd in (*ODD, "cuda", ["cuda", "any"], "full", "adamw"):
+            taken += _agree({**least, name: odd})
+            kinds = [
+                kind for kind in get_args(model.annotation) or (model.annotation,) if isinstance(kind, type)
+            ]
+            sections = [kind for kind in kinds if issubclass(kind, Section)]
+            for key in sections[0].model_fields if sections else ():
+                taken += _agree({**least, name: {key: odd}})
+    assert taken > 300
 
 
 @pytest.mark.hypothesis

@@ -16,6 +16,7 @@ import pytest
 from pydantic import BaseModel
 
 from catalogs.store import cache as catalog_cache
+from planner.asked.options import Options
 from planner.errors import InputError
 from planner.inputs import compiled, load_workload
 from planner.inputs.faults import Fault
@@ -23,8 +24,8 @@ from planner.inputs.load import LoadedWorkload, _UnreadSource
 from planner.inputs.schema import Workload
 from planner.inputs.view import SectionView, encode_section
 from planner.inputs.yaml12 import parse_yaml
-from planner.job.answer import Options, optimize
 from planner.job.overrides import override
+from planner.workloads.answer import optimize
 
 ROOT = Path(__file__).parents[3]
 EXAMPLES = sorted(
