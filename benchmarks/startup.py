@@ -2,8 +2,9 @@
 
 Every figure is CPU time (user and system) of a process of its own, so that waiting counts for nothing; the commands
 take turns, so that a busy minute hits all of them. Byte code is cached in a folder of the benchmark's own and warmed
-before the first measurement, as it is for every installed program. A "bare" run finds no cache of ours at all, a "first"
-one has a compiled catalog but never saw the workload file, a "later" one finds what the run before left. The yardstick is `import pandas`: a start must cost less than that (docs/adr/0004).
+before the first measurement, as it is for every installed program. A "bare" run finds no cache of ours, a "first" one
+has a compiled catalog but never saw the workload file, a "later" one finds what the run before left. The yardstick is
+`import pandas`: a start must cost less than that (docs/adr/0004).
 """
 
 from __future__ import annotations
