@@ -314,7 +314,9 @@ def judged_turns(made: Candidates, cells: Cells | None) -> Judged | None:
     if not len(at):
         return None
     columns, turns = price_in_turn(made, cells.take(at), take_columns(course, at))
-    mark_parts(replace(made, **columns))
+    count = len(at)
+    own = {"kind": np.full(count, IN_TURN), "detail": np.arange(count), "turns": turns}
+    mark_parts(replace(made, **columns, **own))
     return columns, turns
 
 
