@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from catalogs.model import Catalog
+    from planner.asked.options import Options
     from planner.inputs.portfolio_load import LoadedPortfolio
-    from planner.job.answer import Options
     from planner.portfolios.answer import PortfolioAnswer
     from planner.portfolios.solve import PortfolioOptions
     from planner.render.model import Answer
@@ -58,9 +58,9 @@ def portfolio(
     Exit code 0: a plan; 3: not everything fits (the answer names what must give way, and plans with that);
     2: bad input; 6: no plan within the time limit. Ctrl-C gives the best plan so far with its bound.
     """
+    from planner.asked.options import Options, utc_now
     from planner.errors import InputError
     from planner.inputs.portfolio_load import load_portfolio
-    from planner.job.answer import Options, utc_now
     from planner.portfolios.answer import plan_portfolio
     from planner.portfolios.report import portfolio_report
     from planner.portfolios.solve import PortfolioOptions

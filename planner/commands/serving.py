@@ -32,9 +32,9 @@ def serving(
 
     Exit code 0: a fleet; 3: the machines allowed cannot carry the load; 2: bad input; 6: none found in time.
     """
+    from planner.asked.options import utc_now
     from planner.errors import InputError
     from planner.inputs.serving_load import load_serving
-    from planner.job.answer import utc_now
     from planner.serving.answer import plan_serving
     from planner.serving.report import serving_report
     from solvers.problem.errors import BackendError

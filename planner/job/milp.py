@@ -13,9 +13,9 @@ from planner.errors import InputError, PlannerError
 from planner.plan.model import Proof
 
 if TYPE_CHECKING:
+    from planner.asked.options import Options
     from planner.candidates.choose import Choice
     from planner.candidates.engine import Found
-    from planner.job.answer import Options
 
 
 def choose_by_milp(found: Found, choice: Choice, options: Options, begin: float) -> Proof:

@@ -14,10 +14,10 @@ import numpy as np
 
 from catalogs.store.load import load_catalog
 from catalogs.tariffs import load_tariffs
+from planner.candidates.plan_parts.frame import sources_of
+from planner.candidates.prepare import check_age
 from planner.errors import PlannerError
 from planner.inputs.checks import start_moment
-from planner.job.answer import check_age
-from planner.job.assemble import sources_of
 from planner.pipelines.gather import Gathered, Gatherer
 from planner.pipelines.moves import curve_usd
 from planner.pipelines.question import latest_ends
@@ -29,8 +29,8 @@ from solvers.problem.solution import Status
 
 if TYPE_CHECKING:
     from catalogs.model import Catalog
+    from planner.asked.options import Options
     from planner.inputs.pipeline_load import LoadedPipeline
-    from planner.job.answer import Options
     from planner.plan.model import CatalogSource
     from solvers.problem.options import SolveOptions
 

@@ -31,9 +31,9 @@ MOST_ROUNDS = 4  # times candidates are gathered anew; the second nearly always 
 
 if TYPE_CHECKING:
     from catalogs.model import Catalog
+    from planner.asked.options import Options
     from planner.inputs.portfolio_load import LoadedPortfolio
     from planner.inputs.portfolio_schema import PortfolioJob
-    from planner.job.answer import Options
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.candidates.assumptions import load_assumptions
+from planner.asked.assumptions import load_assumptions
 from planner.inputs.checks import start_moment
 from planner.pipelines.moves import GB, build_moves, curve_usd
 from planner.records import record

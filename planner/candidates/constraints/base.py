@@ -6,6 +6,7 @@ key in `planner/inputs/schema.py`, its check in the judge (docs/CONTRIBUTING.md 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -18,9 +19,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from catalogs.tariffs import Tariffs
-    from planner.candidates.job_spec import Job
+    from planner.asked.job import Job
     from planner.candidates.model import Candidates
-    from planner.fleet.question import Use
     from planner.inputs.schema import Constraints, Workload
     from planner.market.offers import OfferSet
 
@@ -55,6 +55,41 @@ class Case:
     def limits(self) -> Constraints:
         """The workload's limits."""
         return self.workload.constraints
+
+
+@record(frozen=True, eq=False)
+class Use:
+    """A limit on something that workers use: no more than `limit` of it in all.
+
+    Attributes:
+        limit_name: the constraint.
+        member: which of its limits, for messages.
+        per_worker: what one worker uses however short its use, shape `(n_options,)`.
+        limit: most of all workers together, in the same unit.
+        per_busy: what the work of one worker used in full uses beside, of the same shape; None: nothing.
+    """
+
+    limit_name: str
+    member: str
+    per_worker: Floats
+    limit: float
+    per_busy: Floats | None = None
+
+    @property
+    def in_full(self) -> Floats:
+        """What a worker used in full uses, shape `(n_options,)`."""
+        return self.per_worker if self.per_busy is None else self.per_worker + self.per_busy
+
+    def of(self, units: Floats, done: Floats) -> float:
+        """What workers use that do the work `done` (in workers used in full)."""
+        return float(self.per_worker @ units) + (
+            0.0 if self.per_busy is None else float(self.per_busy @ done)
+        )
+
+    def only(self, numbers: Ints) -> Use:
+        """The same over some offers."""
+        busy = None if self.per_busy is None else self.per_busy[numbers]
+        return replace(self, per_worker=self.per_worker[numbers], per_busy=busy)
 
 
 class Constraint:

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from planner.candidates.model import Candidates
     from planner.fleet.question import FleetInput
     from planner.fleet.search import FleetResult
-    from planner.job.answer import Answer
     from planner.plan.model import Plan
+    from planner.workloads.answer import Answer
 
 MILLIONTH = 1_000_000
 

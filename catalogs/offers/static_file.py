@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from catalogs.errors import CatalogInputError
-from catalogs.providers.static_fields import Entry, Faults
+from catalogs.offers.static_fields import Entry, Faults
 
 MAX_BYTES = 4 * 1024 * 1024
 Values = dict[str, tuple[str, int]]

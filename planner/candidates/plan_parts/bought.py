@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from planner.candidates.model import IN_TURN
-from planner.job.summary import bought_text, lines_by_part
+from planner.candidates.plan_parts.summary import bought_text, lines_by_part
 from planner.records import record
 
 if TYPE_CHECKING:

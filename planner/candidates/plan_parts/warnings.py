@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import date
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from planner.market.offers import places_of
+from planner.market.pricing import price_age_days
 from planner.performance.evidence import load_evidence
 from planner.spot.evidence import unused_records
 
@@ -87,17 +87,3 @@ def memory_warnings(candidates: Candidates, at: int) -> tuple[str, ...]:
             f"it has {host:,.0f} GiB"
         )
     return tuple(out)
-
-
-def price_age_days(as_of: str, today: date) -> int | None:
-    """Age of a price in days; a month counts from its first day, None for an unreadable date."""
-    parts = as_of.split("-")
-    try:
-        year, month, day = (
-            int(parts[0]),
-            int(parts[1]) if len(parts) > 1 else 1,
-            int(parts[2]) if len(parts) > 2 else 1,
-        )
-        return (today - date(year, month, day)).days
-    except ValueError:
-        return None

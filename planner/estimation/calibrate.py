@@ -6,12 +6,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from planner.calibration.compare import Calibrated, compare, from_figure, from_line, from_log
 from planner.calibration.correction import build_correction
 from planner.calibration.logs import ReadOptions, read_log
+from planner.calibration.measured import from_figure, from_line
 from planner.calibration.store import load_all, save, to_text
 from planner.errors import InputError
 from planner.estimation.answer import estimate_cluster, open_context
+from planner.estimation.compare import Calibrated, compare, from_log
 from planner.estimation.layout import merge_pins, parse_layout
 from planner.estimation.values import Interval
 from planner.inputs.measured import Measured, parse_measured

@@ -9,8 +9,9 @@ import pytest
 
 import catalogs.quotas
 from catalogs.quotas import LiveQuota, LiveQuotas
+from planner.asked.options import Options
 from planner.inputs import load_workload
-from planner.job.answer import Options, optimize
+from planner.workloads.answer import optimize
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "gpt3-175b.yaml"
 NOW = datetime(2026, 11, 20, tzinfo=UTC)

@@ -13,12 +13,12 @@ from planner.candidates.model import IN_TURN, SINGLE
 from planner.candidates.running import meet_probability, model_arguments, steady_hours
 from planner.candidates.ways.outcomes import Outcomes, Task, possible_outcomes
 from planner.plan.launch import Checkpoints, Launch, SpotPlace
-from planner.spot.evidence import gang_risk
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from planner.candidates.context import Context, Dates
+    from planner.asked.model import Dates
+    from planner.candidates.context import Context
     from planner.candidates.model import Candidates, Part
     from planner.spot.distribution import SpotPool
 
@@ -92,7 +92,7 @@ def _pool(made: Candidates, at: int) -> SpotPool:
     if made.turns is not None and made.kind[at] == IN_TURN:
         return made.turns.pool.take(made.detail[[at]])
     rows, nodes, _ = made.gang(np.asarray([at]))
-    return gang_risk(context, rows, nodes).pool
+    return context.gang_risk(rows, nodes).pool
 
 
 def _task(made: Candidates, at: int, fallback: bool) -> Task:
@@ -191,7 +191,7 @@ def spot_places(
         nodes: instances that must run together, shape `(n,)`.
         hours: expected hours on each, shape `(n,)`.
     """
-    known = gang_risk(context, rows, nodes)
+    known = context.gang_risk(rows, nodes)
     pool = known.pool
     level = np.exp(-(pool.frailty_sd**2) / 2.0)  # the evidence's own, not the mean over how far it may be off
     up, wait = 1.0 / np.maximum(pool.rate * level, 1e-300), pool.wait * level

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from catalogs.table import Table
-    from planner.candidates.context import Market
     from planner.candidates.engine import Found
     from planner.candidates.model import Candidates, Part
+    from planner.market.model import Market
 
 
 def lines_of(candidates: Candidates, at: int) -> list[CostLine]:

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from planner.candidates.assumptions import load_assumptions
+from planner.asked.assumptions import load_assumptions
 from planner.errors import InputError
 
 

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 from planner.inputs.resolve import resolve_model, resolve_training
 from planner.performance.memory_options import MemoryOptions
 from planner.performance.spec import LayoutPin, ModelFamily, ModelSpec, TrainingSpec
-from planner.plan.model import Assumption
 from planner.records import record
 
 if TYPE_CHECKING:
-    from planner.inputs.resolve import ResolvedModel, ResolvedTraining
+    from planner.inputs.resolve import Assumed, ResolvedModel, ResolvedTraining
     from planner.inputs.schema import Workload
 
 GIB = 2.0**30
@@ -51,7 +50,7 @@ class Job:
     restart_hours: float | None
     export_gb: float
     on: date
-    assumptions: tuple[Assumption, ...]
+    assumptions: tuple[Assumed, ...]
 
     @property
     def total_units(self) -> float:
@@ -100,10 +99,7 @@ def resolve_job(workload: Workload, on: date) -> Job:
         restart_hours=_hours(checkpoint.restart_time),
         export_gb=exported,
         on=on,
-        assumptions=tuple(
-            Assumption(item.key, item.value, item.unit, item.origin, item.note)
-            for item in (*model.assumptions, *training.assumptions)
-        ),
+        assumptions=(*model.assumptions, *training.assumptions),
     )
 
 

@@ -2,7 +2,7 @@
 
 `load_static(path)` reads a YAML or CSV file (docs/tariffs.md shows both) into the catalog's two tables. A
 machine is priced directly (`price_per_hour`, `currency`) or from its purchase: see
-`catalogs.providers.owned_cost`. Every fault of the file is reported at once, with its line.
+`catalogs.offers.owned_cost`. Every fault of the file is reported at once, with its line.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 
 from catalogs.errors import CatalogInputError
-from catalogs.providers.owned_cost import OwnedCost, owned_cost_breakdown
-from catalogs.providers.static_fields import (
+from catalogs.offers.owned_cost import OwnedCost, owned_cost_breakdown
+from catalogs.offers.static_fields import (
     FIELDS,
     OWNING_FIELDS,
     Entry,
@@ -25,7 +25,7 @@ from catalogs.providers.static_fields import (
     check_machine,
     no_such_field,
 )
-from catalogs.providers.static_file import read_entries
+from catalogs.offers.static_file import read_entries
 from catalogs.table import Table
 
 __all__ = ["StaticCatalog", "load_static", "owned_cost_breakdown"]

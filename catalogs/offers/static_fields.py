@@ -11,7 +11,7 @@ from decimal import Decimal, InvalidOperation
 from catalogs.accelerators import canonical, load_accelerators
 from catalogs.errors import CatalogError
 from catalogs.model import PurchaseOption
-from catalogs.providers.owned_cost import OwnedCost, owned_cost_breakdown
+from catalogs.offers.owned_cost import OwnedCost, owned_cost_breakdown
 
 Faults = list[tuple[int, str]]
 _LINKS = ("nvswitch", "nvlink", "pcie", "neuronlink", "xgmi", "single", "unknown")

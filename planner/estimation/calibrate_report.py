@@ -10,7 +10,7 @@ from planner.render.units import seconds, three
 from planner.render.words import cluster
 
 if TYPE_CHECKING:
-    from planner.calibration.compare import Calibrated
+    from planner.estimation.compare import Calibrated
     from planner.estimation.values import Interval
 
 SCHEMA_VERSION = 1

@@ -10,6 +10,7 @@ import numpy as np
 from planner.candidates.model import IN_TURN
 from planner.candidates.running import finish_quantile
 from planner.candidates.timing import Z80
+from planner.performance.step import COMPONENTS
 from planner.plan.ids import TimePartId
 from planner.plan.model import Performance, Risk, TimePart
 
@@ -22,10 +23,6 @@ if TYPE_CHECKING:
     FloatArray = npt.NDArray[np.float64]
 
 WORST_LEVEL = 0.9
-BREAKDOWN = (
-    "compute_s", "memory_bound_s", "tp_comm_s", "pp_comm_s", "bubble_s", "dp_comm_s", "optimizer_s",
-    "data_loading_s", "fixed_s",
-)  # fmt: skip
 
 
 def timeline_of(candidates: Candidates, at: int) -> tuple[TimePart, ...]:
@@ -102,7 +99,7 @@ def performance_of(candidates: Candidates, at: int) -> Performance:
         memory_needed_gib=row["memory_needed_gib"],
         memory_available_gib=row["memory_available_gib"],
         limited_by=row["limited_by"],
-        breakdown_s={name.removesuffix("_s"): row[name] for name in BREAKDOWN if name in row},
+        breakdown_s={name.removesuffix("_s"): row[name] for name in COMPONENTS if name in row},
     )
 
 
