@@ -68,7 +68,7 @@ class ObtainableLimit(Section):
 
     accelerator: Text = Field(description="Pattern over accelerator ids.")
     purchase_option: Literal["spot", "on_demand"] = Field(description="How it is bought.")
-    accelerators: PositiveInt = Field(description="Most at once, in one region.")
+    accelerators: PositiveInt = Field(description="Most at once, in one zone or region.")
     provider: Text | None = Field(None, description="Provider id; absent: any.")
     region: Text = Field("*", description="Region pattern.")
 

@@ -172,13 +172,15 @@ def _quotas(plan: Json, limits: Constraints) -> list[str]:
 
 
 def _obtainable(plan: Json, limits: Constraints) -> list[str]:
-    """Sum what all lines ask for at once of one accelerator, option and region."""
-    asked: dict[tuple[str, str, str, str], list[float]] = {}
+    """Compare what each line asks for at once with what asking brings."""
+    faults = []
     for line in plan["lines"]:
-        key = (line["provider"], line["region"], line["accelerator"], line["purchase_option"])
-        asked.setdefault(key, []).append(line["nodes"] * line["accelerators_per_node"])
-    faults, together = [], max if runs_in_turn(plan) else sum
-    for (provider, region, accelerator, option), counts in asked.items():
+        provider, region, count = (
+            line["provider"],
+            line["region"],
+            line["nodes"] * line["accelerators_per_node"],
+        )
+        accelerator, option = line["accelerator"], line["purchase_option"]
         told = [
             own.accelerators
             for own in limits.obtainable
@@ -186,8 +188,8 @@ def _obtainable(plan: Json, limits: Constraints) -> list[str]:
             if own.purchase_option == option and own.provider in (None, provider)
         ]
         most = told[-1] if told else _assumed_obtainable(accelerator, option)
-        if most is not None and together(counts) > most:
-            what = f"{together(counts):g} x {accelerator} {option} at once in {provider}/{region}"
+        if most is not None and count > most:
+            what = f"{count:g} x {accelerator} {option} at once in {provider}/{region}"
             faults.append(f"{what}: asking brings {most:g}")
     return faults
 

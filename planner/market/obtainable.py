@@ -1,4 +1,4 @@
-"""How many accelerators of a kind can be had at once by asking, region by region: obtainable.csv and the user's word.
+"""How many accelerators of an offer can be had at once by asking: obtainable.csv and the user's word.
 
 Reservations, capacity blocks, queues and owned machines are firm: what bounds them is on the offer.
 """
@@ -30,7 +30,7 @@ _DATA = Path(__file__).parents[1] / "data" / "obtainable.csv"
 
 @record(frozen=True)
 class Obtainable:
-    """Most accelerators of a kind that asking for one purchase option brings in one region.
+    """Most accelerators of a kind that asking for one purchase option brings in one place.
 
     Attributes:
         accelerator: pattern over accelerator ids; of several rows that match, the first counts.
@@ -82,3 +82,10 @@ def most_obtainable(offer_set: OfferSet, told: Sequence[ObtainableLimit]) -> Flo
         near = np.asarray([*(fnmatchcase(name, own.region) for name in places.values), False])
         most[mask & same[names.codes][offer_set.type_of_offer] & near[places.codes]] = own.accelerators
     return most
+
+
+def instances_at_once(offer_set: OfferSet, told: Sequence[ObtainableLimit]) -> Floats:
+    """Most instances of each offer that can be had at once: what it holds, and what asking brings; NaN: unlimited."""
+    per_node = offer_set.types["accelerator_count"][offer_set.type_of_offer]
+    by_asking = np.floor(most_obtainable(offer_set, told) / per_node)
+    return np.asarray(np.fmin(offer_set.capacity, by_asking), dtype=np.float64)

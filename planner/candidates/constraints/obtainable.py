@@ -11,11 +11,8 @@ from planner.candidates.model import IN_TURN, MIXED, Mixes
 from planner.market.obtainable import most_obtainable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from planner.candidates.constraints.base import Bools, Case, Floats, Ints
     from planner.candidates.model import Candidates
-    from planner.fleet.question import Use
 
 
 class Obtainable(Constraint):
@@ -31,7 +28,7 @@ class Obtainable(Constraint):
     is_measured = True
 
     def mask(self, case: Case, made: Candidates) -> Bools | None:
-        """Clusters with a purchase that is larger."""
+        """Clusters with a purchase that is larger; offers of a fleet hold no more workers."""
         most, per_node = _of_offers(case)
         over = per_node[made.offer] * made.nodes > most[made.offer]
         for kind, table in ((MIXED, made.mixes), (IN_TURN, made.turns)):
@@ -53,27 +50,7 @@ class Obtainable(Constraint):
         offer = int(made.offer[at])
         kind = case.offer_set.types["accelerator"][case.offer_set.type_of_offer[offer]]
         bought = case.offer_set.offers["purchase_option"][offer]
-        return f"{most[offer]:g} x {kind} {bought} in one region", f"{per_node[offer] * made.nodes[at]:g}"
-
-    def fleet_uses(self, case: Case, rows: Ints, nodes: Ints, hours: Floats) -> Iterator[Use]:
-        """One row per kind of accelerator, option and region: workers ask for them at the same time."""
-        from planner.fleet.question import Use
-
-        most, per_node = _of_offers(case)
-        offers, kinds = case.offer_set.offers, case.offer_set.types.coded("accelerator")
-        groups = {name: offers.coded(name).codes[rows] for name in ("provider", "region", "purchase_option")}
-        keys = np.column_stack([*groups.values(), kinds.codes[case.offer_set.type_of_offer[rows]]])
-        of_worker, limit = per_node[rows] * nodes, most[rows]
-        for key in np.unique(keys[np.isfinite(limit)], axis=0):
-            mine = (keys == key).all(axis=1) & np.isfinite(limit)
-            first = int(rows[np.flatnonzero(mine)[0]])
-            place = "/".join(str(offers[name][first]) for name in groups)
-            yield Use(
-                self.id,
-                f"{place}/{kinds.values[int(key[-1])]}",
-                np.where(mine, of_worker, 0.0),
-                float(limit[mine].max()),
-            )
+        return f"{most[offer]:g} x {kind} {bought}", f"{per_node[offer] * made.nodes[at]:g}"
 
 
 def _of_offers(case: Case) -> tuple[Floats, Floats]:

@@ -313,9 +313,8 @@ def judged_turns(made: Candidates, cells: Cells | None) -> Judged | None:
     if not len(at):
         return None
     columns, turns = price_in_turn(made, cells.take(at), take_columns(course, at))
-    count = len(at)
-    own = {"kind": np.full(count, IN_TURN), "detail": np.arange(count), "turns": turns}
-    mark_parts(replace(made, **columns, **own))
+    kind, detail = np.full(len(at), IN_TURN), np.arange(len(at))
+    mark_parts(replace(made, **columns, kind=kind, detail=detail, turns=turns))
     return columns, turns
 
 
