@@ -14,6 +14,7 @@ from planner.calibration.find import calibration_notes, find_correction
 from planner.candidates.assumptions import load_assumptions
 from planner.candidates.choose import choose
 from planner.candidates.context import Asked, Context, Dates, Market, SpotRisk
+from planner.candidates.decisions import count_near_ties
 from planner.candidates.engine import Found, build
 from planner.candidates.job_spec import resolve_job
 from planner.candidates.model import IN_TURN, MIXED
@@ -29,7 +30,8 @@ from planner.judge.lines import verify_plan
 from planner.market.names import check_names
 from planner.market.offers import gather_offers
 from planner.market.pricing import total_usd
-from planner.plan.model import Assumption, Plan, Proof, Sensitivity, Summary
+from planner.plan.brief import Summary
+from planner.plan.model import Assumption, Plan, Proof, Sensitivity
 from planner.records import record
 
 if TYPE_CHECKING:
@@ -294,7 +296,7 @@ def _enumeration_proof(found: Found, choice: Choice, seconds: float) -> Proof:
     return Proof(
         method="exact enumeration", status="optimal", solver="numpy", objective_usd=cost, bound_usd=cost, gap_ratio=0.0,
         candidates=len(made.all_bits()), offers=context.market.offer_set.offers.n_rows, shapes=made.shapes.n_rows,
-        seconds=seconds, near_ties=choice.near_ties, note=note,
+        seconds=seconds, near_ties=count_near_ties(made), note=note,
     )  # fmt: skip
 
 

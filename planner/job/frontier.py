@@ -25,7 +25,8 @@ from planner.inputs.tasks import expand_task
 from planner.job.answer import check_age, prepare
 from planner.job.assemble import catalog_sources, moment_text
 from planner.job.summary import summarize
-from planner.plan.model import CatalogSource, Summary
+from planner.plan.brief import Summary
+from planner.plan.model import CatalogSource
 from planner.records import record
 from planner.render.presentable import Presentable
 from solvers.pareto import dominated, pareto_front

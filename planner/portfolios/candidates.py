@@ -17,7 +17,7 @@ from planner.candidates.constraints.registry import BIT
 from planner.candidates.engine import Engine
 from planner.candidates.filters import FilterReport, count_filters
 from planner.candidates.model import IN_TURN, MIXED
-from planner.candidates.wanted import COVERED_RATIO, Wanted
+from planner.candidates.wanted import COVERED_RATIO, Scope, Wanted
 from planner.job.answer import prepare
 from planner.job.bought import Source
 from planner.market.quota import machine_of
@@ -102,7 +102,9 @@ class WorkloadCandidates:
             up_to_usd: every candidate of at most this cost is needed, beside those that `optimize` works out.
         """
         context = self._context(loaded, start, deadline, origin)
-        found = self._engine(loaded.sha256, context).at(context.dates.deadline, Wanted(up_to=up_to_usd))
+        found = self._engine(loaded.sha256, context).at(
+            context.dates.deadline, Wanted(Scope.SHOWN, up_to=up_to_usd)
+        )
         made = found.candidates
         report = count_filters(made.all_bits())
         at = np.flatnonzero((made.bits & ~_SHARED) == 0)
