@@ -33,7 +33,7 @@ import json, sys, time
 from pathlib import Path
 from catalogs.store.load import load_catalog
 from planner.candidates.choose import choose
-from planner.job.answer import build_context, utc_now
+from planner.workloads.answer import build_context, utc_now
 from planner.candidates.engine import build
 from planner.inputs import load_workload
 loaded = load_workload(Path(sys.argv[1]))

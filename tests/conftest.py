@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from solvers.leftover import leave_with
+from solvers.execution.leftover import leave_with
 
 # The same in CI and outside: no test fails for the speed of a busy machine, and a failure says how to draw it again.
 settings.register_profile(

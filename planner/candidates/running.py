@@ -8,15 +8,16 @@ import numpy as np
 
 from planner.records import record
 from planner.spot.checkpoint import young_interval_hours
-from planner.spot.evidence import gang_risk
 from planner.spot.renewal import SpotOutcome, p_meet_deadline, spot_outcome
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from planner.candidates.context import Asked, Context, SpotRisk
+    from planner.asked.model import Asked
+    from planner.candidates.context import Context
     from planner.candidates.model import Candidates
     from planner.spot.distribution import SpotPool
+    from planner.spot.risk import SpotRisk
 
     FloatArray = npt.NDArray[np.float64]
     IntArray = npt.NDArray[np.int64]
@@ -49,7 +50,7 @@ def run_candidates(
         write: hours of one checkpoint.
     """
     at = np.flatnonzero(context.market.is_spot[rows])
-    pool = gang_risk(context, rows[at], nodes[at]).pool
+    pool = context.gang_risk(rows[at], nodes[at]).pool
     interval = checkpoint_interval(context, rows, nodes, write, pool)
     steady = steady_hours(context.asked, nodes, work, write, interval)
     failures = context.asked.assumptions.machine_failures_per_node_hour * nodes * steady
@@ -94,7 +95,7 @@ def checkpoint_interval(
     rate = context.asked.assumptions.machine_failures_per_node_hour * nodes
     at = np.flatnonzero(context.market.is_spot[rows])
     if len(at):
-        rate[at] = (gang_risk(context, rows[at], nodes[at]).pool if pool is None else pool).rate
+        rate[at] = (context.gang_risk(rows[at], nodes[at]).pool if pool is None else pool).rate
     mtbf = 1.0 / np.maximum(rate, 1e-9)
     return np.clip(young_interval_hours(write, mtbf), MINUTE, longest)
 
@@ -109,7 +110,7 @@ def spot_outcome_of(
         deadline_hours=np.inf if deadline_hours is None else deadline_hours,
         with_distribution=deadline_hours is not None,
         **model_arguments(
-            context.asked, context.spot, rows, write, interval, gang_risk(context, rows, nodes).pool
+            context.asked, context.spot, rows, write, interval, context.gang_risk(rows, nodes).pool
         ),
     )
 
@@ -159,7 +160,7 @@ def meet_probability(
                 rows[at],
                 write[at],
                 interval[at],
-                gang_risk(context, rows[at], nodes[at]).pool,
+                context.gang_risk(rows[at], nodes[at]).pool,
             ),
         )
     return np.clip(out, 0.0, 1.0)

@@ -21,11 +21,12 @@ def explain(
     workload: Path, why_not: tuple[str, ...], as_of: datetime | None, output: str, out: Path | None
 ) -> None:  # fmt: skip
     """Say what removed candidates of WORKLOAD, and why an instance type is not the plan."""
+    from planner.asked.options import Options, utc_now
     from planner.inputs.load import load_workload
-    from planner.job.answer import Options, optimize, utc_now
     from planner.job.explain import explain_choice, explain_kinds, explain_layout
     from planner.job.explain import why_not as explain_type
     from planner.job.explain_report import explain_answer
+    from planner.workloads.answer import optimize
 
     answer = optimize(load_workload(workload), Options(as_of or utc_now(), as_of=as_of and as_of.date()))
     asked, market = answer.context.asked, answer.context.market

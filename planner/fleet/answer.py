@@ -18,22 +18,29 @@ from planner.candidates.engine import Found
 from planner.candidates.grid import build_candidates
 from planner.candidates.limits import case_of, mark_offers
 from planner.candidates.sizes import estimate_all, with_checkpoint
-from planner.errors import PlannerError, TimeLimitError
+from planner.errors import InputError, PlannerError, TimeLimitError
 from planner.fleet.mix import Mix
 from planner.fleet.plan import fleet_plan, infeasible_fleet
 from planner.fleet.question import FleetInput
 from planner.fleet.search import FleetResult
 from planner.fleet.solve import solve_fleet
 from planner.fleet.workers import Workers, build_workers, in_granules
-from solvers.options import SolveOptions
-from solvers.solution import Status, Termination
+from planner.inputs.faults import Fault
+from solvers.problem.errors import BackendError
+from solvers.problem.options import SolveOptions
+from solvers.problem.solution import Status, Termination
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from planner.candidates.context import Asked, Context, Dates, Market
-    from planner.fleet.question import Excess, Use
-    from planner.job.answer import Options
+    from planner.asked.model import Asked, Dates
+    from planner.asked.options import Options
+    from planner.candidates.constraints.base import Use
+    from planner.candidates.context import Context
+    from planner.fleet.question import Excess
+    from planner.inputs.load import LoadedWorkload
+    from planner.inputs.schema import Workload
+    from planner.market.model import Market
     from planner.plan.model import Plan
 
     FloatArray = npt.NDArray[np.float64]
@@ -46,18 +53,46 @@ _ROUNDS = 4  # times a mix is held against its bill, which rounds hours up
 
 
 def plan_fleet(
-    context: Context, options: Options, proven: list[tuple[FleetInput, FleetResult]] | None = None
+    loaded: LoadedWorkload,
+    context: Context,
+    options: Options,
+    proven: list[tuple[FleetInput, FleetResult]] | None = None,
 ) -> Plan:
     """Find the cheapest mix of workers.
 
     Args:
+        loaded: the file, for places in messages.
         context: the workload, offers and assumptions.
         options: gap, time limit, backend.
         proven: takes the question and answer that the plan's proof is about, where wanted.
 
     Raises:
+        InputError: the workload asks what a fleet cannot answer, or the backend cannot be used.
         TimeLimitError: no mix was found within the time limit, and none was proven impossible.
     """
+    _check_asked(loaded, context.asked.workload)
+    try:
+        return _plan(context, options, proven)
+    except BackendError as error:
+        raise InputError(f"--backend: {error}") from error
+
+
+def _check_asked(loaded: LoadedWorkload, workload: Workload) -> None:
+    """Refuse wishes that mean nothing for a fleet."""
+    faults = []
+    if workload.preferences.objective == "time":
+        text = "a fleet is planned for cost: set an earlier constraints.deadline instead of objective time"
+        faults.append(Fault(("preferences", "objective"), text))
+    if workload.constraints.max_accelerators is not None:
+        text = (
+            "a fleet is limited by its nodes: set constraints.max_nodes, or allow fewer accelerators per node"
+        )
+        faults.append(Fault(("constraints", "max_accelerators"), text))
+    if faults:
+        raise loaded.error(faults)
+
+
+def _plan(context: Context, options: Options, proven: list[tuple[FleetInput, FleetResult]] | None) -> Plan:
     begin = time.perf_counter()
     context, found = _search(context)
     limit, work = _limit_hours(context.asked, context.dates), work_units(context.asked)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from planner.candidates.filters import count_filters
-from planner.job.assemble import cash_of, moment_text, offer_line, plan_frame, unknown_options
-from planner.job.warnings import plan_warnings
+from planner.candidates.plan_parts.frame import cash_of, moment_text, offer_line, plan_frame, unknown_options
+from planner.candidates.plan_parts.warnings import plan_warnings
 from planner.market.pricing import total_usd
 from planner.plan.ids import TimePartId
 from planner.plan.launch import Launch
@@ -29,11 +29,12 @@ from planner.plan.model import (
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from planner.candidates.context import Asked, Market
+    from planner.asked.model import Asked
     from planner.candidates.engine import Found
     from planner.fleet.mix import Mix
     from planner.fleet.question import Excess
     from planner.fleet.search import FleetResult
+    from planner.market.model import Market
 
     FloatArray = npt.NDArray[np.float64]
     IntArray = npt.NDArray[np.int64]
@@ -236,8 +237,7 @@ def _exact_gap(result: FleetResult, total: Decimal) -> float | None:
 
 def infeasible_fleet(found: Found, reasons: list[Excess], seconds: float) -> Plan:
     """Build the answer when no mix exists: filter counts, and the least set of limits to move."""
-    from planner.job.assemble import infeasible_plan
-    from planner.job.explain import find_relaxations
+    from planner.candidates.plan_parts.infeasible import find_relaxations, infeasible_plan
 
     told = tuple(
         Relaxation(

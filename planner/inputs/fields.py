@@ -11,7 +11,7 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, PlainSerializer, PlainValidator, WithJsonSchema
+from pydantic import BeforeValidator, Field, PlainSerializer, PlainValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from planner.inputs.measured import EXAMPLE, MEASURED_PATTERN, parse_measured
@@ -45,6 +45,7 @@ PurchaseOption = Literal[
 ]
 
 QuotaUnit = Literal["vCPU", "GPU", "instances"]
+
 
 _LIKE_A_DATE = re.compile(r"[0-9]{4}-")
 DATE_PATTERN = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
@@ -223,3 +224,11 @@ NonNegativeFloat = Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False
 AnyFloat = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 Bool = Annotated[bool, Field(strict=True)]
 Text = Annotated[str, Field(min_length=1, max_length=200)]
+_SOFTWARE_NAMES = ("cuda", "rocm", "neuron", "tpu", "gaudi", "cann", "any")
+_SOFTWARE_SCHEMA = {"type": "string", "enum": list(_SOFTWARE_NAMES)}
+Software = Annotated[
+    tuple[Literal["cuda", "rocm", "neuron", "tpu", "gaudi", "cann", "any"], ...],
+    Field(min_length=1),
+    BeforeValidator(lambda value: (value,) if isinstance(value, str) else value),
+    WithJsonSchema({"anyOf": [_SOFTWARE_SCHEMA, {"type": "array", "items": _SOFTWARE_SCHEMA}]}),
+]

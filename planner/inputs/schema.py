@@ -27,6 +27,7 @@ from planner.inputs.fields import (
     QuotaUnit,
     Ratio,
     Share,
+    Software,
     Text,
 )
 from planner.inputs.section import Section
@@ -87,6 +88,11 @@ class Constraints(Section):
     )
     accelerators: Filter = Field(Filter.model_construct(), description="Patterns over accelerator ids.")
     instance_types: Filter = Field(Filter.model_construct(), description="Patterns over instance types.")
+    software: Software | None = Field(
+        None,
+        description="What the code runs on; default cuda, and what `allow` names or the user owns."
+        " Anything else needs a port.",
+    )
     quota: tuple[QuotaLimit, ...] = Field((), description="Account limits.")
     deadline_confidence: Confidence = Field(
         0.9, description="Probability with which the deadline must be met."

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from planner.candidates.decisions import FACETS, list_decisions
-from planner.job.summary import summarize
+from planner.candidates.plan_parts.summary import summarize
 from planner.plan.brief import Folded, Summary
 
 if TYPE_CHECKING:

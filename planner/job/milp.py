@@ -14,9 +14,9 @@ from planner.errors import InputError, PlannerError
 from planner.plan.model import Proof
 
 if TYPE_CHECKING:
+    from planner.asked.options import Options
     from planner.candidates.choose import Choice
     from planner.candidates.engine import Found
-    from planner.job.answer import Options
 
 
 def choose_by_milp(found: Found, choice: Choice, options: Options, begin: float) -> Proof:
@@ -33,8 +33,8 @@ def choose_by_milp(found: Found, choice: Choice, options: Options, begin: float)
     """
     context = found.candidates.context
     from planner.job.model import SingleInput, solve_single
-    from solvers.errors import BackendError
-    from solvers.options import SolveOptions
+    from solvers.problem.errors import BackendError
+    from solvers.problem.options import SolveOptions
 
     made = found.candidates
     feasible = np.flatnonzero(made.bits == 0)

@@ -118,10 +118,29 @@ def _machine(line: Json, limits: Constraints) -> list[str]:
         allowed = rule.allow is None or any(fnmatchcase(line[key], pattern) for pattern in rule.allow)
         if not allowed or any(fnmatchcase(line[key], pattern) for pattern in rule.deny):
             faults.append(f"{key} {line[key]} is not allowed")
+    if not _asked_for(line, limits):
+        faults.append(f"{line['accelerator']} needs a port to other software")
     memory = line["accelerator_memory_gib"]
     if limits.min_memory_gib is not None and memory is not None and memory < limits.min_memory_gib:
         faults.append(f"{line['accelerator']} has {memory:g} GiB, {limits.min_memory_gib:g} asked")
     return faults
+
+
+def _asked_for(line: Json, limits: Constraints) -> bool:
+    """Whether the accelerator runs software that is asked for: set, named by `allow`, the user's own, else CUDA."""
+    from catalogs.accelerators import load_accelerators
+    from planner.performance.software import load_software
+
+    table = load_accelerators()
+    vendors = dict(zip(table["accelerator"].tolist(), table["vendor"].tolist(), strict=True))
+    runs = load_software().get(str(vendors.get(line["accelerator"], "")), "unknown")
+    if limits.software is not None:
+        return "any" in limits.software or runs in limits.software
+    pairs = (("accelerator", limits.accelerators.allow), ("instance_type", limits.instance_types.allow))
+    named = (
+        fnmatchcase(line[key], name) for key, allow in pairs for name in allow or () if name.strip("*") != ""
+    )
+    return runs == "cuda" or line["purchase_option"] == "owned" or any(named)
 
 
 def _quotas(plan: Json, limits: Constraints) -> list[str]:

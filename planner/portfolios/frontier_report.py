@@ -16,8 +16,8 @@ from planner.render.model import Answer, Chart, Column, Value, table_section, ve
 
 if TYPE_CHECKING:
     from catalogs.model import Catalog
+    from planner.asked.options import Options
     from planner.inputs.portfolio_load import LoadedPortfolio
-    from planner.job.answer import Options
     from planner.portfolios.solve import PortfolioOptions
 
 COLUMNS = (

@@ -18,11 +18,11 @@ from dataclasses import dataclass, field, replace
 from planner.schedules.greedy import greedy_schedule
 from planner.schedules.model import build_schedule, copies_of
 from planner.schedules.question import Cell, Costs, Evaluation, ScheduleInput, evaluate
-from solvers.errors import ModelError
-from solvers.options import SolveOptions
-from solvers.problem import Milp
-from solvers.solution import Solution, Status, Termination, relative_gap
-from solvers.solve import relax, solve
+from solvers.execution.solve import relax, solve
+from solvers.problem.errors import ModelError
+from solvers.problem.milp import Milp
+from solvers.problem.options import SolveOptions
+from solvers.problem.solution import Solution, Status, Termination, relative_gap
 
 WHOLE_BELOW = 1_500  # integer columns; smaller models are solved as they are
 MOST_SETS = 8  # sets of copies looked at one by one

@@ -93,7 +93,7 @@ def test_a_second_run_imports_nothing_that_it_does_not_use(
     monkeypatch.setenv("PLANNER_CACHE_DIR", str(tmp_path))
     for _ in range(2):
         modules = _modules("optimize", "examples/llama-3-8b.yaml")  # click itself needs difflib for "-o"
-    assert "planner.job.answer" in modules
+    assert "planner.workloads.answer" in modules
     assert modules & IDLE == set()
 
 

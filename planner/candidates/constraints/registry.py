@@ -39,6 +39,7 @@ CONSTRAINTS: list[Constraint] = [
     machines.PurchaseOption(),
     machines.Accelerator(),
     machines.InstanceType(),
+    machines.SoftwareStack(),
     machines.LeastMemory(),
     facts.Memory(),
     facts.NoLayout(),

@@ -31,7 +31,6 @@ from planner.candidates.ways.course import (
 )
 from planner.market.quota import draws_on
 from planner.spot.distribution import SpotPool
-from planner.spot.evidence import gang_risk
 from planner.spot.zones import subsets, unite
 
 if TYPE_CHECKING:
@@ -39,7 +38,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from planner.candidates.context import Market
+    from planner.market.model import Market
 
     BoolArray = npt.NDArray[np.bool_]
     FloatArray = npt.NDArray[np.float64]
@@ -148,7 +147,7 @@ def single_cells(at: IntArray, made: Candidates, partner: IntArray) -> Cells:
     rows, nodes = made.offer[at], made.nodes[at]
     return Cells(
         base=at, zones=rows[:, None], shares=np.ones((len(at), 1)), on_demand=partner[rows],
-        pool=gang_risk(context, rows, nodes).pool, moves=np.zeros(len(at)),
+        pool=context.gang_risk(rows, nodes).pool, moves=np.zeros(len(at)),
     )  # fmt: skip
 
 
@@ -251,7 +250,7 @@ def union_cells(made: Candidates, members: IntArray, partner: IntArray) -> Cells
     for size in sorted(set(sizes.tolist())):
         own = members[sizes == size][:, :size]
         rows, flat = made.offer[own], made.offer[own].ravel()
-        pool = gang_risk(context, flat, made.nodes[own].ravel()).pool
+        pool = context.gang_risk(flat, made.nodes[own].ravel()).pool
         each = SpotPool(**{f.name: getattr(pool, f.name).reshape(own.shape) for f in fields(SpotPool)})
         assume = context.asked.assumptions
         linked = (assume.spot_zone_correlation_ratio, assume.spot_region_correlation_ratio)

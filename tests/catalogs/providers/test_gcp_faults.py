@@ -77,7 +77,7 @@ def test_a_fault_is_named_and_yesterday_stays(route: str, fault: str) -> None:
 def test_a_passing_fault_is_not_seen(route: str, fault: str) -> None:
     outcome = _refresh({route: fault})
     assert (outcome.status, outcome.failures, outcome.refused) == ("added", (), {})
-    assert (outcome.n_instance_types, outcome.n_offers) == (11, 45)
+    assert (outcome.n_instance_types, outcome.n_offers) == (16, 52)
 
 
 @pytest.mark.parametrize("fault", [*KINDS, *HARMLESS])

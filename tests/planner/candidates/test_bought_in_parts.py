@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from planner.job.certificate import certify
 from planner.job.model import SingleInput, build_single, solve_single
 from planner.job.model_mix import MixInput
 from planner.judge.lines import verify_plan
 from planner.plan.certificates.enumeration import check
-from solvers.write_lp import lp_text
+from planner.workloads.certificate import certify
+from solvers.problem.write_lp import lp_text
 from tests.planner.fleet.test_model_goldens import FOLDER
 from tests.planner.job.test_frontier import front_of
 from tests.planner.job.test_spine_brute_force import ONE_WAY, compare

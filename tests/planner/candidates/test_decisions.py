@@ -11,10 +11,10 @@ from hypothesis import given, settings
 
 from planner.candidates.decisions import HAIR_RATIO, KINDS, best_of
 from planner.candidates.model import IN_TURN
-from planner.job.answer import Answer
+from planner.candidates.plan_parts.summary import describe, summarize
 from planner.job.explain import explain_choice, explain_kinds, why_not
-from planner.job.summary import describe, summarize
 from planner.plan.brief import Summary
+from planner.workloads.answer import Answer
 from tests.planner.job.test_spine_laws import a_job, some_offers
 from tests.planner.spine_catalogs import A10G, L4, Offer, make_catalog, make_world, plan_on, work
 
@@ -108,8 +108,8 @@ def test_listed_decisions_are_the_best_of_their_kind(offers: list[Offer], job: d
         return
     assert answer.found is not None
     made, objective = answer.found.candidates, answer.plan.objective
-    best: dict[tuple[object, ...], float] = {}
-    keys: dict[tuple[Any, ...], tuple[object, ...]] = {}
+    best: dict[tuple[Any, ...], float] = {}
+    keys: dict[tuple[Any, ...], tuple[Any, ...]] = {}
     for at in np.flatnonzero(made.bits == 0).tolist():
         item = summarize(made, at, None)
         way = way_of(item, in_turn=made.kind[at] == IN_TURN)

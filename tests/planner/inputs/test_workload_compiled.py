@@ -16,13 +16,14 @@ import pytest
 from pydantic import BaseModel
 
 from catalogs.store import cache as catalog_cache
+from planner.asked.options import Options
 from planner.errors import InputError
 from planner.inputs import compiled, load_workload
 from planner.inputs.faults import Fault
 from planner.inputs.load import LoadedWorkload
 from planner.inputs.view import SectionView, encode_section
-from planner.job.answer import Options, optimize
 from planner.job.overrides import override
+from planner.workloads.answer import optimize
 
 ROOT = Path(__file__).parents[3]
 EXAMPLES = sorted(

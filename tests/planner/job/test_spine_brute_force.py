@@ -17,16 +17,16 @@ import pytest
 
 from catalogs.accelerators import load_accelerators
 from catalogs.table import Table
-from planner.candidates.assumptions import load_assumptions
+from planner.asked.assumptions import load_assumptions
+from planner.asked.job import resolve_job
 from planner.candidates.constraints.registry import BIT
-from planner.candidates.job_spec import resolve_job
 from planner.candidates.model import SINGLE
 from planner.inputs.schema import Workload
-from planner.job.answer import Answer
 from planner.market.offers import ACCELERATOR_COLUMNS, HARDWARE_COLUMNS
 from planner.performance.search import estimate_shapes
 from planner.spot.pools import find_pool
 from planner.spot.renewal import spot_outcome
+from planner.workloads.answer import Answer
 from tests.planner.spine_catalogs import (
     MACHINES,
     NAN,

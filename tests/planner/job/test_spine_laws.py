@@ -13,7 +13,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from catalogs.model import Catalog
-from planner.job.answer import Answer
+from planner.workloads.answer import Answer
 from tests.planner.spine_catalogs import (
     A10G,
     L4,

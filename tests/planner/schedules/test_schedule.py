@@ -19,10 +19,10 @@ from planner.schedules.model import build_schedule
 from planner.schedules.question import ScheduleInput, evaluate, most_work
 from planner.schedules.relaxation import apply_remedy, explain_schedule
 from planner.schedules.solve import ScheduleResult, solve_schedule
-from solvers.errors import ModelError
-from solvers.options import SolveOptions
-from solvers.solution import Solution, Status, Termination
-from solvers.write_lp import lp_text
+from solvers.problem.errors import ModelError
+from solvers.problem.options import SolveOptions
+from solvers.problem.solution import Solution, Status, Termination
+from solvers.problem.write_lp import lp_text
 
 EXACT = SolveOptions(gap=0.0)
 GOLDEN = Path(__file__).parents[2] / "fixtures" / "lp" / "schedule.lp"

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from planner.errors import InputError
-from planner.spot.evidence import gang_risk
 from planner.spot.hazards import load_hazards, make_table, mean_spell_hours
 from planner.spot.hazards_cells import AGE_EDGES_HOURS, family_of
 from planner.spot.policy.job import SpotZone
@@ -79,7 +78,7 @@ def test_records_win_over_bands_and_bands_over_priors() -> None:
     made = answer(offers, 90.0)
     found = made.context.market.offer_set.offers
     rows = np.flatnonzero(found.equals("purchase_option", "spot"))
-    known = gang_risk(made.context, rows, np.ones(len(rows), dtype=np.int64))
+    known = made.context.gang_risk(rows, np.ones(len(rows), dtype=np.int64))
     told = {
         (str(found["instance_type"][row]), str(found["zone"][row])): known.sources[int(source)]
         for row, source in zip(rows.tolist(), known.source.tolist(), strict=True)
@@ -133,7 +132,7 @@ def test_prices_move_the_zones_of_their_type_and_no_other(tmp_path: Path, kind: 
         context = answer(offers, 90.0, folder=tmp_path, **changes).context
         found = context.market.offer_set.offers
         at = np.flatnonzero(found.equals("purchase_option", "spot"))
-        known = gang_risk(context, at, np.ones(len(at), dtype=np.int64))
+        known = context.gang_risk(at, np.ones(len(at), dtype=np.int64))
         places = [(str(found["instance_type"][row]), str(found["zone"][row])) for row in at]
         told = [known.sources[int(source)] for source in known.source]
         return dict(zip(places, known.pool.rate.tolist(), strict=True)), told
