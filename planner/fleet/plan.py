@@ -170,7 +170,7 @@ def _savings(found: Found, mix: Mix, total: Decimal) -> Savings:
     """Compare with the cheapest fleet of one on-demand offer in the same time."""
     context = found.candidates.context
     from planner.fleet.workers import build_workers
-    from planner.plan.model import Summary, SummaryPart
+    from planner.plan.brief import Summary, SummaryPart
 
     workers = build_workers(found.candidates, mix.limit_hours)
     on_demand = context.market.offer_set.offers.equals("purchase_option", "on_demand")

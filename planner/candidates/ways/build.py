@@ -20,7 +20,7 @@ import numpy as np
 from planner.candidates.constraints.registry import BIT
 from planner.candidates.limits import mark_parts
 from planner.candidates.model import IN_TURN, SINGLE, Candidates, Turns, append, join_pools, join_tables
-from planner.candidates.wanted import Scope, Wanted, ceilings
+from planner.candidates.wanted import Wanted, ceilings
 from planner.candidates.ways.course import (
     CONFIDENCE_SLIP,
     Cells,
@@ -77,8 +77,7 @@ def add_turns(made: Candidates, offer_bits: IntArray, wanted: Wanted) -> Candida
         found.append(judged_turns(made, single_cells(likely, made, elsewhere)))
     if wish.zones == "any":
         known = _appended(made, found)
-        scope = Scope.BEST if wanted.scope is Scope.SHOWN else wanted.scope
-        limit = ceilings(known, replace(wanted, scope=scope))
+        limit = ceilings(known, wanted, of_sets=True)
         sets = set_cells(made, at, partner, limit, one_region=wanted.one_region)
         found.append(judged_turns(made, sets))
     return _appended(made, found)
