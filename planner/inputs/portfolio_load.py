@@ -119,6 +119,12 @@ def _job_faults(portfolio: Portfolio, jobs: tuple[PortfolioJob, ...]) -> Iterato
                 yield Fault((*path, "candidates", number), text)
 
 
+_BY_COST = (
+    "has preferences.objective: time, but jobs that share limits are planned by cost and delay: remove it from the "
+    "workload and give the job a delay_usd_per_hour or a deadline"
+)
+
+
 def _workloads(
     path: Path, source: Source, jobs: tuple[PortfolioJob, ...]
 ) -> tuple[tuple[LoadedWorkload | None, ...], list[Fault]]:
@@ -149,6 +155,9 @@ def _workloads(
                 "needs kind: training with a model (fleets and tasks are planned one by one with `optimize`)"
             )
             faults.append(Fault(("jobs", at), f"job '{jobs[at].name}' {text}"))
+        if loaded is not None and loaded.workload.preferences.objective != "cost":
+            inside = ("workload",) if jobs[at].inline is None else ("inline", "preferences", "objective")
+            faults.append(Fault(("jobs", at, *inside), f"job '{jobs[at].name}' {_BY_COST}"))
     return tuple(out), faults
 
 

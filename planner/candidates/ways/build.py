@@ -20,7 +20,7 @@ import numpy as np
 from planner.candidates.constraints.registry import BIT
 from planner.candidates.limits import mark_parts
 from planner.candidates.model import IN_TURN, SINGLE, Candidates, Turns, append, join_pools, join_tables
-from planner.candidates.wanted import Scope, Wanted, ceilings
+from planner.candidates.wanted import Wanted, ceilings
 from planner.candidates.ways.course import (
     CONFIDENCE_SLIP,
     Cells,
@@ -78,8 +78,7 @@ def add_turns(made: Candidates, offer_bits: IntArray, wanted: Wanted) -> Candida
     found = [judged_turns(made, join_cells(cells))]
     if wish.zones == "any":
         known = _appended(made, found)
-        scope = Scope.BEST if wanted.scope is Scope.SHOWN else wanted.scope
-        limit = ceilings(known, replace(wanted, scope=scope))
+        limit = ceilings(known, wanted, of_sets=True)
         sets = set_cells(made, at, partner, limit, one_region=wanted.one_region)
         found.append(judged_turns(made, sets))
     return _appended(made, found)
@@ -318,7 +317,8 @@ def judged_turns(made: Candidates, cells: Cells | None) -> Judged | None:
     if not len(at):
         return None
     columns, turns = price_in_turn(made, cells.take(at), take_columns(course, at))
-    mark_parts(replace(made, **columns))
+    kind, detail = np.full(len(at), IN_TURN), np.arange(len(at))
+    mark_parts(replace(made, **columns, kind=kind, detail=detail, turns=turns))
     return columns, turns
 
 
