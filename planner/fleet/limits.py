@@ -10,10 +10,11 @@ import math
 from typing import TYPE_CHECKING
 
 from planner.candidates.constraints.registry import BIT, constraint
+from planner.fleet.question import SHARES
 from planner.plan.model import Relaxation
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from planner.asked.model import Asked
     from planner.fleet.question import Excess
@@ -43,17 +44,24 @@ def relaxations_of(broken: Sequence[Excess], asked: Asked) -> tuple[Relaxation, 
     """
     if not broken:
         return ()
-    named = [_named(item, asked) for item in broken]
-    current, needed = zip(*(_amounts(item, asked) for item in broken), strict=True)
+    # several regions may pass one limit on their share: the largest share tells how far it must move
+    shares = {item.limit_name: item for item in sorted(broken, key=lambda item: item.used) if _is_share(item)}
+    told = [*(item for item in broken if not _is_share(item)), *shares.values()]
+    named = dict(_named(item, asked) for item in told)
+    amounts = [_amounts(item, asked) for item in told]
     return (
         Relaxation(
-            constraint=" and ".join(dict.fromkeys(name for name, _ in named)),
-            current=" and ".join(current),
-            needed=" and ".join(needed),
+            constraint=" and ".join(named),
+            current=" and ".join(current for current, _ in amounts),
+            needed=" and ".join(needed for _, needed in amounts),
             best=None,
-            note="; ".join(dict.fromkeys(words for _, words in named)),
+            note="; ".join(named.values()),
         ),
     )
+
+
+def _is_share(item: Excess) -> bool:
+    return item.limit_name in SHARES
 
 
 def _named(item: Excess, asked: Asked) -> tuple[str, str]:
@@ -84,13 +92,12 @@ def _amounts(item: Excess, asked: Asked) -> tuple[str, str]:
         return f"{limit:,.0f} GiB", f"{math.floor(used + 1e-6):,} GiB"
     if name == "spot_workers":
         return "0%", "above 0%"
-    if name in _KEYS and name != "max_regions":
+    if name in SHARES:
         return _percent(limit, math.floor), _percent(used, math.ceil)
     of = f" of {item.member}" if item.member else ""
     return f"{limit:,g}{of}", f"{used:,g}"
 
 
-def _percent(ratio: float, rounded: object) -> str:
+def _percent(ratio: float, rounded: Callable[[float], int]) -> str:
     """A share in tenths of a percent, rounded so that what is shown is enough."""
-    assert callable(rounded)
     return f"{rounded(ratio * 1000 - (1e-6 if rounded is math.ceil else -1e-6)) / 10:g}%"
