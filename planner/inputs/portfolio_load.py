@@ -20,6 +20,7 @@ from planner.inputs.load import LoadedWorkload, decode, load_workload, read_limi
 from planner.inputs.messages import pydantic_faults
 from planner.inputs.portfolio_schema import Portfolio, PortfolioJob
 from planner.inputs.schema import Workload
+from planner.inputs.view import as_view
 from planner.records import record
 
 MAX_BYTES = 16 * 1024 * 1024
@@ -135,7 +136,7 @@ def _workloads(
         if job.inline is not None:
             text = job.inline.model_dump_json()
             digest = hashlib.sha256(text.encode()).hexdigest()
-            out.append(LoadedWorkload(job.inline, digest, path, source, ("jobs", at, "inline")))
+            out.append(LoadedWorkload(as_view(job.inline), digest, path, source, ("jobs", at, "inline")))
             continue
         if job.workload is None:
             out.append(None)

@@ -92,14 +92,11 @@ def relaxations(plan: Plan) -> list[Section]:
         Column("limit", "limit", "text"), Column("now", "now", "text"), Column("enough", "enough", "text"),
         Column("plan", "the plan would be", "text"), Column("note", "note", "text"),
     )  # fmt: skip
-    return [
-        table_section(
-            "relaxations",
-            "Smallest relaxations of the candidates compared (each alone suffices)",
-            columns,
-            rows,
-        )
-    ]
+    alone = "" if plan.kind == "fleet" else "s"
+    title = f"Smallest relaxation{alone} of the candidates compared" + (
+        " (each alone suffices)" if alone else ""
+    )
+    return [table_section("relaxations", title, columns, rows)]
 
 
 def unknown(plan: Plan, verbose: bool) -> list[Section]:

@@ -236,7 +236,8 @@ def _spot(offer: Offer, nodes: int, work_hours: float, write: float, interval: f
     pool = find_pool(machine.provider, machine.instance_type, offer.region, offer.zone)
     if prior.basis == "measured" and pool is not None:
         rate, wait, first_wait, frailty, dispersion = (
-            float(value[0]) for value in pool.at(np.asarray([nodes]))
+            float(np.exp(np.interp(np.log(nodes), np.log(pool.gangs), np.log(column))))
+            for column in pool.values.T
         )
     else:
         measured = prior.basis == "measured"
