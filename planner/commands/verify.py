@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 _MOST_FAULTS = 20
 _NOT_YET = {
     "portfolio_frontier": "its points are plans with a budget: set `budget_usd`, plan, and verify that",
-    "commit": "save and verify its certificate (`planner commit --certificate FILE`)",
 }
 _COMMAND = {"portfolio_frontier": "portfolio --frontier"}
 
@@ -133,6 +132,15 @@ def _question(kind: str, saved: Any, path: Path | None, as_of: datetime | None) 
 
         schedule = load_schedule(path)
         return judge_schedule(saved, schedule if as_of is None else as_on(schedule, as_of))
+    if kind == "commit":
+        from planner.inputs.commit_load import load_commit
+        from planner.judge.commits.figures import CommitMemory
+        from planner.judge.judge import judge_commit
+
+        named = Node(saved)["catalog"]
+        return judge_commit(
+            saved, CommitMemory(load_commit(path), catalog_of(Node(saved)) if len(named) else None)
+        )
     if kind == "portfolio":
         from planner.inputs.portfolio_load import load_portfolio
         from planner.judge.judge import judge_portfolio

@@ -15,7 +15,7 @@ from planner.judge.findings import Findings
 from planner.judge.goods import UnknownOfferError
 from planner.judge.memory import Memory
 from planner.judge.shape import check_shape
-from planner.judge.stated import FRONTIER, PIPELINE, PLAN, PORTFOLIO, SCHEDULE, SERVING
+from planner.judge.stated import COMMIT, FRONTIER, PIPELINE, PLAN, PORTFOLIO, SCHEDULE, SERVING
 from planner.judge.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from planner.inputs.schedule_load import LoadedSchedule
     from planner.inputs.schema import Workload
     from planner.inputs.serving_load import LoadedServing
+    from planner.judge.commits.figures import CommitMemory
     from planner.judge.portfolio_jobs import PortfolioMemory
 
 
@@ -199,6 +200,23 @@ def judge_portfolio(answer: Any, memory: PortfolioMemory) -> Verdict:
         portfolio.check(findings, memory)
     total = f"total USD {float(node['totals']['cost_usd'].money()):,.2f}; bounds need its certificate"
     checked = ("jobs", "speed", "hours", "chances", "costs", "limits", "sums")
+    return Verdict(tuple(findings.finish()), checked, total, findings.left_out())
+
+
+def judge_commit(answer: Any, memory: CommitMemory) -> Verdict:
+    """Judge the answer of `planner commit`.
+
+    Args:
+        answer: its JSON.
+        memory: the question it is said to be of and the catalog, with what was recomputed before.
+    """
+    from planner.judge.commits import check
+
+    findings = Findings(Node(answer), COMMIT)
+    with _faults_of(findings):
+        check.check(findings, memory)
+    total = f"objective USD {float(findings.answer['objective_usd'].money()):,.2f}; the bound needs its certificate"
+    checked = ("prices", "demand", "use", "costs", "risk", "limits", "break-evens")
     return Verdict(tuple(findings.finish()), checked, total, findings.left_out())
 
 

@@ -57,6 +57,23 @@ PORTFOLIO = {
     "filters[*].removed": _SEARCH,
     "filters[*].removed.*": _SEARCH,
 }
+_ALONE = (
+    "each future is solved alone by the search; that the figures fit together and to the costs is checked"
+)
+COMMIT = {
+    "planner_version": _WHEN,
+    "seconds": _WHEN,
+    "rounds": _SEARCH,
+    "method": "how the bound was found; `planner commit --certificate` proves it",
+    "reason": "why the search ended",
+    "gap_asked_ratio": "an option of the command line",
+    "notes": _WORDS,
+    "notes[*]": _WORDS,
+    "regret.mean_usd": _ALONE,
+    "regret.p90_usd": _ALONE,
+    "regret.worst_usd": _ALONE,
+    "regret.scenarios": _ALONE,
+}
 PLAN = {
     "planner_version": _WHEN,
     "proof.seconds": _WHEN,

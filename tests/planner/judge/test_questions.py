@@ -18,6 +18,7 @@ from benchmarks.instances.answers import (
     PORTFOLIOS,
     Saved,
     changed,
+    commits,
     fleets_that_serve,
     frontiers,
     pipelines,
@@ -34,6 +35,7 @@ RunCli = Callable[..., CliResult]
 KINDS: dict[str, Callable[[], Iterator[Saved]]] = {
     "frontier": frontiers, "serving": fleets_that_serve, "schedule": schedules, "pipeline": pipelines,
     **{name: partial(portfolios, (name,)) for name in PORTFOLIOS},
+    "commit": partial(commits, ("commitments of given futures",)),
 }  # fmt: skip
 
 
