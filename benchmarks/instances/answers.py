@@ -19,7 +19,16 @@ from planner.inputs.load import LoadedWorkload, load_workload
 from planner.inputs.portfolio_load import LoadedPortfolio
 from planner.judge.judge import judge_saved
 from planner.judge.memory import Memory
-from planner.judge.stated import COMMIT, FRONTIER, PIPELINE, PLAN, PORTFOLIO, SCHEDULE, SERVING
+from planner.judge.stated import (
+    COMMIT,
+    FRONTIER,
+    PIPELINE,
+    PLAN,
+    PORTFOLIO,
+    PORTFOLIO_FRONTIER,
+    SCHEDULE,
+    SERVING,
+)
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
@@ -271,6 +280,28 @@ def portfolios(names: tuple[str, ...] = tuple(PORTFOLIOS)) -> Iterator[Saved]:
         yield Saved(name, "portfolio", made, set(PORTFOLIO), _judge_portfolio(loaded, made))
 
 
+def portfolio_frontiers() -> Iterator[Saved]:
+    """Answers of `planner portfolio --frontier`: of the small portfolio."""
+    from planner.inputs.portfolio_load import load_portfolio
+    from planner.job.answer import Options
+    from planner.judge.judge import judge_portfolio_frontier
+    from planner.judge.portfolio_jobs import PortfolioMemory
+    from planner.portfolios.frontier_report import frontier_report, plan_frontier
+    from planner.portfolios.solve import PortfolioOptions
+    from planner.render import render_answer
+
+    path = Path(tempfile.mkdtemp()) / "small.yaml"
+    path.write_text(yaml.safe_dump(_SMALL), encoding="utf-8")
+    loaded = load_portfolio(path)
+    found = plan_frontier(loaded, Options(now=NOW), PortfolioOptions(), 4, catalog=load_catalog)
+    made = json.loads(render_answer(frontier_report(found), "json"))
+    memory = PortfolioMemory(loaded, load_catalog())
+    yield Saved(
+        "frontier of a portfolio", "portfolio frontier", made, set(PORTFOLIO_FRONTIER),
+        lambda one: list(judge_portfolio_frontier(one, memory).faults),
+    )  # fmt: skip
+
+
 def _judge_portfolio(loaded: LoadedPortfolio, made: dict[str, Any]) -> Callable[[dict[str, Any]], list[str]]:
     from planner.judge.judge import judge_portfolio
     from planner.judge.portfolio_jobs import PortfolioMemory
@@ -353,5 +384,6 @@ def _futures_csv() -> str:
 def saved_answers() -> list[Saved]:
     """Answers of every kind."""
     return [
-        *plans(), *frontiers(), *fleets_that_serve(), *schedules(), *pipelines(), *portfolios(), *commits(),
+        *plans(), *frontiers(), *fleets_that_serve(), *schedules(), *pipelines(), *portfolios(),
+        *portfolio_frontiers(), *commits(),
     ]  # fmt: skip

@@ -17,10 +17,6 @@ if TYPE_CHECKING:
     from planner.judge.verdict import Verdict
 
 _MOST_FAULTS = 20
-_NOT_YET = {
-    "portfolio_frontier": "its points are plans with a budget: set `budget_usd`, plan, and verify that",
-}
-_COMMAND = {"portfolio_frontier": "portfolio --frontier"}
 
 
 @click.command()
@@ -67,10 +63,6 @@ def verify(
 
     kind = kind_of(saved)
     try:
-        if kind in _NOT_YET:
-            raise MalformedError(
-                f"answers of `planner {_COMMAND.get(kind, kind)}` are not recomputed; {_NOT_YET[kind]}"
-            )
         if kind in ("plan", "frontier"):
             verdict = _plan(
                 answer, saved, _load(workload, objective, allow_flagged, allow_derived, spot_evidence), prices
@@ -141,15 +133,14 @@ def _question(kind: str, saved: Any, path: Path | None, as_of: datetime | None) 
         return judge_commit(
             saved, CommitMemory(load_commit(path), catalog_of(Node(saved)) if len(named) else None)
         )
-    if kind == "portfolio":
+    if kind in ("portfolio", "portfolio_frontier"):
         from planner.inputs.portfolio_load import load_portfolio
-        from planner.judge.judge import judge_portfolio
+        from planner.judge.judge import judge_portfolio, judge_portfolio_frontier
         from planner.judge.portfolio_jobs import PortfolioMemory
 
         named = Node(saved)["catalog"]
-        return judge_portfolio(
-            saved, PortfolioMemory(load_portfolio(path), catalog_of(Node(saved)) if len(named) else None)
-        )
+        memory = PortfolioMemory(load_portfolio(path), catalog_of(Node(saved)) if len(named) else None)
+        return (judge_portfolio if kind == "portfolio" else judge_portfolio_frontier)(saved, memory)
     catalog = catalog_of(Node(saved))
     if kind == "serving":
         from planner.inputs.serving_load import load_serving

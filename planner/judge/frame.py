@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from planner.judge.bench import Bench, Buy, Candidate, NotRecomputedError
+from planner.judge.bench import Bench, Bought, Buy, Candidate, NotRecomputedError
 from planner.judge.document import Node
 from planner.judge.findings import STATED, Exactly, Findings, Moment, Near
 from planner.judge.work import assumption_rows
@@ -22,6 +22,9 @@ SPOT_RATIO = 1e-6
 # With a fall-back they hold integrals of the normal distribution, which the engine interpolates (within 3e-6) and the
 # judge does not: seen at most 7e-6.
 FALLBACK_RATIO = 3e-5
+# Hours of one of its parts, of all hours: seen at most 1e-6; but no part is further off than this ratio of its own.
+PART_OF_WHOLE = 2e-6
+MOST_PART_RATIO = 5e-4
 EXCLUDED = (
     "taxes",
     "support plans",
@@ -163,6 +166,13 @@ def _deltas(node: Node, reference: tuple[Fraction, float] | None) -> dict[str, A
 def closeness(made: Candidate) -> float:
     """How far figures of a candidate may be from those recomputed, as a ratio."""
     return FALLBACK_RATIO if made.in_turn else SPOT_RATIO
+
+
+def part_closeness(made: Candidate, part: Bought) -> float:
+    """The same of one purchase: a fall-back used in few futures is a small part, with the error of the whole."""
+    if not made.in_turn or not part.hours > 0:
+        return closeness(made)
+    return min(max(FALLBACK_RATIO, PART_OF_WHOLE * made.hours / part.hours), MOST_PART_RATIO)
 
 
 def leading(buys: Sequence[Buy], *, in_turn: bool) -> Any:

@@ -8,14 +8,33 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from planner.errors import InputError
-from planner.judge import fleet, frame, frontier, pipeline, portfolio, schedule, serving, single
+from planner.judge import (
+    fleet,
+    frame,
+    frontier,
+    pipeline,
+    portfolio,
+    portfolio_frontier,
+    schedule,
+    serving,
+    single,
+)
 from planner.judge.bench import ImpossibleError, NotRecomputedError
 from planner.judge.document import Node
 from planner.judge.findings import Findings
 from planner.judge.goods import UnknownOfferError
 from planner.judge.memory import Memory
 from planner.judge.shape import check_shape
-from planner.judge.stated import COMMIT, FRONTIER, PIPELINE, PLAN, PORTFOLIO, SCHEDULE, SERVING
+from planner.judge.stated import (
+    COMMIT,
+    FRONTIER,
+    PIPELINE,
+    PLAN,
+    PORTFOLIO,
+    PORTFOLIO_FRONTIER,
+    SCHEDULE,
+    SERVING,
+)
 from planner.judge.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -203,6 +222,24 @@ def judge_portfolio(answer: Any, memory: PortfolioMemory) -> Verdict:
     return Verdict(tuple(findings.finish()), checked, total, findings.left_out())
 
 
+def judge_portfolio_frontier(answer: Any, memory: PortfolioMemory) -> Verdict:
+    """Judge the answer of `planner portfolio --frontier`.
+
+    Args:
+        answer: its JSON.
+        memory: the question it is said to be of and the catalog, with what was recomputed before.
+    """
+    node = Node(answer)
+    if not len(node["points"]):
+        return Verdict(nothing="no plan: there is nothing to check")
+    findings = Findings(node, PORTFOLIO_FRONTIER)
+    with _faults_of(findings):
+        portfolio_frontier.check(findings, memory)
+    checked = ("points", "jobs", "speed", "hours", "chances", "costs", "limits", "sums")
+    points = f"{len(node['points'])} points, each bound by the solver"
+    return Verdict(tuple(findings.finish()), checked, points, findings.left_out())
+
+
 def judge_commit(answer: Any, memory: CommitMemory) -> Verdict:
     """Judge the answer of `planner commit`.
 
@@ -273,9 +310,9 @@ def _faults_of(findings: Findings) -> Iterator[None]:
     except NotRecomputedError as error:
         findings.skip_unseen(findings.answer, str(error))
     except (UnknownOfferError, ImpossibleError) as error:
-        findings.faults.append(str(error))
+        findings.stop(str(error))
     except (ArithmeticError, ValueError) as error:
-        findings.faults.append(f"its figures cannot be recomputed: {error}")
+        findings.stop(f"its figures cannot be recomputed: {error}")
 
 
 def catalog_of(plan: Node) -> Catalog:

@@ -168,15 +168,16 @@ def _stage(memory: Memory, loaded: LoadedPipeline, at: int, node: Node, answer: 
         **{name: lead.text(name) for name in ("provider", "region", "instance_type")}, "zone": zone,
         "purchase_option": frame.bought_text(buys, in_turn=in_turn), "nodes": made.nodes,
         "option_variant": lead.text("option_variant") if len(buys) == 1 else "", "in_turn": in_turn,
-        "parts": [part_of(part, ratio) for part in made.parts],
+        "parts": [part_of(part, made) for part in made.parts],
         "end_hours": Near(begin + _sure_hours(bench, made, length), slack=_HOURS),
         "expected_hours": Near(made.hours, ratio), "cost_usd": Near(made.cost, ratio),
         "price_as_of": min(buy.offer.text("as_of") for buy in buys),
     }  # fmt: skip
 
 
-def part_of(part: Bought, ratio: float) -> dict[str, Any]:
+def part_of(part: Bought, made: Candidate) -> dict[str, Any]:
     """What a purchase of a task or job must say."""
+    ratio = frame.part_closeness(made, part)
     lines = [{"kind": c.kind, "label": c.label, "amount_usd": Near(c.usd, ratio, 1e-8)} for c in part.charges]
     return {
         "offer_id": part.offer.offer_id, **{name: part.offer.text(name) for name in PART}, "nodes": part.nodes,

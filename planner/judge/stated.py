@@ -34,6 +34,7 @@ PIPELINE = {
     "proof.durations": _SEARCH,
     "proof.durations.*": _SEARCH,
 }
+PORTFOLIO_FRONTIER = {"planner_version": _WHEN}
 PORTFOLIO = {
     "planner_version": _WHEN,
     "seconds": _WHEN,
