@@ -14,6 +14,7 @@ import copy
 import json
 import random
 import re
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -224,6 +225,8 @@ def run(answers: list[Saved], count: int, seed: int) -> tuple[Counter[str], Coun
         if forgery is None:
             continue
         tried[saved.kind] += 1
+        if sum(tried.values()) % 500 == 0:
+            print(f"{sum(tried.values())} tried, {len(through)} passed", file=sys.stderr, flush=True)
         if passes(saved, json.loads(json.dumps(forgery.answer))):
             through.append(f"{saved.name}: {forgery.kind}: {forgery.where}")
         else:
@@ -247,9 +250,9 @@ def main() -> None:
     begin = time.process_time()
     tried, caught, through = run(answers, given.n, given.seed)
     for kind in sorted(tried):
-        print(f"{kind:10} {caught[kind]:6} of {tried[kind]:6} caught")
+        print(f"{kind:20} {caught[kind]:6} of {tried[kind]:6} caught")
     seconds = time.process_time() - begin
-    print(f"all        {sum(caught.values()):6} of {sum(tried.values()):6} caught, {seconds:.0f} CPU s")
+    print(f"{'all':20} {sum(caught.values()):6} of {sum(tried.values()):6} caught, {seconds:.0f} CPU s")
     for line in through[: given.show]:
         print(f"  passed: {line[:200]}")
 

@@ -16,7 +16,11 @@ if TYPE_CHECKING:
     from planner.inputs.load import LoadedWorkload
     from planner.judge.verdict import Verdict
 
-_MOST_FAULTS = 20
+_WORDS = {
+    "commit": "commitment plan",
+    "portfolio_frontier": "frontier of a portfolio",
+    "serving": "serving fleet",
+}
 
 
 @click.command()
@@ -160,30 +164,10 @@ def _certificate(certificate: dict[str, Any]) -> Verdict:
 
 
 def _show(path: Path, kind: str, verdict: Verdict, output: str, out: Path | None) -> None:
-    """Print a verdict.
-
-    Raises:
-        GateError: the answer does not hold.
-    """
+    """Print a verdict; exit code 5 where the answer does not hold."""
     from planner.errors import GateError
+    from planner.plan.report_verdict import verdict_answer
 
-    if output != "table":
-        from planner.plan.report_verdict import verdict_answer
-
-        show_answer(verdict_answer(str(path), verdict), output, out)
-        if verdict.faults:
-            click.get_current_context().exit(GateError.exit_code)
-        return
-    if verdict.nothing:
-        click.echo(f"{path}: {verdict.nothing}")
-        return
+    show_answer(verdict_answer(str(path), _WORDS.get(kind, kind), verdict), output, out)
     if verdict.faults:
-        shown = [f"  {fault}" for fault in verdict.faults[:_MOST_FAULTS]]
-        if len(verdict.faults) > len(shown):
-            shown.append(f"  ... and {len(verdict.faults) - len(shown)} more")
-        raise GateError(f"{path}: the {kind} does not hold:\n" + "\n".join(shown))
-    checked = "" if kind == "certificate" else f" ({', '.join(verdict.checked)})"
-    click.echo(f"{path}: holds{checked}; {verdict.summary}")
-    for why in dict.fromkeys(verdict.left_out.values()):
-        names = [name for name, reason in verdict.left_out.items() if reason == why]
-        click.echo(f"  stated, not recomputed: {', '.join(names)} ({why})")
+        click.get_current_context().exit(GateError.exit_code)

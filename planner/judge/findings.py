@@ -143,6 +143,11 @@ class Findings:
             self.saw(node)
             self._leaf(node, wanted)
 
+    def members(self, node: Node, wanted: Mapping[str, Any]) -> None:
+        """Compare some fields of an object, before what may not be recomputable."""
+        for key, value in wanted.items():
+            self.expect(node[key], value)
+
     def _object(self, node: Node, wanted: Mapping[str, Any]) -> None:
         given = node.keys()
         if not wanted:

@@ -135,22 +135,28 @@ def summary(
     """
     buys, in_turn = purchases(bench.goods, node)
     made = bench.candidate(buys, in_turn=in_turn)
+    ratio = closeness(made)
+    return named(buys, in_turn=in_turn) | {
+        "hours": Near(made.hours, ratio), "cost_usd": Near(made.cost, ratio), **_deltas(node, reference),
+    }, made  # fmt: skip
+
+
+def named(buys: Sequence[Buy], *, in_turn: bool) -> dict[str, Any]:
+    """What a candidate in brief says of its purchases, hours and cost apart."""
+    nodes = buys[0].nodes if in_turn else sum(buy.nodes for buy in buys)
     lead = leading(buys, in_turn=in_turn)
     zone = lead.text("zone") if in_turn else lead.text("zone") or max(buy.offer.text("zone") for buy in buys)
     flags = [flag for buy in buys for flag in buy.offer.flags]
     if any(buy.offer.text("basis") == "derived" for buy in buys):
         flags.append("derived")
-    ratio = closeness(made)
     return {
         "label": "", "provider": lead.text("provider"), "region": lead.text("region"), "zone": zone,
         "instance_type": lead.text("instance_type"), "accelerator": str(lead.kind["accelerator"]),
-        "accelerators": Near(made.nodes * lead.accelerators), "purchase_option": bought_text(buys, in_turn=in_turn),
-        "option_variant": lead.text("option_variant") if len(buys) == 1 else "", "nodes": made.nodes,
-        "hours": Near(made.hours, ratio), "cost_usd": Near(made.cost, ratio),
-        **_deltas(node, reference),
+        "accelerators": Near(nodes * lead.accelerators), "purchase_option": bought_text(buys, in_turn=in_turn),
+        "option_variant": lead.text("option_variant") if len(buys) == 1 else "", "nodes": nodes,
         "price_as_of": min(buy.offer.text("as_of") for buy in buys), "flags": list(dict.fromkeys(flags)),
         "parts": parts_of(buys),
-    }, made  # fmt: skip
+    }  # fmt: skip
 
 
 def _deltas(node: Node, reference: tuple[Fraction, float] | None) -> dict[str, Any]:

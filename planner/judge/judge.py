@@ -271,8 +271,11 @@ def judge_serving(answer: Any, loaded: LoadedServing, catalog: Catalog) -> Verdi
     findings = Findings(node, SERVING)
     with _faults_of(findings):
         serving.check(findings, loaded, catalog)
-    total = f"total USD {float(node['total_usd_per_hour'].money()):,.2f} per hour, bound by the solver"
-    return Verdict(tuple(findings.finish()), ("prices", "loads", "sums"), total, findings.left_out())
+    total = f"total USD {float(node['total_usd_per_hour'].money()):,.2f} per hour"
+    faults = tuple(findings.finish())
+    bound = node["proof"]["proven"]["bound_usd_per_hour"]
+    proven = "" if faults else f", proven: no fleet costs less than USD {float(bound.money()):,.2f} per hour"
+    return Verdict(faults, ("prices", "loads", "sums", "bound"), total + proven, findings.left_out())
 
 
 def _saved_frontier(

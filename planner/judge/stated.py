@@ -20,6 +20,10 @@ SERVING = {
     "proof.gap_asked_ratio": "an option of the command line",
 }
 SCHEDULE = dict(SERVING)
+_PRICES = "a proof: any prices may be given, and the bound that they prove is recomputed"
+SERVING |= {
+    f"proof.proven.tree[*].{name}": _PRICES for name in ("machine", "most", "machine_price", "prices.*")
+}
 PIPELINE = {
     "planner_version": _WHEN,
     "proof.seconds": _WHEN,

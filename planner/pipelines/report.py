@@ -205,7 +205,7 @@ def _proof(answer: PipelineAnswer) -> Section:
         ("method", "method", result.method, "text", result.method),
         ("status", "status", result.status.value, "text", result.status.value),
         ("searched", "of", _searched(answer), "text", _searched(answer)),
-        ("bound_usd", "bound", bound, "usd", numbers.usd(bound)),
+        ("bound_usd", "bound", bound, "usd", f"{numbers.usd(bound)}, bound by the solver"),
         ("gap_ratio", "gap", result.gap, "ratio", numbers.percent(result.gap, 3)),
         ("candidates", "candidates", sum(answer.compared.values()), "count", compared),
         ("dropped", "dropped exactly", sum(result.dropped.values()), "count", dropped),

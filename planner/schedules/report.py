@@ -206,7 +206,7 @@ def _proof(answer: ScheduleAnswer) -> Section:
     bound = Decimal(repr(round(result.bound_usd, 6))) if known else None
     return facts("proof", "Proof", [
         ("status", "status", result.status.value, "text", result.status.value),
-        ("bound_usd", "bound", bound, "usd", numbers.usd(bound)),
+        ("bound_usd", "bound", bound, "usd", f"{numbers.usd(bound)}, bound by the solver"),
         ("gap_ratio", "gap", result.gap, "ratio", numbers.percent(result.gap, 3)),
         ("seconds", "solver", result.seconds, "seconds", f"{result.solver}, {result.seconds:.2f} s"),
     ], detail=True)  # fmt: skip
