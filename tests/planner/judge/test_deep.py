@@ -150,6 +150,24 @@ def test_a_plan_on_records_of_ones_own_names_what_is_not_recomputed(tmp_path: Pa
             assert judge_saved(forged, loaded).faults
 
 
+def test_a_job_on_two_commitments_of_equal_terms_holds(tmp_path: Path) -> None:
+    owned = {
+        "provider": "aws",
+        "region": "us-east-1",
+        "instance_type": "p4d.24xlarge",
+        "purchase_option": "reserved_1y",
+    }
+    limits = {"deadline": "21h", "instance_types": {"allow": ["p4d*"]}}
+    given = {"commitments": [{**owned, "nodes": 2}, {**owned, "nodes": 3}], "constraints": limits}
+    loaded = load_workload(changed("bert-large", given, tmp_path))
+    answer = json.loads(json.dumps(optimize(loaded, Options(now=NOW)).plan.to_dict()))
+    assert [line["option_variant"] for line in answer["lines"]] == ["already_owned"] * 2
+    assert judge_saved(answer, loaded).faults == ()
+    forged = copy.deepcopy(answer)
+    forged["lines"].append(forged["lines"][0])
+    assert judge_saved(forged, loaded).faults
+
+
 def test_a_plan_with_replays_holds_and_says_that_they_are_drawn() -> None:
     loaded = load_workload(EXAMPLES / "bert-large.yaml")
     answer = json.loads(json.dumps(optimize(loaded, Options(now=NOW, replays=20)).plan.to_dict()))

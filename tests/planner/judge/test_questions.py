@@ -90,6 +90,7 @@ quota: [{provider: aws, region: "*", quota: p4d, limit: 3, window: first}]
 commitments:
   - {provider: aws, region: us-east-1, instance_type: p4d.24xlarge, purchase_option: reserved_1y, nodes: 2,
      busy_nodes: 1, busy_until: 2026-12-01T12:00}
+  - {provider: aws, region: us-east-1, instance_type: p4d.24xlarge, purchase_option: reserved_1y, nodes: 2}
 candidates_csv: ways.csv
 jobs:
   - {name: a, count: 2, delay_usd_per_hour: 0.5}
@@ -121,6 +122,12 @@ def test_windows_and_candidates_of_a_csv_file(run_cli: RunCli, tmp_path: Path) -
         assert result.code == 5
         return str(json.loads(result.stdout)["faults"])
 
+    # two commitments of equal terms: what a job draws on is told by its place in the file
+    drawn = [part["commitment"] for job in answer["jobs"] for part in job["parts"]]
+    at = drawn.index("commitments[1]")
+    assert drawn.count("commitments[1]") > 0 and None in drawn
+    moved = told(lambda one: one["jobs"][at]["parts"][0].update(commitment="commitments[0]"))
+    assert "limits" in moved
     assert "neither its earliest start" in told(lambda one: one["jobs"][0].update(start_hours=1.0))
     assert "a window is missing" in told(lambda one: one["limits"].pop())
     assert "more than there is" in told(lambda one: one["limits"][0].update(used=4))
