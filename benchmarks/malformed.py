@@ -12,6 +12,7 @@ import argparse
 import copy
 import json
 import random
+import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -83,6 +84,7 @@ def run(answers: list[Saved], count: int, seed: int) -> tuple[Counter[str], list
         if error:
             shown = "missing" if value is MISSING else json.dumps(value)[:40]
             found.append(f"{saved.name}: {path} = {shown}: {error}")
+            print(found[-1], file=sys.stderr, flush=True)
     return tried, found
 
 
@@ -99,8 +101,6 @@ def main() -> None:
     for kind in sorted(tried):
         print(f"{kind:20} {tried[kind]:6}")
     print(f"all {sum(tried.values())}, {len(found)} gave way, {time.process_time() - begin:.0f} CPU s")
-    for line in found:
-        print(f"  {line}")
 
 
 if __name__ == "__main__":

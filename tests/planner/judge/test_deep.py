@@ -157,7 +157,7 @@ def test_a_job_on_two_commitments_of_equal_terms_holds(tmp_path: Path) -> None:
         "instance_type": "p4d.24xlarge",
         "purchase_option": "reserved_1y",
     }
-    limits = {"deadline": "21h", "instance_types": {"allow": ["p4d*"]}}
+    limits = {"deadline": "80h", "instance_types": {"allow": ["p4d*"]}}
     given = {"commitments": [{**owned, "nodes": 2}, {**owned, "nodes": 3}], "constraints": limits}
     loaded = load_workload(changed("bert-large", given, tmp_path))
     answer = json.loads(json.dumps(optimize(loaded, Options(now=NOW)).plan.to_dict()))
