@@ -146,7 +146,7 @@ def step_diff() -> dict[str, float]:
 
 def step_history() -> dict[str, float]:
     """Price of one machine over the snapshots there are."""
-    from catalogs.store.price_history import price_history
+    from catalogs.inspection.price_history import price_history
 
     start = cpu_s()
     found = price_history("g7.3xlarge", region="region-3", provider=PROVIDER)

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from planner.portfolios.bound import knapsack
-from solvers.problem import Floats, Milp
+from solvers.problem.milp import Floats, Milp
 
 MICRO = 1e6
 Ints = npt.NDArray[np.int64]

@@ -13,7 +13,7 @@ import numpy as np
 
 from benchmarks.instances.pipeline import pipeline_instance
 from planner.pipelines.solve import PipelineResult, solve_pipeline
-from solvers.options import SolveOptions
+from solvers.problem.options import SolveOptions
 
 GAP = 1e-5
 BRANCHED, WHOLE = 0, 10**9  # candidates below which a pipeline is solved as one model

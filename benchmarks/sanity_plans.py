@@ -10,9 +10,10 @@ from typing import NamedTuple
 from catalogs.model import Severity
 from catalogs.offers.flags import load_flags
 from catalogs.store.load import load_catalog
+from planner.asked.options import Options
 from planner.inputs import load_workload
-from planner.job.answer import Options, optimize
 from planner.plan.model import Plan
+from planner.workloads.answer import optimize
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 DAY = datetime(2026, 11, 20, tzinfo=UTC)

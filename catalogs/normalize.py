@@ -11,6 +11,7 @@ from catalogs.schema.columns import DATA_DIRECTORY
 
 _DATE = re.compile(r"\d{4}-\d{2}(-\d{2})?")
 _PLACES = Decimal("1e-8")
+_THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d+)?")
 
 
 def decimal_text(value: Decimal | str, places: Decimal = _PLACES) -> str:
@@ -30,6 +31,27 @@ def decimal_text(value: Decimal | str, places: Decimal = _PLACES) -> str:
         raise ValueError(f"{value!r} is not finite")
     text = f"{number.quantize(places):f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def number_of(value: object) -> Decimal:
+    """Read an amount as people and lists write it: `1,234.56` and `1234.56` are the same.
+
+    >>> number_of("1,234.56")
+    Decimal('1234.56')
+
+    Raises:
+        ValueError: when it is no finite number, or its commas do not part thousands.
+    """
+    text = str(value).strip()
+    if "," in text and _THOUSANDS.fullmatch(text):
+        text = text.replace(",", "")
+    try:
+        number = Decimal(text)
+    except InvalidOperation as error:
+        raise ValueError(f"{value!r} is not a number") from error
+    if not number.is_finite():
+        raise ValueError(f"{value!r} is not finite")
+    return number
 
 
 def split_date(text: str) -> tuple[str, str]:

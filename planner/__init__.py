@@ -18,7 +18,7 @@ from planner.version import __version__
 
 if TYPE_CHECKING:
     from planner.api import estimate, forecast, frontier, load, optimize, pipeline, portfolio, review
-    from planner.job.answer import Options
+    from planner.asked.options import Options
     from planner.plan.model import Plan
 
 
@@ -27,7 +27,7 @@ _HOMES = {
         ("estimate", "forecast", "frontier", "load", "optimize", "pipeline", "portfolio", "review"),
         "planner.api",
     ),
-    "Options": "planner.job.answer",
+    "Options": "planner.asked.options",
     "Plan": "planner.plan.model",
 }
 __all__ = [

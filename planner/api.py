@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from catalogs.model import Catalog
+    from planner.asked.options import Options
     from planner.estimation.answer import Estimates
     from planner.finops.forecast.answer import ForecastAnswer
     from planner.finops.review.model import Review
     from planner.inputs.load import LoadedWorkload
     from planner.inputs.pipeline_load import LoadedPipeline
     from planner.inputs.portfolio_load import LoadedPortfolio
-    from planner.job.answer import Options
     from planner.job.frontier import Frontier
     from planner.pipelines.answer import PipelineAnswer
     from planner.plan.model import Plan
@@ -92,8 +92,8 @@ def optimize(
         InputError: the workload is wrong.
         CatalogError: the catalog cannot be used.
     """
-    from planner.job.answer import optimize as find_plan
     from planner.job.overrides import override
+    from planner.workloads.answer import optimize as find_plan
 
     loaded = override(
         _loaded(workload, "workload"), max_results=max_results, objective=objective, allow_flagged=allow_flagged,
@@ -351,7 +351,7 @@ def _loaded(source: str | Path | L, kind: str) -> Any:
 
 
 def _options(as_of: Day | None) -> Options:
-    from planner.job.answer import Options, utc_now
+    from planner.asked.options import Options, utc_now
 
     day = _day(as_of)
     now = utc_now() if day is None else datetime.combine(day, time(), tzinfo=UTC)

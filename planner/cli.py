@@ -255,7 +255,7 @@ def _exit_code_of(error: Exception) -> int | None:
     from catalogs.errors import CatalogError, CatalogInputError
     from planner.errors import CatalogError as PlannerCatalogError
     from planner.errors import InputError, PlannerError
-    from solvers.errors import SpreadError
+    from solvers.problem.errors import SpreadError
 
     if isinstance(error, PlannerError):
         return error.exit_code
@@ -316,7 +316,7 @@ def main(args: Sequence[str] | None = None) -> int:
         args: arguments after the program's name; the process's own when None.
     """
     code = _main(args)
-    leftover = sys.modules.get("solvers.leftover")
+    leftover = sys.modules.get("solvers.execution.leftover")
     if leftover is not None and args is None:  # only where this process is the program
         leftover.leave_with(code)
     return code

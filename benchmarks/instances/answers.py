@@ -108,7 +108,8 @@ def changed(name: str, changes: dict[str, Any], folder: Path) -> Path:
 
 def plans(names: tuple[str, ...] = tuple(PLANS)) -> Iterator[Saved]:
     """Plans of `planner optimize`."""
-    from planner.job.answer import Options, optimize
+    from planner.asked.options import Options
+    from planner.workloads.answer import optimize
 
     folder, catalog = Path(tempfile.mkdtemp()), load_catalog()
     for name in names:
@@ -131,7 +132,7 @@ def _judge_plan(loaded: LoadedWorkload, catalog: Catalog) -> Callable[[dict[str,
 
 def frontiers() -> Iterator[Saved]:
     """Answers of `planner frontier`."""
-    from planner.job.answer import Options
+    from planner.asked.options import Options
     from planner.job.frontier import frontier, thin
     from planner.job.frontier_report import frontier_report
     from planner.render import render_answer
@@ -151,7 +152,7 @@ def fleets_that_serve() -> Iterator[Saved]:
     from planner.render import render_answer
     from planner.serving.answer import plan_serving
     from planner.serving.report import serving_report
-    from solvers.options import SolveOptions
+    from solvers.problem.options import SolveOptions
 
     loaded, catalog = load_serving(EXAMPLES / "serving.yaml"), load_catalog()
     answer = plan_serving(loaded, SolveOptions(gap=1e-3), on=NOW.date())
@@ -168,7 +169,7 @@ def schedules() -> Iterator[Saved]:
     from planner.render import render_answer
     from planner.schedules.answer import plan_schedule
     from planner.schedules.report import schedule_report
-    from solvers.options import SolveOptions
+    from solvers.problem.options import SolveOptions
 
     loaded = load_schedule(EXAMPLES / "schedule.yaml")
     answer = plan_schedule(loaded, SolveOptions(gap=1e-3))
@@ -180,8 +181,8 @@ def schedules() -> Iterator[Saved]:
 
 def pipelines() -> Iterator[Saved]:
     """Answers of `planner pipeline`."""
+    from planner.asked.options import Options
     from planner.inputs.pipeline_load import load_pipeline
-    from planner.job.answer import Options
     from planner.judge.judge import judge_pipeline
     from planner.pipelines.answer import plan_pipeline
     from planner.pipelines.report import pipeline_report
@@ -261,8 +262,8 @@ PORTFOLIOS: dict[str, dict[str, Any] | None] = {
 
 def portfolios(names: tuple[str, ...] = tuple(PORTFOLIOS)) -> Iterator[Saved]:
     """Answers of `planner portfolio`: of the example, of a small one, and of one where limits must give way."""
+    from planner.asked.options import Options
     from planner.inputs.portfolio_load import load_portfolio
-    from planner.job.answer import Options
     from planner.portfolios.answer import plan_portfolio
     from planner.portfolios.report import portfolio_report
     from planner.portfolios.solve import PortfolioOptions
@@ -282,8 +283,8 @@ def portfolios(names: tuple[str, ...] = tuple(PORTFOLIOS)) -> Iterator[Saved]:
 
 def portfolio_frontiers() -> Iterator[Saved]:
     """Answers of `planner portfolio --frontier`: of the small portfolio."""
+    from planner.asked.options import Options
     from planner.inputs.portfolio_load import load_portfolio
-    from planner.job.answer import Options
     from planner.judge.judge import judge_portfolio_frontier
     from planner.judge.portfolio_jobs import PortfolioMemory
     from planner.portfolios.frontier_report import frontier_report, plan_frontier

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from planner.pipelines.question import PipelineInput
-from solvers.problem import Milp, MilpBuilder
+from solvers.problem.milp import Milp, MilpBuilder
 
 
 def build_pairs(pipe: PipelineInput) -> Milp:

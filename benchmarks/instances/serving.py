@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from planner.serving.model import Floats, ServingInput
-from solvers.problem import Milp, MilpBuilder
+from solvers.problem.milp import Milp, MilpBuilder
 
 
 def serving_instance(n_buckets: int, n_kinds: int, seed: int, *, rate: float = 300.0) -> ServingInput:

@@ -19,7 +19,7 @@ from pathlib import Path
 from types import ModuleType, TracebackType
 from typing import Any, Protocol
 
-from solvers.leftover import leave_with
+from solvers.execution.leftover import leave_with
 
 KEPT = 1.10  # of the limit: the latest that an answer may come
 
@@ -32,7 +32,7 @@ class Figure:
         family: the family's name.
         size: what was solved, as a reader would say it ("7,000 offers").
         seed: seed of the instance.
-        status: what the answer is worth (`solvers.solution.Status`), or `error`.
+        status: what the answer is worth (`solvers.problem.solution.Status`), or `error`.
         cpu_s: CPU seconds (user and system, children included) of what was timed.
         wall_s: wall-clock seconds of the same.
         objective: cost of the best point, None without one.

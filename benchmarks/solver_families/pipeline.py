@@ -8,8 +8,8 @@ from benchmarks.instances.pipeline import pipeline_instance
 from benchmarks.instances.pipeline_pairs import build_pairs
 from benchmarks.solver_families.base import Clock, Figure, in_child, known
 from planner.pipelines.solve import solve_pipeline
-from solvers.options import SolveOptions
-from solvers.solve import solve
+from solvers.execution.solve import solve
+from solvers.problem.options import SolveOptions
 
 NAME = "pipeline"
 GOALS = (

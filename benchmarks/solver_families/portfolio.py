@@ -19,7 +19,7 @@ from planner.portfolios.reduce import reduce_portfolio
 from planner.portfolios.relax import relax_portfolio
 from planner.portfolios.shared_limits import MICRO
 from planner.portfolios.solve import PortfolioOptions, solve_portfolio
-from solvers.solution import Status
+from solvers.problem.solution import Status
 
 NAME = "portfolio"
 GOALS = (

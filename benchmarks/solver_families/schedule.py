@@ -9,7 +9,7 @@ from benchmarks.solver_families.base import Clock, Figure, in_child, known
 from planner.schedules.question import ScheduleInput, most_work
 from planner.schedules.relaxation import apply_remedy, explain_schedule
 from planner.schedules.solve import ScheduleResult, solve_schedule
-from solvers.options import SolveOptions
+from solvers.problem.options import SolveOptions
 
 NAME = "schedule"
 GOALS = (

@@ -5,8 +5,8 @@ from __future__ import annotations
 from benchmarks.instances.serving import build_slices, serving_instance
 from benchmarks.solver_families.base import Clock, Figure, in_child, known
 from planner.serving.model import solve_serving
-from solvers.options import SolveOptions
-from solvers.solve import solve
+from solvers.execution.solve import solve
+from solvers.problem.options import SolveOptions
 
 NAME = "serving"
 GOALS = ("100 buckets x 12 kinds to 2e-4 within a second", "never dearer than the formulation by slices")

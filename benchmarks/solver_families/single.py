@@ -9,7 +9,7 @@ import numpy as np
 from benchmarks.instances.single import single_instance
 from benchmarks.solver_families.base import Clock, Figure, in_child, known
 from planner.job.model import solve_single
-from solvers.options import SolveOptions
+from solvers.problem.options import SolveOptions
 
 NAME = "single"
 GOALS = ("every optimum equals the enumeration's",)

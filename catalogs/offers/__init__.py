@@ -1,1 +1,1 @@
-"""Questions to the offers: flags, derived prices, overlays, queries."""
+"""What can be bought: queries, flags, derived prices, and what a user brings: overlays and machines of their own."""

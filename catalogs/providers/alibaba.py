@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from catalogs.model import PurchaseOption
 from catalogs.providers.alibaba_rows import (
     PROVIDER,
+    SUBSCRIPTION_HOURS,
     Row,
     hidden_models,
     newest_per_zone,
@@ -38,6 +39,7 @@ from catalogs.providers.base import (
     map_regions,
     text_frame,
 )
+from catalogs.providers.row_reader import RowReader
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -52,7 +54,7 @@ API_CALLS = (
     ApiCall("ecs:DescribeRegions", "ecs:DescribeRegions", "everything"),
     ApiCall("ecs:DescribeInstanceTypes", "ecs:DescribeInstanceTypes", "machines"),
     ApiCall("ecs:DescribeAvailableResource", "ecs:DescribeAvailableResource", "zones"),
-    ApiCall("ecs:DescribePrice", "ecs:DescribePrice", "on-demand prices"),
+    ApiCall("ecs:DescribePrice", "ecs:DescribePrice", "on-demand and subscription prices"),
     ApiCall("ecs:DescribeSpotPriceHistory", "ecs:DescribeSpotPriceHistory", "preemptible prices"),
     ApiCall("ecs:DescribeAccountAttributes", "ecs:DescribeAccountAttributes", "quotas"),
 )
@@ -69,12 +71,26 @@ _NO_LOGIN_CODES = (
 _DENIED_CODES = ("Forbidden", "NoPermission", "UnauthorizedOperation")
 # One type in one region without a price or stock says nothing of the others.
 _NOT_SOLD_CODES = (
+    "InvalidDataDiskCategory",
+    "InvalidDiskCategory",
     "InvalidInstanceType",
+    "InvalidSystemDiskCategory",
+    "InvalidZoneId",
+    "InstanceTypeNotSupported",
+    "NoStock",
+    "NotEnable",
+    "OperationDenied",
     "PriceNotFound",
     "PricePlanResultNotFound",
-    "OperationDenied",
-    "NotEnable",
+    "ResourceNotAvailable",
+    "Zone.NotOnSale",
+    "Zone.NotOpen",
 )
+_DISK_CODES = ("InvalidSystemDiskCategory", "InvalidInstanceType.NotSupportDiskCategory")
+# The account may not use the region: nothing is wrong with its permissions.
+_CLOSED_REGION_CODES = ("InvalidRegionId", "RegionUnauthorized", "RegionNotSupported")
+_BLOCKED_CODES = ("Forbidden.RiskControl", "Account.Arrearage", "InvalidAccountStatus")
+_USUAL_DISK = "cloud_essd"
 
 
 class EcsClient(Protocol):
@@ -96,7 +112,10 @@ class AlibabaProvider:
     info = ProviderInfo(
         name=PROVIDER,
         needs_credentials=True,
-        purchase_options=frozenset({PurchaseOption.ON_DEMAND.value, PurchaseOption.SPOT.value}),
+        purchase_options=frozenset(
+            option.value
+            for option in (PurchaseOption.ON_DEMAND, PurchaseOption.SPOT, PurchaseOption.SUBSCRIPTION)
+        ),
         extra="alibaba",
         login_hint=LOGIN_HINT,
     )
@@ -150,38 +169,84 @@ class AlibabaProvider:
         asked: dict[str, Any] = {"MaxResults": _PAGE}
         if self.options.accelerated_only:
             asked["MinimumGPUAmount"] = 1
+        reader = self._reader("instance_type", region, "ecs:DescribeInstanceTypes")
         rows: list[Row] = []
         for page in self._pages(region, "DescribeInstanceTypes", asked, "NextToken"):
-            rows += parse_instance_types(page, _today(), self.options.log)
+            rows += parse_instance_types(page, _today(), self.options.log, reader)
             self.options.log.progress(region, "ecs:DescribeInstanceTypes", len(rows))
+        reader.require_some()
         return rows
+
+    def _reader(self, what: str, region: str, api: str) -> RowReader:
+        return RowReader(what, self.options.log, {"provider": PROVIDER, "region": region, "api": api})
 
     def _offers_of(self, region: str, wanted: AbstractSet[str]) -> list[Row]:
         rows: list[Row] = []
+        price = self._reader("price", region, "ecs:DescribePrice")
         if PurchaseOption.ON_DEMAND.value in wanted:
-            for name, zones in self._stock(region, "NoSpot").items():
-                rows += self._unless_not_sold(region, name, partial(self._price, region, name, zones))
+            stock = self._stock(region, "PostPaid", "NoSpot")
+            rows += self._each(price, stock, lambda name: self._price(region, name, stock[name], "Hour"))
+        if PurchaseOption.SUBSCRIPTION.value in wanted:
+            stock = self._stock(region, "PrePaid", "NoSpot")
+            for unit in SUBSCRIPTION_HOURS:
+                rows += self._each(price, stock, partial(self._subscription, region, stock, unit))
         if PurchaseOption.SPOT.value in wanted:
-            for name in self._stock(region, "SpotAsPriceGo"):
-                rows += self._unless_not_sold(region, name, partial(self._spot, region, name))
+            spot = self._reader("spot price", region, "ecs:DescribeSpotPriceHistory")
+            stock = self._stock(region, "PostPaid", "SpotAsPriceGo")
+            rows += self._each(spot, stock, lambda name: self._spot(region, name))
+            spot.require_some()
+        price.require_some()
         self.options.log.progress(region, "ecs:DescribePrice", len(rows))
         return rows
 
-    def _stock(self, region: str, strategy: str) -> dict[str, set[str]]:
+    def _each(
+        self, reader: RowReader, names: Mapping[str, AbstractSet[str]], fetch: Callable[[str], list[Row]]
+    ) -> list[Row]:
+        """Rows of each machine; one that is not sold here, or whose answer cannot be read, costs itself."""
+
+        def of(name: str) -> list[Row]:
+            try:
+                return fetch(name)
+            except _NotSoldError as error:
+                self.options.log.skip("price", f"{reader.place['region']}/{name}", error.message)
+                return []
+
+        return [row for rows in reader.read(names, of, str) for row in rows]
+
+    def _stock(self, region: str, charge: str, strategy: str) -> dict[str, set[str]]:
         asked = {
             "RegionId": region,
             "DestinationResource": "InstanceType",
-            "InstanceChargeType": "PostPaid",
+            "InstanceChargeType": charge,
             "SpotStrategy": strategy,
             "IoOptimized": "optimized",
         }
-        zones = parse_zones(self._call(region, "DescribeAvailableResource", asked), region)
+        zones = parse_zones(self._call(region, "DescribeAvailableResource", asked), region, self.options.log)
         priced = {name for name, row in self._types.items() if row.get("accelerator")}
         return {name: zones[name] for name in sorted(zones) if name in priced}
 
-    def _price(self, region: str, name: str, zones: AbstractSet[str]) -> list[Row]:
-        asked = {"RegionId": region, "ResourceType": "instance", "InstanceType": name, "PriceUnit": "Hour"}
-        return parse_price(self._call(region, "DescribePrice", asked), region, name, zones, _today())
+    def _subscription(
+        self, region: str, stock: Mapping[str, AbstractSet[str]], unit: str, name: str
+    ) -> list[Row]:
+        return self._price(region, name, stock[name], unit)
+
+    def _price(self, region: str, name: str, zones: AbstractSet[str], unit: str) -> list[Row]:
+        asked: dict[str, Any] = {
+            "RegionId": region,
+            "ResourceType": "instance",
+            "InstanceType": name,
+            "PriceUnit": unit,
+        }
+        if unit != "Hour":
+            asked["Period"] = 1
+        try:
+            answer = self._call(region, "DescribePrice", asked)
+        except _NotSoldError as error:
+            if not error.code.startswith(_DISK_CODES):
+                raise
+            # Machines of new families refuse the default disk, which the machine's own price does not hold.
+            answer = self._call(region, "DescribePrice", {**asked, "SystemDisk": {"Category": _USUAL_DISK}})
+        return parse_price(answer, region, name, zones, _today(), unit)
 
     def _spot(self, region: str, name: str) -> list[Row]:
         now = datetime.now(UTC)
@@ -194,14 +259,7 @@ class AlibabaProvider:
             "EndTime": f"{now:%Y-%m-%dT%H:%M:%SZ}",
         }
         pages = self._pages(region, "DescribeSpotPriceHistory", asked, "NextOffset")
-        return newest_per_zone(row for page in pages for row in parse_spot(page, region))
-
-    def _unless_not_sold(self, region: str, name: str, fetch: Callable[[], list[Row]]) -> list[Row]:
-        try:
-            return fetch()
-        except _NotSoldError as error:
-            self.options.log.skip("price", f"{region}/{name}", error.message)
-            return []
+        return newest_per_zone(row for page in pages for row in parse_spot(page, region, self.options.log))
 
     def _pages(self, region: str, action: str, asked: Mapping[str, Any], key: str) -> Iterator[Any]:
         """All pages; the answer's `key` is sent back as the next request's token or offset."""
@@ -243,6 +301,8 @@ class AlibabaProvider:
 class _NotSoldError(ProviderError):
     """One machine has no price or stock in one region."""
 
+    code = ""
+
 
 def explain(error: Exception, place: Mapping[str, str], tries: int) -> ProviderError | None:
     """Turn an SDK exception into a provider's error; None for what is no answer of the cloud.
@@ -255,14 +315,22 @@ def explain(error: Exception, place: Mapping[str, str], tries: int) -> ProviderE
         return CredentialsMissing(f"no usable credentials ({code or 'none found'}); {LOGIN_HINT}", **place)
     if code.startswith("Throttling") or status == 429:
         return RateLimited(f"still throttled after {tries} tries ({code}); try again later", **place)
+    if code.startswith(_NOT_SOLD_CODES):
+        fault = _NotSoldError(f"not sold here ({code})", **place)
+        fault.code = code
+        return fault
+    if code.startswith(_CLOSED_REGION_CODES):
+        return ProviderError(f"the account cannot use this region ({code}); skipped", **place)
+    if code.startswith(_BLOCKED_CODES):
+        return ProviderError(
+            f"the account is blocked ({code}); settle it in the console, then refresh again", **place
+        )
     if code.startswith(_DENIED_CODES) or status == 403:
         return PermissionDenied(
             "access was denied; allow it in a RAM policy", permission=place["api"], **place
         )
     if status in _RETRIED_STATUS:
         return Unreachable(f"HTTP {status} after {tries} tries; try again later", **place)
-    if code.startswith(_NOT_SOLD_CODES):
-        return _NotSoldError(f"not sold here ({code})", **place)
     if isinstance(error, ValueError):
         return SchemaChanged("the answer is not JSON", where="body", **place)
     if code or status:

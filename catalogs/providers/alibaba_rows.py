@@ -5,18 +5,26 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping
+from functools import cache
 from typing import Any
 
 from catalogs.accelerators import canonical, load_accelerators
 from catalogs.errors import CatalogError
 from catalogs.model import PurchaseOption
-from catalogs.normalize import decimal_text, family_of
+from catalogs.normalize import decimal_text, family_of, number_of
 from catalogs.providers.base import FetchLog, SchemaChanged
 from catalogs.providers.known_types import known_types
+from catalogs.providers.row_reader import RowReader
 
 PROVIDER = "alibaba"
 SOURCE = "Alibaba Cloud ECS API 2014-05-26"
-_KBIT_PER_GBIT = 1_000_000.0  # the API states decimal kbit/s
+# The API states kbit/s in decimal steps for some types and in steps of 1,024 for others.
+_KBIT_PER_GBIT, _BINARY_KBIT_PER_GBIT = 1_000_000, 1_024_000
+# Hours that a subscription price is spread over, by the unit it is asked in.
+SUBSCRIPTION_HOURS: Mapping[str, int] = {"Month": 720, "Year": 8760}
+_HAS_STOCK = ("WithStock", "ClosedWithStock", "")
+# "T4/4" and "A10*1/6" name a share of a card.
+_SHARE = re.compile(r"^(?P<word>.*?)\s*(?:/|\*\s*1\s*/)\s*(?P<parts>\d+)$")
 _ARCHITECTURES = {"X86": "x86_64", "ARM": "arm64"}
 _MEMORY_TOLERANCE = 0.1
 Row = dict[str, str]
@@ -62,10 +70,21 @@ def parse_regions(payload: Any) -> list[str]:
     return sorted({str(field(region, "RegionId", "ecs:DescribeRegions")) for region in regions})
 
 
-def parse_instance_types(payload: Any, as_of: str, log: FetchLog) -> list[Row]:
-    """Rows of one page of DescribeInstanceTypes; machines without an accelerator have empty accelerator cells."""
+def parse_instance_types(
+    payload: Any, as_of: str, log: FetchLog, reader: RowReader | None = None
+) -> list[Row]:
+    """Rows of one page of DescribeInstanceTypes; machines without an accelerator have empty accelerator cells.
+
+    Args:
+        payload: the page.
+        as_of: ISO date of the answer.
+        log: is told of accelerators without a canonical id, and of rows that cannot be read.
+        reader: counts rows over the pages of one region.
+    """
     api = "ecs:DescribeInstanceTypes"
-    return [_type_row(one, as_of, log) for one in listed(payload, "InstanceTypes.InstanceType", api)]
+    reader = reader or RowReader("instance_type", log)
+    items = listed(payload, "InstanceTypes.InstanceType", api)
+    return reader.read(items, lambda one: _type_row(one, as_of, log), lambda one: one["InstanceTypeId"])
 
 
 def _type_row(one: Any, as_of: str, log: FetchLog) -> Row:
@@ -73,7 +92,7 @@ def _type_row(one: Any, as_of: str, log: FetchLog) -> Row:
     name = str(field(one, "InstanceTypeId", api))
     known = known_types(PROVIDER).get(name, {})
     count, memory = float(one.get("GPUAmount") or 0), float(one.get("GPUMemorySize") or 0)
-    word = _word(str(one.get("GPUSpec") or ""))
+    word, share = _word(str(one.get("GPUSpec") or ""))
     row = {
         "provider": PROVIDER,
         "instance_type": name,
@@ -81,49 +100,78 @@ def _type_row(one: Any, as_of: str, log: FetchLog) -> Row:
         "vcpus": _number(field(one, "CpuCoreCount", api)),
         "memory_gib": _number(field(one, "MemorySize", api)),
         "arch": _ARCHITECTURES.get(str(one.get("CpuArchitecture") or "X86").upper(), ""),
-        "internode_gbps": _number(float(one.get("InstanceBandwidthTx") or 0) / _KBIT_PER_GBIT or ""),
+        "internode_gbps": _gbps(float(one.get("InstanceBandwidthTx") or 0)),
         "rdma": "erdma" if int(one.get("EriQuantity") or 0) > 0 else known.get("rdma", ""),
         "local_nvme_gib": _local_disk_gib(one),
         "status": "current",
         "source": f"{SOURCE} DescribeInstanceTypes",
         "as_of": as_of,
     }
-    if not count:
+    if not count and share >= 1:
         return row
+    accelerator = known.get("accelerator", "") or _accelerator(word, memory, name, log)
+    share = min(share, _memory_share(accelerator, memory))
+    number = (count or 1.0) * share
     return {
         **row,
-        "accelerator": known.get("accelerator", "") or _accelerator(word, memory, name, log),
+        "accelerator": accelerator,
         "accelerator_name": word or known.get("accelerator_name", "") or "not stated",
-        "accelerator_count": _number(count),
+        "accelerator_count": _number(round(number, 6)),
         "accelerator_memory_gib": _number(memory or known.get("accelerator_memory_gib", "")),
-        "intra_node": known.get("intra_node", "") or ("single" if count <= 1 else "unknown"),
+        "intra_node": known.get("intra_node", "") or ("single" if number <= 1 else "unknown"),
         "intra_node_gb_per_s": known.get("intra_node_gb_per_s", ""),
         "note": known.get("note", ""),
     }
 
 
-def _word(spec: str) -> str:
-    return re.sub(r"^NVIDIA\s+", "", spec.strip())
+def _gbps(kbit_per_s: float) -> str:
+    if not kbit_per_s:
+        return ""
+    steps = _BINARY_KBIT_PER_GBIT if kbit_per_s % 1024 == 0 else _KBIT_PER_GBIT
+    return _number(kbit_per_s / steps)
+
+
+def _word(spec: str) -> tuple[str, float]:
+    """The provider's word for the card, and the share of one that the machine has."""
+    word = re.sub(r"^NVIDIA\s+", "", spec.strip(), flags=re.IGNORECASE)
+    found = _SHARE.match(word)
+    if not found or not int(found["parts"]):
+        return word, 1.0
+    return found["word"], 1.0 / int(found["parts"])
 
 
 def _accelerator(word: str, memory_gib: float, instance_type: str, log: FetchLog) -> str:
     """Canonical id by the provider's word, and by the word with its memory where that tells models apart."""
     tried = [f"{word}-{memory_gib:g}GB", word] if memory_gib else [word]
+    shared = "vgn" in instance_type or "sgn" in instance_type
     for name in tried:
         try:
             found = canonical(name, PROVIDER, instance_type)
         except CatalogError:
             continue
-        if _fits(found, memory_gib):
+        if shared or _fits(found, memory_gib):
             return found
     log.skip("accelerator", word or "(no name)", f"{instance_type} with {memory_gib:g} GiB: no canonical id")
     return ""
 
 
+def _memory_share(accelerator: str, memory_gib: float) -> float:
+    """Share of a card by its memory, of machines that state less than a whole card's; 1 where it is whole."""
+    nominal = _nominal_gib().get(accelerator, 0.0)
+    if not memory_gib or not nominal or _fits(accelerator, memory_gib):
+        return 1.0
+    return min(1.0, memory_gib / nominal)
+
+
 def _fits(accelerator: str, memory_gib: float) -> bool:
+    nominal = _nominal_gib()[accelerator]
+    return not memory_gib or abs(memory_gib - nominal) <= _MEMORY_TOLERANCE * nominal
+
+
+@cache
+def _nominal_gib() -> dict[str, float]:
     table = load_accelerators()
-    nominal = dict(zip(table["accelerator"], table["memory_gib"], strict=True))[accelerator]
-    return not memory_gib or abs(memory_gib - float(nominal)) <= _MEMORY_TOLERANCE * float(nominal)
+    return dict(zip(table["accelerator"], map(float, table["memory_gib"]), strict=True))
 
 
 def _local_disk_gib(one: Mapping[str, Any]) -> str:
@@ -131,53 +179,89 @@ def _local_disk_gib(one: Mapping[str, Any]) -> str:
     return _number(float(amount) * float(capacity)) if amount and capacity else "0"
 
 
-def parse_zones(payload: Any, region: str) -> dict[str, set[str]]:
-    """Instance type to the zones that have it in stock, of one DescribeAvailableResource answer."""
+def parse_zones(payload: Any, region: str, log: FetchLog | None = None) -> dict[str, set[str]]:
+    """Instance type to the zones that have it in stock, of one DescribeAvailableResource answer.
+
+    A zone and a type each state a status and a category of stock; `Available` with `WithoutStock` has none.
+    """
     api = "ecs:DescribeAvailableResource"
     found: dict[str, set[str]] = {}
     zones = payload.get("AvailableZones") if isinstance(payload, Mapping) else None
     if zones is None:  # a region without this resource answers without the list
         field(payload, "RequestId", api, region)
         return found
-    for zone in listed(zones, "AvailableZone", api, region):
+    place = {"provider": PROVIDER, "region": region, "api": api}
+    reader = RowReader("zone", log or FetchLog(), place)
+
+    def types_of(zone: Any) -> tuple[str, list[str]]:
         zone_id = str(field(zone, "ZoneId", api, region))
-        if str(zone.get("StatusCategory") or zone.get("Status")) in (
-            "WithoutStock",
-            "SoldOut",
-            "ClosedWithoutStock",
-        ):
-            continue
-        for resource in (zone.get("AvailableResources") or {}).get("AvailableResource") or []:
-            for one in (resource.get("SupportedResources") or {}).get("SupportedResource") or []:
-                if str(one.get("Status") or "Available") == "Available":
-                    found.setdefault(str(field(one, "Value", api, region)), set()).add(zone_id)
+        if not _in_stock(zone):
+            return zone_id, []
+        resources = (zone.get("AvailableResources") or {}).get("AvailableResource") or []
+        ones = [
+            one
+            for r in resources
+            for one in (r.get("SupportedResources") or {}).get("SupportedResource") or []
+        ]
+        return zone_id, [str(field(one, "Value", api, region)) for one in ones if _in_stock(one)]
+
+    items = listed(zones, "AvailableZone", api, region)
+    for zone_id, names in reader.read(items, types_of, lambda zone: zone["ZoneId"]):
+        for name in names:
+            found.setdefault(name, set()).add(zone_id)
+    reader.require_some()
     return found
 
 
-def parse_price(payload: Any, region: str, instance_type: str, zones: Iterable[str], as_of: str) -> list[Row]:
-    """On-demand rows, one per zone (or one for the region), of a DescribePrice answer.
+def _in_stock(one: Mapping[str, Any]) -> bool:
+    status, category = str(one.get("Status") or "Available"), str(one.get("StatusCategory") or "")
+    return status == "Available" and category in _HAS_STOCK
+
+
+def parse_price(
+    payload: Any, region: str, instance_type: str, zones: Iterable[str], as_of: str, unit: str = "Hour"
+) -> list[Row]:
+    """Rows, one per zone (or one for the region), of a DescribePrice answer.
 
     The machine's own part of the price is taken where the answer splits it; else the whole, which holds a default
     system disk. The list price (`OriginalPrice`) is meant: what an account pays is for overlays.
+
+    Args:
+        payload: the answer.
+        region: region asked.
+        instance_type: instance type asked.
+        zones: zones that have it in stock.
+        as_of: ISO date of the answer.
+        unit: what the price is for: `Hour` on demand, `Month` or `Year` by subscription.
     """
     api = "ecs:DescribePrice"
     price = field(payload, "PriceInfo.Price", api, region)
     currency = str(field(price, "Currency", api, region))
-    details = (price.get("DetailInfos") or {}).get("DetailInfo") or []
-    own = [one for one in details if one.get("Resource") == "instanceType"]
+    own = [one for one in _details(price) if one.get("Resource") == "instanceType"]
     amount = field(own[0] if own else price, "OriginalPrice", api, region)
     flag = "system_disk_separate" if own else "system_disk_included"
-    base = _offer(region, instance_type, PurchaseOption.ON_DEMAND, amount, currency, api)
+    option = PurchaseOption.SUBSCRIPTION if unit in SUBSCRIPTION_HOURS else PurchaseOption.ON_DEMAND
+    base = _offer(region, instance_type, option, amount, currency, api, SUBSCRIPTION_HOURS.get(unit, 1))
+    if unit in SUBSCRIPTION_HOURS:
+        base |= {"option_variant": unit.lower(), "term_hours": str(SUBSCRIPTION_HOURS[unit])}
     row = {**base, "basis": "list", "flags": flag, "source": f"{SOURCE} DescribePrice", "as_of": as_of}
     return [{**row, "zone": zone} for zone in sorted(zones) or [""]]
 
 
-def parse_spot(payload: Any, region: str) -> list[tuple[str, Row]]:
+def _details(price: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The parts of a price: the list's name depends on the SDK's age, and some answers have no name at all."""
+    found = price.get("DetailInfos") or []
+    if isinstance(found, Mapping):
+        found = next((found[name] for name in ("ResourcePriceModel", "DetailInfo") if found.get(name)), [])
+    return [one for one in found if isinstance(one, Mapping)]
+
+
+def parse_spot(payload: Any, region: str, log: FetchLog | None = None) -> list[tuple[str, Row]]:
     """(timestamp, row) of each preemptible price in a page of DescribeSpotPriceHistory."""
     api = "ecs:DescribeSpotPriceHistory"
     currency = str(field(payload, "Currency", api, region))
-    rows = []
-    for one in listed(payload, "SpotPrices.SpotPriceType", api, region):
+
+    def quote(one: Any) -> tuple[str, Row]:
         stamp = str(field(one, "Timestamp", api, region))
         name = str(field(one, "InstanceType", api, region))
         amount = field(one, "SpotPrice", api, region)
@@ -189,7 +273,12 @@ def parse_spot(payload: Any, region: str) -> list[tuple[str, Row]]:
             "source": f"{SOURCE} DescribeSpotPriceHistory",
             "as_of": stamp[:10],
         }
-        rows.append((stamp, {**base, **more}))
+        return stamp, {**base, **more}
+
+    reader = RowReader("spot price", log or FetchLog(), {"provider": PROVIDER, "region": region, "api": api})
+    items = listed(payload, "SpotPrices.SpotPriceType", api, region)
+    rows = reader.read(items, quote, lambda one: f"{one['InstanceType']} {one['Timestamp']}")
+    reader.require_some()
     return rows
 
 
@@ -226,10 +315,19 @@ def parse_quotas(payload: Any, region: str) -> list[Row]:
 
 
 def _offer(
-    region: str, instance_type: str, option: PurchaseOption, amount: Any, currency: str, api: str
+    region: str,
+    instance_type: str,
+    option: PurchaseOption,
+    amount: Any,
+    currency: str,
+    api: str,
+    hours: int = 1,
 ) -> Row:
     try:
-        price = decimal_text(str(amount))
+        price = number_of(amount)
+        if price <= 0:
+            raise CatalogError(f"the price is {amount}")
+        text = decimal_text(price / hours)
     except ValueError:
         raise SchemaChanged(
             f"{instance_type}: {amount!r} is no price",
@@ -244,7 +342,7 @@ def _offer(
         "zone": "",
         "instance_type": instance_type,
         "purchase_option": option.value,
-        "price_per_hour": price,
+        "price_per_hour": text,
         "currency": currency,
     }
 

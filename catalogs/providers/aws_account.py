@@ -25,6 +25,7 @@ from catalogs.providers.base import (
     ProviderError,
     map_regions,
 )
+from catalogs.providers.row_reader import RowReader
 
 Result = TypeVar("Result")
 LISTED = frozenset({"on_demand", "reserved_1y", "reserved_3y"})
@@ -92,17 +93,22 @@ class AwsAccount:
             [{"Name": "instance-type", "Values": list(_ACCELERATED)}] if self.options.accelerated_only else []
         )
         found = Region([], set())
+        reader = self._reader("instance_type", region, ec2.TYPES)
         for page in self.clients.pages("ec2", "describe_instance_types", region, Filters=filters):
-            rows = ec2.parse_instance_types(page, self._today, region)
+            rows = ec2.parse_instance_types(page, self._today, region, reader)
             found.types += rows
             found.blocks |= ec2.block_types(page, region)
             self.log.progress(region, ec2.TYPES, len(rows))
+        reader.require_some()
         if not found.types:
             raise changed(ec2.TYPES, "InstanceTypes (no machine with an accelerator)", region)
         names = {row["instance_type"] for row in found.types}
         found.blocks &= {row["instance_type"] for row in found.types if ec2.is_known(row)}
         found.offered = self._try(lambda: self._offered(region, names), None)
         return found
+
+    def _reader(self, what: str, region: str, api: str) -> RowReader:
+        return RowReader(what, self.log, {"provider": PROVIDER, "region": region, "api": api})
 
     def _offered(self, region: str, names: set[str]) -> set[str]:
         pairs: set[tuple[str, str]] = set()
@@ -174,6 +180,8 @@ class AwsAccount:
         if not options:
             return []
 
+        reader = self._reader("price", "", pricing.API)
+
         def fetch(name: str) -> list[Row]:
             rows: list[Row] = []
             pages = self.clients.pages(
@@ -187,12 +195,13 @@ class AwsAccount:
                 MaxResults=100,
             )
             for page in pages:
-                rows += pricing.parse_price_list(page, self._today, regions, options)
+                rows += pricing.parse_price_list(page, self._today, regions, options, reader)
             self.log.progress("", pricing.API, len(rows))
             return rows
 
         try:
             rows = [row for answer in self._all(names, fetch) for row in answer]
+            reader.require_some()
             if names and not rows:  # an answer that is empty for all machines is no answer
                 raise changed(pricing.API, "PriceList (empty for every instance type)")
             return rows
@@ -230,8 +239,10 @@ class AwsAccount:
             **query,
             maxResults=1000,
         )
+        reader = self._reader("price", region, commitments.SAVINGS_API)
         for page in pages:
-            rows += commitments.parse_savings_rates(page, region, self._today, set(names), options)
+            rows += commitments.parse_savings_rates(page, region, self._today, set(names), options, reader)
+        reader.require_some()
         if not rows:
             raise changed(commitments.SAVINGS_API, "searchResults (no rate of any machine)", region)
         self.log.progress(region, commitments.SAVINGS_API, len(rows))
@@ -258,6 +269,7 @@ class AwsAccount:
         now = self._now()
         names = sorted({row["instance_type"] for row in known.types if ec2.is_known(row)})
         quotes: list[spot.Quote] = []
+        reader = self._reader("spot price", region, spot.API)
         for some in _parts(names):  # without types the answer is all history
             pages = self.clients.pages(
                 "ec2",
@@ -270,7 +282,8 @@ class AwsAccount:
                 MaxResults=1000,
             )
             for page in pages:
-                quotes += spot.parse_spot_history(page, zones, region)
+                quotes += spot.parse_spot_history(page, zones, region, reader)
+        reader.require_some()
         rows = spot.spot_rows(quotes, region, now, advice, hourly)
         if not rows:
             self.log.remark(f"{region}: no spot price of any machine in the past week")
@@ -279,6 +292,7 @@ class AwsAccount:
 
     def _blocks(self, region: str, zones: Mapping[str, str], known: Region) -> list[Row]:
         rows: list[Row] = []
+        reader = self._reader("capacity block", region, commitments.BLOCK_API)
         for name in sorted(known.blocks):
             pages = self.clients.pages(
                 "ec2",
@@ -293,10 +307,11 @@ class AwsAccount:
                 rows += [
                     row
                     for page in pages
-                    for row in commitments.parse_blocks(page, zones, region, self._today)
+                    for row in commitments.parse_blocks(page, zones, region, self._today, reader)
                 ]
             except NotSoldHere:
                 continue
+        reader.require_some()
         self.log.progress(region, commitments.BLOCK_API, len(rows))
         return commitments.cheapest(rows)
 
@@ -305,7 +320,13 @@ class AwsAccount:
         pages = self.clients.pages(
             "service-quotas", "list_service_quotas", region, ServiceCode=quotas.SERVICE, MaxResults=100
         )
-        rows = [row for page in pages for row in quotas.parse_quotas(page, region)]
+        reader = self._reader("quota", region, quotas.API)
+        try:
+            rows = [row for page in pages for row in quotas.parse_quotas(page, region, reader)]
+        except NotSoldHere:
+            self.log.remark(f"{region}: Service Quotas knows no quota of EC2 here; limits are not checked")
+            return []
+        reader.require_some()
         if not rows:  # every account has them
             raise changed(quotas.API, "Quotas (none of the families known)", region)
         return list({row["code"]: row for row in rows}.values())

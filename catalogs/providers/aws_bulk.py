@@ -10,11 +10,14 @@ import csv
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 from catalogs.model import PurchaseOption
 from catalogs.providers import aws_rows
 from catalogs.providers.aws_rows import Listing, Row, amount, changed, is_hourly, option_of_term, reservation
+from catalogs.providers.base import FetchLog
+from catalogs.providers.row_reader import RowReader
 
 API = "bulk price list"
 HOST = "https://pricing.us-east-1.amazonaws.com"
@@ -90,7 +93,12 @@ def parse_region_index(payload: Any, regions: Collection[str] | None) -> dict[st
 
 
 def parse_bulk_csv(
-    lines: Iterable[str], region: str, as_of: str, types: Collection[str], options: Collection[str]
+    lines: Iterable[str],
+    region: str,
+    as_of: str,
+    types: Collection[str],
+    options: Collection[str],
+    log: FetchLog | None = None,
 ) -> BulkPrices:
     """Read a region's file, line by line.
 
@@ -100,9 +108,10 @@ def parse_bulk_csv(
         as_of: ISO date of the answer.
         types: instance types wanted.
         options: purchase options wanted.
+        log: is told of rows that cannot be read.
 
     Raises:
-        SchemaChanged: when a column is missing, or a row has too few cells or an amount that is no number.
+        SchemaChanged: when a column is missing, or the last row has too few cells: the file was cut.
     """
     reader = csv.reader(lines)
     at = _columns(reader, region)
@@ -113,10 +122,14 @@ def parse_bulk_csv(
     checks = [(at[column], value) for column, value in _USUAL.items()]
     wanted = frozenset(types)
     names: dict[tuple[str, str], str] = {}
+    rows = RowReader("price", log or FetchLog(), {"provider": "aws", "region": region, "api": API})
+    cut = False
     for cells in reader:
         result.lines += 1
-        if len(cells) <= last:
-            raise changed(API, f"row {result.lines} (cut short)", region)
+        cut = len(cells) <= last
+        if cut:
+            rows.log.skip("price", f"{region}/row {result.lines}", "has too few cells")
+            continue
         name = cells[name_at]
         if not name or any(cells[position] != value for position, value in checks):
             continue
@@ -126,8 +139,12 @@ def parse_bulk_csv(
         if option is None or option[0].value not in options:
             continue
         key = (cells[sku_at], cells[term_at])
-        names[key] = name
-        _add(terms.setdefault(key, _Term(cells[at["Currency"]], option)), cells, at, region)
+        term = terms.get(key) or _Term(cells[at["Currency"]], option)
+        add = partial(_add, term, at=at, region=region)
+        for done in rows.read([cells], add, lambda row: row[sku_at]):
+            terms[key], names[key] = done, name
+    if cut:
+        raise changed(API, f"row {result.lines} (cut short)", region)
     result.rows = _rows(terms, names, region, as_of)
     return result
 
@@ -157,12 +174,13 @@ def is_usual_market(cells: Sequence[str], at: Mapping[str, int]) -> bool:
     return "MarketOption" not in at or cells[at["MarketOption"]] in ("", "OnDemand")
 
 
-def _add(term: _Term, cells: Sequence[str], at: Mapping[str, int], region: str) -> None:
+def _add(term: _Term, cells: Sequence[str], at: Mapping[str, int], region: str) -> _Term:
     value = amount(cells[at["PricePerUnit"]], "PricePerUnit", API, region)
     if is_hourly(cells[at["Unit"]]):
         term.hourly = value
     else:
         term.upfront = value
+    return term
 
 
 def _rows(

@@ -96,7 +96,7 @@ _THROTTLE_CODES = frozenset(
     }
 )
 # The region does not sell this at all: nothing is wrong, and nothing is there.
-_NOT_SOLD_CODES = frozenset({"UnsupportedOperation", "Unsupported"})
+_NOT_SOLD_CODES = frozenset({"NoSuchResourceException", "UnsupportedOperation", "Unsupported"})
 
 
 def _sdk(module: str) -> Any:
@@ -308,6 +308,9 @@ def _refused(error: Any, place: Mapping[str, str]) -> ProviderError:
     code = str(answer.get("Error", {}).get("Code", ""))
     status = int(answer.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
     tries = int(answer.get("ResponseMetadata", {}).get("RetryAttempts", 0)) + 1
+    if code == "OptInRequired" or (code == "AuthFailure" and place["region"] not in ("", HOME_REGION)):
+        # The home region took the same credentials: a region refuses them where the account has not opted in.
+        return ProviderError(f"the account has not opted in to this region ({code}); skipped", **place)
     if code in _CREDENTIAL_CODES:
         return CredentialsMissing(
             f"AWS refuses the credentials ({code}): expired or wrong; {LOGIN_HINT}", **place
@@ -319,8 +322,6 @@ def _refused(error: Any, place: Mapping[str, str]) -> ProviderError:
         )
     if code in _THROTTLE_CODES or status == 429:
         return RateLimited(f"still throttled after {tries} tries ({code}); try again later", **place)
-    if code == "OptInRequired":
-        return ProviderError("the account has not opted in to this region", **place)
     if code in _NOT_SOLD_CODES:
         return NotSoldHere(f"not available here ({code})", **place)
     if status >= 500:

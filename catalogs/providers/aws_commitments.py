@@ -8,6 +8,7 @@ from typing import Any
 
 from catalogs.model import PurchaseOption
 from catalogs.providers.aws_rows import Price, Row, amount, changed, field, is_hourly, listed, payment_word
+from catalogs.providers.row_reader import RowReader, read_rows
 
 SAVINGS_API = "savingsplans:DescribeSavingsPlansOfferingRates"
 BLOCK_API = "ec2:DescribeCapacityBlockOfferings"
@@ -35,7 +36,12 @@ def savings_query(region: str, families: Sequence[str]) -> dict[str, Any]:
 
 
 def parse_savings_rates(
-    payload: Mapping[str, Any], region: str, as_of: str, types: Collection[str], options: Collection[str]
+    payload: Mapping[str, Any],
+    region: str,
+    as_of: str,
+    types: Collection[str],
+    options: Collection[str],
+    reader: RowReader | None = None,
 ) -> list[Row]:
     """Offers of a DescribeSavingsPlansOfferingRates answer.
 
@@ -43,24 +49,32 @@ def parse_savings_rates(
     part beside it. The variant is empty for a Compute plan without upfront payment, `ec2_instance` for
     the plan bound to a family; other payments are named.
 
+    Args:
+        payload: the answer.
+        region: region asked.
+        as_of: ISO date of the answer.
+        types: instance types wanted.
+        options: purchase options wanted.
+        reader: is told of rates that cannot be read; without it the first one is an error.
+
     Raises:
         SchemaChanged: naming the required field that is missing.
     """
-    rows = []
-    for item in listed(payload, "searchResults", SAVINGS_API, region):
+
+    def rate_row(item: Mapping[str, Any]) -> Row | None:
         words = {
             field(pair, "name", f"{SAVINGS_API} properties", region): pair.get("value", "")
             for pair in listed(item, "properties", SAVINGS_API, region)
         }
         name = words.get("instanceType", "")
         if name not in types or words.get("region", region) != region or not _usual(item, words, region):
-            continue
+            return None
         plan = field(item, "savingsPlanOffering", SAVINGS_API, region)
         option = _TERMS.get(int(field(plan, "durationSeconds", SAVINGS_API, region)))
         kind = field(plan, "planType", SAVINGS_API, region)
         rate = amount(field(item, "rate", SAVINGS_API, region), "rate", SAVINGS_API, region)
         if option is None or kind not in _PLANS or option.value not in options or rate <= 0:
-            continue
+            return None
         payment = payment_word(field(plan, "paymentOption", SAVINGS_API, region))
         price = Price(
             region=region,
@@ -72,8 +86,11 @@ def parse_savings_rates(
             source=SAVINGS_API,
             as_of=as_of,
         )
-        rows.append(price.row())
-    return rows
+        return price.row()
+
+    items = listed(payload, "searchResults", SAVINGS_API, region)
+    rows = read_rows(reader, items, rate_row, lambda item: item.get("usageType") or item["rate"])
+    return [row for row in rows if row is not None]
 
 
 def _usual(item: Mapping[str, Any], words: Mapping[str, str], region: str) -> bool:
@@ -94,7 +111,13 @@ def _variant(plan: str, payment: str) -> str:
     return f"{plan or 'compute'}.{payment}"
 
 
-def parse_blocks(payload: Mapping[str, Any], zones: Mapping[str, str], region: str, as_of: str) -> list[Row]:
+def parse_blocks(
+    payload: Mapping[str, Any],
+    zones: Mapping[str, str],
+    region: str,
+    as_of: str,
+    reader: RowReader | None = None,
+) -> list[Row]:
     """Offers of a DescribeCapacityBlockOfferings answer: the block's fee per machine and hour.
 
     Args:
@@ -102,18 +125,19 @@ def parse_blocks(payload: Mapping[str, Any], zones: Mapping[str, str], region: s
         zones: zone name to zone id.
         region: region asked.
         as_of: ISO date of the answer.
+        reader: is told of blocks that cannot be read; without it the first one is an error.
 
     Raises:
         SchemaChanged: naming the required field that is missing.
     """
-    rows = []
-    for item in listed(payload, "CapacityBlockOfferings", BLOCK_API, region):
+
+    def block(item: Mapping[str, Any]) -> Row | None:
         fee = amount(field(item, "UpfrontFee", BLOCK_API, region), "UpfrontFee", BLOCK_API, region)
         count, hours = int(field(item, "InstanceCount", BLOCK_API, region)), _hours(item, region)
         if count <= 0 or hours <= 0:
             raise changed(BLOCK_API, "CapacityBlockDurationHours or InstanceCount", region)
         if fee <= 0:
-            continue
+            return None
         price = Price(
             region=region,
             instance_type=field(item, "InstanceType", BLOCK_API, region),
@@ -125,19 +149,28 @@ def parse_blocks(payload: Mapping[str, Any], zones: Mapping[str, str], region: s
             source=BLOCK_API,
             as_of=as_of,
         )
-        rows.append(price.row())
-    return rows
+        return price.row()
+
+    items = listed(payload, "CapacityBlockOfferings", BLOCK_API, region)
+    rows = read_rows(reader, items, block, lambda item: item["CapacityBlockOfferingId"])
+    return [row for row in rows if row is not None]
 
 
 def _hours(item: Mapping[str, Any], region: str) -> Decimal:
-    minutes = item.get("CapacityBlockDurationMinutes")
-    if minutes:
-        return Decimal(minutes) / 60
+    """Hours that the fee is for: the duration asked, of which the machine is taken back half an hour early."""
+    hours = item.get("CapacityBlockDurationHours")
+    if not hours and item.get("CapacityBlockDurationMinutes"):
+        return Decimal(item["CapacityBlockDurationMinutes"]) / 60
     return Decimal(field(item, "CapacityBlockDurationHours", BLOCK_API, region))
 
 
 def _zone(item: Mapping[str, Any], zones: Mapping[str, str], region: str) -> str:
+    """Zone id; "" where the answer names the region only."""
+    if item.get("AvailabilityZoneId"):
+        return str(item["AvailabilityZoneId"])
     name = field(item, "AvailabilityZone", BLOCK_API, region)
+    if name == region:
+        return ""
     if name not in zones:
         raise changed(BLOCK_API, f"AvailabilityZone ({name} has no id)", region)
     return zones[name]

@@ -12,6 +12,7 @@ from catalogs.accelerators import canonical, load_accelerators
 from catalogs.errors import CatalogError
 from catalogs.normalize import decimal_text, family_of
 from catalogs.providers.aws_rows import PROVIDER, Row, field, listed
+from catalogs.providers.row_reader import RowReader, read_rows
 from catalogs.schema.columns import DATA_DIRECTORY, read_csv_table
 
 REGIONS, ZONES = "ec2:DescribeRegions", "ec2:DescribeAvailabilityZones"
@@ -36,6 +37,7 @@ def parse_zones(payload: Mapping[str, Any], region: str) -> dict[str, str]:
     return {
         field(item, "ZoneName", ZONES, region): field(item, "ZoneId", ZONES, region)
         for item in listed(payload, "AvailabilityZones", ZONES, region)
+        if item.get("ZoneName") and item.get("ZoneId")
     }
 
 
@@ -44,28 +46,37 @@ def parse_offerings(payload: Mapping[str, Any], region: str) -> set[tuple[str, s
     return {
         (field(item, "InstanceType", OFFERINGS, region), field(item, "Location", OFFERINGS, region))
         for item in listed(payload, "InstanceTypeOfferings", OFFERINGS, region)
+        if item.get("InstanceType") and item.get("Location")
     }
 
 
-def parse_instance_types(payload: Mapping[str, Any], as_of: str, region: str = "") -> list[Row]:
+def parse_instance_types(
+    payload: Mapping[str, Any], as_of: str, region: str = "", reader: RowReader | None = None
+) -> list[Row]:
     """Rows of the machines with accelerators; the catalog has no place for machines without.
 
     A machine whose accelerator has no canonical id keeps the provider's word as its id; see `is_known`.
+
+    Args:
+        payload: the answer.
+        as_of: ISO date of the answer.
+        region: region asked.
+        reader: is told of machines that cannot be read; without it the first one is an error.
 
     Raises:
         SchemaChanged: naming the required field that is missing.
     """
     items = listed(payload, "InstanceTypes", TYPES, region)
-    rows = (_type_row(item, as_of, region) for item in items)
+    rows = read_rows(reader, items, lambda item: _type_row(item, as_of, region), lambda i: i["InstanceType"])
     return [row for row in rows if row is not None]
 
 
 def block_types(payload: Mapping[str, Any], region: str = "") -> set[str]:
     """Instance types sold as Capacity Blocks, by the usage classes of a DescribeInstanceTypes answer."""
     return {
-        field(item, "InstanceType", TYPES, region)
+        str(item["InstanceType"])
         for item in listed(payload, "InstanceTypes", TYPES, region)
-        if "capacity-block" in item.get("SupportedUsageClasses", [])
+        if item.get("InstanceType") and "capacity-block" in item.get("SupportedUsageClasses", [])
     }
 
 

@@ -21,6 +21,7 @@ from catalogs.providers.aws_rows import (
     option_of_term,
     reservation,
 )
+from catalogs.providers.row_reader import RowReader, read_rows
 
 API = "pricing:GetProducts"
 SOURCE = API
@@ -43,7 +44,11 @@ def filters(**more: str) -> list[dict[str, str]]:
 
 
 def parse_price_list(
-    payload: Mapping[str, Any], as_of: str, regions: Collection[str], options: Collection[str]
+    payload: Mapping[str, Any],
+    as_of: str,
+    regions: Collection[str],
+    options: Collection[str],
+    reader: RowReader | None = None,
 ) -> list[Row]:
     """Offers of a GetProducts answer, whose elements are JSON texts.
 
@@ -52,18 +57,28 @@ def parse_price_list(
         as_of: ISO date of the answer.
         regions: regions wanted; others are left out.
         options: purchase options wanted.
+        reader: is told of products that cannot be read; without it the first one is an error.
 
     Raises:
         SchemaChanged: naming the required field that is missing, or the element that is not JSON.
     """
-    rows: list[Row] = []
-    for position, text in enumerate(listed(payload, "PriceList", API)):
+
+    def product(text: Any) -> list[Row]:
         try:
             item = json.loads(text) if isinstance(text, str) else text
         except ValueError:
-            raise changed(API, f"PriceList[{position}] (not JSON)") from None
-        rows += [price.row() for price in _prices(item, as_of, regions) if price.option.value in options]
-    return rows
+            raise changed(API, "PriceList element (not JSON)") from None
+        return [price.row() for price in _prices(item, as_of, regions) if price.option.value in options]
+
+    found = read_rows(reader, listed(payload, "PriceList", API), product, _sku)
+    return [row for rows in found for row in rows]
+
+
+def _sku(text: Any) -> str:
+    """The SKU of an element, or its instance type."""
+    item = json.loads(text) if isinstance(text, str) else text
+    product = item["product"]
+    return str(product.get("sku") or product["attributes"]["instanceType"])
 
 
 def _prices(item: Any, as_of: str, regions: Collection[str]) -> list[Price]:

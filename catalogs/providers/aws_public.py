@@ -13,6 +13,7 @@ from catalogs.providers.aws_rows import PROVIDER, Row, changed
 from catalogs.providers.base import FetchOptions, ProviderError, map_regions
 from catalogs.providers.http import HttpClient, http_cache_directory
 from catalogs.providers.known_types import known_types
+from catalogs.providers.row_reader import RowReader
 
 # Commercial regions: no government or China partition, no local zone (us-west-2-lax-1).
 _COMMERCIAL = re.compile(r"^(?!us-gov-|cn-|us-iso|eu-isoe|eusc-)[a-z]{2}-[a-z]+-\d+$")
@@ -79,7 +80,7 @@ class PublicLists:
         def fetch(region: str) -> bulk.BulkPrices:
             with self._http.stream(self._base() + paths[region], api=bulk.API, region=region) as chunks:
                 prices = bulk.parse_bulk_csv(
-                    text_lines(chunks, region), region, self._today(), names, options
+                    text_lines(chunks, region), region, self._today(), names, options, self.options.log
                 )
             if not prices.lines:
                 raise changed(bulk.API, "rows (none)", region)
@@ -99,7 +100,7 @@ class PublicLists:
         url = self.options.endpoint("aws_spot_advisor", spot.ADVISOR_URL)
         try:
             payload = self._http.get_json(url, api=spot.ADVISOR_API, cached=True)
-            return spot.parse_advisor(payload, regions)
+            return spot.parse_advisor(payload, regions, RowReader("interruption band", self.options.log))
         except ProviderError as error:
             self.options.log.remark(f"interruption bands left out: {error}")
             return {}

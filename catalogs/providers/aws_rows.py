@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any
 
 from catalogs.model import PurchaseOption
-from catalogs.normalize import decimal_text
+from catalogs.normalize import decimal_text, number_of
 from catalogs.providers.base import SchemaChanged
 
 PROVIDER = "aws"
@@ -63,10 +63,10 @@ def amount(text: Any, where: str, api: str, region: str = "") -> Decimal:
         SchemaChanged: when it is not a finite number of zero or more.
     """
     try:
-        number = Decimal(str(text))
-    except InvalidOperation:
+        number = number_of(text)
+    except ValueError:
         raise changed(api, where, region) from None
-    if not number.is_finite() or number < 0:
+    if number < 0:
         raise changed(api, where, region)
     return number
 

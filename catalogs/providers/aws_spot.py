@@ -6,11 +6,13 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 from catalogs.model import PurchaseOption
 from catalogs.normalize import decimal_text
 from catalogs.providers.aws_rows import Price, Row, amount, changed, field, listed
+from catalogs.providers.row_reader import RowReader, read_rows
 
 API = "ec2:DescribeSpotPriceHistory"
 ADVISOR_API = "spot advisor data file"
@@ -45,28 +47,34 @@ class Advice:
     savings_ratio: Decimal
 
 
-def parse_spot_history(payload: Mapping[str, Any], zones: Mapping[str, str], region: str) -> list[Quote]:
+def parse_spot_history(
+    payload: Mapping[str, Any], zones: Mapping[str, str], region: str, reader: RowReader | None = None
+) -> list[Quote]:
     """Quotes of a DescribeSpotPriceHistory answer.
 
     Args:
         payload: the answer.
         zones: zone name to zone id, for answers without the id.
         region: region asked.
+        reader: is told of quotes that cannot be read; without it the first one is an error.
 
     Raises:
         SchemaChanged: naming the required field that is missing, or a zone without an id.
     """
-    quotes = []
-    for item in listed(payload, "SpotPriceHistory", API, region):
+
+    def quote(item: Mapping[str, Any]) -> Quote | None:
         if field(item, "ProductDescription", API, region) != PRODUCT:
-            continue
+            return None
         zone = item.get("AvailabilityZoneId") or zones.get(field(item, "AvailabilityZone", API, region))
         if not zone:
             raise changed(API, f"AvailabilityZoneId (zone {item['AvailabilityZone']} has no id)", region)
         price = amount(field(item, "SpotPrice", API, region), "SpotPrice", API, region)
         at = field(item, "Timestamp", API, region)
-        quotes.append(Quote(field(item, "InstanceType", API, region), zone, price, at))
-    return quotes
+        return Quote(field(item, "InstanceType", API, region), zone, price, at)
+
+    items = listed(payload, "SpotPriceHistory", API, region)
+    found = read_rows(reader, items, quote, lambda i: f"{i['InstanceType']} in {i['AvailabilityZone']}")
+    return [one for one in found if one is not None]
 
 
 def spot_rows(
@@ -136,7 +144,9 @@ def weekly(ordered: Sequence[Quote], now: datetime) -> tuple[Decimal, Decimal]:
     return mean, variance
 
 
-def parse_advisor(payload: Any, regions: Collection[str]) -> dict[tuple[str, str], Advice]:
+def parse_advisor(
+    payload: Any, regions: Collection[str], reader: RowReader | None = None
+) -> dict[tuple[str, str], Advice]:
     """Bands and savings of the Spot Advisor's data file, by (region, instance type), for Linux.
 
     The file states the band as an index into `ranges`; a range no band of the catalog fits is an error.
@@ -148,14 +158,19 @@ def parse_advisor(payload: Any, regions: Collection[str]) -> dict[tuple[str, str
     bands = _bands(payload)
     found = {}
     for region in regions:
-        for name, entry in (known.get(region, {}).get("Linux") or {}).items():
-            where = f"spot_advisor.{region}.Linux"
-            index, percent = field(entry, "r", f"{ADVISOR_API} {where}"), field(entry, "s", ADVISOR_API)
-            if index not in bands:
-                raise changed(ADVISOR_API, f"{where}.{name}.r", region)
-            savings = amount(percent, f"{where}.{name}.s", ADVISOR_API, region) / 100
-            found[region, name] = Advice(bands[index], savings)
+        entries = ((known.get(region) or {}).get("Linux") or {}).items()
+        for name, one in read_rows(reader, entries, partial(_advice, bands, region), lambda item: item[0]):
+            found[region, name] = one
     return found
+
+
+def _advice(bands: Mapping[int, str], region: str, item: tuple[str, Any]) -> tuple[str, Advice]:
+    name, entry = item
+    where = f"spot_advisor.{region}.Linux"
+    index, percent = field(entry, "r", f"{ADVISOR_API} {where}"), field(entry, "s", ADVISOR_API)
+    if index not in bands:
+        raise changed(ADVISOR_API, f"{where}.{name}.r", region)
+    return name, Advice(bands[index], amount(percent, f"{where}.{name}.s", ADVISOR_API, region) / 100)
 
 
 def _bands(payload: Mapping[str, Any]) -> dict[int, str]:

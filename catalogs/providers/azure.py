@@ -15,6 +15,8 @@ from catalogs.providers.azure_types import (
     SKUS_API,
     Row,
     Size,
+    named_types,
+    parse_eviction_rates,
     parse_resource_skus,
     parse_usages,
     type_rows,
@@ -23,12 +25,14 @@ from catalogs.providers.base import (
     CredentialsMissing,
     FetchLog,
     FetchOptions,
+    ProviderError,
     ProviderInfo,
     SchemaChanged,
     map_regions,
     text_frame,
 )
 from catalogs.providers.known_types import known_types
+from catalogs.providers.row_reader import RowReader
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -107,7 +111,8 @@ class AzureProvider:
         prices = in_force((price for page in pages for price in page.prices), as_of, log)
         sizes = self._seen(regions) or []
         wanted = frozenset(options or OPTIONS)
-        return text_frame("offers", offer_rows(prices, types, sizes, wanted, as_of, log))
+        bands = self._eviction_rates() if "spot" in wanted and sizes else {}
+        return text_frame("offers", offer_rows(prices, types, sizes, wanted, as_of, log, bands))
 
     def fetch_quotas(self, regions: Sequence[str]) -> DataFrame:
         """Quotas of vCPUs per region.
@@ -120,7 +125,9 @@ class AzureProvider:
         self._client.login()
         asked = list(regions) or self.fetch_regions()
         found = map_regions(
-            asked, lambda region: parse_usages(region, self._client.usages(region)), self.options
+            asked,
+            lambda region: parse_usages(region, self._client.usages(region), self.options.log),
+            self.options,
         )
         rows: list[Row] = [row for region in found for row in found[region]]
         return pd.DataFrame({name: [row[name] for row in rows] for name in QUOTA_COLUMNS}, dtype=object)
@@ -128,7 +135,9 @@ class AzureProvider:
     def _type_rows(self, regions: Sequence[str], log: FetchLog) -> list[Row]:
         sizes = self._seen(regions)
         if sizes is None:
-            return [dict(row) for row in known_types(PROVIDER).values()]
+            known = known_types(PROVIDER)
+            more = [row for row in named_types() if row["instance_type"] not in known]
+            return [dict(row) for row in (*known.values(), *more)]
         return type_rows(sizes, self._today().isoformat(), log)
 
     def _seen(self, regions: Sequence[str]) -> list[Size] | None:
@@ -167,7 +176,21 @@ class AzureProvider:
         return found
 
     def _read_sizes(self, region: str) -> list[Size]:
-        return [size for page in self._client.resource_skus(region) for size in parse_resource_skus(page)]
+        place = {"provider": PROVIDER, "region": region, "api": SKUS_API}
+        reader = RowReader("instance_type", self.options.log, place)
+        sizes = [
+            size for page in self._client.resource_skus(region) for size in parse_resource_skus(page, reader)
+        ]
+        reader.require_some()
+        return sizes
+
+    def _eviction_rates(self) -> dict[tuple[str, str], str]:
+        """Eviction bands; spot prices stay without them, so a failure is only remarked."""
+        try:
+            return parse_eviction_rates(self._client.eviction_rates(), self.options.log)
+        except ProviderError as error:
+            self.options.log.remark(f"eviction rates left out: {error}")
+            return {}
 
     def _tell(self, pages: Sequence[RetailPage]) -> None:
         aside: dict[str, int] = {}
@@ -177,6 +200,14 @@ class AzureProvider:
             for name, reason in page.odd:
                 self.options.log.skip("price", name, reason)
         self.left_aside = aside
+        n_items = sum(page.items for page in pages)
+        if n_items and sum(page.n_refused for page in pages) == n_items:
+            raise SchemaChanged(
+                f"not one of {n_items} prices can be read, first: {': '.join(pages[0].odd[0])}",
+                where="Items",
+                provider=PROVIDER,
+                api=RETAIL_API,
+            )
 
 
 def create(options: FetchOptions) -> AzureProvider:

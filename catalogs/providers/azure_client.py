@@ -34,9 +34,11 @@ LOGIN_HINT = (
     f"log in with `az login`, name the subscription in {SUBSCRIPTION_VARIABLE} and install azure-identity "
     "(`pip install azure-identity`)"
 )
+EVICTION_API = "Microsoft.ResourceGraph/resources"
 API_CALLS = (
     ApiCall(SKUS_API, "Microsoft.Compute/skus/read", "sizes, and regions closed to the subscription"),
     ApiCall(USAGES_API, "Microsoft.Compute/locations/usages/read", "quotas per region"),
+    ApiCall(EVICTION_API, "Microsoft.ResourceGraph/resources/read", "eviction rates of spot"),
     ApiCall(RETAIL_API, "", "prices"),
 )
 _PERMISSIONS = {call.call: call.permission for call in API_CALLS}
@@ -45,6 +47,13 @@ _SIZES = "Standard_N"
 _MAX_PAGES = 500
 
 SKUS_VERSION = "2021-07-01"  # the newest of Resource SKUs
+EVICTION_PATH = "/providers/Microsoft.ResourceGraph/resources"
+_EVICTION_VERSION = "2022-10-01"
+_EVICTION_QUERY = (
+    "SpotResources | where type =~ 'microsoft.compute/skuspotevictionrate/location' "
+    "| where sku.name startswith 'standard_n' "
+    "| project skuName = tostring(sku.name), location, spotEvictionRate = tostring(properties.evictionRate)"
+)
 
 
 @dataclass(frozen=True)
@@ -158,13 +167,25 @@ class AzureClient:
         self, management: Management, url: str, params: Mapping[str, str], region: str
     ) -> tuple[Mapping[str, Any], str]:
         """The JSON of one answer, and the host that was asked."""
+        return self._ask(management, ("GET", url), params, region, SKUS_API)
+
+    def _ask(
+        self,
+        management: Management,
+        call: tuple[str, str],
+        params: Mapping[str, str],
+        region: str,
+        api: str,
+        content: Mapping[str, Any] | None = None,
+    ) -> tuple[Mapping[str, Any], str]:
+        """The JSON answer to `call` (method, address) through the SDK's pipeline, and the host that was asked."""
         from azure.core.exceptions import HttpResponseError
         from azure.core.rest import HttpRequest
 
         def ask() -> tuple[Mapping[str, Any], str]:
             client = management.client  # older versions have the method as a private one
             send = getattr(client, "send_request", None) or client._send_request
-            response = send(HttpRequest("GET", url, params=dict(params)))
+            response = send(HttpRequest(*call, params=dict(params), json=content))
             if response.status_code != 200:
                 raise HttpResponseError(response=response)
             body = response.json()
@@ -172,8 +193,31 @@ class AzureClient:
                 raise TypeError(type(body).__name__)
             return body, urlsplit(response.request.url).hostname or ""
 
-        answer: tuple[Mapping[str, Any], str] = self._call(ask, SKUS_API, region)
+        answer: tuple[Mapping[str, Any], str] = self._call(ask, api, region)
         return answer
+
+    def eviction_rates(self) -> list[Mapping[str, Any]]:
+        """Rows skuName, location, spotEvictionRate of the past month, of all regions."""
+        management = self.login()
+        rows: list[Mapping[str, Any]] = []
+        token = ""
+        for _ in range(_MAX_PAGES):
+            options = {"resultFormat": "objectArray", **({"$skipToken": token} if token else {})}
+            query = {
+                "subscriptions": [management.subscription],
+                "query": _EVICTION_QUERY,
+                "options": options,
+            }
+            params = {"api-version": _EVICTION_VERSION}
+            body, _ = self._ask(management, ("POST", EVICTION_PATH), params, "", EVICTION_API, query)
+            found = body.get("data") or []
+            if not isinstance(found, list):
+                raise _changed("the answer has another form", "data", EVICTION_API, "")
+            rows += found
+            token = str(body.get("$skipToken") or "")
+            if not token:
+                return rows
+        raise _changed("the pages do not end", "$skipToken", EVICTION_API, "")
 
     def usages(self, region: str) -> list[Mapping[str, Any]]:
         """Usages and limits of the subscription in one region."""

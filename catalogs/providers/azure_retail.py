@@ -9,14 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any
 
 from catalogs.model import PurchaseOption
-from catalogs.normalize import decimal_text
+from catalogs.normalize import decimal_text, number_of
 from catalogs.offers.flags import join_flags
 from catalogs.providers.azure_types import PROVIDER, Row, Size
 from catalogs.providers.base import FetchLog, SchemaChanged, require
+from catalogs.providers.row_reader import RowReader
 
 RETAIL_API = "Retail Prices API"
 API_VERSION = "2023-01-01-preview"  # the first with savings plans
@@ -25,18 +26,18 @@ OPTIONS = ("on_demand", "spot", "reserved_1y", "reserved_3y", "savings_plan_1y",
 FLOOR_RATIO = Decimal("0.1848")
 _FLOOR_TOLERANCE = Decimal("0.00005")
 _PLACES = Decimal("1e-9")
+_TWIN_TOLERANCE = Decimal("0.01")
 _HOUR = "1 Hour"
 _TERMS = {"1 Year": "1y", "3 Years": "3y", "3 Year": "3y"}
 _GOVERNMENT = ("usgov", "usdod")
-_REQUIRED = ("armSkuName", "armRegionName", "retailPrice", "type", "productName", "skuName", "unitOfMeasure")
-# (what it is, field, text in it): items that are never a price of ours. Lower case.
+_REQUIRED = ("armSkuName", "armRegionName", "retailPrice", "type", "productName", "unitOfMeasure")
+# (what it is, fields, words): items that are never a price of ours. A product may be called "... Srs Win".
 _LEFT_ASIDE = (
-    ("Windows", "productName", "windows"),
-    ("cloud services", "productName", "cloudservices"),
-    ("cloud services", "productName", "cloud services"),
-    ("dedicated host", "productName", "dedicated host"),
-    ("Low Priority", "skuName", "low priority"),
-    ("Low Priority", "meterName", "low priority"),
+    ("Windows", ("productName",), ("windows", "win")),
+    ("cloud services", ("productName",), ("cloudservices", "cloud services")),
+    ("dedicated host", ("productName",), ("dedicated host",)),
+    ("Low Priority", ("skuName", "meterName"), ("low priority",)),
+    ("expired", ("skuName", "meterName", "productName"), ("expired",)),
 )
 
 
@@ -73,8 +74,10 @@ class RetailPage:
     Attributes:
         prices: what is a price of ours.
         left_aside: reason to number of items.
-        odd: (item, reason) not understood.
+        odd: (item, reason) not understood or without a field.
         next_link: where the next page is, "" none.
+        items: items of the page.
+        n_refused: items that could not be read.
     """
 
     prices: tuple[RetailPrice, ...]
@@ -82,42 +85,60 @@ class RetailPage:
     odd: tuple[tuple[str, str], ...]
     next_link: str
     items: int
+    n_refused: int = 0
 
 
 def parse_retail_page(payload: Any, region: str = "") -> RetailPage:
     """Read one page.
 
     Raises:
-        SchemaChanged: when the envelope or an item lacks a field that every one has.
+        SchemaChanged: when the envelope lacks a field that every one has.
     """
     items = require(payload, "Items", provider=PROVIDER, region=region, api=RETAIL_API)
     if not isinstance(items, list):
         raise _changed("Items", region)
     prices: list[RetailPrice] = []
     aside: dict[str, int] = {}
-    odd: list[tuple[str, str]] = []
-    for at, item in enumerate(items):
-        _check(item, at, region)
-        reason, strange = _no_price(item)
+    odd = FetchLog()
+    reader = RowReader("price", odd)
+    for reason, strange, item, found in reader.read(items, lambda item: _read(item, region, odd), _item_name):
         if not reason:
-            prices += _prices(item, f"Items[{at}]", region)
+            prices += found
         elif strange:
-            odd.append((f"{item['armSkuName']} in {item['armRegionName']}: {item['skuName']}", reason))
+            odd.skip("price", _item_name(item), reason)
         else:
             aside[reason] = aside.get(reason, 0) + 1
-    return RetailPage(tuple(prices), aside, tuple(odd), str(payload.get("NextPageLink") or ""), len(items))
+    notes = tuple((note.name, note.reason) for note in odd.not_understood)
+    return RetailPage(
+        tuple(prices), aside, notes, str(payload.get("NextPageLink") or ""), len(items), reader.n_refused
+    )
 
 
-def _check(item: Any, at: int, region: str) -> None:
+def _item_name(item: Mapping[str, Any]) -> str:
+    meter = item.get("skuName") or item.get("meterName") or item.get("productName") or ""
+    return f"{item['armSkuName']} in {item['armRegionName']}: {meter}"
+
+
+def _read(
+    item: Mapping[str, Any], region: str, odd: FetchLog
+) -> tuple[str, bool, Mapping[str, Any], list[RetailPrice]]:
+    """Why an item is no price of ours ("" where it is one), whether that is strange, and its prices."""
     for name in _REQUIRED:
-        if not isinstance(item, Mapping) or name not in item:
-            raise _changed(f"Items[{at}].{name}", region)
+        if item.get(name) is None:
+            raise _changed(name, region)
+    reason, strange = _no_price(item)
+    return reason, strange, item, [] if reason else _prices(item, region, odd)
+
+
+def _says(item: Mapping[str, Any], fields: Sequence[str], words: Sequence[str]) -> bool:
+    texts = [f" {' '.join(str(item.get(field) or '').lower().split())} " for field in fields]
+    return any(f" {word} " in text for text in texts for word in words)
 
 
 def _no_price(item: Mapping[str, Any]) -> tuple[str, bool]:
     """Why an item is no price of ours ("" where it is one), and whether that is strange."""
-    for reason, field, text in _LEFT_ASIDE:
-        if text in str(item.get(field) or "").lower():
+    for reason, fields, words in _LEFT_ASIDE:
+        if _says(item, fields, words):
             return reason, False
     if not item["armSkuName"] or not item["armRegionName"]:
         return "not bound to a size and region", False
@@ -129,35 +150,37 @@ def _no_price(item: Mapping[str, Any]) -> tuple[str, bool]:
         return f"price type {item['type']!r} is not known", True
     if item["unitOfMeasure"] != _HOUR:
         return f"its unit is {item['unitOfMeasure']!r}, expected {_HOUR!r}", True
-    if Decimal(str(item.get("tierMinimumUnits") or 0)) != 0:
+    if number_of(item.get("tierMinimumUnits") or 0) != 0:
         return "its price is tiered", True
     if item["type"] == "Reservation" and item.get("reservationTerm") not in _TERMS:
         return f"reservation of {item.get('reservationTerm')!r}", item.get("reservationTerm") != "5 Years"
     return "", False
 
 
-def _prices(item: Mapping[str, Any], place: str, region: str) -> list[RetailPrice]:
+def _prices(item: Mapping[str, Any], region: str, odd: FetchLog) -> list[RetailPrice]:
     """The price of an item, and those of the savings plans it carries.
 
     A reservation's price is for its whole term: / 8,760 h or 26,280 h, to nine decimals.
     """
-    amount = _amount(item["retailPrice"], f"{place}.retailPrice", region)
+    amount = _amount(item["retailPrice"], "retailPrice", region)
     if item["type"] == "Reservation":
         option = PurchaseOption(f"reserved_{_TERMS[item['reservationTerm']]}")
         hourly = (amount / Decimal(str(option.term_hours))).quantize(_PLACES)
         return [_price(item, option.value, hourly)]
-    names = f"{item['skuName']} {item.get('meterName') or ''}".lower().split()
+    names = f"{item.get('skuName') or ''} {item.get('meterName') or ''}".lower().split()
     if "spot" in names:
         return [_price(item, "spot", amount)]
-    found = [_price(item, "on_demand", amount)]
-    for at, plan in enumerate(item.get("savingsPlan") or ()):
-        where = f"{place}.savingsPlan[{at}]"
+
+    def plan_price(plan: Mapping[str, Any]) -> RetailPrice:
         term = _TERMS.get(str(plan.get("term")))
         if term is None:
-            raise _changed(f"{where}.term", region)
+            raise _changed("savingsPlan.term", region)
         value = plan.get("retailPrice", plan.get("unitPrice"))
-        found.append(_price(item, f"savings_plan_{term}", _amount(value, f"{where}.retailPrice", region)))
-    return found
+        return _price(item, f"savings_plan_{term}", _amount(value, "savingsPlan.retailPrice", region))
+
+    name = f"savings plan of {_item_name(item)}"
+    found = RowReader("price", odd).read(item.get("savingsPlan") or (), plan_price, lambda _: name)
+    return [_price(item, "on_demand", amount), *found]
 
 
 def _price(item: Mapping[str, Any], option: str, per_hour: Decimal) -> RetailPrice:
@@ -174,10 +197,10 @@ def _price(item: Mapping[str, Any], option: str, per_hour: Decimal) -> RetailPri
 def _amount(value: Any, where: str, region: str) -> Decimal:
     """The amount as published: the shortest text of the JSON number is what was written there."""
     try:
-        amount = Decimal(str(value))
-    except InvalidOperation:
+        amount = number_of(value)
+    except ValueError:
         raise _changed(where, region) from None
-    if not amount.is_finite() or amount < 0:
+    if amount < 0:
         raise _changed(where, region)
     return amount
 
@@ -193,9 +216,9 @@ def _changed(where: str, region: str) -> SchemaChanged:
 
 
 def in_force(prices: Iterable[RetailPrice], as_of: str, log: FetchLog) -> list[RetailPrice]:
-    """One price per (region, size, option): the newest that is in force at `as_of`.
+    """One price per (region, size, option): the newest that is in force at `as_of` and is not zero.
 
-    Two different prices of the same day are refused, both of them, and told to the log.
+    Of twins of the same day that hardly differ the dearer counts; two different ones are refused, both of them.
     """
     groups: dict[tuple[str, str, str], list[RetailPrice]] = {}
     for price in prices:
@@ -203,15 +226,18 @@ def in_force(prices: Iterable[RetailPrice], as_of: str, log: FetchLog) -> list[R
             groups.setdefault(price.key, []).append(price)
     out = []
     for key, group in sorted(groups.items()):
-        newest = max(price.since for price in group)
-        last = [price for price in group if price.since == newest]
-        if len({price.per_hour for price in last}) > 1:
-            amounts = ", ".join(str(amount) for amount in sorted({price.per_hour for price in last}))
-            log.skip("price", " ".join(key), f"{len(last)} prices of the same day: {amounts}")
-        elif last[0].per_hour <= 0:
+        priced = [price for price in group if price.per_hour > 0]
+        if not priced:
             log.skip("price", " ".join(key), "the price is zero")
-        else:
-            out.append(last[0])
+            continue
+        newest = max(price.since for price in priced)
+        last = sorted((price for price in priced if price.since == newest), key=lambda one: one.per_hour)
+        low, high = last[0].per_hour, last[-1].per_hour
+        if high - low <= _TWIN_TOLERANCE * high:
+            out.append(last[-1])
+            continue
+        amounts = ", ".join(str(amount) for amount in sorted({price.per_hour for price in last}))
+        log.skip("price", " ".join(key), f"{len(last)} prices of the same day: {amounts}")
     return out
 
 
@@ -222,6 +248,7 @@ def offer_rows(
     options: AbstractSet[str],
     as_of: str,
     log: FetchLog,
+    eviction: Mapping[tuple[str, str], str] | None = None,
 ) -> list[Row]:
     """Rows of `offers`.
 
@@ -232,9 +259,14 @@ def offer_rows(
         options: purchase options wanted.
         as_of: ISO date of the answers.
         log: is told of sizes that are not known.
+        eviction: eviction band in percent per hour by (region, size in lower case).
     """
+    bands = eviction or {}
     names = {name.lower(): name for name in types}
-    closed = {(size.region, size.name.lower()): size.restriction for size in sizes if size.restriction}
+    # A size may be listed more than once; one entry that is open is enough.
+    usable = {(size.region, size.name.lower()) for size in sizes if not size.restriction}
+    places_of = {(size.region, size.name.lower()): size.restriction for size in sizes}
+    closed = {key: reason for key, reason in places_of.items() if key not in usable}
     listed = {price.key[:2]: price.per_hour for price in prices if price.option == "on_demand"}
     unknown: set[str] = set()
     rows = []
@@ -244,7 +276,10 @@ def offer_rows(
             unknown.add(price.size)
         elif price.option in options:
             reason = closed.get((price.region, price.size.lower()), "")
-            rows.append(_row(price, name, listed.get(price.key[:2]), "0" if reason else "", as_of))
+            row = _row(price, name, listed.get(price.key[:2]), "0" if reason else "", as_of)
+            if price.option == "spot" and price.key[:2] in bands:
+                row["source"] += f"; evicted {bands[price.key[:2]]} % per hour (Resource Graph)"
+            rows.append(row)
     for size in sorted(unknown):
         log.skip("instance_type", size, "priced, but not among the machines with a known accelerator")
     places = sorted({f"{region} ({reason})" for (region, _), reason in closed.items()})

@@ -17,6 +17,7 @@ from typing import Any
 from catalogs.normalize import decimal_text, family_of
 from catalogs.providers.base import FetchLog, SchemaChanged
 from catalogs.providers.known_types import known_types
+from catalogs.providers.row_reader import RowReader
 from catalogs.schema.columns import DATA_DIRECTORY
 
 Row = dict[str, str]
@@ -86,23 +87,24 @@ class Size:
     restriction: str
 
 
-def parse_resource_skus(items: Iterable[Mapping[str, Any]]) -> list[Size]:
+def parse_resource_skus(items: Iterable[Mapping[str, Any]], reader: RowReader | None = None) -> list[Size]:
     """Read the sizes with GPUs out of Resource SKUs, one per region.
 
     Args:
         items: elements of `value` as the REST interface spells them.
-
-    Raises:
-        SchemaChanged: when a size with GPUs lacks what a machine must have.
+        reader: counts rows over the pages, and is told of those that cannot be read.
     """
-    out: list[Size] = []
-    for item in items:
-        if item.get("resourceType") != _MACHINES:
-            continue
-        told = {str(one.get("name", "")): str(one.get("value", "")) for one in item.get("capabilities") or ()}
-        if _number(told, "GPUs", str(item.get("name")), required=False) > 0:
-            out.extend(_sizes(item, told))
-    return out
+    reader = reader or RowReader("instance_type", FetchLog())
+    found = reader.read(items, _sizes_of, lambda item: item["name"])
+    return [size for sizes in found for size in sizes]
+
+
+def _sizes_of(item: Mapping[str, Any]) -> list[Size]:
+    if item.get("resourceType") != _MACHINES:
+        return []
+    told = {str(one.get("name", "")): str(one.get("value", "")) for one in item.get("capabilities") or ()}
+    has_gpus = _number(told, "GPUs", str(item.get("name")), required=False) > 0
+    return _sizes(item, told) if has_gpus else []
 
 
 def _sizes(item: Mapping[str, Any], told: Mapping[str, str]) -> list[Size]:
@@ -228,31 +230,74 @@ def _new_row(size: Size) -> Row | None:
     }
 
 
-def parse_usages(region: str, items: Iterable[Mapping[str, Any]]) -> list[Row]:
+def parse_usages(region: str, items: Iterable[Mapping[str, Any]], log: FetchLog | None = None) -> list[Row]:
     """Rows provider, region, quota, code, unit, limit of the vCPU quotas.
 
     Raises:
-        SchemaChanged: when a usage has no name or limit.
+        SchemaChanged: when no usage at all can be read.
     """
+    reader = RowReader(
+        "quota", log or FetchLog(), {"provider": PROVIDER, "region": region, "api": USAGES_API}
+    )
     rows: dict[str, Row] = {}
-    for item in items:
-        name = item.get("name") or {}
-        code = str(name.get("value") or "")
-        if not code or item.get("limit") is None:
-            raise SchemaChanged(
-                "a usage lacks its name or limit; update the planner",
-                where="name.value" if not code else "limit",
-                provider=PROVIDER,
-                region=region,
-                api=USAGES_API,
-            )
+    for code, title, limit in reader.read(items, _usage, lambda item: item["name"]["value"]):
         if code.lower().endswith(("family", "cores")):
             rows[code] = {
                 "provider": PROVIDER,
                 "region": region,
-                "quota": str(name.get("localizedValue") or code),
+                "quota": title,
                 "code": code,
                 "unit": "vCPU",
-                "limit": decimal_text(Decimal(str(item["limit"]))),
+                "limit": limit,
             }
+    reader.require_some()
     return list(rows.values())
+
+
+def _usage(item: Mapping[str, Any]) -> tuple[str, str, str]:
+    name = item.get("name") or {}
+    code = str(name.get("value") or "")
+    if not code or item.get("limit") is None:
+        where = "limit" if code else "name.value"
+        raise SchemaChanged("a usage lacks its name or limit", where=where, provider=PROVIDER, api=USAGES_API)
+    return code, str(name.get("localizedValue") or code), decimal_text(Decimal(str(item["limit"])))
+
+
+# Azure's bands are shares evicted per hour over the past week: not the catalog's bands, which are per month.
+_EVICTION_BANDS = frozenset({"0-5", "5-10", "10-15", "15-20", "20+"})
+
+
+def parse_eviction_rates(items: Iterable[Mapping[str, Any]], log: FetchLog) -> dict[tuple[str, str], str]:
+    """Eviction band in percent per hour by (region, size in lower case), of a Resource Graph answer."""
+    reader = RowReader("eviction rate", log)
+
+    def read(item: Mapping[str, Any]) -> tuple[tuple[str, str], str]:
+        text = str(item["spotEvictionRate"]).strip().removesuffix("%")
+        if text not in _EVICTION_BANDS:
+            raise ValueError(text)
+        return (str(item["location"]).lower(), str(item["skuName"]).lower()), text
+
+    return dict(reader.read(items, read, lambda item: f"{item['skuName']} in {item['location']}"))
+
+
+def named_types() -> list[Row]:
+    """Rows of the sizes that azure_sizes.csv names in full with their GPUs, for prices without a login."""
+    return [
+        {
+            "provider": PROVIDER,
+            "instance_type": one.pattern,
+            "family": family_of(PROVIDER, one.pattern),
+            "accelerator": one.accelerator,
+            "accelerator_name": one.accelerator,
+            "accelerator_count": one.gpus,
+            "accelerator_memory_gib": one.memory_gib,
+            "arch": "x86_64",
+            "intra_node": "single" if Decimal(one.gpus) <= 1 else "unknown",
+            "status": "current",
+            "source": one.source,
+            "as_of": one.as_of,
+            "note": one.note,
+        }
+        for one in load_size_patterns()
+        if one.gpus and not set("*?[") & set(one.pattern)
+    ]

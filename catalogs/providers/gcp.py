@@ -108,7 +108,9 @@ class GcpProvider:
 
         asked = list(regions) or self.fetch_regions()
         found = map_regions(
-            asked, lambda region: parse_quotas(region, self._client.quotas(region)), self.options
+            asked,
+            lambda region: parse_quotas(region, self._client.quotas(region), self.options.log),
+            self.options,
         )
         rows: list[Row] = [row for region in found for row in found[region]]
         return pd.DataFrame({name: [row[name] for row in rows] for name in QUOTA_COLUMNS}, dtype=object)

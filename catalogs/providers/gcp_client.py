@@ -22,17 +22,18 @@ from catalogs.providers.base import (
     SchemaChanged,
     Unreachable,
 )
-from catalogs.providers.gcp_skus import BILLING_API, PROVIDER, Sku, parse_skus
+from catalogs.providers.gcp_skus import BILLING_API, PROVIDER, Sku, parse_skus, sku_reader
 from catalogs.providers.gcp_types import (
     ACCELERATORS_API,
     QUOTA_API,
     REGIONS_API,
     TYPES_API,
     Machine,
-    attached_names,
+    host_names,
     parse_machine,
 )
 from catalogs.providers.http import HttpClient
+from catalogs.providers.row_reader import RowReader
 
 if TYPE_CHECKING:
     from google.api_core.retry import Retry
@@ -59,7 +60,15 @@ _SCOPES = (
 )
 _PAGE = 500
 _BILLING_PAGE = "5000"
-_THROTTLED = frozenset({"rateLimitExceeded", "userRateLimitExceeded", "quotaExceeded", "RATE_LIMIT_EXCEEDED"})
+_THROTTLED = frozenset(
+    {
+        "rateLimitExceeded",
+        "userRateLimitExceeded",
+        "quotaExceeded",
+        "dailyLimitExceeded",
+        "RATE_LIMIT_EXCEEDED",
+    }
+)
 
 
 @dataclass
@@ -129,19 +138,26 @@ class GcpClient:
         from google.cloud import compute_v1
 
         client = self._client(compute_v1.MachineTypesClient)
-        hosts = {host for _, host, _, _ in attached_names()}
-        accelerated: list[Machine] = []
-        plain: list[Machine] = []
+        hosts = host_names()
+        reader = RowReader(
+            "instance_type", self.options.log, {"provider": PROVIDER, "region": "", "api": TYPES_API}
+        )
+        found: list[Machine] = []
         for page in self._pages(client, compute_v1.AggregatedListMachineTypesRequest, TYPES_API):
             for scope, listed in page.items.items():
                 self._warn(scope, listed)
-                for item in listed.machine_types:
-                    if item.accelerators or item.name in hosts or not item.name:
-                        found = parse_machine(type(item).to_dict(item), scope.removeprefix("zones/"))
-                        (accelerated if found.accelerator_type else plain).append(found)
+                zone = scope.removeprefix("zones/")
+                items = [
+                    type(item).to_dict(item)
+                    for item in listed.machine_types
+                    if item.accelerators or item.name in hosts or not item.name
+                ]
+                found += reader.read(items, partial(parse_machine, zone=zone), lambda item: item["name"])
+        reader.require_some()
+        accelerated = [machine for machine in found if machine.accelerator_type]
         if not accelerated:
             raise _changed("the answer holds no machine type with accelerators", "items", TYPES_API)
-        return accelerated, plain
+        return accelerated, [machine for machine in found if not machine.accelerator_type]
 
     def accelerators(self) -> list[tuple[str, str]]:
         """(accelerator type, zone) pairs on offer."""
@@ -198,15 +214,16 @@ class GcpClient:
             ProviderError: by what went wrong; an API key the server does not know is missing credentials.
         """
         url = f"{self.options.endpoint('gcp_billing', BILLING_URL)}/v1/{COMPUTE_ENGINE}/skus"
-        token, seen = "", set[str]()
+        token, seen, reader = "", set[str](), sku_reader(self.options.log)
         while True:
             params = {"currencyCode": "USD", "pageSize": _BILLING_PAGE}
             if token:
                 params["pageToken"] = token
             payload = self._billing_page(url, params)
-            yield parse_skus(payload)
+            yield parse_skus(payload, reader)
             token = str(payload.get("nextPageToken") or "")
             if not token:
+                reader.require_some()
                 return
             if token in seen:
                 raise _changed("the pages go round in a circle", "nextPageToken", BILLING_API)

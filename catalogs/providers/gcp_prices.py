@@ -19,7 +19,7 @@ from catalogs.model import PurchaseOption
 from catalogs.normalize import decimal_text
 from catalogs.offers.flags import join_flags
 from catalogs.providers.gcp_skus import BILLING_API, PROVIDER, RateBook, SkuNote
-from catalogs.providers.gcp_types import Machine, Row, attached_names, ssd_gib
+from catalogs.providers.gcp_types import NO_SSD, Machine, Row, attached_names, ssd_gib
 from catalogs.providers.known_types import known_places, known_types
 from catalogs.schema.columns import DATA_DIRECTORY
 
@@ -47,6 +47,8 @@ class MachineRule:
         gpu_covers: parts the GPU's SKU already pays for.
         options: purchase options it is sold by, `*` for all.
         local_ssd: `bundled` (its size must be known) or `optional`.
+        gpu_share: share of a GPU that the machine has, "" for whole ones.
+        gpu_series: series of its GPU's SKU where that is not the accelerator type.
         note: what a reader must know.
         source: where.
         as_of: when.
@@ -58,6 +60,8 @@ class MachineRule:
     gpu_covers: str
     options: str
     local_ssd: str
+    gpu_share: str
+    gpu_series: str
     note: str
     source: str
     as_of: str
@@ -99,7 +103,7 @@ def _bundled_machine(row: Row, zone: str, accelerator_type: str) -> Machine:
         vcpus=int(row["vcpus"]),
         memory_gib=Decimal(row["memory_gib"]),
         accelerator_type=accelerator_type,
-        accelerators=int(row["accelerator_count"]),
+        accelerators=max(1, round(float(row["accelerator_count"]))),
         ssd_gib=0,
         arch=row["arch"],
         retired=row["status"] == "retired",
@@ -152,9 +156,13 @@ def parts_of(machine: Machine, rule: MachineRule) -> list[tuple[str, str, Decima
     parts = [
         ("cpu", rule.host, Decimal(machine.vcpus)),
         ("ram", rule.host, machine.memory_gib),
-        ("gpu", machine.accelerator_type, Decimal(machine.accelerators)),
+        ("gpu", rule.gpu_series or machine.accelerator_type, Decimal(machine.accelerators)),
     ]
     ssd = ssd_gib(machine)
+    if machine.name.endswith(NO_SSD):
+        if "local_ssd" in covers:
+            return "its GPU's SKU includes the local SSD that this machine lacks"
+        return [part for part in parts if part[0] not in covers]
     if rule.local_ssd == "bundled" and not ssd and "local_ssd" not in covers:
         return "the size of its local SSD is not known"
     if ssd:

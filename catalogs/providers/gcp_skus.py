@@ -15,7 +15,8 @@ from decimal import Decimal
 from functools import cache
 from typing import Any
 
-from catalogs.providers.base import SchemaChanged, require
+from catalogs.providers.base import FetchLog, SchemaChanged, require
+from catalogs.providers.row_reader import RowReader
 from catalogs.schema.columns import DATA_DIRECTORY
 
 PROVIDER = "gcp"
@@ -27,6 +28,8 @@ HOURS_PER_MONTH = Decimal(730)
 # GB to GiB: RAM SKUs of some newer series are per GB.
 GB_PER_GIB = Decimal(2**30) / Decimal(10**9)
 _NANO = Decimal("1e-9")
+# Renamed SKUs overlap with their successors; their prices differ by rounding.
+_TWIN_TOLERANCE = Decimal("0.01")
 
 
 @dataclass(frozen=True)
@@ -114,48 +117,57 @@ def _split_rules() -> tuple[tuple[tuple[SkuRule, re.Pattern[str]], ...], ...]:
     return (pricing, *(tuple(pair for pair in rules if pair[0].component == kind) for kind in kinds))
 
 
-def parse_skus(payload: Any) -> list[Sku]:
+def parse_skus(payload: Any, reader: RowReader | None = None) -> list[Sku]:
     """Read one page of `services/6F81-5844-456A/skus`.
 
+    Args:
+        payload: the page.
+        reader: counts SKUs over the pages, and is told of those that cannot be read.
+
     Raises:
-        SchemaChanged: when a field every SKU has is missing.
+        SchemaChanged: when the page has no list of SKUs.
     """
     listed = require(payload, "skus", provider=PROVIDER, api=BILLING_API)
     if not isinstance(listed, list):
         raise _changed("skus")
-    return [_sku(item, f"skus[{at}]") for at, item in enumerate(listed)]
+    reader = reader or sku_reader(FetchLog())
+    return reader.read(listed, _sku, lambda item: f"{item['skuId']} {item.get('description', '')}".strip())
 
 
-def _sku(item: Any, place: str) -> Sku:
-    try:
-        category = item["category"]
-        price, unit, currency = _price(item["pricingInfo"])
-        return Sku(
-            sku_id=item["skuId"],
-            description=item["description"],
-            category=(category["resourceFamily"], category["resourceGroup"], category["usageType"]),
-            regions=tuple(item["serviceRegions"]),
-            unit=unit,
-            price=price,
-            currency=currency,
-        )
-    except (KeyError, TypeError, ValueError, ArithmeticError) as error:
-        name = error.args[0] if isinstance(error, KeyError) else "type"
-        raise _changed(f"{place}.{name}") from None
+def sku_reader(log: FetchLog) -> RowReader:
+    """A reader of SKUs."""
+    return RowReader("sku", log, {"provider": PROVIDER, "region": "", "api": BILLING_API})
+
+
+def _sku(item: Any) -> Sku:
+    category = item["category"]
+    price, unit, currency = _price(item.get("pricingInfo") or ())
+    return Sku(
+        sku_id=str(item["skuId"]),
+        description=" ".join(str(item["description"]).split()),
+        category=(category["resourceFamily"], category["resourceGroup"], category["usageType"]),
+        regions=tuple(item["serviceRegions"]),
+        unit=unit,
+        price=price,
+        currency=currency,
+    )
 
 
 def _price(infos: Sequence[Mapping[str, Any]]) -> tuple[Decimal | None, str, str]:
-    """The price in force: of the newest entry, and only where there is one rate from the first unit on."""
+    """The price in force: of the newest entry, and only where there is one rate from the first unit on.
+
+    Licences and SKUs about to be sold have no price information or no rate: a price that is absent, no fault.
+    """
     if not infos:
         return None, "", ""
     newest = max(infos, key=lambda info: str(info.get("effectiveTime", "")))
-    expression = newest["pricingExpression"]
-    rates = expression["tieredRates"]
+    expression = newest.get("pricingExpression") or {}
+    unit, rates = str(expression.get("usageUnit") or ""), list(expression.get("tieredRates") or [])
     if len(rates) != 1 or rates[0].get("startUsageAmount", 0) != 0:
-        return None, expression["usageUnit"], ""
+        return None, unit, ""
     money = rates[0]["unitPrice"]
     amount = Decimal(str(money.get("units") or 0)) + Decimal(int(money.get("nanos") or 0)) * _NANO
-    return amount, expression["usageUnit"], money["currencyCode"]
+    return amount, unit, money["currencyCode"]
 
 
 def _changed(where: str) -> SchemaChanged:
@@ -218,7 +230,7 @@ def _enter(book: RateBook, sku: Sku) -> None:
     if not fits:
         known = next((rule for rule, pattern in unused if pattern.fullmatch(sku.description)), None)
         watched = any(pattern.fullmatch(sku.description) for _, pattern in watch)
-        if not watched and sku.category[1] != "GPU":
+        if not watched and sku.category[1] not in ("GPU", "TPU"):
             return
         if known:
             book.unused[known.series] = book.unused.get(known.series, 0) + 1
@@ -264,16 +276,21 @@ def _per_hour(price: Decimal, unit: str) -> Decimal:
 
 
 def _store(book: RateBook, key: tuple[str, str, str, str], price: Decimal, sku: Sku) -> None:
-    """Keep a rate; two different ones for the same part and region are refused, both of them."""
+    """Keep a rate. Of twins that hardly differ the dearer stays; two different ones are refused, both of them."""
     if key in book._clashes:
         return
     known = book.rates.get(key)
     if known is None or known == price:
         book.rates[key] = price
         return
+    twin = f"another SKU has {known}/h for the same part in {key[3]}, this one {price}/h"
+    if abs(price - known) <= _TWIN_TOLERANCE * max(price, known):
+        book.rates[key] = max(price, known)
+        _note(book, sku, f"{twin}: the dearer is kept")
+        return
     del book.rates[key]
     book._clashes.add(key)
-    _note(book, sku, f"another SKU has {known}/h for the same part in {key[3]}, this one {price}/h")
+    _note(book, sku, twin)
 
 
 def _note(book: RateBook, sku: Sku, reason: str) -> None:

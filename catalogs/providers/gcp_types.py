@@ -6,6 +6,7 @@ import csv
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from fnmatch import fnmatchcase
 from functools import cache
 from typing import Any
 
@@ -15,6 +16,7 @@ from catalogs.normalize import decimal_text, family_of
 from catalogs.providers.base import FetchLog, SchemaChanged
 from catalogs.providers.gcp_skus import PROVIDER
 from catalogs.providers.known_types import known_types
+from catalogs.providers.row_reader import RowReader
 from catalogs.schema.columns import DATA_DIRECTORY
 
 Row = dict[str, str]
@@ -22,8 +24,11 @@ TYPES_API = "compute.machineTypes.aggregatedList"
 ACCELERATORS_API = "compute.acceleratorTypes.aggregatedList"
 REGIONS_API = "compute.regions.list"
 QUOTA_API = "compute.regions.get"
-# Local SSDs that come with a machine type are 375 GiB each in every series priced here (A2, A3, A4, G4).
+# Local SSDs that come with a machine type are 375 GiB each (A2, A3, A4, G4), but 3,000 GiB each in A4X.
 SSD_GIB = 375
+_LARGE_SSD_GIB, _LARGE_SSD_SERIES = 3000, ("a4x-",)
+# The same machine without its local SSDs.
+NO_SSD = "-nolssd"
 _ARCHITECTURES = {"X86_64": "x86_64", "ARM64": "arm64", "": "x86_64"}
 _RETIRED = frozenset({"OBSOLETE", "DELETED"})
 _VIRTUAL_WORKSTATION = "-vws"
@@ -79,16 +84,41 @@ def load_accelerator_types() -> Mapping[str, AcceleratorType]:
         return {row["accelerator_type"]: AcceleratorType(**row) for row in csv.DictReader(file)}
 
 
+@dataclass(frozen=True)
+class Attachable:
+    """One row of gcp_attachable.csv: how many GPUs of a type an N1 machine of at most `max_vcpus` may have."""
+
+    accelerator_type: str
+    count: int
+    max_vcpus: int
+
+
+@cache
+def load_attachable() -> tuple[Attachable, ...]:
+    """Read gcp_attachable.csv."""
+    with (DATA_DIRECTORY / "gcp_attachable.csv").open(encoding="utf-8", newline="") as file:
+        return tuple(
+            Attachable(row["accelerator_type"], int(row["count"]), int(row["max_vcpus"]))
+            for row in csv.DictReader(file)
+        )
+
+
+@cache
+def host_names() -> frozenset[str]:
+    """N1 machine types that GPUs are attached to: predefined sizes of 4 to 96 vCPUs (smaller ones starve a GPU)."""
+    sizes = (4, 8, 16, 32, 64, 96)
+    return frozenset(f"n1-{kind}-{size}" for kind in ("standard", "highmem") for size in sizes)
+
+
 @cache
 def attached_names() -> tuple[tuple[str, str, str, int], ...]:
-    """Known N1 machines with GPUs: (instance type, host machine type, accelerator type, count)."""
-    found = []
-    for name in known_types(PROVIDER):
-        host, plus, gpus = name.partition("+")
-        kind, _, count = gpus.rpartition("x")
-        if plus and count.isdigit():
-            found.append((name, host, kind, int(count)))
-    return tuple(found)
+    """N1 machines with GPUs: (instance type, host machine type, accelerator type, count)."""
+    return tuple(
+        (f"{host}+{one.accelerator_type}x{one.count}", host, one.accelerator_type, one.count)
+        for host in sorted(host_names())
+        for one in load_attachable()
+        if int(host.rpartition("-")[2]) <= one.max_vcpus
+    )
 
 
 def parse_machine(item: Mapping[str, Any], zone: str) -> Machine:
@@ -123,10 +153,14 @@ def parse_machine(item: Mapping[str, Any], zone: str) -> Machine:
         memory_gib=Decimal(int(item["memory_mb"])) / 1024,
         accelerator_type=str(card.get("guest_accelerator_type", "")),
         accelerators=int(card.get("guest_accelerator_count", 0)),
-        ssd_gib=int(bundled.get("partition_count") or 0) * SSD_GIB,
+        ssd_gib=int(bundled.get("partition_count") or 0) * _partition_gib(name),
         arch=_ARCHITECTURES.get(arch, arch.lower()),
         retired=str(deprecated.get("state", "")) in _RETIRED,
     )
+
+
+def _partition_gib(name: str) -> int:
+    return _LARGE_SSD_GIB if name.startswith(_LARGE_SSD_SERIES) else SSD_GIB
 
 
 def attach_accelerators(hosts: Iterable[Machine], available: Iterable[tuple[str, str]]) -> list[Machine]:
@@ -185,10 +219,11 @@ def _type_row(machine: Machine, as_of: str) -> Row | str:
         accelerator = canonical(kind.name, PROVIDER, machine.name)
     except CatalogError as error:
         return str(error)
-    known = known_types(PROVIDER).get(machine.name)
+    share = gpu_share(machine.name)
+    known = known_types(PROVIDER).get(machine.name.removesuffix(NO_SSD))
     base = known or {
-        "intra_node": "single" if machine.accelerators == 1 else "unknown",
-        "accelerator_memory_gib": kind.memory_gib,
+        "intra_node": "single" if machine.accelerators * share <= 1 else "unknown",
+        "accelerator_memory_gib": decimal_text(Decimal(kind.memory_gib) * share) if kind.memory_gib else "",
         "note": "links and network rate are not in the API and not known otherwise",
         "source": "",
     }
@@ -201,7 +236,7 @@ def _type_row(machine: Machine, as_of: str) -> Row | str:
         "family": family_of(PROVIDER, machine.name),
         "accelerator": accelerator,
         "accelerator_name": base.get("accelerator_name") or kind.name,
-        "accelerator_count": str(machine.accelerators),
+        "accelerator_count": decimal_text(machine.accelerators * share),
         "vcpus": str(machine.vcpus),
         "memory_gib": decimal_text(machine.memory_gib),
         "arch": machine.arch,
@@ -212,30 +247,37 @@ def _type_row(machine: Machine, as_of: str) -> Row | str:
     }
 
 
+def gpu_share(name: str) -> Decimal:
+    """Share of a GPU that a machine has where the API counts it as a whole one; 1 for whole GPUs."""
+    return next((share for pattern, share in _shares() if fnmatchcase(name, pattern)), Decimal(1))
+
+
+@cache
+def _shares() -> tuple[tuple[str, Decimal], ...]:
+    with (DATA_DIRECTORY / "gcp_machines.csv").open(encoding="utf-8", newline="") as file:
+        return tuple(
+            (row["pattern"], Decimal(row["gpu_share"])) for row in csv.DictReader(file) if row["gpu_share"]
+        )
+
+
 def ssd_gib(machine: Machine) -> int | None:
     """Local SSD that comes with a machine: as the API tells, else as bundled; None where neither knows, GiB."""
+    if machine.name.endswith(NO_SSD):
+        return 0
     known = known_types(PROVIDER).get(machine.name, {}).get("local_nvme_gib", "")
     if machine.ssd_gib:
         return machine.ssd_gib
     return int(Decimal(known)) if known else None
 
 
-def parse_quotas(region: str, quotas: Iterable[Mapping[str, Any]]) -> list[Row]:
+def parse_quotas(region: str, quotas: Iterable[Mapping[str, Any]], log: FetchLog | None = None) -> list[Row]:
     """Rows provider, region, quota, code, unit, limit from `regions.get` quotas about GPUs and vCPUs.
 
     H100 and newer cards have a quota per GPU family outside these; they are absent here, which means unknown.
     """
+    reader = RowReader("quota", log or FetchLog(), {"provider": PROVIDER, "region": region, "api": QUOTA_API})
     rows: dict[str, Row] = {}
-    for quota in quotas:
-        metric = str(quota.get("metric") or "")
-        if not metric or quota.get("limit") is None:
-            raise SchemaChanged(
-                "a quota lacks a field; update the planner",
-                where="quotas.limit" if metric else "quotas.metric",
-                provider=PROVIDER,
-                region=region,
-                api=QUOTA_API,
-            )
+    for metric, limit in reader.read(quotas, _quota, lambda quota: quota["metric"]):
         unit = "GPU" if metric.endswith("_GPUS") else "vCPU" if metric.endswith("CPUS") else ""
         if unit:
             rows[metric] = {
@@ -244,6 +286,15 @@ def parse_quotas(region: str, quotas: Iterable[Mapping[str, Any]]) -> list[Row]:
                 "quota": metric,
                 "code": metric,
                 "unit": unit,
-                "limit": decimal_text(Decimal(str(quota["limit"]))),
+                "limit": limit,
             }
+    reader.require_some()
     return list(rows.values())
+
+
+def _quota(quota: Mapping[str, Any]) -> tuple[str, str]:
+    metric = str(quota.get("metric") or "")
+    if not metric or quota.get("limit") is None:
+        where = "quotas.limit" if metric else "quotas.metric"
+        raise SchemaChanged("a quota lacks a field", where=where, provider=PROVIDER, api=QUOTA_API)
+    return metric, decimal_text(Decimal(str(quota["limit"])))

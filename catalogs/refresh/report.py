@@ -105,7 +105,8 @@ class RefreshReport:
     @property
     def is_good(self) -> bool:
         """Whether something was refreshed and nothing failed but for providers without credentials."""
-        return any(o.is_stored for o in self.outcomes) and all(o.status != "failed" for o in self.outcomes)
+        tried = [outcome for outcome in self.outcomes if outcome.status != "skipped"]
+        return any(o.is_stored for o in tried) and not any(o.failures for o in tried)
 
 
 def _place(error: Exception) -> str:

@@ -1,1 +1,1 @@
-"""The user's own measurements tighten the performance model's predictions; knows no prices and no providers."""
+"""The user's measurements: read, stored, and fitted to a correction of predicted step times."""

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from catalogs.table import Table
 from planner.calibration.kernel import Z80, Points, load_prior, posterior, spread_ratio
 from planner.performance.search import estimate_shapes
+from planner.performance.step import COMPONENTS
 from planner.records import record
 
 if TYPE_CHECKING:
@@ -19,10 +20,6 @@ if TYPE_CHECKING:
 
 Floats = npt.NDArray[np.float64]
 _TIMES = ("step_time_s", "step_time_low_s", "step_time_high_s")
-_PARTS = (
-    "compute_s", "memory_bound_s", "tp_comm_s", "pp_comm_s", "bubble_s", "dp_comm_s", "optimizer_s",
-    "data_loading_s", "fixed_s",
-)  # fmt: skip
 # A residual this many standard deviations out is more likely a wrong input than a slow run.
 SUSPECT_DEVIATIONS = 3.0
 
@@ -227,7 +224,7 @@ def _corrected(shapes: Table, factor: Floats, narrow: Floats) -> Table:
         "samples_per_s": shapes["samples_per_s"] / factor,
         "mfu": shapes["mfu"] / factor,
     }
-    columns |= {name: shapes[name] * factor for name in _PARTS if name in shapes}
+    columns |= {name: shapes[name] * factor for name in COMPONENTS if name in shapes}
     return shapes.with_columns(**columns)
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from catalogs.store.read import history_directory
-from planner.plan.model import Assumption
+from planner.inputs.resolve import Assumed
 
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from planner.asked.job import Job
     from planner.calibration.correction import Correction
-    from planner.candidates.job_spec import Job
     from planner.inputs.schema import Workload
     from planner.market.offers import OfferSet
 
@@ -36,7 +36,7 @@ def find_correction(workload: Workload, job: Job, offer_set: OfferSet, now: date
 
     found, problems = load_all(folder)
     if workload.measured is not None:
-        from planner.calibration.compare import from_line
+        from planner.calibration.measured import from_line
 
         own = from_line(workload.measured, job, offer_set, now)
         # `planner calibrate` may have stored the same point: it counts once
@@ -45,10 +45,10 @@ def find_correction(workload: Workload, job: Job, offer_set: OfferSet, now: date
     return build_correction(job.model, job.training, found, problems)
 
 
-def calibration_notes(correction: Correction) -> tuple[Assumption, ...]:
+def calibration_notes(correction: Correction) -> tuple[Assumed, ...]:
     """What the plan says of the measurements in force: one assumption per accelerator generation."""
     source = "your own measurements (planner calibrate)"
     return tuple(
-        Assumption(f"calibration.{name}", correction.describe(name), "", "derived", source)
+        Assumed(f"calibration.{name}", correction.describe(name), "", "derived", source)
         for name in sorted(correction.generations)
     )

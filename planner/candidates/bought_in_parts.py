@@ -33,8 +33,9 @@ from planner.records import record
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from planner.candidates.context import Asked, Market
+    from planner.asked.model import Asked
     from planner.market.costs import Money
+    from planner.market.model import Market
 
     FloatArray = npt.NDArray[np.float64]
     IntArray = npt.NDArray[np.int64]

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from solvers.pareto import pareto_front
+from solvers.search.pareto import pareto_front
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

@@ -8,21 +8,21 @@ import numpy as np
 
 from planner.records import record
 from planner.spot.checkpoint import young_interval_hours
-from planner.spot.evidence import gang_risk
 from planner.spot.renewal import SpotOutcome, p_meet_deadline, spot_outcome
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from planner.candidates.context import Asked, Context, SpotRisk
+    from planner.asked.model import Asked
+    from planner.candidates.context import Context
     from planner.candidates.model import Candidates
     from planner.spot.distribution import SpotPool
+    from planner.spot.risk import SpotRisk
 
     FloatArray = npt.NDArray[np.float64]
     IntArray = npt.NDArray[np.int64]
 
 _QUANTILE_ROUNDS, _QUANTILE_POINTS = 3, 24
-MINUTE = 1.0 / 60.0
 
 
 @record(frozen=True, eq=False)
@@ -49,7 +49,7 @@ def run_candidates(
         write: hours of one checkpoint.
     """
     at = np.flatnonzero(context.market.is_spot[rows])
-    pool = gang_risk(context, rows[at], nodes[at]).pool
+    pool = context.gang_risk(rows[at], nodes[at]).pool
     interval = checkpoint_interval(context, rows, nodes, write, pool)
     steady = steady_hours(context.asked, nodes, work, write, interval)
     failures = context.asked.assumptions.machine_failures_per_node_hour * nodes * steady
@@ -84,19 +84,28 @@ def steady_hours(
 def checkpoint_interval(
     context: Context, rows: IntArray, nodes: IntArray, write: FloatArray, pool: SpotPool | None = None
 ) -> FloatArray:
-    """Hours between checkpoints: the workload's, else Young's, never longer than the assumed one.
+    """Hours between checkpoints: the workload's, else Young's within the assumed shortest and longest.
 
-    `pool`: of the spot candidates among them, where it is known already.
+    What interrupts without a warning long enough for a checkpoint decides: where one fits, machine failures alone.
+
+    Args:
+        context: assumptions, risk of the offers.
+        rows: offer per candidate, shape `(n,)`.
+        nodes: instances.
+        write: hours of one checkpoint.
+        pool: of the spot candidates among them, where it is known already.
     """
     longest = context.asked.assumptions.checkpoint_interval_s / 3600.0
+    shortest = min(context.asked.assumptions.checkpoint_min_interval_s / 3600.0, longest)
     if context.asked.job.interval_hours is not None:
         return np.full(len(rows), context.asked.job.interval_hours)
     rate = context.asked.assumptions.machine_failures_per_node_hour * nodes
     at = np.flatnonzero(context.market.is_spot[rows])
     if len(at):
-        rate[at] = (gang_risk(context, rows[at], nodes[at]).pool if pool is None else pool).rate
+        taken = (context.gang_risk(rows[at], nodes[at]).pool if pool is None else pool).rate
+        rate[at] = np.where(write[at] <= context.spot.figures.notice_hours[rows[at]], rate[at], taken)
     mtbf = 1.0 / np.maximum(rate, 1e-9)
-    return np.clip(young_interval_hours(write, mtbf), MINUTE, longest)
+    return np.clip(young_interval_hours(write, mtbf), shortest, longest)
 
 
 def spot_outcome_of(
@@ -109,7 +118,7 @@ def spot_outcome_of(
         deadline_hours=np.inf if deadline_hours is None else deadline_hours,
         with_distribution=deadline_hours is not None,
         **model_arguments(
-            context.asked, context.spot, rows, write, interval, gang_risk(context, rows, nodes).pool
+            context.asked, context.spot, rows, write, interval, context.gang_risk(rows, nodes).pool
         ),
     )
 
@@ -159,7 +168,7 @@ def meet_probability(
                 rows[at],
                 write[at],
                 interval[at],
-                gang_risk(context, rows[at], nodes[at]).pool,
+                context.gang_risk(rows[at], nodes[at]).pool,
             ),
         )
     return np.clip(out, 0.0, 1.0)

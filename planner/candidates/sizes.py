@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from catalogs.table import Table
-    from planner.candidates.context import Asked, Context, Market
+    from planner.asked.model import Asked
+    from planner.candidates.context import Context
     from planner.candidates.model import Candidates
+    from planner.market.model import Market
 
     IntArray = npt.NDArray[np.int64]
 

@@ -14,8 +14,8 @@ from planner.records import record
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from planner.candidates.assumptions import Assumptions
-    from planner.candidates.job_spec import Job
+    from planner.asked.assumptions import Assumptions
+    from planner.asked.job import Job
     from planner.market.offers import OfferSet
 
     FloatArray = npt.NDArray[np.float64]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from planner.render.model import Answer, Chart, Column, Value, table_section, versioned
 
 if TYPE_CHECKING:
-    from catalogs.store.price_history import PriceHistory, PricePoint
+    from catalogs.inspection.price_history import PriceHistory, PricePoint
     from catalogs.store.snapshots import Snapshot
 
 _BLOCKS = "▁▂▃▄▅▆▇█"

@@ -74,10 +74,11 @@ def refresh_table(report: RefreshReport) -> str:
 
 
 def refresh_errors(report: RefreshReport) -> Iterator[str]:
-    """Why a provider was not refreshed, one sentence each: all that a quiet run shows."""
+    """Why a provider, region or interface was not refreshed, one sentence each: all that a quiet run shows."""
     for one in report.outcomes:
-        if not one.is_stored:
-            yield from (f"{one.provider}: {one.status}: {failure.message}" for failure in one.failures[:1])
+        status = "stored in part" if one.is_stored else one.status
+        shown = one.failures if one.is_stored else one.failures[:1]
+        yield from (f"{one.provider}: {status}: {failure.message}" for failure in shown)
 
 
 def refresh_warnings(report: RefreshReport) -> Iterator[str]:

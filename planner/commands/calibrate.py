@@ -48,8 +48,8 @@ def calibrate(
     LOG is a CSV of steps, a Megatron-LM log, an HF Trainer state or output, a torch profiler trace or an Nsight Systems
     export. Without one, --measured or the workload's line `measured:` is taken.
     """
-    from planner.calibration.report import build_report
-    from planner.calibration.run import Run, run_calibration
+    from planner.estimation.calibrate import Run, run_calibration
+    from planner.estimation.calibrate_report import build_report
     from planner.inputs.load import load_workload
 
     run = Run(log, measured, machine, nodes, provider, layout, kind, skip, step_name, out, dry_run)

@@ -56,7 +56,7 @@ def history(
     if older_than is not None:
         raise InputError("--older-than needs --compact or --prune")
     if instance_type:
-        from catalogs.store.price_history import price_history
+        from catalogs.inspection.price_history import price_history
 
         check_purchase_options([purchase_option])
         found = price_history(

@@ -15,7 +15,7 @@ from planner.render.formats import ANSWER_FORMATS
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from solvers.decompose import Round
+    from solvers.search.decompose import Round
 
 
 @click.command()

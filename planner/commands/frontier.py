@@ -31,8 +31,8 @@ def frontier(
     The file's own deadline and budget are set aside and marked in the table; all other limits hold.
     Exit code 0: at least one point; 3: no candidate passes the other limits; 2: bad input.
     """
+    from planner.asked.options import Options, utc_now
     from planner.inputs.load import load_workload
-    from planner.job.answer import Options, utc_now
     from planner.job.frontier import frontier as find
     from planner.job.frontier import thin
     from planner.job.frontier_report import frontier_report

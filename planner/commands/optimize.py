@@ -79,11 +79,11 @@ def optimize(
     from planner.startup import quick_imports
 
     with quick_imports():
+        from planner.asked.options import Options, utc_now
         from planner.inputs.load import load_workload
-        from planner.job.answer import Options, utc_now
-        from planner.job.answer import optimize as find_plan
         from planner.job.overrides import override
         from planner.plan.report import plan_answer
+        from planner.workloads.answer import optimize as find_plan
 
     loaded = override(
         load_workload(workload), max_results=max_results, objective=objective,
@@ -109,8 +109,8 @@ def optimize(
         shown = with_focus(shown, answer.plan)
     show_answer(shown, output, out)
     if certificate is not None:
-        from planner.job.certificate import certify
         from planner.plan.certificates import write_certificate
+        from planner.workloads.certificate import certify
 
         write_certificate(certificate, certify(answer))
     for name in why_not:

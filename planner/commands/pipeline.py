@@ -28,12 +28,12 @@ def pipeline(
     Transfers between regions are priced by their tariffs and take their time. Exit code 0: a plan; 3: none keeps
     deadline and budget (the answer names the smallest change); 2: bad input; 6: none found within the time limit.
     """
+    from planner.asked.options import Options, utc_now
     from planner.errors import InputError
     from planner.inputs.pipeline_load import load_pipeline
-    from planner.job.answer import Options, utc_now
     from planner.pipelines.answer import plan_pipeline
     from planner.pipelines.report import pipeline_report
-    from solvers.errors import BackendError
+    from solvers.problem.errors import BackendError
 
     loaded = load_pipeline(pipeline)
     options = Options(

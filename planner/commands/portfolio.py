@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from catalogs.model import Catalog
+    from planner.asked.options import Options
     from planner.inputs.portfolio_load import LoadedPortfolio
-    from planner.job.answer import Options
     from planner.portfolios.answer import PortfolioAnswer
     from planner.portfolios.solve import PortfolioOptions
     from planner.render.model import Answer
@@ -58,13 +58,13 @@ def portfolio(
     Exit code 0: a plan; 3: not everything fits (the answer names what must give way, and plans with that);
     2: bad input; 6: no plan within the time limit. Ctrl-C gives the best plan so far with its bound.
     """
+    from planner.asked.options import Options, utc_now
     from planner.errors import InputError
     from planner.inputs.portfolio_load import load_portfolio
-    from planner.job.answer import Options, utc_now
     from planner.portfolios.answer import plan_portfolio
     from planner.portfolios.report import portfolio_report
     from planner.portfolios.solve import PortfolioOptions
-    from solvers.errors import BackendError, ModelError
+    from solvers.problem.errors import BackendError, ModelError
 
     loaded = load_portfolio(jobs)
     planning = Options(as_of or utc_now(), as_of=as_of and as_of.date())
@@ -111,7 +111,7 @@ def _frontier(
 
 
 def _exit_code(answer: PortfolioAnswer) -> int:
-    from solvers.solution import Status
+    from solvers.problem.solution import Status
 
     if answer.solver_fault:
         return 1

@@ -42,7 +42,8 @@ def refresh_catalog(
 
     Logs in the way each cloud's own tools do (docs/providers.md); nothing of it is stored. A provider or region
     that fails keeps its last good prices. Exit code 0: everything asked for was refreshed, providers without
-    credentials left aside unless they were named; 4: something failed, or nothing was refreshed.
+    credentials left aside unless they were named; 4: a provider, region or interface failed (the rest is stored),
+    or nothing was refreshed.
     """
     from catalogs.providers.base import FetchOptions
     from catalogs.providers.registry import DEFAULT
@@ -72,7 +73,7 @@ def refresh_catalog(
 
 
 def exit_code(report: RefreshReport, *, named: bool) -> int:
-    """0 all good, 2 nothing fits what was asked for, 4 something failed or nothing was refreshed.
+    """0 all good, 2 nothing fits what was asked for, 4 a provider, region or interface failed, or nothing came.
 
     Args:
         report: what happened.
@@ -86,8 +87,8 @@ def exit_code(report: RefreshReport, *, named: bool) -> int:
     lost = any(
         failure.kind != "input"
         for outcome in report.outcomes
-        if outcome.status == "failed" or (named and outcome.status == "skipped")
-        for failure in outcome.failures[:1]
+        if named or outcome.status != "skipped"
+        for failure in outcome.failures
     )
     return CatalogError.exit_code if lost else 0
 

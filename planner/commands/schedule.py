@@ -41,8 +41,8 @@ def schedule(
     from planner.inputs.schedule_load import as_on, load_schedule
     from planner.schedules.answer import plan_schedule
     from planner.schedules.report import schedule_report
-    from solvers.errors import BackendError
-    from solvers.options import SolveOptions
+    from solvers.problem.errors import BackendError
+    from solvers.problem.options import SolveOptions
 
     loaded = load_schedule(schedule)
     if as_of is not None:

@@ -32,13 +32,13 @@ def serving(
 
     Exit code 0: a fleet; 3: the machines allowed cannot carry the load; 2: bad input; 6: none found in time.
     """
+    from planner.asked.options import utc_now
     from planner.errors import InputError
     from planner.inputs.serving_load import load_serving
-    from planner.job.answer import utc_now
     from planner.serving.answer import plan_serving
     from planner.serving.report import serving_report
-    from solvers.errors import BackendError
-    from solvers.options import SolveOptions
+    from solvers.problem.errors import BackendError
+    from solvers.problem.options import SolveOptions
 
     loaded = load_serving(serving)
     options = SolveOptions(gap=gap, time_limit_s=time_limit, backend=backend)

@@ -27,7 +27,7 @@ from planner.commitments.scenarios import draw_futures, read_futures
 from planner.commitments.solve import Solved, solve_commit
 from planner.commitments.use import use_of
 from planner.records import record
-from solvers.solution import Termination
+from solvers.problem.solution import Termination
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from planner.commitments.model import CommitModel
     from planner.inputs.commit_load import LoadedCommit
     from planner.inputs.commit_schema import CommitQuestion, Pool
-    from solvers.decompose import Round
+    from solvers.search.decompose import Round
 
 Floats = npt.NDArray[np.float64]
 FALLS = (0.8, 0.5)  # demand that remains

@@ -285,7 +285,7 @@ def _share_capacity(plans: Sequence[_Plan], n_pools: int) -> tuple[Floats, list[
     stacked = np.stack(rates) if rates else np.zeros((0, n_pools))
     if len(rates) > MOST_PLANS:
         from planner.commitments.recourse import components
-        from solvers.errors import ModelError
+        from solvers.problem.errors import ModelError
 
         try:
             components(stacked)

@@ -16,8 +16,8 @@ from planner.commitments.prices import HOURS_PER_YEAR
 from planner.commitments.recourse import Recourse
 from planner.commitments.solve import solve_commit
 from planner.commitments.use import Use, use_of
-from solvers.master import cvar
-from solvers.solution import Termination
+from solvers.problem.solution import Termination
+from solvers.search.master import cvar
 
 Floats = npt.NDArray[np.float64]
 FOREGONE = 1e-3  # gap to which the perfect-foresight cost of a scenario is found

@@ -22,8 +22,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from solvers.master import TwoStage
-from solvers.problem import Block, Milp, MilpBuilder
+from solvers.problem.milp import Block, Milp, MilpBuilder
+from solvers.search.master import TwoStage
 
 Floats = npt.NDArray[np.float64]
 

@@ -30,8 +30,8 @@ import numpy as np
 import numpy.typing as npt
 
 from planner.commitments.model import CommitModel, Hours
-from solvers.decompose import Evaluation, OutOfTimeError
-from solvers.errors import ModelError
+from solvers.problem.errors import ModelError
+from solvers.search.decompose import Evaluation, OutOfTimeError
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

@@ -14,7 +14,7 @@ from planner.commitments.closed_form import is_separable, solve_separable
 from planner.commitments.model import CommitModel, first_stage
 from planner.commitments.recourse import Recourse
 from planner.records import record
-from solvers.decompose import BendersResult, Round, solve_benders
+from solvers.search.decompose import BendersResult, Round, solve_benders
 
 Floats = npt.NDArray[np.float64]
 CENT_TENTHS = 1000.0  # savings plans are sold in thousandths of a dollar per hour

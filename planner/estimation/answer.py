@@ -7,19 +7,20 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from catalogs.store.load import load_catalog
+from planner.asked.options import utc_now
 from planner.candidates.constraints.registry import SHAPE_FILTERS, constraint
+from planner.candidates.prepare import build_context
 from planner.errors import InputError
 from planner.estimation.layout import division_fault, merge_pins, pinned
 from planner.estimation.parts import host_of, learned_factor, loading_of, memory_of, others_of
 from planner.estimation.values import Estimate, Interval, Remedy
 from planner.inputs.faults import FaultError
 from planner.inputs.tasks import expand_task
-from planner.job.answer import build_context, utc_now
-from planner.job.timeline import BREAKDOWN
 from planner.market.machines import Machine, find_machine
 from planner.performance.constants import load_constants
 from planner.performance.search import estimate_shapes
 from planner.performance.spec import LayoutPin
+from planner.performance.step import COMPONENTS
 from planner.plan.model import Layout
 from planner.records import record
 from planner.render.presentable import Presentable
@@ -29,8 +30,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from catalogs.table import Table
-    from planner.candidates.context import Asked, Context, Market
+    from planner.asked.model import Asked
+    from planner.candidates.context import Context
     from planner.inputs.load import LoadedWorkload
+    from planner.market.model import Market
     from planner.performance.spec import TrainingSpec
 
 MAX_NODES = 128
@@ -170,7 +173,7 @@ def _describe(
         else None,
         mfu=row["mfu"] if fits else None,
         hfu=row["mfu"] * recompute_factor(row["recompute"], training) if fits else None,
-        breakdown_s={name.removesuffix("_s"): row[name] for name in BREAKDOWN} if fits else {},
+        breakdown_s={name.removesuffix("_s"): row[name] for name in COMPONENTS} if fits else {},
         limited_by=row["limited_by"],
         memory=memory_of(asked, training, hardware, row),
         loading=loading_of(asked, training, hardware, row) if fits else None,

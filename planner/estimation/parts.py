@@ -15,7 +15,7 @@ from planner.performance.step import loading_s
 
 if TYPE_CHECKING:
     from catalogs.table import Table
-    from planner.candidates.context import Asked
+    from planner.asked.model import Asked
     from planner.performance.layouts import Layouts
     from planner.performance.spec import TrainingSpec
 

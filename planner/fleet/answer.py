@@ -18,22 +18,30 @@ from planner.candidates.engine import Found
 from planner.candidates.grid import build_candidates
 from planner.candidates.limits import case_of, mark_offers
 from planner.candidates.sizes import estimate_all, with_checkpoint
-from planner.errors import PlannerError, TimeLimitError
+from planner.errors import InputError, PlannerError, TimeLimitError
 from planner.fleet.mix import Mix
 from planner.fleet.plan import fleet_plan, infeasible_fleet
 from planner.fleet.question import FleetInput
 from planner.fleet.search import FleetResult
 from planner.fleet.solve import solve_fleet
 from planner.fleet.workers import Workers, build_workers, in_granules
-from solvers.options import SolveOptions
-from solvers.solution import Status, Termination
+from planner.inputs.faults import Fault
+from planner.market.obtainable import instances_at_once
+from solvers.problem.errors import BackendError
+from solvers.problem.options import SolveOptions
+from solvers.problem.solution import Status, Termination
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from planner.candidates.context import Asked, Context, Dates, Market
-    from planner.fleet.question import Excess, Use
-    from planner.job.answer import Options
+    from planner.asked.model import Asked, Dates
+    from planner.asked.options import Options
+    from planner.candidates.constraints.base import Use
+    from planner.candidates.context import Context
+    from planner.fleet.question import Excess
+    from planner.inputs.load import LoadedWorkload
+    from planner.inputs.schema import Workload
+    from planner.market.model import Market
     from planner.plan.model import Plan
 
     FloatArray = npt.NDArray[np.float64]
@@ -46,18 +54,46 @@ _ROUNDS = 4  # times a mix is held against its bill, which rounds hours up
 
 
 def plan_fleet(
-    context: Context, options: Options, proven: list[tuple[FleetInput, FleetResult]] | None = None
+    loaded: LoadedWorkload,
+    context: Context,
+    options: Options,
+    proven: list[tuple[FleetInput, FleetResult]] | None = None,
 ) -> Plan:
     """Find the cheapest mix of workers.
 
     Args:
+        loaded: the file, for places in messages.
         context: the workload, offers and assumptions.
         options: gap, time limit, backend.
         proven: takes the question and answer that the plan's proof is about, where wanted.
 
     Raises:
+        InputError: the workload asks what a fleet cannot answer, or the backend cannot be used.
         TimeLimitError: no mix was found within the time limit, and none was proven impossible.
     """
+    _check_asked(loaded, context.asked.workload)
+    try:
+        return _plan(context, options, proven)
+    except BackendError as error:
+        raise InputError(f"--backend: {error}") from error
+
+
+def _check_asked(loaded: LoadedWorkload, workload: Workload) -> None:
+    """Refuse wishes that mean nothing for a fleet."""
+    faults = []
+    if workload.preferences.objective == "time":
+        text = "a fleet is planned for cost: set an earlier constraints.deadline instead of objective time"
+        faults.append(Fault(("preferences", "objective"), text))
+    if workload.constraints.max_accelerators is not None:
+        text = (
+            "a fleet is limited by its nodes: set constraints.max_nodes, or allow fewer accelerators per node"
+        )
+        faults.append(Fault(("constraints", "max_accelerators"), text))
+    if faults:
+        raise loaded.error(faults)
+
+
+def _plan(context: Context, options: Options, proven: list[tuple[FleetInput, FleetResult]] | None) -> Plan:
     begin = time.perf_counter()
     context, found = _search(context)
     limit, work = _limit_hours(context.asked, context.dates), work_units(context.asked)
@@ -155,17 +191,18 @@ def _question(context: Context, workers: Workers, work: float, spared_usd: float
     }  # fmt: skip
     types, kind = context.market.offer_set.types, context.market.offer_set.type_of_offer[rows]
     memory = types["accelerator_memory_gib"][kind] * types["accelerator_count"][kind] * nodes
+    held = instances_at_once(context.market.offer_set, limits.obtainable)
     return FleetInput(
         keys=tuple(range(len(rows))), cost_usd=workers.fixed_usd + workers.usd_per_hour * workers.hours_limit,
         fixed_cost_usd=workers.fixed_usd, throughput=workers.units_per_hour * workers.hours_limit,
-        required_throughput=work, max_units=np.floor(context.market.offer_set.capacity[rows] / nodes),
+        required_throughput=work, max_units=np.floor(held[rows] / nodes),
         region=region, provider=context.market.provider_of_offer[rows], is_spot=context.market.is_spot[rows],
         memory_gib=memory.astype(np.float64),
         region_cost_usd=workers.place_usd[first], region_names=names,
         min_total_memory_gib=limits.min_total_memory_gib,
         max_total_units=limits.max_nodes // int(nodes.max(initial=1)),
         budget_usd=None if limits.budget_usd is None else float(limits.budget_usd) - spared_usd,
-        uses=_uses(context, workers), **wishes, **_shared_capacity(context.market, rows, nodes),
+        uses=_uses(context, workers), **wishes, **_shared_capacity(context.market, rows, nodes, held),
     )  # fmt: skip
 
 
@@ -187,14 +224,14 @@ def _codes(names: list[str]) -> tuple[IntArray, tuple[str, ...], IntArray]:
     return codes.astype(np.int64), tuple(distinct.tolist()), first
 
 
-def _shared_capacity(market: Market, rows: IntArray, nodes: IntArray) -> dict[str, Any]:
+def _shared_capacity(market: Market, rows: IntArray, nodes: IntArray, held: FloatArray) -> dict[str, Any]:
     """Rows that are the same offer twice share one capacity."""
     names = ("provider", "region", "zone", "instance_type", "purchase_option", "option_variant")
     group, keys = market.offer_set.offers.take(rows).distinct_keys(*names)
     if len(keys) == len(rows):
         return {}
     limit = np.full(len(keys), np.inf)
-    np.minimum.at(limit, group, np.floor(market.offer_set.capacity[rows] / nodes))
+    np.minimum.at(limit, group, np.floor(held[rows] / nodes))
     return {"capacity_group": group, "capacity_limit": limit}
 
 

@@ -14,15 +14,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.job.spot_launch import HIGH, checkpoints_of, spot_places
+from planner.candidates.plan_parts.launch import HIGH, checkpoints_of, spot_places
 from planner.plan.launch import Launch
 from planner.spot.distribution import normal_cdf, normal_quantile
-from planner.spot.evidence import gang_risk
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from planner.candidates.context import Dates
+    from planner.asked.model import Dates
     from planner.candidates.engine import Found
     from planner.fleet.mix import Mix
 
@@ -45,7 +44,7 @@ def fleet_launch(found: Found, mix: Mix, total: Decimal) -> Launch | None:
     if not spot.any():
         return None
     at = np.flatnonzero(spot)
-    pool = gang_risk(context, workers.rows[at], workers.nodes[at]).pool
+    pool = context.gang_risk(workers.rows[at], workers.nodes[at]).pool
     up, spread = np.ones(len(spot)), np.zeros(len(spot))
     load = pool.rate * pool.wait
     up[at] = 1.0 / (1.0 + load)

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from planner.candidates.filters import count_filters
-from planner.job.assemble import cash_of, moment_text, offer_line, plan_frame, unknown_options
-from planner.job.warnings import plan_warnings
+from planner.candidates.plan_parts.frame import cash_of, moment_text, offer_line, plan_frame, unknown_options
+from planner.candidates.plan_parts.warnings import plan_warnings
+from planner.market.obtainable import instances_at_once
 from planner.market.pricing import total_usd
 from planner.plan.ids import TimePartId
 from planner.plan.launch import Launch
@@ -29,11 +30,12 @@ from planner.plan.model import (
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from planner.candidates.context import Asked, Market
+    from planner.asked.model import Asked
     from planner.candidates.engine import Found
     from planner.fleet.mix import Mix
     from planner.fleet.question import Excess
     from planner.fleet.search import FleetResult
+    from planner.market.model import Market
 
     FloatArray = npt.NDArray[np.float64]
     IntArray = npt.NDArray[np.int64]
@@ -168,15 +170,15 @@ def _savings(found: Found, mix: Mix, total: Decimal) -> Savings:
     """Compare with the cheapest fleet of one on-demand offer in the same time."""
     context = found.candidates.context
     from planner.fleet.workers import build_workers
-    from planner.plan.model import Summary, SummaryPart
+    from planner.plan.brief import Summary, SummaryPart
 
     workers = build_workers(found.candidates, mix.limit_hours)
     on_demand = context.market.offer_set.offers.equals("purchase_option", "on_demand")
     workers = workers.take(np.flatnonzero(on_demand[workers.rows]))
     count = np.ceil(mix.work / (workers.units_per_hour * workers.hours_limit) - 1e-9)
-    most = np.minimum(
-        context.asked.workload.constraints.max_nodes, context.market.offer_set.capacity[workers.rows]
-    )
+    limits = context.asked.workload.constraints
+    held = instances_at_once(context.market.offer_set, limits.obtainable)
+    most = np.fmin(limits.max_nodes, held[workers.rows])
     allowed = np.flatnonzero(count * workers.nodes <= most)
     if not len(allowed):
         return Savings(None, None, None, "no single on-demand offer can do the work in time within max_nodes")
@@ -236,8 +238,7 @@ def _exact_gap(result: FleetResult, total: Decimal) -> float | None:
 
 def infeasible_fleet(found: Found, reasons: list[Excess], seconds: float) -> Plan:
     """Build the answer when no mix exists: filter counts, and the least set of limits to move."""
-    from planner.job.assemble import infeasible_plan
-    from planner.job.explain import find_relaxations
+    from planner.candidates.plan_parts.infeasible import find_relaxations, infeasible_plan
 
     told = tuple(
         Relaxation(

@@ -17,7 +17,8 @@ from dataclasses import dataclass, field, fields, replace
 import numpy as np
 import numpy.typing as npt
 
-from solvers.errors import ModelError
+from planner.candidates.constraints.base import Use
+from solvers.problem.errors import ModelError
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -29,41 +30,6 @@ SHARES = ("max_spot_share", "max_share_per_region", "max_share_per_provider", "m
 
 def _none() -> Floats:
     return np.zeros(0)
-
-
-@dataclass(frozen=True, eq=False)
-class Use:
-    """A limit on something that workers use: no more than `limit` of it in all.
-
-    Attributes:
-        limit_name: the constraint.
-        member: which of its limits, for messages.
-        per_worker: what one worker uses however short its use, shape `(n_options,)`.
-        limit: most of all workers together, in the same unit.
-        per_busy: what the work of one worker used in full uses beside, of the same shape; None: nothing.
-    """
-
-    limit_name: str
-    member: str
-    per_worker: Floats
-    limit: float
-    per_busy: Floats | None = None
-
-    @property
-    def in_full(self) -> Floats:
-        """What a worker used in full uses, shape `(n_options,)`."""
-        return self.per_worker if self.per_busy is None else self.per_worker + self.per_busy
-
-    def of(self, units: Floats, done: Floats) -> float:
-        """What workers use that do the work `done` (in workers used in full)."""
-        return float(self.per_worker @ units) + (
-            0.0 if self.per_busy is None else float(self.per_busy @ done)
-        )
-
-    def only(self, numbers: Ints) -> Use:
-        """The same over some offers."""
-        busy = None if self.per_busy is None else self.per_busy[numbers]
-        return replace(self, per_worker=self.per_worker[numbers], per_busy=busy)
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,9 +16,9 @@ import numpy as np
 from planner.fleet.model.build import build_fleet, solution_to_busy, solution_to_counts
 from planner.fleet.model.prepared import Prepared, Total, prepare
 from planner.fleet.question import SHARES, Excess, FleetInput, violations
-from solvers.elastic import least_violation
-from solvers.options import SolveOptions
-from solvers.solution import Status
+from solvers.problem.options import SolveOptions
+from solvers.problem.solution import Status
+from solvers.search.elastic import least_violation
 
 HARD = ("max_units", "capacity_limit")  # what the market has cannot be asked for
 

@@ -27,11 +27,11 @@ from planner.fleet.search import FleetResult, FleetSearch
 from planner.fleet.tighten import caps_under, links_of, openings, tighten
 from solvers.backends.base import Relaxation
 from solvers.backends.registry import get_backend
-from solvers.options import SolveOptions
-from solvers.presolve import restrict
-from solvers.problem import Milp
-from solvers.search import Search
-from solvers.solution import Status, Termination
+from solvers.problem.milp import Milp
+from solvers.problem.options import SolveOptions
+from solvers.problem.presolve import restrict
+from solvers.problem.solution import Status, Termination
+from solvers.search.search import Search
 
 SECONDS_PER_OFFER = 8e-6  # about what building and relaxing the model takes
 CORE_TIME_SHARE = 0.4  # of the time left, at most, for the restricted model

@@ -20,10 +20,10 @@ from planner.fleet.question import Floats, Ints
 from planner.fleet.search import FleetSearch
 from solvers.backends.base import Relaxation
 from solvers.backends.registry import get_backend
-from solvers.problem import Milp
-from solvers.solution import Termination
-from solvers.solve import relax as solve_relaxation
-from solvers.tighten import caps_from_reduced_costs, largest, safe_bound
+from solvers.execution.solve import relax as solve_relaxation
+from solvers.problem.milp import Milp
+from solvers.problem.solution import Termination
+from solvers.search.tighten import caps_from_reduced_costs, largest, safe_bound
 
 LINK_ROUNDS = 6  # rounds of added switch rows; later rounds move the bound by less than 0.1 %
 PATIENCE = 8.0  # tightening goes on while this many relaxations still fit into the time left

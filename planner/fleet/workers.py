@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from catalogs.tariffs import OptionRule
-    from planner.candidates.context import Market
     from planner.candidates.model import Candidates
     from planner.market.costs import Money
+    from planner.market.model import Market
 
     FloatArray = npt.NDArray[np.float64]
     IntArray = npt.NDArray[np.int64]

@@ -2,113 +2,25 @@
 
 from __future__ import annotations
 
-from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from planner.candidates.choose import best_where
-from planner.candidates.constraints.registry import BIT, CONSTRAINTS
+from planner.candidates.decisions import KINDS, best_of
 from planner.candidates.filters import count_filters
-from planner.candidates.limits import case_of
-from planner.candidates.model import IN_TURN
-from planner.job.summary import describe, summarize
-from planner.plan.model import Relaxation
+from planner.candidates.plan_parts.summary import describe, summarize
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from planner.candidates.constraints.base import Case, Constraint
-    from planner.candidates.context import Asked, Market
+    from planner.asked.model import Asked
     from planner.candidates.engine import Found
     from planner.candidates.model import Candidates
+    from planner.market.model import Market
     from planner.plan.model import Plan
 
     IntArray = npt.NDArray[np.int64]
-
-
-def find_relaxations(found: Found, *, limit: int = 5) -> tuple[Relaxation, ...]:
-    """Return the smallest changes of one limit (else of two together) that make a plan possible.
-
-    Candidates removed by exactly one limit tell how far that limit must move; facts of the hardware and refused
-    prices are no limits and are never relaxed. When no single limit is enough, pairs are tried.
-    """
-    context = found.candidates.context
-    case = case_of(context)
-    bits = _judged(case, found.candidates)
-    soft = [item for item in CONSTRAINTS if not item.is_fact]
-    groups: list[tuple[Constraint, ...]] = [(item,) for item in soft]
-    out = _relaxed(case, found, bits, groups)
-    if not out:
-        out = _relaxed(case, found, bits, list(combinations(soft, 2)))
-    measured = {item.id for item in CONSTRAINTS if item.is_measured}
-    out.sort(
-        key=lambda item: (
-            item.constraint not in measured,
-            item.best.cost_usd if item.best else 0,
-            item.constraint,
-        )
-    )
-    return tuple(out[:limit])
-
-
-def _judged(case: Case, made: Candidates) -> IntArray:
-    """Filter bits, with what is asked only of passing candidates also asked of those that one other limit removes."""
-    bits = made.bits.copy()
-    lazy = [item.id for item in CONSTRAINTS if item.needs_deadline]
-    single = [BIT[item.id] for item in CONSTRAINTS if not item.is_fact and item.id not in lazy]
-    # what runs in turn was judged when it was made
-    at = np.flatnonzero(np.isin(bits, single) & (made.kind != IN_TURN))
-    for item in CONSTRAINTS:
-        unsure = item.unsure(case, made, at) if len(at) else None
-        if unsure is not None:
-            bits[at[unsure]] |= BIT[item.id]
-    return bits
-
-
-def _relaxed(
-    case: Case, found: Found, bits: IntArray, groups: list[tuple[Constraint, ...]]
-) -> list[Relaxation]:
-    made = (_relax(case, found, group, _removed_by(bits, group)) for group in groups)
-    return [item for item in made if item is not None]
-
-
-def _removed_by(bits: IntArray, group: tuple[Constraint, ...]) -> npt.NDArray[np.bool_]:
-    """Candidates that exactly `group` removes; a later deadline also helps those that are merely not sure enough."""
-    word = sum(BIT[item.id] for item in group)
-    mask = bits == word
-    for item in group:
-        for other in item.moves_too:
-            mask |= bits == (word ^ BIT[item.id] | BIT[other])
-    return np.asarray(mask, dtype=np.bool_)
-
-
-def _relax(
-    case: Case,
-    found: Found,
-    group: tuple[Constraint, ...],
-    mask: npt.NDArray[np.bool_],
-) -> Relaxation | None:
-    context = found.candidates.context
-    if not mask.any():
-        return None
-    made = found.candidates
-    measured = group[0].distance(case, made, np.flatnonzero(mask)) if len(group) == 1 else None
-    if measured is not None:
-        positions, values = measured
-        near = positions[values <= values.min() + 1e-9 * abs(values.min())]
-        mask = np.zeros(len(made.offer), dtype=np.bool_)
-        mask[near] = True
-    at = best_where(made, mask, context.asked.workload.preferences.objective)
-    assert at is not None
-    changes = [item.change(case, made, at) for item in group]
-    return Relaxation(
-        constraint=" and ".join(item.id for item in group),
-        current=" and ".join(current for current, _ in changes),
-        needed=" and ".join(needed for _, needed in changes),
-        best=summarize(made, at, None),
-        note="; ".join(item.words for item in group),
-    )
 
 
 def explain_choice(plan: Plan) -> list[str]:
@@ -133,6 +45,27 @@ def explain_choice(plan: Plan) -> list[str]:
     return out + [
         f"filters {pair.first} + {pair.second}: {pair.removed:,} together" for pair in plan.filter_pairs
     ]
+
+
+def explain_kinds(found: Found | None) -> list[str]:
+    """Name the best candidate of each kind of plan: the same that the baseline, `why` and the alternatives name."""
+    if found is None:
+        return []
+    made = found.candidates
+    winner = best_where(made, made.bits == 0, made.context.asked.workload.preferences.objective)
+    if winner is None:
+        return []
+    best = [(kind, best_of(made, kind)) for kind in KINDS]
+    return [
+        f"{kind.words}: " + ("no candidate keeps every limit" if at is None else _against(made, at, winner))
+        for kind, at in best
+    ]
+
+
+def _against(made: Candidates, at: int, winner: int) -> str:
+    brief = summarize(made, at, winner)
+    change = f"{brief.delta_hours:+,.1f} h against the plan"
+    return f"{describe(brief)}, ${brief.cost_usd:,.2f} ({brief.delta_cost_usd:+,.2f}), {brief.hours:,.1f} h ({change})"
 
 
 def explain_layout(asked: Asked, market: Market, plan: Plan) -> list[str]:
@@ -180,10 +113,8 @@ def why_not(asked: Asked, market: Market, found: Found | None, wanted: str) -> l
     winner = best_where(made, made.bits == 0, asked.workload.preferences.objective)
     best = best_where(made, mine & (made.bits == 0), asked.workload.preferences.objective)
     if best is not None:
-        brief = summarize(made, best, winner)
-        out.append(f"feasible: {describe(brief)}, ${brief.cost_usd:,.2f} ({brief.delta_cost_usd:+,.2f}), "
-                   f"{brief.hours:,.1f} h ({brief.delta_hours:+,.1f} h against the plan)")  # fmt: skip
-        return out
+        assert winner is not None
+        return [*out, f"feasible: {_against(made, best, winner)}"]
     out += [f"  {count.name}: removes {count.removed} ({count.removed_only_by_this} alone): {count.description}"
             for count in count_filters(bits).counts]  # fmt: skip
     return [*out, *_why_no_shape(found, rows)]

@@ -18,17 +18,17 @@ from planner.candidates.choose import best_where
 from planner.candidates.engine import Engine
 from planner.candidates.finish import sure_hours, uninterrupted_hours
 from planner.candidates.model import SINGLE
+from planner.candidates.plan_parts.frame import catalog_sources, moment_text
+from planner.candidates.plan_parts.summary import summarize
+from planner.candidates.prepare import check_age, prepare, unlimited
 from planner.candidates.wanted import Scope, Wanted
-from planner.errors import InputError
 from planner.inputs.resolve import resolve_times
 from planner.inputs.tasks import expand_task
-from planner.job.answer import check_age, prepare
-from planner.job.assemble import catalog_sources, moment_text
-from planner.job.summary import summarize
-from planner.plan.model import CatalogSource, Summary
+from planner.plan.brief import Summary
+from planner.plan.model import CatalogSource
 from planner.records import record
 from planner.render.presentable import Presentable
-from solvers.pareto import dominated, pareto_front
+from solvers.search.pareto import dominated, pareto_front
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,11 +36,11 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from planner.asked.options import Options
     from planner.candidates.engine import Found
     from planner.candidates.model import Candidates
     from planner.inputs.load import LoadedWorkload
     from planner.inputs.schema import Workload
-    from planner.job.answer import Options
 
     FloatArray = npt.NDArray[np.float64]
     IntArray = npt.NDArray[np.int64]
@@ -98,21 +98,6 @@ class Frontier(Presentable):
     created_at: str = ""
     start: str = ""
     sources: tuple[CatalogSource, ...] = ()
-
-
-def unlimited(workload: Workload) -> Workload:
-    """The workload without deadline and budget, compared by cost.
-
-    Raises:
-        InputError: the workload is a fleet, whose frontier is a different question.
-    """
-    if workload.kind == "fleet":
-        raise InputError(
-            "the cost/time frontier is for one synchronous job: a fleet has no single finishing time"
-        )
-    limits = workload.constraints.model_copy(update={"deadline": None, "budget_usd": None})
-    wishes = workload.preferences.model_copy(update={"objective": "cost"})
-    return workload.model_copy(update={"constraints": limits, "preferences": wishes})
 
 
 def frontier(

@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.candidates.decisions import count_near_ties
 from planner.candidates.model import MIXED
 from planner.errors import InputError, PlannerError
 from planner.plan.model import Proof
 
 if TYPE_CHECKING:
+    from planner.asked.options import Options
     from planner.candidates.choose import Choice
     from planner.candidates.engine import Found
-    from planner.job.answer import Options
 
 
 def choose_by_milp(found: Found, choice: Choice, options: Options, begin: float) -> Proof:
@@ -32,8 +33,8 @@ def choose_by_milp(found: Found, choice: Choice, options: Options, begin: float)
     """
     context = found.candidates.context
     from planner.job.model import SingleInput, solve_single
-    from solvers.errors import BackendError
-    from solvers.options import SolveOptions
+    from solvers.problem.errors import BackendError
+    from solvers.problem.options import SolveOptions
 
     made = found.candidates
     feasible = np.flatnonzero(made.bits == 0)
@@ -60,5 +61,5 @@ def choose_by_milp(found: Found, choice: Choice, options: Options, begin: float)
         method="MILP, equal to the exact enumeration", status="optimal", solver=result.solver,
         objective_usd=Decimal(repr(result.objective_usd)), bound_usd=Decimal(repr(result.bound_usd)),
         gap_ratio=max(0.0, result.gap), candidates=len(made.all_bits()), offers=context.market.offer_set.offers.n_rows,
-        shapes=made.shapes.n_rows, seconds=time.perf_counter() - begin, near_ties=choice.near_ties,
+        shapes=made.shapes.n_rows, seconds=time.perf_counter() - begin, near_ties=count_near_ties(made),
     )  # fmt: skip

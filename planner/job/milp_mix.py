@@ -15,8 +15,9 @@ from planner.market.quota import draws_on
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from planner.candidates.context import Asked, Market
+    from planner.asked.model import Asked
     from planner.candidates.model import Candidates
+    from planner.market.model import Market
 
     FloatArray = npt.NDArray[np.float64]
     IntArray = npt.NDArray[np.int64]

@@ -20,10 +20,10 @@ import numpy as np
 import numpy.typing as npt
 
 from planner.job.model_mix import MixInput, add_mix
-from solvers.errors import ModelError
-from solvers.options import SolveOptions
-from solvers.problem import Milp, MilpBuilder
-from solvers.solution import Solution, Status
+from solvers.problem.errors import ModelError
+from solvers.problem.milp import Milp, MilpBuilder
+from solvers.problem.options import SolveOptions
+from solvers.problem.solution import Solution, Status
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -121,7 +121,7 @@ def solve_single(job: SingleInput, options: SolveOptions | None = None) -> Singl
     """Solve `job` to proven optimality; equal costs are decided by hours, then by order."""
     from dataclasses import replace
 
-    from solvers.solve import solve
+    from solvers.execution.solve import solve
 
     solution: Solution = solve(build_single(job), replace(options or SolveOptions(), gap=0.0))
     key: Hashable | None = None

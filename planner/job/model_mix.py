@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from solvers.problem import MilpBuilder
+from solvers.problem.milp import MilpBuilder
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

@@ -122,7 +122,7 @@ class Goods:
         from catalogs.offers.overlays import Overlay, apply_overlays
 
         for name in workload.prices.offers:
-            from catalogs.providers.static import load_static
+            from catalogs.offers.static import load_static
 
             own = load_static(folder / name)
             self.offers = Table.concat([self.offers, own.offers.select(list(self.offers))])

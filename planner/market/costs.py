@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from catalogs.tariffs import StoragePrice, Tariffs, TierCurve
-    from planner.candidates.job_spec import Job
+    from planner.asked.job import Job
     from planner.market.offers import OfferSet
 
     FloatArray = npt.NDArray[np.float64]

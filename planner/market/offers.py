@@ -120,7 +120,7 @@ def gather_offers(catalog: Catalog, workload: Workload, tariffs: Tariffs, base: 
 def _add_static(offers: Table, types: Table, base: str, path: str) -> tuple[Table, Table]:
     from pathlib import Path
 
-    from catalogs.providers.static import load_static
+    from catalogs.offers.static import load_static
 
     static = load_static(Path(base) / path)
     return (

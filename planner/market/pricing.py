@@ -8,6 +8,7 @@ decimal prices. Objective and plan therefore agree to float rounding (1e-9 relat
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import date
 from decimal import Decimal, localcontext
 from typing import TYPE_CHECKING, Protocol
 
@@ -123,3 +124,17 @@ def total_usd(lines: Sequence[CostLine]) -> Decimal:
     with localcontext() as context:
         context.prec = 60
         return sum((line.amount_usd for line in lines), Decimal(0))
+
+
+def price_age_days(as_of: str, today: date) -> int | None:
+    """Age of a price in days; a month counts from its first day, None for an unreadable date."""
+    parts = as_of.split("-")
+    try:
+        year, month, day = (
+            int(parts[0]),
+            int(parts[1]) if len(parts) > 1 else 1,
+            int(parts[2]) if len(parts) > 2 else 1,
+        )
+        return (today - date(year, month, day)).days
+    except ValueError:
+        return None

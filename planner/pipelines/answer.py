@@ -14,10 +14,10 @@ import numpy as np
 
 from catalogs.store.load import load_catalog
 from catalogs.tariffs import load_tariffs
+from planner.candidates.plan_parts.frame import sources_of
+from planner.candidates.prepare import check_age
 from planner.errors import PlannerError
 from planner.inputs.checks import start_moment
-from planner.job.answer import check_age
-from planner.job.assemble import sources_of
 from planner.pipelines.gather import Gathered, Gatherer
 from planner.pipelines.moves import curve_usd
 from planner.pipelines.question import latest_ends
@@ -25,14 +25,14 @@ from planner.pipelines.solve import PipelineResult, least_hours, solve_pipeline
 from planner.pipelines.way import Way
 from planner.records import record
 from planner.render.presentable import Presentable
-from solvers.solution import Status
+from solvers.problem.solution import Status
 
 if TYPE_CHECKING:
     from catalogs.model import Catalog
+    from planner.asked.options import Options
     from planner.inputs.pipeline_load import LoadedPipeline
-    from planner.job.answer import Options
     from planner.plan.model import CatalogSource
-    from solvers.options import SolveOptions
+    from solvers.problem.options import SolveOptions
 
 TIE_HOURS = 1e-6
 MOST_ROUNDS = 4  # of planning again with the time that tasks then have
@@ -136,7 +136,7 @@ def plan_pipeline(
         InputError: a workload names something unknown.
         CatalogError: the catalog cannot be used.
     """
-    from solvers.options import SolveOptions
+    from solvers.problem.options import SolveOptions
 
     begin = time.perf_counter()
     catalog = load_catalog(catalog_dir, as_of=options.as_of) if catalog is None else catalog

@@ -18,11 +18,11 @@ import numpy as np
 from planner.pipelines.local_search import LocalSearch, repaired
 from planner.pipelines.model import Move, Stay
 from planner.pipelines.question import Bools, Floats, Ints, PipelineInput, follow, windows
-from solvers.presolve import restrict
-from solvers.problem import Milp
-from solvers.search import Search
-from solvers.solution import Termination
-from solvers.tighten import safe_bound
+from solvers.problem.milp import Milp
+from solvers.problem.presolve import restrict
+from solvers.problem.solution import Termination
+from solvers.search.search import Search
+from solvers.search.tighten import safe_bound
 
 SUPPORT = 1e-6  # a candidate that the relaxation uses at all
 SAFE = 1e-6  # of the cutoff: a candidate is dropped only this far beyond it

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.candidates.assumptions import load_assumptions
+from planner.asked.assumptions import load_assumptions
 from planner.inputs.checks import end_moment
 from planner.pipelines.moves import GB, Moves, build_moves
 from planner.pipelines.question import PipelineInput, sequence_of
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
     from catalogs.model import Catalog
     from catalogs.tariffs import Tariffs
+    from planner.asked.options import Options
     from planner.inputs.pipeline_load import LoadedPipeline
     from planner.inputs.pipeline_schema import PipelineTask
-    from planner.job.answer import Options
 
     Ints = npt.NDArray[np.int64]
 

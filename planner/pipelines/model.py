@@ -23,7 +23,7 @@ import numpy as np
 
 from planner.pipelines.question import Ints, PipelineInput, windows
 from planner.records import record
-from solvers.problem import Block, Milp, MilpBuilder
+from solvers.problem.milp import Block, Milp, MilpBuilder
 
 
 @record(frozen=True)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from catalogs.tariffs import Tariffs, TierCurve
-    from planner.candidates.assumptions import Assumptions
+    from planner.asked.assumptions import Assumptions
 
     Floats = npt.NDArray[np.float64]
     Ints = npt.NDArray[np.int64]

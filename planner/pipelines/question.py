@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from solvers.errors import ModelError
+from solvers.problem.errors import ModelError
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

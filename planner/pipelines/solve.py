@@ -25,11 +25,11 @@ from planner.pipelines.question import (
     windows,
 )
 from planner.pipelines.tree import solve_tree
-from solvers.errors import ModelError
-from solvers.options import SolveOptions
-from solvers.problem import Milp
-from solvers.search import Search
-from solvers.solution import Solution, Status, Termination, relative_gap
+from solvers.problem.errors import ModelError
+from solvers.problem.milp import Milp
+from solvers.problem.options import SolveOptions
+from solvers.problem.solution import Solution, Status, Termination, relative_gap
+from solvers.search.search import Search
 
 WHOLE_BELOW = 1_500  # candidates; fewer are solved as one model at once
 TREE_TIME_SHARE = 0.4  # of the time limit, at most, for dynamic programming with a deadline

@@ -15,13 +15,12 @@ import numpy as np
 from planner.candidates.engine import Engine
 from planner.candidates.finish import sure_hours, uninterrupted_hours
 from planner.candidates.model import IN_TURN
+from planner.candidates.plan_parts.bought import Source
+from planner.candidates.prepare import prepare, unlimited
 from planner.candidates.wanted import Scope, Wanted
-from planner.job.answer import prepare
-from planner.job.bought import Source
-from planner.job.frontier import unlimited
 from planner.market.pricing import total_usd
 from planner.pipelines.way import Way
-from solvers.pareto import pareto_front
+from solvers.search.pareto import pareto_front
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,11 +29,11 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from catalogs.model import Catalog
+    from planner.asked.options import Options
     from planner.candidates.engine import Found
     from planner.candidates.model import Candidates
     from planner.inputs.load import LoadedWorkload
     from planner.inputs.pipeline_schema import PipelineTask
-    from planner.job.answer import Options
 
     Floats = npt.NDArray[np.float64]
     Ints = npt.NDArray[np.int64]

@@ -9,7 +9,7 @@ from planner.records import record
 if TYPE_CHECKING:
     from decimal import Decimal
 
-    from planner.job.bought import Bought
+    from planner.candidates.plan_parts.bought import Bought
 
 
 @record(frozen=True, eq=False)

@@ -19,7 +19,7 @@ from planner.portfolios.relax import Relaxed, relax_portfolio
 from planner.portfolios.shared_limits import MICRO, Ints
 from planner.portfolios.solve import PortfolioOptions, PortfolioResult, Progress, solve_portfolio
 from planner.render.presentable import Presentable
-from solvers.solution import Status
+from solvers.problem.solution import Status
 
 FIRST_SHARE = 0.4  # of the time limit, at most, for the plan with all jobs at once where others may be better
 MOST_BUILDS = 16  # times candidates of workloads are built for later starts, about 0.3 CPU s each
@@ -31,9 +31,9 @@ MOST_ROUNDS = 4  # times candidates are gathered anew; the second nearly always 
 
 if TYPE_CHECKING:
     from catalogs.model import Catalog
+    from planner.asked.options import Options
     from planner.inputs.portfolio_load import LoadedPortfolio
     from planner.inputs.portfolio_schema import PortfolioJob
-    from planner.job.answer import Options
 
 
 @dataclass(frozen=True, eq=False)

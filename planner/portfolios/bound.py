@@ -21,7 +21,7 @@ import numpy as np
 
 from planner.portfolios.reduce import Reduced
 from planner.portfolios.shared_limits import MICRO, Floats, Ints
-from solvers.problem import Milp
+from solvers.problem.milp import Milp
 
 BETA_SCALE = 1 << 20  # beta is a whole number over this
 

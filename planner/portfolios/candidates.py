@@ -17,9 +17,9 @@ from planner.candidates.constraints.registry import BIT
 from planner.candidates.engine import Engine
 from planner.candidates.filters import FilterReport, count_filters
 from planner.candidates.model import IN_TURN, MIXED
-from planner.candidates.wanted import COVERED_RATIO, Wanted
-from planner.job.answer import prepare
-from planner.job.bought import Source
+from planner.candidates.plan_parts.bought import Source
+from planner.candidates.prepare import prepare
+from planner.candidates.wanted import COVERED_RATIO, Scope, Wanted
 from planner.market.quota import machine_of
 from planner.portfolios.shared_limits import MICRO, Ints
 from planner.portfolios.table import CandidateTable, Floats, Way, Ways
@@ -29,11 +29,12 @@ if TYPE_CHECKING:
 
     from catalogs.model import Catalog
     from catalogs.table import Table
-    from planner.candidates.context import Context, Market
+    from planner.asked.options import Options
+    from planner.candidates.context import Context
     from planner.candidates.model import Candidates
     from planner.inputs.load import LoadedWorkload
     from planner.inputs.portfolio_schema import Portfolio
-    from planner.job.answer import Options
+    from planner.market.model import Market
     from planner.market.quota import Machine
 
 LOOK_BACK = 16  # rivals compared per candidate; more would find little and is never wrong
@@ -102,7 +103,9 @@ class WorkloadCandidates:
             up_to_usd: every candidate of at most this cost is needed, beside those that `optimize` works out.
         """
         context = self._context(loaded, start, deadline, origin)
-        found = self._engine(loaded.sha256, context).at(context.dates.deadline, Wanted(up_to=up_to_usd))
+        found = self._engine(loaded.sha256, context).at(
+            context.dates.deadline, Wanted(Scope.SHOWN, up_to=up_to_usd)
+        )
         made = found.candidates
         report = count_filters(made.all_bits())
         at = np.flatnonzero((made.bits & ~_SHARED) == 0)

@@ -16,7 +16,7 @@ import numpy as np
 
 from planner.portfolios.reduce import Reduced
 from planner.portfolios.shared_limits import Floats, Ints
-from solvers.problem import Block, Milp
+from solvers.problem.milp import Block, Milp
 
 VIOLATED = 1e-3  # less is not worth a row
 FRACTIONAL = 1e-6

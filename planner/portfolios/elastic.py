@@ -23,7 +23,7 @@ from planner.portfolios.model.blocks import PortfolioModel
 from planner.portfolios.model.families import start_model
 from planner.portfolios.reduce import Reduced, reduce_portfolio
 from planner.portfolios.shared_limits import PortfolioInput
-from solvers.problem import Milp
+from solvers.problem.milp import Milp
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from planner.portfolios.question import Question
 from planner.portfolios.shared_limits import CAPACITY, Bools, Floats, Ints
 from planner.portfolios.solve import PortfolioResult
 from planner.portfolios.table import CandidateTable
-from solvers.solution import Status
+from solvers.problem.solution import Status
 
 MOST_STARTS = 24  # later starts: each multiplies the candidates on scarce limits
 MOST_ADDED = 300_000  # candidates that later starts may add

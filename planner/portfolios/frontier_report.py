@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from catalogs.model import Catalog
+    from planner.asked.options import Options
     from planner.inputs.portfolio_load import LoadedPortfolio
-    from planner.job.answer import Options
     from planner.portfolios.gather import Gathered
     from planner.portfolios.solve import PortfolioOptions
 

@@ -24,11 +24,11 @@ from planner.portfolios.table import CandidateTable, Way, Ways, concat_tables, l
 
 if TYPE_CHECKING:
     from catalogs.model import Catalog
+    from planner.asked.options import Options
     from planner.candidates.filters import FilterReport
+    from planner.candidates.plan_parts.bought import Source
     from planner.inputs.load import LoadedWorkload
     from planner.inputs.portfolio_schema import PortfolioJob
-    from planner.job.answer import Options
-    from planner.job.bought import Source
     from planner.portfolios.follow import Later
 
 

@@ -19,11 +19,11 @@ from planner.portfolios.shared_limits import MICRO, Ints, PortfolioInput
 from planner.portfolios.solve import PortfolioOptions, PortfolioResult, solve_portfolio
 from planner.portfolios.table import Floats
 from solvers.backends.base import Relaxation
-from solvers.options import SolveOptions
-from solvers.presolve import restrict
-from solvers.search import Search
-from solvers.solution import relative_gap
-from solvers.tighten import safe_bound
+from solvers.problem.options import SolveOptions
+from solvers.problem.presolve import restrict
+from solvers.problem.solution import relative_gap
+from solvers.search.search import Search
+from solvers.search.tighten import safe_bound
 
 ELASTIC_GAP = 1e-3
 ELASTIC_TIME_SHARE = 0.4  # of the time limit, at most, for the question what must give way

@@ -13,7 +13,7 @@ from planner.portfolios.shared_limits import MICRO
 from planner.render.model import Answer, Chart, Column, Section, Unit, Value, facts, table_section, versioned
 from planner.render.numbers import hours, number, percent
 from planner.render.numbers import usd as decimal_usd
-from solvers.solution import Status
+from solvers.problem.solution import Status
 
 if TYPE_CHECKING:
     from planner.portfolios.answer import PortfolioAnswer

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from solvers.errors import ModelError
+from solvers.problem.errors import ModelError
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

@@ -18,7 +18,7 @@ from planner.inputs.faults import near
 from planner.market.quota import INSTANCES, UNITS
 from planner.portfolios.shared_limits import MICRO, MOST, Ints
 from planner.portfolios.table import CandidateTable, Way, Ways, single_part
-from solvers.errors import ModelError
+from solvers.problem.errors import ModelError
 
 if TYPE_CHECKING:
     from catalogs.tariffs import Tariffs

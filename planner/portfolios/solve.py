@@ -32,11 +32,11 @@ from planner.portfolios.model.families import build_portfolio
 from planner.portfolios.reduce import Reduced, reduce_portfolio
 from planner.portfolios.shared_limits import MICRO, Floats, Ints, PortfolioInput
 from solvers.backends.base import Relaxation
-from solvers.options import SolveOptions
-from solvers.presolve import restrict
-from solvers.problem import Milp
-from solvers.search import Search
-from solvers.solution import Status, Termination
+from solvers.problem.milp import Milp
+from solvers.problem.options import SolveOptions
+from solvers.problem.presolve import restrict
+from solvers.problem.solution import Status, Termination
+from solvers.search.search import Search
 
 CORE_EACH = 8  # candidates per job in the restricted model: more costs seconds and gains little (measured)
 FAST_GAP = 1e-3  # of the restricted model: less costs seconds, and the bound is further away than that

@@ -12,21 +12,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.candidates.assumptions import load_assumptions
+from planner.asked.assumptions import load_assumptions
 from planner.inputs.checks import start_moment
 from planner.pipelines.moves import GB, build_moves, curve_usd
 from planner.records import record
 from planner.schedules.question import Bools, Floats, Ints, ScheduleInput
 from planner.schedules.relaxation import Explanation, Remedy, apply_remedy, explain_schedule
 from planner.schedules.solve import ScheduleResult, solve_schedule
-from solvers.solution import Status
+from solvers.problem.solution import Status
 
 if TYPE_CHECKING:
     from catalogs.tariffs import Tariffs
     from planner.inputs.schedule_load import LoadedSchedule
     from planner.inputs.schedule_schema import SchedulePool
     from planner.pipelines.moves import Moves
-    from solvers.options import SolveOptions
+    from solvers.problem.options import SolveOptions
 
 GIB = 2**30
 MONEY_DIGITS = 12

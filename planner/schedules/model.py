@@ -22,9 +22,9 @@ import numpy as np
 
 from planner.records import record
 from planner.schedules.question import Cell, Floats, Ints, ScheduleInput
-from solvers.options import SolveOptions
-from solvers.problem import Block, Milp, MilpBuilder
-from solvers.solve import solve
+from solvers.execution.solve import solve
+from solvers.problem.milp import Block, Milp, MilpBuilder
+from solvers.problem.options import SolveOptions
 
 ANYWHERE = -1  # the "region" of a switch that stands for all regions
 

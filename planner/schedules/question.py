@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from planner.records import record
-from solvers.errors import ModelError
+from solvers.problem.errors import ModelError
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

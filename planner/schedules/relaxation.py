@@ -11,7 +11,7 @@ import numpy as np
 from planner.records import record
 from planner.schedules.model import least_missing
 from planner.schedules.question import HAIR, Floats, ScheduleInput, most_work
-from solvers.options import SolveOptions
+from solvers.problem.options import SolveOptions
 
 
 @record(frozen=True)

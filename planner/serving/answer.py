@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from catalogs.model import Catalog
     from planner.inputs.serving_load import LoadedServing
     from planner.inputs.serving_schema import Machine
-    from solvers.options import SolveOptions
+    from solvers.problem.options import SolveOptions
 
 
 @record(frozen=True)

@@ -21,11 +21,11 @@ import numpy as np
 import numpy.typing as npt
 
 from planner.records import record
-from solvers.errors import ModelError
-from solvers.options import SolveOptions
-from solvers.problem import Milp, MilpBuilder
-from solvers.solution import Status
-from solvers.solve import solve
+from solvers.execution.solve import solve
+from solvers.problem.errors import ModelError
+from solvers.problem.milp import Milp, MilpBuilder
+from solvers.problem.options import SolveOptions
+from solvers.problem.solution import Status
 
 Floats = npt.NDArray[np.float64]
 HAIR = 1e-6  # a solver keeps a load to its own tolerance: so much of a machine is forgiven

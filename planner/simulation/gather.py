@@ -46,8 +46,9 @@ def spot_plan_of(path: Path) -> SpotPlan:
     """
     from planner.advice.prices import with_prices
     from planner.advice.saved_plan import spot_plan
+    from planner.asked.options import Options, utc_now
     from planner.inputs.load import load_workload
-    from planner.job.answer import Options, optimize, utc_now
+    from planner.workloads.answer import optimize
 
     loaded = load_workload(path, cache=False)
     limits = loaded.workload.constraints.model_copy(

@@ -20,13 +20,17 @@ import numpy as np
 from catalogs.table import distinct
 from planner.records import record
 from planner.spot.distribution import SpotPool
+from planner.spot.pools import figures_at
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import numpy.typing as npt
 
-    from planner.candidates.context import Context, Market, SpotRisk
+    from planner.asked.model import Asked
+    from planner.market.model import Market
+    from planner.spot.pools import Pool
+    from planner.spot.risk import SpotRisk
 
     FloatArray = npt.NDArray[np.float64]
     IntArray = npt.NDArray[np.int64]
@@ -47,16 +51,18 @@ class GangRisk:
     sources: tuple[str, ...]
 
 
-def gang_risk(context: Context, rows: IntArray, nodes: IntArray) -> GangRisk:
+def gang_risk(asked: Asked, market: Market, spot: SpotRisk, rows: IntArray, nodes: IntArray) -> GangRisk:
     """Interruptions of `nodes` instances of each offer; of offers that nothing interrupts the rate is 0.
 
     Args:
-        context: the planning run.
+        asked: says which assumptions apply, and whether workers come again and again.
+        market: the offers.
+        spot: figures and records of interruptions.
         rows: offers, shape `(n,)`.
         nodes: instances that must run together, shape `(n,)`.
     """
-    risk, count = context.spot.figures, nodes.astype(np.float64)
-    assume = context.asked.assumptions
+    risk, count = spot.figures, nodes.astype(np.float64)
+    assume = asked.assumptions
     prior = risk.prior_of_offer[rows]
     own = [
         assume.spot_frailty_sd if p.basis == "measured" else assume.spot_unrecorded_frailty_sd
@@ -76,11 +82,11 @@ def gang_risk(context: Context, rows: IntArray, nodes: IntArray) -> GangRisk:
     sources = [f"{p.basis}: {p.source} ({p.as_of})" for p in risk.priors]
     source = prior.copy()
     recorded = np.asarray([p.basis == "measured" for p in risk.priors] + [False])
-    at = np.flatnonzero(context.market.is_spot[rows] & (recorded[prior] | (context.spot.hazards is not None)))
+    at = np.flatnonzero(market.is_spot[rows] & (recorded[prior] | (spot.hazards is not None)))
     if len(at):
-        _put_records(context.market, context.spot, rows, count, at, columns, source, sources)
+        _put_records(market, spot, rows, count, at, columns, source, sources)
     if (
-        context.asked.workload.kind == "fleet"
+        asked.workload.kind == "fleet"
     ):  # a worker does run after run: it comes to its pool once, not with each
         columns[2] = columns[1]
     return GangRisk(SpotPool(*columns), source, tuple(sources))
@@ -98,16 +104,23 @@ def _put_records(
 ) -> None:
     """Overwrite the figures of the candidates `at` with those of recorded pools, where there are any."""
     _, first, own = distinct(market.pool_of_offer[rows[at]])
+    pools: list[Pool] = []
+    place_of, source_of = np.full(len(first), -1), np.full(len(first), -1)
     for number, row in enumerate(rows[at][first].tolist()):
         pool = spot.recorded_pool(row)
-        mine = at[own == number]
         if pool is None:
-            _move_by_hint(spot, row, mine, columns, source, sources)
+            if spot.hazards is not None:
+                _move_by_hint(spot, row, at[own == number], columns, source, sources)
             continue
-        for column, values in zip(columns, pool.at(count[mine]), strict=True):
-            column[mine] = values
-        source[mine] = len(sources)
+        place_of[number], source_of[number] = len(pools), len(sources)
+        pools.append(pool)
         sources.append(pool.source)
+    known = np.flatnonzero(place_of[own] >= 0)
+    if len(known):
+        mine, own = at[known], own[known]
+        for column, values in zip(columns, figures_at(pools, place_of[own], count[mine]), strict=True):
+            column[mine] = values
+        source[mine] = source_of[own]
 
 
 def _move_by_hint(

@@ -13,11 +13,11 @@ from typing import Protocol
 
 import numpy as np
 
-from solvers.errors import ModelError
-from solvers.options import SolveOptions
-from solvers.problem import Floats, Ints, Milp
-from solvers.scaling import Scaled, scale
-from solvers.solution import Report, Solution, Status, Termination, relative_gap, status_of
+from solvers.problem.errors import ModelError
+from solvers.problem.milp import Floats, Ints, Milp
+from solvers.problem.options import SolveOptions
+from solvers.problem.scaling import Scaled, scale
+from solvers.problem.solution import Report, Solution, Status, Termination, relative_gap, status_of
 
 ROW_TOLERANCE = 2e-6  # of a scaled row; HiGHS accepts 1e-6
 ROUNDING_TOLERANCE = 1e-5  # how far from a whole number an integer column may come back

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from solvers.backends.base import Feature, Raw, Relaxation, ScalingBackend, require_plain
-from solvers.problem import Floats, Ints, Milp
-from solvers.solution import Termination
+from solvers.problem.milp import Floats, Ints, Milp
+from solvers.problem.solution import Termination
 
 # HighsModelStatus name -> our word; anything not listed is UNKNOWN, which is an ERROR.
 _TERMINATIONS = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 
 from solvers.backends.base import Backend
-from solvers.errors import BackendError
+from solvers.problem.errors import BackendError
 
 DEFAULT = "scipy"
 # name: "module:class", in order of preference for `auto` (fastest import first).

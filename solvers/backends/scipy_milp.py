@@ -1,6 +1,6 @@
 """The default backend: HiGHS as bundled in `scipy.optimize.milp` (always installed).
 
-Known weaknesses, and what we do about them: the time limit is soft (see `solvers.solve`: a thread or a child
+Known weaknesses, and what we do about them: the time limit is soft (see `solvers.execution.solve`: a thread or a child
 process keeps it), no duals come from `milp` (`linprog` gives them), no start is accepted (the caller's point
 stays the incumbent), and status words arrive as text.
 """
@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from solvers.backends.base import Feature, Raw, Relaxation, ScalingBackend, require_plain
-from solvers.problem import Floats, Milp
-from solvers.solution import Termination
+from solvers.problem.milp import Floats, Milp
+from solvers.problem.solution import Termination
 
 # scipy.optimize.milp's integer status; 4 ("other") is told apart by its message.
 _TERMINATIONS = {

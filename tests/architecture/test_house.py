@@ -16,10 +16,10 @@ from tests.architecture.house import (
 )
 from tests.architecture.modules import relative, source_files, syntax_tree
 
-LOOSE_MODULES = {"planner": 10, "catalogs": 9, "solvers": 21}
-CIRCLES_OF_ROOMS = 1
-CIRCLES_OF_FILES = 1
-FLOORS = 12
+LOOSE_MODULES = {"planner": 10, "catalogs": 9, "solvers": 0}
+CIRCLES_OF_ROOMS = 0
+CIRCLES_OF_FILES = 0
+FLOORS = 11
 CONTEXT_SIGNATURES = 29
 FILE_LINES = 400
 FUNCTION_LINES = 60

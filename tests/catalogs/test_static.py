@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from catalogs.errors import CatalogInputError
-from catalogs.providers.static import load_static, owned_cost_breakdown
+from catalogs.offers.static import load_static, owned_cost_breakdown
 
 GOOD = """\
 version: 1

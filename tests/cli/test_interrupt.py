@@ -36,7 +36,7 @@ if where:
 from planner.cli import main
 sys.exit(main())
 """
-SOLVER = "solvers.solve:_collect"
+SOLVER = "solvers.execution.solve:_collect"
 
 
 def interrupted(

@@ -15,8 +15,9 @@ from typing import Any
 import pytest
 import yaml
 
+from planner.asked.options import Options
 from planner.inputs.load import LoadedWorkload
-from planner.job.answer import Options, optimize
+from planner.workloads.answer import optimize
 from tests.conftest import ROOT, CliResult
 
 Run = Callable[..., CliResult]
@@ -33,7 +34,7 @@ PLAIN = {
     "limit", "removed", "removed_only_by_this", "candidates", "offers", "shapes", "seconds", "near_ties", "n_offers",
     "n_results", "n_feasible", "expected_interruptions", "tensor_parallel", "pipeline_parallel", "context_parallel",
     "data_parallel", "zero_stage", "micro_batch", "grad_accumulation", "quantity", "unit_price", "expert_parallel",
-    "interleave",
+    "interleave", "rank", "count",
 }  # fmt: skip
 
 
@@ -266,7 +267,7 @@ def test_an_impossible_question_is_answered_in_every_format(
     find_plan = functools.cache(lambda: optimize(*asked[-1]))
     asked: list[tuple[LoadedWorkload, Options]] = []
     monkeypatch.setattr(
-        "planner.job.answer.optimize", lambda *question: asked.append(question) or find_plan()
+        "planner.workloads.answer.optimize", lambda *question: asked.append(question) or find_plan()
     )
     path = write(tmp_path, constraints=limits)
     texts = {}

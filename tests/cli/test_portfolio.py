@@ -230,7 +230,7 @@ def test_a_job_that_nothing_can_run_is_named_without_a_solver(jobs: Path, run_cl
 
 
 def test_ctrl_c_gives_the_best_plan_so_far(run_cli: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    from solvers import search
+    from solvers.search import search
 
     def interrupted(*_args: object, **_named: object) -> object:
         signal.raise_signal(signal.SIGINT)
@@ -254,9 +254,9 @@ def test_a_solver_that_denies_a_plan_is_called_at_fault(
     jobs: Path, run_cli: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from planner.portfolios import solve
-    from solvers import search
     from solvers.backends.base import Relaxation
-    from solvers.solution import Termination
+    from solvers.problem.solution import Termination
+    from solvers.search import search
 
     monkeypatch.setattr(solve, "greedy_plan", lambda *_args: None)
     monkeypatch.setattr(

@@ -12,8 +12,8 @@ import planner.fleet.answer
 from planner.fleet.question import FleetInput
 from planner.fleet.search import FleetResult
 from planner.fleet.solve import solve_fleet
-from solvers.options import SolveOptions
-from solvers.solution import Status, Termination
+from solvers.problem.options import SolveOptions
+from solvers.problem.solution import Status, Termination
 from tests.cli.test_optimize import DAY, example
 from tests.conftest import CliResult
 

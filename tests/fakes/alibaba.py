@@ -103,7 +103,7 @@ def _price(request: Request) -> Any:
     name = request.param("InstanceType")
     if name == "ecs.gn9x-new.8xlarge" and request.param("RegionId") == "cn-beijing":
         return Reply({"Code": "InvalidInstanceType.ValueNotSupported", "Message": "no"}, 403 - 3)
-    amount = ON_DEMAND[name]
+    amount = ON_DEMAND[name] * {"Hour": 1, "Month": 720 * 0.7, "Year": 8760 * 0.6}[request.param("PriceUnit")]
     detail = [
         {"Resource": "instanceType", "OriginalPrice": amount, "TradePrice": amount * 0.9},
         {"Resource": "systemDisk", "OriginalPrice": 0.084, "TradePrice": 0.084},
@@ -187,10 +187,12 @@ class HttpClient:
         self.options = options
 
     def call(self, action: str, parameters: Mapping[str, Any]) -> Any:
-        """Call an action; lists become `Name.1`, `Name.2` as in the SDK."""
+        """Call an action; lists become `Name.1`, maps `Name.Part`, as in the SDK."""
         query: dict[str, Any] = {"Action": action}
         for name, value in parameters.items():
-            if isinstance(value, list):
+            if isinstance(value, dict):
+                query.update({f"{name}.{part}": one for part, one in value.items()})
+            elif isinstance(value, list):
                 query.update({f"{name}.{at}": one for at, one in enumerate(value, 1)})
             else:
                 query[name] = value

@@ -22,6 +22,7 @@ SUBSCRIPTION = "11111111-2222-3333-4444-555555555555"
 SECRET = "fake-bearer-91be07"  # must never be seen in a message, a log or a snapshot
 SKUS = "/subscriptions/*/providers/Microsoft.Compute/skus"
 USAGES = "/subscriptions/*/providers/Microsoft.Compute/locations/*/usages"
+EVICTIONS = "/providers/Microsoft.ResourceGraph/resources"
 RETAIL = "/api/retail/prices"
 _PAGES = 3
 
@@ -73,7 +74,16 @@ def _retail(request: Request) -> Any:
     return _paged(request, items, "Items", "NextPageLink", {"region": region}, envelope)
 
 
-ROUTES: Mapping[str, Handler] = {SKUS: _skus, USAGES: _usages, RETAIL: _retail}
+def _evictions(request: Request) -> Any:
+    def row(rate: str) -> dict[str, str]:
+        return {"skuName": "standard_nd96asr_v4", "location": "eastus", "spotEvictionRate": rate}
+
+    if request.json()["options"].get("$skipToken"):
+        return {"data": [row("5-10")]}
+    return {"data": [{**row("?"), "location": "westus"}], "$skipToken": "more"}
+
+
+ROUTES: Mapping[str, Handler] = {SKUS: _skus, USAGES: _usages, RETAIL: _retail, EVICTIONS: _evictions}
 _ERRORS = {
     "throttle": (429, "TooManyRequests"),
     "http_500": (500, "InternalServerError"),

@@ -17,10 +17,11 @@ from catalogs.accelerators import load_accelerators
 from catalogs.model import Catalog, ProviderManifest
 from catalogs.table import Table
 from catalogs.tariffs import DATA_DIRECTORY, StorageFee, StoragePrice, Tariffs, TierCurve
+from planner.asked.options import Options
 from planner.inputs.faults import Source
 from planner.inputs.load import LoadedWorkload
 from planner.inputs.schema import Workload
-from planner.job.answer import Answer, Options, optimize
+from planner.workloads.answer import Answer, optimize
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
 NAN = float("nan")
@@ -203,8 +204,8 @@ def plan_on(
     flags = Options(options.pop("now", NOW), **options)
     chosen = tariffs or bundled_tariffs()
     with (
-        mock.patch("planner.job.answer.load_catalog", lambda *_args, **_flags: catalog),
-        mock.patch("planner.job.answer.load_tariffs", lambda: chosen),
+        mock.patch("planner.workloads.answer.load_catalog", lambda *_args, **_flags: catalog),
+        mock.patch("planner.candidates.prepare.load_tariffs", lambda: chosen),
     ):
         return optimize(loaded(sections, folder), flags)
 

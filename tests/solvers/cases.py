@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from solvers.problem import Milp, MilpBuilder
+from solvers.problem.milp import Milp, MilpBuilder
 
 
 def knapsack() -> Milp:

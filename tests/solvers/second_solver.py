@@ -1,7 +1,7 @@
 """CBC, a solver with no code in common with HiGHS, as a program of its own (the one inside the PuLP package).
 
-It reads the LP text that `solvers.write_lp` writes, so that text is tested too. It runs as a subprocess because solver
-libraries do not share a process well (highspy and ortools cannot; `import pulp` imports highspy).
+It reads the LP text that `solvers.problem.write_lp` writes, so that text is tested too. It runs as a subprocess because
+solver libraries do not share a process well (highspy and ortools cannot; `import pulp` imports highspy).
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from solvers.problem import Milp
-from solvers.write_lp import lp_text
+from solvers.problem.milp import Milp
+from solvers.problem.write_lp import lp_text
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import pytest
 
 from benchmarks.solver_families.base import Figure, families, in_child, known
 from benchmarks.solver_suite import load_model, suite
-from solvers.problem import Milp
+from solvers.problem.milp import Milp
 from tests.conftest import ROOT
 from tests.solvers import cases
 

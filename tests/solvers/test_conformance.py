@@ -10,10 +10,10 @@ import pytest
 
 from solvers.backends import registry
 from solvers.backends.base import Backend
-from solvers.options import SolveOptions
-from solvers.problem import MilpBuilder
-from solvers.solution import Status, Termination
-from solvers.solve import solve
+from solvers.execution.solve import solve
+from solvers.problem.milp import MilpBuilder
+from solvers.problem.options import SolveOptions
+from solvers.problem.solution import Status, Termination
 from tests.solvers import cases
 
 

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from solvers.decompose import Evaluation, Round, solve_benders
-from solvers.errors import ModelError
-from solvers.master import TwoStage, cvar, risk_weights
-from solvers.solution import Status, Termination
+from solvers.problem.errors import ModelError
+from solvers.problem.solution import Status, Termination
+from solvers.search.decompose import Evaluation, Round, solve_benders
+from solvers.search.master import TwoStage, cvar, risk_weights
 
 Floats = npt.NDArray[np.float64]
 
@@ -168,7 +168,7 @@ def test_a_solver_that_fails_leaves_what_is_known(monkeypatch: pytest.MonkeyPatc
         if len(rounds) >= 2:
             raise ArithmeticError("no optimum")
 
-    monkeypatch.setattr("solvers.master.Master.nearest", fail)
+    monkeypatch.setattr("solvers.search.master.Master.nearest", fail)
     found = solve_benders(problem(4, 5), Distances(targets(4, 5)), gap=1e-9, progress=rounds.append)
     assert found.termination is Termination.SOLVER_ERROR
     assert math.isfinite(found.objective)

@@ -11,8 +11,8 @@ from tests.conftest import ROOT
 
 SCRIPT = """
 import sys
-from solvers.options import SolveOptions
-from solvers.solve import solve
+from solvers.problem.options import SolveOptions
+from solvers.execution.solve import solve
 from tests.solvers import cases
 found = solve(cases.hard(size=400, rows=60), SolveOptions(gap=0.0, time_limit_s=0.05, isolate=False, backend=%r))
 print(found.termination.value, flush=True)

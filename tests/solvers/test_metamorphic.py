@@ -14,10 +14,10 @@ from planner.fleet.model.prepared import prepare
 from planner.fleet.question import FleetInput
 from planner.fleet.solve import solve_fleet
 from planner.job.model import SingleInput, build_single
-from solvers.options import SolveOptions
-from solvers.problem import Block, Milp
-from solvers.solution import Solution, Status
-from solvers.solve import solve
+from solvers.execution.solve import solve
+from solvers.problem.milp import Block, Milp
+from solvers.problem.options import SolveOptions
+from solvers.problem.solution import Solution, Status
 from tests.planner.fleet.fleet_cases import part_time, random_fleet
 
 GAP = 1e-7

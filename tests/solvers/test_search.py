@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from solvers.options import SolveOptions
-from solvers.problem import Milp, MilpBuilder
-from solvers.search import Search
-from solvers.solution import Status, Termination
+from solvers.problem.milp import Milp, MilpBuilder
+from solvers.problem.options import SolveOptions
+from solvers.problem.solution import Status, Termination
+from solvers.search.search import Search
 
 
 class Clock:

@@ -13,10 +13,10 @@ from planner.fleet.greedy import greedy_fleet
 from planner.fleet.model.build import build_fleet
 from planner.fleet.model.prepared import prepare
 from planner.job.model import build_single
-from solvers.options import SolveOptions
-from solvers.problem import Milp, MilpBuilder
-from solvers.solution import Status
-from solvers.solve import solve
+from solvers.execution.solve import solve
+from solvers.problem.milp import Milp, MilpBuilder
+from solvers.problem.options import SolveOptions
+from solvers.problem.solution import Status
 from tests.solvers import cases
 from tests.solvers.second_solver import cbc_program, solve_by_cbc
 

@@ -12,20 +12,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from solvers import solve as solve_module
 from solvers.backends.base import Checked
 from solvers.backends.registry import get_backend
 from solvers.backends.scipy_milp import _termination
-from solvers.elastic import Slack, least_violation, soften
-from solvers.errors import BackendError, ModelError
-from solvers.options import SolveOptions
-from solvers.presolve import dominated, restrict
-from solvers.problem import MilpBuilder
-from solvers.scaling import COST_HIGH, ROW_HIGH, ROW_LOW, scale
-from solvers.solution import STATUS_OF, Status, Termination, relative_gap, status_of
-from solvers.solve import solve
-from solvers.tighten import caps_from_reduced_costs, largest, with_cutoff
-from solvers.write_lp import lp_text
+from solvers.execution import solve as solve_module
+from solvers.execution.solve import solve
+from solvers.problem.errors import BackendError, ModelError
+from solvers.problem.milp import MilpBuilder
+from solvers.problem.options import SolveOptions
+from solvers.problem.presolve import dominated, restrict
+from solvers.problem.scaling import COST_HIGH, ROW_HIGH, ROW_LOW, scale
+from solvers.problem.solution import STATUS_OF, Status, Termination, relative_gap, status_of
+from solvers.problem.write_lp import lp_text
+from solvers.search.elastic import Slack, least_violation, soften
+from solvers.search.tighten import caps_from_reduced_costs, largest, with_cutoff
 from tests.solvers import cases
 
 
@@ -252,7 +252,7 @@ def test_lp_text_reads_back() -> None:
 
 def test_importing_the_layer_imports_no_solver_and_no_pandas() -> None:
     code = (
-        "import sys, planner.fleet.solve, planner.job.model, solvers.solve;"
+        "import sys, planner.fleet.solve, planner.job.model, solvers.execution.solve;"
         "print([m for m in ('scipy', 'pandas', 'highspy', 'multiprocessing') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

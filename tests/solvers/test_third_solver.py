@@ -24,10 +24,10 @@ from benchmarks.instances.single import single_instance
 from planner.fleet.model.build import build_fleet
 from planner.fleet.model.prepared import Total
 from planner.job.model import build_single
-from solvers.options import SolveOptions
-from solvers.problem import Milp
-from solvers.solution import Status
-from solvers.solve import solve
+from solvers.execution.solve import solve
+from solvers.problem.milp import Milp
+from solvers.problem.options import SolveOptions
+from solvers.problem.solution import Status
 from tests.planner.fleet.fleet_cases import random_fleet
 from tests.solvers import cases
 

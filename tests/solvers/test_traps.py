@@ -17,14 +17,14 @@ from planner.fleet.model.build import build_fleet
 from solvers.backends import base
 from solvers.backends.base import Checked, Relaxation
 from solvers.backends.registry import get_backend
-from solvers.elastic import least_violation
-from solvers.errors import ModelError
-from solvers.options import SolveOptions
-from solvers.problem import Milp, MilpBuilder
-from solvers.scaling import COST_HIGH, COST_LOW, ROW_HIGH, ROW_LOW, scale
-from solvers.solution import Status, Termination
-from solvers.solve import relax, solve
-from solvers.staged import run_stages
+from solvers.execution.solve import relax, solve
+from solvers.execution.staged import run_stages
+from solvers.problem.errors import ModelError
+from solvers.problem.milp import Milp, MilpBuilder
+from solvers.problem.options import SolveOptions
+from solvers.problem.scaling import COST_HIGH, COST_LOW, ROW_HIGH, ROW_LOW, scale
+from solvers.problem.solution import Status, Termination
+from solvers.search.elastic import least_violation
 from tests.conftest import interruptible
 from tests.planner.fleet.fleet_cases import part_time, random_fleet
 from tests.solvers import cases
@@ -124,10 +124,10 @@ def test_no_coefficient_that_a_solver_sees_is_beyond_the_safe_range(hours: bool)
 _INTERRUPTED = """
 import sys
 import threading
-from solvers.leftover import leave_with
-from solvers.options import SolveOptions
-from solvers.solve import solve
-from solvers.staged import Progress
+from solvers.execution.leftover import leave_with
+from solvers.problem.options import SolveOptions
+from solvers.execution.solve import solve
+from solvers.execution.staged import Progress
 from tests.solvers import cases
 take = Progress.take
 def tell(progress, stage, found):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tools.import_catalog.rules import Row, accelerator_seed, origin, read_rows
+from tools.import_catalog.rules import HERE, Row, accelerator_seed, origin, read_rows
 
 _PEAKS = {
     "fp32_tflops": "fp32",
@@ -31,7 +31,11 @@ def build_accelerators(gpus: Path, power: Path | None) -> list[Row]:
     watts = {}
     if power is not None and power.is_file():
         watts = {row["item"]: row["value"] for row in read_rows(power) if row["category"] == "gpu_power"}
-    return [_accelerator(seed, peaks, watts) for seed in accelerator_seed()]
+    # What the table of peaks does not have was read elsewhere, row by row with its own source.
+    return [
+        *(_accelerator(seed, peaks, watts) for seed in accelerator_seed()),
+        *read_rows(HERE / "accelerator_facts.csv"),
+    ]
 
 
 def _accelerator(seed: Row, peaks: Mapping[str, Row], watts: Mapping[str, str]) -> Row:

@@ -6,20 +6,21 @@ key in `planner/inputs/schema.py`, its check in the judge (docs/CONTRIBUTING.md 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
 
 from planner.records import record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    import numpy as np
     import numpy.typing as npt
 
     from catalogs.tariffs import Tariffs
-    from planner.candidates.job_spec import Job
+    from planner.asked.job import Job
     from planner.candidates.model import Candidates
-    from planner.fleet.question import Use
     from planner.inputs.schema import Constraints, Workload
     from planner.market.offers import OfferSet
 
@@ -54,6 +55,41 @@ class Case:
     def limits(self) -> Constraints:
         """The workload's limits."""
         return self.workload.constraints
+
+
+@record(frozen=True, eq=False)
+class Use:
+    """A limit on something that workers use: no more than `limit` of it in all.
+
+    Attributes:
+        limit_name: the constraint.
+        member: which of its limits, for messages.
+        per_worker: what one worker uses however short its use, shape `(n_options,)`.
+        limit: most of all workers together, in the same unit.
+        per_busy: what the work of one worker used in full uses beside, of the same shape; None: nothing.
+    """
+
+    limit_name: str
+    member: str
+    per_worker: Floats
+    limit: float
+    per_busy: Floats | None = None
+
+    @property
+    def in_full(self) -> Floats:
+        """What a worker used in full uses, shape `(n_options,)`."""
+        return self.per_worker if self.per_busy is None else self.per_worker + self.per_busy
+
+    def of(self, units: Floats, done: Floats) -> float:
+        """What workers use that do the work `done` (in workers used in full)."""
+        return float(self.per_worker @ units) + (
+            0.0 if self.per_busy is None else float(self.per_busy @ done)
+        )
+
+    def only(self, numbers: Ints) -> Use:
+        """The same over some offers."""
+        busy = None if self.per_busy is None else self.per_busy[numbers]
+        return replace(self, per_worker=self.per_worker[numbers], per_busy=busy)
 
 
 class Constraint:
@@ -131,3 +167,8 @@ def round_up(value: float, step: float = 0.1) -> float:
 def offer_fact(case: Case, made: Candidates, at: int, column: str) -> tuple[str, str]:
     """The change of a limit on what may be bought: allow what the candidate is."""
     return "excluded", f"allow {case.offer_set.offers[column][int(made.offer[at])]}"
+
+
+def of_hardware(offer_set: OfferSet, mask: Bools) -> Bools:
+    """A mask of hardware rows as one of offers."""
+    return np.asarray(mask[offer_set.hardware_of_type][offer_set.type_of_offer], dtype=np.bool_)

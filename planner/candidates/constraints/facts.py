@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from catalogs.offers.flags import admit_offers
-from planner.candidates.constraints.base import Constraint
+from planner.candidates.constraints.base import Constraint, of_hardware
 from planner.performance.evidence import load_evidence
 
 if TYPE_CHECKING:
@@ -164,8 +164,3 @@ class NoDiscount(Constraint):
         " (asked of those that pass all else)"
     )
     is_fact = True
-
-
-def of_hardware(offer_set: OfferSet, mask: Bools) -> Bools:
-    """A mask of hardware rows as one of offers."""
-    return np.asarray(mask[offer_set.hardware_of_type][offer_set.type_of_offer], dtype=np.bool_)

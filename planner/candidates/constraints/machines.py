@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.candidates.constraints.base import Constraint, offer_fact
+from planner.candidates.constraints.base import Constraint, of_hardware, offer_fact
 from planner.market.offers import match_globs
+from planner.performance.software import load_software
 
 if TYPE_CHECKING:
     from catalogs.table import Coded
@@ -69,6 +70,40 @@ class InstanceType(Constraint):
     def change(self, case: Case, made: Candidates, at: int) -> tuple[str, str]:
         """Allow the candidate's."""
         return offer_fact(case, made, at, "instance_type")
+
+
+class SoftwareStack(Constraint):
+    """What the code runs on; code for CUDA needs a port to anything else."""
+
+    id = "software"
+    words = "needs a port to other software (constraints.software)"
+    short = "needs a port"
+    paths = ("constraints.software",)
+
+    def offers(self, offer_set: OfferSet, limits: Constraints, family: str) -> Bools | None:
+        """Other software; unless it is set, what `allow` names or the user owns is asked for."""
+        wanted = limits.software or ("cuda",)
+        if "any" in wanted:
+            return None
+        vendors = offer_set.hardware.coded("vendor")
+        other = np.asarray([load_software().get(vendor) not in wanted for vendor in vendors.values])
+        removed = of_hardware(offer_set, other[vendors.codes])
+        if limits.software is None:
+            removed &= ~offer_set.offers.equals("purchase_option", "owned")
+            for name, rule in (
+                ("accelerator", limits.accelerators),
+                ("instance_type", limits.instance_types),
+            ):
+                named = [pattern for pattern in rule.allow or () if pattern != "*"]
+                removed &= ~match_globs(offer_set.types.coded(name), named)[offer_set.type_of_offer]
+        return np.asarray(removed, dtype=np.bool_)
+
+    def change(self, case: Case, made: Candidates, at: int) -> tuple[str, str]:
+        """Port to the candidate's software."""
+        offer_set = case.offer_set
+        hardware = offer_set.hardware_of_type[offer_set.type_of_offer[made.offer[at]]]
+        needed = load_software().get(str(offer_set.hardware["vendor"][hardware]), "any")
+        return ", ".join(case.limits.software or ("cuda",)), f"{needed} (needs a port)"
 
 
 class LeastMemory(Constraint):

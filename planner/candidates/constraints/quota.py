@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.candidates.constraints.base import Constraint
+from planner.candidates.constraints.base import Constraint, Use
 from planner.market.quota import draws_on
 
 if TYPE_CHECKING:
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from planner.candidates.constraints.base import Bools, Case, Floats, Ints
     from planner.candidates.model import Candidates
-    from planner.fleet.question import Use
 
 
 class Quota(Constraint):
@@ -38,8 +37,6 @@ class Quota(Constraint):
 
     def fleet_uses(self, case: Case, rows: Ints, nodes: Ints, hours: Floats) -> Iterator[Use]:
         """One row per declared limit and region."""
-        from planner.fleet.question import Use
-
         offers = case.offer_set.offers
         regions = offers.coded("region")
         codes = regions.codes[rows]

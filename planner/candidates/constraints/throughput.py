@@ -9,8 +9,8 @@ import numpy as np
 from planner.candidates.constraints.base import Constraint
 
 if TYPE_CHECKING:
+    from planner.asked.job import Job
     from planner.candidates.constraints.base import Bools, Case, Floats, Ints
-    from planner.candidates.job_spec import Job
     from planner.candidates.model import Candidates
     from planner.inputs.schema import Constraints
 

@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from catalogs.tariffs import TierCurve
-    from planner.candidates.context import Asked, Market
+    from planner.asked.model import Asked
     from planner.candidates.model import Candidates, Turns
+    from planner.market.model import Market
     from planner.spot.distribution import SpotPool
 
     FloatArray = npt.NDArray[np.float64]

@@ -16,8 +16,8 @@ import numpy as np
 from planner.fleet.model.families import FAMILIES
 from planner.fleet.model.prepared import Busy, FleetModel, Prepared, Switch, Total, prepare
 from planner.fleet.question import FleetInput, Ints
-from solvers.problem import Milp, MilpBuilder
-from solvers.solution import Solution
+from solvers.problem.milp import Milp, MilpBuilder
+from solvers.problem.solution import Solution
 
 HAIR = 1e-5  # of the requirement; the most that a solver's division of work is mended by
 

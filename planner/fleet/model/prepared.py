@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from planner.fleet.question import Bools, FleetInput, Floats, Ints
-from solvers.presolve import dominated
-from solvers.problem import Block, MilpBuilder
+from solvers.problem.milp import Block, MilpBuilder
+from solvers.problem.presolve import dominated
 
 MOST_UNITS = 100_000.0  # workers of one offer; beyond it no plan is believable
 MOST_OVERBUY = 64.0  # times the requirement (or the largest worker), where nothing else bounds the fleet

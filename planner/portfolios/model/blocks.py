@@ -8,7 +8,7 @@ import numpy as np
 
 from planner.portfolios.reduce import Reduced
 from planner.portfolios.shared_limits import MICRO, Floats, Ints
-from solvers.problem import Block, MilpBuilder
+from solvers.problem.milp import Block, MilpBuilder
 
 # Beside the dearest candidate; less than that is counted as nothing, for a solver cannot hold both in one row. The
 # bound stays below, and plans are priced exactly afterwards.

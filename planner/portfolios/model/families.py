@@ -14,7 +14,7 @@ from planner.portfolios.model import budget, capacity, choice, quota
 from planner.portfolios.model.blocks import PortfolioModel, in_usd
 from planner.portfolios.reduce import Reduced, reduce_portfolio
 from planner.portfolios.shared_limits import PortfolioInput
-from solvers.problem import Milp, MilpBuilder
+from solvers.problem.milp import Milp, MilpBuilder
 
 PORTFOLIO_FAMILIES = (choice, quota, capacity, budget)
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from catalogs.providers.alibaba import AlibabaProvider, EcsClient, create
+from catalogs.errors import CatalogError
+from catalogs.providers.alibaba import AlibabaProvider, EcsClient, create, explain
 from catalogs.providers.alibaba_rows import (
     newest_per_zone,
     parse_instance_types,
@@ -19,7 +20,7 @@ from catalogs.providers.alibaba_rows import (
 from catalogs.providers.base import CredentialsMissing, FetchLog, FetchOptions, SchemaChanged, frame_rows
 from catalogs.refresh.checking import check_fetched
 from tests.fakes import alibaba as fake
-from tests.fakes.http_base import FakeServer
+from tests.fakes.http_base import FakeServer, Reply, Request
 
 QUICK = {"timeout_s": 10.0, "retries": 2, "backoff_s": 0.0}
 BOTH = frozenset({"on_demand", "spot"})
@@ -156,10 +157,6 @@ def test_the_memory_tells_models_of_one_name_apart() -> None:
     [
         (lambda: parse_instance_types({"InstanceTypes": {}}, "d", FetchLog()), "InstanceTypes.InstanceType"),
         (
-            lambda: parse_instance_types({"InstanceTypes": {"InstanceType": [{}]}}, "d", FetchLog()),
-            "InstanceTypeId",
-        ),
-        (
             lambda: parse_price({"PriceInfo": {"Price": {"Currency": "CNY"}}}, "r", "t", (), "d"),
             "OriginalPrice",
         ),
@@ -184,3 +181,127 @@ def test_the_newest_price_of_each_zone_wins_in_any_order() -> None:
         ("2026-11-20T01", {"zone": "a", "instance_type": "t", "n": "1"}),
     ]
     assert newest_per_zone(rows) == newest_per_zone(reversed(rows)) == [rows[0][1]]
+
+
+def test_a_subscription_is_a_price_per_hour_of_its_term() -> None:
+    with fake.server() as server:
+        one = provider(server)
+        one.fetch_instance_types(["cn-hangzhou"])
+        rows = frame_rows(one.fetch_offers(["cn-hangzhou"], frozenset({"subscription"})))
+    own = {
+        (row["option_variant"], row["term_hours"], row["price_per_hour"])
+        for row in rows
+        if row["instance_type"] == "ecs.gn6i-c16g1.4xlarge"
+    }
+    assert own == {("month", "720", "9.282"), ("year", "8760", "7.956")}
+
+
+def test_an_odd_machine_costs_itself_and_is_named() -> None:
+    log = FetchLog()
+    odd = [{"InstanceTypeId": "ecs.odd.large"}, fake.machine("ecs.gn6i-c16g1.4xlarge"), "text"]
+    (row,) = parse_instance_types({"InstanceTypes": {"InstanceType": odd}}, "2026-11-20", log)
+    assert row["instance_type"] == "ecs.gn6i-c16g1.4xlarge"
+    assert [(one.name, one.reason) for one in log.not_understood] == [
+        ("ecs.odd.large", "CpuCoreCount: missing or not as documented"),
+        ("row 3", "InstanceTypeId: missing or not as documented"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("code", "status", "kind"),
+    [
+        ("OperationDenied", 403, "sold"),
+        ("OperationDenied.NoStock", 403, "sold"),
+        ("InvalidInstanceType.NotSupportDiskCategory", 403, "sold"),
+        ("InvalidInstanceType.ValueNotSupported", 400, "sold"),
+        ("InvalidSystemDiskCategory.ValueNotSupported", 400, "sold"),
+        ("Zone.NotOnSale", 403, "sold"),
+        ("PriceNotFound", 400, "sold"),
+        ("RegionUnauthorized", 403, "region"),
+        ("InvalidRegionId.NotFound", 404, "region"),
+        ("Forbidden.RiskControl", 403, "blocked"),
+        ("Forbidden.RAM", 400, "permission"),
+        ("InvalidAccessKeyId.NotFound", 404, "credentials"),
+    ],
+)
+def test_every_refusal_says_what_it_is_about(code: str, status: int, kind: str) -> None:
+    place = {"provider": "alibaba", "region": "cn-beijing", "api": "ecs:DescribePrice"}
+    fault = explain(fake.SdkLikeError(code, status, "LTAIsecret"), place, 1)
+    assert fault is not None and kind in fault.message and "LTAI" not in fault.message
+
+
+def test_the_default_disk_is_not_the_machine() -> None:
+    """New families refuse the default system disk: the price is asked for again with the usual one."""
+    with fake.server() as server:
+        usual = server.routes["DescribePrice"]
+
+        def refusing(request: Request) -> Any:
+            if request.param("SystemDisk.Category") == "cloud_essd":
+                return usual(request)
+            return Reply({"Code": "InvalidSystemDiskCategory.ValueNotSupported", "Message": "no"}, 400)
+
+        server.routes["DescribePrice"] = refusing
+        one = provider(server)
+        one.fetch_instance_types(["cn-hangzhou"])
+        assert len(frame_rows(one.fetch_offers(["cn-hangzhou"], frozenset({"on_demand"})))) == 8
+
+
+def test_available_without_stock_is_no_stock() -> None:
+    def one(name: str, category: str) -> dict[str, str]:
+        return {"Value": name, "Status": "Available", "StatusCategory": category}
+
+    types = [one("a", "WithStock"), one("b", "WithoutStock"), one("c", "ClosedWithStock"), one("d", "")]
+    zone = {
+        "ZoneId": "z",
+        "Status": "Available",
+        "StatusCategory": "WithStock",
+        "AvailableResources": {"AvailableResource": [{"SupportedResources": {"SupportedResource": types}}]},
+    }
+    odd = {"Status": "Available"}
+    found = parse_zones({"AvailableZones": {"AvailableZone": [zone, odd]}}, "r")
+    assert found == {"a": {"z"}, "c": {"z"}, "d": {"z"}}
+
+
+def test_the_parts_of_a_price_are_read_in_every_spelling_and_nothing_costs_nothing() -> None:
+    parts = [{"Resource": "instanceType", "OriginalPrice": "1,234.56"}]
+    whole = {"Currency": "CNY", "OriginalPrice": 1300}
+    for details in ({"ResourcePriceModel": parts}, {"DetailInfo": parts}, parts):
+        answer = {"PriceInfo": {"Price": {**whole, "DetailInfos": details}}}
+        (row,) = parse_price(answer, "r", "t", (), "d")
+        assert (row["price_per_hour"], row["flags"]) == ("1234.56", "system_disk_separate")
+    with pytest.raises(CatalogError, match="the price is 0"):
+        parse_price({"PriceInfo": {"Price": {"Currency": "CNY", "OriginalPrice": 0}}}, "r", "t", (), "d")
+
+
+def _spec(word: str, gib: float, count: int = 1) -> dict[str, Any]:
+    return {"GPUSpec": f"NVIDIA {word}", "GPUMemorySize": gib, "GPUAmount": count}
+
+
+@pytest.mark.parametrize(
+    ("name", "fields", "expected"),
+    [
+        ("ecs.vgn6i-m4.xlarge", _spec("T4/4", 4), ("t4-16gb-pcie", "0.25", "4")),
+        ("ecs.vgn7i-vws-m4.xlarge", _spec("A10*1/6", 4), ("a10-24gb-pcie", "0.166667", "4")),
+        ("ecs.sgn7i-vws-m8.4xlarge", _spec("A10", 8, 0), ("", "", "")),
+        ("ecs.sgn7i-vws-m8.4xlarge", _spec("A10", 8), ("a10-24gb-pcie", "0.333333", "8")),
+        ("ecs.gnx-h20.4xlarge", _spec("H20", 96), ("h20-96gb-sxm", "1", "96")),
+    ],
+)
+def test_a_share_of_a_card_counts_as_a_share(
+    name: str, fields: dict[str, Any], expected: tuple[str, ...]
+) -> None:
+    log = FetchLog()
+    payload = {"InstanceTypes": {"InstanceType": [fake.machine(name, **fields)]}}
+    (row,) = parse_instance_types(payload, "2026-11-20", log)
+    cells = ("accelerator", "accelerator_count", "accelerator_memory_gib")
+    assert tuple(row.get(cell, "") for cell in cells) == expected
+
+
+def test_both_steps_of_kbit_are_whole_gbit() -> None:
+    def gbps(kbit: int) -> str:
+        one = fake.machine("ecs.x.large", InstanceBandwidthTx=kbit)
+        return parse_instance_types({"InstanceTypes": {"InstanceType": [one]}}, "d", FetchLog())[0][
+            "internode_gbps"
+        ]
+
+    assert [gbps(kbit) for kbit in (1_024_000, 3_072_000, 6_000_000)] == ["1", "3", "6"]

@@ -12,6 +12,7 @@ from catalogs.refresh.run import refresh
 from catalogs.store.load import load_catalog
 from tests.catalogs.providers.test_alibaba import QUICK, provider
 from tests.fakes import alibaba as fake
+from tests.fakes.http_base import LATE_S, LIMIT_S
 
 APIS = (
     "DescribeRegions",
@@ -31,13 +32,15 @@ KINDS = {
     "expired_credentials": "credentials_missing",
     "access_denied": "permission_denied",
 }
+N_SPOT = 16
+N_OFFERS = 58  # on demand 14, spot 16, by the month and by the year 14 each
 HARMLESS = ("throttle_then_ok", "http_500_once")
 
 
 def _run(faults: dict[str, str] | None = None) -> Outcome:
-    with fake.server(faults, slow_s=0.5) as server:
+    with fake.server(faults, slow_s=LATE_S) as server:
         # only a fault that answers late may run into the limit, however busy the machine is
-        timeout_s = 0.2 if faults and "slow" in faults.values() else QUICK["timeout_s"]
+        timeout_s = LIMIT_S if faults and "slow" in faults.values() else QUICK["timeout_s"]
         options = FetchOptions(**{**QUICK, "timeout_s": timeout_s, "retries": 1})  # type: ignore[arg-type]
 
         def create(name: str, given: FetchOptions):  # type: ignore[no-untyped-def]
@@ -79,13 +82,18 @@ def test_a_fault_is_named_and_yesterday_stays(api: str, fault: str) -> None:
 @pytest.mark.parametrize("fault", HARMLESS)
 def test_a_passing_fault_is_not_seen(api: str, fault: str) -> None:
     outcome = _run({api: fault})
-    assert (outcome.status, outcome.failures, outcome.n_offers) == ("added", (), 30)
+    assert (outcome.status, outcome.failures, outcome.n_offers) == ("added", (), N_OFFERS)
 
 
 @pytest.mark.parametrize("api", APIS)
 def test_rows_that_come_twice_count_once(api: str) -> None:
     outcome = _run({api: "duplicate_rows"})
-    assert (outcome.status, outcome.failures, outcome.n_offers, outcome.refused) == ("added", (), 30, {})
+    assert (outcome.status, outcome.failures, outcome.n_offers, outcome.refused) == (
+        "added",
+        (),
+        N_OFFERS,
+        {},
+    )
 
 
 @pytest.mark.parametrize(
@@ -101,7 +109,7 @@ def test_an_empty_answer_never_ends_what_was_sold(api: str, status: str, says: s
     n_spot = _n_spot()
     outcome = _run({api: "empty_page"})
     assert outcome.status == status and says in outcome.failures[0].message
-    assert _n_spot() >= min(n_spot, 30)
+    assert _n_spot() >= min(n_spot, N_SPOT)
 
 
 def _n_spot() -> int:

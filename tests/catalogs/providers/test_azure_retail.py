@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -10,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from catalogs.providers.azure_retail import in_force, offer_rows, parse_retail_page
+from catalogs.providers.azure_types import Size
 from catalogs.providers.base import FetchLog, SchemaChanged
 from tests.fakes.azure import fixture
 
@@ -103,32 +105,61 @@ def test_amounts_are_those_that_were_published(number: float) -> None:
     assert Decimal(_prices(_item(retailPrice=number))["on_demand"]) == Decimal(repr(number))
 
 
-@pytest.mark.parametrize(
-    "name", ["armSkuName", "armRegionName", "retailPrice", "type", "productName", "skuName"]
-)
-def test_a_missing_field_is_a_change_of_schema_that_names_it(name: str) -> None:
+@pytest.mark.parametrize("name", ["armSkuName", "armRegionName", "retailPrice", "type", "productName"])
+def test_an_item_without_a_field_costs_itself_and_is_named(name: str) -> None:
     broken = {key: value for key, value in ITEM.items() if key != name}
-    with pytest.raises(SchemaChanged) as caught:
-        _page(ITEM, broken)
-    assert caught.value.where == f"Items[1].{name}"
+    page = _page(ITEM, broken)
+    assert (len(page.prices), page.n_refused) == (3, 1)
+    assert [reason for _, reason in page.odd] == [f"{name}: missing or not as documented"]
 
 
-@pytest.mark.parametrize("payload", [{}, [], {"Items": None}, {"Items": [1]}])
+def test_an_item_without_the_name_of_its_sku_has_that_of_its_meter() -> None:
+    bare = {key: value for key, value in _item(meterName="ND96asr v4 Spot").items() if key != "skuName"}
+    assert _prices(bare) == {"spot": "27.197"}
+
+
+@pytest.mark.parametrize("payload", [{}, [], {"Items": None}])
 def test_another_form_is_a_change_of_schema(payload: Any) -> None:
     with pytest.raises(SchemaChanged):
         parse_retail_page(payload)
 
 
 @pytest.mark.parametrize("amount", [None, "x", -1, float("nan")])
-def test_an_amount_that_is_none_is_a_change_of_schema(amount: Any) -> None:
-    with pytest.raises(SchemaChanged) as caught:
-        _page(_item(retailPrice=amount))
-    assert caught.value.where == "Items[0].retailPrice"
+def test_an_amount_that_is_none_costs_its_row(amount: Any) -> None:
+    page = _page(_item(retailPrice=amount), ITEM, 3)
+    assert (len(page.prices), page.n_refused) == (3, 2)
+    assert page.odd[0][1].startswith("retailPrice")
 
 
-def test_a_savings_plan_of_an_unknown_term_is_a_change_of_schema() -> None:
-    with pytest.raises(SchemaChanged, match=r"savingsPlan\[0\]\.term"):
-        _page(_item(savingsPlan=[{"term": "7 Years", "retailPrice": 1.0}]))
+def test_a_savings_plan_of_an_unknown_term_costs_itself() -> None:
+    odd, good = {"term": "7 Years", "retailPrice": 1.0}, {"term": "1 Year", "retailPrice": "1,020.5"}
+    page = _page(_item(savingsPlan=[odd, good]))
+    assert {price.option: str(price.per_hour) for price in page.prices} == {
+        "on_demand": "27.197",
+        "savings_plan_1y": "1020.5",
+    }
+    assert page.odd[0][0].startswith("savings plan of Standard_ND96asr_v4")
+
+
+def test_windows_and_expired_twins_delete_no_price() -> None:
+    twins = [
+        _item(productName="Virtual Machines NDasrA100v4 Srs Win", retailPrice=30.0),
+        _item(skuName="ND96asr v4 Expired", retailPrice=0.0),
+        _item(retailPrice=0.0),
+        _item(retailPrice=27.19),
+    ]
+    assert _prices(_item(), *twins) == {"on_demand": "27.197"}
+    assert _page(*twins).left_aside == {"Windows": 1, "expired": 1}
+
+
+def test_a_size_listed_twice_is_closed_only_where_both_entries_are() -> None:
+    closed = Size(
+        ITEM["armSkuName"], "eastus", (), Decimal(96), Decimal(900), Decimal(8), "x86_64", True, None, "x"
+    )
+    prices = in_force(_page(_item()).prices, AS_OF, FetchLog())
+    for sizes, capacity in (([closed, closed], "0"), ([closed, replace(closed, restriction="")], "")):
+        rows = offer_rows(prices, [ITEM["armSkuName"]], sizes, {"on_demand"}, AS_OF, FetchLog())
+        assert [row["capacity"] for row in rows] == [capacity]
 
 
 def test_the_newest_price_in_force_counts() -> None:

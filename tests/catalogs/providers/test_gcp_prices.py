@@ -18,7 +18,7 @@ from catalogs.providers.gcp_prices import (
     machine_rule,
     price_machines,
 )
-from catalogs.providers.gcp_skus import RateBook, build_rate_book, load_sku_rules, parse_skus
+from catalogs.providers.gcp_skus import RateBook, Sku, build_rate_book, load_sku_rules, parse_skus
 from catalogs.providers.gcp_types import Machine
 from catalogs.providers.known_types import known_types
 from tests.fakes.gcp import fixture
@@ -139,10 +139,36 @@ def test_both_ways_are_reconciled(book: RateBook) -> None:
         (A2_ULTRA.name, "cud_3y"),
     }
     text = "\n".join(found.lines())
-    assert "78 SKUs understood, 4 GPU-related ones not" in text
+    assert "79 SKUs understood, 4 GPU-related ones not" in text
     assert "no price for a2-ultragpu-1g in us-central1 by cud_1y: no gpu SKU of nvidia-a100-80gb" in text
     assert "no machine uses the gpu SKUs of nvidia-b200" in text
     assert Reconciliation(0, (), (), (), ()).lines() == ["0 SKUs understood, 0 GPU-related ones not"]
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "words", "price", "expected"),
+    [
+        ("g4-standard-6", "nvidia-rtx-pro-6000", "1/8 vGPU no lssd running in Iowa", "0.64688", "0.64688"),
+        ("ct5p-hightpu-4t", "ct5p", "TpuV5p running in Iowa", "4.2", "16.8"),
+        ("a4x-highgpu-4g", "nvidia-gb200", "A4X Nvidia GB200 (1 gpu slice) running in Iowa", "17", "68"),
+    ],
+)
+def test_a_slice_pays_for_its_whole_machine(
+    name: str, kind: str, words: str, price: str, expected: str
+) -> None:
+    count = int(name[-2]) if name[-2].isdigit() and name[-1] != "6" else 1
+    machine = Machine(name, "us-central1-a", 6, Decimal(22), kind, count, 12000, "x86_64", False)
+    group = ("Compute", "TPU" if kind.startswith("ct") else "GPU", "OnDemand")
+    book = build_rate_book([Sku("X", words, group, ("us-central1",), "h", Decimal(price), "USD")])
+    rows, _ = price_machines([machine], book, frozenset({"on_demand"}), AS_OF)
+    assert [row["price_per_hour"] for row in rows] == [expected]
+
+
+def test_a_machine_without_its_disks_pays_for_none(book: RateBook) -> None:
+    bare = replace(A2_ULTRA, name="a2-ultragpu-1g-nolssd", ssd_gib=0)
+    prices = [price_machines([one], book, frozenset({"on_demand"}), AS_OF)[0][0] for one in (A2_ULTRA, bare)]
+    full, less = (Decimal(row["price_per_hour"]) for row in prices)
+    assert less < full
 
 
 def test_spot_without_discount_and_retired_machines_are_flagged(book: RateBook) -> None:

@@ -43,7 +43,7 @@ def test_machines_of_every_page_and_zone_come_out_valid() -> None:
     references = References.of(accelerators, types, {})
     assert validate_rows("instance_types", types, references)[1] == ()
     assert validate_rows("offers", offers, references)[1] == ()
-    assert len(types) == 11
+    assert len(types) == 16
     assert {row["purchase_option"] for row in offers} == set(GcpProvider.info.purchase_options)
     assert {row["as_of"] for row in [*types, *offers]} == {AS_OF}
 
@@ -77,7 +77,7 @@ def test_what_was_not_understood_is_told_with_reasons() -> None:
     assert told["sku", "0058-0000-0000 Nvidia X900 GPU running"] == "no rule fits its description"
     assert told["price", "a2-ultragpu-1g"].startswith("no gpu SKU of nvidia-a100-80gb")
     assert one.reconciliation is not None
-    assert one.reconciliation.understood == 78
+    assert one.reconciliation.understood == 79
 
 
 def test_offers_of_a_retired_machine_are_flagged() -> None:
@@ -109,10 +109,51 @@ def test_a_quota_without_its_limit_is_a_change_of_schema() -> None:
         parse_quotas("us-central1", [{"metric": "NVIDIA_T4_GPUS"}])
 
 
-def test_gpus_are_attached_only_where_host_and_gpu_are() -> None:
-    hosts = [parse_machine({**ITEM, "name": "n1-standard-8"}, zone) for zone in ("r-a", "r-b")]
-    made = attach_accelerators(hosts, [("nvidia-tesla-t4", "r-b"), ("nvidia-tesla-t4-vws", "r-a")])
-    assert [(m.name, m.zone, m.accelerators) for m in made] == [("n1-standard-8+nvidia-tesla-t4x1", "r-b", 1)]
+def test_an_odd_quota_costs_itself() -> None:
+    log = FetchLog()
+    good = {"metric": "NVIDIA_T4_GPUS", "limit": 4.0}
+    assert len(parse_quotas("us-central1", [{"metric": "CPUS"}, good], log)) == 1
+    assert [one.name for one in log.not_understood] == ["us-central1/CPUS"]
+
+
+def test_gpus_are_attached_only_where_host_and_gpu_are_and_the_host_is_not_too_large() -> None:
+    hosts = [
+        parse_machine({**ITEM, "name": name}, zone)
+        for name in ("n1-standard-8", "n1-highmem-96")
+        for zone in ("r-a", "r-b")
+    ]
+    offered = [("nvidia-tesla-t4", "r-b"), ("nvidia-tesla-v100", "r-a"), ("nvidia-tesla-t4-vws", "r-a")]
+    made = {(m.name, m.zone) for m in attach_accelerators(hosts, offered)}
+    assert made == {
+        *((f"n1-standard-8+nvidia-tesla-t4x{count}", "r-b") for count in (1, 2, 4)),
+        *((f"n1-standard-8+nvidia-tesla-v100x{count}", "r-a") for count in (1, 2, 4, 8)),
+        ("n1-highmem-96+nvidia-tesla-t4x4", "r-b"),
+        ("n1-highmem-96+nvidia-tesla-v100x8", "r-a"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "count", "partitions", "expected"),
+    [
+        ("g4-standard-6", "nvidia-rtx-pro-6000", 1, 0, ("rtxpro6000-96gb-pcie", "0.125", "12", "")),
+        ("g4-standard-24", "nvidia-rtx-pro-6000", 1, 0, ("rtxpro6000-96gb-pcie", "0.5", "48", "")),
+        ("a4x-maxgpu-4g-metal", "nvidia-gb300", 4, 4, ("gb300-288gb", "4", "279", "12000")),
+        ("a3-highgpu-8g-nolssd", "nvidia-h100-80gb", 8, 0, ("h100-80gb-sxm", "8", "80", "0")),
+        ("ct5lp-hightpu-4t", "ct5lp", 4, 0, ("tpu-v5e-16gb", "4", "16", "")),
+        ("ct6e-standard-8t", "ct6e", 8, 0, ("tpu-v6e-32gb", "8", "32", "")),
+    ],
+)
+def test_machines_of_new_series(name: str, kind: str, count: int, partitions: int, expected: Any) -> None:
+    card = {"guest_accelerator_type": kind, "guest_accelerator_count": count}
+    item = {
+        **ITEM,
+        "name": name,
+        "accelerators": [card],
+        "bundled_local_ssds": {"partition_count": partitions},
+    }
+    (row,) = type_rows([parse_machine(item, "r-a")], AS_OF, FetchLog())
+    cells = ("accelerator", "accelerator_count", "accelerator_memory_gib", "local_nvme_gib")
+    assert tuple(row[cell] for cell in cells) == expected
 
 
 def test_a_virtual_workstation_is_no_machine_of_its_own() -> None:
@@ -149,7 +190,7 @@ def test_each_page_is_tried_again(status: int) -> None:
         return fake.ROUTES[fake.MACHINE_TYPES](request)
 
     with fake.fake_gcp(routes={fake.MACHINE_TYPES: once}) as server:
-        assert len(provider(server).fetch_instance_types([])) == 11  # one retry allowed, and one per page
+        assert len(provider(server).fetch_instance_types([])) == 16  # one retry allowed, and one per page
     assert list(seen.values()) == [2, 2]
 
 
@@ -205,7 +246,7 @@ def test_a_login_file_reaches_every_interface(monkeypatch: pytest.MonkeyPatch, t
         for name, value in fake.environment(server, tmp_path).items():
             monkeypatch.setenv(name, value)
         one = create(options(server, endpoints={}))
-        assert len(one.fetch_offers([], frozenset())) == 45
+        assert len(one.fetch_offers([], frozenset())) == 52
         told = {
             request.headers.get("authorization") for request in server.requests if request.method == "GET"
         }

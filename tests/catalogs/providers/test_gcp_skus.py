@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from catalogs.providers.base import SchemaChanged
+from catalogs.providers.base import FetchLog, SchemaChanged
 from catalogs.providers.gcp_skus import (
     UNUSED,
     WATCH,
@@ -17,6 +17,7 @@ from catalogs.providers.gcp_skus import (
     load_sku_rules,
     parse_skus,
     pattern_of,
+    sku_reader,
 )
 from catalogs.providers.gcp_types import load_accelerator_types
 from tests.fakes.gcp import fixture
@@ -71,6 +72,7 @@ def _key_of(sku: Sku) -> tuple[str, str, str] | None:
             ("nvidia-l4", "cud_3y"),
         ),
         ("H200 141GB GPU running in Netherlands", "OnDemand", ("nvidia-h200-141gb", "on_demand")),
+        ("1/8 vGPU no lssd running in Iowa", "OnDemand", ("nvidia-rtx-pro-6000 1/8", "on_demand")),
     ],
 )
 def test_a_gpu_sku_is_the_option_its_words_say(description: str, usage: str, part: tuple[str, str]) -> None:
@@ -85,8 +87,8 @@ def test_a_gpu_sku_is_the_option_its_words_say(description: str, usage: str, par
         "DWS Calendar Mode A4 Nvidia B200 (1 gpu slice) in Americas",
         "Nvidia Tesla T4 GPU attached to Sole Tenancy VMs running in Americas",
         "NVIDIA L4 Virtual Workstation running in Americas",
-        "TpuV5e running in Americas",
-        "1/8 vGPU no lssd attached to DWS Defined Duration VMs running in Iowa",
+        "Reserved V5e TPU in Seoul in Calendar Mode",
+        "3/8 vGPU attached to DWS Defined Duration VMs running in Iowa",
         "Commitment v1: Nvidia Tesla A100 GPU running in Americas for 5 Years",
     ],
 )
@@ -182,15 +184,45 @@ def test_the_newest_price_is_in_force() -> None:
         assert parse_skus({"skus": [{**item, "pricingInfo": order}]})[0].price == Decimal("0.031611")
 
 
-@pytest.mark.parametrize("name", ["skuId", "description", "category", "pricingInfo", "serviceRegions"])
-def test_a_missing_field_is_a_change_of_schema_that_names_it(name: str) -> None:
+@pytest.mark.parametrize("name", ["skuId", "description", "category", "serviceRegions"])
+def test_a_sku_without_a_field_costs_itself_and_is_named(name: str) -> None:
     item = {key: value for key, value in fixture("skus")[0].items() if key != name}
-    with pytest.raises(SchemaChanged) as caught:
-        parse_skus({"skus": [fixture("skus")[1], item]})
-    assert caught.value.where == f"skus[1].{name}"
+    log = FetchLog()
+    assert len(parse_skus({"skus": [fixture("skus")[1], item, 3]}, sku_reader(log))) == 1
+    assert log.not_understood[0].reason == f"{name}: missing"
+    assert len(log.not_understood) == 2
 
 
-@pytest.mark.parametrize("payload", [{}, [], None, {"skus": {}}, {"skus": [3]}])
+def test_a_page_of_nothing_but_odd_skus_is_a_change_of_schema_at_the_end() -> None:
+    reader = sku_reader(FetchLog())
+    assert parse_skus({"skus": [{"idOfSku": "x"}, {"idOfSku": "y"}]}, reader) == []
+    with pytest.raises(SchemaChanged, match="not one of 2 rows"):
+        reader.require_some()
+
+
+@pytest.mark.parametrize(
+    "infos", [None, [], [{}], [{"pricingExpression": {"usageUnit": "h", "tieredRates": []}}]]
+)
+def test_a_sku_without_a_price_has_none_and_is_noted(infos: Any) -> None:
+    item = {**_item("Nvidia L4 GPU running in Americas"), "pricingInfo": infos}
+    (sku,) = parse_skus({"skus": [item]})
+    assert sku.price is None
+    assert [note.reason for note in build_rate_book([sku]).notes] == ["its price is tiered or absent"]
+
+
+def _item(description: str) -> dict[str, Any]:
+    return {**fixture("skus")[0], "description": description, "category": {
+        "resourceFamily": "Compute", "resourceGroup": "GPU", "usageType": "OnDemand"}}  # fmt: skip
+
+
+def test_of_twins_that_hardly_differ_the_dearer_stays() -> None:
+    words = "Nvidia L4 GPU running in {}"
+    book = build_rate_book([_sku(words.format(p), price) for p, price in (("A", "0.5600"), ("B", "0.5602"))])
+    assert list(book.rates.values()) == [Decimal("0.5602")]
+    assert "the dearer is kept" in book.notes[0].reason
+
+
+@pytest.mark.parametrize("payload", [{}, [], None, {"skus": {}}])
 def test_an_answer_of_another_form_is_a_change_of_schema(payload: Any) -> None:
     with pytest.raises(SchemaChanged):
         parse_skus(payload)
@@ -225,7 +257,7 @@ def test_rules_are_told_with_evidence_and_every_gpu_has_all_options() -> None:
     series = {rule.series for rule in rules if rule.component == "gpu"}
     for name in series:
         assert {rule.option for rule in rules if rule.series == name} == options
-    assert series - set(load_accelerator_types()) == {"nvidia-tesla-p4"}  # sold, but no canonical id
+    assert {name.split(" ")[0] for name in series} <= set(load_accelerator_types())
 
 
 def test_brackets_and_words_of_a_pattern() -> None:

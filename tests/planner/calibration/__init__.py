@@ -1,1 +1,0 @@
-"""What calibration answers, and what may come in: to be written."""

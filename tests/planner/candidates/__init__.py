@@ -1,1 +1,0 @@
-"""What candidates answers, and what may come in: to be written."""

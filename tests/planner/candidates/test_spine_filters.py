@@ -11,8 +11,8 @@ import pytest
 
 from planner.candidates.constraints.registry import BIT, CONSTRAINTS
 from planner.candidates.filters import count_filters
-from planner.job.answer import Answer
 from planner.plan.model import FilterCount, Relaxation
+from planner.workloads.answer import Answer
 from tests.planner.spine_catalogs import (
     A10G,
     A100X8,
@@ -35,6 +35,7 @@ HUGE = {"preset": "gpt-3-175b"}
 SHORT_LONG = {"samples": 1_000, "global_batch": 64, "sequence_length": 2048, "precision": "fp16"}
 FP8 = {"samples": 1_000_000, "global_batch": 256, "sequence_length": 128, "precision": "fp8"}
 INFERENTIA = replace(A10G, instance_type="inf2.xlarge", accelerator="inf2-32gb")
+TRN1 = replace(A10G, instance_type="trn1.2xlarge", accelerator="trn1-32gb")
 
 
 def hours_of(offers: list[Offer], nodes: int | None = None) -> float:
@@ -60,7 +61,7 @@ TRIGGERS: dict[str, tuple[list[Offer], dict[str, Any]]] = {
     "unknown_peak": ([GOOD, Offer(replace(L4, instance_type="k80", accelerator="k80-12gb-pcie"), "us-central1", "1")],
                      work()),
     "unmeasured": ([GOOD, Offer(replace(L4, instance_type="tpu", accelerator="tpu-v4-32gb"), "us-central1", "1")],
-                   work(model={"preset": "resnet-50"},
+                   work(model={"preset": "resnet-50"}, constraints={"software": ["any"]},
                         training={"samples": 1_000_000, "global_batch": 256, "precision": "bf16"})),
     "precision": ([GOOD, Offer(L4, "us-central1", "1")], work(training=FP8)),
     "fractional": ([GOOD, Offer(replace(A10G, instance_type="part", accelerator_count=0.5), "us-east-1", "1")], work()),
@@ -72,12 +73,15 @@ TRIGGERS: dict[str, tuple[list[Offer], dict[str, Any]]] = {
                         work(constraints={"exclude_purchase_options": ["spot"]})),
     "accelerator": ([GOOD, OTHER], work(constraints={"accelerators": {"deny": ["l4-*"]}})),
     "instance_type": ([GOOD, OTHER], work(constraints={"instance_types": {"allow": ["g5.*"]}})),
+    "software": ([GOOD, Offer(TRN1, "us-east-1", "1")], work()),
     "min_memory": ([GOOD, Offer(T4, "eastus", "1")], work(constraints={"min_memory_gib": 20.0})),
     "memory": ([GOOD], work(model=HUGE, training=SHORT_LONG)),
     "layout": ([GOOD], work(training={**SLOW, "global_batch": 8}, constraints={"max_nodes": 12})),
     "network": ([Offer(replace(A10G, internode_gbps=float("nan")), "us-east-1", "1")], work()),
     "max_nodes": ([Offer(A100X8, "us-east-1", "20")], work(constraints={"max_accelerators": 16})),
     "capacity": ([replace(GOOD, capacity=2.0)], work()),
+    "obtainable": ([GOOD], work(constraints={"obtainable": [
+        {"accelerator": "a10g*", "purchase_option": "on_demand", "accelerators": 3}]})),
     "term": ([GOOD, Offer(L4, "us-central1", "0.1", "flex_start")], work(training={**SLOW, "samples": 2_000_000_000})),
     "quota": ([GOOD], work(constraints={"quota": [{"provider": "aws", "quota": "g5", "limit": 24}]})),
     "throughput": ([GOOD], work(constraints={"min_throughput": {"tokens_per_s": 300_000}})),

@@ -1,1 +1,0 @@
-"""What commitments answers, and what may come in: to be written."""

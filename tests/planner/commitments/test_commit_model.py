@@ -17,11 +17,11 @@ from planner.commitments.recourse import Recourse
 from planner.commitments.solve import solve_commit
 from planner.commitments.use import use_of
 from solvers.backends.registry import get_backend
-from solvers.decompose import BendersResult, solve_benders
-from solvers.errors import ModelError
-from solvers.options import SolveOptions
-from solvers.solution import Status
-from solvers.solve import solve
+from solvers.execution.solve import solve
+from solvers.problem.errors import ModelError
+from solvers.problem.options import SolveOptions
+from solvers.problem.solution import Status
+from solvers.search.decompose import BendersResult, solve_benders
 from tests.planner.commitments.commit_cases import random_model
 
 Floats = npt.NDArray[np.float64]

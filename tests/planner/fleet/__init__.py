@@ -1,1 +1,0 @@
-"""What fleet answers, and what may come in: to be written."""

@@ -10,8 +10,8 @@ import pytest
 from planner.fleet.question import violations
 from planner.fleet.solve import solve_fleet
 from planner.job.model import SingleInput, solve_single
-from solvers.options import SolveOptions
-from solvers.solution import Status
+from solvers.problem.options import SolveOptions
+from solvers.problem.solution import Status
 from tests.planner.fleet.fleet_cases import brute_force_fleet, brute_force_part_time, part_time, random_fleet
 
 EXACT = SolveOptions(gap=0.0, time_limit_s=30.0)

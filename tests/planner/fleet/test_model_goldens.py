@@ -14,13 +14,14 @@ import numpy as np
 import pytest
 
 import planner
+from planner.candidates.constraints.base import Use
 from planner.fleet.model.build import build_fleet
 from planner.fleet.model.families import FAMILIES
 from planner.fleet.model.prepared import prepare
-from planner.fleet.question import FleetInput, Use
+from planner.fleet.question import FleetInput
 from planner.job.model import SingleInput, build_single
-from solvers.problem import Milp
-from solvers.write_lp import lp_text
+from solvers.problem.milp import Milp
+from solvers.problem.write_lp import lp_text
 
 FOLDER = Path(__file__).parents[2] / "fixtures" / "lp"
 LIMITS: dict[str, dict[str, object]] = {

@@ -16,9 +16,9 @@ from planner.fleet.relaxation import FleetWeights, explain_infeasible_fleet, rel
 from planner.fleet.search import FleetResult
 from planner.fleet.solve import solve_fleet
 from planner.job.model import SingleInput, build_single, solve_single
-from solvers.errors import ModelError
-from solvers.options import SolveOptions
-from solvers.solution import Status, Termination
+from solvers.problem.errors import ModelError
+from solvers.problem.options import SolveOptions
+from solvers.problem.solution import Status, Termination
 from tests.planner.fleet.fleet_cases import part_time, permuted, random_fleet, scaled
 
 EXACT = SolveOptions(gap=0.0)

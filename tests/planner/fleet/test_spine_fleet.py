@@ -17,7 +17,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from planner.candidates.assumptions import load_assumptions
+from planner.asked.assumptions import load_assumptions
 from planner.judge.lines import verify_plan
 from planner.plan.model import Plan
 from tests.planner.job.test_spine_brute_force import GIB_PER_GB, Z80, _steps

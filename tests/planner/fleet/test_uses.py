@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from planner.fleet.question import FleetInput, Use, violations
+from planner.candidates.constraints.base import Use
+from planner.fleet.question import FleetInput, violations
 from planner.fleet.relaxation import explain_infeasible_fleet, relaxed
 from planner.fleet.solve import solve_fleet
-from solvers.options import SolveOptions
+from solvers.problem.options import SolveOptions
 from tests.planner.fleet.fleet_cases import part_time, random_fleet
 
 EXACT = SolveOptions(gap=1e-9)

@@ -1,1 +1,0 @@
-"""What inputs answers, and what may come in: to be written."""

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from planner.asked.options import Options, utc_now
 from planner.errors import InputError
 from planner.inputs.faults import Fault, FaultError
 from planner.inputs.load import parse_workload
-from planner.job.answer import Options, optimize, utc_now
+from planner.workloads.answer import optimize
 
 TEXT = """version: 1
 name: t

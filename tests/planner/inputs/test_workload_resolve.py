@@ -66,7 +66,7 @@ def test_amount_of_work(
 
 
 def test_what_the_training_code_keeps_reaches_the_memory_model() -> None:
-    from planner.candidates.job_spec import _training_spec
+    from planner.asked.job import _training_spec
     from planner.performance.memory_options import MemoryOptions
 
     training = {"tokens": 1e9, "sequence_length": 2048}

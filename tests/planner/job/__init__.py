@@ -1,1 +1,0 @@
-"""What job answers, and what may come in: to be written."""

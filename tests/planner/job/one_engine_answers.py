@@ -11,18 +11,19 @@ from pathlib import Path
 from unittest import mock
 
 from catalogs.model import Catalog
+from planner.asked.options import Options
 from planner.candidates.choose import choose
 from planner.candidates.context import Context
 from planner.candidates.engine import Engine, Found
+from planner.candidates.plan_parts.summary import lines_of
+from planner.candidates.prepare import prepare, unlimited
 from planner.inputs.faults import Source
 from planner.inputs.load import LoadedWorkload
 from planner.inputs.pipeline_load import LoadedPipeline
 from planner.inputs.pipeline_schema import Pipeline
 from planner.inputs.portfolio_load import LoadedPortfolio
 from planner.inputs.portfolio_schema import Portfolio
-from planner.job.answer import Options, prepare
-from planner.job.frontier import find_frontier, unlimited
-from planner.job.summary import lines_of
+from planner.job.frontier import find_frontier
 from planner.market.pricing import total_usd
 from planner.pipelines.answer import plan_pipeline
 from planner.portfolios.answer import plan_portfolio

@@ -11,11 +11,11 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from planner.asked.options import Options
 from planner.candidates.factored import cheapest, cost_time_front, offer_bounds
-from planner.job.answer import Options
 from planner.job.frontier import Frontier, Point, frontier, thin
-from planner.plan.model import Summary
-from solvers.pareto import dominated, pareto_front
+from planner.plan.brief import Summary
+from solvers.search.pareto import dominated, pareto_front
 from tests.planner.job.test_spine_laws import some_offers
 from tests.planner.spine_catalogs import (
     NOW,
@@ -35,7 +35,7 @@ def front_of(offers: Sequence[Offer], job: dict[str, Any]) -> Frontier:
     catalog = make_catalog(offers)
     with (
         mock.patch("planner.job.frontier.load_catalog", lambda *_args, **_flags: catalog),
-        mock.patch("planner.job.answer.load_tariffs", bundled_tariffs),
+        mock.patch("planner.candidates.prepare.load_tariffs", bundled_tariffs),
     ):
         return frontier(loaded(job), Options(NOW))
 

@@ -16,9 +16,10 @@ import pytest
 
 from catalogs.model import Catalog
 from catalogs.store.load import load_catalog
+from planner.asked.options import Options
 from planner.inputs.load import LoadedWorkload, load_workload
 from planner.inputs.schema import Workload
-from planner.job.answer import Options, optimize
+from planner.workloads.answer import optimize
 from tests.conftest import ROOT
 from tests.planner.job.one_engine_answers import Asked, cents
 from tests.planner.job.test_spine_brute_force import random_instance
@@ -80,7 +81,7 @@ def check_one_engine(seed: int) -> list[str]:
     # spot with a fall-back and in several zones, which the brute force of the instances leaves out
     sections = {k: v for k, v in sections.items() if k != "spot"} | {"constraints": constraints}
     with (
-        mock.patch("planner.job.answer.load_tariffs", bundled_tariffs),
+        mock.patch("planner.candidates.prepare.load_tariffs", bundled_tariffs),
         mock.patch("planner.pipelines.answer.load_tariffs", bundled_tariffs),
     ):
         asked = Asked(loaded(sections), make_catalog(offers), Options(NOW), hours)

@@ -14,11 +14,12 @@ import pytest
 
 from benchmarks.forgeries import Forger, put, steps, texts_of
 from benchmarks.instances.answers import EXAMPLES, NOW, PLANS, Saved, changed, plans
+from planner.asked.options import Options
 from planner.errors import InputError
 from planner.inputs.load import load_workload
-from planner.job.answer import Options, optimize
 from planner.judge.judge import judge_saved
 from planner.judge.stated import PLAN
+from planner.workloads.answer import optimize
 from tests.planner.judge.tampering import changes_of, uncaught
 
 NAMES = ("spot, else on-demand", "owned and more", "on-demand", "a fleet")

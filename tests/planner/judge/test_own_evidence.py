@@ -14,10 +14,10 @@ import pytest
 from benchmarks.forgeries import put, steps
 from benchmarks.instances.answers import NOW, changed
 from catalogs.store.load import load_catalog
+from planner.asked.options import Options
 from planner.errors import InputError
 from planner.inputs.load import load_workload
 from planner.inputs.pipeline_load import load_pipeline
-from planner.job.answer import Options, optimize
 from planner.job.frontier import frontier, thin
 from planner.job.frontier_report import frontier_report
 from planner.judge.judge import judge_pipeline, judge_saved
@@ -26,6 +26,7 @@ from planner.judge.verdict import Verdict
 from planner.pipelines.answer import plan_pipeline
 from planner.pipelines.report import pipeline_report
 from planner.render import render_answer
+from planner.workloads.answer import optimize
 
 WHY = "it rests on the workload's own records of spot"
 Judge = Callable[[Any], Verdict]

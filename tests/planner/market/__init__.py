@@ -1,1 +1,0 @@
-"""What market answers, and what may come in: to be written."""

@@ -1,1 +1,0 @@
-"""What performance answers, and what may come in: to be written."""

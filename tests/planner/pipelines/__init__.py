@@ -1,1 +1,0 @@
-"""What pipelines answers, and what may come in: to be written."""

@@ -14,9 +14,9 @@ from planner.pipelines.local_search import LocalSearch, least, local_choice, sho
 from planner.pipelines.model import build_pipeline
 from planner.pipelines.question import Ints, PipelineInput, cheapest_usd, follow, reduce
 from planner.pipelines.solve import least_hours, solve_pipeline
-from solvers.options import SolveOptions
-from solvers.search import Search
-from solvers.solution import Status
+from solvers.problem.options import SolveOptions
+from solvers.problem.solution import Status
+from solvers.search.search import Search
 from tests.planner.pipelines.test_model import CLOSE, every_choice, least_cost, small
 
 NO_TIME = 1e-6

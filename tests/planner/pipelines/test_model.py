@@ -25,10 +25,10 @@ from planner.pipelines.solve import (
     solve_pipeline,
 )
 from planner.pipelines.tree import solve_tree
-from solvers.errors import ModelError
-from solvers.options import SolveOptions
-from solvers.solution import Status
-from solvers.write_lp import lp_text
+from solvers.problem.errors import ModelError
+from solvers.problem.options import SolveOptions
+from solvers.problem.solution import Status
+from solvers.problem.write_lp import lp_text
 
 EXACT = SolveOptions(gap=0.0)
 PER_SEED = 25

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from catalogs.tariffs import load_tariffs
-from planner.candidates.assumptions import load_assumptions
+from planner.asked.assumptions import load_assumptions
 from planner.pipelines.moves import build_moves, curve_usd, group_places
 
 PLACES = ("aws/us-east-1", "aws/us-west-2", "aws/sa-east-1", "gcp/us-central1", "gcp/europe-west4", "azure/eastus",

@@ -1,1 +1,0 @@
-"""What plan answers, and what may come in: to be written."""

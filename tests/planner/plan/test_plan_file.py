@@ -17,9 +17,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from planner.asked.options import Options, utc_now
 from planner.errors import InputError
 from planner.inputs.load import load_workload
-from planner.job.answer import Options, optimize, utc_now
 from planner.plan.file import load_plan
 from planner.plan.ids import CostId, TimePartId
 from planner.plan.json_schema import plan_schema
@@ -27,6 +27,7 @@ from planner.plan.model import Plan
 from planner.plan.read import REMEDY
 from planner.plan.report import plan_answer
 from planner.render import render_answer
+from planner.workloads.answer import optimize
 from tests.conftest import ROOT, CliResult
 from tests.planner.render.render_plans import FLEET, INFEASIBLE, LAUNCH, SPOT, TRAINING
 from tests.saved_plans import plan_line, saved_plan

@@ -1,1 +1,0 @@
-"""What portfolios answers, and what may come in: to be written."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from planner.portfolios.solve import PortfolioOptions, PortfolioResult, solve_portfolio
-from solvers.solution import Status
+from solvers.problem.solution import Status
 from tests.planner.portfolios.portfolio_cases import best_choice, random_portfolio
 
 BLOCK = 60

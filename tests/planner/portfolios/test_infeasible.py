@@ -12,7 +12,7 @@ from planner.portfolios.elastic import ElasticWeights
 from planner.portfolios.relax import Relaxed, relax_portfolio
 from planner.portfolios.shared_limits import MICRO, PortfolioInput
 from planner.portfolios.solve import PortfolioOptions, solve_portfolio
-from solvers.solution import Status
+from solvers.problem.solution import Status
 from tests.planner.portfolios.portfolio_cases import every_choice, random_portfolio
 
 WEIGHTS = ElasticWeights(10.0, 250.0, 2.0)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from benchmarks.instances.portfolio import generate
 from planner.portfolios.shared_limits import PortfolioInput
 from planner.portfolios.solve import PortfolioOptions, PortfolioResult, solve_portfolio
-from solvers.solution import Status
+from solvers.problem.solution import Status
 from tests.planner.portfolios.portfolio_cases import random_portfolio
 
 seeds = st.integers(0, 100_000)

@@ -11,7 +11,7 @@ from benchmarks.instances.portfolio import generate
 from planner.portfolios.elastic import ElasticWeights
 from planner.portfolios.relax import relax_portfolio
 from planner.portfolios.solve import PortfolioOptions, solve_portfolio
-from solvers.solution import Status
+from solvers.problem.solution import Status
 from tests.planner.portfolios.portfolio_cases import best_choice, random_portfolio
 
 NO_TIME = 1e-6

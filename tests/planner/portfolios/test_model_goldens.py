@@ -13,8 +13,8 @@ from planner.portfolios.elastic import ElasticWeights, build_elastic, reduce_ela
 from planner.portfolios.model.families import PORTFOLIO_FAMILIES, build_portfolio
 from planner.portfolios.reduce import reduce_portfolio
 from planner.portfolios.shared_limits import CAPACITY, QUOTA, PortfolioInput
-from solvers.problem import Milp
-from solvers.write_lp import lp_text
+from solvers.problem.milp import Milp
+from solvers.problem.write_lp import lp_text
 
 FOLDER = Path(__file__).parents[2] / "fixtures" / "lp" / "portfolio"
 

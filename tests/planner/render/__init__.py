@@ -1,1 +1,0 @@
-"""What render answers, and what may come in: to be written."""

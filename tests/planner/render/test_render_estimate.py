@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from planner.calibration.compare import Calibrated
 from planner.calibration.correction import Predicted
-from planner.calibration.report import build_report as calibration_report
 from planner.calibration.store import Calibration
+from planner.estimation.calibrate_report import build_report as calibration_report
+from planner.estimation.compare import Calibrated
 from planner.estimation.report import build_report
 from planner.estimation.values import Estimate, Host, Interval, Loading, Memory, Remedy
 from planner.market.machines import Machine

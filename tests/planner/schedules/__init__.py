@@ -1,1 +1,0 @@
-"""What schedules answers, and what may come in: to be written."""

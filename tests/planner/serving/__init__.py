@@ -1,1 +1,0 @@
-"""What serving answers, and what may come in: to be written."""

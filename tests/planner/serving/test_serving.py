@@ -16,11 +16,11 @@ from scipy.optimize import linprog
 
 from benchmarks.instances.serving import build_slices, serving_instance
 from planner.serving.model import ServingInput, ServingResult, build_serving, solve_serving
-from solvers.errors import ModelError
-from solvers.options import SolveOptions
-from solvers.solution import Status
-from solvers.solve import solve
-from solvers.write_lp import lp_text
+from solvers.execution.solve import solve
+from solvers.problem.errors import ModelError
+from solvers.problem.options import SolveOptions
+from solvers.problem.solution import Status
+from solvers.problem.write_lp import lp_text
 
 EXACT = SolveOptions(gap=0.0)
 GOLDEN = Path(__file__).parents[2] / "fixtures" / "lp" / "serving.lp"

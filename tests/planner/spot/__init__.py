@@ -1,1 +1,0 @@
-"""What spot answers, and what may come in: to be written."""

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from planner.candidates.constraints.base import Constraint, round_up
+from planner.candidates.constraints.base import Constraint, Use, round_up
 from planner.candidates.constraints.registry import registered
 from planner.candidates.limits import mark_offers
-from planner.fleet.question import Use
-from planner.job.answer import Answer
 from planner.job.explain import explain_choice, why_not
+from planner.workloads.answer import Answer
 from tests.planner.spine_catalogs import A10G, L4, Offer, chosen, make_catalog, plan_on, work
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from planner.job.answer import Answer
+from planner.workloads.answer import Answer
 from tests.planner.spine_catalogs import Machine, Offer, make_world, plan_on, work
 
 V100 = Machine("aws", "p3.2xlarge", "p3", "v100-16gb-sxm", accelerator_memory_gib=16.0, internode_gbps=10.0)

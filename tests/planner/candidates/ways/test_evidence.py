@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 
 from planner.errors import InputError
-from planner.spot.evidence import gang_risk
 from planner.spot.hazards import load_hazards, make_table, mean_spell_hours
 from planner.spot.hazards_cells import AGE_EDGES_HOURS, family_of
 from planner.spot.policy.job import SpotZone
-from planner.spot.pools import DATA_FILE, figures_of, find_pool, level_sd, pools_text, spell_sd
+from planner.spot.pools import DATA_FILE, figures_at, figures_of, find_pool, level_sd, pools_text, spell_sd
 from planner.spot.pools import family_of as own_family
 from tests.planner.candidates.ways.cases import ONE_ZONE, answer, on_demand, spot
 from tests.planner.spine_catalogs import Machine
@@ -65,9 +64,12 @@ def test_the_nearest_record_is_taken() -> None:
     for pool, word in ((zone, "zone"), (region, "region"), (kind, "all zones"), (size, "family")):
         assert word in pool.source
     assert find_pool("azure", "Standard_NC6s_v3", "eastus", "") is None
-    between = zone.at(np.asarray([1.0, 2.0, 4.0]))
-    assert between.shape == (5, 3)
-    assert np.all(np.diff(np.log(between), 2) == pytest.approx(0.0, abs=1e-9))
+    gangs = np.asarray([1.0, 2.0, 4.0, 16.0, 200.0])
+    figures = figures_at([size, zone], np.asarray([1, 1, 1, 1, 0]), gangs)
+    assert figures.shape == (5, 5)
+    assert np.all(np.diff(np.log(figures[:, :3]), 2) == pytest.approx(0.0, abs=1e-9))
+    assert figures[:, 3] == pytest.approx(zone.values[2])
+    assert figures[:, 4] == pytest.approx(size.values[-1]), "flat beyond the largest gang recorded"
 
 
 def test_records_win_over_bands_and_bands_over_priors() -> None:
@@ -79,7 +81,7 @@ def test_records_win_over_bands_and_bands_over_priors() -> None:
     made = answer(offers, 90.0)
     found = made.context.market.offer_set.offers
     rows = np.flatnonzero(found.equals("purchase_option", "spot"))
-    known = gang_risk(made.context, rows, np.ones(len(rows), dtype=np.int64))
+    known = made.context.gang_risk(rows, np.ones(len(rows), dtype=np.int64))
     told = {
         (str(found["instance_type"][row]), str(found["zone"][row])): known.sources[int(source)]
         for row, source in zip(rows.tolist(), known.source.tolist(), strict=True)
@@ -133,7 +135,7 @@ def test_prices_move_the_zones_of_their_type_and_no_other(tmp_path: Path, kind: 
         context = answer(offers, 90.0, folder=tmp_path, **changes).context
         found = context.market.offer_set.offers
         at = np.flatnonzero(found.equals("purchase_option", "spot"))
-        known = gang_risk(context, at, np.ones(len(at), dtype=np.int64))
+        known = context.gang_risk(at, np.ones(len(at), dtype=np.int64))
         places = [(str(found["instance_type"][row]), str(found["zone"][row])) for row in at]
         told = [known.sources[int(source)] for source in known.source]
         return dict(zip(places, known.pool.rate.tolist(), strict=True)), told

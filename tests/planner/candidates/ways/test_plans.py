@@ -264,7 +264,7 @@ def test_a_fleet_on_spot_says_what_to_expect() -> None:
 
 
 def test_replays_are_a_second_opinion() -> None:
-    from planner.job.answer import Options
+    from planner.asked.options import Options
     from tests.planner.spine_catalogs import NOW, make_world, plan_on, work
 
     assert Options(NOW).replays == 0

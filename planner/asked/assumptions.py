@@ -1,0 +1,131 @@
+"""Assumptions behind billed time: named figures with unit, origin and source, overridable one by one.
+
+They stand in `planner/data/assumptions.csv`. `origin` says how far to trust each: `read` or `measured` (a
+figure someone published or we measured), `definition`, `assumed` (our default, reasoned in `note`, not a
+fact) or `workload` (the user set it).
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+from planner.inputs.faults import Fault, FaultError, near
+from planner.records import record
+
+DATA_FILE = Path(__file__).parents[1] / "data" / "assumptions.csv"
+
+
+@record(frozen=True)
+class Assumption:
+    """One figure; `low` and `high` bound what an override may say."""
+
+    key: str
+    value: float
+    unit: str
+    low: float
+    high: float
+    origin: str
+    source: str
+    as_of: str
+    note: str
+
+
+class Assumptions:
+    """All figures; read a value as `assumptions.restart_time_s` or `assumptions["restart_time_s"]`."""
+
+    __slots__ = ("_by_key",)
+
+    def __init__(self, items: Mapping[str, Assumption]) -> None:
+        """Take the figures by key."""
+        self._by_key = dict(items)
+
+    def __getattr__(self, key: str) -> float:
+        """Return the value of `key`.
+
+        Raises:
+            AttributeError: there is no such assumption.
+        """
+        if key.startswith("_") or key not in self._by_key:
+            raise AttributeError(f"no assumption is called {key!r}")
+        return self._by_key[key].value
+
+    def __getitem__(self, key: str) -> float:
+        """Return the value of `key`; KeyError when there is none."""
+        return self._by_key[key].value
+
+    def item(self, key: str) -> Assumption:
+        """Return the figure `key` with its unit, origin and source; KeyError when there is none."""
+        return self._by_key[key]
+
+    def __iter__(self) -> Iterator[Assumption]:
+        return iter(self._by_key.values())
+
+    def __len__(self) -> int:
+        return len(self._by_key)
+
+    def rows(self) -> list[tuple[str, float, str, str, str]]:
+        """Return (key, value, unit, origin, note) of every figure, for printing."""
+        return [(item.key, item.value, item.unit, item.origin, item.note) for item in self]
+
+
+def load_assumptions(overrides: Mapping[str, float] | None = None) -> Assumptions:
+    """Load the figures and put the user's `overrides` over them.
+
+    Args:
+        overrides: value per key, in the key's own unit.
+
+    Raises:
+        InputError: one or more overrides name no assumption or are out of range; every fault is listed.
+    """
+    items = {item.key: item for item in _read()}
+    faults: list[Fault] = []
+    for key, value in (overrides or {}).items():
+        fault = _fault(items, key, value)
+        if fault is not None:
+            faults.append(fault)
+        else:
+            note = f"default {items[key].value:g}"
+            items[key] = replace(
+                items[key], value=float(value), origin="workload", source="workload", note=note
+            )
+    if faults:
+        raise FaultError(*faults)
+    return Assumptions(items)
+
+
+def _fault(items: Mapping[str, Assumption], key: str, value: float) -> Fault | None:
+    path = ("assumptions", key)
+    if key not in items:
+        hint = near(key, items)
+        known = "" if hint else f"; known: {', '.join(sorted(items))}"
+        return Fault(path, f"no such assumption{known}", hint, at_key=True)
+    item = items[key]
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        return Fault(path, f"expected a number of {item.unit}, got {value!r}")
+    if not item.low <= value <= item.high:
+        return Fault(path, f"{value:g} {item.unit} is outside {item.low:g} to {item.high:g}")
+    return None
+
+
+@cache
+def _read() -> tuple[Assumption, ...]:
+    with DATA_FILE.open(encoding="utf-8", newline="") as stream:
+        return tuple(
+            Assumption(
+                key=row["key"],
+                value=float(row["value"]),
+                unit=row["unit"],
+                low=float(row["low"]),
+                high=float(row["high"]),
+                origin=row["origin"],
+                source=row["source"],
+                as_of=row["as_of"],
+                note=row["note"],
+            )
+            for row in csv.DictReader(stream)
+        )

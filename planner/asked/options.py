@@ -1,0 +1,41 @@
+"""What a command line asks beside the workload file."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime
+
+from planner.records import record
+
+
+@record(frozen=True)
+class Options:
+    """Flags of `planner optimize` that are not part of the workload.
+
+    Attributes:
+        now: the moment planned at (`--as-of`, default the present).
+        as_of: prices as known on this day; None = the newest.
+        solver: `enumerate`, or `milp` for the same question through a MILP backend.
+        backend: MILP backend name.
+        gap: relative gap at which a MILP may stop.
+        time_limit_s: most seconds of solving.
+        live_quota: read the account's quotas and plan within them.
+        max_age_days: refuse prices of a provider whose newest is older; None = never.
+        calibrated: correct predictions with the user's own measurements.
+        replays: futures on which a plan with spot is replayed; 0 none.
+    """
+
+    now: datetime
+    as_of: date | None = None
+    solver: str = "enumerate"
+    backend: str = "scipy"
+    gap: float = 1e-3
+    time_limit_s: float = 30.0
+    live_quota: bool = False
+    max_age_days: int | None = None
+    calibrated: bool = True
+    replays: int = 0
+
+
+def utc_now() -> datetime:
+    """The present moment in UTC, to the minute."""
+    return datetime.now(UTC).replace(second=0, microsecond=0)

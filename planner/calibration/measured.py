@@ -1,0 +1,123 @@
+"""From a stated throughput to a calibration: a measured point of one job on one machine."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from planner.inputs.faults import Fault, FaultError, near
+from planner.market.machines import machine_at
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from planner.asked.job import Job
+    from planner.calibration.store import Calibration
+    from planner.inputs.measured import Measured
+    from planner.market.machines import Machine
+    from planner.market.offers import OfferSet
+    from planner.performance.spec import ModelSpec, TrainingSpec
+
+_MEASURED = ("measured",)
+
+
+def from_line(line: str, job: Job, offer_set: OfferSet, now: datetime) -> Calibration:
+    """Turn `12500 tokens/s on 8 x h100-80gb-sxm` into a calibration of this job's training."""
+    from planner.inputs.measured import parse_measured
+
+    said = parse_measured(line)
+    machine, nodes = _machines(said.device, said.count, offer_set)
+    return from_figure(said, job, job.training, offer_set, machine, nodes, now)
+
+
+def from_figure(
+    said: Measured,
+    job: Job,
+    training: TrainingSpec,
+    offer_set: OfferSet,
+    machine: Machine,
+    nodes: int,
+    now: datetime,
+) -> Calibration:
+    """Turn one stated throughput into a calibration; its spread is assumed (`line_spread`)."""
+    from planner.calibration.kernel import load_prior
+
+    prior = load_prior()
+    error = math.hypot(prior["line_spread"], prior["run_to_run"])
+    source = f"{said.value:g} {said.unit}/s"
+    evidence = {"kind": "line", "source": source, "steps_used": None, "steps_dropped": None, "mad_s": None}
+    step = step_of(said.value, said.unit, job)
+    return make_calibration(job.model, training, offer_set, machine, nodes, step, error, evidence, now)
+
+
+def step_of(value: float, unit: str, job: Job) -> float:
+    """Seconds per optimizer step from units per second.
+
+    Raises:
+        InputError: tokens of a model that has none.
+    """
+    if unit == "steps":
+        return 1.0 / value
+    if unit == "tokens" and job.unit != "tokens":
+        raise FaultError(Fault(_MEASURED, f"this model has no tokens; give {job.unit} per second"))
+    samples = job.training.global_batch
+    return (samples * job.training.sequence_length if unit == "tokens" else samples) / value
+
+
+def _machines(device: str, count: int, offer_set: OfferSet) -> tuple[Machine, int]:
+    """The machine and node count of `count` x an instance type or accelerator.
+
+    Of an accelerator's machines the largest whose size divides the count is taken, with the fastest network.
+    """
+    from catalogs.accelerators import canonical
+    from catalogs.errors import CatalogError
+
+    types = offer_set.types
+    rows = np.flatnonzero(types.equals("instance_type", device))
+    if len(rows):
+        row, nodes = int(rows[0]), count
+    else:
+        try:
+            wanted = canonical(device)
+        except CatalogError:
+            raise FaultError(_unknown_device(device, offer_set)) from None
+        sizes = types["accelerator_count"]
+        rows = np.flatnonzero(types.equals("accelerator", wanted) & (sizes >= 1))
+        if not len(rows):
+            raise FaultError(_unknown_device(device, offer_set))
+        rows = np.asarray([row for row in rows.tolist() if count % int(sizes[row]) == 0], dtype=np.int64)
+        if not len(rows):
+            text = f"no machine with {device} has a size that divides {count}; name an instance type"
+            raise FaultError(Fault(_MEASURED, text))
+        network = np.nan_to_num(types["internode_gbps"][rows], nan=-1.0)
+        row = int(rows[np.lexsort((-network, -sizes[rows]))[0]])
+        nodes = count // int(sizes[row])
+    return machine_at(offer_set, row), nodes
+
+
+def _unknown_device(device: str, offer_set: OfferSet) -> Fault:
+    types = offer_set.types
+    known = sorted({*types.coded("accelerator").values, *types.coded("instance_type").values} - {""})
+    close = near(device.lower(), known)
+    more = "" if close else "; `planner catalog list` shows them"
+    return Fault(_MEASURED, f"no instance type or accelerator called '{device}' in the catalog{more}", close)
+
+
+def make_calibration(
+    model: ModelSpec, training: TrainingSpec, offer_set: OfferSet, machine: Machine, nodes: int, step_time_s: float,
+    error: float, evidence: dict[str, Any], now: datetime,
+) -> Calibration:  # fmt: skip
+    """Describe a measured point."""
+    from planner.calibration.correction import hardware_row
+    from planner.calibration.store import Calibration
+
+    cluster = {
+        "provider": machine.provider, "instance_type": machine.instance_type, "accelerator": machine.accelerator,
+        "nodes": nodes,
+    }  # fmt: skip
+    return Calibration(
+        model, training, hardware_row(offer_set.hardware, machine.hardware), cluster, step_time_s, error, evidence,
+        now.isoformat(timespec="minutes"),
+    )  # fmt: skip

@@ -1,0 +1,155 @@
+"""What plans of every question share: provenance, dates, lines of offers, cash by month."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from planner.market.pricing import exact
+from planner.market.quota import needed_quota
+from planner.plan.cash import spread_months
+from planner.plan.model import Assumption, CashMonth, CatalogSource, CostLine, Layout, PlanLine
+from planner.version import __version__
+
+if TYPE_CHECKING:
+    from catalogs.model import Catalog
+    from planner.asked.model import Asked, Dates
+    from planner.candidates.context import Context
+    from planner.market.model import Market
+
+EXCLUDED = (
+    "taxes",
+    "support plans",
+    "negotiated discounts that no overlay declares",
+    "staff time",
+    "capacity: a listed price is not availability",
+)
+
+
+def plan_frame(context: Context) -> dict[str, Any]:
+    """Fields of the plan that do not depend on the choice."""
+    return {
+        "workload": context.asked.workload.name,
+        "workload_sha256": context.asked.sha256,
+        "kind": context.asked.workload.kind,
+        "created_at": moment_text(context.dates.now),
+        "planner_version": __version__,
+        "start": moment_text(context.dates.start),
+        "deadline": None if context.dates.deadline is None else moment_text(context.dates.deadline),
+        "objective": context.asked.workload.preferences.objective,
+        "assumptions": assumptions_of(context),
+        "catalog": catalog_sources(context.market),
+        "excluded": EXCLUDED,
+    }
+
+
+def moment_text(value: datetime) -> str:
+    """ISO text of a moment, to the minute."""
+    return value.isoformat(timespec="minutes")
+
+
+def offer_line(
+    asked: Asked, market: Market, row: int, nodes: int, billed_hours: float, units_per_s: float,
+    costs: tuple[CostLine, ...], layout: Layout | None,
+) -> PlanLine:  # fmt: skip
+    """Build the plan line of `nodes` instances of offer `row`."""
+    offer_set = market.offer_set
+    offers, kind = offer_set.offers, int(offer_set.type_of_offer[row])
+    fx = offer_set.rates[int(offer_set.rate_of_offer[row])]
+    text = {
+        name: str(offers[name][row])
+        for name in (
+            "provider",
+            "region",
+            "zone",
+            "instance_type",
+            "purchase_option",
+            "option_variant",
+            "currency",
+        )
+    }
+    vcpus = float(offer_set.types["vcpus"][kind])  # NaN: unknown
+    return PlanLine(
+        offer_id=offer_set.offer_id(row),
+        **text,
+        accelerator=str(offer_set.types["accelerator"][kind]),
+        accelerators_per_node=float(offer_set.types["accelerator_count"][kind]),
+        nodes=nodes,
+        billed_hours=exact(billed_hours),
+        price_per_hour=offer_set.price(row),
+        usd_per_currency=fx.rate,
+        throughput_per_s=units_per_s,
+        costs=costs,
+        price_basis=str(offers["basis"][row]),
+        price_source=str(offers["source"][row]),
+        price_as_of=str(offers["as_of"][row]),
+        flags=tuple(flag for flag in str(offers["flags"][row]).split(";") if flag),
+        quota=needed_quota(market.offer_set, market.tariffs, asked.workload.constraints.quota, row, nodes),
+        layout=layout,
+        family=str(offer_set.types["family"][kind]),
+        accelerator_memory_gib=float(offer_set.types["accelerator_memory_gib"][kind]),
+        vcpus_per_node=vcpus if vcpus > 0 else None,
+    )
+
+
+def cash_of(dates: Dates, market: Market, lines: list[PlanLine], finish: datetime) -> tuple[CashMonth, ...]:
+    """Cash due by month: obligations in full, upfront parts at the start, the rest as it accrues."""
+    owed: list[tuple[CostLine, datetime, datetime]] = []
+    for line in lines:
+        rule = market.tariffs.option_rule(line.provider, line.purchase_option, line.option_variant)
+        until = dates.start + timedelta(hours=float(line.billed_hours)) if rule.whole_term else finish
+        for cost in line.costs:
+            at_once = cost.kind == "upfront" or (cost.kind == "compute" and rule.upfront_all)
+            stop = dates.start if at_once else (until if cost.kind == "compute" else finish)
+            owed.append((_in_full(cost, line), dates.start, stop))
+    return spread_months(owed)
+
+
+def _in_full(cost: CostLine, line: PlanLine) -> CostLine:
+    """A shared new commitment is owed in full, whatever part of it this job carries; an owned one owes nothing."""
+    whole = line.billed_hours * line.nodes
+    if cost.kind != "compute" or not 0 < cost.quantity < whole:
+        return cost
+    return replace(cost, amount_usd=cost.amount_usd * whole / cost.quantity)
+
+
+def assumptions_of(context: Context) -> tuple[Assumption, ...]:
+    """Every value the plan rests on: the workload's own resolution first, then the planner's defaults."""
+    defaults = [
+        Assumption(key, f"{value:g}", unit, "workload" if origin == "workload" else "default", note)
+        for key, value, unit, origin, note in context.asked.assumptions.rows()
+    ]
+    start = Assumption(
+        "start",
+        moment_text(context.dates.start),
+        "",
+        "workload" if context.asked.workload.start else "default",
+    )
+    notes = [
+        Assumption("prices.overlays", str(note), "", "workload") for note in context.market.offer_set.notes
+    ]
+    return (*(Assumption(*item) for item in context.asked.job.assumptions), start, *notes, *defaults)
+
+
+def catalog_sources(market: Market) -> tuple[CatalogSource, ...]:
+    """Dates and hashes of the price snapshots used."""
+    return sources_of(market.catalog)
+
+
+def sources_of(catalog: Catalog) -> tuple[CatalogSource, ...]:
+    """Dates and hashes of the price snapshots of a catalog."""
+    return tuple(
+        CatalogSource(m.provider, m.oldest_as_of, m.newest_as_of, m.sha256, m.n_offers)
+        for m in catalog.manifests
+    )
+
+
+def unknown_options(market: Market, lines: list[PlanLine]) -> tuple[str, ...]:
+    """Ways of buying the chosen instance types that exist but have no known price."""
+    from catalogs.offers.derive import unknown_options as find
+
+    out = []
+    for provider, kind in dict.fromkeys((line.provider, line.instance_type) for line in lines):
+        out += [f"{kind}: {option}" for option in find(market.catalog, provider, kind)]
+    return tuple(out)

@@ -1,0 +1,130 @@
+"""The answer when nothing fits: what each limit removes, and the smallest changes that make a plan possible."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.candidates.choose import best_where
+from planner.candidates.constraints.registry import BIT, CONSTRAINTS
+from planner.candidates.filters import count_filters
+from planner.candidates.limits import case_of
+from planner.candidates.model import IN_TURN
+from planner.candidates.plan_parts.frame import plan_frame
+from planner.candidates.plan_parts.summary import summarize
+from planner.candidates.plan_parts.warnings import plan_warnings
+from planner.plan.model import Plan, Proof, Relaxation
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from planner.candidates.constraints.base import Case, Constraint
+    from planner.candidates.engine import Found
+    from planner.candidates.model import Candidates
+
+    IntArray = npt.NDArray[np.int64]
+
+
+def infeasible_plan(found: Found, relaxations: tuple[Relaxation, ...], seconds: float) -> Plan:
+    """Build the answer when nothing fits: counts per filter and the smallest relaxations."""
+    context = found.candidates.context
+    candidates = found.candidates
+    report = count_filters(candidates.all_bits())
+    proof = Proof(
+        method="exact enumeration", status="infeasible", solver="numpy", objective_usd=Decimal(0), bound_usd=Decimal(0),
+        gap_ratio=0.0, candidates=report.total, offers=context.market.offer_set.offers.n_rows,
+        shapes=candidates.shapes.n_rows, seconds=seconds,
+    )  # fmt: skip
+    return Plan(
+        **plan_frame(context), status="infeasible", finish_expected=None, lines=(), total_usd=Decimal(0), hours=0.0,
+        timeline=(), performance=None, risk=None, savings=None, cash=(), alternatives=(), filters=report.counts,
+        filter_pairs=report.pairs, relaxations=relaxations, unknown_options=(), proof=proof,
+        warnings=plan_warnings(context, [], None),
+    )  # fmt: skip
+
+
+def find_relaxations(found: Found, *, limit: int = 5) -> tuple[Relaxation, ...]:
+    """Return the smallest changes of one limit (else of two together) that make a plan possible.
+
+    Candidates removed by exactly one limit tell how far that limit must move; facts of the hardware and refused
+    prices are no limits and are never relaxed. When no single limit is enough, pairs are tried.
+    """
+    context = found.candidates.context
+    case = case_of(context)
+    bits = _judged(case, found.candidates)
+    soft = [item for item in CONSTRAINTS if not item.is_fact]
+    groups: list[tuple[Constraint, ...]] = [(item,) for item in soft]
+    out = _relaxed(case, found, bits, groups)
+    if not out:
+        out = _relaxed(case, found, bits, list(combinations(soft, 2)))
+    measured = {item.id for item in CONSTRAINTS if item.is_measured}
+    out.sort(
+        key=lambda item: (
+            item.constraint not in measured,
+            item.best.cost_usd if item.best else 0,
+            item.constraint,
+        )
+    )
+    return tuple(out[:limit])
+
+
+def _judged(case: Case, made: Candidates) -> IntArray:
+    """Filter bits, with what is asked only of passing candidates also asked of those that one other limit removes."""
+    bits = made.bits.copy()
+    lazy = [item.id for item in CONSTRAINTS if item.needs_deadline]
+    single = [BIT[item.id] for item in CONSTRAINTS if not item.is_fact and item.id not in lazy]
+    # what runs in turn was judged when it was made
+    at = np.flatnonzero(np.isin(bits, single) & (made.kind != IN_TURN))
+    for item in CONSTRAINTS:
+        unsure = item.unsure(case, made, at) if len(at) else None
+        if unsure is not None:
+            bits[at[unsure]] |= BIT[item.id]
+    return bits
+
+
+def _relaxed(
+    case: Case, found: Found, bits: IntArray, groups: list[tuple[Constraint, ...]]
+) -> list[Relaxation]:
+    made = (_relax(case, found, group, _removed_by(bits, group)) for group in groups)
+    return [item for item in made if item is not None]
+
+
+def _removed_by(bits: IntArray, group: tuple[Constraint, ...]) -> npt.NDArray[np.bool_]:
+    """Candidates that exactly `group` removes; a later deadline also helps those that are merely not sure enough."""
+    word = sum(BIT[item.id] for item in group)
+    mask = bits == word
+    for item in group:
+        for other in item.moves_too:
+            mask |= bits == (word ^ BIT[item.id] | BIT[other])
+    return np.asarray(mask, dtype=np.bool_)
+
+
+def _relax(
+    case: Case,
+    found: Found,
+    group: tuple[Constraint, ...],
+    mask: npt.NDArray[np.bool_],
+) -> Relaxation | None:
+    context = found.candidates.context
+    if not mask.any():
+        return None
+    made = found.candidates
+    measured = group[0].distance(case, made, np.flatnonzero(mask)) if len(group) == 1 else None
+    if measured is not None:
+        positions, values = measured
+        near = positions[values <= values.min() + 1e-9 * abs(values.min())]
+        mask = np.zeros(len(made.offer), dtype=np.bool_)
+        mask[near] = True
+    at = best_where(made, mask, context.asked.workload.preferences.objective)
+    assert at is not None
+    changes = [item.change(case, made, at) for item in group]
+    return Relaxation(
+        constraint=" and ".join(item.id for item in group),
+        current=" and ".join(current for current, _ in changes),
+        needed=" and ".join(needed for _, needed in changes),
+        best=summarize(made, at, None),
+        note="; ".join(item.words for item in group),
+    )

@@ -1,0 +1,232 @@
+"""What a plan with spot says before it starts: chances, spread, hours, checkpoints, and the evidence behind them."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.candidates.decisions import ON_DEMAND, ONE_ZONE, best_of
+from planner.candidates.model import IN_TURN
+from planner.candidates.plan_parts.summary import describe, summarize
+from planner.candidates.running import meet_probability, model_arguments, steady_hours
+from planner.candidates.ways.outcomes import Outcomes, Task, possible_outcomes
+from planner.plan.launch import Checkpoints, Launch, SpotPlace
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from planner.asked.model import Dates
+    from planner.candidates.context import Context
+    from planner.candidates.model import Candidates, Part
+    from planner.spot.distribution import SpotPool
+
+    FloatArray = npt.NDArray[np.float64]
+    IntArray = npt.NDArray[np.int64]
+
+LOW, HIGH = 0.1, 0.9
+_UNKNOWN = (
+    "whether on-demand can be had when it is asked for is not published, for the newest accelerators (H100 and later) "
+    "least of all: the deadline holds while it is had within assumptions.on_demand_acquire_s"
+)
+
+
+def launch_of(made: Candidates, at: int, total: Decimal) -> Launch | None:
+    """Describe candidate `at` at launch, None where it has no spot.
+
+    Args:
+        made: all candidates.
+        at: the chosen one.
+        total: its cost in Decimal, the sum of the plan's lines.
+    """
+    context = made.context
+    parts = made.parts(at)
+    spot = [part for part in parts if context.market.is_spot[part.row]]
+    if not spot:
+        return None
+    turn = int(made.kind[at]) == IN_TURN
+    fallback = turn and len(spot) < len(parts)
+    steady = [] if turn else [part for part in parts if not context.market.is_spot[part.row]]
+    pool = _pool(made, at)
+    outcomes = possible_outcomes(_task(made, at, fallback), pool)
+    before = float(made.waiting_hours[at] + made.fixed_hours[at])
+    hours, usd = before + outcomes.elapsed, _usd(made, at, outcomes, spot, steady)
+    usd_low, usd_high = (Decimal(repr(round(value, 2))) for value in _range(usd))
+    low, high = _range(hours)
+    low, high = min(low, float(made.hours[at])), max(high, float(made.hours[at]))
+    known = _meets(made, at)
+    rows, nodes = (np.asarray([getattr(part, name) for part in spot]) for name in ("row", "nodes"))
+    paid = np.asarray([part.paid_hours for part in spot])
+    expected_spot = sum(part.paid_hours for part in spot)
+    waits = (
+        float(made.hours[at])
+        - float(made.waiting_hours[at])
+        - sum(p.paid_hours for p in parts if turn or p in spot)
+    )
+    return Launch(
+        strategy="spot_with_fallback" if fallback else "spot_with_steady" if steady else "spot",
+        p_meet_deadline=known[0], p_meet_spot_only_ratio=known[1],
+        p_on_demand_needed_ratio=float(made.turns.p_change[made.detail[at]]) if turn and made.turns else 0.0,
+        expected_cost_usd=total, cost_p10_usd=min(usd_low, total), cost_p90_usd=max(usd_high, total),
+        expected_hours=float(made.hours[at]), p10_hours=low, p90_hours=high, finish_p10=_moment(context.dates, low),
+        finish_p90=_moment(context.dates, high),
+        expected_interruptions=float(made.interruptions[at]), spot_hours=expected_spot,
+        on_demand_hours=sum((part.paid_hours for part in parts if turn and part not in spot), 0.0),
+        waiting_hours=max(waits, 0.0), lost_hours=float(made.lost_hours[at]),
+        on_demand_acquire_s=context.asked.assumptions.on_demand_acquire_s,
+        checkpoints=checkpoints_of(made, at, rows.tolist()), places=spot_places(context, rows, nodes, paid),
+        why=_why(made, at, known[1]), notes=(_UNKNOWN,) if fallback else (),
+    )  # fmt: skip
+
+
+def _range(values: FloatArray) -> tuple[float, float]:
+    """P10 and P90 of equally likely values; `numpy.quantile` would import a module that takes longer than all this."""
+    place = (np.arange(len(values)) + 0.5) / len(values)
+    low, high = np.interp((LOW, HIGH), place, np.sort(values)).tolist()
+    return low, high
+
+
+def _pool(made: Candidates, at: int) -> SpotPool:
+    context = made.context
+    if made.turns is not None and made.kind[at] == IN_TURN:
+        return made.turns.pool.take(made.detail[[at]])
+    rows, nodes, _ = made.gang(np.asarray([at]))
+    return context.gang_risk(rows, nodes).pool
+
+
+def _task(made: Candidates, at: int, fallback: bool) -> Task:
+    context = made.context
+    one = np.asarray([at])
+    rows, nodes, work = made.gang(one)
+    write, interval = made.write_hours[one], made.interval_hours[one]
+    used = float(made.waiting_hours[at] + made.fixed_hours[at])
+    return Task(
+        work=float(work[0]), interval=float(interval[0]), write=float(write[0]), restart=context.asked.restart_hours,
+        notice=float(context.spot.figures.notice_hours[rows[0]]),
+        steady=float(steady_hours(context.asked, nodes, work, write, interval)[0]), sigma=float(made.sigma[at]),
+        room=np.inf if context.dates.deadline_hours is None else context.dates.deadline_hours - used,
+        acquire=context.asked.assumptions.on_demand_acquire_s / 3600.0, has_fallback=fallback,
+    )  # fmt: skip
+
+
+def _usd(made: Candidates, at: int, outcomes: Outcomes, spot: list[Part], steady: list[Part]) -> FloatArray:
+    """Cost of every outcome as it would be billed, USD."""
+    context = made.context
+    count, fixed = len(outcomes.elapsed), float(made.fixed_hours[at])
+    hours = made.waiting_hours[at] + fixed + outcomes.elapsed
+    parts = made.parts(at)
+    all_spot = sum(part.paid_hours for part in spot)
+    out = np.zeros(count)
+    for number, part in enumerate(parts):
+        if part in spot:
+            used = (fixed + outcomes.spot) * (part.paid_hours / all_spot)
+        elif part in steady:
+            used = fixed + outcomes.elapsed
+        else:
+            used = outcomes.on_demand
+        money = context.market.costs.evaluate(
+            np.full(count, part.row), np.full(count, part.nodes), used, hours
+        )
+        paid = np.where(used > 0, money.worker_usd, 0.0)
+        out += paid + (money.kept_usd if number == 0 else 0.0)
+    if made.turns is not None and made.kind[at] == IN_TURN:
+        out += made.turns.moved_usd[made.detail[at]]
+    return out
+
+
+def _meets(made: Candidates, at: int) -> tuple[float | None, float | None]:
+    """Probability to meet the deadline as planned, and on spot alone."""
+    context = made.context
+    if context.dates.deadline_hours is None:
+        return None, None
+    one = np.asarray([at])
+    room = context.dates.deadline_hours - made.waiting_hours[one] - made.fixed_hours[one]
+    if made.turns is not None and made.kind[at] == IN_TURN:
+        from planner.spot.renewal import p_meet_deadline
+
+        pool = made.turns.pool.take(made.detail[one])
+        alone = p_meet_deadline(
+            made.work_hours[one], deadline_hours=np.maximum(room, 0.0), work_log_sd=made.sigma[one],
+            **model_arguments(
+                context.asked, context.spot, made.offer[one], made.write_hours[one], made.interval_hours[one], pool
+            ),
+        )  # fmt: skip
+        return float(made.p_meet[at]), float(alone[0])
+    write, interval = made.write_hours[one], made.interval_hours[one]
+    chance = float(meet_probability(context, *made.gang(one), made.sigma[one], write, interval, room)[0])
+    return chance, chance
+
+
+def _moment(dates: Dates, hours: float) -> str:
+    return (dates.start + timedelta(hours=min(hours, 1e6))).isoformat(timespec="minutes")
+
+
+def checkpoints_of(made: Candidates, at: int, rows: list[int]) -> Checkpoints:
+    """How candidate `at` saves its work on the spot offers `rows`."""
+    context = made.context
+    offers, rule = (
+        context.market.offer_set.offers,
+        context.market.offer_set.rules[context.market.offer_set.rule_of_offer[rows[0]]],
+    )
+    write_s = float(made.write_hours[at]) * 3600.0
+    place = f"object storage in {offers['provider'][rows[0]]}/{offers['region'][rows[0]]}"
+    if len({(str(offers["provider"][row]), str(offers["region"][row])) for row in rows}) > 1:
+        place = "object storage of the region it runs in, carried along when the region changes"
+    return Checkpoints(
+        size_gib=context.asked.job.checkpoint_gib, interval_hours=float(made.interval_hours[at]), write_s=write_s,
+        stored_in=place, notice_s=rule.notice_s, notice_source=f"{rule.source} ({rule.as_of})",
+        fits_in_notice=rule.notice_s is not None and write_s <= rule.notice_s,
+    )  # fmt: skip
+
+
+def spot_places(
+    context: Context, rows: IntArray, nodes: IntArray, hours: FloatArray
+) -> tuple[SpotPlace, ...]:
+    """What is known of the capacity of spot offers.
+
+    Args:
+        context: the planning run.
+        rows: the offers, shape `(n,)`.
+        nodes: instances that must run together, shape `(n,)`.
+        hours: expected hours on each, shape `(n,)`.
+    """
+    known = context.gang_risk(rows, nodes)
+    pool = known.pool
+    level = np.exp(-(pool.frailty_sd**2) / 2.0)  # the evidence's own, not the mean over how far it may be off
+    up, wait = 1.0 / np.maximum(pool.rate * level, 1e-300), pool.wait * level
+    return tuple(
+        SpotPlace(
+            offer_id=context.market.offer_set.offer_id(row), spot_hours=float(hours[k]),
+            mean_up_hours=float(up[k]) if pool.rate[k] > 0 else float("inf"),
+            mean_wait_hours=float(wait[k]), availability_ratio=float(up[k] / (up[k] + wait[k])),
+            evidence=known.sources[int(known.source[k])],
+        )
+        for k, row in enumerate(rows.tolist())
+    )  # fmt: skip
+
+
+def _why(made: Candidates, at: int, alone: float | None) -> tuple[str, ...]:
+    """Why this way: what on-demand alone, spot alone and one zone would come to: the best of each, on any machine."""
+    context, out = made.context, []
+    steady = best_of(made, ON_DEMAND)
+    if steady is not None:
+        out.append(f"on-demand alone would cost {_brief(made, steady)}")
+    if made.kind[at] != IN_TURN:
+        if alone is not None:
+            out.append(f"spot alone meets the deadline with {alone:.0%}: no on-demand is needed")
+        return tuple(out)
+    wanted = context.asked.workload.constraints.deadline_confidence
+    if alone is not None and alone < wanted:
+        out.append(f"spot alone would meet the deadline with {alone:.0%}, {wanted:.0%} is asked")
+    if len([part for part in made.parts(at) if context.market.is_spot[part.row]]) > 1:
+        one = best_of(made, ONE_ZONE)
+        said = "no candidate on spot in one zone keeps every limit"
+        out.append(said if one is None else f"spot in one zone would cost {_brief(made, one)}")
+    return tuple(out)
+
+
+def _brief(made: Candidates, at: int) -> str:
+    brief = summarize(made, at, None)
+    return f"${brief.cost_usd:,.2f} and take {brief.hours:,.1f} h: {describe(brief)}"

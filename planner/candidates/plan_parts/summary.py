@@ -1,0 +1,174 @@
+"""Candidates in brief: alternatives, baseline and savings."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.candidates.decisions import ON_DEMAND, best_of
+from planner.candidates.grid import build_candidates
+from planner.candidates.model import IN_TURN
+from planner.market.pricing import total_usd
+from planner.plan.brief import Summary, SummaryPart
+from planner.plan.model import CostLine, Savings
+from planner.plan.words import OBJECTIVES
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from catalogs.table import Table
+    from planner.candidates.engine import Found
+    from planner.candidates.model import Candidates, Part
+    from planner.market.model import Market
+
+
+def lines_of(candidates: Candidates, at: int) -> list[CostLine]:
+    """Return the cost lines of candidate `at` in Decimal."""
+    return [line for costs in lines_by_part(candidates, at) for line in costs]
+
+
+def lines_by_part(candidates: Candidates, at: int) -> list[list[CostLine]]:
+    """Return the cost lines of each part of candidate `at`; the first carries what the place costs once."""
+    context = candidates.context
+    if candidates.kind[at] == IN_TURN:
+        from planner.candidates.ways.course import turn_lines
+
+        return turn_lines(candidates, at)
+    stored = float(candidates.dataset_gib_months[at]), float(candidates.checkpoint_gib_months[at])
+    return [
+        context.market.costs.lines(part.row, part.instance_hours, *stored, part.nodes, with_place=number == 0)
+        for number, part in enumerate(candidates.parts(at))
+    ]
+
+
+def summarize(candidates: Candidates, at: int, reference: int | None, label: str = "") -> Summary:
+    """Describe candidate `at`, with differences to candidate `reference` of the same set (0 without one)."""
+    context = candidates.context
+    row, nodes = int(candidates.offer[at]), int(candidates.nodes[at])
+    parts = candidates.parts(at)
+    rows = [part.row for part in parts]
+    offers, types = context.market.offer_set.offers, context.market.offer_set.types
+    # the parts of a mix have one zone or leave it open; what runs in turn is told by its cheapest zone
+    zone = str(offers["zone"][row]) or max(str(offers["zone"][part]) for part in rows)
+    zone = zone if candidates.kind[at] != IN_TURN else str(offers["zone"][row])
+    kind = int(context.market.offer_set.type_of_offer[row])
+    cost = total_usd(lines_of(candidates, at))
+    base = cost if reference is None else total_usd(lines_of(candidates, reference))
+    hours = float(candidates.hours[at])
+    provider, region, instance_type = (
+        str(offers[name][row]) for name in ("provider", "region", "instance_type")
+    )
+    flags = [flag for part in rows for flag in str(offers["flags"][part]).split(";") if flag]
+    if any(offers["basis"][part] == "derived" for part in rows):
+        flags.append("derived")
+    return Summary(
+        label=label,
+        provider=provider,
+        region=region,
+        instance_type=instance_type,
+        zone=zone,
+        purchase_option=bought_text(candidates, at),
+        option_variant=str(offers["option_variant"][row]) if len(parts) == 1 else "",
+        accelerator=str(types["accelerator"][kind]),
+        accelerators=nodes * float(types["accelerator_count"][kind]),
+        nodes=nodes,
+        hours=hours,
+        cost_usd=cost,
+        delta_cost_usd=cost - base,
+        delta_hours=0.0 if reference is None else hours - float(candidates.hours[reference]),
+        price_as_of=min(str(offers["as_of"][part]) for part in rows),
+        flags=tuple(dict.fromkeys(flags)),
+        parts=tuple(_part(offers, part) for part in parts),
+    )
+
+
+def _part(offers: Table, part: Part) -> SummaryPart:
+    names = ("purchase_option", "option_variant", "region", "zone")
+    return SummaryPart(part.nodes, *(str(offers[name][part.row]) for name in names))
+
+
+def bought_text(candidates: Candidates, at: int) -> str:
+    """How candidate `at` is bought: its purchase option, those of its parts, or those it runs on in turn."""
+    context = candidates.context
+    parts = candidates.parts(at)
+    if candidates.kind[at] == IN_TURN:
+        spot = [part for part in parts if context.market.is_spot[part.row]]
+        zones = f" in {len(spot)} zones" if len(spot) > 1 else ""
+        return f"spot{zones}" + (", else on_demand" if len(spot) < len(parts) else "")
+    if len(parts) > 1:
+        return options_text(context.market, parts)
+    return str(context.market.offer_set.offers["purchase_option"][parts[0].row])
+
+
+def options_text(market: Market, parts: Sequence[Part]) -> str:
+    """How the instances of a mix are bought: `4 reserved_1y (already_owned) + 2 on_demand`."""
+    offers, out = market.offer_set.offers, []
+    for part in parts:
+        variant = str(offers["option_variant"][part.row])
+        out.append(
+            f"{part.nodes} {offers['purchase_option'][part.row]}" + (f" ({variant})" if variant else "")
+        )
+    return " + ".join(out)
+
+
+def describe(summary: Summary) -> str:
+    """Name a candidate in one line: nodes, type, purchase option, place."""
+    return f"{summary.nodes} x {summary.instance_type} {summary.purchase_option} in {summary.provider}/{summary.region}"
+
+
+def find_savings(found: Found, winner: int) -> Savings:
+    """Compare with the user's present cluster, or the cheapest feasible on-demand candidate."""
+    context = found.candidates.context
+    candidates = found.candidates
+    cost = total_usd(lines_of(candidates, winner))
+    if context.asked.workload.baseline is not None:
+        return _present_cluster(found, winner, cost)
+    best = best_of(candidates, ON_DEMAND)
+    if best is None:
+        return Savings(None, None, None, "no on-demand candidate satisfies the same constraints")
+    first = OBJECTIVES[context.asked.workload.preferences.objective].lower()
+    return _savings(summarize(candidates, best, winner), cost, f"{first} feasible on-demand candidate")
+
+
+def _savings(baseline: Summary, cost: Decimal, note: str) -> Savings:
+    saved = baseline.cost_usd - cost
+    ratio = float(saved / baseline.cost_usd) if baseline.cost_usd else 0.0
+    return Savings(baseline, saved, ratio, note)
+
+
+def _present_cluster(found: Found, winner: int, cost: Decimal) -> Savings:
+    context = found.candidates.context
+    baseline = context.asked.workload.baseline
+    assert baseline is not None
+    offers = context.market.offer_set.offers
+    hit = np.ones(offers.n_rows, dtype=np.bool_)
+    for name in ("provider", "region", "instance_type", "purchase_option"):
+        hit &= offers.equals(name, getattr(baseline, name))
+    rows = np.flatnonzero(hit & np.isnan(context.market.offer_set.owned_share))
+    named = f"{baseline.nodes} x {baseline.instance_type} {baseline.purchase_option}"
+    where = f"{baseline.provider}/{baseline.region}"
+    if not len(rows):
+        return Savings(None, None, None, f"baseline {named} in {where}: not in the catalog")
+    from planner.candidates.sizes import estimate_for
+
+    shapes = estimate_for(context.asked, context.market, rows, (baseline.nodes,))
+    made = build_candidates(context, found.offer_bits, shapes, rows)
+    if not len(made.offer):
+        return Savings(None, None, None, f"baseline {named} in {where}: the job does not fit on it")
+    at = int(np.argmin(made.cost_usd))
+    summary = summarize(made, at, None)
+    note = "the user's present cluster"
+    if baseline.price_per_hour_usd is not None:
+        billed = Decimal(repr(round(float(made.instance_hours[at]), 9)))
+        lines = lines_of(made, at)
+        owed = total_usd(lines) - lines[0].amount_usd + billed * baseline.price_per_hour_usd
+        summary = replace(summary, cost_usd=owed)
+        note += f" at {baseline.price_per_hour_usd} USD per instance-hour"
+    if made.bits[at]:
+        note += " (does not satisfy all constraints)"
+    reference = float(found.candidates.hours[winner])
+    summary = replace(summary, delta_cost_usd=summary.cost_usd - cost, delta_hours=summary.hours - reference)
+    return _savings(summary, cost, note)

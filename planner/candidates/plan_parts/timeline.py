@@ -1,0 +1,146 @@
+"""What the hours of a chosen candidate are made of, and its risk."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.candidates.model import IN_TURN
+from planner.candidates.running import finish_quantile
+from planner.candidates.timing import Z80
+from planner.performance.step import COMPONENTS
+from planner.plan.ids import TimePartId
+from planner.plan.model import Performance, Risk, TimePart
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from planner.candidates.model import Candidates
+    from planner.plan.launch import Launch
+
+    FloatArray = npt.NDArray[np.float64]
+
+WORST_LEVEL = 0.9
+
+
+def timeline_of(candidates: Candidates, at: int) -> tuple[TimePart, ...]:
+    """Split the expected elapsed hours of candidate `at`; the parts add up to them."""
+    context = candidates.context
+    assume, job = context.asked.assumptions, context.asked.job
+    nodes = float(candidates.nodes[at])
+    work, write = float(candidates.work_hours[at]), float(candidates.write_hours[at])
+    steps = work / (1.0 + assume.evaluation_share_ratio)
+    checkpoints = work * write / float(candidates.interval_hours[at])
+    parts_of = candidates.parts(at)
+    spot = candidates.kind[at] == IN_TURN or all(context.market.is_spot[part.row] for part in parts_of)
+    acquire = 0.0 if spot else assume.on_demand_acquire_s / 3600.0
+    provision = assume.provision_s / 3600.0 + acquire
+    export = write + assume.export_s / 3600.0
+    pull, warm = assume.image_pull_s / 3600.0, assume.compile_warmup_s / 3600.0
+    to_nodes = float(candidates.fixed_hours[at]) - export - pull - warm
+    staging = float(candidates.waiting_hours[at]) - provision
+    rest = (
+        float(candidates.hours[at] - candidates.waiting_hours[at] - candidates.fixed_hours[at])
+        - work
+        - checkpoints
+    )
+    interval = float(candidates.interval_hours[at])
+    parts = [
+        TimePart(
+            TimePartId.DATA_STAGING,
+            "data into the region",
+            staging,
+            "default",
+            f"from {job.location or 'your site'}, before the cluster starts",
+        ),
+        TimePart(TimePartId.PROVISIONING, "provisioning", provision, "default", "not billed"),
+        TimePart(TimePartId.IMAGE_PULL, "image pull", pull, "default"),
+        TimePart(
+            TimePartId.DATA_TO_NODES,
+            "data to the nodes",
+            to_nodes,
+            "default",
+            f"{nodes:.0f} nodes read in parallel",
+        ),
+        TimePart(TimePartId.WARM_UP, "compile and warm-up", warm, "default"),
+        TimePart(
+            TimePartId.TRAINING_STEPS, "training steps", steps, "model", f"{job.total_steps:,.0f} steps"
+        ),
+        TimePart(TimePartId.EVALUATION, "evaluation", work - steps, "default"),
+        TimePart(
+            TimePartId.CHECKPOINTS,
+            "checkpoints",
+            checkpoints,
+            "model",
+            f"{job.checkpoint_gib:,.1f} GiB every {interval * 60:,.0f} min",
+        ),
+        TimePart(
+            TimePartId.INTERRUPTIONS, "interruptions", rest, "derived", "waiting, restarts and lost work"
+        ),
+        TimePart(TimePartId.FINAL_EXPORT, "final export", export, "default"),
+    ]
+    return tuple(part for part in parts if part.hours > 1e-9)
+
+
+def performance_of(candidates: Candidates, at: int) -> Performance:
+    """Predicted speed and memory of candidate `at`, with the 80 % interval."""
+    context = candidates.context
+    row = candidates.shapes.row(int(candidates.shape[at]))
+    units = context.asked.job.units_per_step
+    return Performance(
+        unit=context.asked.job.unit,
+        throughput_per_s=units / row["step_time_s"],
+        throughput_low_per_s=units / row["step_time_high_s"],
+        throughput_high_per_s=units / row["step_time_low_s"],
+        step_time_s=row["step_time_s"],
+        mfu=row["mfu"],
+        memory_needed_gib=row["memory_needed_gib"],
+        memory_available_gib=row["memory_available_gib"],
+        limited_by=row["limited_by"],
+        breakdown_s={name.removesuffix("_s"): row[name] for name in COMPONENTS if name in row},
+    )
+
+
+def risk_of(candidates: Candidates, at: int, expected_usd: Decimal, launch: Launch | None) -> Risk:
+    """Interruptions, lost work, and the worst case: the 90th percentile over interruptions and model error.
+
+    Args:
+        candidates: all of them.
+        at: the chosen one.
+        expected_usd: its cost.
+        launch: what is known of it at launch where it has spot.
+    """
+    one = np.asarray([at])
+    p_meet = float(candidates.p_meet[at])
+    if launch is None:
+        basis = "capacity is not taken back; machine failures and the spread of the step-time prediction only"
+        spread = float(np.exp(candidates.sigma[at] * Z80))
+        worst = np.maximum(finish_quantile(candidates, one, WORST_LEVEL), candidates.hours[one])
+        usd = Decimal(repr(round(_cost_of(candidates, at, spread, worst), 6)))
+        worst_hours = float(worst[0])
+    else:
+        basis = "; ".join(dict.fromkeys(place.evidence for place in launch.places))
+        worst_hours, usd = launch.p90_hours, launch.cost_p90_usd
+    return Risk(
+        p_meet_deadline=None if np.isnan(p_meet) else p_meet,
+        expected_interruptions=float(candidates.interruptions[at]),
+        expected_lost_hours=float(candidates.lost_hours[at]),
+        expected_hours=float(candidates.hours[at]),
+        worst_hours=worst_hours,
+        expected_cost_usd=expected_usd,
+        worst_cost_usd=max(usd, expected_usd),
+        basis=basis,
+    )
+
+
+def _cost_of(candidates: Candidates, at: int, times: float, hours: FloatArray) -> float:
+    """Cost of candidate `at` if the hours in use beyond the fixed ones were `times` as many."""
+    context = candidates.context
+    fixed, cost = float(candidates.fixed_hours[at]), 0.0
+    for number, part in enumerate(candidates.parts(at)):
+        paid = np.asarray([fixed + (part.paid_hours - fixed) * times])
+        money = context.market.costs.evaluate(np.asarray([part.row]), np.asarray([part.nodes]), paid, hours)
+        cost += float((money.cost_usd if number == 0 else money.worker_usd)[0])
+    return cost

@@ -1,0 +1,89 @@
+"""What a reader must know before spending money on the plan."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+from planner.market.offers import places_of
+from planner.market.pricing import price_age_days
+from planner.performance.evidence import load_evidence
+from planner.spot.evidence import unused_records
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from planner.candidates.context import Context
+    from planner.candidates.model import Candidates
+    from planner.plan.model import PlanLine, Risk
+
+OLD_PRICE_DAYS = 90
+OOM_WARNING = 0.05
+
+
+def plan_warnings(
+    context: Context, lines: Sequence[PlanLine], risk: Risk | None, *, in_turn: bool = False
+) -> tuple[str, ...]:
+    """Collect warnings about prices, risk and budget of the chosen lines; `in_turn`: used one after another."""
+    out = [note.text for note in context.market.offer_set.notes if note.is_warning]
+    out += context.asked.calibration.warnings if context.asked.calibration is not None else ()
+    family = context.asked.job.model.family
+    for vendor in dict.fromkeys(context.market.vendor_of(line.accelerator) for line in lines):
+        evidence = load_evidence().get((vendor, family))
+        if evidence is None:
+            out.append(f"never measured: {family} models on {vendor} software; the prediction is a guess")
+        elif evidence.note:
+            out.append(evidence.note)
+    location = context.asked.job.location
+    if location is not None and location not in places_of(context.market.offer_set.offers).values:
+        out.append(
+            f"data.location {location} is no region of the catalog: its transfer price may be a general rate"
+        )
+    for line in lines:
+        age = price_age_days(line.price_as_of, context.dates.now.date())
+        if line.price_basis == "derived":
+            out.append(
+                f"the {line.purchase_option} price of {line.instance_type} is derived, not quoted ({age} days old)"
+            )
+        elif age is not None and age > OLD_PRICE_DAYS:
+            out.append(f"the price of {line.instance_type} is {age} days old ({line.price_as_of})")
+        out += [
+            f"{cost.label}: price unknown, the dearest known internet egress is assumed"
+            for cost in line.costs
+            if "unknown_transfer_price" in cost.flags
+        ]
+    if context.asked.workload.kind == "training" and len(lines) > 1 and not in_turn:
+        bought = " + ".join(f"{line.nodes} {line.purchase_option}" for line in lines)
+        out.append(
+            f"one cluster bought in parts ({bought}): the speed assumes that all its nodes share one network; "
+            "ask for the same placement"
+        )
+    spot = dict.fromkeys(line.instance_type for line in lines if line.purchase_option == "spot")
+    out += filter(None, [unused_records(context.spot, list(spot))])
+    budget = context.asked.workload.constraints.budget_usd
+    if risk is not None and budget is not None and risk.worst_cost_usd > Decimal(budget):
+        out.append(
+            f"in the worst case the cost exceeds the budget: ${risk.worst_cost_usd:,.2f} > ${budget:,.2f}"
+        )
+    return tuple(dict.fromkeys(out))
+
+
+def memory_warnings(candidates: Candidates, at: int) -> tuple[str, ...]:
+    """What candidate `at` risks in memory: too little on the accelerator, or on the host."""
+    context = candidates.context
+    row = candidates.shapes.row(int(candidates.shape[at]))
+    out = []
+    if row["oom_probability"] > OOM_WARNING:
+        out.append(
+            "the layout leaves little accelerator memory: "
+            f"it runs out with a probability of {row['oom_probability']:.0%}"
+        )
+    types = context.market.offer_set.types
+    host = float(types["memory_gib"][context.market.offer_set.type_of_offer[candidates.offer[at]]])
+    need = row["host_memory_needed_gib"]
+    if host < need:
+        out.append(
+            f"each node needs about {need:,.0f} GiB of host memory for processes, loaders and checkpoints; "
+            f"it has {host:,.0f} GiB"
+        )
+    return tuple(out)

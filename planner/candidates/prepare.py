@@ -1,0 +1,132 @@
+"""From a workload file and a catalog to the run that candidates are built for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from catalogs.tariffs import load_tariffs
+from planner.asked.assumptions import load_assumptions
+from planner.asked.job import resolve_job
+from planner.asked.model import Asked, Dates
+from planner.calibration.find import calibration_notes, find_correction
+from planner.candidates.context import Context
+from planner.errors import CatalogError, InputError
+from planner.inputs.faults import Fault, FaultError
+from planner.inputs.resolve import resolve_times
+from planner.market.model import Market
+from planner.market.names import check_names
+from planner.market.offers import gather_offers
+from planner.market.pricing import price_age_days
+from planner.spot.risk import SpotRisk
+
+if TYPE_CHECKING:
+    from datetime import datetime
+    from pathlib import Path
+
+    from catalogs.model import Catalog
+    from planner.asked.options import Options
+    from planner.inputs.load import LoadedWorkload
+    from planner.inputs.schema import Workload
+    from planner.spot.hazards import HazardModel
+
+
+def prepare(loaded: LoadedWorkload, workload: Workload, catalog: Catalog, options: Options) -> Context:
+    """Gather what planning needs and check the workload against the catalog.
+
+    Args:
+        loaded: the file, for places in messages.
+        workload: the file's workload or a variant of it.
+        catalog: what can be bought.
+        options: flags.
+
+    Raises:
+        InputError: the workload names something unknown.
+    """
+    try:
+        context = build_context(loaded, workload, catalog, options.now, calibrate=options.calibrated)
+    except FaultError as error:
+        raise loaded.error(error.faults) from None
+    check_names(loaded, context.market.offer_set, context.market.tariffs)
+    if options.live_quota:
+        from planner.candidates.live_quota import with_live_quotas
+
+        context = with_live_quotas(context)
+    return context
+
+
+def build_context(
+    loaded: LoadedWorkload, workload: Workload, catalog: Catalog, now: datetime, *, calibrate: bool = True
+) -> Context:
+    """Gather job, offers, tariffs, assumptions and dates of one workload.
+
+    Raises:
+        InputError: the workload names something unknown.
+    """
+    times = resolve_times(workload, now)
+    tariffs = load_tariffs()
+    job = resolve_job(workload, now.date())
+    offer_set = gather_offers(catalog, workload, tariffs, str(loaded.path.parent), now.date())
+    calibration = find_correction(workload, job, offer_set, now) if calibrate else None
+    if calibration is not None:
+        job = replace(job, assumptions=(*job.assumptions, *calibration_notes(calibration)))
+    asked = Asked(
+        workload=workload, sha256=loaded.sha256, job=job, assumptions=load_assumptions(workload.assumptions),
+        calibration=calibration,
+    )  # fmt: skip
+    return Context(
+        asked=asked,
+        dates=Dates(now, times.start, times.deadline),
+        market=Market(catalog, offer_set, tariffs, asked),
+        spot=SpotRisk(offer_set, tariffs, _own_hazards(workload, loaded.path.parent)),
+    )
+
+
+def _own_hazards(workload: Workload, folder: Path) -> HazardModel | None:
+    """Hazards with the user's own records of spot capacity, None without any.
+
+    Raises:
+        InputError: a file cannot be read as a record or a preemption log.
+    """
+    if not workload.spot.evidence:
+        return None
+    from planner.spot.hazards_evidence import model_from_files
+
+    try:
+        return model_from_files([folder / name for name in workload.spot.evidence])
+    except InputError as error:  # so that the message gets the place of the key in the workload
+        raise FaultError(Fault(("spot", "evidence"), str(error))) from None
+
+
+def check_age(catalog: Catalog, options: Options) -> None:
+    """Refuse a catalog whose prices are older than `options.max_age_days`.
+
+    Raises:
+        CatalogError: names the stale providers and their newest price.
+    """
+    if options.max_age_days is None:
+        return
+    today = options.now.date()
+    ages = {m.provider: (price_age_days(m.newest_as_of, today), m.newest_as_of) for m in catalog.manifests}
+    stale = [
+        f"{name} ({day})" for name, (age, day) in ages.items() if age is None or age > options.max_age_days
+    ]
+    if stale:
+        raise CatalogError(
+            f"prices older than {options.max_age_days} days: {', '.join(stale)}; raise --max-age or import newer prices"
+        )
+
+
+def unlimited(workload: Workload) -> Workload:
+    """The workload without deadline and budget, compared by cost.
+
+    Raises:
+        InputError: the workload is a fleet, whose frontier is a different question.
+    """
+    if workload.kind == "fleet":
+        raise InputError(
+            "the cost/time frontier is for one synchronous job: a fleet has no single finishing time"
+        )
+    limits = workload.constraints.model_copy(update={"deadline": None, "budget_usd": None})
+    wishes = workload.preferences.model_copy(update={"objective": "cost"})
+    return workload.model_copy(update={"constraints": limits, "preferences": wishes})

@@ -1,0 +1,116 @@
+"""One run of `planner calibrate`: read the measurement, compare it, store it, and say what it changes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from planner.calibration.correction import build_correction
+from planner.calibration.logs import ReadOptions, read_log
+from planner.calibration.measured import from_figure, from_line
+from planner.calibration.store import load_all, save, to_text
+from planner.errors import InputError
+from planner.estimation.answer import estimate_cluster, open_context
+from planner.estimation.compare import Calibrated, compare, from_log
+from planner.estimation.layout import merge_pins, parse_layout
+from planner.estimation.values import Interval
+from planner.inputs.measured import Measured, parse_measured
+from planner.market.machines import Machine, find_machine
+from planner.records import record
+
+if TYPE_CHECKING:
+    from planner.calibration.store import Calibration
+    from planner.candidates.context import Context
+    from planner.inputs.load import LoadedWorkload
+
+
+@record(frozen=True)
+class Run:
+    """What the command line says; see `planner.commands.calibrate`."""
+
+    log: Path | None = None
+    measured: str | None = None
+    machine: str | None = None
+    nodes: int = 1
+    provider: str | None = None
+    layout: str | None = None
+    kind: str = "auto"
+    skip: int | None = None
+    step_name: str | None = None
+    out: Path | None = None
+    dry_run: bool = False
+
+
+@record(frozen=True)
+class Result:
+    """The measurement beside its prediction, the calibrated step time of the same cluster, and the file."""
+
+    name: str
+    calibrated: Calibrated
+    after: Interval
+    file: str
+    replaced: bool
+
+
+def run_calibration(loaded: LoadedWorkload, run: Run, *, catalog_dir: Path | None = None) -> Result:
+    """Calibrate with one measurement.
+
+    Raises:
+        InputError: the log, the line, the machine or the layout is wrong, or they contradict each other.
+    """
+    context = open_context(loaded, calibrated=False, catalog_dir=catalog_dir)
+    item, machine, note = _measurement(context, loaded.workload.measured, run)
+    made = compare(item, machine, context.asked.job, (note,) if note else ())
+    stored, problems = load_all()
+    file, replaced = "", False
+    if not run.dry_run:
+        path, replaced = save(item, to_text(item, made.predicted.step_time_s, made.predicted.spread), run.out)
+        file = str(path)
+    others = [other for other in stored if other.path is None or other.path.name != Path(file).name]
+    correction = build_correction(item.model, item.training, [*others, item], problems)
+    calibrated = replace(context.asked, calibration=correction)
+    after = estimate_cluster(
+        calibrated, context.market, machine, int(item.cluster["nodes"]), item.training.layout
+    ).step_s
+    assert after is not None  # `compare` has predicted the same cluster
+    return Result(context.asked.workload.name, made, after, file, replaced)
+
+
+def _measurement(context: Context, line: str | None, run: Run) -> tuple[Calibration, Machine, str]:
+    """The measured point, where it was measured, and what to know of its kind."""
+    job, offers = context.asked.job, context.market.offer_set
+    if run.log is not None and run.measured is not None:
+        raise InputError("give a log or --measured, not both")
+    if run.log is None and run.measured is None:
+        if line is None:
+            raise InputError(
+                "nothing was measured: give a LOG, --measured '12500 tokens/s', or a line 'measured:' in the workload"
+            )
+        if run.machine is not None:
+            raise InputError("the workload's line 'measured:' tells where it ran: leave --instance-type out")
+        item = from_line(line, job, offers, context.dates.now)
+        return item, find_machine(offers, item.cluster["instance_type"], item.cluster["provider"]), ""
+    if run.machine is None:
+        raise InputError("--instance-type is needed: where did it run? (see `planner catalog list`)")
+    machine = find_machine(offers, run.machine, run.provider)
+    pin = None if run.layout is None else parse_layout(run.layout)
+    if run.log is not None:
+        log = read_log(run.log, run.kind, ReadOptions(run.step_name))
+        item = from_log(log, run.log.name, job, offers, machine, run.nodes, pin, run.skip, context.dates.now)
+        return item, machine, log.note
+    training = replace(job.training, layout=merge_pins(job.training.layout, pin))
+    return from_figure(_said(run), job, training, offers, machine, run.nodes, context.dates.now), machine, ""
+
+
+def _said(run: Run) -> Measured:
+    """The throughput of `--measured`."""
+    try:
+        said = parse_measured(run.measured or "", whole=False)
+    except ValueError as fault:
+        raise InputError(f"--measured {fault}") from None
+    if said.device:
+        raise InputError(
+            f"--measured: say where by --instance-type and --nodes, not by 'on ... {said.device}'"
+        )
+    return said

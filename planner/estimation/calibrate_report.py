@@ -1,0 +1,98 @@
+"""A new calibration as a report: what was measured, what had been predicted, what follows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from planner.render.model import Answer, Cell, Section, Unit, Value, facts, versioned
+from planner.render.numbers import number, percent
+from planner.render.units import seconds, three
+from planner.render.words import cluster
+
+if TYPE_CHECKING:
+    from planner.estimation.compare import Calibrated
+    from planner.estimation.values import Interval
+
+SCHEMA_VERSION = 1
+COLUMNS = (
+    "workload", "provider", "instance_type", "nodes", "precision", "stack", "source_kind", "steps_used",
+    "steps_dropped", "measured_step_time_s", "predicted_step_time_s", "measured_over_predicted_ratio",
+    "calibrated_step_time_s", "calibrated_step_time_low_s", "calibrated_step_time_high_s", "file",
+)  # fmt: skip
+
+
+def build_report(name: str, made: Calibrated, after: Interval, file: str, replaced: bool) -> Answer:
+    """Return the answer for one measurement.
+
+    Args:
+        name: of the workload.
+        made: measurement and prediction.
+        after: calibrated step time of the same cluster, s.
+        file: where the calibration was written; empty for a trial.
+        replaced: whether an older measurement of the same point was replaced.
+    """
+    item, found = made.calibration, made.predicted
+    where = cluster(int(item.cluster["nodes"]), made.machine.instance_type)
+    change = "slower" if made.ratio > 1.0 else "faster"
+    headline = f"{name} on {where}: measured {percent(abs(made.ratio - 1.0))} {change} than predicted"
+    evidence = item.evidence
+    used, dropped = evidence["steps_used"], evidence["steps_dropped"]
+    steps = (
+        "one stated figure"
+        if not used
+        else f"{number(used, 6)} steps used, {number(dropped, 6)} of warm-up left out"
+    )
+    if evidence["mad_s"] is not None:
+        steps += f", median absolute deviation {seconds(evidence['mad_s'])}"
+    low, high = (found.step_time_s * factor for factor in _ends(found.spread))
+    unit = made.unit
+    speed = f"{seconds(item.step_time_s)} per step, {three(made.units_per_step / item.step_time_s)} {unit}/s"
+    before = f"{seconds(found.step_time_s)} per step (80 %: {seconds(low)} to {seconds(high)})"
+    now = f"{seconds(after.value)} per step (80 %: {seconds(after.low)} to {seconds(after.high)})"
+    rows: list[tuple[str, str, Value, Unit, str]] = [
+        ("source", "from", evidence["source"], "text", f"{evidence['kind']}: {evidence['source']}"),
+        ("steps_used", "evidence", used, "count", steps),
+        ("measured_step_time_s", "measured", item.step_time_s, "seconds", speed),
+        ("predicted_step_time_s", "predicted", found.step_time_s, "seconds", before),
+        ("calibrated_step_time_s", "from now on", after.value, "seconds", now),
+    ]
+    saved = f"{'replaced' if replaced else 'written'}: {file}" if file else "a trial: nothing was written"
+    use = (
+        "used by `planner optimize` and `planner estimate` for this accelerator generation and stack, most for this "
+        "model, precision and size; --no-calibration leaves it out"
+    )
+    sections = [Section("warnings", "Warnings", made.warnings, warning=True)] if made.warnings else []
+    sections += [
+        facts("measurement", "Measurement", rows),
+        Section("calibration", "Calibration", (saved, *((use,) if file else ()))),
+    ]
+    row = _row(name, made, after, file)
+    values = {**row, "warnings": list(made.warnings), "replaced": replaced}
+    return Answer(
+        f"Calibration of {name}",
+        headline,
+        (),
+        tuple(sections),
+        versioned(values, SCHEMA_VERSION),
+        COLUMNS,
+        [row],
+    )
+
+
+def _ends(spread: float) -> tuple[float, float]:
+    from math import exp
+
+    return exp(-spread), exp(spread)
+
+
+def _row(name: str, made: Calibrated, after: Interval, file: str) -> dict[str, Cell]:
+    """The flat form of one measurement."""
+    item, evidence = made.calibration, made.calibration.evidence
+    return {
+        "workload": name, **item.cluster, "precision": item.training.precision, "stack": item.training.stack,
+        "source_kind": evidence["kind"], "steps_used": evidence["steps_used"],
+        "steps_dropped": evidence["steps_dropped"],
+        "measured_step_time_s": item.step_time_s, "predicted_step_time_s": made.predicted.step_time_s,
+        "measured_over_predicted_ratio": made.ratio, "calibrated_step_time_s": after.value,
+        "calibrated_step_time_low_s": after.low, "calibrated_step_time_high_s": after.high, "file": file or None,
+    }  # fmt: skip

@@ -1,0 +1,107 @@
+"""What can be bought and what it costs one job, with the codes by which its offers are compared."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.market.costs import CostModel
+from planner.market.offers import places_of, preference_rank
+from planner.records import record
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from catalogs.model import Catalog
+    from catalogs.tariffs import Tariffs, TierCurve
+    from planner.asked.model import Asked
+    from planner.market.offers import OfferSet
+
+    IntArray = npt.NDArray[np.int64]
+
+
+@record(frozen=True, eq=False)
+class Market:
+    """What can be bought and what it costs `asked`: offers, tariffs, and codes by which offers are compared."""
+
+    catalog: Catalog
+    offer_set: OfferSet
+    tariffs: Tariffs
+    asked: Asked
+
+    @cached_property
+    def costs(self) -> CostModel:
+        """Prices candidates of this job."""
+        share = self.asked.workload.prices.commitment_share
+        return CostModel(self.offer_set, self.asked.job, self.tariffs, share)
+
+    @cached_property
+    def curves_between(self) -> dict[frozenset[int], tuple[TierCurve, bool]]:
+        """Dearest transfer prices within sets of regions (by `region_of_offer`) asked for so far, and if known."""
+        return {}
+
+    @cached_property
+    def pool_of_offer(self) -> IntArray:
+        """Code of (instance type, region, zone) per offer: what interruptions differ in."""
+        codes, _ = self.offer_set.offers.distinct_keys("provider", "region", "zone", "instance_type")
+        return codes.astype(np.int64)
+
+    @cached_property
+    def region_of_offer(self) -> IntArray:
+        """Code of (provider, region) per offer."""
+        codes, _ = self.offer_set.offers.distinct_keys("provider", "region")
+        return codes.astype(np.int64)
+
+    @cached_property
+    def is_spot(self) -> npt.NDArray[np.bool_]:
+        """Mask of offers that may be interrupted."""
+        return self.offer_set.offers.equals("purchase_option", "spot")
+
+    def family_of(self, row: int) -> str:
+        """Instance family of an offer."""
+        return str(self.offer_set.types["family"][self.offer_set.type_of_offer[row]])
+
+    def vendor_of(self, accelerator: str) -> str:
+        """Vendor of an accelerator."""
+        table = self.catalog.accelerators
+        return str(table.take(table.equals("accelerator", accelerator))["vendor"][0])
+
+    @cached_property
+    def id_rank(self) -> IntArray:
+        """Rank of each offer for ties: preferred regions first, then its id in lexical order."""
+        offers = self.offer_set.offers
+        names = ("option_variant", "purchase_option", "instance_type", "zone", "region", "provider")
+        wishes = preference_rank(places_of(offers), self.asked.workload.preferences.prefer_regions)
+        order = np.lexsort([*(_lexical(offers.coded(name)) for name in names), wishes])
+        rank = np.empty(len(order), dtype=np.int64)
+        rank[order] = np.arange(len(order))
+        return rank
+
+    @cached_property
+    def option_of_offer(self) -> IntArray:
+        """Code of the purchase option per offer; a commitment that is already paid for is an option of its own."""
+        codes = self.offer_set.offers.coded("purchase_option").codes.astype(np.int64)
+        return codes * 2 + ~np.isnan(self.offer_set.owned_share)
+
+    @cached_property
+    def accelerator_of_offer(self) -> IntArray:
+        """Code of the accelerator per offer."""
+        codes = self.offer_set.types.coded("accelerator").codes.astype(np.int64)
+        return np.asarray(codes[self.offer_set.type_of_offer], dtype=np.int64)
+
+    @cached_property
+    def provider_of_offer(self) -> IntArray:
+        """Code of the provider per offer."""
+        return self.offer_set.offers.coded("provider").codes.astype(np.int64)
+
+
+def _lexical(column: object) -> IntArray:
+    from catalogs.table import Coded
+
+    assert isinstance(column, Coded)
+    order = np.argsort(np.asarray(column.values))
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[order] = np.arange(len(order))
+    return rank[column.codes]

@@ -1,0 +1,110 @@
+"""Interruption figures of every offer, and what records say of its pool."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.records import record
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from catalogs.tariffs import InterruptionPrior, Tariffs
+    from planner.market.offers import OfferSet
+    from planner.spot.hazards import HazardModel
+    from planner.spot.policy.job import SpotZone
+    from planner.spot.pools import Pool
+
+    FloatArray = npt.NDArray[np.float64]
+    IntArray = npt.NDArray[np.int64]
+
+
+@record(frozen=True)
+class OfferRisk:
+    """Interruption figures per offer, each of shape `(n_offers,)`; `prior_of_offer` is -1 where nothing interrupts."""
+
+    rate_per_hour: FloatArray
+    gang_exponent: FloatArray
+    mean_wait_hours: FloatArray
+    wait_exponent: FloatArray
+    notice_hours: FloatArray
+    priors: tuple[InterruptionPrior, ...]
+    prior_of_offer: IntArray
+
+
+@record(frozen=True, eq=False)
+class SpotRisk:
+    """What is known of interruptions. `hazards`: of the user's own records of spot capacity; None without any."""
+
+    offer_set: OfferSet
+    tariffs: Tariffs
+    hazards: HazardModel | None = None
+
+    @cached_property
+    def figures(self) -> OfferRisk:
+        """Interruption figures of every offer; only spot is interrupted."""
+        return _risk(self.offer_set, self.tariffs)
+
+    def recorded_pool(self, row: int) -> Pool | None:
+        """What records say of the spot pool of offer `row`: the user's own if there are any, else the bundled ones."""
+        if row not in self._recorded:
+            from planner.spot.pools import find_pool, pool_of
+
+            self._recorded[row] = (
+                find_pool(*self._spot_place(row))
+                if self.hazards is None
+                else pool_of(self.hazards, *self._spot_place(row))
+            )
+        return self._recorded[row]
+
+    def spot_zone(self, row: int) -> SpotZone:
+        """The place of spot offer `row` as hazards know it."""
+        from planner.spot.pools import spot_zone
+
+        return spot_zone(*self._spot_place(row))
+
+    def _spot_place(self, row: int) -> tuple[str, str, str, str]:
+        """Provider, instance type, region and zone."""
+        offers = self.offer_set.offers
+        return (
+            str(offers["provider"][row]),
+            str(offers["instance_type"][row]),
+            str(offers["region"][row]),
+            str(offers["zone"][row]),
+        )
+
+    @cached_property
+    def _recorded(self) -> dict[int, Pool | None]:
+        return {}
+
+
+def _risk(offer_set: OfferSet, tariffs: Tariffs) -> OfferRisk:
+    offers, types = offer_set.offers, offer_set.types
+    spot = np.flatnonzero(offers.equals("purchase_option", "spot"))
+    family = types["family"][offer_set.type_of_offer]
+    accelerator = types["accelerator"][offer_set.type_of_offer]
+    provider, band = offers["provider"], offers["interruption_band"]
+    keys: dict[tuple[str, ...], int] = {}
+    prior_of = np.full(offers.n_rows, -1, dtype=np.int64)
+    for row in spot.tolist():
+        key = (provider[row], family[row], accelerator[row], band[row])
+        prior_of[row] = keys.setdefault(key, len(keys))
+    priors = tuple(tariffs.interruption_prior(*key) for key in keys)
+
+    def spread(name: str) -> FloatArray:
+        values = np.asarray([*(float(getattr(prior, name)) for prior in priors), 0.0], dtype=np.float64)
+        return np.asarray(values[prior_of], dtype=np.float64)
+
+    notices = [(rule.notice_s or 0.0) / 3600.0 for rule in offer_set.rules]
+    return OfferRisk(
+        rate_per_hour=spread("rate_per_hour"),
+        gang_exponent=spread("gang_exponent"),
+        mean_wait_hours=spread("mean_wait_hours"),
+        wait_exponent=spread("wait_exponent"),
+        notice_hours=np.where(prior_of >= 0, np.asarray(notices)[offer_set.rule_of_offer], 0.0),
+        priors=priors,
+        prior_of_offer=prior_of,
+    )

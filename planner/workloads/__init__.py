@@ -1,0 +1,1 @@
+"""The answer to one workload file, whether it is one job or a fleet: plan, run and certificate."""

@@ -1,0 +1,112 @@
+"""`planner optimize`: from a workload and a catalog to the plan. Every step is a function a notebook can call."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from catalogs.store.load import load_catalog
+from planner.candidates.choose import choose
+from planner.candidates.plan_parts.summary import summarize
+from planner.candidates.prepare import check_age, prepare
+from planner.inputs.tasks import expand_task
+from planner.job.answer import plan_job
+from planner.judge.lines import verify_plan
+from planner.plan.brief import Summary
+from planner.plan.model import Assumption, Plan, Sensitivity
+from planner.records import record
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from catalogs.model import Catalog
+    from planner.asked.model import Asked
+    from planner.asked.options import Options
+    from planner.candidates.context import Context
+    from planner.candidates.engine import Found
+    from planner.fleet.question import FleetInput
+    from planner.fleet.search import FleetResult
+    from planner.inputs.load import LoadedWorkload
+    from planner.inputs.resolve import Assumed
+    from planner.inputs.schema import Workload
+    from planner.market.model import Market
+
+
+@record(frozen=True, eq=False)
+class Answer:
+    """A plan with the run behind it, for `--why-not`, `--certificate` and notebooks.
+
+    `proven`: of a fleet with a plan, the question that the proof is about, and its answer.
+    """
+
+    plan: Plan
+    context: Context
+    found: Found | None
+    proven: tuple[FleetInput, FleetResult] | None = None
+
+
+def optimize(loaded: LoadedWorkload, options: Options, *, catalog_dir: Path | None = None) -> Answer:
+    """Find the plan of a workload.
+
+    Args:
+        loaded: the workload file.
+        options: flags.
+        catalog_dir: snapshot directory, default the bundled one.
+
+    Raises:
+        InputError: the workload is wrong in a way only the catalog can tell.
+        CatalogError: the catalog cannot be used.
+    """
+    catalog = load_catalog(catalog_dir, as_of=options.as_of)
+    check_age(catalog, options)
+    variants = expand_task(loaded.workload)
+    if not variants:
+        return _plan_one(loaded, loaded.workload, catalog, options)
+    answers = [(variant, _plan_one(loaded, variant.workload, catalog, options)) for variant in variants]
+    chosen = next(answer for variant, answer in answers if variant.chosen)
+    sensitivity = tuple(
+        Sensitivity(variant.name, variant.note, None if not answer.plan.lines else _brief(answer))
+        for variant, answer in answers
+    )
+    own = next(variant for variant in variants if variant.chosen)
+    noted = tuple(_assumption(item) for item in own.assumptions)
+    named = {item.key for item in noted}
+    rest = tuple(item for item in chosen.plan.assumptions if item.key not in named)
+    plan = replace(chosen.plan, sensitivity=sensitivity, confidence="low", assumptions=(*noted, *rest))
+    return replace(chosen, plan=plan)
+
+
+def _plan_one(loaded: LoadedWorkload, workload: Workload, catalog: Catalog, options: Options) -> Answer:
+    context = prepare(loaded, workload, catalog, options)
+    if workload.kind == "fleet":
+        from planner.fleet.answer import plan_fleet
+
+        proven: list[tuple[FleetInput, FleetResult]] = []
+        plan = _verified(plan_fleet(loaded, context, options, proven), context.asked, context.market)
+        return Answer(plan, context, None, proven[0] if proven else None)
+    plan, found = plan_job(context, options)
+    return Answer(_verified(plan, found.context.asked, found.context.market), found.context, found)
+
+
+def _verified(plan: Plan, asked: Asked, market: Market) -> Plan:
+    """Re-check the plan independently; a plan that fails its own verification is never shown."""
+    if plan.proof is None or plan.status != "planned":
+        return plan
+    faults = verify_plan(plan.to_dict(), asked.workload, market.offer_set.offers)
+    if faults:
+        raise AssertionError("the plan fails its own verification: " + "; ".join(faults))
+    return replace(plan, proof=replace(plan.proof, verified=True))
+
+
+def _brief(answer: Answer) -> Summary:
+    assert answer.found is not None
+    choice = choose(answer.found.candidates, answer.context.asked.workload.preferences.objective)
+    assert choice is not None
+    return summarize(answer.found.candidates, choice.winner, None)
+
+
+def _assumption(item: Assumed) -> Assumption:
+    return Assumption(*item)
+
+
+__all__ = ["Answer", "optimize"]

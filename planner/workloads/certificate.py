@@ -1,0 +1,96 @@
+"""`planner optimize --certificate`: what was proven of a plan, for `planner verify` to re-check without a solver.
+
+A fleet's certificate is of kind `milp`: the model, the fleet as a point of it, and row duals that prove the bound in
+whole micro-dollars. The model is the one tightened under the fleet's own cost, so the bound holds for every fleet that
+is no dearer. A single job's is of kind `enumeration`: the cost of every candidate that fits.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from planner.candidates.model import MIXED, SINGLE
+from planner.errors import InfeasibleError
+from planner.plan.certificates import VERSION
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from planner.candidates.model import Candidates
+    from planner.fleet.question import FleetInput
+    from planner.fleet.search import FleetResult
+    from planner.plan.model import Plan
+    from planner.workloads.answer import Answer
+
+MILLIONTH = 1_000_000
+
+
+def certify(answer: Answer) -> dict[str, Any]:
+    """Return the certificate of an answer, JSON-able.
+
+    Raises:
+        InfeasibleError: the answer has no plan, so there is nothing to certify.
+    """
+    plan = answer.plan
+    if plan.status != "planned" or plan.proof is None:
+        raise InfeasibleError(
+            "--certificate: there is no plan to certify; the answer itself names what to relax"
+        )
+    proven = answer.proven
+    content = _enumeration(answer) if proven is None else _fleet(plan, *proven)
+    return {**content, "workload_sha256": plan.workload_sha256, "plan_total_usd": str(plan.total_usd)}
+
+
+def _fleet(plan: Plan, question: FleetInput, result: FleetResult) -> dict[str, Any]:
+    from planner.fleet.solve import proof_of
+    from solvers.certificates.bounds import build_dual_certificate, in_millionths
+
+    problem, duals, point = proof_of(question, result)
+    certificate = build_dual_certificate(
+        in_millionths(problem), duals * MILLIONTH, point, unit="micro_usd", tolerance=1e-6
+    )
+    solver_gap = None if plan.proof is None else plan.proof.gap_ratio
+    return {**certificate, "gap_solver_ratio": solver_gap}
+
+
+def _enumeration(answer: Answer) -> dict[str, Any]:
+    from planner.candidates.choose import choose
+
+    context, found = answer.context, answer.found
+    assert found is not None
+    made, objective = found.candidates, context.asked.workload.preferences.objective
+    choice = choose(made, objective)
+    assert choice is not None
+    feasible = np.flatnonzero(made.bits == 0)
+    value = made.cost_usd if objective == "cost" else made.hours
+    # rounded down: what the certificate proves is never above what a plan comes to
+    scaled = np.floor(value[feasible] * MILLIONTH).astype(np.int64)
+    best = int(np.floor(value[choice.winner] * MILLIONTH))
+    return {
+        "certificate_version": VERSION,
+        "kind": "enumeration",
+        "unit": "micro_usd" if objective == "cost" else "micro_hours",
+        "objective": best,
+        "bound": int(scaled.min()),
+        "gap_ratio": max(0.0, (best - int(scaled.min())) / best) if best else 0.0,
+        "chosen": int(np.searchsorted(feasible, choice.winner)),
+        "offers": _names(made, feasible),
+        "nodes": made.nodes[feasible].tolist(),
+        "values": scaled.tolist(),
+    }
+
+
+def _names(made: Candidates, at: npt.NDArray[np.int64]) -> list[str]:
+    """The offer of each candidate; all parts with their instances where it is bought in several."""
+    context = made.context
+    ids = {row: context.market.offer_set.offer_id(row) for row in np.unique(made.offer[at]).tolist()}
+    names = [ids[row] for row in made.offer[at].tolist()]
+    for number in np.flatnonzero(made.kind[at] != SINGLE).tolist():
+        parts = made.parts(int(at[number]))
+        joint = " + " if made.kind[at[number]] == MIXED else " else "
+        names[number] = joint.join(
+            f"{part.nodes} x {context.market.offer_set.offer_id(part.row)}" for part in parts
+        )
+    return names

@@ -1,0 +1,175 @@
+"""`solve`: the one entry point. It keeps its own deadline, whatever the solver does.
+
+HiGHS' time limit is soft (asked for 10 s it has taken 188 s and returned nothing), so small models run in a
+thread that is left behind at the limit, and large ones in a child process that is ended. A process start and
+a second import of the solver cost about 0.4 CPU seconds, hence the threshold `ISOLATE_ABOVE`; the child is a
+fresh interpreter, not a fork, because a fork copies a solver's dead threads. Points and bounds arrive stage
+by stage, so that the answer is always the best point known plus the best bound, after a time limit and after
+Ctrl-C too.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import queue
+import sys
+import threading
+
+import numpy as np
+
+from solvers.backends.base import Checked, Relaxation, feasible_start, to_solution, violation
+from solvers.backends.quiet import quiet_stdout
+from solvers.backends.registry import get_backend
+from solvers.execution.leftover import watch
+from solvers.execution.staged import Progress, run_stages
+from solvers.execution.worker import Child, Inbox
+from solvers.problem.errors import BackendError, ModelError
+from solvers.problem.milp import Milp
+from solvers.problem.options import ISOLATE_ABOVE, SolveOptions
+from solvers.problem.scaling import scale
+from solvers.problem.solution import Report, Solution, Termination
+
+GRACE = 0.07  # how far beyond its limit a solver may go before it is ended; the promise is 10 %
+BOX_MARGIN = 1e-12  # relative, for the rounding of its sum
+
+
+def solve(problem: Milp, options: SolveOptions | None = None) -> Solution:
+    """Solve `problem` and return the best point with the best bound, within the time limit + 10 %.
+
+    Raises:
+        ModelError: the model cannot be handed to a solver safely.
+        BackendError: the backend asked for is unknown or absent.
+    """
+    options = options or SolveOptions()
+    progress = Progress(best=_known_at_once(problem, options))
+    backend = get_backend(options.backend)
+    scale(problem)  # refuse a hopeless spread before any process starts
+    if not problem.n_columns:
+        return _without_columns(problem, backend.name)
+    isolated = problem.n_integers > ISOLATE_ABOVE if options.isolate == "auto" else bool(options.isolate)
+    isolated = isolated and bool(sys.executable)
+    inbox: Inbox = queue.SimpleQueue()
+    child = _start_child(problem, options, inbox) if isolated else None
+    with contextlib.nullcontext() if child else quiet_stdout():
+        if child is None:
+            _start_thread(problem, options, inbox)
+        try:
+            _collect(inbox, options, progress)
+        except KeyboardInterrupt:
+            progress.take("interrupted", Checked(Termination.INTERRUPTED, message="interrupted by the user"))
+        finally:
+            if child is not None:
+                child.end()
+    best = progress.best
+    report = Report(
+        backend.name, progress.elapsed_s, best.nodes, best.message, tuple(progress.stages), isolated
+    )
+    return to_solution(problem, best, report, gap=options.gap)
+
+
+def _known_at_once(problem: Milp, options: SolveOptions) -> Checked:
+    """The caller's own point, if it is feasible, and the columns' bound: known even where no solver starts in time."""
+    bound, start = box_bound(problem), feasible_start(problem, options.start)
+    if start is None:
+        return Checked(Termination.UNKNOWN, bound=bound)
+    objective = float(problem.c @ start)
+    return Checked(Termination.UNKNOWN, start, objective, min(bound, objective))
+
+
+def box_bound(problem: Milp) -> float:
+    """Return what every point costs at least by the columns' bounds alone; -inf where they are open."""
+    rests = np.where(problem.c > 0, problem.lb, problem.ub)
+    used = problem.c != 0
+    bound = float(problem.c[used] @ rests[used])
+    return bound - BOX_MARGIN * abs(bound) if math.isfinite(bound) else -math.inf
+
+
+def relax(problem: Milp, time_limit_s: float, backend: str = "scipy") -> Relaxation:
+    """Solve the linear relaxation in a thread that is left behind a little after the limit.
+
+    Returns:
+        The relaxation; TIME_LIMIT without a point where the solver did not keep its limit.
+
+    Raises:
+        ModelError: the model cannot be handed to a solver safely.
+        BackendError: the backend asked for is unknown or absent.
+    """
+    solver = get_backend(backend)
+    if math.isinf(time_limit_s):
+        return solver.relax(problem, time_limit_s)
+    answers: queue.SimpleQueue[Relaxation | Exception] = queue.SimpleQueue()
+
+    def work() -> None:
+        try:
+            answers.put(solver.relax(problem, time_limit_s))
+        except Exception as error:  # noqa: BLE001 - carried to the caller's thread and raised there
+            answers.put(error)
+
+    thread = threading.Thread(target=work, name="relaxation", daemon=True)
+    watch(thread)
+    thread.start()
+    try:
+        found = answers.get(timeout=time_limit_s * (1 + GRACE) + solver.start_up_s())
+    except queue.Empty:
+        return Relaxation(Termination.TIME_LIMIT, message="the solver overran its time limit")
+    if isinstance(found, Exception):
+        raise found
+    return found
+
+
+def _without_columns(problem: Milp, backend: str) -> Solution:
+    """With nothing to decide the answer is 0, if the rows allow it."""
+    empty = np.zeros(0)
+    if violation(problem, empty) > 0:
+        checked = Checked(
+            Termination.INFEASIBLE, bound=math.inf, message="no column, and a row that 0 breaks"
+        )
+    else:
+        checked = Checked(Termination.GAP_REACHED, empty, 0.0, 0.0, message="no column")
+    return to_solution(problem, checked, Report(backend), gap=0.0)
+
+
+def _start_thread(problem: Milp, options: SolveOptions, inbox: Inbox) -> None:
+    def work() -> None:
+        try:
+            run_stages(problem, options, emit=lambda stage, found: inbox.put((stage, found)))
+            inbox.put(("", None))
+        except Exception as error:  # noqa: BLE001 - carried to the caller's thread and raised there
+            inbox.put(("", error))
+
+    thread = threading.Thread(target=work, name="solver", daemon=True)
+    watch(thread)
+    thread.start()
+
+
+def _start_child(problem: Milp, options: SolveOptions, inbox: Inbox) -> Child | None:
+    """Start the child process; None where the platform does not allow one (then a thread is used)."""
+    with contextlib.suppress(OSError):
+        return Child(problem, options, inbox)
+    return None
+
+
+def _collect(inbox: Inbox, options: SolveOptions, progress: Progress) -> None:
+    """Take results until the end is announced or the time is up."""
+    patience = options.time_limit_s * (1 + GRACE)
+    while True:
+        left = patience - progress.elapsed_s
+        try:
+            wait = None if math.isinf(left) else max(left, 0.0)
+            stage, found = inbox.get(timeout=wait)
+        except queue.Empty:
+            progress.take(
+                "limit", Checked(Termination.TIME_LIMIT, message="the solver overran its time limit")
+            )
+            return
+        if found is None:
+            return
+        if isinstance(found, (ModelError, BackendError)):
+            raise found
+        if isinstance(found, BaseException):
+            progress.take(
+                "error", Checked(Termination.SOLVER_ERROR, message=f"{type(found).__name__}: {found}")
+            )
+            return
+        progress.take(stage, found)

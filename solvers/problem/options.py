@@ -1,0 +1,41 @@
+"""What a caller may ask of a solve."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from solvers.problem.errors import ModelError
+
+ISOLATE_ABOVE = 3_000  # integer columns; below it HiGHS keeps its own time limit well enough
+
+
+@dataclass(frozen=True)
+class SolveOptions:
+    """How to solve.
+
+    Attributes:
+        gap: relative gap at which an answer counts as optimal.
+        time_limit_s: wall-clock limit for everything, stages and process start included (inf: none).
+        backend: name in the registry, or `auto` (the fastest one present).
+        start: a known point by column key; used as the first incumbent when it is feasible.
+        isolate: run in a child process that can be ended (`auto`: above `ISOLATE_ABOVE` integer columns).
+        core_columns: size of the restricted model that gives the first incumbent; 0 turns the stage off.
+        keep_blocks: column blocks that always stay in the restricted model (switches such as `y`).
+    """
+
+    gap: float = 1e-3
+    time_limit_s: float = 60.0
+    backend: str = "scipy"
+    start: Mapping[Hashable, float] = field(default_factory=dict)
+    isolate: bool | Literal["auto"] = "auto"
+    core_columns: int = 400
+    keep_blocks: tuple[str, ...] = ("y", "total")
+
+    def __post_init__(self) -> None:
+        if not (self.gap >= 0 and math.isfinite(self.gap)):
+            raise ModelError(f"gap must be 0 or more, not {self.gap}")
+        if not self.time_limit_s > 0:
+            raise ModelError(f"time limit must be above 0 s, not {self.time_limit_s}")

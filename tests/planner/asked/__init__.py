@@ -1,0 +1,1 @@
+"""What a workload asks, resolved: tests of the assumptions."""
