@@ -20,11 +20,11 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from solvers.solve import relax
 
 from planner.records import record
 from planner.serving.model import HAIR, ServingInput
-from solvers.problem import MilpBuilder
+from solvers.execution.solve import relax
+from solvers.problem.milp import MilpBuilder
 
 Floats = npt.NDArray[np.float64]
 MOST_LEAVES = 400
