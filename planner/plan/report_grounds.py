@@ -91,7 +91,8 @@ def relaxations(plan: Plan) -> list[Section]:
         Column("limit", "limit", "text"), Column("now", "now", "text"), Column("enough", "enough", "text"),
         Column("plan", "the plan would be", "text"), Column("note", "note", "text"),
     )  # fmt: skip
-    return [table_section("relaxations", "Smallest relaxations (each alone suffices)", columns, rows)]
+    title = "Smallest relaxation" if plan.kind == "fleet" else "Smallest relaxations (each alone suffices)"
+    return [table_section("relaxations", title, columns, rows)]
 
 
 def unknown(plan: Plan, verbose: bool) -> list[Section]:
