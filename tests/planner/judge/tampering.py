@@ -17,15 +17,16 @@ Change = tuple[str, Any]
 TOGETHER = 40  # leaves changed at once
 
 
-def changes_of(saved: Saved, texts: dict[str, list[str]]) -> list[Change]:
-    """Another value of the same type for every leaf that is not stated, in random order."""
+def changes_of(saved: Saved, texts: dict[str, list[str]], *, one_per_field: bool = False) -> list[Change]:
+    """Another value of the same type for every leaf that is not stated, or one per field, in random order."""
     found = [
         (path, other(value, texts.get(general(path), [])))
         for path, value in leaves(saved.answer)
         if not is_stated(path, saved.stated)
     ]
     random.Random(saved.name).shuffle(found)
-    return found
+    fields = {general(path): (path, value) for path, value in found}
+    return list(fields.values()) if one_per_field else found
 
 
 def other(value: Any, texts: Sequence[str]) -> Any:
@@ -57,7 +58,9 @@ def _uncaught(saved: Saved, changes: Sequence[Change]) -> list[str]:
         faults = [str(error)]
     if len(changes) == 1:
         return [] if faults else [changes[0][0]]
-    named = {fault.partition(": ")[0] for fault in faults}
+    named = {fault.partition(": ")[0].removeprefix("$.") for fault in faults}
     left = [change for change in changes if change[0].removeprefix("$.") not in named]
+    if len(left) < len(changes):
+        return _uncaught(saved, left) if left else []
     half = (len(left) + 1) // 2
     return [path for part in (left[:half], left[half:]) if part for path in _uncaught(saved, part)]
