@@ -19,6 +19,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -78,6 +79,14 @@ def is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
+def same_moment(one: str, other: str) -> bool:
+    """Whether two texts are one moment, with seconds and without."""
+    try:
+        return datetime.fromisoformat(one) == datetime.fromisoformat(other)
+    except (ValueError, TypeError):
+        return False
+
+
 class Forger:
     """Draws forgeries of one answer; `texts` are values seen in other answers, by path without positions."""
 
@@ -124,7 +133,10 @@ class Forger:
 
     def _swap(self, made: Any, rng: random.Random) -> str | None:
         path = rng.choice(self.words)
-        others = [text for text in self.texts.get(general(path), []) if text != at(made, steps(path))]
+        own = at(made, steps(path))
+        others = [
+            text for text in self.texts.get(general(path), []) if text != own and not same_moment(text, own)
+        ]
         if not others:
             return None
         other = rng.choice(others)
