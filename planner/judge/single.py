@@ -120,7 +120,7 @@ def money(findings: Findings, plan: Node) -> None:
 
 def line_of(bench: Bench, part: Bought, made: Candidate) -> dict[str, Any]:
     """What a line of the plan must say."""
-    offer = part.offer
+    offer, ratio = part.offer, frame.part_closeness(made, part)
     text = ("provider", "region", "zone", "instance_type", "purchase_option", "option_variant", "currency")
     units = bench.work.units_per_step / made.shape["step_time_s"]
     return {
@@ -128,13 +128,13 @@ def line_of(bench: Bench, part: Bought, made: Candidate) -> dict[str, Any]:
         "accelerator": str(offer.kind["accelerator"]), "accelerators_per_node": Near(offer.accelerators),
         "accelerator_memory_gib": Near(float(offer.kind["accelerator_memory_gib"])), "nodes": part.nodes,
         "vcpus_per_node": vcpus(offer),
-        "billed_hours": Near(part.hours, frame.closeness(made), 2e-9), "price_per_hour": Exactly(offer.price),
+        "billed_hours": Near(part.hours, ratio, 2e-9), "price_per_hour": Exactly(offer.price),
         "usd_per_currency": Exactly(Fraction(offer.rate.rate)),
         "throughput_per_s": Near(units * part.nodes / made.nodes), "price_basis": offer.text("basis"),
         "price_source": offer.text("source"), "price_as_of": offer.text("as_of"), "flags": offer.flags,
         "quota": quota_of(bench, offer, part.nodes), "layout": layout(made.shape),
-        "costs": [charge.wanted(frame.closeness(made)) for charge in part.charges],
-        "cost_usd": Near(total(part.charges), frame.closeness(made), 1e-6),
+        "costs": [charge.wanted(ratio) for charge in part.charges],
+        "cost_usd": Near(total(part.charges), ratio, 1e-6),
     }  # fmt: skip
 
 

@@ -83,7 +83,7 @@ def _stands_for(plan: Plan, rank: int, verbose: bool) -> str:
     brings = plan.alternatives[rank - 2].brings if rank > 1 else ()
     head = f"#{rank}" if rank > 1 else "the plan"
     new = " and ".join(FACETS[name][0] for name in brings if name in FACETS)
-    also = [_fold(folded[name], verbose) for name in FACETS if name in folded]
+    also = [_fold(folded[name], verbose, plan.objective) for name in FACETS if name in folded]
     rest = sum(item.count for name, item in folded.items() if name not in FACETS)
     also += [f"{rest:,} more"] if rest else []
     parts = [f"another {new}"] if new else []
@@ -91,11 +91,13 @@ def _stands_for(plan: Plan, rank: int, verbose: bool) -> str:
     return f"{head}: {'; '.join(parts)}" if parts else ""
 
 
-def _fold(item: Folded, verbose: bool) -> str:
+def _fold(item: Folded, verbose: bool, objective: str) -> str:
     _, one, several = FACETS[item.differs_in]
     text = f"{item.count:,} {one if item.count == 1 else several}"
     if item.best is None:
         return text
     best = item.best
-    details = f" ({summary(best)}, {hours(best.hours)} h)" if verbose else ""
-    return f"{text} from {usd(best.cost_usd)}{details}"
+    least, other = usd(best.cost_usd), f"{hours(best.hours)} h"
+    if objective == "time":
+        least, other = other, least
+    return f"{text} from {least}" + (f" ({summary(best)}, {other})" if verbose else "")
