@@ -39,6 +39,7 @@ from catalogs.providers.base import (
     map_regions,
     text_frame,
 )
+from catalogs.providers.limits import CallTimedOut, within
 from catalogs.providers.row_reader import RowReader
 
 if TYPE_CHECKING:
@@ -285,9 +286,12 @@ class AlibabaProvider:
         attempt = 0
         while True:
             try:
-                return self._clients[region].call(action, parameters)
+                client = self._clients[region]
+                return within(self.options.timeout_s, partial(client.call, action, parameters))
             except ProviderError:
                 raise
+            except CallTimedOut as error:
+                raise Unreachable(f"{error}; check the network and try again", **place) from None
             except Exception as error:  # the SDK raises many kinds; what is unknown is passed on as it came
                 fault = explain(error, place, attempt + 1)
                 if fault is None:
