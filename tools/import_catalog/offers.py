@@ -10,6 +10,7 @@ from pathlib import Path
 from catalogs.model import OFFER_KEY, PurchaseOption
 from catalogs.normalize import decimal_text, split_date
 from catalogs.offers.flags import join_flags
+from catalogs.offers.suspicion import flag_suspicious
 from tools.import_catalog.rules import Row, options_of, origin, read_json, read_rows, rule
 
 # The list's own remarks -> our flags; the price remark about system disks is decided by region instead.
@@ -37,7 +38,7 @@ def build_offers(catalog: Path) -> list[Row]:
             if row.get(option["price"]):
                 offer = _offer(row, option)
                 found.setdefault(tuple(offer[name] for name in OFFER_KEY), offer)
-    return [found[key] for key in sorted(found)]
+    return flag_suspicious([found[key] for key in sorted(found)])
 
 
 def _offer(row: Row, option: Row) -> Row:
