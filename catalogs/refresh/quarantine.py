@@ -34,6 +34,7 @@ _LISTED_FACTOR = 1.6
 _LISTED = frozenset({PurchaseOption.ON_DEMAND.value})
 _LIST_FACTOR = 2.0  # the middle of a whole list
 _LEAST_OF_A_LIST = 3
+_ROUNDING = 1e-4  # prices are rounded: half of one is not always half to the last digit
 
 
 @dataclass(frozen=True)
@@ -67,12 +68,15 @@ class Waiting:
         }
 
 
-def set_aside(new: Sequence[Row], old: Sequence[Row]) -> tuple[list[dict[str, str]], tuple[Waiting, ...]]:
+def set_aside(
+    new: Sequence[Row], old: Sequence[Row], refused: Sequence[Row] = ()
+) -> tuple[list[dict[str, str]], tuple[Waiting, ...]]:
     """Separate new quotes that moved too far.
 
     Args:
         new: checked offers of a refresh.
         old: offers in use before it.
+        refused: offers of the refresh that the checks refused; what was accepted of them before stays in use.
 
     Returns:
         The offers to store, one per offer of `new`, and the quotes that wait.
@@ -96,9 +100,19 @@ def set_aside(new: Sequence[Row], old: Sequence[Row]) -> tuple[list[dict[str, st
             stored.append({**row, "flags": join_flags((*flags, *mark))})
             waiting.append(Waiting(quote, reason))
         else:
-            stored.append({**last, "flags": join_flags((*split_flags(last.get("flags", "")), KEPT))})
+            stored.append(_kept(last))
             waiting.append(Waiting(quote, reason, last["price_per_hour"], last["as_of"]))
+    for row in refused:
+        last = accepted.get(key_of(row))
+        if last is not None:
+            stored.append(_kept(last))
+            reason = "refused by the checks of every refresh"
+            waiting.append(Waiting(row, reason, last["price_per_hour"], last["as_of"]))
     return stored, tuple(waiting)
+
+
+def _kept(last: Row) -> dict[str, str]:
+    return {**last, "flags": join_flags((*split_flags(last.get("flags", "")), KEPT))}
 
 
 def _with_confirmation(row: Row, last: Row | None) -> dict[str, str]:
@@ -167,4 +181,4 @@ def _move(row: Row, last: Row) -> float:
 
 
 def _is_far(move: float, factor: float) -> bool:
-    return move <= 1 / factor or move >= factor
+    return move <= (1 + _ROUNDING) / factor or move >= (1 - _ROUNDING) * factor

@@ -189,7 +189,8 @@ def _store(
     if not options.regions:
         asked_for = options.purchase_options or provider.info.purchase_options
         keep_vanished_options(name, checked, previous, asked_for, log)
-    offers, waiting = set_aside(checked.offers, previous.offers() if previous else [])
+    old = previous.offers() if previous else []
+    offers, waiting = set_aside(checked.offers, old, checked.refused_offers)
     failed_regions, lost_options = _lost(log, fetched.regions)
     asked = frozenset(options.purchase_options) or (provider.info.purchase_options if lost_options else None)
     with _timed(seconds, "store"):

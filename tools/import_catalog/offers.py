@@ -10,8 +10,9 @@ from pathlib import Path
 from catalogs.model import OFFER_KEY, PurchaseOption
 from catalogs.normalize import decimal_text, split_date
 from catalogs.offers.flags import join_flags
+from catalogs.offers.retirement import retirement_of
 from catalogs.offers.suspicion import flag_suspicious
-from tools.import_catalog.rules import Row, options_of, origin, read_json, read_rows, rule
+from tools.import_catalog.rules import IMPORT_DAY, Row, options_of, origin, read_json, read_rows, rule
 
 # The list's own remarks -> our flags; the price remark about system disks is decided by region instead.
 _REMARKS = {
@@ -20,6 +21,7 @@ _REMARKS = {
     "region_availability_not_reflected": "region_availability_not_reflected",
     "no_on_demand_price_published": "no_on_demand_price_published",
 }
+_DWS = "suspect_DWS_sku_mispriced"
 _CNY_PLACES = Decimal("0.0001")
 _FLOOR_TOLERANCE = Decimal("0.0001")
 _SPOT, _ON_DEMAND = "price_spot_usd_hr", "price_on_demand_usd_hr"
@@ -73,13 +75,14 @@ def _flags(row: Row, price: str) -> tuple[list[str], list[str]]:
     """Flags of one offer, and remarks for its source text."""
     provider, flags, remarks = row["provider"], [], []
     for remark in row["price_flag"].split(";"):
-        if remark in _REMARKS:
+        # What is wrong with a list's on-demand price says nothing of its spot price.
+        if remark in _REMARKS and not (remark == _DWS and price == _SPOT):
             flags.append(_REMARKS[remark])
         if remark.startswith("sources_disagree_"):
             flags.append("sources_disagree")
             low, high = remark.removeprefix("sources_disagree_").split("_vs_")
             remarks.append(f"sources disagree: {low} and {high} USD/h")
-    if rule("retired", provider, row["instance_type"]) is not None:
+    if retirement_of(provider, row["instance_type"], IMPORT_DAY) is not None:
         flags.append("retired")
     if rule("restricted_region", provider, row["region"]) is not None:
         flags.append("restricted_region")

@@ -8,8 +8,18 @@ from decimal import Decimal
 from pathlib import Path
 
 from catalogs.normalize import decimal_text, family_of
-from tools.import_catalog.rules import Row, accelerator_seed, origin, read_json, read_rows, rule
+from catalogs.offers.retirement import retirement_of
+from tools.import_catalog.rules import (
+    IMPORT_DAY,
+    Row,
+    accelerator_seed,
+    fraction_of,
+    origin,
+    read_json,
+    read_rows,
+)
 
+_WHOLE_CARD_GIB = 16  # no share of a card that is sold has as much
 _GIB_PER_TB = Decimal(10**12) / Decimal(2**30)
 _RDMA_KINDS = (
     ("EFA", "efa"),
@@ -58,7 +68,8 @@ def build_types(catalog: Path, peaks: Mapping[str, Row]) -> list[Row]:
 def _type_row(spec: Row, beside: Row, accelerator: str) -> Row:
     provider, name = spec["provider"], spec["instance_type"]
     came = origin(provider, spec.get("sources") or beside.get("source", ""), "specs")
-    retired = rule("retired", provider, name) is not None
+    retired = retirement_of(provider, name, IMPORT_DAY) is not None
+    count = fraction_of(provider, name) or Decimal(spec["accelerator_count"])
     memory = beside["accelerator_memory_gib"]
     return {
         "provider": provider,
@@ -66,8 +77,8 @@ def _type_row(spec: Row, beside: Row, accelerator: str) -> Row:
         "family": family_of(provider, name),
         "accelerator": accelerator,
         "accelerator_name": spec["accelerator_name"],
-        "accelerator_count": decimal_text(spec["accelerator_count"]),
-        "accelerator_memory_gib": decimal_text(memory) if memory else "",
+        "accelerator_count": decimal_text(count),
+        "accelerator_memory_gib": decimal_text(_memory(memory, count), Decimal("0.01")) if memory else "",
         "vcpus": decimal_text(beside["vcpus"]),
         "memory_gib": decimal_text(beside["memory_gib"]),
         "arch": beside["arch"],
@@ -77,6 +88,15 @@ def _type_row(spec: Row, beside: Row, accelerator: str) -> Row:
         "as_of": came.as_of,
         "note": _note(spec),
     }
+
+
+def _memory(gib: str, count: Decimal) -> Decimal:
+    """Memory that the machine can use of one accelerator: its share where it has a share.
+
+    Lists state the whole card's for some shares and the share's own for others; AWS states the share's.
+    """
+    stated = Decimal(gib)
+    return stated * count if count < 1 and stated >= _WHOLE_CARD_GIB else stated
 
 
 def _note(spec: Row) -> str:

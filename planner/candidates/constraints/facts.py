@@ -25,8 +25,13 @@ class PriceRefused(Constraint):
     is_fact = True
 
     def offers(self, offer_set: OfferSet, limits: Constraints, family: str) -> Bools | None:
-        """Flagged, negative or unknown prices."""
-        admitted = admit_offers(offer_set.offers, allow_flagged=limits.allow_flagged).mask
+        """Flagged, negative or unknown prices; a retired machine that the workload names is admitted."""
+        offers = offer_set.offers
+        admitted = admit_offers(offers, allow_flagged=limits.allow_flagged).mask
+        named = limits.instance_types.allow if limits.instance_types else None
+        if named:
+            sold_before = admit_offers(offers, allow_flagged=False, tolerated=frozenset({"retired"})).mask
+            admitted = admitted | (sold_before & offers.is_in("instance_type", tuple(named)))
         return ~admitted | ~(offer_set.usd_per_hour >= 0)
 
 
