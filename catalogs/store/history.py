@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from catalogs.errors import CatalogError, CatalogInputError
-from catalogs.model import OFFER_KEY, Catalog, ProviderManifest, offer_id
+from catalogs.model import OFFER_KEY, Catalog, ProviderManifest
 from catalogs.store.files import (
     LOCK_TIMEOUT_S,
     Pointer,
@@ -45,7 +45,7 @@ from catalogs.store.snapshots import (
     stored_snapshots,
     stored_source,
 )
-from catalogs.store.waiting import confirmed_row, waiting_quotes
+from catalogs.store.waiting import listed_quotes
 from catalogs.store.write import snapshot_bytes
 
 _GZIP_LEVEL = 6
@@ -127,41 +127,38 @@ def save_snapshot(
         return _add(directory, provider, merged, day, content, waiting)
 
 
-def confirm_prices(
-    provider: str,
-    choose: Callable[[Mapping[str, Any]], bool],
-    *,
-    home: Path | None = None,
-    lock_timeout_s: float = LOCK_TIMEOUT_S,
-) -> list[str]:
-    """Put quotes of the quarantine in use, confirmed by a person.
+Edit = Callable[
+    [Sequence[Mapping[str, str]], Sequence[Mapping[str, Any]]],
+    "tuple[Sequence[Mapping[str, str]], Sequence[Mapping[str, Any]]] | None",
+]
+
+
+def edit_snapshot(
+    provider: str, edit: Edit, *, home: Path | None = None, lock_timeout_s: float = LOCK_TIMEOUT_S
+) -> None:
+    """Add a snapshot with changed offers, made of the one in use (or of the bundled one).
 
     Args:
         provider: provider id.
-        choose: whether a quote in quarantine is confirmed; given its manifest entry.
+        edit: gives the offers and the quotes in quarantine to store, of those in use; None changes nothing.
         home: directory of the history; default see `history_directory`.
         lock_timeout_s: longest wait for another writer, in seconds.
-
-    Returns:
-        Ids of the offers confirmed.
 
     Raises:
         CatalogError: when another writer does not end, or the disk is full or not writable.
     """
     with writing(home or history_directory(), provider, lock_timeout_s) as directory:
         source = stored_source(directory) or _bundled_source(provider)
-        entries = waiting_quotes(source) if source else []
-        chosen = [entry for entry in entries if choose(entry)]
-        if source is None or not chosen:
-            return []
+        if source is None:
+            return
         types, offers = source_rows(source)
-        confirmed = {_key(entry["row"]): confirmed_row(entry["row"]) for entry in chosen}
-        merged = Merged(types, [confirmed.get(_key(row), row) for row in offers])
-        rest = [entry for entry in entries if _key(entry["row"]) not in confirmed]
-        content = content_hash(types, merged.offers, rest)
-        day = max(day_of(source[0].newest_as_of), *(day_of(row["as_of"]) for row in confirmed.values()))
-        _add(directory, provider, merged, day, content, rest)
-        return sorted(offer_id(key) for key in confirmed)
+        edited = edit(offers, listed_quotes(source))
+        if edited is None:
+            return
+        merged, waiting = Merged(types, edited[0]), edited[1]
+        newest = max(row["as_of"] for row in merged.offers)
+        day = max(day_of(source[0].newest_as_of), day_of(newest))
+        _add(directory, provider, merged, day, content_hash(types, merged.offers, waiting), waiting)
 
 
 def _key(row: Mapping[str, str]) -> tuple[str, ...]:
@@ -175,7 +172,7 @@ def _still_waiting(
     if last is None or scope.is_whole:
         return []
     asked, there = {_key(row) for row in new}, {_key(row) for row in merged.offers}
-    known = ((_key(entry["row"]), entry) for entry in waiting_quotes(last))
+    known = ((_key(entry["row"]), entry) for entry in listed_quotes(last))
     return [entry for key, entry in known if key in there and key not in asked]
 
 

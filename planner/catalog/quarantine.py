@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 from planner.render.model import Answer, Column, Value, table_section, versioned
 
 if TYPE_CHECKING:
-    from catalogs.inspection.quarantine import Quote
+    from catalogs.refresh.confirm import Quote
 
 
 def quarantine_answer(quotes: Sequence[Quote]) -> Answer:
     """The list of quotes that wait for a person."""
-    from catalogs.inspection.quarantine import Quote
+    from catalogs.refresh.confirm import Quote
 
     columns = (
         Column("offer_id", "offer", "text"), Column("price_per_hour", "quote/h", "price"),

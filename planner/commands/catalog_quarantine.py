@@ -16,7 +16,7 @@ from planner.render.formats import ANSWER_FORMATS
 @output_options(ANSWER_FORMATS)
 def quarantine_command(provider: str, output: str, out: Path | None) -> None:
     """List quotes that moved too far to be used unseen, with the price in use instead."""
-    from catalogs.inspection.quarantine import quarantine
+    from catalogs.refresh.confirm import quarantine
     from planner.catalog.quarantine import quarantine_answer
 
     quotes = [quote for quote in quarantine() if provider in ("", quote.offer_id.partition("/")[0])]
@@ -27,7 +27,7 @@ def quarantine_command(provider: str, output: str, out: Path | None) -> None:
 @click.argument("offers", nargs=-1, required=True, metavar="OFFER_ID...")
 def accept_command(offers: tuple[str, ...]) -> None:
     """Confirm quotes in quarantine, by offer id or glob: they become the accepted prices."""
-    from catalogs.inspection.quarantine import accept
+    from catalogs.refresh.confirm import accept
 
     done = accept(offers)
     for name in done:

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from catalogs.errors import CatalogInputError
-from catalogs.inspection.quarantine import accept, quarantine
 from catalogs.offers.flags import admit_offers
 from catalogs.offers.suspicion import flag_suspicious
 from catalogs.providers.base import FetchOptions, Provider
+from catalogs.refresh.confirm import accept, quarantine
 from catalogs.refresh.quarantine import set_aside
 from catalogs.refresh.report import Outcome
 from catalogs.refresh.run import refresh

@@ -21,6 +21,7 @@ _REMARKS = {
     "region_availability_not_reflected": "region_availability_not_reflected",
     "no_on_demand_price_published": "no_on_demand_price_published",
 }
+_GN7 = re.compile(r"ecs\.(ebm)?gn7[-.]")
 _DWS = "suspect_DWS_sku_mispriced"
 _CNY_PLACES = Decimal("0.0001")
 _FLOOR_TOLERANCE = Decimal("0.0001")
@@ -40,6 +41,8 @@ def build_offers(catalog: Path) -> list[Row]:
             if row.get(option["price"]):
                 offer = _offer(row, option)
                 found.setdefault(tuple(offer[name] for name in OFFER_KEY), offer)
+    for offer in _collected_gn7(catalog):
+        found.setdefault(tuple(offer[name] for name in OFFER_KEY), offer)
     return flag_suspicious([found[key] for key in sorted(found)])
 
 
@@ -148,6 +151,38 @@ def _calculator_commitments(catalog: Path, listed: Iterable[Row]) -> Iterable[Ro
             if same and Decimal(str(prices["perhour"])) == Decimal(row[_ON_DEMAND]):
                 found = {ours: str(prices[theirs]) for theirs, ours in columns.items() if theirs in prices}
                 yield _bare_row("azure", row["region"], row["instance_type"], "calculator") | found
+
+
+def _collected_gn7(catalog: Path) -> Iterable[Row]:
+    """On-demand prices of GN7 in mainland China, which the price list has no row for, from collected answers.
+
+    They are of the machine alone: those of other families equal the price list's less its system disk.
+    """
+    path = catalog / "replies" / "alibaba_ecs" / "on_demand_gpu_prices_karpenter.json"
+    if not path.is_file():
+        return
+    came = origin("alibaba", "cloudpilot-ai/karpenter", _ON_DEMAND)
+    for region, prices in sorted(read_json(path).items()):
+        for name, price in sorted(prices.items()):
+            if region.startswith("cn-") and _GN7.match(name) and price > 0:
+                yield {
+                    "provider": "alibaba",
+                    "region": region,
+                    "zone": "",
+                    "instance_type": name,
+                    "purchase_option": PurchaseOption.ON_DEMAND.value,
+                    "option_variant": "",
+                    "price_per_hour": decimal_text(str(price)),
+                    "currency": "CNY",
+                    "upfront_per_instance": "",
+                    "term_hours": "",
+                    "capacity": "",
+                    "basis": came.basis,
+                    "interruption_band": "",
+                    "flags": "system_disk_separate",
+                    "source": came.source,
+                    "as_of": came.as_of,
+                }
 
 
 def _bare_row(provider: str, region: str, instance_type: str, source: str) -> Row:

@@ -9,7 +9,9 @@ from pathlib import Path
 
 from catalogs.normalize import decimal_text, family_of
 from catalogs.offers.retirement import retirement_of
+from catalogs.schema.columns import column_names
 from tools.import_catalog.rules import (
+    HERE,
     IMPORT_DAY,
     Row,
     accelerator_seed,
@@ -31,6 +33,7 @@ _RDMA_KINDS = (
 )
 _SPEC_NOTE = re.compile(r"vcpus=(\d+) mem_gib=(\d+) gpu_mem_mib=(\d+)")
 _GPU_SHARE = re.compile(r"(\d+) of \d+ Gbps is GPU-to-GPU")
+_FAMILY_REMARK = re.compile(r"network: the family's maximum[^;]*")
 _BESIDE = ("vcpus", "memory_gib", "accelerator_memory_gib", "arch")
 
 
@@ -62,7 +65,26 @@ def build_types(catalog: Path, peaks: Mapping[str, Row]) -> list[Row]:
             row["local_nvme_gib"] = storage[key]
         out.append(row)
     _drop_family_maxima(out)
+    out += [
+        dict.fromkeys(column_names("instance_types"), "")
+        | row
+        | {"family": family_of(row["provider"], row["instance_type"]), "status": "current"}
+        for row in read_rows(HERE / "type_facts.csv")
+    ]
+    _correct(out)
     return sorted(out, key=lambda row: (row["provider"], row["instance_type"]))
+
+
+def _correct(rows: Iterable[Row]) -> None:
+    """Take cells that published tables of a machine state and the lists do not, each with its own source."""
+    by_key = {(row["provider"], row["instance_type"]): row for row in rows}
+    for one in read_rows(HERE / "type_corrections.csv"):
+        row = by_key.get((one["provider"], one["instance_type"]))
+        if row is not None and row.get(one["column"]) != one["value"]:
+            row[one["column"]] = one["value"]
+            row["source"] = f"{row['source']}; {one['column']}: {one['source']}"
+            if one["column"] == "internode_gbps":
+                row["note"] = _FAMILY_REMARK.sub("", row["note"]).strip(" ;")
 
 
 def _type_row(spec: Row, beside: Row, accelerator: str) -> Row:

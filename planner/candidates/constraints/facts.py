@@ -8,6 +8,7 @@ import numpy as np
 
 from catalogs.offers.flags import admit_offers
 from planner.candidates.constraints.base import Constraint, of_hardware
+from planner.market.offers import match_names
 from planner.performance.evidence import load_evidence
 
 if TYPE_CHECKING:
@@ -28,10 +29,10 @@ class PriceRefused(Constraint):
         """Flagged, negative or unknown prices; a retired machine that the workload names is admitted."""
         offers = offer_set.offers
         admitted = admit_offers(offers, allow_flagged=limits.allow_flagged).mask
-        named = limits.instance_types.allow if limits.instance_types else None
+        named = [name for name in limits.instance_types.allow or () if not set("*?[") & set(name)]
         if named:
             sold_before = admit_offers(offers, allow_flagged=False, tolerated=frozenset({"retired"})).mask
-            admitted = admitted | (sold_before & offers.is_in("instance_type", tuple(named)))
+            admitted = admitted | (sold_before & match_names(offers.coded("instance_type"), named))
         return ~admitted | ~(offer_set.usd_per_hour >= 0)
 
 
