@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import io
 import os
+import pickle
 import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from unittest import mock
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -113,6 +116,15 @@ def base_environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]
     return {**kept, **_ENVIRONMENT, **places}
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _shapes_are_estimated_once() -> Iterator[None]:
+    """Let questions about what to buy share what the performance model said; see `RememberedShapes`."""
+    from tests.remembered_shapes import RememberedShapes
+
+    with mock.patch("planner.candidates.sizes.estimate_shapes", RememberedShapes()):
+        yield
+
+
 @pytest.fixture(autouse=True)
 def _sealed_environment(base_environment: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     """Give each test the base environment, whoever runs it."""
@@ -158,6 +170,36 @@ def _captured() -> Iterator[tuple[io.StringIO, io.StringIO]]:
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         yield out, err
+
+
+@pytest.fixture(scope="session")
+def _last_answers() -> dict[bytes, object]:
+    return {}
+
+
+@pytest.fixture
+def asked_once(monkeypatch: pytest.MonkeyPatch, _last_answers: dict[bytes, object]) -> Callable[[str], None]:
+    """Let one answer be written in many formats: `asked_once("planner.job.frontier.frontier")`.
+
+    In this test that function answers what it was asked before, by it or the test before it, without a search. For
+    tests of formats alone: what the answer is has tests of its own.
+    """
+
+    def remember(name: str) -> None:
+        module, _, attribute = name.rpartition(".")
+        ask = getattr(importlib.import_module(module), attribute)
+
+        def answer(*args: object, **given: object) -> object:
+            key = pickle.dumps((name, args, given))
+            if key not in _last_answers:
+                while len(_last_answers) > 3:  # answers are large
+                    del _last_answers[next(iter(_last_answers))]
+                _last_answers[key] = ask(*args, **given)
+            return _last_answers[key]
+
+        monkeypatch.setattr(name, answer)
+
+    return remember
 
 
 @pytest.fixture

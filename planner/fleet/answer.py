@@ -14,10 +14,9 @@ import numpy as np
 
 from planner.candidates.constraints.registry import CONSTRAINTS
 from planner.candidates.constraints.throughput import throughput_floor
-from planner.candidates.engine import Found
-from planner.candidates.grid import build_candidates
-from planner.candidates.limits import case_of, mark_offers
-from planner.candidates.sizes import estimate_all, with_checkpoint
+from planner.candidates.engine import Engine, Found
+from planner.candidates.limits import case_of
+from planner.candidates.wanted import Wanted
 from planner.errors import InputError, PlannerError, TimeLimitError
 from planner.fleet.mix import Mix
 from planner.fleet.plan import fleet_plan, infeasible_fleet
@@ -26,6 +25,7 @@ from planner.fleet.search import FleetResult
 from planner.fleet.solve import solve_fleet
 from planner.fleet.workers import Workers, build_workers, in_granules
 from planner.inputs.faults import Fault
+from planner.market.obtainable import instances_at_once
 from solvers.problem.errors import BackendError
 from solvers.problem.options import SolveOptions
 from solvers.problem.solution import Status, Termination
@@ -94,7 +94,8 @@ def _check_asked(loaded: LoadedWorkload, workload: Workload) -> None:
 
 def _plan(context: Context, options: Options, proven: list[tuple[FleetInput, FleetResult]] | None) -> Plan:
     begin = time.perf_counter()
-    context, found = _search(context)
+    found = _candidates(context)
+    context = found.context
     limit, work = _limit_hours(context.asked, context.dates), work_units(context.asked)
     workers = build_workers(found.candidates, limit)
     if not len(workers.at):
@@ -120,7 +121,7 @@ def _plan(context: Context, options: Options, proven: list[tuple[FleetInput, Fle
         if charged:  # obligations may exceed what the job carries of them
             spared += over * (1 + 1e-6)
         else:
-            workers = in_granules(*_nearby(workers, question, mix, everything=over > 0))
+            workers = in_granules(*_nearby(workers, question, mix, everything=over > 0), work)
             charged = True
         left_s = options.time_limit_s - (time.perf_counter() - begin)
         if plans and left_s <= 0:
@@ -161,13 +162,11 @@ def _limit_hours(asked: Asked, dates: Dates) -> float:
     return min(hours)
 
 
-def _search(context: Context) -> tuple[Context, Found]:
-    fleet, limits = context.asked.workload.fleet, context.asked.workload.constraints
-    counts = (1 if fleet is None else fleet.nodes_per_run,)
-    shapes = estimate_all(context.asked, context.market, counts)
-    context = with_checkpoint(context, shapes)
-    bits = mark_offers(context.market.offer_set, limits, context.asked.job.model.family)
-    return context, Found(context, build_candidates(context, bits, shapes), bits, counts, 0)
+def _candidates(context: Context) -> Found:
+    """Ways to do one run on one offer: what a worker can be."""
+    fleet = context.asked.workload.fleet
+    engine = Engine(context, sizes=(1 if fleet is None else fleet.nodes_per_run,))
+    return engine.at(context.dates.deadline, Wanted(one_offer=True))
 
 
 def _mix(workers: Workers, result: FleetResult, limit: float, work: float) -> Mix:
@@ -190,17 +189,18 @@ def _question(context: Context, workers: Workers, work: float, spared_usd: float
     }  # fmt: skip
     types, kind = context.market.offer_set.types, context.market.offer_set.type_of_offer[rows]
     memory = types["accelerator_memory_gib"][kind] * types["accelerator_count"][kind] * nodes
+    held = instances_at_once(context.market.offer_set, limits.obtainable)
     return FleetInput(
         keys=tuple(range(len(rows))), cost_usd=workers.fixed_usd + workers.usd_per_hour * workers.hours_limit,
         fixed_cost_usd=workers.fixed_usd, throughput=workers.units_per_hour * workers.hours_limit,
-        required_throughput=work, max_units=np.floor(context.market.offer_set.capacity[rows] / nodes),
+        required_throughput=work, max_units=np.floor(held[rows] / nodes),
         region=region, provider=context.market.provider_of_offer[rows], is_spot=context.market.is_spot[rows],
         memory_gib=memory.astype(np.float64),
         region_cost_usd=workers.place_usd[first], region_names=names,
         min_total_memory_gib=limits.min_total_memory_gib,
         max_total_units=limits.max_nodes // int(nodes.max(initial=1)),
         budget_usd=None if limits.budget_usd is None else float(limits.budget_usd) - spared_usd,
-        uses=_uses(context, workers), **wishes, **_shared_capacity(context.market, rows, nodes),
+        uses=_uses(context, workers), **wishes, **_shared_capacity(context.market, rows, nodes, held),
     )  # fmt: skip
 
 
@@ -222,14 +222,14 @@ def _codes(names: list[str]) -> tuple[IntArray, tuple[str, ...], IntArray]:
     return codes.astype(np.int64), tuple(distinct.tolist()), first
 
 
-def _shared_capacity(market: Market, rows: IntArray, nodes: IntArray) -> dict[str, Any]:
+def _shared_capacity(market: Market, rows: IntArray, nodes: IntArray, held: FloatArray) -> dict[str, Any]:
     """Rows that are the same offer twice share one capacity."""
     names = ("provider", "region", "zone", "instance_type", "purchase_option", "option_variant")
     group, keys = market.offer_set.offers.take(rows).distinct_keys(*names)
     if len(keys) == len(rows):
         return {}
     limit = np.full(len(keys), np.inf)
-    np.minimum.at(limit, group, np.floor(market.offer_set.capacity[rows] / nodes))
+    np.minimum.at(limit, group, np.floor(held[rows] / nodes))
     return {"capacity_group": group, "capacity_limit": limit}
 
 

@@ -31,6 +31,10 @@ def check(findings: Findings, bench: Bench, sha256: str) -> None:
     fleet = bench.workload.fleet
     each = 1 if fleet is None else fleet.nodes_per_run
     period = plan["hours"].number()
+    created = plan["created_at"].moment()
+    # first, as a fleet on records of one's own is not recomputed further
+    findings.members(plan, frame.header(bench, sha256, created) | {"assumptions": frame.assumptions(bench)})
+    single.money(findings, plan)
     workers = []
     for line in plan["lines"]:
         offer = bench.goods.offer(f"{line.path}.offer_id", line["offer_id"].text())
@@ -42,13 +46,11 @@ def check(findings: Findings, bench: Bench, sha256: str) -> None:
         workers.append(with_hours(worker, done / worker.count / worker.units_per_hour))
     if not workers:
         raise ImpossibleError("a plan without lines")
-    single.money(findings, plan)
     _shape(findings, bench, workers, period)
     runs = 1 if fleet is None else fleet.runs
     work = bench.work.steps * bench.work.units_per_step * runs
     lines = _lines(bench, workers)
     last = max(workers, key=lambda worker: worker.lead + worker.hours)
-    created = plan["created_at"].moment()
     wanted: dict[str, Any] = {
         **frame.header(bench, sha256, created), "status": "planned", "finish_expected": frame.finish(bench, period),
         "lines": [_line(bench, worker, *bought, period) for worker, bought in zip(workers, lines, strict=True)],
@@ -59,6 +61,7 @@ def check(findings: Findings, bench: Bench, sha256: str) -> None:
         "filters": STATED, "filter_pairs": STATED, "relaxations": [], "warnings": STATED, "n_feasible": STATED,
         "unknown_options": _unknown(bench, workers), "n_results": 1, "run_id": single.run_id(plan),
         "assumptions": frame.assumptions(bench), "confidence": "normal", "sensitivity": [], "alternatives": [],
+        "folded": [],
         "savings": STATED, "proof": _proof(bench, plan),
     }  # fmt: skip
     findings.expect(plan, wanted)
@@ -288,6 +291,7 @@ def _savings(findings: Findings, bench: Bench, plan: Node, work: float) -> None:
                 "hours": Near(worker.lead + hours, _RATIO), "cost_usd": Near(total(charges), _RATIO, 2e-6),
                 "delta_cost_usd": Exactly(saved), "delta_hours": Near(given["hours"].number() - plan["hours"].number()),
                 "price_as_of": offer.text("as_of"), "flags": [], "parts": frame.parts_of([Buy(offer, nodes)]),
+                "brings": [],
             },
         },
     )  # fmt: skip

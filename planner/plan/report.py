@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from planner.plan import report_choice as choice
 from planner.plan import report_grounds as grounds
+from planner.plan import report_others as others
 from planner.plan import report_rows as rows
 from planner.plan.model import Plan
 from planner.render.model import Answer, Section
@@ -43,8 +44,8 @@ def _found(plan: Plan, verbose: bool) -> tuple[str, tuple[str, ...], list[Sectio
             *choice.timeline(plan, verbose),
             *choice.performance(plan, verbose),
             *choice.risk(plan),
-            *choice.savings(plan),
-            *choice.alternatives(plan),
+            *others.savings(plan),
+            *others.alternatives(plan, verbose=verbose),
             *choice.quotas(plan),
             *choice.cash(plan),
             *grounds.assumptions(plan, verbose),
@@ -62,7 +63,11 @@ def _infeasible(plan: Plan, verbose: bool) -> tuple[str, tuple[str, ...], list[S
     tried = plan.proof.candidates if plan.proof is not None else removed
     title = f"No feasible plan for {plan.workload}: none of {tried:,} candidates meets every limit"
     best = next(iter(plan.relaxations), None)
-    summary = (f"Smallest change: {best.constraint} {best.current} -> {best.needed}",) if best else ()
+    summary = (
+        (f"Smallest change that admits a candidate: {best.constraint} {best.current} -> {best.needed}",)
+        if best
+        else ()
+    )
     sections = [
         *grounds.warnings(plan),
         *grounds.relaxations(plan),

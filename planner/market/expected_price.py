@@ -1,0 +1,246 @@
+"""What a quoted spot price is worth: the price to expect at the time of the run, with an 80 % interval.
+
+The logarithm of a place's price is taken apart into the level of its instance type and the distance of the place from
+that level. The distance decays over the horizon (age of the quote, days to the start, half the length of the run); the
+levels of type and market move without a direction that anybody could know, so they add spread and no drift:
+
+    m  = level + b(k) (x - level)               b(k) = rest + (1 - rest) exp(-(k / decay_days) ** decay_power)
+    s2 = place_sd^2 (1 - b^2) + (type_sd^2 + market_sd^2) k ** (2 level_power)
+    expected = E[clip(exp(N(m, s2)), floor, 1)] x base        p10, p90 = clip(exp(m -+ 1.28 s)) x base
+
+where x is ln(price / base). Base is the on-demand price, or one dollar where a provider's spot prices do not follow it.
+Constants: planner/data/prices/spot.csv, fitted by tools/fit_prices.py; method and scores: docs/prices.md.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.records import record
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    FloatArray = npt.NDArray[np.float64]
+    IntArray = npt.NDArray[np.int64]
+    BoolArray = npt.NDArray[np.bool_]
+
+Z80 = 1.2815515655446008  # an 80 % interval spans so many standard deviations on each side
+FRESH_DAYS = 60.0  # quotes of a type this much older than its newest say nothing of its level now
+OTHER_PROVIDER = "*"
+
+
+@record(frozen=True)
+class Constants:
+    """Constants of one provider's spot prices, a row of spot.csv (which documents the columns)."""
+
+    provider: str
+    on_demand_base: bool
+    floor_ratio: float
+    no_offer_ratio: float
+    type_weight: float
+    rest: float
+    decay_days: float
+    decay_power: float
+    place_sd: float
+    type_sd: float
+    market_sd: float
+    level_power: float
+    list_after_days: float
+    derived_slope: float
+    derived_sd: float
+
+
+@record(frozen=True, eq=False)
+class Quotes:
+    """Spot quotes side by side, shape `(n,)` each.
+
+    Attributes:
+        usd_per_hour: the quote; on_demand_usd_per_hour: of the same type and region, NaN where unknown.
+        provider: code into `providers`; type: code of (provider, instance type).
+        age_days: of the quote; derived: computed from a ratio, not read off a market.
+        providers: provider ids.
+    """
+
+    usd_per_hour: FloatArray
+    on_demand_usd_per_hour: FloatArray
+    provider: IntArray
+    type: IntArray
+    age_days: FloatArray
+    derived: BoolArray
+    providers: tuple[str, ...]
+
+
+@record(frozen=True, eq=False)
+class PriceTerms:
+    """What the expected price of each quote follows from at any horizon, shape `(n,)` each.
+
+    Attributes:
+        quote: USD per hour; base: USD per hour that logarithms are relative to.
+        x: logarithm of quote over base; level: of the type's level over base.
+        derived: computed from a ratio; offered: whether the quote is an offer at all.
+        constants: index into `models`.
+    """
+
+    quote: FloatArray
+    base: FloatArray
+    x: FloatArray
+    level: FloatArray
+    derived: BoolArray
+    offered: BoolArray
+    constants: IntArray
+    models: tuple[Constants, ...]
+
+    def expect(self, rows: IntArray, horizon_days: FloatArray) -> Expected:
+        """Return the expected prices of quotes `rows` at `horizon_days`, both of shape `(m,)`."""
+        parameters = _columns(self.models)
+        mine = {name: column[self.constants[rows]] for name, column in parameters.items()}
+        return _expected(
+            self.quote[rows], self.base[rows], self.x[rows], self.level[rows], self.derived[rows],
+            np.maximum(horizon_days, 0.0), mine,
+        )  # fmt: skip
+
+
+@record(frozen=True, eq=False)
+class Expected:
+    """Expected price and its 80 % interval in USD per hour, and the standard deviation of the logarithm."""
+
+    mean: FloatArray
+    p10: FloatArray
+    p90: FloatArray
+    sd: FloatArray
+
+
+@cache
+def spot_constants() -> dict[str, Constants]:
+    """Constants by provider; `*` is every provider without a history of its own."""
+    text = files("planner.data").joinpath("prices/spot.csv").read_text(encoding="utf-8")
+    models = {}
+    for row in csv.DictReader(text.splitlines()):
+        figures = {name: float(row[name]) for name in _FIGURES}
+        based = row["base"] == "on_demand"
+        models[row["provider"]] = Constants(provider=row["provider"], on_demand_base=based, **figures)
+    return models
+
+
+_FIGURES = tuple(
+    name for name in Constants.__dataclass_fields__ if name not in ("provider", "on_demand_base")
+)
+
+
+def price_terms(quotes: Quotes, constants: dict[str, Constants] | None = None) -> PriceTerms:
+    """Return what the expected prices of `quotes` follow from; levels come from the quotes themselves.
+
+    Args:
+        quotes: all quotes known at one moment, of all places of each type.
+        constants: by provider, default the bundled ones.
+    """
+    constants = spot_constants() if constants is None else constants
+    models = tuple(constants.get(name, constants[OTHER_PROVIDER]) for name in quotes.providers)
+    mine = {name: column[quotes.provider] for name, column in _columns(models).items()}
+    listed = quotes.on_demand_usd_per_hour
+    has_list = np.isfinite(listed)
+    base = np.where((mine["on_demand_base"] > 0) & has_list, listed, 1.0)
+    relative = (mine["on_demand_base"] > 0) & has_list
+    with np.errstate(divide="ignore", invalid="ignore"):
+        x = np.log(quotes.usd_per_hour / base)
+        offered = ~(has_list & (quotes.usd_per_hour > mine["no_offer_ratio"] * listed))
+    x = np.where(relative, np.minimum(x, 0.0), x)
+    level = _levels(quotes, x, offered & np.isfinite(x), relative, mine["type_weight"])
+    return PriceTerms(quotes.usd_per_hour, base, x, level, quotes.derived, offered, quotes.provider, models)
+
+
+def _levels(
+    quotes: Quotes, x: FloatArray, usable: BoolArray, relative: BoolArray, weight: FloatArray
+) -> FloatArray:
+    """Level of each quote's type: the median of its fresh quotes, drawn to the provider's where few places are known.
+
+    Observed quotes rule; a type without any takes its derived ones. A type without usable quotes has its own price.
+    """
+    level = x.copy()
+    n_types = int(quotes.type.max(initial=-1)) + 1
+    observed = np.zeros(n_types, dtype=np.bool_)
+    observed[quotes.type[usable & ~quotes.derived]] = True
+    usable = usable & (~quotes.derived | ~observed[quotes.type])
+    newest = np.full(n_types, np.inf)
+    np.minimum.at(newest, quotes.type[usable], quotes.age_days[usable])
+    rows = np.flatnonzero(usable & (quotes.age_days <= newest[quotes.type] + FRESH_DAYS))
+    if not len(rows):
+        return level
+    order = rows[np.lexsort((x[rows], quotes.type[rows]))]
+    kinds, start, count = np.unique(quotes.type[order], return_index=True, return_counts=True)
+    middle = (x[order[start + (count - 1) // 2]] + x[order[start + count // 2]]) / 2.0
+    first = order[start]
+    for code in np.unique(quotes.provider[first]).tolist():
+        mine = (quotes.provider[first] == code) & relative[first]
+        if mine.any():
+            prior = weight[first[mine]]
+            middle[mine] = (count[mine] * middle[mine] + prior * middle[mine].mean()) / (count[mine] + prior)
+    of_type = np.full(n_types, np.nan)
+    of_type[kinds] = middle
+    known = of_type[quotes.type]
+    return np.where(np.isnan(known), level, known)
+
+
+def _columns(models: tuple[Constants, ...]) -> dict[str, FloatArray]:
+    names = ("on_demand_base", *_FIGURES)
+    return {name: np.asarray([float(getattr(m, name)) for m in models], dtype=np.float64) for name in names}
+
+
+def _expected(
+    quote: FloatArray, base: FloatArray, x: FloatArray, level: FloatArray, derived: BoolArray, days: FloatArray,
+    of: dict[str, FloatArray],
+) -> Expected:  # fmt: skip
+    decayed = np.exp(-((days / of["decay_days"]) ** of["decay_power"]))
+    kept = of["rest"] + (1.0 - of["rest"]) * decayed
+    slope = np.where(derived, kept * of["derived_slope"], kept)
+    middle = level + slope * (x - level)
+    levels = (of["type_sd"] ** 2 + of["market_sd"] ** 2) * days ** (2.0 * of["level_power"])
+    variance = of["place_sd"] ** 2 * (1.0 - kept**2) + levels
+    sd = np.sqrt(np.where(derived, variance + of["derived_sd"] ** 2, variance))
+    relative = of["on_demand_base"] > 0
+    low = np.where(relative, np.log(np.maximum(of["floor_ratio"], 1e-9)), -np.inf)
+    low = np.minimum(low, x)  # a quote below the floor shows that the floor is lower there
+    high = np.where(relative, 0.0, np.inf)
+    mean = base * _clipped_mean(middle, sd, low, high)
+    p10 = base * np.exp(np.clip(middle - Z80 * sd, low, high))
+    p90 = base * np.exp(np.clip(middle + Z80 * sd, low, high))
+    p90 = np.where(relative & (days > of["list_after_days"]), base, p90)
+    now = (days <= 0.0) & ~derived
+    mean, p10, p90 = (np.where(now, quote, value) for value in (mean, p10, p90))
+    return Expected(mean, np.minimum(p10, mean), np.maximum(p90, mean), sd)
+
+
+def _clipped_mean(middle: FloatArray, sd: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
+    """Mean of exp(clip(N, low, high)) for normal N: the two ends hold the mass beyond them."""
+    safe = np.maximum(sd, 1e-9)
+    a, b = (low - middle) / safe, (high - middle) / safe
+    inside = np.exp(middle + 0.5 * safe**2) * (_normal(b - safe) - _normal(a - safe))
+    at_low = np.where(np.isfinite(low), np.exp(np.where(np.isfinite(low), low, 0.0)), 0.0) * _normal(a)
+    at_high = np.where(
+        np.isfinite(high), np.exp(np.where(np.isfinite(high), high, 0.0)) * (1.0 - _normal(b)), 0.0
+    )
+    return np.asarray(inside + at_low + at_high, dtype=np.float64)
+
+
+def _normal(z: FloatArray) -> FloatArray:
+    """Standard normal distribution function to 1.2e-7 (Press et al., Numerical Recipes, 2nd ed. 1992, section 6.2)."""
+    x = np.minimum(np.abs(z) * math.sqrt(0.5), 30.0)
+    t = 1.0 / (1.0 + 0.5 * x)
+    polynomial = np.zeros_like(t)
+    for coefficient in _ERFC:
+        polynomial = polynomial * t + coefficient
+    upper = 0.5 * t * np.exp(-x * x + polynomial)
+    return np.asarray(np.where(z > 0.0, 1.0 - upper, upper), dtype=np.float64)
+
+
+_ERFC = (
+    0.17087277, -0.82215223, 1.48851587, -1.13520398, 0.27886807, -0.18628806, 0.09678418, 0.37409196, 1.00002368,
+    -1.26551223,
+)  # fmt: skip
