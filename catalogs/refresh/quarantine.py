@@ -102,12 +102,12 @@ def set_aside(
         else:
             stored.append(_kept(last))
             waiting.append(Waiting(quote, reason, last["price_per_hour"], last["as_of"]))
-    for row in refused:
-        last = accepted.get(key_of(row))
+    for bad in refused:
+        last = accepted.get(key_of(bad))
         if last is not None:
             stored.append(_kept(last))
             reason = "refused by the checks of every refresh"
-            waiting.append(Waiting(row, reason, last["price_per_hour"], last["as_of"]))
+            waiting.append(Waiting(bad, reason, last["price_per_hour"], last["as_of"]))
     return stored, tuple(waiting)
 
 
