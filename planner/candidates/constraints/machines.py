@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.candidates.constraints.base import Constraint, of_hardware, offer_fact
-from planner.market.offers import match_globs
+from planner.market.offers import match_names
 from planner.performance.software import load_software
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ class SoftwareStack(Constraint):
                 ("instance_type", limits.instance_types),
             ):
                 named = [pattern for pattern in rule.allow or () if pattern != "*"]
-                removed &= ~match_globs(offer_set.types.coded(name), named)[offer_set.type_of_offer]
+                removed &= ~match_names(offer_set.types.coded(name), named)[offer_set.type_of_offer]
         return np.asarray(removed, dtype=np.bool_)
 
     def change(self, case: Case, made: Candidates, at: int) -> tuple[str, str]:
@@ -137,7 +137,7 @@ def _refused(offer_set: OfferSet, column: Coded, rule: Filter) -> Bools | None:
         return None
     removed = np.zeros(len(column.codes), dtype=np.bool_)
     if rule.allow:
-        removed |= ~match_globs(column, rule.allow)
+        removed |= ~match_names(column, rule.allow)
     if rule.deny:
-        removed |= match_globs(column, rule.deny)
+        removed |= match_names(column, rule.deny)
     return np.asarray(removed[offer_set.type_of_offer], dtype=np.bool_)
