@@ -25,6 +25,7 @@ CHECKS = {
     "commitments: cuts": "commitments.test_commit_model:check_cuts",
     "commitments: closed form = decomposition": "commitments.test_commit_model:check_closed_form",
     "fleet: whole workers": "fleet.test_brute_force:check_fleet",
+    "fleet: budget of the least cost": "fleet.test_brute_force:check_tight_budget",
     "fleet: workers in hours": "fleet.test_brute_force:check_part_time",
     "fleet: plan of a workload": "fleet.test_spine_fleet:check_tiny_fleet",
     "job: model": "fleet.test_brute_force:check_single",
