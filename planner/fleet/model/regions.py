@@ -16,8 +16,8 @@ from __future__ import annotations
 import numpy as np
 
 from planner.fleet.model.prepared import FleetModel, Prepared, Switch
-from solvers.search.tighten import BOUND_MARGIN
 from planner.fleet.question import Floats
+from solvers.search.tighten import BOUND_MARGIN
 
 NAME = "regions"
 
