@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from planner.portfolios.frontier import FrontierPoint, delay_of, find_frontier
-from planner.portfolios.gather import gather
+from planner.portfolios.gather import Gatherer
 from planner.portfolios.question import in_time
 from planner.portfolios.shared_limits import MICRO
 from planner.render.model import Answer, Chart, Column, Value, table_section, versioned
@@ -57,7 +57,7 @@ def plan_frontier(
     Raises:
         InputError: a job or a file is wrong.
     """
-    gathered = gather(loaded, catalog, planning)
+    gathered = Gatherer(loaded, catalog, planning).gather()
     question = in_time(gathered.question)
     table = question.table
     ends = table.start_hours + table.hours

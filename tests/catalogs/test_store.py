@@ -13,7 +13,7 @@ import pytest
 
 from catalogs.errors import CatalogError
 from catalogs.model import Catalog
-from catalogs.store.cache import cache_directory
+from catalogs.store.copies import cache_directory
 from catalogs.store.load import load_catalog
 from catalogs.store.read import bundled_directory
 from catalogs.store.write import write_snapshot
