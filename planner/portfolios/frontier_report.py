@@ -107,7 +107,9 @@ def frontier_report(made: PortfolioFrontier) -> Answer:
         Column("delay_bound", "at least", "number", 6), Column("gap_ratio", "gap", "ratio", 2),
         Column("mean_hours", "mean hours to end", "number", 3),
     )  # fmt: skip
-    notes = ("`at least`: no plan within the budget has less; all jobs run",)
+    notes = (
+        "`at least`: of the candidates gathered for these jobs no plan within the budget has less; all jobs run",
+    )
     found = [point for point in points if point["delay"] is not None and point["cost_usd"] is not None]
     series = (("x", tuple(p["delay"] for p in found)), ("cost", tuple(p["cost_usd"] for p in found)))
     labels = tuple(f"budget {point['budget_usd']:,.0f}" for point in found)

@@ -6,13 +6,14 @@ import math
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from planner.render import numbers
+from planner.render import claims, numbers
 from planner.render.model import Answer, Chart, Column, Section, facts, table_section, versioned
 
 if TYPE_CHECKING:
     from planner.serving.answer import Line, ServingAnswer
 
 HOURS_PER_MONTH = 730
+_OF = "of those that the machines and speeds given allow"
 _COLUMNS = ("machine", "count", "usd_per_hour_each", "usd_per_hour", "place", "load_ratio", "buckets", "price_source",
             "price_as_of")  # fmt: skip
 
@@ -104,9 +105,11 @@ def _proof(answer: ServingAnswer) -> Section:
     result = answer.result
     known = math.isfinite(result.bound_usd_per_hour)
     bound = Decimal(repr(round(result.bound_usd_per_hour, 6))) if known else None
+    per_hour = f"{numbers.usd(bound)} per hour"
+    said = claims.by_solver(per_hour, _OF, what="fleet") if known else per_hour
     return facts("proof", "Proof", [
-        ("status", "status", result.status.value, "text", result.status.value),
-        ("bound_usd_per_hour", "bound", bound, "usd", f"{numbers.usd(bound)} per hour"),
+        ("status", "status", result.status.value, "text", claims.state(result.status.value, _OF, result.gap)),
+        ("bound_usd_per_hour", "bound", bound, "usd", said),
         ("gap_ratio", "gap", result.gap, "ratio", numbers.percent(result.gap, 3)),
         ("seconds", "solver", result.seconds, "seconds", f"{result.solver}, {result.seconds:.2f} s"),
     ], detail=True)  # fmt: skip
