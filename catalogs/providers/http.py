@@ -283,7 +283,7 @@ class _EtagStore:
 
 def http_cache_directory() -> Path:
     """Where public answers are kept by ETag: below the planner's cache directory."""
-    from catalogs.store.copies import cache_directory
+    from catalogs.cache.copies import cache_directory
 
     return cache_directory() / "http"
 

@@ -12,8 +12,8 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from catalogs.cache.copies import cache_directory, write_copy
 from catalogs.schema.columns import load_columns
-from catalogs.store.copies import cache_directory, write_copy
 from catalogs.table import Array, Coded, Table
 
 _VERSION = "2"

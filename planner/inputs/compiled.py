@@ -13,7 +13,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from catalogs.store.copies import cache_directory, write_copy
+from catalogs.cache.copies import cache_directory, write_copy
 from planner.inputs.view import decode_section, encode_section
 from planner.version import __version__
 
