@@ -92,10 +92,9 @@ def relaxations(plan: Plan) -> list[Section]:
         Column("limit", "limit", "text"), Column("now", "now", "text"), Column("enough", "enough", "text"),
         Column("plan", "the plan would be", "text"), Column("note", "note", "text"),
     )  # fmt: skip
-    alone = "" if plan.kind == "fleet" else "s"
-    title = f"Smallest relaxation{alone} of the candidates compared" + (
-        " (each alone suffices)" if alone else ""
-    )
+    title = "Smallest relaxation of the candidates compared"
+    if plan.kind != "fleet":
+        title = "Smallest relaxations of the candidates compared (each alone suffices)"
     return [table_section("relaxations", title, columns, rows)]
 
 

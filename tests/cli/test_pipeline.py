@@ -88,11 +88,18 @@ def test_a_small_budget_names_the_amount_it_takes(tmp_path: Path, run_cli: Run) 
 
 
 @pytest.mark.parametrize("solver", ["auto", "milp"])
-def test_the_example_plans_in_every_format(solver: str, run_cli: Run) -> None:
+def test_the_example_plans_in_every_format(
+    solver: str, run_cli: Run, asked_once: Callable[[str], None]
+) -> None:
+    asked_once("planner.pipelines.answer.plan_pipeline")
     table = run_cli("pipeline", EXAMPLE, "--solver", solver, *DAY)
     assert table.code == 0 and "Data between tasks" in table.stdout
     assert max(map(len, table.stdout.splitlines())) <= 100
-    rows = list(csv.DictReader(io.StringIO(run_cli("pipeline", EXAMPLE, "-o", "csv", *DAY).stdout)))
+    rows = list(
+        csv.DictReader(
+            io.StringIO(run_cli("pipeline", EXAMPLE, "--solver", solver, "-o", "csv", *DAY).stdout)
+        )
+    )
     assert [row["row"] for row in rows].count("task") == 4 and len(rows) == 9
 
 
