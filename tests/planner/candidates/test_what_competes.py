@@ -94,7 +94,7 @@ def test_lora_exports_its_adapters_unless_they_are_merged() -> None:
     }
     at_home = {"size": "2GB"}
     job = work(
-        model={"preset": "llama-3-8b"},
+        model={"preset": "llama-3.1-70b"},
         training=lora,
         data=at_home,
         checkpoint={"size": "1GB", "export": True},
