@@ -157,7 +157,9 @@ def work_units(asked: Asked) -> float:
 def _limit_hours(asked: Asked, dates: Dates) -> float:
     """Hours there are: until the deadline, and no more than a least throughput, sustained, would take."""
     hours = [] if dates.deadline_hours is None else [dates.deadline_hours]
-    if asked.workload.constraints.min_throughput is not None or not hours:
+    if asked.workload.constraints.min_throughput is None:
+        hours = hours or [asked.assumptions.fleet_horizon_hours]
+    else:
         hours.append(work_units(asked) / throughput_floor(asked.workload.constraints, asked.job) / 3600.0)
     return min(hours)
 

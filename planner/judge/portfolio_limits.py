@@ -80,7 +80,7 @@ def check_limits(
         left = _check_commitment(findings, memory, number, runs, windows, left)
     for _, row in left:
         findings.fault(row.path, "not a limit of the portfolio")
-    paths = [row["kind"].value for row in rows]
+    paths = [row["kind"].text() for row in rows]
     findings.require(
         paths == sorted(paths, reverse=True), plan["limits"].path, "not quotas, then commitments"
     )
@@ -126,7 +126,7 @@ def _check_quota(
             findings.expect(row["kind"], "quota")
             findings.expect(row["window"], windows.names[at])
             findings.require(
-                row["unit"].value in known[region].units, row["unit"].path, "not the unit of this quota"
+                row["unit"].text() in known[region].units, row["unit"].path, "not the unit of this quota"
             )
             findings.expect(row["available"], int(told.limit))
             _check_use(findings, row, runs, windows, at, partial(_of_quota, told, region))

@@ -11,7 +11,7 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 from planner.judge import frame
-from planner.judge.alternatives import alternatives, decision_of, savings
+from planner.judge.alternatives import alternatives, decision_of, hidden, savings
 from planner.judge.bench import Bench, Buy, Candidate, NotRecomputedError, worst_factor
 from planner.judge.document import Node
 from planner.judge.findings import STATED, Between, Exactly, Findings, Near
@@ -57,7 +57,7 @@ def check(findings: Findings, bench: Bench, sha256: str) -> None:
         "lines": [line_of(bench, part, made) for part in made.parts], "total_usd": Near(made.cost, ratio),
         "hours": Near(made.hours, frame.closeness(made)), "timeline": timeline(bench, made),
         "performance": performance(bench, made.shape), "risk": risk(bench, plan, made), "cash": cash(bench, made),
-        "launch": launch, "filters": STATED, "filter_pairs": STATED, "relaxations": [],
+        "launch": launch, "filters": STATED, "filter_pairs": STATED, "relaxations": STATED,
         "unknown_options": unknown_options(bench, made), "warnings": STATED, "n_feasible": STATED,
         "n_results": len(plan["alternatives"]) + 1, "run_id": run_id(plan), "assumptions": STATED, "confidence": STATED,
         "sensitivity": STATED, "alternatives": STATED, "savings": STATED, "folded": STATED,
@@ -66,6 +66,7 @@ def check(findings: Findings, bench: Bench, sha256: str) -> None:
     findings.expect(plan, wanted)
     alternatives(findings, bench, plan, (given_total, given_hours), decision_of(buys, in_turn=in_turn))
     savings(findings, bench, plan, (given_total, given_hours))
+    hidden(findings, bench, plan, (given_total, given_hours))
 
 
 def _without_hours(findings: Findings, bench: Bench, buys: list[Buy], *, in_turn: bool, sha256: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from planner.plan.brief import Folded
-from planner.plan.model import Plan
+from planner.plan.model import Plan, Relaxation
 from planner.plan.words import summary
 from planner.render.model import Column, Section, Unit, Value, facts, table_section
 from planner.render.numbers import hours, percent, usd
@@ -48,7 +48,7 @@ def alternatives(plan: Plan, *, verbose: bool = False) -> list[Section]:
         plan: what was found.
         verbose: whether the best of what a decision stands for is named in full.
     """
-    if not plan.alternatives:
+    if not plan.alternatives and not plan.relaxations:
         return []
     columns = (
         Column("rank", "#", "count"), Column("label", "", "text"), Column("cluster", "instance type", "cluster"),
@@ -67,7 +67,14 @@ def alternatives(plan: Plan, *, verbose: bool = False) -> list[Section]:
     shown = f"{len(rows) + 1:,} of {max(plan.n_feasible, len(rows) + 1):,} feasible candidates shown"
     notes = [f"{shown}, the plan being the first; a listed price is not availability"]
     notes += [text for rank in range(1, len(rows) + 2) if (text := _stands_for(plan, rank, verbose))]
+    notes += [_hidden(item) for item in plan.relaxations]
     return [table_section("alternatives", "Alternatives", columns, rows, notes)]
+
+
+def _hidden(item: Relaxation) -> str:
+    """What would be better, but for one limit."""
+    what = "nothing" if item.best is None else f"{summary(item.best)}: {usd(item.best.cost_usd)}"
+    return f"hidden: {what}: {item.constraint} {item.current} -> {item.needed}"
 
 
 def _stands_for(plan: Plan, rank: int, verbose: bool) -> str:

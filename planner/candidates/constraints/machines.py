@@ -79,6 +79,7 @@ class SoftwareStack(Constraint):
     words = "needs a port to other software (constraints.software)"
     short = "needs a port"
     paths = ("constraints.software",)
+    is_offered = True
 
     def offers(self, offer_set: OfferSet, limits: Constraints, family: str) -> Bools | None:
         """Other software; unless it is set, what `allow` names or the user owns is asked for."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -30,6 +31,19 @@ def check_fleet(seed: int) -> bool:
     assert result.objective_usd == pytest.approx(float(expected), rel=1e-9), seed
     assert result.bound_usd <= result.objective_usd
     assert not violations(fleet, fleet.units(result.counts))
+    return True
+
+
+def check_tight_budget(seed: int) -> bool:
+    """With a budget of exactly the least cost the same fleet is the optimum: money bounds the work to a hair."""
+    fleet = random_fleet(seed)
+    expected = brute_force_fleet(fleet)
+    if expected is None:
+        return False
+    result = solve_fleet(replace(fleet, budget_usd=float(expected)), EXACT)
+    assert result.status is Status.OPTIMAL, (seed, result)
+    assert result.objective_usd == pytest.approx(float(expected), rel=1e-9), seed
+    assert result.bound_usd <= result.objective_usd
     return True
 
 
@@ -82,6 +96,10 @@ def check_single(seed: int) -> None:
 def test_fleets_equal_brute_force(block: int, check: Callable[[int], bool]) -> None:
     feasible = sum(check(seed) for seed in range(block * 60, block * 60 + 60))
     assert feasible >= 15  # the questions must not be trivially empty
+
+
+def test_a_budget_of_the_least_cost_changes_nothing() -> None:
+    assert sum(check_tight_budget(seed) for seed in range(25)) >= 8
 
 
 @pytest.mark.parametrize("seed", [1720])

@@ -122,6 +122,12 @@ def test_windows_and_candidates_of_a_csv_file(run_cli: RunCli, tmp_path: Path) -
         assert result.code == 5
         return str(json.loads(result.stdout)["faults"])
 
+    for field, value in (("unit", []), ("kind", None), ("window", 5)):
+        forged = copy.deepcopy(answer)
+        forged["limits"][0][field] = value
+        target.write_text(json.dumps(forged), encoding="utf-8")
+        refused = run_cli("verify", str(target), "--workload", str(question))
+        assert refused.code in (2, 5) and "Traceback" not in refused.stderr
     # two commitments of equal terms: what a job draws on is told by its place in the file
     drawn = [part["commitment"] for job in answer["jobs"] for part in job["parts"]]
     at = drawn.index("commitments[1]")
