@@ -66,7 +66,9 @@ def build_context(
     times = resolve_times(workload, now)
     tariffs = load_tariffs()
     job = resolve_job(workload, now.date())
-    offer_set = gather_offers(catalog, workload, tariffs, str(loaded.path.parent), now.date())
+    offer_set = gather_offers(
+        catalog, workload, tariffs, str(loaded.path.parent), now.date(), times.start.date()
+    )
     calibration = find_correction(workload, job, offer_set, now) if calibrate else None
     if calibration is not None:
         job = replace(job, assumptions=(*job.assumptions, *calibration_notes(calibration)))

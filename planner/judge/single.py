@@ -16,9 +16,11 @@ from planner.judge.document import Node
 from planner.judge.findings import STATED, Between, Exactly, Findings, Near
 from planner.judge.launch_figures import launch_of
 from planner.judge.money import by_month, total
+from planner.judge.prices import scaled
 
 if TYPE_CHECKING:
     from planner.judge.bench import Bought
+    from planner.judge.goods import Offer
 
 LAYOUT = {
     "tensor_parallel": "tp", "pipeline_parallel": "pp", "context_parallel": "cp", "data_parallel": "dp",
@@ -125,13 +127,24 @@ def line_of(bench: Bench, part: Bought, made: Candidate) -> dict[str, Any]:
         "accelerator": str(offer.kind["accelerator"]), "accelerators_per_node": Near(offer.accelerators),
         "accelerator_memory_gib": Near(float(offer.kind["accelerator_memory_gib"])), "nodes": part.nodes,
         "vcpus_per_node": vcpus(offer),
-        "billed_hours": Near(part.hours, frame.closeness(made), 2e-9), "price_per_hour": Exactly(offer.price),
+        "billed_hours": Near(part.hours, frame.closeness(made), 2e-9), **prices_of(offer),
         "usd_per_currency": Exactly(Fraction(offer.rate.rate)),
         "throughput_per_s": Near(units * part.nodes / made.nodes), "price_basis": offer.text("basis"),
         "price_source": offer.text("source"), "price_as_of": offer.text("as_of"), "flags": offer.flags,
         "quota": quota_of(bench, offer, part.nodes), "layout": layout(made.shape),
         "costs": [charge.wanted(frame.closeness(made)) for charge in part.charges],
         "cost_usd": Near(total(part.charges), frame.closeness(made), 1e-6),
+    }  # fmt: skip
+
+
+def prices_of(offer: Offer) -> dict[str, Any]:
+    """Price expected, quoted and between which it may lie, per instance-hour."""
+    quote = offer.quote
+    low, high = scaled(offer.quoted, quote.p10), scaled(offer.quoted, quote.p90)
+    return {
+        "price_per_hour": Exactly(offer.price), "quoted_price_per_hour": Exactly(offer.quoted),
+        "price_p10_per_hour": Exactly(low), "price_p90_per_hour": Exactly(high), "price_kind": quote.kind,
+        "price_age_days": None if isnan(quote.age_days) else Near(quote.age_days),
     }  # fmt: skip
 
 

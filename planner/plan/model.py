@@ -77,7 +77,10 @@ class QuotaNeed:
 
 @record(frozen=True)
 class PlanLine:
-    """One offer used: `nodes` instances for `billed_hours` each."""
+    """One offer used: `nodes` instances for `billed_hours` each.
+
+    `price_per_hour` is the price to expect when the run starts, in an 80 % interval; costs are at that price.
+    """
 
     offer_id: str
     provider: str
@@ -104,6 +107,11 @@ class PlanLine:
     family: str = ""
     accelerator_memory_gib: float | None = None
     vcpus_per_node: float | None = None
+    quoted_price_per_hour: Decimal | None = None
+    price_p10_per_hour: Decimal | None = None
+    price_p90_per_hour: Decimal | None = None
+    price_kind: str = ""
+    price_age_days: float | None = None
 
     derived: ClassVar[tuple[str, ...]] = ("cost_usd",)
 

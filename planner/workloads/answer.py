@@ -91,7 +91,7 @@ def _verified(plan: Plan, asked: Asked, market: Market) -> Plan:
     """Re-check the plan independently; a plan that fails its own verification is never shown."""
     if plan.proof is None or plan.status != "planned":
         return plan
-    faults = verify_plan(plan.to_dict(), asked.workload, market.offer_set.offers)
+    faults = verify_plan(plan.to_dict(), asked.workload, market.offer_set.quoted_offers())
     if faults:
         raise AssertionError("the plan fails its own verification: " + "; ".join(faults))
     return replace(plan, proof=replace(plan.proof, verified=True))
