@@ -42,6 +42,9 @@ else:
 
     def _init(self: Any, /, *args: Any, **given: Any) -> None:
         defaults = self.__record_defaults__
+        if not args and given.keys() == defaults.keys():  # the usual call
+            self.__dict__.update(given)
+            return
         values = dict(zip(defaults, args, strict=False))
         if len(args) > len(defaults) or not given.keys() <= defaults.keys() - values.keys():
             wrong = [name for name in given if name not in defaults or name in values]

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from unittest import mock
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -111,6 +112,15 @@ def base_environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]
         "XDG_CONFIG_HOME": str(home / "config"),
     }
     return {**kept, **_ENVIRONMENT, **places}
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _shapes_are_estimated_once() -> Iterator[None]:
+    """Let questions about what to buy share what the performance model said; see `RememberedShapes`."""
+    from tests.remembered_shapes import RememberedShapes
+
+    with mock.patch("planner.candidates.sizes.estimate_shapes", RememberedShapes()):
+        yield
 
 
 @pytest.fixture(autouse=True)

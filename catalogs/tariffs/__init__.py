@@ -8,7 +8,7 @@ only. All provider knowledge stands in those tables; nothing here asks which pro
 from __future__ import annotations
 
 from datetime import date
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 
 from catalogs.tariffs.fx import FxRate, FxTable
@@ -140,5 +140,13 @@ class Tariffs:
 
 
 def load_tariffs(directory: Path | None = None) -> Tariffs:
-    """Return the bundled tariffs, or those of `directory`; no file is read before the first lookup."""
-    return Tariffs(directory or DATA_DIRECTORY)
+    """Return the bundled tariffs, or those of `directory`; no file is read before the first lookup.
+
+    The bundled tables are part of the program: a process reads each once, however many questions it is asked.
+    """
+    return _bundled() if directory is None else Tariffs(directory)
+
+
+@cache
+def _bundled() -> Tariffs:
+    return Tariffs(DATA_DIRECTORY)

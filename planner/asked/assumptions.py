@@ -11,6 +11,7 @@ import csv
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 from planner.inputs.faults import Fault, FaultError, near
@@ -111,10 +112,11 @@ def _fault(items: Mapping[str, Assumption], key: str, value: float) -> Fault | N
     return None
 
 
-def _read() -> Iterator[Assumption]:
+@cache
+def _read() -> tuple[Assumption, ...]:
     with DATA_FILE.open(encoding="utf-8", newline="") as stream:
-        for row in csv.DictReader(stream):
-            yield Assumption(
+        return tuple(
+            Assumption(
                 key=row["key"],
                 value=float(row["value"]),
                 unit=row["unit"],
@@ -125,3 +127,5 @@ def _read() -> Iterator[Assumption]:
                 as_of=row["as_of"],
                 note=row["note"],
             )
+            for row in csv.DictReader(stream)
+        )

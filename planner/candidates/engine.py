@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     IntArray = npt.NDArray[np.int64]
 
-SHOWN = Wanted()
+LISTED = Wanted()
 _MICROS_PER_HOUR = 3.6e9
 
 
@@ -58,10 +58,10 @@ class Found:
     offer_bits: IntArray
     node_counts: tuple[int, ...]
     refined_hardware: int
-    wanted: Wanted = SHOWN
+    wanted: Wanted = LISTED
 
 
-def build(context: Context, wanted: Wanted = SHOWN, *, max_nodes: int | None = None) -> Found:
+def build(context: Context, wanted: Wanted = LISTED, *, max_nodes: int | None = None) -> Found:
     """Build the candidates of a job at its own deadline.
 
     Args:
@@ -98,11 +98,11 @@ class Engine:
         self._steady: dict[bytes, Candidates] = {}
         self._partners: IntArray | None = None
 
-    def at_hours(self, hours: float, wanted: Wanted = SHOWN) -> Found:
+    def at_hours(self, hours: float, wanted: Wanted = LISTED) -> Found:
         """Candidates at a deadline so many hours after the start (never a microsecond earlier)."""
         return self.at(deadline_after(self.context.dates.start, hours), wanted)
 
-    def at(self, deadline: datetime | None, wanted: Wanted = SHOWN) -> Found:
+    def at(self, deadline: datetime | None, wanted: Wanted = LISTED) -> Found:
         """Candidates at a deadline.
 
         Args:

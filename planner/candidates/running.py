@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     IntArray = npt.NDArray[np.int64]
 
 _QUANTILE_ROUNDS, _QUANTILE_POINTS = 3, 24
-MINUTE = 1.0 / 60.0
 
 
 @record(frozen=True, eq=False)
@@ -85,19 +84,28 @@ def steady_hours(
 def checkpoint_interval(
     context: Context, rows: IntArray, nodes: IntArray, write: FloatArray, pool: SpotPool | None = None
 ) -> FloatArray:
-    """Hours between checkpoints: the workload's, else Young's, never longer than the assumed one.
+    """Hours between checkpoints: the workload's, else Young's within the assumed shortest and longest.
 
-    `pool`: of the spot candidates among them, where it is known already.
+    What interrupts without a warning long enough for a checkpoint decides: where one fits, machine failures alone.
+
+    Args:
+        context: assumptions, risk of the offers.
+        rows: offer per candidate, shape `(n,)`.
+        nodes: instances.
+        write: hours of one checkpoint.
+        pool: of the spot candidates among them, where it is known already.
     """
     longest = context.asked.assumptions.checkpoint_interval_s / 3600.0
+    shortest = min(context.asked.assumptions.checkpoint_min_interval_s / 3600.0, longest)
     if context.asked.job.interval_hours is not None:
         return np.full(len(rows), context.asked.job.interval_hours)
     rate = context.asked.assumptions.machine_failures_per_node_hour * nodes
     at = np.flatnonzero(context.market.is_spot[rows])
     if len(at):
-        rate[at] = (context.gang_risk(rows[at], nodes[at]).pool if pool is None else pool).rate
+        taken = (context.gang_risk(rows[at], nodes[at]).pool if pool is None else pool).rate
+        rate[at] = np.where(write[at] <= context.spot.figures.notice_hours[rows[at]], rate[at], taken)
     mtbf = 1.0 / np.maximum(rate, 1e-9)
-    return np.clip(young_interval_hours(write, mtbf), MINUTE, longest)
+    return np.clip(young_interval_hours(write, mtbf), shortest, longest)
 
 
 def spot_outcome_of(

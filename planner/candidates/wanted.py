@@ -34,7 +34,8 @@ class Scope(Enum):
     """Candidates that a question needs in any case."""
 
     BEST = "best"  # the best one
-    SHOWN = "shown"  # also the ways shown beside it, and the best of every provider
+    LISTED = "listed"  # also the decisions listed beside it, and the best of every provider
+    SHOWN = "shown"  # the same, but spot in several zones only where it could be the best
     PLACES = "places"  # the best of every region
 
 
@@ -49,7 +50,7 @@ class Wanted:
         one_region: only ways to run whose offers are all in one region.
     """
 
-    scope: Scope = Scope.SHOWN
+    scope: Scope = Scope.LISTED
     up_to: float = -np.inf
     below: float = np.inf
     one_region: bool = False
@@ -64,25 +65,26 @@ def value_of(made: Candidates) -> FloatArray:
     return value
 
 
-def ceilings(made: Candidates, wanted: Wanted) -> FloatArray:
+def ceilings(made: Candidates, wanted: Wanted, *, of_sets: bool = False) -> FloatArray:
     """Value above which a candidate of each offer is of no use to the question, shape `(n_offers,)`.
 
     Args:
         made: candidates known so far; the best of them bound what is of use.
         wanted: what the question needs.
+        of_sets: asked for sets of zones that begin with the offer: thousands, so of no provider for its own sake.
     """
     context = made.context
     feasible = np.flatnonzero(made.bits == 0)
     rows, value = made.offer[feasible], value_of(made)[feasible]
-    if wanted.scope is Scope.BEST:
-        limit = np.full(context.market.offer_set.offers.n_rows, float(value.min(initial=np.inf)))
+    n_offers = context.market.offer_set.offers.n_rows
+    if wanted.scope is Scope.BEST or (of_sets and wanted.scope is Scope.SHOWN):
+        limit = np.full(n_offers, float(value.min(initial=np.inf)))
     elif wanted.scope is Scope.PLACES:
         limit = _least(context.market.region_of_offer, rows, value)
     else:
-        limit = np.maximum(
-            _least(context.market.provider_of_offer, rows, value),
-            _shown(context.asked, context.market, rows, value),
-        )
+        limit = np.full(n_offers, _shown(context.asked, context.market, rows, value))
+        if not of_sets:
+            limit = np.maximum(limit, _least(context.market.provider_of_offer, rows, value))
     return np.asarray(np.minimum(np.maximum(limit, wanted.up_to), wanted.below), dtype=np.float64)
 
 
@@ -94,10 +96,9 @@ def _least(group_of_offer: IntArray, rows: IntArray, value: FloatArray) -> Float
 
 
 def _shown(asked: Asked, market: Market, rows: IntArray, value: FloatArray) -> float:
-    """Value of the last of the ways shown."""
-    if not len(rows):
-        return np.inf
-    ways = market.way_of_offer[rows]
-    least = np.full(int(ways.max()) + 1, np.inf)
-    np.minimum.at(least, ways, value)
-    return float(np.sort(least)[: asked.workload.preferences.max_results + 1][-1])
+    """Value up to which decisions are listed: each further accelerator is one, so that of the last one at most."""
+    count = asked.workload.preferences.max_results + 1
+    accelerators = market.accelerator_of_offer[rows]
+    least = np.full(max(int(accelerators.max(initial=0)) + 1, count), np.inf)
+    np.minimum.at(least, accelerators, value)
+    return float(np.sort(least)[:count][-1])

@@ -26,6 +26,7 @@ from planner.fleet.search import FleetResult
 from planner.fleet.solve import solve_fleet
 from planner.fleet.workers import Workers, build_workers, in_granules
 from planner.inputs.faults import Fault
+from planner.market.obtainable import instances_at_once
 from solvers.problem.errors import BackendError
 from solvers.problem.options import SolveOptions
 from solvers.problem.solution import Status, Termination
@@ -190,17 +191,18 @@ def _question(context: Context, workers: Workers, work: float, spared_usd: float
     }  # fmt: skip
     types, kind = context.market.offer_set.types, context.market.offer_set.type_of_offer[rows]
     memory = types["accelerator_memory_gib"][kind] * types["accelerator_count"][kind] * nodes
+    held = instances_at_once(context.market.offer_set, limits.obtainable)
     return FleetInput(
         keys=tuple(range(len(rows))), cost_usd=workers.fixed_usd + workers.usd_per_hour * workers.hours_limit,
         fixed_cost_usd=workers.fixed_usd, throughput=workers.units_per_hour * workers.hours_limit,
-        required_throughput=work, max_units=np.floor(context.market.offer_set.capacity[rows] / nodes),
+        required_throughput=work, max_units=np.floor(held[rows] / nodes),
         region=region, provider=context.market.provider_of_offer[rows], is_spot=context.market.is_spot[rows],
         memory_gib=memory.astype(np.float64),
         region_cost_usd=workers.place_usd[first], region_names=names,
         min_total_memory_gib=limits.min_total_memory_gib,
         max_total_units=limits.max_nodes // int(nodes.max(initial=1)),
         budget_usd=None if limits.budget_usd is None else float(limits.budget_usd) - spared_usd,
-        uses=_uses(context, workers), **wishes, **_shared_capacity(context.market, rows, nodes),
+        uses=_uses(context, workers), **wishes, **_shared_capacity(context.market, rows, nodes, held),
     )  # fmt: skip
 
 
@@ -222,14 +224,14 @@ def _codes(names: list[str]) -> tuple[IntArray, tuple[str, ...], IntArray]:
     return codes.astype(np.int64), tuple(distinct.tolist()), first
 
 
-def _shared_capacity(market: Market, rows: IntArray, nodes: IntArray) -> dict[str, Any]:
+def _shared_capacity(market: Market, rows: IntArray, nodes: IntArray, held: FloatArray) -> dict[str, Any]:
     """Rows that are the same offer twice share one capacity."""
     names = ("provider", "region", "zone", "instance_type", "purchase_option", "option_variant")
     group, keys = market.offer_set.offers.take(rows).distinct_keys(*names)
     if len(keys) == len(rows):
         return {}
     limit = np.full(len(keys), np.inf)
-    np.minimum.at(limit, group, np.floor(market.offer_set.capacity[rows] / nodes))
+    np.minimum.at(limit, group, np.floor(held[rows] / nodes))
     return {"capacity_group": group, "capacity_limit": limit}
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from planner.candidates.filters import count_filters
 from planner.candidates.plan_parts.frame import cash_of, moment_text, offer_line, plan_frame, unknown_options
 from planner.candidates.plan_parts.warnings import plan_warnings
+from planner.market.obtainable import instances_at_once
 from planner.market.pricing import total_usd
 from planner.plan.ids import TimePartId
 from planner.plan.launch import Launch
@@ -169,15 +170,15 @@ def _savings(found: Found, mix: Mix, total: Decimal) -> Savings:
     """Compare with the cheapest fleet of one on-demand offer in the same time."""
     context = found.candidates.context
     from planner.fleet.workers import build_workers
-    from planner.plan.model import Summary, SummaryPart
+    from planner.plan.brief import Summary, SummaryPart
 
     workers = build_workers(found.candidates, mix.limit_hours)
     on_demand = context.market.offer_set.offers.equals("purchase_option", "on_demand")
     workers = workers.take(np.flatnonzero(on_demand[workers.rows]))
     count = np.ceil(mix.work / (workers.units_per_hour * workers.hours_limit) - 1e-9)
-    most = np.minimum(
-        context.asked.workload.constraints.max_nodes, context.market.offer_set.capacity[workers.rows]
-    )
+    limits = context.asked.workload.constraints
+    held = instances_at_once(context.market.offer_set, limits.obtainable)
+    most = np.fmin(limits.max_nodes, held[workers.rows])
     allowed = np.flatnonzero(count * workers.nodes <= most)
     if not len(allowed):
         return Savings(None, None, None, "no single on-demand offer can do the work in time within max_nodes")

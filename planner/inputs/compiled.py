@@ -1,4 +1,4 @@
-"""The compiled copy of a valid workload: its values as JSON, so that the next run needs neither pydantic nor yaml.
+"""The compiled copy of a valid workload: its values as JSON, so that the next run need not parse YAML.
 
 It only saves time. The key is a hash of the file's bytes and of everything that decides whether and how they are
 valid, so a copy never outlives the rules that made it. Whatever is wrong with it (unwritable, cut short, edited,
@@ -30,18 +30,10 @@ _RULES = (
     *("data/schemas/workload.v1.json", "data/presets.csv", "units.py"),
     *(
         f"inputs/{name}.py"
-        for name in (
-            "schema",
-            "section",
-            "training_schema",
-            "fields",
-            "checks",
-            "measured",
-            "models",
-            "presets",
-        )
+        for name in ("checks", "compiled", "fields", "load", "measured", "models", "plain")
     ),
-    *(f"inputs/{name}.py" for name in ("yaml12", "load", "compiled", "view")),
+    *(f"inputs/{name}.py" for name in ("presets", "quantities", "schema", "section", "training_schema")),
+    *(f"inputs/{name}.py" for name in ("view", "yaml12")),
 )
 
 
@@ -87,12 +79,7 @@ def load_copy(key: str) -> Workload | None:
 
 
 def save_copy(key: str, workload: Workload) -> None:
-    """Write the copy of a valid workload atomically; one that cannot be written is no error.
-
-    A workload with a task has none: expanding it needs the pydantic models anyway.
-    """
-    if workload.task is not None:
-        return
+    """Write the copy of a valid workload atomically; one that cannot be written is no error."""
     coded = encode_section(workload)
     text = json.dumps({"key": key, "sha256": _hash(coded), "workload": coded})
     path = _path(key)

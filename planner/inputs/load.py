@@ -1,7 +1,7 @@
 """From a YAML file to a `Workload`, or to one error that lists every fault with its place.
 
-pydantic and yaml are imported only when a file is really parsed: a file that was valid before is taken from its
-compiled copy (see `compiled`).
+A file that was valid before is taken from its compiled copy (`compiled`) and needs no yaml; a new one that is plainly
+valid needs yaml but not pydantic (`plain`); only what may be wrong meets the models.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ _BOMS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
 class LoadedWorkload:
     """A valid workload, the hash of the bytes it came from, and its text for messages that need a place.
 
-    `workload` is a pydantic model or, taken from a compiled copy, a read-only view with the same attributes. `at` is
-    its path in a file that holds more than the workload.
+    `workload` is a read-only view with the attributes of the model, wherever it came from. `at` is its path in a file
+    that holds more than the workload.
     """
 
     workload: Workload
@@ -72,7 +72,7 @@ def load_workload(path: Path, *, cache: bool = True) -> LoadedWorkload:
 
     Args:
         path: a YAML file, version 1 of the workload format, at most 1 MiB, UTF-8.
-        cache: use (and write) the compiled copy; without it `workload` is always the pydantic model.
+        cache: use (and write) the compiled copy; it changes the time that loading takes, nothing else.
 
     Raises:
         InputError: the file cannot be read or is not valid; lists all faults in the order of their lines.
@@ -181,14 +181,23 @@ def parse_workload(text: str, path: Path, *, sha256: str | None = None) -> Loade
 
 
 def validate(data: dict[str, Any]) -> tuple[Workload | None, list[Fault]]:
-    """Validate plain data; return the workload, None where invalid, and all faults."""
+    """Validate plain data; return the workload as a read-only view, None where invalid, and all faults.
+
+    What is plainly valid never meets pydantic; the rest is read by the models, which say what is wrong.
+    """
+    from planner.inputs.checks import find_faults
+    from planner.inputs.plain import read_plain
+
+    workload = read_plain(data)
+    if workload is not None:
+        return workload, find_faults(workload)
     from pydantic import ValidationError
 
-    from planner.inputs.checks import find_faults
     from planner.inputs.schema import Workload
+    from planner.inputs.view import as_view
 
     try:
-        workload = Workload.model_validate(data)
+        workload = as_view(Workload.model_validate(data))
     except ValidationError as error:
         from planner.inputs.messages import pydantic_faults
 

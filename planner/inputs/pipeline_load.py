@@ -41,6 +41,12 @@ def load_pipeline(path: Path) -> LoadedPipeline:
             if loaded.workload.kind != "training" or loaded.workload.model is None:
                 text = "needs a workload of kind: training with a model (a fleet has no single place)"
                 raise source.error([Fault(("tasks", at, "workload"), text)])
+            if loaded.workload.preferences.objective != "cost":
+                text = (
+                    f"task '{task.name}' has preferences.objective: time, but a pipeline is planned by cost within its "
+                    "deadline: remove it from the workload and set the pipeline's deadline"
+                )
+                raise source.error([Fault(("tasks", at, "workload"), text)])
         workloads.append(loaded)
     return LoadedPipeline(pipeline, tuple(workloads), digest.hexdigest(), path, source)
 

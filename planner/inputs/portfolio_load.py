@@ -20,6 +20,7 @@ from planner.inputs.load import LoadedWorkload, decode, load_workload, read_limi
 from planner.inputs.messages import pydantic_faults
 from planner.inputs.portfolio_schema import Portfolio, PortfolioJob
 from planner.inputs.schema import Workload
+from planner.inputs.view import as_view
 from planner.records import record
 
 MAX_BYTES = 16 * 1024 * 1024
@@ -118,6 +119,12 @@ def _job_faults(portfolio: Portfolio, jobs: tuple[PortfolioJob, ...]) -> Iterato
                 yield Fault((*path, "candidates", number), text)
 
 
+_BY_COST = (
+    "has preferences.objective: time, but jobs that share limits are planned by cost and delay: remove it from the "
+    "workload and give the job a delay_usd_per_hour or a deadline"
+)
+
+
 def _workloads(
     path: Path, source: Source, jobs: tuple[PortfolioJob, ...]
 ) -> tuple[tuple[LoadedWorkload | None, ...], list[Fault]]:
@@ -129,7 +136,7 @@ def _workloads(
         if job.inline is not None:
             text = job.inline.model_dump_json()
             digest = hashlib.sha256(text.encode()).hexdigest()
-            out.append(LoadedWorkload(job.inline, digest, path, source, ("jobs", at, "inline")))
+            out.append(LoadedWorkload(as_view(job.inline), digest, path, source, ("jobs", at, "inline")))
             continue
         if job.workload is None:
             out.append(None)
@@ -148,6 +155,9 @@ def _workloads(
                 "needs kind: training with a model (fleets and tasks are planned one by one with `optimize`)"
             )
             faults.append(Fault(("jobs", at), f"job '{jobs[at].name}' {text}"))
+        if loaded is not None and loaded.workload.preferences.objective != "cost":
+            inside = ("workload",) if jobs[at].inline is None else ("inline", "preferences", "objective")
+            faults.append(Fault(("jobs", at, *inside), f"job '{jobs[at].name}' {_BY_COST}"))
     return tuple(out), faults
 
 

@@ -63,6 +63,16 @@ class QuotaLimit(Section):
     limit: NonNegativeFloat = Field(description="Most that may be used at once.")
 
 
+class ObtainableLimit(Section):
+    """What the user can have at once by asking; wins over the planner's assumption."""
+
+    accelerator: Text = Field(description="Pattern over accelerator ids.")
+    purchase_option: Literal["spot", "on_demand"] = Field(description="How it is bought.")
+    accelerators: PositiveInt = Field(description="Most at once, in one zone or region.")
+    provider: Text | None = Field(None, description="Provider id; absent: any.")
+    region: Text = Field("*", description="Region pattern.")
+
+
 class Constraints(Section):
     """What a plan must satisfy."""
 
@@ -94,6 +104,9 @@ class Constraints(Section):
         " Anything else needs a port.",
     )
     quota: tuple[QuotaLimit, ...] = Field((), description="Account limits.")
+    obtainable: tuple[ObtainableLimit, ...] = Field(
+        (), description="What spot or on-demand brings by asking, where it is known better than assumed."
+    )
     deadline_confidence: Confidence = Field(
         0.9, description="Probability with which the deadline must be met."
     )

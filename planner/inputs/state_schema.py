@@ -17,8 +17,8 @@ from planner.inputs.fields import (
     PositiveFloat,
     Share,
     Text,
-    parse_moment,
 )
+from planner.inputs.quantities import parse_moment
 from planner.inputs.section import Section
 from planner.units import DURATION_PATTERN, parse_duration
 

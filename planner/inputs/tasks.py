@@ -58,14 +58,16 @@ def expand_task(workload: Workload) -> tuple[TaskVariant, ...]:
     """
     if workload.task is None:
         return ()
+    from planner.inputs.view import as_view
+
     rows = load_tasks().get(workload.task.type)
     if rows is None:
         raise InputError(f"task.type: '{workload.task.type}' has no ladder of assumptions")
-    return tuple(_variant(workload, row) for row in rows)
+    return tuple(_variant(as_view(workload), row) for row in rows)
 
 
 def _variant(workload: Workload, row: dict[str, str]) -> TaskVariant:
-    from planner.inputs.training_schema import Model, Training
+    from planner.inputs.plain import read_section
 
     assert workload.task is not None
     noted: list[Assumed] = []
@@ -93,8 +95,8 @@ def _variant(workload: Workload, row: dict[str, str]) -> TaskVariant:
     concrete = workload.model_copy(
         update={
             "task": None,
-            "model": Model(preset=row["preset"]),
-            "training": Training(**training),
+            "model": read_section("Model", {"preset": row["preset"]}),
+            "training": read_section("Training", training),
             "data": _concrete_data(workload.data, row, noted),
         }
     )

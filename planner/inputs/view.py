@@ -1,8 +1,8 @@
 """A workload without pydantic: read-only sections with the same attributes, and their form in JSON.
 
-A `SectionView` stands in for a section of `schema.py` that was valid once: it has the section's attributes with
-their Python types, is iterated, dumped and copied alike, and checks nothing. It exists because importing pydantic
-and yaml costs more than all planning does (see docs/adr/0004-compiled-workload.md).
+A `SectionView` stands in for a section of `schema.py` that is valid: it has the section's attributes with their Python
+types, is iterated, dumped and copied alike, and checks nothing. Every loaded workload is one, so that code sees the
+same type whether pydantic was needed or not (see docs/adr/0004-compiled-workload.md).
 """
 
 from __future__ import annotations
@@ -37,9 +37,18 @@ class SectionView:
         changes = dict(update or {})
         return SectionView(self._kind, {**self.__dict__, **changes}, self._set | changes.keys())
 
-    def model_dump(self) -> dict[str, Any]:
-        """Return plain values: quantities as the text that reads back as them, as the pydantic section does."""
-        return {name: _plain(value) for name, value in self}
+    def model_dump(self, *, mode: str = "python", exclude_unset: bool = False) -> dict[str, Any]:
+        """Return plain values: quantities as the text that reads back as them, as the pydantic section does.
+
+        Args:
+            mode: `json` has lists in place of tuples.
+            exclude_unset: only what was given.
+        """
+        return {
+            name: _plain(value, mode, exclude_unset)
+            for name, value in self
+            if name in self._set or not exclude_unset
+        }
 
     def __iter__(self) -> Iterator[tuple[str, Any]]:
         return iter(self.__dict__.items())
@@ -71,13 +80,14 @@ class SectionView:
         def __getattr__(self, name: str) -> Any: ...
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Any, mode: str, exclude_unset: bool) -> Any:
     if isinstance(value, SectionView):
-        return value.model_dump()
+        return value.model_dump(mode=mode, exclude_unset=exclude_unset)
     if isinstance(value, tuple):
-        return tuple(_plain(item) for item in value)
+        parts = [_plain(item, mode, exclude_unset) for item in value]
+        return parts if mode == "json" else tuple(parts)
     if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
+        return {key: _plain(item, mode, exclude_unset) for key, item in value.items()}
     if isinstance(value, timedelta):
         from planner.units import format_duration
 
@@ -94,7 +104,7 @@ def encode_section(section: BaseModel | SectionView) -> dict[str, Any]:
         TypeError: a value is of a type that no workload has.
     """
     kind = section._kind if isinstance(section, SectionView) else type(section).__name__
-    values = {name: _encode(value) for name, value in section}
+    values = {name: encode_value(value) for name, value in section}
     return {"section": kind, "set": sorted(section.model_fields_set), "values": values}
 
 
@@ -107,17 +117,25 @@ def decode_section(coded: Mapping[str, Any]) -> SectionView:
     kind, values, given = coded["section"], coded["values"], frozenset(coded["set"])
     if not isinstance(kind, str) or not given <= values.keys():
         raise ValueError("not the form of a section")
-    return SectionView(kind, {name: _decode(value) for name, value in values.items()}, given)
+    return SectionView(kind, {name: decode_value(value) for name, value in values.items()}, given)
 
 
-def _encode(value: Any) -> Any:
-    """Lists stand for tuples; what JSON has no type for is an object with one key that names the type."""
+def as_view(section: BaseModel | SectionView) -> Any:
+    """The read-only view of a valid section; typed as its model where it is used."""
+    return decode_section(encode_section(section))
+
+
+def encode_value(value: Any) -> Any:
+    """Return a value as plain JSON.
+
+    Lists stand for tuples; what JSON has no type for is an object with one key that names the type.
+    """
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, tuple):
-        return [_encode(item) for item in value]
+        return [encode_value(item) for item in value]
     if isinstance(value, dict):
-        return {"map": {key: _encode(item) for key, item in value.items()}}
+        return {"map": {key: encode_value(item) for key, item in value.items()}}
     if isinstance(value, timedelta):
         return {"timedelta": [value.days, value.seconds, value.microseconds]}
     if isinstance(value, datetime):
@@ -131,16 +149,17 @@ def _encode(value: Any) -> Any:
     raise TypeError(f"a workload holds no {type(value).__name__}")
 
 
-def _decode(value: Any) -> Any:
+def decode_value(value: Any) -> Any:
+    """Return the value that `encode_value` wrote."""
     if isinstance(value, list):
-        return tuple(_decode(item) for item in value)
+        return tuple(decode_value(item) for item in value)
     if not isinstance(value, dict):
         return value
     if "section" in value:
         return decode_section(value)
     ((kind, inner),) = value.items()
     if kind == "map":
-        return {key: _decode(item) for key, item in inner.items()}
+        return {key: decode_value(item) for key, item in inner.items()}
     if kind == "timedelta":
         return timedelta(*inner)
     if kind == "datetime":

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from planner.candidates.choose import choose
+from planner.candidates.decisions import count_near_ties
 from planner.candidates.engine import Found, build
 from planner.candidates.model import IN_TURN, MIXED
 from planner.candidates.plan_parts.infeasible import find_relaxations, infeasible_plan
@@ -79,5 +80,5 @@ def _enumeration_proof(found: Found, choice: Choice, seconds: float) -> Proof:
     return Proof(
         method="exact enumeration", status="optimal", solver="numpy", objective_usd=cost, bound_usd=cost, gap_ratio=0.0,
         candidates=len(made.all_bits()), offers=context.market.offer_set.offers.n_rows, shapes=made.shapes.n_rows,
-        seconds=seconds, near_ties=choice.near_ties, note=note,
+        seconds=seconds, near_ties=count_near_ties(made), note=note,
     )  # fmt: skip

@@ -6,7 +6,7 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from planner.candidates.choose import Choice, pick_alternatives
+from planner.candidates.choose import Choice
 from planner.candidates.filters import count_filters
 from planner.candidates.model import IN_TURN
 from planner.candidates.plan_parts.frame import (
@@ -16,9 +16,10 @@ from planner.candidates.plan_parts.frame import (
     plan_frame,
     unknown_options,
 )
-from planner.candidates.plan_parts.summary import find_savings, lines_by_part, summarize
+from planner.candidates.plan_parts.summary import find_savings, lines_by_part
 from planner.candidates.plan_parts.timeline import performance_of, risk_of, timeline_of
 from planner.candidates.plan_parts.warnings import memory_warnings, plan_warnings
+from planner.job.alternatives import alternatives_of
 from planner.market.pricing import total_usd
 from planner.plan.launch import Launch
 from planner.plan.model import (
@@ -48,7 +49,7 @@ def assemble_plan(found: Found, choice: Choice, proof: Proof) -> Plan:
     launch = _launch_of(candidates, at, total)
     risk = risk_of(candidates, at, total, launch)
     limit = context.asked.workload.preferences.max_results
-    others = pick_alternatives(candidates, choice, limit)
+    others, folded = alternatives_of(candidates, at, limit)
     report = count_filters(candidates.all_bits())
     hours, in_turn = float(candidates.hours[at]), bool(candidates.kind[at] == IN_TURN)
     return Plan(
@@ -63,7 +64,7 @@ def assemble_plan(found: Found, choice: Choice, proof: Proof) -> Plan:
         risk=risk,
         savings=find_savings(found, at),
         cash=cash_of(context.dates, context.market, lines, context.dates.start + timedelta(hours=hours)),
-        alternatives=tuple(summarize(candidates, other, at) for other in others),
+        alternatives=others,
         filters=report.counts,
         filter_pairs=report.pairs,
         relaxations=(),
@@ -76,6 +77,7 @@ def assemble_plan(found: Found, choice: Choice, proof: Proof) -> Plan:
         n_results=len(others) + 1,
         n_feasible=choice.n_feasible,
         launch=launch,
+        folded=folded,
     )
 
 

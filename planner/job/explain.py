@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.candidates.choose import best_where
+from planner.candidates.decisions import KINDS, best_of
 from planner.candidates.filters import count_filters
 from planner.candidates.plan_parts.summary import describe, summarize
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
     from planner.asked.model import Asked
     from planner.candidates.engine import Found
+    from planner.candidates.model import Candidates
     from planner.market.model import Market
     from planner.plan.model import Plan
 
@@ -43,6 +45,27 @@ def explain_choice(plan: Plan) -> list[str]:
     return out + [
         f"filters {pair.first} + {pair.second}: {pair.removed:,} together" for pair in plan.filter_pairs
     ]
+
+
+def explain_kinds(found: Found | None) -> list[str]:
+    """Name the best candidate of each kind of plan: the same that the baseline, `why` and the alternatives name."""
+    if found is None:
+        return []
+    made = found.candidates
+    winner = best_where(made, made.bits == 0, made.context.asked.workload.preferences.objective)
+    if winner is None:
+        return []
+    best = [(kind, best_of(made, kind)) for kind in KINDS]
+    return [
+        f"{kind.words}: " + ("no candidate keeps every limit" if at is None else _against(made, at, winner))
+        for kind, at in best
+    ]
+
+
+def _against(made: Candidates, at: int, winner: int) -> str:
+    brief = summarize(made, at, winner)
+    change = f"{brief.delta_hours:+,.1f} h against the plan"
+    return f"{describe(brief)}, ${brief.cost_usd:,.2f} ({brief.delta_cost_usd:+,.2f}), {brief.hours:,.1f} h ({change})"
 
 
 def explain_layout(asked: Asked, market: Market, plan: Plan) -> list[str]:
@@ -90,10 +113,8 @@ def why_not(asked: Asked, market: Market, found: Found | None, wanted: str) -> l
     winner = best_where(made, made.bits == 0, asked.workload.preferences.objective)
     best = best_where(made, mine & (made.bits == 0), asked.workload.preferences.objective)
     if best is not None:
-        brief = summarize(made, best, winner)
-        out.append(f"feasible: {describe(brief)}, ${brief.cost_usd:,.2f} ({brief.delta_cost_usd:+,.2f}), "
-                   f"{brief.hours:,.1f} h ({brief.delta_hours:+,.1f} h against the plan)")  # fmt: skip
-        return out
+        assert winner is not None
+        return [*out, f"feasible: {_against(made, best, winner)}"]
     out += [f"  {count.name}: removes {count.removed} ({count.removed_only_by_this} alone): {count.description}"
             for count in count_filters(bits).counts]  # fmt: skip
     return [*out, *_why_no_shape(found, rows)]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from planner.plan import report_choice as choice
 from planner.plan import report_grounds as grounds
+from planner.plan import report_others as others
 from planner.render.model import Answer, Cell, Section, versioned
 
 if TYPE_CHECKING:
@@ -15,13 +16,16 @@ if TYPE_CHECKING:
 _COLUMNS = ("filter", "removed", "removed_only_by_this", "description")
 
 
-def explain_answer(plan: Plan, layouts: Sequence[str], why_not: Mapping[str, Sequence[str]]) -> Answer:
+def explain_answer(
+    plan: Plan, layouts: Sequence[str], why_not: Mapping[str, Sequence[str]], kinds: Sequence[str] = ()
+) -> Answer:
     """Return the explanation in the shape that every format is made of.
 
     Args:
         plan: what was found, or that nothing was.
         layouts: what is said of the layouts of the chosen machines.
         why_not: what is said of each instance type asked about.
+        kinds: the best candidate of each kind of plan.
     """
     planned = plan.status == "planned"
     title = (
@@ -29,7 +33,8 @@ def explain_answer(plan: Plan, layouts: Sequence[str], why_not: Mapping[str, Seq
     )
     sections = [
         *([choice.plan_lines(plan, True)] if plan.lines else []),
-        *choice.alternatives(plan),
+        *others.alternatives(plan, verbose=True),
+        *([Section("kinds", "Best of each kind", tuple(kinds))] if kinds else []),
         *grounds.relaxations(plan),
         *grounds.filters(plan, True),
         *([Section("layouts", "Layouts", tuple(layouts))] if layouts else []),
@@ -42,6 +47,7 @@ def explain_answer(plan: Plan, layouts: Sequence[str], why_not: Mapping[str, Seq
     ]  # fmt: skip
     values = {
         "workload": plan.workload, "status": plan.status, "filters": rows, "layouts": list(layouts),
+        "best_of_kind": list(kinds),
         "filter_pairs": [
             {"filters": [pair.first, pair.second], "removed": pair.removed} for pair in plan.filter_pairs
         ],

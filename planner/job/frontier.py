@@ -24,7 +24,8 @@ from planner.candidates.prepare import check_age, prepare, unlimited
 from planner.candidates.wanted import Scope, Wanted
 from planner.inputs.resolve import resolve_times
 from planner.inputs.tasks import expand_task
-from planner.plan.model import CatalogSource, Summary
+from planner.plan.brief import Summary
+from planner.plan.model import CatalogSource
 from planner.records import record
 from planner.render.presentable import Presentable
 from solvers.search.pareto import dominated, pareto_front

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from planner.candidates.decisions import count_near_ties
 from planner.candidates.model import MIXED
 from planner.errors import InputError, PlannerError
 from planner.plan.model import Proof
@@ -60,5 +61,5 @@ def choose_by_milp(found: Found, choice: Choice, options: Options, begin: float)
         method="MILP, equal to the exact enumeration", status="optimal", solver=result.solver,
         objective_usd=Decimal(repr(result.objective_usd)), bound_usd=Decimal(repr(result.bound_usd)),
         gap_ratio=max(0.0, result.gap), candidates=len(made.all_bits()), offers=context.market.offer_set.offers.n_rows,
-        shapes=made.shapes.n_rows, seconds=time.perf_counter() - begin, near_ties=choice.near_ties,
+        shapes=made.shapes.n_rows, seconds=time.perf_counter() - begin, near_ties=count_near_ties(made),
     )  # fmt: skip

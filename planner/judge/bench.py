@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 # an 80 % interval spans this many standard deviations on each side
 Z80 = 1.2815515655446008
-MINUTE = 1.0 / 60.0
 MOST_NODES = 4096  # that a baseline may have beyond the workload's own limit
 
 
@@ -212,13 +211,15 @@ class Bench:
             found = replace(found, first_wait=found.wait)
         return found, source
 
-    def interval(self, nodes: int, write: float, pool: Capacity | None) -> float:
-        """Hours between checkpoints: the workload's, else Young's, at most the assumed one."""
+    def interval(self, nodes: int, write: float, spot: Offer | None, pool: Capacity | None) -> float:
+        """Hours between checkpoints: the workload's, else Young's for what comes unannounced, within bounds."""
         if self.work.interval_hours is not None:
             return self.work.interval_hours
         failures = self.work.figures["machine_failures_per_node_hour"] * nodes
-        rate = max(failures if pool is None else pool.rate, 1e-9)
-        return min(max(sqrt(2.0 * write / rate), MINUTE), self.work.hours("checkpoint_interval"))
+        warned = spot is None or write <= (spot.rule.notice_s or 0.0) / 3600.0
+        rate = max(failures if pool is None or warned else pool.rate, 1e-9)
+        bounds = self.work.hours("checkpoint_min_interval"), self.work.hours("checkpoint_interval")
+        return min(max(sqrt(2.0 * write / rate), bounds[0]), bounds[1])
 
     def steady(self, nodes: int, work: float, write: float, interval: float) -> float:
         """Hours of work on capacity nobody takes back, with checkpoints and machine failures."""
@@ -259,7 +260,7 @@ class Bench:
         spot = next((buy for buy in buys if buy.offer.is_spot), None)
         gang = nodes if spot is None else spot.nodes
         pool = None if spot is None else self.capacity(spot.offer, gang)[0]
-        interval = self.interval(gang, steps.write, pool)
+        interval = self.interval(gang, steps.write, None if spot is None else spot.offer, pool)
         acquire = 0.0 if len(buys) == 1 and spot else self.work.hours("on_demand_acquire")
         waiting = self.work.hours("provision") + acquire + self.staging(buys[0].offer)
         room = self.deadline_hours - waiting - steps.fixed
@@ -315,7 +316,7 @@ class Bench:
             pool, shares, moves = union.pool, union.shares, union.moves
         else:
             pool, shares, moves = pools[0], (1.0,), 0.0
-        interval = self.interval(nodes, steps.write, pools[0])
+        interval = self.interval(nodes, steps.write, spot[0], pools[0])
         waiting = self.work.hours("provision") + max(self.staging(buy.offer) for buy in buys)
         situation = Situation(
             course=self.course(spot[0], steps, steps.work, interval), pool=pool, fixed=steps.fixed,

@@ -59,6 +59,7 @@ def check(findings: Findings, bench: Bench, sha256: str) -> None:
         "filters": STATED, "filter_pairs": STATED, "relaxations": [], "warnings": STATED, "n_feasible": STATED,
         "unknown_options": _unknown(bench, workers), "n_results": 1, "run_id": single.run_id(plan),
         "assumptions": frame.assumptions(bench), "confidence": "normal", "sensitivity": [], "alternatives": [],
+        "folded": [],
         "savings": STATED, "proof": _proof(bench, plan),
     }  # fmt: skip
     findings.expect(plan, wanted)
@@ -288,6 +289,7 @@ def _savings(findings: Findings, bench: Bench, plan: Node, work: float) -> None:
                 "hours": Near(worker.lead + hours, _RATIO), "cost_usd": Near(total(charges), _RATIO, 2e-6),
                 "delta_cost_usd": Exactly(saved), "delta_hours": Near(given["hours"].number() - plan["hours"].number()),
                 "price_as_of": offer.text("as_of"), "flags": [], "parts": frame.parts_of([Buy(offer, nodes)]),
+                "brings": [],
             },
         },
     )  # fmt: skip

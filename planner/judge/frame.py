@@ -146,7 +146,7 @@ def summary(
         "hours": Near(made.hours, ratio), "cost_usd": Near(made.cost, ratio),
         **_deltas(node, reference),
         "price_as_of": min(buy.offer.text("as_of") for buy in buys), "flags": list(dict.fromkeys(flags)),
-        "parts": parts_of(buys),
+        "parts": parts_of(buys), "brings": [],
     }, made  # fmt: skip
 
 
@@ -174,15 +174,19 @@ def leading(buys: Sequence[Buy], *, in_turn: bool) -> Any:
 
 
 def brief(
-    findings: Findings, bench: Bench, node: Node, reference: tuple[Fraction, float] | None
+    findings: Findings,
+    bench: Bench,
+    node: Node,
+    reference: tuple[Fraction, float] | None,
+    brings: Sequence[str] = (),
 ) -> Candidate | None:
-    """Check a candidate in brief; None where it cannot be recomputed."""
+    """Check a candidate in brief, and in what it must say that it is new; None where it cannot be recomputed."""
     try:
         wanted, made = summary(bench, node, reference)
     except NotRecomputedError as error:
         findings.skip(node, str(error))
         return None
-    findings.expect(node, wanted)
+    findings.expect(node, wanted | {"brings": list(brings)})
     return made
 
 

@@ -22,7 +22,7 @@ def check_limits(plan: Json, workload: Workload) -> list[str]:
     faults = [*_deadline(plan, workload), *_totals(plan, limits), *_speed(plan, workload)]
     for line in plan["lines"]:
         faults += check_offer(line, limits)
-    return [*faults, *_quotas(plan, limits), *_fleet(plan, workload)]
+    return [*faults, *_quotas(plan, limits), *_obtainable(plan, limits), *_fleet(plan, workload)]
 
 
 def check_offer(line: Json, limits: Constraints) -> list[str]:
@@ -169,6 +169,42 @@ def _quotas(plan: Json, limits: Constraints) -> list[str]:
             if needed > quota.limit * (1 + 1e-9):
                 faults.append(f"quota {quota.quota} in {region}: needs {needed:g}, limit {quota.limit:g}")
     return faults
+
+
+def _obtainable(plan: Json, limits: Constraints) -> list[str]:
+    """Compare what each line asks for at once with what asking brings."""
+    faults = []
+    for line in plan["lines"]:
+        provider, region, count = (
+            line["provider"],
+            line["region"],
+            line["nodes"] * line["accelerators_per_node"],
+        )
+        accelerator, option = line["accelerator"], line["purchase_option"]
+        told = [
+            own.accelerators
+            for own in limits.obtainable
+            if fnmatchcase(accelerator, own.accelerator) and fnmatchcase(region, own.region)
+            if own.purchase_option == option and own.provider in (None, provider)
+        ]
+        most = told[-1] if told else _assumed_obtainable(accelerator, option)
+        if most is not None and count > most:
+            what = f"{count:g} x {accelerator} {option} at once in {provider}/{region}"
+            faults.append(f"{what}: asking brings {most:g}")
+    return faults
+
+
+def _assumed_obtainable(accelerator: str, option: str) -> float | None:
+    """The first row of obtainable.csv that matches; None: firm."""
+    import csv
+    from pathlib import Path
+
+    path = Path(__file__).parents[1] / "data" / "obtainable.csv"
+    with path.open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            if row["purchase_option"] == option and fnmatchcase(accelerator, row["accelerator"]):
+                return float(row["most_accelerators"])
+    return None
 
 
 def _quota_names(line: Json) -> dict[str, str]:

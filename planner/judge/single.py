@@ -11,6 +11,7 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 from planner.judge import frame
+from planner.judge.alternatives import alternatives, decision_of, savings
 from planner.judge.bench import Bench, Buy, Candidate, NotRecomputedError, worst_factor
 from planner.judge.document import Node
 from planner.judge.findings import STATED, Between, Exactly, Findings, Near
@@ -35,7 +36,6 @@ BREAKDOWN = (
 # of the last one, 8 / 23^3 in the logarithm, above the quantile.
 _GRID = 8.0 / 23.0**3
 STEADY_BASIS = "capacity is not taken back; machine failures and the spread of the step-time prediction only"
-CHEAPEST = "cheapest feasible on-demand candidate"
 BY_MILP = "MILP, equal to the exact enumeration"
 
 
@@ -62,10 +62,11 @@ def check(findings: Findings, bench: Bench, sha256: str) -> None:
         "launch": launch, "filters": STATED, "filter_pairs": STATED, "relaxations": [],
         "unknown_options": unknown_options(bench, made), "warnings": STATED, "n_feasible": STATED,
         "n_results": len(plan["alternatives"]) + 1, "run_id": run_id(plan), "assumptions": STATED, "confidence": STATED,
-        "sensitivity": STATED, "alternatives": STATED, "savings": STATED, "proof": proof(bench, plan, made),
+        "sensitivity": STATED, "alternatives": STATED, "savings": STATED, "folded": STATED,
+        "proof": proof(bench, plan, made),
     }  # fmt: skip
     findings.expect(plan, wanted)
-    alternatives(findings, bench, plan, (given_total, given_hours))
+    alternatives(findings, bench, plan, (given_total, given_hours), decision_of(buys, in_turn=in_turn))
     savings(findings, bench, plan, (given_total, given_hours))
 
 
@@ -79,7 +80,8 @@ def _without_hours(findings: Findings, bench: Bench, buys: list[Buy], *, in_turn
     }  # fmt: skip
     for name, wanted in known.items():
         findings.expect(plan[name], wanted)
-    alternatives(findings, bench, plan, (plan["total_usd"].money(), plan["hours"].number()))
+    reference = plan["total_usd"].money(), plan["hours"].number()
+    alternatives(findings, bench, plan, reference, decision_of(buys, in_turn=in_turn))
 
 
 def purchases(bench: Bench, plan: Node) -> tuple[list[Buy], bool]:
@@ -304,54 +306,6 @@ def proof(bench: Bench, plan: Node, made: Candidate) -> dict[str, Any]:
         "method": BY_MILP, "solver": STATED, "objective_usd": Near(whole if by_cost else made.hours, 1e-6),
         "bound_usd": Near(objective, 1e-6), "gap_ratio": Near(gap, slack=1e-9),
     }  # fmt: skip
-
-
-def alternatives(findings: Findings, bench: Bench, plan: Node, reference: tuple[Fraction, float]) -> None:
-    """Alternatives recomputed, in order, none better than the plan, none twice."""
-    by_cost = bench.workload.preferences.objective == "cost"
-    values, seen = [], set()
-    if not plan["alternatives"].value:
-        findings.saw(plan["alternatives"])
-    for node in plan["alternatives"]:
-        frame.brief(findings, bench, node, reference)
-        values.append(node["cost_usd"].money() if by_cost else node["hours"].money())
-        key = json.dumps([node["instance_type"].value, node["nodes"].value, node["parts"].value])
-        findings.require(key not in seen, node.path, "an alternative named twice")
-        seen.add(key)
-    best = reference[0] if by_cost else Fraction(reference[1])
-    for at, (before, value) in enumerate(zip([best, *values], values, strict=False)):
-        findings.require(
-            value >= before * (1 - Fraction(1, 10**9)), f"alternatives[{at}]", "better than the one before it"
-        )
-
-
-def savings(findings: Findings, bench: Bench, plan: Node, reference: tuple[Fraction, float]) -> None:
-    """The baseline recomputed, and the difference to it."""
-    node = plan["savings"]
-    if node["baseline"].is_null:
-        findings.expect(node, {"baseline": None, "saved_usd": None, "saved_ratio": None, "note": STATED})
-        return
-    own = bench.workload.baseline
-    cost = node["baseline"]["cost_usd"].money()
-    wanted: dict[str, Any] = {
-        "baseline": STATED, "saved_usd": Exactly(cost - reference[0]),
-        "saved_ratio": Near((cost - reference[0]) / cost if cost else 0.0), "note": STATED if own else CHEAPEST,
-    }  # fmt: skip
-    findings.expect(node, wanted)
-    if own is None:
-        made = frame.brief(findings, bench, node["baseline"], reference)
-        options = {part.offer.text("purchase_option") for part in made.parts} if made else {"on_demand"}
-        findings.require(options == {"on_demand"}, node["baseline"].path, "the baseline is not on-demand")
-        return
-    summary, made = frame.summary(bench, node["baseline"], reference)
-    for name in ("provider", "region", "instance_type", "purchase_option", "nodes"):
-        summary[name] = getattr(own, name)
-    if own.price_per_hour_usd is not None:
-        compute = made.parts[0].charges[0]
-        hours = made.parts[0].hours * own.nodes
-        usd = made.cost - compute.usd + hours * Fraction(str(own.price_per_hour_usd))
-        summary["cost_usd"] = Near(usd, 1e-8)
-    findings.expect(node["baseline"], summary)
 
 
 def filters(findings: Findings, plan: Node) -> None:

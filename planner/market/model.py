@@ -80,11 +80,16 @@ class Market:
         return rank
 
     @cached_property
-    def way_of_offer(self) -> IntArray:
-        """Code of (provider, instance type, purchase option) per offer: what alternatives differ in."""
-        offers = self.offer_set.offers
-        option = offers.coded("purchase_option")
-        return self.offer_set.type_of_offer * len(option.values) + option.codes
+    def option_of_offer(self) -> IntArray:
+        """Code of the purchase option per offer; a commitment that is already paid for is an option of its own."""
+        codes = self.offer_set.offers.coded("purchase_option").codes.astype(np.int64)
+        return codes * 2 + ~np.isnan(self.offer_set.owned_share)
+
+    @cached_property
+    def accelerator_of_offer(self) -> IntArray:
+        """Code of the accelerator per offer."""
+        codes = self.offer_set.types.coded("accelerator").codes.astype(np.int64)
+        return np.asarray(codes[self.offer_set.type_of_offer], dtype=np.int64)
 
     @cached_property
     def provider_of_offer(self) -> IntArray:

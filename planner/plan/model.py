@@ -10,6 +10,7 @@ from dataclasses import field
 from decimal import Decimal
 from typing import Any, ClassVar, Literal, Self
 
+from planner.plan.brief import Folded, Summary
 from planner.plan.ids import CostId, TimePartId
 from planner.plan.launch import Launch
 from planner.plan.plain import plain
@@ -177,43 +178,6 @@ class Risk:
 
 
 @record(frozen=True)
-class SummaryPart:
-    """One offer of a candidate in brief: all its nodes, or those bought or used this way."""
-
-    nodes: int
-    purchase_option: str
-    option_variant: str
-    region: str
-    zone: str
-
-
-@record(frozen=True)
-class Summary:
-    """One candidate in brief: the baseline, an alternative, or the best of another provider.
-
-    `purchase_option` is a label where there are several `parts`: `4 reserved_1y (already_owned) + 2 on_demand`.
-    """
-
-    label: str
-    provider: str
-    region: str
-    zone: str
-    instance_type: str
-    accelerator: str
-    accelerators: float
-    purchase_option: str
-    option_variant: str
-    nodes: int
-    hours: float
-    cost_usd: Decimal
-    delta_cost_usd: Decimal
-    delta_hours: float
-    price_as_of: str
-    flags: tuple[str, ...] = ()
-    parts: tuple[SummaryPart, ...] = ()
-
-
-@record(frozen=True)
 class Savings:
     """Difference to the baseline; negative means the plan costs more."""
 
@@ -358,6 +322,7 @@ class Plan(Presentable):
     n_results: int = 0
     n_feasible: int = 0
     launch: Launch | None = None
+    folded: tuple[Folded, ...] = ()
     currency: str = "USD"
     schema_version: int = SCHEMA_VERSION
     stated_run_id: str = ""

@@ -5,16 +5,19 @@ from __future__ import annotations
 import dataclasses
 from decimal import Decimal
 from enum import Enum
+from functools import cache
 from typing import Any
+
+_AS_IS = frozenset({str, int, float, bool, type(None)})
 
 
 def plain(value: Any) -> Any:
     """Return a part of a plan as JSON values, with what its class derives."""
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        hidden = getattr(value, "unsaved", ())
-        saved = (f.name for f in dataclasses.fields(value) if f.name not in hidden)
-        out = {name: plain(getattr(value, name)) for name in saved}
-        return out | {name: plain(getattr(value, name)) for name in getattr(value, "derived", ())}
+    kind = type(value)
+    if kind in _AS_IS:  # most values; an Enum of texts is of a type of its own
+        return value
+    if dataclasses.is_dataclass(kind):
+        return {name: plain(getattr(value, name)) for name in _saved(kind)}
     if isinstance(value, Decimal):
         return format(value, "f")
     if isinstance(value, Enum):
@@ -24,3 +27,11 @@ def plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: plain(item) for key, item in value.items()}
     return value
+
+
+@cache
+def _saved(kind: type) -> tuple[str, ...]:
+    """Names of the values of a part's class that are saved: its fields in order, then what it derives."""
+    hidden = getattr(kind, "unsaved", ())
+    fields = (field.name for field in dataclasses.fields(kind))
+    return (*(name for name in fields if name not in hidden), *getattr(kind, "derived", ()))

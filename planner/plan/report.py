@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from planner.plan import report_choice as choice
 from planner.plan import report_grounds as grounds
+from planner.plan import report_others as others
 from planner.plan import report_rows as rows
 from planner.plan.model import Plan
 from planner.render.model import Answer, Section
@@ -43,8 +44,8 @@ def _found(plan: Plan, verbose: bool) -> tuple[str, tuple[str, ...], list[Sectio
             *choice.timeline(plan, verbose),
             *choice.performance(plan, verbose),
             *choice.risk(plan),
-            *choice.savings(plan),
-            *choice.alternatives(plan),
+            *others.savings(plan),
+            *others.alternatives(plan, verbose=verbose),
             *choice.quotas(plan),
             *choice.cash(plan),
             *grounds.assumptions(plan, verbose),

@@ -1,4 +1,4 @@
-"""The sections of a found plan: verdict, lines, cost, time, speed, risk, baseline, alternatives, cash."""
+"""The sections of a found plan: verdict, lines, cost, time, speed, risk, quotas, cash."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from decimal import Decimal
 
 from planner.plan.model import CostLine, Plan, PlanLine
 from planner.plan.report_launch import launch, strategy_words
-from planner.plan.words import OBJECTIVES, cost_kind, layout_words, summary
+from planner.plan.words import OBJECTIVES, cost_kind, layout_words
 from planner.render.model import Chart, Column, Section, Unit, Value, facts, table_section
 from planner.render.numbers import UNKNOWN, amount, days_of, hours, moment, number, percent, price, usd
 from planner.render.words import DERIVED_MARK, cluster, devices, is_derived, join_some, option, place, share
@@ -288,51 +288,6 @@ def risk(plan: Plan) -> list[Section]:
     if danger.basis:
         rows.append(("basis", "basis", danger.basis, "text", ""))
     return [facts("risk", "Risk", rows)]
-
-
-def savings(plan: Plan) -> list[Section]:
-    """Return the baseline and the difference to it."""
-    saved = plan.savings
-    if saved is None:
-        return []
-    rows: list[tuple[str, str, Value, Unit, str]] = []
-    if saved.baseline is None:
-        rows.append(("baseline_usd", "baseline", None, "usd", "none"))
-    else:
-        base = saved.baseline
-        label = f"{base.label}: " if base.label else ""
-        said = f"{label}{summary(base)}: {usd(base.cost_usd)}, {hours(base.hours)} h"
-        rows.append(("baseline_usd", "baseline", base.cost_usd, "usd", said))
-    if saved.saved_usd:
-        word = "saves" if saved.saved_usd >= 0 else "costs more"
-        ratio = "" if saved.saved_ratio is None else f" ({percent(abs(saved.saved_ratio))})"
-        rows.append(("saved_usd", word, saved.saved_usd, "usd", f"{usd(abs(saved.saved_usd))}{ratio}"))
-    if saved.note:
-        rows.append(("note", "note", saved.note, "text", saved.note))
-    return [facts("baseline", "Baseline", rows)]
-
-
-def alternatives(plan: Plan) -> list[Section]:
-    """Return the ranked other candidates, each with what it costs and takes beyond the plan."""
-    if not plan.alternatives:
-        return []
-    columns = (
-        Column("rank", "#", "count"), Column("label", "", "text"), Column("cluster", "instance type", "cluster"),
-        Column("accelerators", "accelerators", "devices"), Column("place", "where", "place"),
-        Column("option", "option", "option"), Column("cost_usd", "cost", "usd_marked"),
-        Column("delta_cost_usd", "+$", "usd_change"), Column("delta_hours", "+h", "hours_change"),
-    )  # fmt: skip
-    rows: list[tuple[Value, ...]] = [
-        (
-            rank, item.label, (item.nodes, item.instance_type), (item.accelerators, item.accelerator),
-            (item.provider, item.region, item.zone), (item.purchase_option, item.option_variant),
-            (item.cost_usd, is_derived("", item.flags)), item.delta_cost_usd, item.delta_hours,
-        )
-        for rank, item in enumerate(plan.alternatives, start=2)
-    ]  # fmt: skip
-    shown = f"{len(rows) + 1:,} of {max(plan.n_feasible, len(rows) + 1):,} feasible candidates shown"
-    notes = [f"{shown}, the plan being the first; a listed price is not availability"]
-    return [table_section("alternatives", "Alternatives", columns, rows, notes)]
 
 
 def quotas(plan: Plan) -> list[Section]:

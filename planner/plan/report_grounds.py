@@ -149,7 +149,9 @@ def proof(plan: Plan, verbose: bool) -> list[Section]:
     ]
     notes = [", ".join(parts)]
     if grounds.near_ties:
-        notes.append(f"{grounds.near_ties:,} other candidates cost nearly the same")
+        what, one = ("take", "takes") if plan.objective == "time" else ("cost", "costs")
+        said = f"other decision {one}" if grounds.near_ties == 1 else f"other decisions {what}"
+        notes.append(f"{grounds.near_ties:,} {said} nearly the same")
     if grounds.note:
         notes.append(grounds.note)
     if verbose:

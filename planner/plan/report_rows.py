@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from decimal import Decimal
 
+from planner.plan.brief import Summary
 from planner.plan.launch import Launch
-from planner.plan.model import Plan, PlanLine, Summary
+from planner.plan.model import Plan, PlanLine
 from planner.render.model import Cell
 
 COLUMNS = (

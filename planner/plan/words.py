@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from planner.plan.model import Layout, Summary
+from planner.plan.brief import Summary
+from planner.plan.model import Layout
 from planner.render.words import cluster, devices, option, place
 
 OBJECTIVES = {"cost": "Cheapest", "time": "Fastest"}

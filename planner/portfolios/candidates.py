@@ -19,7 +19,7 @@ from planner.candidates.filters import FilterReport, count_filters
 from planner.candidates.model import IN_TURN, MIXED
 from planner.candidates.plan_parts.bought import Source
 from planner.candidates.prepare import prepare
-from planner.candidates.wanted import COVERED_RATIO, Wanted
+from planner.candidates.wanted import COVERED_RATIO, Scope, Wanted
 from planner.market.quota import machine_of
 from planner.portfolios.shared_limits import MICRO, Ints
 from planner.portfolios.table import CandidateTable, Floats, Way, Ways
@@ -103,7 +103,9 @@ class WorkloadCandidates:
             up_to_usd: every candidate of at most this cost is needed, beside those that `optimize` works out.
         """
         context = self._context(loaded, start, deadline, origin)
-        found = self._engine(loaded.sha256, context).at(context.dates.deadline, Wanted(up_to=up_to_usd))
+        found = self._engine(loaded.sha256, context).at(
+            context.dates.deadline, Wanted(Scope.SHOWN, up_to=up_to_usd)
+        )
         made = found.candidates
         report = count_filters(made.all_bits())
         at = np.flatnonzero((made.bits & ~_SHARED) == 0)

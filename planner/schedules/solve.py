@@ -11,25 +11,25 @@ from __future__ import annotations
 
 import heapq
 import math
-import time
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from planner.schedules.greedy import greedy_schedule
 from planner.schedules.model import build_schedule, copies_of
 from planner.schedules.question import Cell, Costs, Evaluation, ScheduleInput, evaluate
-from solvers.execution.solve import relax, solve
 from solvers.problem.errors import ModelError
 from solvers.problem.milp import Milp
 from solvers.problem.options import SolveOptions
-from solvers.problem.solution import Solution, Status, Termination, relative_gap
+from solvers.problem.solution import Status, Termination
+from solvers.search.search import Search
 
 WHOLE_BELOW = 1_500  # integer columns; smaller models are solved as they are
 MOST_SETS = 8  # sets of copies looked at one by one
 EARLY_SHARE = 0.6  # of the time limit, for them
-TINY = 1e-9  # a gap that is none
 WHOLE = 1e-6  # from a whole number: the solver's tolerance
 LP_SLACK = 1e-7  # of a relaxation's value: its tolerance, given away
+Nodes = dict[tuple[int, int, int], int]  # by (job, hour, pool), all above 0
 
 
 @dataclass(frozen=True)
@@ -63,61 +63,34 @@ class ScheduleResult:
         return self.evaluation.costs
 
 
-@dataclass
-class _Search:
-    """What is known: the best schedule and a bound on all."""
+class _Schedule(NamedTuple):
+    """Nodes by (job, hour, pool), worked out from the definitions."""
 
-    question: ScheduleInput
-    options: SolveOptions
-    began: float = field(default_factory=time.perf_counter)
-    nodes: dict[tuple[int, int, int], int] = field(default_factory=dict)
-    evaluation: Evaluation | None = None
-    usd: float = math.inf
-    bound: float = 0.0  # no cost is below 0
-    solver: str = "greedy"
-    stop: bool = False
+    nodes: Nodes
+    evaluation: Evaluation
 
-    @property
-    def closed(self) -> bool:
-        """Whether the gap asked for is reached."""
-        return math.isfinite(self.usd) and relative_gap(self.usd, self.bound) <= self.options.gap + TINY
 
-    def left(self, share: float = 1.0) -> float:
-        """Seconds left of a share of the time limit."""
-        return self.options.time_limit_s * share - (time.perf_counter() - self.began)
+def _take(search: Search[_Schedule], question: ScheduleInput, nodes: Nodes) -> float:
+    """Offer a schedule; returns its cost, worked out from the definitions.
 
-    def ask(self, problem: Milp, gap: float, share: float = 1.0) -> Solution | None:
-        """Solve within the time left of a share of the limit; None where there is none, or the user interrupted."""
-        left = self.left(share)
-        if left <= 0 or self.stop:
-            return None
-        found = solve(problem, replace(self.options, gap=gap, time_limit_s=left, core_columns=0))
-        self.solver = found.report.backend
-        self.stop = found.termination is Termination.INTERRUPTED
-        return found
+    Raises:
+        ModelError: it breaks a limit: the fault of who made it.
+    """
+    evaluation = evaluate(question, nodes)
+    if evaluation.faults:
+        raise ModelError(f"schedule: the solver's fault: {'; '.join(evaluation.faults[:3])}")
+    usd = float(evaluation.costs.total)
+    search.offer(_Schedule(nodes, evaluation), usd)
+    return usd
 
-    def take(self, nodes: dict[tuple[int, int, int], int]) -> float:
-        """Keep a schedule if it is the cheapest; returns its cost, worked out from the definitions.
 
-        Raises:
-            ModelError: it breaks a limit: the fault of who made it.
-        """
-        evaluation = evaluate(self.question, nodes)
-        if evaluation.faults:
-            raise ModelError(f"schedule: the solver's fault: {'; '.join(evaluation.faults[:3])}")
-        usd = float(evaluation.costs.total)
-        if usd < self.usd:
-            self.nodes, self.evaluation, self.usd = nodes, evaluation, usd
-        return usd
-
-    def result(self, status: Status) -> ScheduleResult:
-        """What is known, as a result."""
-        seconds = time.perf_counter() - self.began
-        if self.evaluation is None:
-            return ScheduleResult({}, None, math.nan, self.bound, math.nan, status, self.solver, seconds)
-        bound = min(self.bound, self.usd)
-        gap = relative_gap(self.usd, bound)
-        return ScheduleResult(self.nodes, self.evaluation, self.usd, bound, gap, status, self.solver, seconds)
+def _result(search: Search[_Schedule]) -> ScheduleResult:
+    """What is known, as a result."""
+    search.settle()
+    nodes, evaluation = search.best or ({}, None)
+    usd, gap = (math.nan, math.nan) if search.best is None else (search.cost, search.gap)
+    solver = search.solver or "greedy"
+    return ScheduleResult(nodes, evaluation, usd, search.bound, gap, search.status, solver, search.elapsed_s)
 
 
 def solve_schedule(
@@ -133,31 +106,30 @@ def solve_schedule(
     Raises:
         ModelError: the solver's schedule breaks a limit or costs other than it says: its fault.
     """
-    search = _Search(question, options or SolveOptions())
+    search: Search[_Schedule] = Search(options or SolveOptions())
+    search.raise_bound(0.0)  # no cost is below 0
     start = greedy_schedule(question)
     if start is not None:
-        search.take(start)
+        _take(search, question, start)
     problem = build_schedule(question)
     if copies_of(problem) and problem.n_integers >= whole_below:
-        if _by_copies(search, problem) is Status.INFEASIBLE:
-            return search.result(Status.INFEASIBLE)
-        if search.closed:
-            return search.result(Status.OPTIMAL)
-    found = search.ask(problem, search.options.gap)
+        with search.interruptible():
+            _by_copies(search, question, problem)
+        if search.closed or search.empty:
+            return _result(search)
+    found = search.solve(problem, core_columns=0)
     if found is None:
-        return search.result(Status.NO_SOLUTION if search.evaluation is None else Status.FEASIBLE)
-    if found.status is Status.INFEASIBLE and search.evaluation is not None:
+        return _result(search)
+    if found.status is Status.INFEASIBLE and search.best is not None:
         raise ModelError("schedule: the solver says that there is none, but one is known: its fault")
     if found.has_point:
-        usd = search.take(_nodes(found.x))
+        usd = _take(search, question, _nodes(found.x))
         if usd > found.objective + 1e-6 * max(1.0, abs(usd)):
             raise ModelError(f"schedule: it costs {usd}, the solver said {found.objective}")
-    search.bound = max(search.bound, found.bound)
-    status = found.status
-    if search.evaluation is not None:
-        closed = status is Status.OPTIMAL or search.closed
-        status = Status.OPTIMAL if closed else Status.FEASIBLE
-    return search.result(status)
+    search.raise_bound(found.bound)
+    if search.best is None:
+        search.end(found.termination, found.report.message)
+    return _result(search)
 
 
 @dataclass(order=True)
@@ -171,30 +143,35 @@ class _Box:
     made: tuple[float, ...] = field(compare=False)
 
 
-def _by_copies(search: _Search, problem: Milp) -> Status | None:
-    """Branch on the copies until the gap is closed; INFEASIBLE where no set of them has a schedule."""
+def _by_copies(search: Search[_Schedule], question: ScheduleInput, problem: Milp) -> None:
+    """Branch on the copies until the gap is closed, or it is proven that no set of them has a schedule."""
     columns = list(copies_of(problem).values())
     tried: set[tuple[int, ...]] = set()
     proven = math.inf  # least cost of any schedule with a set tried
     first = _relaxed(search, problem, columns, (0,) * len(columns), (1,) * len(columns), 0)
     if first is None:
-        return None
+        return
     boxes = [first]
     while boxes and len(tried) < MOST_SETS:
         box = heapq.heappop(boxes)
-        search.bound = max(search.bound, min(proven, box.bound))
+        search.raise_bound(min(proven, box.bound))
         if search.closed:
-            return None
+            return
         if math.isinf(box.bound):
             break  # so are all others
         made = tuple(round(value) for value in box.made)
         fraction = [abs(value - round(value)) for value in box.made]
         if max(fraction) <= WHOLE and made not in tried:
-            part = search.ask(_with_copies(problem, columns, made), search.options.gap * 0.9, EARLY_SHARE)
+            part = search.solve(
+                _with_copies(problem, columns, made),
+                search.left_s(EARLY_SHARE),
+                gap=search.options.gap * 0.9,
+                core_columns=0,
+            )
             if part is None:
-                return None
+                return
             if part.has_point:
-                search.take(_nodes(part.x))
+                _take(search, question, _nodes(part.x))
             proven = min(proven, math.inf if part.status is Status.INFEASIBLE else part.bound)
             tried.add(made)
         open_ones = [at for at in range(len(columns)) if box.lower[at] < box.upper[at]]
@@ -210,15 +187,16 @@ def _by_copies(search: _Search, problem: Milp) -> Status | None:
             else:
                 child = _relaxed(search, problem, columns, lower, upper, number)
             if child is None:
-                return None
+                return
             heapq.heappush(boxes, child)
     rest = boxes[0].bound if boxes else math.inf
-    search.bound = max(search.bound, min(proven, rest))
-    return Status.INFEASIBLE if math.isinf(search.bound) and search.evaluation is None else None
+    search.raise_bound(min(proven, rest))
+    if math.isinf(search.bound) and search.best is None:
+        search.end(Termination.INFEASIBLE, "no set of copies has a schedule")
 
 
 def _relaxed(
-    search: _Search,
+    search: Search[_Schedule],
     problem: Milp,
     columns: list[int],
     lower: tuple[int, ...],
@@ -226,15 +204,10 @@ def _relaxed(
     number: int,
 ) -> _Box | None:
     """A box with its relaxation; None where it was not found in time."""
-    left = search.left(EARLY_SHARE)
-    if left <= 0:
-        return None
     lb, ub = problem.lb.copy(), problem.ub.copy()
     lb[columns], ub[columns] = lower, upper
-    try:
-        found = relax(replace(problem, lb=lb, ub=ub), left, search.options.backend)
-    except KeyboardInterrupt:
-        search.stop = True
+    found = search.relax(replace(problem, lb=lb, ub=ub), search.left_s(EARLY_SHARE))
+    if found is None:
         return None
     if found.termination is Termination.INFEASIBLE:
         return _Box(math.inf, number, lower, upper, lower)
@@ -257,6 +230,6 @@ def _with_copies(problem: Milp, columns: list[int], made: tuple[int, ...]) -> Mi
     return replace(problem, lb=lower, ub=upper, integrality=whole)
 
 
-def _nodes(x: Mapping[Hashable, float]) -> dict[tuple[int, int, int], int]:
+def _nodes(x: Mapping[Hashable, float]) -> Nodes:
     found = {tuple(key): round(value) for key, value in x.items() if isinstance(key, Cell)}
     return {(j, t, o): count for (j, t, o), count in found.items() if count}

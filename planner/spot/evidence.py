@@ -20,6 +20,7 @@ import numpy as np
 from catalogs.table import distinct
 from planner.records import record
 from planner.spot.distribution import SpotPool
+from planner.spot.pools import figures_at
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
     from planner.asked.model import Asked
     from planner.market.model import Market
+    from planner.spot.pools import Pool
     from planner.spot.risk import SpotRisk
 
     FloatArray = npt.NDArray[np.float64]
@@ -102,16 +104,23 @@ def _put_records(
 ) -> None:
     """Overwrite the figures of the candidates `at` with those of recorded pools, where there are any."""
     _, first, own = distinct(market.pool_of_offer[rows[at]])
+    pools: list[Pool] = []
+    place_of, source_of = np.full(len(first), -1), np.full(len(first), -1)
     for number, row in enumerate(rows[at][first].tolist()):
         pool = spot.recorded_pool(row)
-        mine = at[own == number]
         if pool is None:
-            _move_by_hint(spot, row, mine, columns, source, sources)
+            if spot.hazards is not None:
+                _move_by_hint(spot, row, at[own == number], columns, source, sources)
             continue
-        for column, values in zip(columns, pool.at(count[mine]), strict=True):
-            column[mine] = values
-        source[mine] = len(sources)
+        place_of[number], source_of[number] = len(pools), len(sources)
+        pools.append(pool)
         sources.append(pool.source)
+    known = np.flatnonzero(place_of[own] >= 0)
+    if len(known):
+        mine, own = at[known], own[known]
+        for column, values in zip(columns, figures_at(pools, place_of[own], count[mine]), strict=True):
+            column[mine] = values
+        source[mine] = source_of[own]
 
 
 def _move_by_hint(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from planner.spot.policy.job import SpotZone
 
     FloatArray = npt.NDArray[np.float64]
+    IntArray = npt.NDArray[np.int64]
 
 DATA_FILE = Path(__file__).parents[1] / "data" / "spot" / "pools.csv"
 GANGS = (1, 4, 16, 64)
@@ -40,10 +41,26 @@ class Pool(NamedTuple):
     values: FloatArray
     source: str
 
-    def at(self, gang: FloatArray) -> FloatArray:
-        """Figures at other gangs, straight in logarithms between those known, shape `(5, n)`."""
-        known, place = np.log(self.gangs), np.log(gang)
-        return np.exp([np.interp(place, known, column) for column in np.log(self.values.T)])
+
+def figures_at(pools: Sequence[Pool], which: IntArray, gang: FloatArray) -> FloatArray:
+    """Figures of pools at gangs, straight in logarithms between the gangs known and flat beyond them.
+
+    Args:
+        pools: of the same known gangs.
+        which: pool of each gang asked for, shape `(n,)`.
+        gang: instances that must run together, shape `(n,)`.
+
+    Returns:
+        Figures in the order of `FIGURES`, shape `(5, n)`.
+    """
+    known, place = np.log(pools[0].gangs), np.log(gang)
+    logs = np.log(np.stack([pool.values for pool in pools]))
+    left = np.clip(np.searchsorted(known, place, side="right") - 1, 0, len(known) - 2)
+    slope = (logs[which, left + 1] - logs[which, left]) / (known[left + 1] - known[left])[:, None]
+    values = slope * (place - known[left])[:, None] + logs[which, left]
+    values[place <= known[0]] = logs[which[place <= known[0]], 0]
+    values[place >= known[-1]] = logs[which[place >= known[-1]], -1]
+    return np.asarray(np.exp(values).T, dtype=np.float64)
 
 
 def family_of(instance_type: str) -> str:

@@ -12,7 +12,8 @@ from planner.candidates.prepare import check_age, prepare
 from planner.inputs.tasks import expand_task
 from planner.job.answer import plan_job
 from planner.judge.lines import verify_plan
-from planner.plan.model import Assumption, Plan, Sensitivity, Summary
+from planner.plan.brief import Summary
+from planner.plan.model import Assumption, Plan, Sensitivity
 from planner.records import record
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from catalogs.providers.base import (
     Unreachable,
 )
 from catalogs.providers.http import HttpClient
-from tests.fakes.http_base import FakeServer, Reply, Request
+from tests.fakes.http_base import LATE_S, LIMIT_S, FakeServer, Reply, Request
 
 QUICK = FetchOptions(timeout_s=10.0, retries=2, backoff_s=0.0, max_wait_s=0.1)
 ROUTES = {"GET /list": lambda request: {"items": [1, 2], "page": request.param("page", "1")}}
@@ -44,10 +44,8 @@ def test_a_fault_becomes_an_error_that_names_the_remedy(
     fault: str, error: type[Exception], says: str, tries: int | None, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("DEBUG")
-    timeout_s = (
-        0.2 if fault == "slow" else QUICK.timeout_s
-    )  # no other fault may run into it on a busy machine
-    with FakeServer(ROUTES, faults=fault, slow_s=0.6) as fake, _client(timeout_s) as client:
+    timeout_s = LIMIT_S if fault == "slow" else QUICK.timeout_s
+    with FakeServer(ROUTES, faults=fault, slow_s=LATE_S) as fake, _client(timeout_s) as client:
         with pytest.raises(error) as caught:
             client.get_json(
                 f"{fake.url}/list?key=SECRET", api="things.list", permission="things.list", region="r1"

@@ -40,6 +40,10 @@ FAULTS = (
 # Faults after which a sound client still has the whole answer.
 HARMLESS = frozenset({"throttle_then_ok", "http_500_once", "duplicate_rows"})
 _ONCE = frozenset({"throttle_then_ok", "http_500_once"})
+# For tests of time limits: how late a slow reply is (never waited for: a server that stops sends it), and a limit that
+# every other reply keeps, however busy the machine is.
+LATE_S = 60.0
+LIMIT_S = 1.0
 
 
 @dataclass(frozen=True)

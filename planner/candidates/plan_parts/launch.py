@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.candidates.choose import best_where
-from planner.candidates.model import IN_TURN, SINGLE
+from planner.candidates.decisions import ON_DEMAND, ONE_ZONE, best_of
+from planner.candidates.model import IN_TURN
+from planner.candidates.plan_parts.summary import describe, summarize
 from planner.candidates.running import meet_probability, model_arguments, steady_hours
 from planner.candidates.ways.outcomes import Outcomes, Task, possible_outcomes
 from planner.plan.launch import Checkpoints, Launch, SpotPlace
@@ -229,45 +230,25 @@ def spot_places(
 
 
 def _why(made: Candidates, at: int, alone: float | None) -> tuple[str, ...]:
-    """Why this way: what on-demand alone, spot alone and one zone would have come to, on the same machines."""
-    context = made.context
-    out, cost = [], float(made.cost_usd[at])
-    feasible = made.bits == 0
-    objective = context.asked.workload.preferences.objective
-    own_type = (
-        context.market.offer_set.type_of_offer[made.offer]
-        == context.market.offer_set.type_of_offer[made.offer[at]]
-    )
-    single = made.kind == SINGLE
-    option = context.market.offer_set.offers.equals("purchase_option", "on_demand")
-    steady = best_where(made, feasible & own_type & single & option[made.offer], objective)
+    """Why this way: what on-demand alone, spot alone and one zone would come to: the best of each, on any machine."""
+    context, out = made.context, []
+    steady = best_of(made, ON_DEMAND)
     if steady is not None:
-        out.append(f"on-demand alone would cost ${made.cost_usd[steady]:,.2f}")
-    if made.kind[at] == IN_TURN:
-        wanted = context.asked.workload.constraints.deadline_confidence
-        if alone is not None and alone < wanted:
-            out.append(f"spot alone would meet the deadline with {alone:.0%}, {wanted:.0%} is asked")
-        if len([part for part in made.parts(at) if context.market.is_spot[part.row]]) > 1:
-            out += _one_zone(made, at, cost)
-    elif alone is not None:
-        out.append(f"spot alone meets the deadline with {alone:.0%}: no on-demand is needed")
+        out.append(f"on-demand alone would cost {_brief(made, steady)}")
+    if made.kind[at] != IN_TURN:
+        if alone is not None:
+            out.append(f"spot alone meets the deadline with {alone:.0%}: no on-demand is needed")
+        return tuple(out)
+    wanted = context.asked.workload.constraints.deadline_confidence
+    if alone is not None and alone < wanted:
+        out.append(f"spot alone would meet the deadline with {alone:.0%}, {wanted:.0%} is asked")
+    if len([part for part in made.parts(at) if context.market.is_spot[part.row]]) > 1:
+        one = best_of(made, ONE_ZONE)
+        said = "no candidate on spot in one zone keeps every limit"
+        out.append(said if one is None else f"spot in one zone would cost {_brief(made, one)}")
     return tuple(out)
 
 
-def _one_zone(made: Candidates, at: int, cost: float) -> list[str]:
-    """What the same size in one zone with a fall-back would come to."""
-    context = made.context
-    turns = made.turns
-    assert turns is not None
-    second = turns.offer[:, 1]
-    several = (second >= 0) & context.market.is_spot[second]
-    one = (made.kind == IN_TURN) & (made.bits == 0) & (made.shape == made.shape[at])
-    one[one] = ~several[made.detail[one]]
-    best = best_where(made, one, "cost")
-    if best is None:
-        return ["no single zone of this size keeps the deadline at less than on-demand costs"]
-    change, other = turns.p_change[made.detail[[at, best]]]
-    return [
-        f"one zone would cost ${made.cost_usd[best]:,.2f} (this: ${cost:,.2f}) and need on-demand with "
-        f"{other:.0%} (this: {change:.0%})"
-    ]
+def _brief(made: Candidates, at: int) -> str:
+    brief = summarize(made, at, None)
+    return f"${brief.cost_usd:,.2f} and take {brief.hours:,.1f} h: {describe(brief)}"

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.candidates.choose import best_where
+from planner.candidates.decisions import ON_DEMAND, best_of
 from planner.candidates.grid import build_candidates
-from planner.candidates.model import IN_TURN, SINGLE
+from planner.candidates.model import IN_TURN
 from planner.market.pricing import total_usd
-from planner.plan.model import CostLine, Savings, Summary, SummaryPart
+from planner.plan.brief import Summary, SummaryPart
+from planner.plan.model import CostLine, Savings
+from planner.plan.words import OBJECTIVES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -56,13 +58,17 @@ def summarize(candidates: Candidates, at: int, reference: int | None, label: str
     cost = total_usd(lines_of(candidates, at))
     base = cost if reference is None else total_usd(lines_of(candidates, reference))
     hours = float(candidates.hours[at])
-    known = {name: str(offers[name][row]) for name in ("provider", "region", "instance_type")}
+    provider, region, instance_type = (
+        str(offers[name][row]) for name in ("provider", "region", "instance_type")
+    )
     flags = [flag for part in rows for flag in str(offers["flags"][part]).split(";") if flag]
     if any(offers["basis"][part] == "derived" for part in rows):
         flags.append("derived")
     return Summary(
         label=label,
-        **known,
+        provider=provider,
+        region=region,
+        instance_type=instance_type,
         zone=zone,
         purchase_option=bought_text(candidates, at),
         option_variant=str(offers["option_variant"][row]) if len(parts) == 1 else "",
@@ -120,12 +126,11 @@ def find_savings(found: Found, winner: int) -> Savings:
     cost = total_usd(lines_of(candidates, winner))
     if context.asked.workload.baseline is not None:
         return _present_cluster(found, winner, cost)
-    on_demand = context.market.offer_set.offers.equals("purchase_option", "on_demand")
-    mask = (candidates.bits == 0) & (candidates.kind == SINGLE) & on_demand[candidates.offer]
-    best = best_where(candidates, mask, context.asked.workload.preferences.objective)
+    best = best_of(candidates, ON_DEMAND)
     if best is None:
         return Savings(None, None, None, "no on-demand candidate satisfies the same constraints")
-    return _savings(summarize(candidates, best, winner), cost, "cheapest feasible on-demand candidate")
+    first = OBJECTIVES[context.asked.workload.preferences.objective].lower()
+    return _savings(summarize(candidates, best, winner), cost, f"{first} feasible on-demand candidate")
 
 
 def _savings(baseline: Summary, cost: Decimal, note: str) -> Savings:

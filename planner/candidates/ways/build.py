@@ -20,7 +20,7 @@ import numpy as np
 from planner.candidates.constraints.registry import BIT
 from planner.candidates.limits import mark_parts
 from planner.candidates.model import IN_TURN, SINGLE, Candidates, Turns, append, join_pools, join_tables
-from planner.candidates.wanted import Scope, Wanted, ceilings
+from planner.candidates.wanted import Wanted, ceilings
 from planner.candidates.ways.course import (
     CONFIDENCE_SLIP,
     Cells,
@@ -71,14 +71,14 @@ def add_turns(made: Candidates, offer_bits: IntArray, wanted: Wanted) -> Candida
     if not len(at):
         return made
     likely = at[_floor(made, at) <= ceilings(made, wanted)[made.offer[at]]]
-    found = [judged_turns(made, single_cells(likely, made, partner))]
+    cells = [single_cells(likely, made, partner)]
     if wish.fallback != "none" and not wanted.one_region:
         elsewhere = on_demand_partners(context.market, offer_bits, anywhere=True)
-        found.append(judged_turns(made, single_cells(likely, made, elsewhere)))
+        cells.append(single_cells(likely, made, elsewhere))
+    found = [judged_turns(made, join_cells(cells))]
     if wish.zones == "any":
         known = _appended(made, found)
-        scope = Scope.BEST if wanted.scope is Scope.SHOWN else wanted.scope
-        limit = ceilings(known, replace(wanted, scope=scope))
+        limit = ceilings(known, wanted, of_sets=True)
         sets = set_cells(made, at, partner, limit, one_region=wanted.one_region)
         found.append(judged_turns(made, sets))
     return _appended(made, found)
@@ -186,7 +186,11 @@ def set_cells(
     zones: list[IntArray] = []
     edges = np.flatnonzero(np.diff(group_of)) + 1
     starts, stops = np.append(0, edges), np.append(edges, len(at))
-    some = np.add.reduceat(cheap, starts) > 0
+    # no set of a group is in time where fewer than two of its zones are
+    soon = _soon_enough(made, at[:, None])
+    some = (np.add.reduceat(cheap, starts) > 0) & (np.add.reduceat(soon, starts, dtype=np.int64) > 1)
+    if not some.any():
+        return None
     for start, stop in zip(starts[some].tolist(), stops[some].tolist(), strict=True):
         own = np.arange(start, stop)
         own = own[_first_of_pool(context.market, made.offer[at[own]])][:MAX_CHOICE]
@@ -313,7 +317,8 @@ def judged_turns(made: Candidates, cells: Cells | None) -> Judged | None:
     if not len(at):
         return None
     columns, turns = price_in_turn(made, cells.take(at), take_columns(course, at))
-    mark_parts(replace(made, **columns))
+    kind, detail = np.full(len(at), IN_TURN), np.arange(len(at))
+    mark_parts(replace(made, **columns, kind=kind, detail=detail, turns=turns))
     return columns, turns
 
 

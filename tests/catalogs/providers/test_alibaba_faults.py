@@ -12,6 +12,7 @@ from catalogs.refresh.run import refresh
 from catalogs.store.load import load_catalog
 from tests.catalogs.providers.test_alibaba import QUICK, provider
 from tests.fakes import alibaba as fake
+from tests.fakes.http_base import LATE_S, LIMIT_S
 
 APIS = (
     "DescribeRegions",
@@ -37,9 +38,9 @@ HARMLESS = ("throttle_then_ok", "http_500_once")
 
 
 def _run(faults: dict[str, str] | None = None) -> Outcome:
-    with fake.server(faults, slow_s=0.5) as server:
+    with fake.server(faults, slow_s=LATE_S) as server:
         # only a fault that answers late may run into the limit, however busy the machine is
-        timeout_s = 0.2 if faults and "slow" in faults.values() else QUICK["timeout_s"]
+        timeout_s = LIMIT_S if faults and "slow" in faults.values() else QUICK["timeout_s"]
         options = FetchOptions(**{**QUICK, "timeout_s": timeout_s, "retries": 1})  # type: ignore[arg-type]
 
         def create(name: str, given: FetchOptions):  # type: ignore[no-untyped-def]

@@ -19,6 +19,7 @@ from catalogs.refresh.report import Outcome
 from catalogs.refresh.run import refresh
 from catalogs.store.load import load_catalog
 from tests.fakes.aws import NOW, SECRETS, environment, fake_aws
+from tests.fakes.http_base import LATE_S, LIMIT_S
 
 KINDS = {
     "throttle_forever": "rate_limited",
@@ -48,7 +49,7 @@ REGIONS = ("us-east-1", "eu-west-1")
 QUICK: dict[str, Any] = {
     "regions": REGIONS,
     "retries": 1,
-    "timeout_s": 0.3,
+    "timeout_s": 10.0,
     "backoff_s": 0.01,
     "max_wait_s": 0.05,
     "max_workers": 4,
@@ -57,7 +58,7 @@ QUICK: dict[str, Any] = {
 
 def quick(faults: Any) -> dict[str, Any]:
     """Options of a fetch: only a fault that answers late may run into the limit, however busy the machine is."""
-    return QUICK if "slow" in str(faults) else {**QUICK, "timeout_s": 10.0}
+    return {**QUICK, "timeout_s": LIMIT_S, "retries": 0} if "slow" in str(faults) else QUICK
 
 
 @cache
@@ -76,7 +77,7 @@ def _no_pauses_and_own_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def run(monkeypatch: pytest.MonkeyPatch, faults: Any = None, *, account: bool = True, **more: Any) -> Outcome:
-    with fake_aws(faults, slow_s=0.6) as fake:
+    with fake_aws(faults, slow_s=LATE_S) as fake:
         for name, value in environment(fake, account=account).items():
             monkeypatch.setenv(name, value)
 
@@ -116,7 +117,7 @@ def test_without_regions_or_machines_yesterday_stays(
 
 def ask(monkeypatch: pytest.MonkeyPatch, faults: Any, regions: Sequence[str]) -> tuple[int, FetchLog]:
     """Ask the provider itself for offers, without a store: their number, and what was recorded."""
-    with fake_aws(faults, slow_s=0.6) as fake:
+    with fake_aws(faults, slow_s=LATE_S) as fake:
         for name, value in environment(fake).items():
             monkeypatch.setenv(name, value)
         options = FetchOptions(**quick(faults), log=FetchLog())

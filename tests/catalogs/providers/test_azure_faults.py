@@ -12,6 +12,7 @@ from catalogs.refresh.run import refresh
 from catalogs.store.load import load_catalog
 from tests.catalogs.providers.azure_setup import REGIONS, make, options, provider
 from tests.fakes import azure as fake
+from tests.fakes.http_base import LATE_S, LIMIT_S
 
 APIS = {fake.SKUS: "Microsoft.Compute/skus", fake.RETAIL: "Retail Prices API"}
 PERMISSIONS = {
@@ -40,9 +41,9 @@ def _own_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _refresh(faults: dict[str, str], *, regions: tuple[str, ...] = tuple(REGIONS)) -> Outcome:
-    with fake.fake_azure(faults, slow_s=0.4) as server:
+    with fake.fake_azure(faults, slow_s=LATE_S) as server:
         slow = "slow" in faults.values()
-        given = options(server, timeout_s=0.15 if slow else 5.0, regions=regions)
+        given = options(server, timeout_s=LIMIT_S if slow else 5.0, regions=regions)
 
         return refresh(["azure"], given, create=lambda _, chosen: make(chosen)).outcomes[0]
 
@@ -76,8 +77,8 @@ def test_a_passing_fault_is_not_seen(route: str, fault: str) -> None:
 
 @pytest.mark.parametrize("fault", [*KINDS, *HARMLESS])
 def test_faults_of_quotas(fault: str) -> None:
-    with fake.fake_azure({fake.USAGES: fault}, slow_s=0.4) as server:
-        one = provider(server, timeout_s=0.15 if fault == "slow" else 5.0)
+    with fake.fake_azure({fake.USAGES: fault}, slow_s=LATE_S) as server:
+        one = provider(server, timeout_s=LIMIT_S if fault == "slow" else 5.0)
         if fault in HARMLESS:
             assert len(one.fetch_quotas(["eastus"])) == 3
             return

@@ -12,6 +12,7 @@ from catalogs.refresh.run import refresh
 from catalogs.store.load import load_catalog
 from tests.catalogs.providers.gcp_setup import make, options, provider
 from tests.fakes import gcp as fake
+from tests.fakes.http_base import LATE_S, LIMIT_S
 
 APIS = {
     fake.REGIONS: "compute.regions.list",
@@ -47,8 +48,8 @@ def _own_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _refresh(faults: dict[str, str]) -> Outcome:
-    with fake.fake_gcp(faults, slow_s=0.4) as server:
-        given = options(server, timeout_s=0.15 if "slow" in faults.values() else 5.0)
+    with fake.fake_gcp(faults, slow_s=LATE_S) as server:
+        given = options(server, timeout_s=LIMIT_S if "slow" in faults.values() else 5.0)
 
         return refresh(["gcp"], given, create=lambda _, chosen: make(chosen)).outcomes[0]
 
@@ -82,8 +83,8 @@ def test_a_passing_fault_is_not_seen(route: str, fault: str) -> None:
 
 @pytest.mark.parametrize("fault", [*KINDS, *HARMLESS])
 def test_faults_of_quotas(fault: str) -> None:
-    with fake.fake_gcp({fake.REGION: fault}, slow_s=0.4) as server:
-        one = provider(server, timeout_s=0.15 if fault == "slow" else 5.0)
+    with fake.fake_gcp({fake.REGION: fault}, slow_s=LATE_S) as server:
+        one = provider(server, timeout_s=LIMIT_S if fault == "slow" else 5.0)
         if fault in HARMLESS:
             assert len(one.fetch_quotas(["us-central1"])) == 5
             return

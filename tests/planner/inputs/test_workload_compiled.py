@@ -20,8 +20,10 @@ from planner.asked.options import Options
 from planner.errors import InputError
 from planner.inputs import compiled, load_workload
 from planner.inputs.faults import Fault
-from planner.inputs.load import LoadedWorkload
+from planner.inputs.load import LoadedWorkload, _UnreadSource
+from planner.inputs.schema import Workload
 from planner.inputs.view import SectionView, encode_section
+from planner.inputs.yaml12 import parse_yaml
 from planner.job.overrides import override
 from planner.workloads.answer import optimize
 
@@ -83,8 +85,8 @@ def _copies(folder: Path) -> list[Path]:
     return sorted(folder.glob("workload-*.json"))
 
 
-def _is_view(loaded: LoadedWorkload) -> bool:
-    return isinstance(loaded.workload, SectionView)
+def _from_copy(loaded: LoadedWorkload) -> bool:
+    return isinstance(loaded.source, _UnreadSource)
 
 
 def _differences(path: str, model: Any, view: Any) -> Iterator[str]:
@@ -110,23 +112,33 @@ def _differences(path: str, model: Any, view: Any) -> Iterator[str]:
         yield from _differences(f"{path}.{name}", getattr(model, name), getattr(view, name))
 
 
+def _model(path: Path) -> Workload:
+    return Workload.model_validate(parse_yaml(path.read_text(), str(path)).data)
+
+
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_view_and_model_agree_on_every_attribute(path: Path) -> None:
-    model = load_workload(path)
-    again = load_workload(path)
-    assert not _is_view(model)
-    if model.workload.task is not None:
-        assert not _is_view(again), "a task is expanded with pydantic anyway"
-        return
-    assert _is_view(again)
-    assert list(_differences(path.stem, model.workload, again.workload)) == []
-    assert (again.sha256, again.path) == (model.sha256, model.path)
+    first, again = load_workload(path), load_workload(path)
+    assert not _from_copy(first)
+    assert _from_copy(again)
+    for loaded in (first, again):
+        assert list(_differences(path.stem, _model(path), loaded.workload)) == []
+    assert (again.sha256, again.path) == (first.sha256, first.path)
 
 
 def test_every_kind_of_value_keeps_its_type(full: Path) -> None:
-    model, view = load_workload(full), load_workload(full)
-    assert _is_view(view)
-    assert list(_differences("full", model.workload, view.workload)) == []
+    first, again = load_workload(full), load_workload(full)
+    assert _from_copy(again)
+    for loaded in (first, again):
+        assert list(_differences("full", _model(full), loaded.workload)) == []
+
+
+def test_a_workload_has_one_type_wherever_it_comes_from(full: Path) -> None:
+    kinds = {
+        type(load_workload(full, cache=cached).workload)
+        for cached in (False, True, True)  # parsed; parsed and copied; from the copy
+    }
+    assert kinds == {SectionView}
 
 
 @pytest.mark.parametrize("path", SINGLE_JOBS, ids=lambda path: path.stem)
@@ -143,7 +155,7 @@ def test_both_give_the_same_plan(path: Path) -> None:
 def test_flags_of_the_command_line_replace_values_of_a_view(full: Path) -> None:
     load_workload(full)
     loaded = override(load_workload(full), max_results=3, objective="time", allow_flagged=True)
-    assert _is_view(loaded)
+    assert _from_copy(loaded)
     workload = loaded.workload
     assert (workload.preferences.max_results, workload.preferences.objective) == (3, "time")
     assert workload.constraints.allow_flagged
@@ -171,7 +183,7 @@ def test_an_edited_file_is_read_anew(full: Path) -> None:
     load_workload(full)
     full.write_text(FULL.replace("name: everything", "name: something"))
     loaded = load_workload(full)
-    assert not _is_view(loaded)
+    assert not _from_copy(loaded)
     assert loaded.workload.name == "something"
 
 
@@ -197,10 +209,10 @@ def test_a_damaged_copy_is_ignored_and_replaced(
     good = copy.read_text()
     copy.write_text(damage(good))
     loaded = load_workload(full)
-    assert not _is_view(loaded)
+    assert not _from_copy(loaded)
     assert loaded.workload.name == "everything"
     assert copy.read_text() == good
-    assert _is_view(load_workload(full))
+    assert _from_copy(load_workload(full))
 
 
 def test_a_copy_with_the_right_sum_but_another_shape_is_ignored(full: Path, cache: Path) -> None:
@@ -213,16 +225,16 @@ def test_a_copy_with_the_right_sum_but_another_shape_is_ignored(full: Path, cach
     ):
         stored |= {"workload": wrong, "sha256": compiled._hash(wrong)}
         copy.write_text(json.dumps(stored))
-        assert not _is_view(load_workload(full))
+        assert not _from_copy(load_workload(full))
 
 
 def test_copies_of_other_rules_or_versions_are_not_used(full: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     load_workload(full)
-    assert _is_view(load_workload(full))
+    assert _from_copy(load_workload(full))
     monkeypatch.setattr(compiled, "__version__", "999")
-    assert not _is_view(load_workload(full))
+    assert not _from_copy(load_workload(full))
     monkeypatch.setattr(compiled, "_RULES", compiled._RULES[1:])
-    assert not _is_view(load_workload(full))
+    assert not _from_copy(load_workload(full))
 
 
 def test_the_rules_in_the_key_exist() -> None:
@@ -258,7 +270,7 @@ def test_processes_that_write_at_once_do_no_harm(full: Path, cache: Path) -> Non
     ]
     assert [process.communicate()[0].strip() for process in running] == [b"everything"] * 4
     assert len(list(cache.iterdir())) == 1
-    assert _is_view(load_workload(full))
+    assert _from_copy(load_workload(full))
 
 
 def test_files_of_own_offers_are_asked_for_every_time(tmp_path: Path) -> None:
@@ -267,7 +279,7 @@ def test_files_of_own_offers_are_asked_for_every_time(tmp_path: Path) -> None:
     path.write_text(FULL.replace("prices:\n", "prices:\n  offers: [own.yaml]\n"))
     load_workload(path)
     loaded = load_workload(path)
-    assert _is_view(loaded)
+    assert _from_copy(loaded)
     assert loaded.offer_paths() == (offers,)
     offers.unlink()
     with pytest.raises(

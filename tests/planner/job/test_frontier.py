@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from planner.asked.options import Options
 from planner.candidates.factored import cheapest, cost_time_front, offer_bounds
 from planner.job.frontier import Frontier, Point, frontier, thin
-from planner.plan.model import Summary
+from planner.plan.brief import Summary
 from solvers.search.pareto import dominated, pareto_front
 from tests.planner.job.test_spine_laws import some_offers
 from tests.planner.spine_catalogs import (

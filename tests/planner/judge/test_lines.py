@@ -293,6 +293,9 @@ STRICTER: dict[str, Json] = {
     "accelerators": {"accelerators": {"deny": ["a10g*"]}},
     "instance_types": {"instance_types": {"allow": ["g6*"]}},
     "software": {"software": ["rocm"]},
+    "obtainable": {
+        "obtainable": [{"accelerator": "a10g*", "purchase_option": "on_demand", "accelerators": 1}]
+    },
     "min_throughput": {"min_throughput": {"tokens_per_s": 1e9}},
     "min_memory_gib": {"min_memory_gib": 80.0},
     "min_total_memory_gib": {"min_total_memory_gib": 800.0},

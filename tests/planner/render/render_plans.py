@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from decimal import Decimal
 
+from planner.plan.brief import Summary
 from planner.plan.ids import CostId, TimePartId
 from planner.plan.launch import Checkpoints, Launch, SpotPlace
 from planner.plan.model import (
@@ -23,7 +24,6 @@ from planner.plan.model import (
     Relaxation,
     Risk,
     Savings,
-    Summary,
     TimePart,
 )
 

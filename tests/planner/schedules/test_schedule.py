@@ -211,7 +211,7 @@ def test_an_interruption_ends_with_what_is_known(monkeypatch: pytest.MonkeyPatch
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("planner.schedules.solve.relax", interrupt)
+    monkeypatch.setattr("solvers.search.search.relax", interrupt)
     q = schedule_instance(24, 6, 1, one_region=True)
     result = solve_schedule(q, EXACT, whole_below=0)
     assert result.status is Status.FEASIBLE and result.nodes
@@ -219,7 +219,7 @@ def test_an_interruption_ends_with_what_is_known(monkeypatch: pytest.MonkeyPatch
 
 def test_a_false_claim_that_nothing_fits_is_the_solvers_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     empty = Solution(Status.INFEASIBLE, Termination.INFEASIBLE, bound=math.inf)
-    monkeypatch.setattr("planner.schedules.solve.solve", lambda *_: empty)
+    monkeypatch.setattr("solvers.search.search.solve", lambda *_: empty)
     with pytest.raises(ModelError, match="one is known: its fault"):
         solve_schedule(schedule_instance(24, 6, 1, one_region=True))
 

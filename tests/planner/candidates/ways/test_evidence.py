@@ -11,7 +11,7 @@ from planner.errors import InputError
 from planner.spot.hazards import load_hazards, make_table, mean_spell_hours
 from planner.spot.hazards_cells import AGE_EDGES_HOURS, family_of
 from planner.spot.policy.job import SpotZone
-from planner.spot.pools import DATA_FILE, figures_of, find_pool, level_sd, pools_text, spell_sd
+from planner.spot.pools import DATA_FILE, figures_at, figures_of, find_pool, level_sd, pools_text, spell_sd
 from planner.spot.pools import family_of as own_family
 from tests.planner.candidates.ways.cases import ONE_ZONE, answer, on_demand, spot
 from tests.planner.spine_catalogs import Machine
@@ -64,9 +64,12 @@ def test_the_nearest_record_is_taken() -> None:
     for pool, word in ((zone, "zone"), (region, "region"), (kind, "all zones"), (size, "family")):
         assert word in pool.source
     assert find_pool("azure", "Standard_NC6s_v3", "eastus", "") is None
-    between = zone.at(np.asarray([1.0, 2.0, 4.0]))
-    assert between.shape == (5, 3)
-    assert np.all(np.diff(np.log(between), 2) == pytest.approx(0.0, abs=1e-9))
+    gangs = np.asarray([1.0, 2.0, 4.0, 16.0, 200.0])
+    figures = figures_at([size, zone], np.asarray([1, 1, 1, 1, 0]), gangs)
+    assert figures.shape == (5, 5)
+    assert np.all(np.diff(np.log(figures[:, :3]), 2) == pytest.approx(0.0, abs=1e-9))
+    assert figures[:, 3] == pytest.approx(zone.values[2])
+    assert figures[:, 4] == pytest.approx(size.values[-1]), "flat beyond the largest gang recorded"
 
 
 def test_records_win_over_bands_and_bands_over_priors() -> None:

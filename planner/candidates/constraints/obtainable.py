@@ -1,0 +1,60 @@
+"""How large a cluster can be had by asking; the firm ways to get more are bought beforehand."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.candidates.constraints.base import Constraint
+from planner.candidates.model import IN_TURN, MIXED, Mixes
+from planner.market.obtainable import most_obtainable
+
+if TYPE_CHECKING:
+    from planner.candidates.constraints.base import Bools, Case, Floats, Ints
+    from planner.candidates.model import Candidates
+
+
+class Obtainable(Constraint):
+    """More accelerators of spot or on-demand than asking brings."""
+
+    id = "obtainable"
+    words = (
+        "more accelerators at once than asking brings (constraints.obtainable); blocks, reservations are firm"
+    )
+    short = "more than asking brings"
+    paths = ("constraints.obtainable",)
+    unit = "accelerators"
+    is_measured = True
+
+    def mask(self, case: Case, made: Candidates) -> Bools | None:
+        """Clusters with a purchase that is larger; offers of a fleet hold no more workers."""
+        most, per_node = _of_offers(case)
+        over = per_node[made.offer] * made.nodes > most[made.offer]
+        for kind, table in ((MIXED, made.mixes), (IN_TURN, made.turns)):
+            mine = np.flatnonzero(made.kind == kind)
+            if table is not None and len(mine):
+                offer, whole = table.offer[made.detail[mine]], made.nodes[mine][:, None]
+                nodes = table.nodes[made.detail[mine]] if isinstance(table, Mixes) else whole
+                over[mine] = ((per_node[offer] * nodes > most[offer]) & (offer >= 0)).any(axis=1)
+        return np.asarray(over, dtype=np.bool_)
+
+    def distance(self, case: Case, made: Candidates, at: Ints) -> tuple[Ints, Floats] | None:
+        """Accelerators needed at once."""
+        _, per_node = _of_offers(case)
+        return at, per_node[made.offer[at]] * made.nodes[at]
+
+    def change(self, case: Case, made: Candidates, at: int) -> tuple[str, str]:
+        """Accelerators that asking brings, and needed."""
+        most, per_node = _of_offers(case)
+        offer = int(made.offer[at])
+        kind = case.offer_set.types["accelerator"][case.offer_set.type_of_offer[offer]]
+        bought = case.offer_set.offers["purchase_option"][offer]
+        return f"{most[offer]:g} x {kind} {bought}", f"{per_node[offer] * made.nodes[at]:g}"
+
+
+def _of_offers(case: Case) -> tuple[Floats, Floats]:
+    """Most accelerators that can be had, and accelerators per instance, of each offer."""
+    offer_set = case.offer_set
+    most = most_obtainable(offer_set, case.limits.obtainable)
+    return most, np.asarray(offer_set.types["accelerator_count"][offer_set.type_of_offer], dtype=np.float64)

@@ -1,0 +1,315 @@
+"""What a decision is: the accelerator, the provider, the region, the size and the way to buy it.
+
+Candidates that agree in all five are one decision, whatever their zone, machine or layout. `list_decisions` gives the
+decisions to show beside the best one, each with those folded into it; `KINDS` names kinds of plan that are compared
+by name (the baseline, `why`, `explain`), so that every place that mentions the best of a kind mentions the same one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from catalogs.table import distinct
+from planner.candidates.choose import best_where, rank
+from planner.candidates.model import IN_TURN, MIXED, SINGLE
+from planner.records import record
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from planner.candidates.model import Candidates
+
+    BoolArray = npt.NDArray[np.bool_]
+    IntArray = npt.NDArray[np.int64]
+
+# Decisions of one accelerator and provider whose cost and hours both differ by less are one to a buyer: prices and
+# predictions are not known better.
+HAIR_RATIO = 0.03
+
+
+@record(frozen=True)
+class Facet:
+    """One thing that decisions differ in. `code`: equal for candidates that agree in it, shape `(n,)`."""
+
+    id: str
+    words: str
+    code: Callable[[Candidates, IntArray], IntArray]
+
+
+@record(frozen=True)
+class Kind:
+    """A kind of plan. `member`: mask of the candidates of this kind, shape `(n_candidates,)`."""
+
+    id: str
+    words: str
+    member: Callable[[Candidates], BoolArray]
+
+
+@record(frozen=True)
+class Fold:
+    """Decisions that a listed one stands for.
+
+    Attributes:
+        differs_in: id of the facet they differ in, `several` where in more than one, `machine` where in none.
+        count: how many.
+        best: position of the best of them.
+    """
+
+    differs_in: str
+    count: int
+    best: int
+
+
+@record(frozen=True)
+class Listed:
+    """A decision to show.
+
+    Attributes:
+        at: position of its best candidate.
+        brings: ids of the facets in which nothing above it is like it; empty for the first.
+        folded: what it stands for beside itself.
+    """
+
+    at: int
+    brings: tuple[str, ...]
+    folded: tuple[Fold, ...]
+
+
+def _accelerator(made: Candidates, at: IntArray) -> IntArray:
+    return made.context.market.accelerator_of_offer[made.offer[at]]
+
+
+def _provider(made: Candidates, at: IntArray) -> IntArray:
+    return made.context.market.provider_of_offer[made.offer[at]]
+
+
+def _region(made: Candidates, at: IntArray) -> IntArray:
+    return made.context.market.region_of_offer[made.offer[at]]
+
+
+def _size(made: Candidates, at: IntArray) -> IntArray:
+    """Accelerators in all, in thousandths: some offers are shares of one."""
+    offer_set = made.context.market.offer_set
+    per_node = np.asarray(offer_set.types["accelerator_count"], dtype=np.float64)
+    count = made.nodes[at] * per_node[offer_set.type_of_offer[made.offer[at]]]
+    return np.round(count * 1000.0).astype(np.int64)
+
+
+def _way(made: Candidates, at: IntArray) -> IntArray:
+    """How it is bought: one option; spot in one zone or several, with or without a fall-back; the options of a mix."""
+    own = made.context.market.option_of_offer
+    ways, kind, detail = own[made.offer[at]], made.kind[at], made.detail[at]
+    size = int(own.max(initial=0)) + 1
+    if made.turns is not None:
+        late = np.flatnonzero(kind == IN_TURN)
+        mine = detail[late]
+        ways[late] = size + made.turns.has_fallback[mine] + 2 * in_several_zones(made)[mine]
+    mixed = np.flatnonzero(kind == MIXED)
+    if made.mixes is not None and len(mixed):
+        parts = made.mixes.offer[detail[mixed]]
+        codes = np.sort(np.where(parts >= 0, own[parts] + 1, 0), axis=1)
+        joint = np.zeros(len(mixed), dtype=np.int64)
+        for column in range(codes.shape[1]):
+            joint = joint * (size + 1) + codes[:, column]
+        ways[mixed] = size + 4 + distinct(joint)[2]
+    return ways
+
+
+def in_several_zones(made: Candidates) -> BoolArray:
+    """Whether spot is bought in more than one zone, per row of the table of what runs in turn."""
+    assert made.turns is not None
+    second = made.turns.offer[:, 1]
+    return np.asarray((second >= 0) & made.context.market.is_spot[second], dtype=np.bool_)
+
+
+FACETS = (
+    Facet("accelerator", "another accelerator", _accelerator),
+    Facet("provider", "another provider", _provider),
+    Facet("region", "another region", _region),
+    Facet("size", "another size", _size),
+    Facet("way", "another way to buy", _way),
+)
+ACCELERATOR, PROVIDER, REGION, SIZE, WAY = range(len(FACETS))
+_KIND = [ACCELERATOR, PROVIDER, WAY]
+
+
+def _is_on_demand(made: Candidates) -> BoolArray:
+    option = made.context.market.offer_set.offers.equals("purchase_option", "on_demand")
+    return np.asarray((made.kind == SINGLE) & option[made.offer], dtype=np.bool_)
+
+
+def _is_in_one_zone(made: Candidates) -> BoolArray:
+    spot = made.context.market.is_spot[made.offer]
+    one = (made.kind == SINGLE) & spot
+    if made.turns is not None:
+        late = np.flatnonzero(made.kind == IN_TURN)
+        one[late] = ~in_several_zones(made)[made.detail[late]]
+    return np.asarray(one, dtype=np.bool_)
+
+
+def _is_firm(made: Candidates) -> BoolArray:
+    spot = made.context.market.is_spot
+    firm = (made.kind != IN_TURN) & ~spot[made.offer]
+    if made.mixes is not None:
+        mixed = np.flatnonzero(made.kind == MIXED)
+        parts = made.mixes.offer[made.detail[mixed]]
+        firm[mixed] = ~((parts >= 0) & spot[parts]).any(axis=1)
+    return np.asarray(firm, dtype=np.bool_)
+
+
+def _is_for_a_term(made: Candidates) -> BoolArray:
+    """One offer that is paid for a whole term ahead: blocks, reservations, commitments; owned capacity is not."""
+    offer_set = made.context.market.offer_set
+    fixed = [rule.whole_term or bool(rule.block_hours) for rule in offer_set.rules]
+    term = np.asarray(fixed, dtype=np.bool_)[offer_set.rule_of_offer]
+    term &= np.isnan(offer_set.owned_share)
+    return np.asarray((made.kind == SINGLE) & term[made.offer], dtype=np.bool_)
+
+
+ON_DEMAND = Kind("on_demand", "on-demand alone", _is_on_demand)
+ONE_ZONE = Kind("one_zone", "spot in one zone, alone or with a fall-back", _is_in_one_zone)
+FIRM = Kind("firm", "capacity that is not taken back", _is_firm)
+FOR_A_TERM = Kind("for_a_term", "a block, reservation or commitment", _is_for_a_term)
+KINDS = (ON_DEMAND, ONE_ZONE, FIRM, FOR_A_TERM)
+
+
+def best_of(made: Candidates, kind: Kind) -> int | None:
+    """Position of the best feasible candidate of a kind by the objective asked for, None without one."""
+    objective = made.context.asked.workload.preferences.objective
+    return best_where(made, (made.bits == 0) & kind.member(made), objective)
+
+
+def list_decisions(made: Candidates, limit: int) -> list[Listed]:
+    """The best decision and those to show beside it, in the order of the objective.
+
+    Listed are the best candidate of each accelerator, provider and way to buy that nothing above it has, and of the
+    best decision's own accelerator, provider and way the best other region, and the best other size that is sooner (for
+    the objective time: cheaper). One that differs from a listed one of its accelerator and provider by less than
+    `HAIR_RATIO` in cost and hours is folded into it. After `limit` decisions only those follow that bring a provider
+    or a way to buy. Every other decision is folded into the listed one above it that is most like it.
+
+    Args:
+        made: all candidates, at least one feasible.
+        limit: decisions to show beside the best one; providers and ways to buy may add to them.
+    """
+    objective = made.context.asked.workload.preferences.objective
+    ranked = rank(made, np.flatnonzero(made.bits == 0), objective)
+    facets = np.stack([facet.code(made, ranked) for facet in FACETS], axis=1)
+    same, first = _decisions(facets)
+    decisions, facets = ranked[first], facets[first]
+    shown = _shown(made, decisions, facets, limit)
+    target = _targets(facets, shown)
+    copies = np.bincount(same, minlength=len(first)) - 1
+    return [
+        Listed(
+            int(decisions[row]),
+            _brings(facets, shown[:place], row),
+            _folded(decisions, facets, row, target, copies),
+        )
+        for place, row in enumerate(shown)
+    ]
+
+
+def count_near_ties(made: Candidates) -> int:
+    """Feasible decisions whose cost (for the objective time: hours) is within a hair of the best one's; it aside."""
+    objective = made.context.asked.workload.preferences.objective
+    value = made.cost_usd if objective == "cost" else made.hours
+    feasible = np.flatnonzero(made.bits == 0)
+    near = feasible[value[feasible] <= value[feasible].min() * (1 + HAIR_RATIO)]
+    return len(_decisions(np.stack([facet.code(made, near) for facet in FACETS], axis=1))[1]) - 1
+
+
+def _decisions(facets: IntArray) -> tuple[IntArray, IntArray]:
+    """Number of each row's decision, counted in order, and the first row of each."""
+    joint = np.zeros(len(facets), dtype=np.int64)
+    for column in range(facets.shape[1]):
+        _, _, code = distinct(facets[:, column])
+        _, _, joint = distinct(joint * (int(code.max(initial=0)) + 1) + code)
+    _, first, code = distinct(joint)
+    order = np.argsort(first)
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    return place[code], first[order]
+
+
+def _shown(made: Candidates, decisions: IntArray, facets: IntArray, limit: int) -> list[int]:
+    """Rows of `decisions` to list."""
+    new = np.zeros((len(decisions), len(FACETS)), dtype=np.bool_)
+    for column in _KIND:
+        new[distinct(facets[:, column])[1], column] = True
+    for column, row in _of_own_kind(made, decisions, facets):
+        new[row, column] = True
+    shown = [0]
+    for row in np.flatnonzero(new.any(axis=1)).tolist():
+        if row == 0 or _is_near(made, decisions, facets, row, shown):
+            continue
+        if len(shown) <= limit or new[row, [PROVIDER, WAY]].any():
+            shown.append(row)
+    return shown
+
+
+def _brings(facets: IntArray, above: list[int], row: int) -> tuple[str, ...]:
+    """Ids of the facets in which nothing above is like a listed row; of the best one's own kind: region or size."""
+    if not above:
+        return ()
+    new = [column for column in _KIND if (facets[above, column] != facets[row, column]).all()]
+    if not new:
+        new = [REGION if facets[row, REGION] != facets[0, REGION] else SIZE]
+    return tuple(FACETS[column].id for column in new)
+
+
+def _of_own_kind(made: Candidates, decisions: IntArray, facets: IntArray) -> list[tuple[int, int]]:
+    """Of the best decision's accelerator, provider and way: the best other region, and the best other size."""
+    own = (facets[:, _KIND] == facets[0, _KIND]).all(axis=1)
+    here = facets[:, REGION] == facets[0, REGION]
+    by_cost = made.context.asked.workload.preferences.objective == "cost"
+    other = (made.hours if by_cost else made.cost_usd)[decisions]
+    better = own & here & (other < other[0] * (1 - HAIR_RATIO))
+    found = [(REGION, np.flatnonzero(own & ~here)), (SIZE, np.flatnonzero(better))]
+    return [(column, int(rows[0])) for column, rows in found if len(rows)]
+
+
+def _is_near(made: Candidates, decisions: IntArray, facets: IntArray, row: int, shown: list[int]) -> bool:
+    """Whether a decision is within a hair of a listed one of the same accelerator and provider."""
+    like = [other for other in shown if (facets[other, :REGION] == facets[row, :REGION]).all()]
+    at, others = decisions[row], decisions[like]
+    near = np.ones(len(like), dtype=np.bool_)
+    for value in (made.cost_usd, made.hours):
+        near &= np.abs(value[at] - value[others]) <= HAIR_RATIO * value[others]
+    return bool(near.any())
+
+
+def _targets(facets: IntArray, shown: list[int]) -> IntArray:
+    """The listed row that stands for each row: above it, most like it, at least of its accelerator; -1 without one."""
+    out, most = np.full(len(facets), -1), np.zeros(len(facets), dtype=np.int64)
+    rows = np.arange(len(facets))
+    for row in shown:
+        alike = (facets == facets[row]).sum(axis=1)
+        better = (facets[:, ACCELERATOR] == facets[row, ACCELERATOR]) & (alike > most) & (rows >= row)
+        out[better], most[better] = row, alike[better]
+    return out
+
+
+def _folded(
+    decisions: IntArray, facets: IntArray, row: int, target: IntArray, copies: IntArray
+) -> tuple[Fold, ...]:
+    """What listed row `row` stands for, grouped by what it differs in."""
+    out = []
+    mine = np.flatnonzero(target == row)
+    mine = mine[mine != row]
+    differs = facets[mine] != facets[row]
+    differs[:, REGION] &= ~differs[:, PROVIDER]  # another provider's region is another one in any case
+    count = differs.sum(axis=1)
+    for column, facet in enumerate(FACETS):
+        group = mine[differs[:, column] & (count == 1)]
+        if len(group):
+            out.append(Fold(facet.id, len(group), int(decisions[group[0]])))
+    group = mine[count > 1]
+    if len(group):
+        out.append(Fold("several", len(group), int(decisions[group[0]])))
+    if copies[row]:
+        out.append(Fold("machine", int(copies[row]), int(decisions[row])))
+    return tuple(out)

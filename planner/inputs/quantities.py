@@ -1,0 +1,120 @@
+"""What the quantities of an input file are in Python: each function reads what YAML may write for one kind of value.
+
+No pydantic here: the models (`fields`) and the plain reader (`plain`) use the same functions.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+from planner.inputs.measured import EXAMPLE, parse_measured
+from planner.units import parse_count, parse_duration, parse_money, parse_size
+
+SOFTWARE = ("cuda", "rocm", "neuron", "tpu", "gaudi", "cann", "any")
+_LIKE_A_DATE = re.compile(r"[0-9]{4}-")
+
+
+def parse_moment(value: object) -> date | datetime:
+    """Read a date (`2026-12-01`) or a date and time (`2026-12-01T08:00+01:00`; UTC without offset)."""
+    if isinstance(value, datetime):
+        return value if value.tzinfo is not None else value.replace(tzinfo=UTC)
+    if isinstance(value, date):
+        return value
+    if not isinstance(value, str):
+        raise ValueError("must be a date like 2026-12-01 or a date and time like 2026-12-01T08:00Z")
+    text = value.strip()
+    try:
+        if len(text) == 10:
+            return date.fromisoformat(text)
+        moment = datetime.fromisoformat(text.upper())
+    except ValueError:
+        raise ValueError(f"is not a date: '{text}'; write like 2026-12-01 or 2026-12-01T08:00Z") from None
+    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+
+
+def parse_day(value: object) -> date:
+    """Read a date (`2026-12-01`)."""
+    moment = parse_moment(value)
+    if isinstance(moment, datetime):
+        raise ValueError("must be a date without time, like 2026-12-01")
+    return moment
+
+
+def parse_deadline(value: object) -> timedelta | date | datetime:
+    """Read a length of time from the start, a date (its last moment counts) or a date and time."""
+    if isinstance(value, date):
+        return parse_moment(value)
+    if isinstance(value, str) and _LIKE_A_DATE.match(value.strip()):
+        return parse_moment(value)
+    try:
+        return parse_duration(value)
+    except ValueError as error:
+        raise ValueError(f"{error}; a deadline may also be a date like 2026-12-01") from None
+
+
+def parse_ratio(value: object) -> float:
+    """Read a share from 0 (excluded) to 1; percent are refused with the ratio to write."""
+    if isinstance(value, str) and value.strip().endswith("%"):
+        try:
+            percent = float(value.strip()[:-1])
+        except ValueError:
+            raise ValueError(f"must be a ratio above 0 and at most 1, got '{value}'") from None
+        raise ValueError(f"must be a ratio above 0 and at most 1, not percent: write {percent / 100:g}")
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError(f"must be a ratio above 0 and at most 1, got '{value}'")
+    if 1 < value <= 100:
+        raise ValueError(
+            f"must be a ratio above 0 and at most 1, not percent: write {value / 100:g} instead of {value:g}"
+        )
+    if not 0 < value <= 1:
+        raise ValueError(f"must be a ratio above 0 and at most 1, got {value:g}")
+    return float(value)
+
+
+def parse_confidence(value: object) -> float:
+    """Read a probability between 0 and 1, both excluded."""
+    if not isinstance(value, bool) and isinstance(value, int | float) and value == 1:
+        raise ValueError("must be below 1: certainty cannot be bought; write 0.99")
+    return parse_ratio(value)
+
+
+def parse_share(value: object) -> float:
+    """Read a share from 0 to 1, both included."""
+    if not isinstance(value, bool) and isinstance(value, int | float) and value == 0:
+        return 0.0
+    return parse_ratio(value)
+
+
+def check_measured(value: object) -> str:
+    """Accept a line such as `12500 tokens/s on 8 x h100-80gb-sxm`; it stays text."""
+    if not isinstance(value, str):
+        raise ValueError(f"must be a line like {EXAMPLE}, got '{value}'")
+    parse_measured(value)
+    return value.strip()
+
+
+def parse_software(value: object) -> tuple[str, ...]:
+    """Read one word for software, or a list of them."""
+    words = (value,) if isinstance(value, str) else value
+    if not isinstance(words, list | tuple) or not words or not all(word in SOFTWARE for word in words):
+        raise ValueError(f"must be one or more of {', '.join(SOFTWARE)}")
+    return tuple(words)
+
+
+QUANTITIES: Mapping[str, Callable[[object], Any]] = {
+    "duration": parse_duration,
+    "size": parse_size,
+    "count": parse_count,
+    "money": parse_money,
+    "measured": check_measured,
+    "moment": parse_moment,
+    "day": parse_day,
+    "deadline": parse_deadline,
+    "ratio": parse_ratio,
+    "share": parse_share,
+    "confidence": parse_confidence,
+    "software": parse_software,
+}

@@ -1,0 +1,38 @@
+"""The decisions beside the plan, in brief, and what each of them and the plan itself stand for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from planner.candidates.decisions import FACETS, list_decisions
+from planner.candidates.plan_parts.summary import summarize
+from planner.plan.brief import Folded, Summary
+
+if TYPE_CHECKING:
+    from planner.candidates.model import Candidates
+
+_NAMED = frozenset(facet.id for facet in FACETS)
+
+
+def alternatives_of(
+    candidates: Candidates, winner: int, limit: int
+) -> tuple[tuple[Summary, ...], tuple[Folded, ...]]:
+    """Return the alternatives by rank, and the decisions folded into the plan and into them.
+
+    Args:
+        candidates: all candidates.
+        winner: the plan's, which differences are to.
+        limit: alternatives to list; the best of each further provider and way to buy are added.
+    """
+    listed = list_decisions(candidates, limit)
+    assert listed[0].at == winner, "the best decision is the plan"
+    others = tuple(replace(summarize(candidates, one.at, winner), brings=one.brings) for one in listed[1:])
+    folded = tuple(
+        Folded(
+            rank, fold.differs_in, fold.count,
+            summarize(candidates, fold.best, winner) if rank == 1 and fold.differs_in in _NAMED else None,
+        )
+        for rank, one in enumerate(listed, start=1) for fold in one.folded
+    )  # fmt: skip
+    return others, folded

@@ -1,0 +1,143 @@
+"""The decisions beside a plan, recomputed: their order, in what each is new, and the baseline."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from planner.judge import frame
+from planner.judge.findings import STATED, Exactly, Findings, Near
+from planner.records import record
+
+if TYPE_CHECKING:
+    from planner.judge.bench import Bench, Buy
+    from planner.judge.document import Node
+
+ON_DEMAND = {"cost": "cheapest feasible on-demand candidate", "time": "fastest feasible on-demand candidate"}
+_SLIP = 1 - Fraction(1, 10**9)
+Reference = tuple[Fraction, float]
+
+
+@record(frozen=True)
+class Decision:
+    """What a candidate is to a buyer."""
+
+    accelerator: str
+    provider: str
+    region: tuple[str, str]
+    size: float
+    way: tuple[object, ...]
+
+
+def decision_of(buys: Sequence[Buy], *, in_turn: bool) -> Decision:
+    """What a candidate with these purchases is to a buyer."""
+    lead = frame.leading(buys, in_turn=in_turn)
+    spot = sum(buy.offer.is_spot for buy in buys)
+    way: tuple[object, ...] = ("in turn", spot > 1, spot < len(buys))
+    if not in_turn:
+        way = tuple(sorted((buy.offer.text("purchase_option"), _is_owned(buy)) for buy in buys))
+    nodes = buys[0].nodes if in_turn else sum(buy.nodes for buy in buys)
+    accelerators = round(nodes * float(lead.accelerators), 3)
+    return Decision(str(lead.kind["accelerator"]), lead.text("provider"), lead.place, accelerators, way)
+
+
+def _is_owned(buy: Buy) -> bool:
+    return buy.offer.text("option_variant") == "already_owned"
+
+
+def alternatives(
+    findings: Findings, bench: Bench, plan: Node, reference: Reference, chosen: Decision
+) -> None:
+    """Alternatives recomputed: in order, none better than the plan, no decision twice, each new in what it says."""
+    by_cost = bench.workload.preferences.objective == "cost"
+    above = [chosen]
+    values = [reference[0] if by_cost else Fraction(reference[1])]
+    if not plan["alternatives"].value:
+        findings.saw(plan["alternatives"])
+    for node in plan["alternatives"]:
+        parts, turns = frame.purchases(bench.goods, node)
+        own = decision_of(parts, in_turn=turns)
+        findings.require(own not in above, node.path, "a decision named twice")
+        frame.brief(findings, bench, node, reference, _brings(above, own))
+        above.append(own)
+        values.append(node["cost_usd"].money() if by_cost else node["hours"].money())
+    for at, value in enumerate(values[1:]):
+        better = "better than the one before it"
+        findings.require(value >= values[at] * _SLIP, f"alternatives[{at}]", better)
+    _folded(findings, bench, plan, reference, above[0])
+
+
+def _brings(above: Sequence[Decision], own: Decision) -> list[str]:
+    """In what nothing above is like a decision; of the plan's own kind: region or size."""
+    names = ("accelerator", "provider", "way")
+    new = [name for name in names if all(getattr(one, name) != getattr(own, name) for one in above)]
+    return new or ["size" if own.region == above[0].region else "region"]
+
+
+def _folded(findings: Findings, bench: Bench, plan: Node, reference: Reference, chosen: Decision) -> None:
+    """What the plan stands for: no better than it, and unlike it in the one thing that is named."""
+    by_cost = bench.workload.preferences.objective == "cost"
+    if not plan["folded"].value:
+        findings.saw(plan["folded"])
+    for node in plan["folded"]:
+        stated: dict[str, Any] = dict.fromkeys(("rank", "differs_in", "count"), STATED)
+        findings.expect(node, stated | {"best": None if node["best"].is_null else STATED})
+        if node["best"].is_null:
+            continue
+        best = node["best"]
+        parts, turns = frame.purchases(bench.goods, best)
+        frame.brief(findings, bench, best, reference)
+        value = best["cost_usd"].money() if by_cost else best["hours"].money()
+        limit = reference[0] if by_cost else Fraction(reference[1])
+        findings.require(value >= limit * _SLIP, best.path, "better than the plan that stands for it")
+        named, unlike = node["differs_in"].text(), _unlike(chosen, decision_of(parts, in_turn=turns))
+        findings.require(unlike == [named], node.path, f"differs in {' and '.join(unlike) or 'nothing'}")
+
+
+def _unlike(one: Decision, other: Decision) -> list[str]:
+    names = ["accelerator", "provider", "size", "way"]
+    if one.provider == other.provider:
+        names.append("region")
+    return [name for name in names if getattr(one, name) != getattr(other, name)]
+
+
+def savings(findings: Findings, bench: Bench, plan: Node, reference: Reference) -> None:
+    """The baseline recomputed, and the difference to it."""
+    node, objective = plan["savings"], bench.workload.preferences.objective
+    if node["baseline"].is_null:
+        findings.expect(node, {"baseline": None, "saved_usd": None, "saved_ratio": None, "note": STATED})
+        return
+    own = bench.workload.baseline
+    cost = node["baseline"]["cost_usd"].money()
+    wanted: dict[str, Any] = {
+        "baseline": STATED, "saved_usd": Exactly(cost - reference[0]),
+        "saved_ratio": Near((cost - reference[0]) / cost if cost else 0.0),
+        "note": STATED if own else ON_DEMAND[objective],
+    }  # fmt: skip
+    findings.expect(node, wanted)
+    if own is None:
+        made = frame.brief(findings, bench, node["baseline"], reference)
+        options = {part.offer.text("purchase_option") for part in made.parts} if made else {"on_demand"}
+        findings.require(options == {"on_demand"}, node["baseline"].path, "the baseline is not on-demand")
+        _best_on_demand(findings, bench, plan)
+        return
+    summary, made = frame.summary(bench, node["baseline"], reference)
+    for name in ("provider", "region", "instance_type", "purchase_option", "nodes"):
+        summary[name] = getattr(own, name)
+    if own.price_per_hour_usd is not None:
+        compute = made.parts[0].charges[0]
+        hours = made.parts[0].hours * own.nodes
+        usd = made.cost - compute.usd + hours * Fraction(str(own.price_per_hour_usd))
+        summary["cost_usd"] = Near(usd, 1e-8)
+    findings.expect(node["baseline"], summary)
+
+
+def _best_on_demand(findings: Findings, bench: Bench, plan: Node) -> None:
+    """No alternative that is bought on demand alone is better than the baseline."""
+    figure = "cost_usd" if bench.workload.preferences.objective == "cost" else "hours"
+    base = plan["savings"]["baseline"][figure].money()
+    for node in plan["alternatives"]:
+        options = {part["purchase_option"].text() for part in node["parts"]}
+        better = options == {"on_demand"} and node[figure].money() < base * _SLIP
+        findings.require(not better, node.path, "on-demand, and better than the baseline")

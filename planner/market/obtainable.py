@@ -1,0 +1,91 @@
+"""How many accelerators of an offer can be had at once by asking: obtainable.csv and the user's word.
+
+Reservations, capacity blocks, queues and owned machines are firm: what bounds them is on the offer.
+"""
+
+from __future__ import annotations
+
+import csv
+from fnmatch import fnmatchcase
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.records import record
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+
+    from planner.inputs.schema import ObtainableLimit
+    from planner.market.offers import OfferSet
+
+    Floats = npt.NDArray[np.float64]
+
+_DATA = Path(__file__).parents[1] / "data" / "obtainable.csv"
+
+
+@record(frozen=True)
+class Obtainable:
+    """Most accelerators of a kind that asking for one purchase option brings in one place.
+
+    Attributes:
+        accelerator: pattern over accelerator ids; of several rows that match, the first counts.
+        basis: `assumed`, or `recorded` where a public record shows it.
+    """
+
+    accelerator: str
+    purchase_option: str
+    most_accelerators: float
+    basis: str
+    source: str
+    as_of: str
+
+
+@cache
+def load_obtainable() -> tuple[Obtainable, ...]:
+    """Read obtainable.csv in its order."""
+    with _DATA.open(encoding="utf-8", newline="") as file:
+        return tuple(
+            Obtainable(
+                row["accelerator"], row["purchase_option"], float(row["most_accelerators"]), row["basis"],
+                row["source"], row["as_of"],
+            )
+            for row in csv.DictReader(file)
+        )  # fmt: skip
+
+
+def most_obtainable(offer_set: OfferSet, told: Sequence[ObtainableLimit]) -> Floats:
+    """Most accelerators of each offer that can be had at once, infinite where it is firm, shape `(n_offers,)`.
+
+    Args:
+        offer_set: what can be bought.
+        told: what the user knows; the last that matches an offer wins over obtainable.csv.
+    """
+    offers = offer_set.offers
+    names, options = offer_set.types.coded("accelerator"), offers.coded("purchase_option")
+    table = np.full((len(names.values) + 1, len(options.values) + 1), np.inf)
+    for item in reversed(load_obtainable()):
+        hit = [fnmatchcase(name, item.accelerator) for name in names.values] + [False]
+        option = [value == item.purchase_option for value in options.values] + [False]
+        table[np.ix_(hit, option)] = item.most_accelerators
+    most: Floats = table[names.codes[offer_set.type_of_offer], options.codes]
+    places = offers.coded("region")
+    for own in told:
+        mask = offers.equals("purchase_option", own.purchase_option)
+        if own.provider is not None:
+            mask &= offers.equals("provider", own.provider)
+        same = np.asarray([*(fnmatchcase(name, own.accelerator) for name in names.values), False])
+        near = np.asarray([*(fnmatchcase(name, own.region) for name in places.values), False])
+        most[mask & same[names.codes][offer_set.type_of_offer] & near[places.codes]] = own.accelerators
+    return most
+
+
+def instances_at_once(offer_set: OfferSet, told: Sequence[ObtainableLimit]) -> Floats:
+    """Most instances of each offer that can be had at once: what it holds, and what asking brings; NaN: unlimited."""
+    per_node = offer_set.types["accelerator_count"][offer_set.type_of_offer]
+    by_asking = np.floor(most_obtainable(offer_set, told) / per_node)
+    return np.asarray(np.fmin(offer_set.capacity, by_asking), dtype=np.float64)

@@ -1,0 +1,60 @@
+"""A candidate of a plan in brief: its baseline, an alternative, and what they stand for."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from planner.records import record
+
+
+@record(frozen=True)
+class SummaryPart:
+    """One offer of a candidate in brief: all its nodes, or those bought or used this way."""
+
+    nodes: int
+    purchase_option: str
+    option_variant: str
+    region: str
+    zone: str
+
+
+@record(frozen=True)
+class Summary:
+    """One candidate in brief: the baseline, an alternative, or the best of another provider.
+
+    `purchase_option` is a label where there are several `parts`: `4 reserved_1y (already_owned) + 2 on_demand`.
+    `brings`, of an alternative: in what nothing above it is like it (accelerator, provider, region, size, way).
+    """
+
+    label: str
+    provider: str
+    region: str
+    zone: str
+    instance_type: str
+    accelerator: str
+    accelerators: float
+    purchase_option: str
+    option_variant: str
+    nodes: int
+    hours: float
+    cost_usd: Decimal
+    delta_cost_usd: Decimal
+    delta_hours: float
+    price_as_of: str
+    flags: tuple[str, ...] = ()
+    parts: tuple[SummaryPart, ...] = ()
+    brings: tuple[str, ...] = ()
+
+
+@record(frozen=True)
+class Folded:
+    """Feasible decisions that a listed one stands for; `rank` 1 is the plan, 2 the first alternative.
+
+    `differs_in`: the one thing that they differ in from it (provider, region, size or way); `several`: more than one;
+    `machine`: none, only zone, machine or layout. `best`: the best of those that differ from the plan in one thing.
+    """
+
+    rank: int
+    differs_in: str
+    count: int
+    best: Summary | None

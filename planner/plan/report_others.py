@@ -1,0 +1,94 @@
+"""The sections that compare a plan: the baseline, and the decisions beside it with what each of them stands for."""
+
+from __future__ import annotations
+
+from planner.plan.brief import Folded
+from planner.plan.model import Plan
+from planner.plan.words import summary
+from planner.render.model import Column, Section, Unit, Value, facts, table_section
+from planner.render.numbers import hours, percent, usd
+from planner.render.words import is_derived
+
+# What alternatives differ in, in the order of reports: its name, and what differs in it alone, one and several.
+FACETS = {
+    "accelerator": ("accelerator", "other accelerator", "other accelerators"),
+    "size": ("size", "other size", "other sizes"),
+    "region": ("region", "other region", "other regions"),
+    "way": ("way to buy", "other way to buy", "other ways to buy"),
+    "provider": ("provider", "at another provider", "at other providers"),
+}
+
+
+def savings(plan: Plan) -> list[Section]:
+    """Return the baseline and the difference to it."""
+    saved = plan.savings
+    if saved is None:
+        return []
+    rows: list[tuple[str, str, Value, Unit, str]] = []
+    if saved.baseline is None:
+        rows.append(("baseline_usd", "baseline", None, "usd", "none"))
+    else:
+        base = saved.baseline
+        label = f"{base.label}: " if base.label else ""
+        said = f"{label}{summary(base)}: {usd(base.cost_usd)}, {hours(base.hours)} h"
+        rows.append(("baseline_usd", "baseline", base.cost_usd, "usd", said))
+    if saved.saved_usd:
+        word = "saves" if saved.saved_usd >= 0 else "costs more"
+        ratio = "" if saved.saved_ratio is None else f" ({percent(abs(saved.saved_ratio))})"
+        rows.append(("saved_usd", word, saved.saved_usd, "usd", f"{usd(abs(saved.saved_usd))}{ratio}"))
+    if saved.note:
+        rows.append(("note", "note", saved.note, "text", saved.note))
+    return [facts("baseline", "Baseline", rows)]
+
+
+def alternatives(plan: Plan, *, verbose: bool = False) -> list[Section]:
+    """Return the ranked other decisions, each with what it costs and takes beyond the plan.
+
+    Args:
+        plan: what was found.
+        verbose: whether the best of what a decision stands for is named in full.
+    """
+    if not plan.alternatives:
+        return []
+    columns = (
+        Column("rank", "#", "count"), Column("label", "", "text"), Column("cluster", "instance type", "cluster"),
+        Column("accelerators", "accelerators", "devices"), Column("place", "where", "place"),
+        Column("option", "option", "option"), Column("cost_usd", "cost", "usd_marked"),
+        Column("delta_cost_usd", "+$", "usd_change"), Column("delta_hours", "+h", "hours_change"),
+    )  # fmt: skip
+    rows: list[tuple[Value, ...]] = [
+        (
+            rank, item.label, (item.nodes, item.instance_type), (item.accelerators, item.accelerator),
+            (item.provider, item.region, item.zone), (item.purchase_option, item.option_variant),
+            (item.cost_usd, is_derived("", item.flags)), item.delta_cost_usd, item.delta_hours,
+        )
+        for rank, item in enumerate(plan.alternatives, start=2)
+    ]  # fmt: skip
+    shown = f"{len(rows) + 1:,} of {max(plan.n_feasible, len(rows) + 1):,} feasible candidates shown"
+    notes = [f"{shown}, the plan being the first; a listed price is not availability"]
+    notes += [text for rank in range(1, len(rows) + 2) if (text := _stands_for(plan, rank, verbose))]
+    return [table_section("alternatives", "Alternatives", columns, rows, notes)]
+
+
+def _stands_for(plan: Plan, rank: int, verbose: bool) -> str:
+    """In what the decision at `rank` is new, and what is folded into it."""
+    folded = {item.differs_in: item for item in plan.folded if item.rank == rank}
+    brings = plan.alternatives[rank - 2].brings if rank > 1 else ()
+    head = f"#{rank}" if rank > 1 else "the plan"
+    new = " and ".join(FACETS[name][0] for name in brings if name in FACETS)
+    also = [_fold(folded[name], verbose) for name in FACETS if name in folded]
+    rest = sum(item.count for name, item in folded.items() if name not in FACETS)
+    also += [f"{rest:,} more"] if rest else []
+    parts = [f"another {new}"] if new else []
+    parts += [f"also {', '.join(also)}"] if also else []
+    return f"{head}: {'; '.join(parts)}" if parts else ""
+
+
+def _fold(item: Folded, verbose: bool) -> str:
+    _, one, several = FACETS[item.differs_in]
+    text = f"{item.count:,} {one if item.count == 1 else several}"
+    if item.best is None:
+        return text
+    best = item.best
+    details = f" ({summary(best)}, {hours(best.hours)} h)" if verbose else ""
+    return f"{text} from {usd(best.cost_usd)}{details}"
