@@ -11,7 +11,7 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 from planner.judge import frame
-from planner.judge.alternatives import alternatives, decision_of, savings
+from planner.judge.alternatives import alternatives, decision_of, on_known_prices, savings
 from planner.judge.bench import Bench, Buy, Candidate, NotRecomputedError, worst_factor
 from planner.judge.document import Node
 from planner.judge.findings import STATED, Between, Exactly, Findings, Near
@@ -62,11 +62,12 @@ def check(findings: Findings, bench: Bench, sha256: str) -> None:
         "launch": launch, "filters": STATED, "filter_pairs": STATED, "relaxations": [],
         "unknown_options": unknown_options(bench, made), "warnings": STATED, "n_feasible": STATED,
         "n_results": len(plan["alternatives"]) + 1, "run_id": run_id(plan), "assumptions": STATED, "confidence": STATED,
-        "sensitivity": STATED, "alternatives": STATED, "savings": STATED, "folded": STATED,
+        "sensitivity": STATED, "on_known_prices": STATED, "alternatives": STATED, "savings": STATED, "folded": STATED,
         "proof": proof(bench, plan, made),
     }  # fmt: skip
     findings.expect(plan, wanted)
     alternatives(findings, bench, plan, (given_total, given_hours), decision_of(buys, in_turn=in_turn))
+    on_known_prices(findings, bench, plan, (given_total, given_hours))
     savings(findings, bench, plan, (given_total, given_hours))
 
 

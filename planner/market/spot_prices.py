@@ -54,6 +54,10 @@ class PriceBook:
     p10_ratio: FloatArray
     p90_ratio: FloatArray
 
+    def is_known(self) -> BoolArray:
+        """Mask of prices that were observed, or do not change until the run starts."""
+        return np.isin(self.kind, (IS_FIRM, OBSERVED, DECLARED))
+
     def price(self, quote: Decimal, row: int, name: str = "expected_ratio") -> Decimal:
         """A price of offer `row`, rounded as the offers' table holds it."""
         return scaled(quote, float(getattr(self, name)[row]))

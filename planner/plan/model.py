@@ -284,7 +284,10 @@ class CatalogSource:
 
 @record(frozen=True)
 class Plan(Presentable):
-    """The whole answer for one workload. `status` is `planned` or `infeasible`."""
+    """The whole answer for one workload. `status` is `planned` or `infeasible`.
+
+    `on_known_prices`: the best plan on observed or firm prices only, where the plan rests on others.
+    """
 
     REPORT = "planner.plan.report:plan_answer"
     __repr__ = Presentable.__repr__
@@ -318,6 +321,7 @@ class Plan(Presentable):
     warnings: tuple[str, ...]
     excluded: tuple[str, ...]
     sensitivity: tuple[Sensitivity, ...] = ()
+    on_known_prices: Summary | None = None
     confidence: Literal["normal", "low"] = "normal"
     n_results: int = 0
     n_feasible: int = 0
