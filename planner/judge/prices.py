@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 from dataclasses import dataclass
 from datetime import date
+from decimal import Context, Decimal
 from fractions import Fraction
 from importlib.resources import files
 from math import erfc, exp, inf, isnan, log, nan, sqrt
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 _Z80 = 1.2815515655446008
 _FRESH_DAYS = 60
-_PLACES = 10**8
+_DIGITS = Context(prec=10)
 _CAP, _CAP_SLACK, _LIST = 0.10, 5e-4, 0.99
 
 
@@ -37,8 +38,11 @@ class Quote:
 
 
 def scaled(quote: Fraction, ratio: float) -> Fraction:
-    """Quote times ratio, to 1e-8 of the currency."""
-    return quote if ratio == 1.0 else Fraction(round(quote * Fraction(repr(ratio)) * _PLACES), _PLACES)
+    """Quote times ratio, to ten digits."""
+    if ratio == 1.0:
+        return quote
+    exact = quote * Fraction(repr(ratio))
+    return Fraction(_DIGITS.plus(Decimal(exact.numerator) / Decimal(exact.denominator)))
 
 
 def quotes_of(offers: Table, usd: list[float], believed: bool, now: date, start: date) -> list[Quote]:

@@ -6,7 +6,7 @@ it. Prices of on-demand, reservations, blocks and own machines are firm: expecte
 
 from __future__ import annotations
 
-from decimal import Decimal
+from decimal import Context, Decimal
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     IntArray = npt.NDArray[np.int64]
 
 EXPECTED, QUOTED, FIRM = "expected", "quoted", "firm"
-PRICE_DECIMALS = 8
+_DIGITS = Context(prec=10)  # of an expected price
 # What an offer's price is. No market: a derived price at the cap of its feed (a bound, not a price), spot at list, or a
 # derived price where the type is quoted elsewhere but not in this region; there on-demand is what must be expected.
 KINDS = ("firm", "observed", "derived", "declared", "no_market")
@@ -64,8 +64,8 @@ class PriceBook:
 
 
 def scaled(quote: Decimal, ratio: float) -> Decimal:
-    """Quote times ratio to `PRICE_DECIMALS`; the quote itself where nothing changes it."""
-    return quote if ratio == 1.0 else round(quote * Decimal(repr(ratio)), PRICE_DECIMALS).normalize()
+    """Quote times ratio to ten digits; the quote itself where nothing changes it."""
+    return quote if ratio == 1.0 else _DIGITS.plus(quote * Decimal(repr(ratio)))
 
 
 def price_book(offers: Table, usd: FloatArray, mode: str, now: date, start: date) -> PriceBook:

@@ -27,7 +27,7 @@ EXAMPLES = sorted(
 )
 BERT = ROOT / "examples" / "bert-large.yaml"
 # Units that a number's key must name; shares of one and counts need none.
-UNITS = ("_usd", "_hours", "_ratio", "_gib", "_per_s", "_s", "_per_hour", "_per_currency")
+UNITS = ("_usd", "_hours", "_ratio", "_gib", "_per_s", "_s", "_per_hour", "_per_currency", "_days")
 PLAIN = {
     "schema_version", "hours", "nodes", "accelerators", "accelerators_per_node", "vcpus_per_node", "mfu",
     "p_meet_deadline", "needed",
