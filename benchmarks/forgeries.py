@@ -14,10 +14,12 @@ import copy
 import json
 import random
 import re
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -77,6 +79,14 @@ def is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
+def same_moment(one: str, other: str) -> bool:
+    """Whether two texts are one moment, with seconds and without."""
+    try:
+        return datetime.fromisoformat(one) == datetime.fromisoformat(other)
+    except (ValueError, TypeError):
+        return False
+
+
 class Forger:
     """Draws forgeries of one answer; `texts` are values seen in other answers, by path without positions."""
 
@@ -123,7 +133,10 @@ class Forger:
 
     def _swap(self, made: Any, rng: random.Random) -> str | None:
         path = rng.choice(self.words)
-        others = [text for text in self.texts.get(general(path), []) if text != at(made, steps(path))]
+        own = at(made, steps(path))
+        others = [
+            text for text in self.texts.get(general(path), []) if text != own and not same_moment(text, own)
+        ]
         if not others:
             return None
         other = rng.choice(others)
@@ -224,6 +237,8 @@ def run(answers: list[Saved], count: int, seed: int) -> tuple[Counter[str], Coun
         if forgery is None:
             continue
         tried[saved.kind] += 1
+        if sum(tried.values()) % 500 == 0:
+            print(f"{sum(tried.values())} tried, {len(through)} passed", file=sys.stderr, flush=True)
         if passes(saved, json.loads(json.dumps(forgery.answer))):
             through.append(f"{saved.name}: {forgery.kind}: {forgery.where}")
         else:
@@ -247,9 +262,9 @@ def main() -> None:
     begin = time.process_time()
     tried, caught, through = run(answers, given.n, given.seed)
     for kind in sorted(tried):
-        print(f"{kind:10} {caught[kind]:6} of {tried[kind]:6} caught")
+        print(f"{kind:20} {caught[kind]:6} of {tried[kind]:6} caught")
     seconds = time.process_time() - begin
-    print(f"all        {sum(caught.values()):6} of {sum(tried.values()):6} caught, {seconds:.0f} CPU s")
+    print(f"{'all':20} {sum(caught.values()):6} of {sum(tried.values()):6} caught, {seconds:.0f} CPU s")
     for line in through[: given.show]:
         print(f"  passed: {line[:200]}")
 

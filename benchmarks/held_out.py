@@ -26,9 +26,9 @@ def source_labels(cases: Sequence[Case]) -> list[str]:
     return [case.group for case in cases]
 
 
-def fold_labels(cases: Sequence[Case], folds: int, *, by_source: bool = False) -> list[str]:
-    """A fold per case: whole workload groups (or publishers), the largest first to the fold that has fewest rows."""
-    names = source_labels(cases) if by_source else [case.split_group or case.model.name for case in cases]
+def fold_labels(cases: Sequence[Case], folds: int) -> list[str]:
+    """A fold per case: whole workload groups, the largest first to the fold that has fewest rows."""
+    names = [case.split_group or case.model.name for case in cases]
     rows_of_fold = [0] * folds
     fold_of: dict[str, int] = {}
     for name, size in sorted(Counter(names).items(), key=lambda item: (-item[1], item[0])):

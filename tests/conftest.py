@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import io
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -168,6 +170,36 @@ def _captured() -> Iterator[tuple[io.StringIO, io.StringIO]]:
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         yield out, err
+
+
+@pytest.fixture(scope="session")
+def _last_answers() -> dict[bytes, object]:
+    return {}
+
+
+@pytest.fixture
+def asked_once(monkeypatch: pytest.MonkeyPatch, _last_answers: dict[bytes, object]) -> Callable[[str], None]:
+    """Let one answer be written in many formats: `asked_once("planner.job.frontier.frontier")`.
+
+    In this test that function answers what it was asked before, by it or the test before it, without a search. For
+    tests of formats alone: what the answer is has tests of its own.
+    """
+
+    def remember(name: str) -> None:
+        module, _, attribute = name.rpartition(".")
+        ask = getattr(importlib.import_module(module), attribute)
+
+        def answer(*args: object, **given: object) -> object:
+            key = pickle.dumps((name, args, given))
+            if key not in _last_answers:
+                while len(_last_answers) > 3:  # answers are large
+                    del _last_answers[next(iter(_last_answers))]
+                _last_answers[key] = ask(*args, **given)
+            return _last_answers[key]
+
+        monkeypatch.setattr(name, answer)
+
+    return remember
 
 
 @pytest.fixture

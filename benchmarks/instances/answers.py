@@ -19,7 +19,16 @@ from planner.inputs.load import LoadedWorkload, load_workload
 from planner.inputs.portfolio_load import LoadedPortfolio
 from planner.judge.judge import judge_saved
 from planner.judge.memory import Memory
-from planner.judge.stated import FRONTIER, PIPELINE, PLAN, PORTFOLIO, SCHEDULE, SERVING
+from planner.judge.stated import (
+    COMMIT,
+    FRONTIER,
+    PIPELINE,
+    PLAN,
+    PORTFOLIO,
+    PORTFOLIO_FRONTIER,
+    SCHEDULE,
+    SERVING,
+)
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
@@ -272,6 +281,28 @@ def portfolios(names: tuple[str, ...] = tuple(PORTFOLIOS)) -> Iterator[Saved]:
         yield Saved(name, "portfolio", made, set(PORTFOLIO), _judge_portfolio(loaded, made))
 
 
+def portfolio_frontiers() -> Iterator[Saved]:
+    """Answers of `planner portfolio --frontier`: of the small portfolio."""
+    from planner.asked.options import Options
+    from planner.inputs.portfolio_load import load_portfolio
+    from planner.judge.judge import judge_portfolio_frontier
+    from planner.judge.portfolio_jobs import PortfolioMemory
+    from planner.portfolios.frontier_report import frontier_report, plan_frontier
+    from planner.portfolios.solve import PortfolioOptions
+    from planner.render import render_answer
+
+    path = Path(tempfile.mkdtemp()) / "small.yaml"
+    path.write_text(yaml.safe_dump(_SMALL), encoding="utf-8")
+    loaded = load_portfolio(path)
+    found = plan_frontier(loaded, Options(now=NOW), PortfolioOptions(), 4, catalog=load_catalog)
+    made = json.loads(render_answer(frontier_report(found), "json"))
+    memory = PortfolioMemory(loaded, load_catalog())
+    yield Saved(
+        "frontier of a portfolio", "portfolio frontier", made, set(PORTFOLIO_FRONTIER),
+        lambda one: list(judge_portfolio_frontier(one, memory).faults),
+    )  # fmt: skip
+
+
 def _judge_portfolio(loaded: LoadedPortfolio, made: dict[str, Any]) -> Callable[[dict[str, Any]], list[str]]:
     from planner.judge.judge import judge_portfolio
     from planner.judge.portfolio_jobs import PortfolioMemory
@@ -280,7 +311,80 @@ def _judge_portfolio(loaded: LoadedPortfolio, made: dict[str, Any]) -> Callable[
     return lambda one: list(judge_portfolio(one, memory).faults)
 
 
+# Small futures of the example's history; then cud, reservations with upfront, given futures and given prices.
+_FEW: dict[str, Any] = {"scenarios": {"count": 5, "hours_per_year": 150}}
+_GIVEN: dict[str, Any] = {
+    "version": 1, "name": "given", "start": "2027-01-01", "horizon_years": 1, "tail_value": 0.4,
+    "pools": [
+        {
+            "name": "a", "provider": "aws", "region": "us-east-1", "spot_share": 0.3,
+            "prices": {"on_demand": 10, "spot": 4, "reserved_1y": 5.5, "savings_plan_3y": 6.2},
+            "upfront_usd": {"reserved_1y": 3000},
+        },
+        {
+            "name": "c", "provider": "aws", "region": "eu-west-1",
+            "prices": {"on_demand": 8, "savings_plan_1y": 6.5, "savings_plan_3y": 4.1},
+        },
+        {
+            "name": "b", "provider": "gcp", "region": "us-east1", "unit": "vCPU",
+            "prices": {"on_demand": 0.05, "cud_1y": 0.037, "cud_3y": 0.03},
+        },
+    ],
+    "scenarios": {"file": "futures.csv"},
+    "commitments": [{"purchase_option": "cud_1y", "pool": "b", "instances": 40, "expires": "2027-06-30"}],
+    "options": {"upfront_limit_usd": 20000, "max_instances": {"a": 5}},
+    "risk": {"weight": 0.5, "level": 0.8},
+}  # fmt: skip
+COMMITS: dict[str, dict[str, Any] | None] = {"commitments": None, "commitments of given futures": _GIVEN}
+
+
+def commits(names: tuple[str, ...] = tuple(COMMITS)) -> Iterator[Saved]:
+    """Answers of `planner commit`: the example with fewer futures, and a file that gives futures and prices."""
+    from planner.commitments.advise import advise, needs_catalog
+    from planner.commitments.report import commit_report
+    from planner.inputs.commit_load import load_commit
+    from planner.judge.commits.figures import CommitMemory
+    from planner.judge.judge import judge_commit
+    from planner.render import render_answer
+
+    folder = Path(tempfile.mkdtemp())
+    for name in names:
+        content = COMMITS[name]
+        if content is None:
+            (folder / "commit-usage.csv").write_bytes((EXAMPLES / "commit-usage.csv").read_bytes())
+            path = changed("commit", _FEW, folder)
+        else:
+            path = folder / "given.yaml"
+            path.write_text(yaml.safe_dump(content), encoding="utf-8")
+            (folder / "futures.csv").write_text(_futures_csv(), encoding="utf-8")
+        loaded = load_commit(path)
+        catalog = load_catalog() if needs_catalog(loaded) else None
+        work = advise(loaded, catalog, time_limit_s=30)
+        made = json.loads(render_answer(commit_report(work.answer), "json"))
+        memory = CommitMemory(loaded, catalog)
+
+        def judge(one: dict[str, Any], memory: CommitMemory = memory) -> list[str]:
+            return list(judge_commit(one, memory).faults)
+
+        yield Saved(name, "commit", made, set(COMMIT), judge)
+
+
+def _futures_csv() -> str:
+    """Three futures of two pools over a week of hours, of different chances."""
+    rows = ["scenario,hour,pool,instances,probability"]
+    for at, (future, chance) in enumerate((("low", 0.3), ("likely", 0.5), ("high", 0.2))):
+        for hour in range(168):
+            busy = 1.0 if hour % 24 in range(8, 20) else 0.4
+            rows.append(f"{future},{hour},a,{round((2 + 2.5 * at) * busy, 3)},{chance}")
+            rows.append(f"{future},{hour},b,{round((60 + 45 * at) * busy, 3)},{chance}")
+            rows.append(f"{future},{hour},c,{1 + at},{chance}")
+    return "\n".join(rows) + "\n"
+
+
 @cache
 def saved_answers() -> list[Saved]:
     """Answers of every kind."""
-    return [*plans(), *frontiers(), *fleets_that_serve(), *schedules(), *pipelines(), *portfolios()]
+    return [
+        *plans(), *frontiers(), *fleets_that_serve(), *schedules(), *pipelines(), *portfolios(),
+        *portfolio_frontiers(), *commits(),
+    ]  # fmt: skip

@@ -75,7 +75,7 @@ def join_flags(flags: tuple[str, ...]) -> str:
     return FLAG_SEPARATOR.join(sorted(set(flags)))
 
 
-def admit_offers(offers: Table, *, allow_flagged: bool) -> Admission:
+def admit_offers(offers: Table, *, allow_flagged: bool, tolerated: frozenset[str] = frozenset()) -> Admission:
     """Decide which offers may be used.
 
     An offer whose price is missing, zero, negative or not a number is never admitted, whatever is allowed: it
@@ -84,11 +84,12 @@ def admit_offers(offers: Table, *, allow_flagged: bool) -> Admission:
     Args:
         offers: offers table.
         allow_flagged: admit offers with refusing flags too.
+        tolerated: refusing flags that do not keep out, such as `retired` for a machine that was asked for by name.
     """
     column = offers.coded("flags")
     known = load_flags()
     texts = (*column.values, "")
-    refusing = [_first_refusing(text, known) for text in texts]
+    refusing = [_first_refusing(text, known, tolerated) for text in texts]
     ids = ("", *sorted({flag for flag in refusing if flag} | {NO_PRICE}))
     of_text = np.asarray([ids.index(flag) for flag in refusing], dtype=np.int32)
     codes = of_text[column.codes]
@@ -108,11 +109,11 @@ def admit_offers(offers: Table, *, allow_flagged: bool) -> Admission:
     return Admission(mask, Coded(codes, ids), dict(sorted(counts.items())), refused)
 
 
-def _first_refusing(text: str, known: Mapping[str, Flag]) -> str:
+def _first_refusing(text: str, known: Mapping[str, Flag], tolerated: frozenset[str]) -> str:
     for flag in split_flags(text):
         if flag not in known:
             return UNKNOWN_FLAG
-        if known[flag].severity is Severity.REFUSE:
+        if known[flag].severity is Severity.REFUSE and flag not in tolerated:
             return flag
     return ""
 

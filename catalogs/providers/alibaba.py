@@ -1,7 +1,4 @@
-"""Alibaba Cloud: machines, zones, on-demand and preemptible prices through its official SDK (extra `alibaba`).
-
-Prices stay in the currency of the account (CNY or USD); conversion is the planner's, by the dated rate table.
-"""
+"""Alibaba Cloud through its official SDK (extra `alibaba`); prices stay in the currency of the account (CNY, USD)."""
 
 from __future__ import annotations
 
@@ -39,6 +36,7 @@ from catalogs.providers.base import (
     map_regions,
     text_frame,
 )
+from catalogs.providers.limits import CallTimedOut, within
 from catalogs.providers.row_reader import RowReader
 
 if TYPE_CHECKING:
@@ -184,12 +182,11 @@ class AlibabaProvider:
         rows: list[Row] = []
         price = self._reader("price", region, "ecs:DescribePrice")
         if PurchaseOption.ON_DEMAND.value in wanted:
-            stock = self._stock(region, "PostPaid", "NoSpot")
-            rows += self._each(price, stock, lambda name: self._price(region, name, stock[name], "Hour"))
+            rows += self._prices(price, region, self._stock(region, "PostPaid", "NoSpot"), "Hour")
         if PurchaseOption.SUBSCRIPTION.value in wanted:
             stock = self._stock(region, "PrePaid", "NoSpot")
             for unit in SUBSCRIPTION_HOURS:
-                rows += self._each(price, stock, partial(self._subscription, region, stock, unit))
+                rows += self._prices(price, region, stock, unit)
         if PurchaseOption.SPOT.value in wanted:
             spot = self._reader("spot price", region, "ecs:DescribeSpotPriceHistory")
             stock = self._stock(region, "PostPaid", "SpotAsPriceGo")
@@ -198,6 +195,11 @@ class AlibabaProvider:
         price.require_some()
         self.options.log.progress(region, "ecs:DescribePrice", len(rows))
         return rows
+
+    def _prices(
+        self, reader: RowReader, region: str, stock: Mapping[str, AbstractSet[str]], unit: str
+    ) -> list[Row]:
+        return self._each(reader, stock, lambda name: self._price(region, name, stock[name], unit))
 
     def _each(
         self, reader: RowReader, names: Mapping[str, AbstractSet[str]], fetch: Callable[[str], list[Row]]
@@ -224,11 +226,6 @@ class AlibabaProvider:
         zones = parse_zones(self._call(region, "DescribeAvailableResource", asked), region, self.options.log)
         priced = {name for name, row in self._types.items() if row.get("accelerator")}
         return {name: zones[name] for name in sorted(zones) if name in priced}
-
-    def _subscription(
-        self, region: str, stock: Mapping[str, AbstractSet[str]], unit: str, name: str
-    ) -> list[Row]:
-        return self._price(region, name, stock[name], unit)
 
     def _price(self, region: str, name: str, zones: AbstractSet[str], unit: str) -> list[Row]:
         asked: dict[str, Any] = {
@@ -285,9 +282,12 @@ class AlibabaProvider:
         attempt = 0
         while True:
             try:
-                return self._clients[region].call(action, parameters)
+                client = self._clients[region]
+                return within(self.options.timeout_s, partial(client.call, action, parameters))
             except ProviderError:
                 raise
+            except CallTimedOut as error:
+                raise Unreachable(f"{error}; check the network and try again", **place) from None
             except Exception as error:  # the SDK raises many kinds; what is unknown is passed on as it came
                 fault = explain(error, place, attempt + 1)
                 if fault is None:

@@ -25,6 +25,7 @@ from catalogs.providers.base import (
     SchemaChanged,
     Unreachable,
 )
+from catalogs.providers.limits import CallTimedOut, within
 
 HOME_REGION = "us-east-1"  # where the global interfaces (regions, prices, savings plans) are asked
 LOGIN_HINT = "run `aws configure` or `aws sso login`, or name a profile in AWS_PROFILE"
@@ -192,13 +193,19 @@ class AwsClients:
         """One page; a body that was cut or damaged is asked for once more, which the SDK does not do."""
         with mapped(api, place):
             try:
-                page: Mapping[str, Any] = getattr(client, method)(**arguments)
+                page: Mapping[str, Any] = self._ask(client, method, arguments)
             except Exception as error:
                 if not _is_damaged(error) or not self.options.retries:
                     raise
                 time.sleep(min(self.options.backoff_s, self.options.max_wait_s))
-                page = getattr(client, method)(**arguments)
+                page = self._ask(client, method, arguments)
         return page
+
+    def _ask(self, client: Any, method: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+        answer: Mapping[str, Any] = within(
+            self.options.timeout_s, lambda: getattr(client, method)(**arguments)
+        )
+        return answer
 
 
 def _token_name(client: Any, method: str) -> str:
@@ -278,6 +285,8 @@ def _fault(error: Exception, api: str, region: str) -> ProviderError | None:
         )
     if _is_parser_error(error):
         return SchemaChanged("the answer cannot be read", where="body", **place)
+    if isinstance(error, CallTimedOut):
+        return Unreachable(f"{error}; check the network and try again", **place)
     if isinstance(error, sdk.HTTPClientError | HTTPError | sdk.IncompleteReadError | sdk.BotoCoreError):
         return Unreachable(f"{_reason(error)}; check the network and try again", **place)
     return None

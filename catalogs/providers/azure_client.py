@@ -26,6 +26,7 @@ from catalogs.providers.base import (
     Unreachable,
 )
 from catalogs.providers.http import HttpClient
+from catalogs.providers.limits import CallTimedOut, retry_after_s, within
 
 RETAIL_URL = "https://prices.azure.com"
 RETAIL_PATH = "/api/retail/prices"
@@ -94,7 +95,16 @@ def management_client(
         options: time-outs, retries and endpoint.
         settings: further settings of the SDK's client.
     """
+    from azure.core.pipeline.policies import SansIOHTTPPolicy
     from azure.mgmt.compute import ComputeManagementClient
+
+    class DropUnreadableWait(SansIOHTTPPolicy[Any, Any]):
+        """The SDK's retry fails on a `Retry-After` that is neither a number nor a date."""
+
+        def on_response(self, request: Any, response: Any) -> None:  # noqa: ARG002 - the SDK's own signature
+            headers = response.http_response.headers
+            if "Retry-After" in headers and retry_after_s(headers["Retry-After"]) is None:
+                del headers["Retry-After"]
 
     client = ComputeManagementClient(
         credential,
@@ -109,6 +119,7 @@ def management_client(
         connection_timeout=min(10.0, options.timeout_s),
         read_timeout=options.timeout_s,
         logging_enable=False,
+        per_retry_policies=[DropUnreadableWait()],
         **settings,
     )
     return Management(client, subscription)
@@ -259,7 +270,10 @@ class AzureClient:
 
     def _call(self, do: Callable[[], Any], api: str, region: str) -> Any:
         try:
-            return do()
+            return within(self.options.timeout_s, do)
+        except CallTimedOut as error:
+            place = {"provider": PROVIDER, "region": region, "api": api}
+            raise Unreachable(f"{error}; check the network and try again", **place) from None
         except Exception as error:  # the SDK lets faults of several libraries through; unknown ones go on
             fault = provider_error(error, api, region, self.options.retries)
             if fault is None:

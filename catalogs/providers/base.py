@@ -253,7 +253,8 @@ class FetchOptions:
         regions: only these regions; empty for all.
         purchase_options: only these; empty for all the provider has.
         max_workers: most calls of one provider at a time.
-        timeout_s: longest wait for one answer, s.
+        timeout_s: longest time for one whole answer, s.
+        max_bytes: largest answer held in memory, unpacked; files that are read row by row may be 32 times as large.
         retries: how often a call is tried again after throttling, server faults or a cut answer.
         backoff_s: first pause between tries, s; it doubles.
         max_wait_s: longest pause a `Retry-After` may ask for, s.
@@ -266,6 +267,7 @@ class FetchOptions:
     purchase_options: frozenset[str] = frozenset()
     max_workers: int = 8
     timeout_s: float = 60.0
+    max_bytes: int = 256 << 20
     retries: int = 4
     backoff_s: float = 0.5
     max_wait_s: float = 60.0

@@ -33,6 +33,7 @@ from catalogs.providers.gcp_types import (
     parse_machine,
 )
 from catalogs.providers.http import HttpClient
+from catalogs.providers.limits import CallTimedOut, within
 from catalogs.providers.row_reader import RowReader
 
 if TYPE_CHECKING:
@@ -307,14 +308,17 @@ class GcpClient:
             predicate=predicate,
             initial=self.options.backoff_s,
             maximum=self.options.max_wait_s,
-            timeout=self.options.timeout_s * (self.options.retries + 1),
+            timeout=self.options.timeout_s,
         )
 
     def _call(self, do: Callable[[], Any], api: str, region: str = "") -> Any:
         try:
-            return do()
+            return within(self.options.timeout_s, do)
         except ProviderError:
             raise
+        except CallTimedOut as error:
+            place = {"provider": PROVIDER, "region": region, "api": api}
+            raise Unreachable(f"{error}; check the network and try again", **place) from None
         except Exception as error:  # the SDK lets faults of five libraries through; unknown ones go on
             fault = provider_error(error, api, region)
             if fault is None:

@@ -14,7 +14,10 @@ import os
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,12 +30,35 @@ from catalogs.providers.base import (
     SchemaChanged,
     Unreachable,
 )
+from catalogs.providers.limits import STREAM_FACTOR, CallTimedOut, TooLarge, chunks_of, retry_after_s, within
 
 if TYPE_CHECKING:
     import requests
 
 _RETRIED = (429, 500, 502, 503, 504)
-CHUNK_BYTES = 1 << 16
+_BATCH_CHUNKS = 16  # 1 MiB of a file must come within the time limit
+
+
+@dataclass(frozen=True)
+class _Get:
+    """One request, and what its messages name."""
+
+    url: str
+    params: Mapping[str, str] | None
+    headers: dict[str, str]
+    api: str
+    region: str
+    permission: str
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """What came: the body is "" where it is to be streamed from `response`."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+    response: requests.Response
 
 
 class HttpClient:
@@ -45,6 +71,7 @@ class HttpClient:
         *,
         login_hint: str = "",
         cache_dir: Path | None = None,
+        sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         """Take settings only; nothing is opened.
 
@@ -53,11 +80,13 @@ class HttpClient:
             options: time-outs and retries.
             login_hint: said when the server answers 401.
             cache_dir: where answers with an ETag are kept for `cached=True`; None: not kept.
+            sleep: how to pause between tries.
         """
         self.provider = provider
         self.options = options
         self.login_hint = login_hint
         self.cache_dir = cache_dir
+        self._sleep = sleep
         self._session: requests.Session | None = None
         self._lock = threading.Lock()
 
@@ -134,19 +163,23 @@ class HttpClient:
         Raises:
             ProviderError: also while the chunks are read.
         """
-        response = self._request(url, None, headers, api, region, permission, stream=True)
+        call = _Get(url, None, dict(headers or {}), api, region, permission)
+        response = self._request(call, whole=False).response
         try:
-            yield self._chunks(response, url, api, region)
+            yield self._chunks(response, call)
         finally:
-            response.close()
+            # Closing waits for whoever reads: a reader that was given up must not hold the caller.
+            threading.Thread(target=response.close, daemon=True, name="close").start()
 
-    def _chunks(self, response: requests.Response, url: str, api: str, region: str) -> Iterator[bytes]:
+    def _chunks(self, response: requests.Response, call: _Get) -> Iterator[bytes]:
         import requests
 
+        chunks = chunks_of(response, self.options.max_bytes * STREAM_FACTOR)
         try:
-            yield from response.iter_content(CHUNK_BYTES)
-        except requests.RequestException as error:
-            raise self._unreachable(error, url, api, region) from None
+            while batch := within(self.options.timeout_s, lambda: list(islice(chunks, _BATCH_CHUNKS))):
+                yield from batch
+        except (requests.RequestException, CallTimedOut, TooLarge) as error:
+            raise self._fault(error, call) from None
 
     def _body(
         self,
@@ -163,54 +196,62 @@ class HttpClient:
         asked = dict(headers or {})
         if known:
             asked["If-None-Match"] = known[0]
-        response = self._request(url, params, asked, api, region, permission)
-        if response.status_code == 304 and known:
+        call = _Get(url, params, asked, api, region, permission)
+        answer = self._request(call, whole=True)
+        if answer.status == 304 and known:
             return known[1]
-        if store and response.headers.get("ETag"):
-            store.save(response.headers["ETag"], response.content)
-        return response.content
+        if store and answer.headers.get("ETag"):
+            store.save(answer.headers["ETag"], answer.body)
+        return answer.body
 
-    def _request(
-        self,
-        url: str,
-        params: Mapping[str, str] | None,
-        headers: Mapping[str, str] | None,
-        api: str,
-        region: str,
-        permission: str,
-        *,
-        stream: bool = False,
-    ) -> requests.Response:
+    def _request(self, call: _Get, *, whole: bool) -> _Answer:
+        """Ask, and ask again after throttling, server faults and broken answers.
+
+        All tries together may take `timeout_s`, pauses between them not counted.
+        """
         import requests
 
-        timeout = (min(10.0, self.options.timeout_s), self.options.timeout_s)
+        left_s = self.options.timeout_s
         for attempt in range(self.options.retries + 1):
+            began = time.monotonic()
+            answer: _Answer | None = None
+            error: Exception | None = None
             try:
-                response = self._open().get(
-                    url,
-                    params=params,
-                    headers=dict(headers or {}),
-                    timeout=timeout,
-                    stream=stream,
-                    allow_redirects=True,
-                )
-            except requests.exceptions.ChunkedEncodingError as error:
-                # The body was cut: urllib3's own retry ends with the headers.
-                if attempt == self.options.retries:
-                    raise self._unreachable(error, url, api, region) from None
-                self._pause(attempt)
-                continue
-            except requests.RequestException as error:
-                raise self._unreachable(error, url, api, region) from None
-            fault = self._status_fault(response, url, api, region, permission)
-            if fault is not None:
-                response.close()
+                answer = within(left_s, partial(self._get, call, whole))
+            except (CallTimedOut, TooLarge) as limit:
+                raise self._fault(limit, call) from None
+            except requests.RequestException as broken:
+                error = broken
+            left_s -= time.monotonic() - began
+            is_last = attempt == self.options.retries or left_s <= 0
+            if answer is not None and (is_last or answer.status not in _RETRIED):
+                fault = self._status_fault(answer.status, call)
+                if fault is None:
+                    return answer
+                answer.response.close()
                 raise fault
-            return response
+            if error is not None and is_last:
+                raise self._fault(error, call) from None
+            asked = retry_after_s(answer.headers.get("Retry-After")) if answer is not None else None
+            self._pause(attempt, asked)
         raise AssertionError("the loop returns or raises")
 
-    def _pause(self, attempt: int) -> None:
-        time.sleep(min(self.options.backoff_s * 2**attempt, self.options.max_wait_s))
+    def _get(self, call: _Get, whole: bool) -> _Answer:
+        """One try; the body too where it is wanted `whole`."""
+        response = self._open().get(
+            call.url,
+            params=call.params,
+            headers=call.headers,
+            timeout=(min(10.0, self.options.timeout_s), self.options.timeout_s),
+            stream=True,
+            allow_redirects=True,
+        )
+        body = b"".join(chunks_of(response, self.options.max_bytes)) if whole else b""
+        return _Answer(response.status_code, response.headers, body, response)
+
+    def _pause(self, attempt: int, asked_s: float | None = None) -> None:
+        wait_s = self.options.backoff_s * 2**attempt if asked_s is None else asked_s
+        self._sleep(min(wait_s, self.options.max_wait_s))
 
     def _open(self) -> requests.Session:
         with self._lock:
@@ -218,19 +259,19 @@ class HttpClient:
                 self._session = _new_session(self.options)
             return self._session
 
-    def _unreachable(self, error: Exception, url: str, api: str, region: str) -> Unreachable:
+    def _fault(self, error: Exception, call: _Get) -> ProviderError:
+        place = {"provider": self.provider, "region": call.region, "api": call.api}
+        if isinstance(error, TooLarge):
+            return SchemaChanged(
+                f"the answer of {_shown(call.url)} is refused: {error}", where="body", **place
+            )
+        reason = str(error) if isinstance(error, CallTimedOut) else _reason(error)
         return Unreachable(
-            f"no whole answer from {_shown(url)}: {_reason(error)}; check the network and try again",
-            provider=self.provider,
-            region=region,
-            api=api,
+            f"no whole answer from {_shown(call.url)}: {reason}; check the network and try again", **place
         )
 
-    def _status_fault(
-        self, response: requests.Response, url: str, api: str, region: str, permission: str
-    ) -> ProviderError | None:
-        status = response.status_code
-        place = {"provider": self.provider, "region": region, "api": api}
+    def _status_fault(self, status: int, call: _Get) -> ProviderError | None:
+        place = {"provider": self.provider, "region": call.region, "api": call.api}
         if status < 400:
             return None
         if status == 401:
@@ -238,16 +279,20 @@ class HttpClient:
             return CredentialsMissing(f"credentials missing, expired or refused (HTTP 401){hint}", **place)
         if status == 403:
             return PermissionDenied(
-                f"{_shown(url)} refused access (HTTP 403)", permission=permission or api or "unknown", **place
+                f"{_shown(call.url)} refused access (HTTP 403)",
+                permission=call.permission or call.api or "unknown",
+                **place,
             )
         if status == 429:
             return RateLimited(
                 f"still throttled after {self.options.retries + 1} tries (HTTP 429); try again later", **place
             )
         if status >= 500:
-            return Unreachable(f"{_shown(url)} answers HTTP {status}; try again later", **place)
+            return Unreachable(f"{_shown(call.url)} answers HTTP {status}; try again later", **place)
         return SchemaChanged(
-            f"{_shown(url)} refuses the request (HTTP {status}); update the planner", where="request", **place
+            f"{_shown(call.url)} refuses the request (HTTP {status}); update the planner",
+            where="request",
+            **place,
         )
 
 
@@ -291,28 +336,10 @@ def http_cache_directory() -> Path:
 def _new_session(options: FetchOptions) -> requests.Session:
     import requests
     from requests.adapters import HTTPAdapter
-    from urllib3.util.retry import Retry
 
     hide_queries_in_logs()
-
-    class _CappedRetry(Retry):
-        """A server may not make the user wait for longer than `max_wait_s` between two tries."""
-
-        def get_retry_after(self, response: Any) -> float | None:
-            asked = super().get_retry_after(response)
-            return None if asked is None else min(asked, options.max_wait_s)
-
-    retry = _CappedRetry(
-        total=options.retries,
-        backoff_factor=options.backoff_s,
-        backoff_max=options.max_wait_s,
-        status_forcelist=_RETRIED,
-        allowed_methods=frozenset({"GET"}),
-        respect_retry_after_header=True,
-        raise_on_status=False,
-    )
     session = requests.Session()
-    adapter = HTTPAdapter(max_retries=retry, pool_maxsize=max(10, options.max_workers))
+    adapter = HTTPAdapter(max_retries=0, pool_maxsize=max(10, options.max_workers))
     session.mount("https://", adapter)
     session.mount("http://", adapter)
     return session

@@ -6,12 +6,15 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 
 from catalogs.accelerators import load_accelerators
 from catalogs.errors import CatalogError
 from catalogs.model import PurchaseOption
 from catalogs.normalize import usd_per
 from catalogs.offers.flags import join_flags, split_flags
+from catalogs.offers.retirement import mark_retired
+from catalogs.offers.suspicion import key_of
 from catalogs.validate import Fault, References, validate_rows
 
 Row = Mapping[str, str]
@@ -31,6 +34,8 @@ class Checked:
         refused: reason (values taken out) to number of rows.
         examples: the first refused rows, in full.
         faults: every fault.
+        refused_offers: the first of the refused offers of each key that no good row has, of machines that may be
+            stored.
     """
 
     instance_types: list[dict[str, str]]
@@ -39,9 +44,12 @@ class Checked:
     refused: Mapping[str, int]
     examples: tuple[str, ...]
     faults: tuple[Fault, ...]
+    refused_offers: tuple[Row, ...] = ()
 
 
-def check_fetched(types: Sequence[Row], offers: Sequence[Row], regions: Sequence[str] = ()) -> Checked:
+def check_fetched(
+    types: Sequence[Row], offers: Sequence[Row], regions: Sequence[str] = (), day: str = ""
+) -> Checked:
     """Check text rows of one provider by the data dictionary, the known regions and plausible prices.
 
     A provider that regions.csv does not know at all may have any region it lists itself.
@@ -50,15 +58,17 @@ def check_fetched(types: Sequence[Row], offers: Sequence[Row], regions: Sequence
         types: rows of `instance_types`.
         offers: rows of `offers`.
         regions: region ids the provider listed.
+        day: ISO date by which machines are retired; default: today.
     """
     plain = {_key(row) for row in types if _has_no_accelerator(row)}
     typed = [row for row in types if _key(row) not in plain]
-    priced = [row for row in offers if _key(row) not in plain]
+    priced: list[dict[str, str]] = [dict(row) for row in offers if _key(row) not in plain]
     currencies = _rates({row.get("currency", "") for row in priced})
     accelerators = [{"accelerator": str(one)} for one in load_accelerators()["accelerator"]]
     good_types, type_faults = validate_rows(
         "instance_types", typed, References.of(accelerators, [], currencies)
     )
+    good_types, priced = mark_retired(good_types, priced, day or datetime.now(UTC).date().isoformat())
     references = _with_own_regions(References.of(accelerators, good_types, currencies), priced, regions)
     good_offers, offer_faults = validate_rows("offers", flag_dear_spot(priced), references)
     faults = (*type_faults, *offer_faults)
@@ -69,7 +79,17 @@ def check_fetched(types: Sequence[Row], offers: Sequence[Row], regions: Sequence
         dict(Counter(reason_of(fault) for fault in faults).most_common()),
         tuple(str(fault) for fault in faults[:MAX_EXAMPLES]),
         faults,
+        _refused(priced, good_offers, good_types),
     )
+
+
+def _refused(offers: Sequence[Row], good: Sequence[Row], types: Sequence[Row]) -> tuple[Row, ...]:
+    stored, machines = {key_of(row) for row in good}, {_key(row) for row in types}
+    first: dict[tuple[str, ...], Row] = {}
+    for row in offers:
+        if key_of(row) not in stored and _key(row) in machines:
+            first.setdefault(key_of(row), row)
+    return tuple(first.values())
 
 
 def flag_dear_spot(offers: Sequence[Row]) -> list[dict[str, str]]:

@@ -25,13 +25,18 @@ class LastGood:
     n_offers: int
     path: Path
 
-    def n_by_option(self) -> Mapping[str, int]:
-        """Number of its offers per purchase option, derived and declared ones left out."""
+    def offers(self) -> list[dict[str, str]]:
+        """Its offers as text rows."""
         from catalogs.store.read import read_provider
         from catalogs.store.snapshots import source_rows
 
-        _, offers = source_rows(read_provider(self.path))
-        return Counter(row["purchase_option"] for row in offers if row["basis"] in ("list", "observed"))
+        return source_rows(read_provider(self.path))[1]
+
+    def n_by_option(self) -> Mapping[str, int]:
+        """Number of its offers per purchase option, derived and declared ones left out."""
+        return Counter(
+            row["purchase_option"] for row in self.offers() if row["basis"] in ("list", "observed")
+        )
 
 
 def last_good(provider: str) -> LastGood | None:

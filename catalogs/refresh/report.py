@@ -10,6 +10,7 @@ from pathlib import Path
 from catalogs.errors import CatalogError, CatalogInputError
 from catalogs.providers.base import NotUnderstood, ProviderError
 from catalogs.redact import redact
+from catalogs.refresh.quarantine import Waiting
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,7 @@ class Outcome:
         n_without_accelerator: types left out because they have no accelerator.
         refused: reason to number of refused rows.
         refused_examples: a few refused rows in full.
+        quarantine: quotes that wait until a person confirms them.
         not_understood: what the provider answered and the reader could not place.
         failures: what could not be fetched.
         remarks: sentences for the reader.
@@ -75,6 +77,7 @@ class Outcome:
     n_without_accelerator: int = 0
     refused: Mapping[str, int] = field(default_factory=dict)
     refused_examples: tuple[str, ...] = ()
+    quarantine: tuple[Waiting, ...] = ()
     not_understood: tuple[NotUnderstood, ...] = ()
     failures: tuple[Failure, ...] = ()
     remarks: tuple[str, ...] = ()

@@ -28,6 +28,7 @@ from catalogs.providers.registry import check_names, create_provider
 from catalogs.redact import redact
 from catalogs.refresh.checking import check_fetched
 from catalogs.refresh.last_good import keep_vanished_options, last_good, refuse_emptiness
+from catalogs.refresh.quarantine import set_aside
 from catalogs.refresh.report import Failure, Outcome, RefreshReport
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ class Save(Protocol):
         merge_regions: Collection[str] = (),
         regions: Collection[str] | None = None,
         purchase_options: Collection[str] | None = None,
+        quarantine: Sequence[Mapping[str, Any]] = (),
     ) -> SaveResult:
         """Store rows; see `catalogs.store.history.save_snapshot`."""
         ...
@@ -187,16 +189,19 @@ def _store(
     if not options.regions:
         asked_for = options.purchase_options or provider.info.purchase_options
         keep_vanished_options(name, checked, previous, asked_for, log)
+    old = previous.offers() if previous else []
+    offers, waiting = set_aside(checked.offers, old, checked.refused_offers)
     failed_regions, lost_options = _lost(log, fetched.regions)
     asked = frozenset(options.purchase_options) or (provider.info.purchase_options if lost_options else None)
     with _timed(seconds, "store"):
         saved = save(
             name,
             checked.instance_types,
-            checked.offers,
+            offers,
             merge_regions=sorted(failed_regions),
             regions=fetched.regions if options.regions else None,
             purchase_options=None if asked is None else sorted(asked - lost_options),
+            quarantine=[quote.values() for quote in waiting],
         )
     before = previous.n_offers if previous else 0
     if len(checked.offers) < STEEP_FALL_RATIO * before and not options.regions and not asked:
@@ -211,6 +216,7 @@ def _store(
         n_without_accelerator=checked.n_without_accelerator,
         refused=checked.refused,
         refused_examples=tuple(redact(text) for text in checked.examples),
+        quarantine=waiting,
         seconds=seconds,
         sha256=saved.manifest.sha256,
         **_from_log(log),

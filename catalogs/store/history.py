@@ -7,14 +7,14 @@ day. Writers take a lock per provider; readers take none and try again when a sn
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
 from catalogs.errors import CatalogError, CatalogInputError
-from catalogs.model import Catalog, ProviderManifest
+from catalogs.model import OFFER_KEY, Catalog, ProviderManifest
 from catalogs.store.files import (
     LOCK_TIMEOUT_S,
     Pointer,
@@ -45,6 +45,7 @@ from catalogs.store.snapshots import (
     stored_snapshots,
     stored_source,
 )
+from catalogs.store.waiting import listed_quotes
 from catalogs.store.write import snapshot_bytes
 
 _GZIP_LEVEL = 6
@@ -77,6 +78,7 @@ def save_snapshot(
     merge_regions: Collection[str] = (),
     regions: Collection[str] | None = None,
     purchase_options: Collection[str] | None = None,
+    quarantine: Sequence[Mapping[str, Any]] = (),
     as_of: date | None = None,
     home: Path | None = None,
     lock_timeout_s: float = LOCK_TIMEOUT_S,
@@ -93,6 +95,7 @@ def save_snapshot(
         merge_regions: regions that failed.
         regions: regions asked for; None is all.
         purchase_options: purchase options asked for; None is all.
+        quarantine: quotes that wait for a person, each with its `row`; kept in the manifest.
         as_of: the day the snapshot stands for; default: of its newest row.
         home: directory of the history; default see `history_directory`.
         lock_timeout_s: longest wait for another writer, in seconds.
@@ -111,7 +114,8 @@ def save_snapshot(
         old = source_rows(base) if base and not scope.is_whole else ([], [])
         merged = merge(new_types, new_offers, *old, scope)
         check_rows(provider, merged.instance_types, merged.offers)
-        content = content_hash(merged.instance_types, merged.offers)
+        waiting = [*quarantine, *_still_waiting(last, merged, new_offers, scope)]
+        content = content_hash(merged.instance_types, merged.offers, waiting)
         newest = max(row["as_of"] for row in merged.offers or merged.instance_types)
         day = as_of or day_of(newest)
         current = _current(last)
@@ -120,10 +124,66 @@ def save_snapshot(
             return SaveResult(
                 "unchanged", current.manifest, current.path, current.kept_regions, merged.n_kept_offers
             )
-        return _add(directory, provider, merged, day, content)
+        return _add(directory, provider, merged, day, content, waiting)
 
 
-def _add(directory: Path, provider: str, merged: Merged, day: date, content: str) -> SaveResult:
+Edit = Callable[
+    [Sequence[Mapping[str, str]], Sequence[Mapping[str, Any]]],
+    "tuple[Sequence[Mapping[str, str]], Sequence[Mapping[str, Any]]] | None",
+]
+
+
+def edit_snapshot(
+    provider: str, edit: Edit, *, home: Path | None = None, lock_timeout_s: float = LOCK_TIMEOUT_S
+) -> None:
+    """Add a snapshot with changed offers, made of the one in use (or of the bundled one).
+
+    Args:
+        provider: provider id.
+        edit: gives the offers and the quotes in quarantine to store, of those in use; None changes nothing.
+        home: directory of the history; default see `history_directory`.
+        lock_timeout_s: longest wait for another writer, in seconds.
+
+    Raises:
+        CatalogError: when another writer does not end, or the disk is full or not writable.
+    """
+    with writing(home or history_directory(), provider, lock_timeout_s) as directory:
+        source = stored_source(directory) or _bundled_source(provider)
+        if source is None:
+            return
+        types, offers = source_rows(source)
+        edited = edit(offers, listed_quotes(source))
+        if edited is None:
+            return
+        merged, waiting = Merged(types, edited[0]), edited[1]
+        newest = max(row["as_of"] for row in merged.offers)
+        day = max(day_of(source[0].newest_as_of), day_of(newest))
+        _add(directory, provider, merged, day, content_hash(types, merged.offers, waiting), waiting)
+
+
+def _key(row: Mapping[str, str]) -> tuple[str, ...]:
+    return tuple(row.get(name, "") for name in OFFER_KEY)
+
+
+def _still_waiting(
+    last: Source | None, merged: Merged, new: Sequence[Mapping[str, str]], scope: Scope
+) -> list[Mapping[str, Any]]:
+    """Quotes of the quarantine that the refresh did not reach."""
+    if last is None or scope.is_whole:
+        return []
+    asked, there = {_key(row) for row in new}, {_key(row) for row in merged.offers}
+    known = ((_key(entry["row"]), entry) for entry in listed_quotes(last))
+    return [entry for key, entry in known if key in there and key not in asked]
+
+
+def _add(
+    directory: Path,
+    provider: str,
+    merged: Merged,
+    day: date,
+    content: str,
+    waiting: Sequence[Mapping[str, Any]] = (),
+) -> SaveResult:
     """Write a new snapshot and make it the one in use."""
     more = {
         "as_of": day.isoformat(),
@@ -131,6 +191,7 @@ def _add(directory: Path, provider: str, merged: Merged, day: date, content: str
         "saved_at": datetime.now(UTC).isoformat(timespec="seconds"),
         "content_sha256": content,
         "kept_regions": dict(merged.kept_regions),
+        **({"quarantine": list(waiting)} if waiting else {}),
     }
     manifest, files = snapshot_bytes(provider, merged.instance_types, merged.offers, more, level=_GZIP_LEVEL)
     name = f"{day.isoformat()}-{manifest.sha256[:12]}"

@@ -134,8 +134,16 @@ def check_rows(provider: str, types: Sequence[Row], offers: Sequence[Row]) -> No
             )
 
 
-def content_hash(types: Iterable[Row], offers: Iterable[Row]) -> str:
-    """Hash of everything but the dates: equal when a refresh found nothing new."""
+def content_hash(
+    types: Iterable[Row], offers: Iterable[Row], waiting: Sequence[Mapping[str, Any]] = ()
+) -> str:
+    """Hash of everything but the dates: equal when a refresh found nothing new.
+
+    Args:
+        types: rows of `instance_types`.
+        offers: rows of `offers`.
+        waiting: quotes in quarantine.
+    """
     digest = hashlib.sha256()
     for table, rows in (("instance_types", types), ("offers", offers)):
         names = [name for name in column_names(table) if name != "as_of"]
@@ -145,6 +153,8 @@ def content_hash(types: Iterable[Row], offers: Iterable[Row]) -> str:
         )
         digest.update(f"{table}\n".encode())
         digest.update(out.getvalue().encode())
+    quotes = sorted(f"{_key(one['row'], OFFER_KEY)} {one['row'].get('price_per_hour')}" for one in waiting)
+    digest.update("\n".join(quotes).encode())
     return digest.hexdigest()
 
 

@@ -19,6 +19,7 @@ from planner.candidates.model import concat_candidates
 from planner.candidates.sizes import (
     coarse_node_counts,
     estimate_all,
+    estimate_for,
     estimate_hardware,
     hardware_of_offer,
     hopeful_hardware,
@@ -80,6 +81,7 @@ class Engine:
         context: Context,
         *,
         max_nodes: int | None = None,
+        sizes: Sequence[int] | None = None,
         shapes: Table | None = None,
     ) -> None:
         """Estimate and price what does not depend on the deadline.
@@ -87,9 +89,12 @@ class Engine:
         Args:
             context: the planning run; its deadline is not used.
             max_nodes: look at sizes up to this many nodes, default the workload's limit.
+            sizes: look at these numbers of nodes alone.
             shapes: of all hardware at `coarse_node_counts`, where another run of the same job estimated them.
         """
-        self.counts = coarse_node_counts(max_nodes or context.asked.workload.constraints.max_nodes)
+        limit = max_nodes or context.asked.workload.constraints.max_nodes
+        self.counts = coarse_node_counts(limit) if sizes is None else tuple(sizes)
+        self._between = () if sizes is not None else _sizes_between(self.counts)
         self.shapes = estimate_all(context.asked, context.market, self.counts) if shapes is None else shapes
         self.context = with_checkpoint(context.with_deadline(None), self.shapes)
         limits = context.asked.workload.constraints
@@ -111,10 +116,10 @@ class Engine:
         """
         context = self.context.with_deadline(deadline)
         leaders = self._leaders(context, wanted)
-        made = self._with_parts(leaders)
+        made = self._sized(leaders) if wanted.one_offer else self._with_parts(leaders)
         made = replace(made, context=context, bits=made.bits.copy(), p_meet=made.p_meet.copy())
         mark_deadline(made)
-        if (context.market.is_spot & (self.offer_bits == 0)).any():
+        if not wanted.one_offer and (context.market.is_spot & (self.offer_bits == 0)).any():
             from planner.candidates.ways.build import add_turns, on_demand_partners
             from planner.candidates.ways.discount import mark_no_discount
 
@@ -126,28 +131,29 @@ class Engine:
 
     def _leaders(self, context: Context, wanted: Wanted) -> IntArray:
         """Hardware that is looked at in all sizes between the coarse ones."""
-        if not self._between():
+        if not self._between:
             return np.zeros(0, dtype=np.int64)
         coarse = self._coarse
         coarse = replace(coarse, context=context, bits=coarse.bits.copy(), p_meet=coarse.p_meet.copy())
         mark_deadline(coarse)
         return hopeful_hardware(coarse, self.offer_bits, wanted.up_to)
 
-    def _between(self) -> Sequence[int]:
-        return sorted(set(range(1, self.counts[-1] + 1)) - set(self.counts))
+    def _sized(self, leaders: IntArray) -> Candidates:
+        """Candidates of one offer each, of all coarse sizes and of all sizes of the leaders."""
+        if not len(leaders):
+            return self._coarse
+        context = self.context
+        mask = np.zeros(context.market.offer_set.hardware.n_rows, dtype=np.bool_)
+        mask[leaders] = True
+        offers = np.flatnonzero(mask[hardware_of_offer(context.market)] & (self.offer_bits == 0))
+        shapes = estimate_hardware(context.asked, context.market, leaders, self._between)
+        return concat_candidates([self._coarse, build_candidates(context, self.offer_bits, shapes, offers)])
 
     def _with_parts(self, leaders: IntArray) -> Candidates:
-        """Candidates of all coarse sizes and of all sizes of the leaders, one offer each or bought in parts."""
+        """The same, and clusters bought in parts."""
         key = leaders.tobytes()
         if key not in self._steady:
-            made, context = self._coarse, self.context
-            if len(leaders):
-                mask = np.zeros(context.market.offer_set.hardware.n_rows, dtype=np.bool_)
-                mask[leaders] = True
-                offers = np.flatnonzero(mask[hardware_of_offer(context.market)] & (self.offer_bits == 0))
-                shapes = estimate_hardware(context.asked, context.market, leaders, self._between())
-                made = concat_candidates([made, build_candidates(context, self.offer_bits, shapes, offers)])
-            self._steady[key] = self._with_mixes(made)
+            self._steady[key] = self._with_mixes(self._sized(leaders))
         return self._steady[key]
 
     def _with_mixes(self, made: Candidates) -> Candidates:
@@ -158,6 +164,23 @@ class Engine:
         from planner.candidates.bought_in_parts import add_mixes
 
         return add_mixes(made, self.offer_bits, self.counts[-1])
+
+
+def candidates_of(found: Found, offers: IntArray, sizes: Sequence[int]) -> Candidates:
+    """Candidates of some offers at given sizes, of one offer each, under the limits of `found`; also excluded ones.
+
+    Args:
+        found: the run's candidates.
+        offers: rows of offers.
+        sizes: numbers of nodes.
+    """
+    context = found.candidates.context
+    shapes = estimate_for(context.asked, context.market, offers, sizes)
+    return build_candidates(context, found.offer_bits, shapes, offers)
+
+
+def _sizes_between(counts: Sequence[int]) -> tuple[int, ...]:
+    return tuple(sorted(set(range(1, counts[-1] + 1)) - set(counts)))
 
 
 def deadline_after(start: datetime, hours: float) -> datetime:

@@ -48,12 +48,15 @@ class Wanted:
         up_to: every candidate of at most this value (USD, hours for the objective time) is needed too.
         below: nothing dearer than this is needed: a candidate of this value is known.
         one_region: only ways to run whose offers are all in one region.
+        one_offer: only ways that buy one offer, as a worker of a fleet does. Workers share capacity and quotas, so spot
+            at no discount stays: on-demand may not be enough for all of them.
     """
 
     scope: Scope = Scope.LISTED
     up_to: float = -np.inf
     below: float = np.inf
     one_region: bool = False
+    one_offer: bool = False
 
 
 def value_of(made: Candidates) -> FloatArray:

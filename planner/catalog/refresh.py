@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 SCHEMA_VERSION = 1
 _SHOWN = 3
+_NAMED_QUOTES = 500
 
 
 def refresh_document(report: RefreshReport) -> dict[str, Any]:
@@ -46,6 +47,17 @@ def _outcome(outcome: Outcome, today: date) -> dict[str, Any]:
         "n_refused": sum(outcome.refused.values()),
         "refused": dict(outcome.refused),
         "refused_examples": list(outcome.refused_examples),
+        "quarantine": [
+            {
+                "offer_id": quote.offer_id,
+                "price_per_hour": quote.row["price_per_hour"],
+                "currency": quote.row["currency"],
+                "reason": quote.reason,
+                "accepted_price_per_hour": quote.accepted_price_per_hour,
+                "accepted_as_of": quote.accepted_as_of,
+            }
+            for quote in outcome.quarantine
+        ],
         "not_understood": [
             {"what": one.what, "name": one.name, "reason": one.reason} for one in outcome.not_understood
         ],
@@ -99,9 +111,28 @@ def refresh_warnings(report: RefreshReport) -> Iterator[str]:
             yield f"{one.provider} {region}: offers kept from before, the oldest of {as_of}"
         for reason, number in one.refused.items():
             yield f"{one.provider}: {number} refused: {reason}"
+        yield from _quarantine(one)
         if one.not_understood:
             yield f"{one.provider}: {_not_understood(one)}"
         yield from (f"{one.provider}: {remark}" for remark in one.remarks)
+
+
+def _quarantine(outcome: Outcome) -> Iterator[str]:
+    """Each quote that waits, and how to confirm it."""
+    for quote in outcome.quarantine[:_NAMED_QUOTES]:
+        row = quote.row
+        kept = f"{quote.accepted_price_per_hour} of {quote.accepted_as_of} stays in use"
+        instead = kept if quote.accepted_price_per_hour else "not used"
+        yield (
+            f"quarantine: {quote.offer_id}: {row['price_per_hour']} {row['currency']}/h is {quote.reason}; {instead}"
+        )
+    if outcome.quarantine:
+        more = len(outcome.quarantine) - _NAMED_QUOTES
+        rest = f"{more} more quotes are in quarantine; " if more > 0 else ""
+        yield (
+            f"{outcome.provider}: {rest}`planner catalog quarantine` lists them, `planner catalog accept OFFER_ID` "
+            "confirms"
+        )
 
 
 def _not_understood(outcome: Outcome) -> str:

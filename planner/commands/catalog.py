@@ -10,6 +10,7 @@ import click
 
 from planner.commands.catalog_diff import diff
 from planner.commands.catalog_history import history
+from planner.commands.catalog_quarantine import accept_command, quarantine_command
 from planner.commands.options import DayOption, Days, output_options
 from planner.commands.output import show_answer
 from planner.commands.refresh import refresh_catalog
@@ -38,6 +39,8 @@ def catalog(ctx: click.Context, catalog_dir: Path | None) -> None:
 catalog.add_command(refresh_catalog)
 catalog.add_command(diff)
 catalog.add_command(history)
+catalog.add_command(quarantine_command)
+catalog.add_command(accept_command)
 
 
 @catalog.command("list")

@@ -22,7 +22,16 @@ if TYPE_CHECKING:
     show_default=True,
     help="Leave out machines without an accelerator already when asking; they are never stored.",
 )
-@click.option("--timeout", type=Seconds(), default=60.0, help="Longest wait for one answer [default: 60s].")
+@click.option(
+    "--timeout", type=Seconds(), default=60.0, help="Longest time for one whole answer [default: 60s]."
+)
+@click.option(
+    "--max-bytes",
+    default="256MiB",
+    show_default=True,
+    metavar="SIZE",
+    help="Largest answer of a price list, unpacked; lists read row by row: 32 times as much.",
+)
 @click.option(
     "--workers", type=click.IntRange(1, 64), default=8, show_default=True, help="Calls per provider at once."
 )
@@ -35,6 +44,7 @@ def refresh_catalog(
     purchase_options: tuple[str, ...],
     accelerated_only: bool,
     timeout: float,
+    max_bytes: str,
     workers: int,
     as_json: bool,
 ) -> None:
@@ -60,6 +70,7 @@ def refresh_catalog(
         purchase_options=frozenset(purchase_options),
         max_workers=workers,
         timeout_s=timeout,
+        max_bytes=_size("--max-bytes", max_bytes),
     )
     with refresh_progress(names, quiet=quiet) as on_progress:
         report = refresh(names, options, on_progress=on_progress)
@@ -91,6 +102,19 @@ def exit_code(report: RefreshReport, *, named: bool) -> int:
         for failure in outcome.failures
     )
     return CatalogError.exit_code if lost else 0
+
+
+def _size(option: str, text: str) -> int:
+    from planner.errors import InputError
+    from planner.units import parse_size
+
+    try:
+        size = parse_size(text)
+    except ValueError as error:
+        raise InputError(f"{option} {text!r}: {error}") from None
+    if size <= 0:
+        raise InputError(f"{option} {text!r}: more than 0 is needed")
+    return size
 
 
 def _check_options(names: tuple[str, ...]) -> None:

@@ -16,12 +16,11 @@ if TYPE_CHECKING:
     from planner.inputs.load import LoadedWorkload
     from planner.judge.verdict import Verdict
 
-_MOST_FAULTS = 20
-_NOT_YET = {
-    "portfolio_frontier": "its points are plans with a budget: set `budget_usd`, plan, and verify that",
-    "commit": "save and verify its certificate (`planner commit --certificate FILE`)",
+_WORDS = {
+    "commit": "commitment plan",
+    "portfolio_frontier": "frontier of a portfolio",
+    "serving": "serving fleet",
 }
-_COMMAND = {"portfolio_frontier": "portfolio --frontier"}
 
 
 @click.command()
@@ -68,10 +67,6 @@ def verify(
 
     kind = kind_of(saved)
     try:
-        if kind in _NOT_YET:
-            raise MalformedError(
-                f"answers of `planner {_COMMAND.get(kind, kind)}` are not recomputed; {_NOT_YET[kind]}"
-            )
         if kind in ("plan", "frontier"):
             verdict = _plan(
                 answer, saved, _load(workload, objective, allow_flagged, allow_derived, spot_evidence), prices
@@ -133,15 +128,23 @@ def _question(kind: str, saved: Any, path: Path | None, as_of: datetime | None) 
 
         schedule = load_schedule(path)
         return judge_schedule(saved, schedule if as_of is None else as_on(schedule, as_of))
-    if kind == "portfolio":
+    if kind == "commit":
+        from planner.inputs.commit_load import load_commit
+        from planner.judge.commits.figures import CommitMemory
+        from planner.judge.judge import judge_commit
+
+        named = Node(saved)["catalog"]
+        return judge_commit(
+            saved, CommitMemory(load_commit(path), catalog_of(Node(saved)) if len(named) else None)
+        )
+    if kind in ("portfolio", "portfolio_frontier"):
         from planner.inputs.portfolio_load import load_portfolio
-        from planner.judge.judge import judge_portfolio
+        from planner.judge.judge import judge_portfolio, judge_portfolio_frontier
         from planner.judge.portfolio_jobs import PortfolioMemory
 
         named = Node(saved)["catalog"]
-        return judge_portfolio(
-            saved, PortfolioMemory(load_portfolio(path), catalog_of(Node(saved)) if len(named) else None)
-        )
+        memory = PortfolioMemory(load_portfolio(path), catalog_of(Node(saved)) if len(named) else None)
+        return (judge_portfolio if kind == "portfolio" else judge_portfolio_frontier)(saved, memory)
     catalog = catalog_of(Node(saved))
     if kind == "serving":
         from planner.inputs.serving_load import load_serving
@@ -161,30 +164,10 @@ def _certificate(certificate: dict[str, Any]) -> Verdict:
 
 
 def _show(path: Path, kind: str, verdict: Verdict, output: str, out: Path | None) -> None:
-    """Print a verdict.
-
-    Raises:
-        GateError: the answer does not hold.
-    """
+    """Print a verdict; exit code 5 where the answer does not hold."""
     from planner.errors import GateError
+    from planner.plan.report_verdict import verdict_answer
 
-    if output != "table":
-        from planner.plan.report_verdict import verdict_answer
-
-        show_answer(verdict_answer(str(path), verdict), output, out)
-        if verdict.faults:
-            click.get_current_context().exit(GateError.exit_code)
-        return
-    if verdict.nothing:
-        click.echo(f"{path}: {verdict.nothing}")
-        return
+    show_answer(verdict_answer(str(path), _WORDS.get(kind, kind), verdict), output, out)
     if verdict.faults:
-        shown = [f"  {fault}" for fault in verdict.faults[:_MOST_FAULTS]]
-        if len(verdict.faults) > len(shown):
-            shown.append(f"  ... and {len(verdict.faults) - len(shown)} more")
-        raise GateError(f"{path}: the {kind} does not hold:\n" + "\n".join(shown))
-    checked = "" if kind == "certificate" else f" ({', '.join(verdict.checked)})"
-    click.echo(f"{path}: holds{checked}; {verdict.summary}")
-    for why in dict.fromkeys(verdict.left_out.values()):
-        names = [name for name, reason in verdict.left_out.items() if reason == why]
-        click.echo(f"  stated, not recomputed: {', '.join(names)} ({why})")
+        click.get_current_context().exit(GateError.exit_code)

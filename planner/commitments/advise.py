@@ -6,12 +6,13 @@ import time
 from dataclasses import replace
 from datetime import date, timedelta
 from decimal import Decimal
+from hashlib import sha256
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from planner.commitments.answer import CommitAnswer, Expiring, Line, Source
+from planner.commitments.answer import CommitAnswer, Expiring, File, Line, Source
 from planner.commitments.build import Built, build_model, horizon_years
 from planner.commitments.figures import (
     break_evens,
@@ -109,9 +110,9 @@ def advise(
     figures = _figures(built, solved, question, clock, with_regret, stage)
     if figures.skipped:
         why = "interrupted before" if interrupted else "the time limit left no room for"
-        notes.append(f"{why}: {', '.join(figures.skipped)}")
+        notes.append(f"{why}: {', '.join(figures.skipped.values())}")
     notes += _binding(built.model, solved.x)
-    answer = _assemble(loaded, built, solved, figures, (*notes, *futures.notes, *built.notes), catalog)
+    answer = _assemble(loaded, built, solved, figures, (*notes, *futures.notes, *built.notes), catalog, gap)
     return Work(answer, built, solved)
 
 
@@ -145,12 +146,12 @@ class _Clock:
 
 @record(frozen=True, eq=False)
 class _Figures:
-    """Figures of the plan, the most important first; what the clock did not allow is named in `skipped`."""
+    """Figures of the plan, the most important first; `skipped` says in words, by id, what the clock did not allow."""
 
     levels: tuple[Level, ...]
     falls: tuple[Level, ...]
     regret: Regret | None
-    skipped: tuple[str, ...]
+    skipped: dict[str, str]
 
 
 def _figures(
@@ -161,7 +162,7 @@ def _figures(
     with_regret: bool,
     stage: Callable[[str], None],
 ) -> _Figures:
-    x, skipped = solved.x, []
+    x, skipped = solved.x, dict[str, str]()
     stage("figures of the plan")
     clock.begin()
     nothing = level_of(built, np.zeros_like(x), 0.0)
@@ -172,7 +173,7 @@ def _figures(
     falls = []
     for share in FALLS:
         if not clock.allows():
-            skipped.append(f"{100 * (1 - share):.0f} % less demand")
+            skipped[f"falls {share:g}"] = f"{100 * (1 - share):.0f} % less demand"
             continue
         clock.begin()
         less = build_model(question, built.prices, built.futures, built.years, demand_factor=share)
@@ -183,14 +184,14 @@ def _figures(
         stage("regret: each scenario alone")
         regret = regret_of(built.model, x, solved.recourse, REGRET_SHARE * clock.left_s())
     if with_regret and (regret is None or regret.scenarios < len(built.futures.names)):
-        skipped.append("the regret of every scenario")
+        skipped["regret"] = "the regret of every scenario"
     for share in LEVELS:
         if not clock.allows():
-            skipped.append(f"{100 * share:.0f} % of the plan")
+            skipped[f"levels {share:g}"] = f"{100 * share:.0f} % of the plan"
             continue
         levels.append(level_of(built, scaled(built.model, x, share), share, nothing.expected_usd))
     levels.sort(key=lambda level: level.share)
-    return _Figures(tuple(levels), tuple(falls), regret, tuple(skipped))
+    return _Figures(tuple(levels), tuple(falls), regret, skipped)
 
 
 def _assemble(
@@ -200,10 +201,13 @@ def _assemble(
     figures: _Figures,
     notes: tuple[str, ...],
     catalog: Catalog | None,
+    gap: float,
 ) -> CommitAnswer:
     question, x = loaded.question, solved.x
     return CommitAnswer(
         name=question.name,
+        sha256=sha256(loaded.document.data).hexdigest(),
+        files=_files(loaded),
         status=solved.status,
         reason=solved.reason,
         start=question.start,
@@ -216,17 +220,19 @@ def _assemble(
         objective_usd=solved.objective_usd,
         bound_usd=solved.bound_usd,
         gap_ratio=solved.gap_ratio,
+        gap_asked_ratio=gap,
         plan=next(level for level in figures.levels if level.share == 1),
         nothing=next(level for level in figures.levels if level.share == 0),
         levels=figures.levels,
         falls=figures.falls,
         regret=figures.regret,
+        not_evaluated=tuple(sorted(figures.skipped)),
         break_evens=break_evens(built),
         expiring=_expiring(loaded, built, x),
         method=solved.method,
         rounds=len(solved.rounds),
         seconds=solved.seconds,
-        catalog=_sources(catalog, built),
+        catalog=_sources(catalog, question),
         notes=notes,
     )
 
@@ -287,7 +293,7 @@ def _expiring(loaded: LoadedCommit, built: Built, x: Floats) -> tuple[Expiring, 
             float(x[number])
             for number, item in enumerate(built.buyable)
             if (
-                own.pool in item.serves
+                own.pool in item.serves and item.unit != "USD/h"  # dollars of a plan are no units
                 if own.pool
                 else item.provider == own.provider and item.unit == "USD/h"
             )
@@ -311,10 +317,18 @@ def _owned_use(built: Built, pools: Sequence[Pool], name: str) -> float | None:
     return used / total if total else None
 
 
-def _sources(catalog: Catalog | None, built: Built) -> tuple[Source, ...]:
+def _files(loaded: LoadedCommit) -> tuple[File, ...]:
+    """The files of use that were read."""
+    question = loaded.question
+    drawn = question.scenarios.file is None
+    name = question.demand.file if drawn else question.scenarios.file
+    return () if name is None else (File(name, sha256(loaded.file(name).read_bytes()).hexdigest()),)
+
+
+def _sources(catalog: Catalog | None, question: CommitQuestion) -> tuple[Source, ...]:
     if catalog is None:
         return ()
-    wanted = {item.provider for item in built.buyable}
+    wanted = {pool.provider for pool in question.pools if _from_catalog(pool)}
     return tuple(
         Source(manifest.provider, manifest.sha256, manifest.oldest_as_of, manifest.newest_as_of)
         for manifest in catalog.manifests
@@ -324,7 +338,8 @@ def _sources(catalog: Catalog | None, built: Built) -> tuple[Source, ...]:
 
 def needs_catalog(loaded: LoadedCommit) -> bool:
     """Whether a pool names a machine whose prices are not all given."""
-    return any(
-        pool.instance_type is not None and not set(WANTED) <= set(pool.prices)
-        for pool in loaded.question.pools
-    )
+    return any(_from_catalog(pool) for pool in loaded.question.pools)
+
+
+def _from_catalog(pool: Pool) -> bool:
+    return pool.instance_type is not None and not set(WANTED) <= set(pool.prices)

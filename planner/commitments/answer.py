@@ -140,10 +140,25 @@ class Source:
 
 
 @record(frozen=True)
+class File:
+    """A file that the question names, as written there, with the hash of its bytes."""
+
+    file: str
+    sha256: str
+
+
+@record(frozen=True)
 class CommitAnswer:
-    """Everything a reader needs; see `to_dict` for JSON."""
+    """Everything a reader needs; see `to_dict` for JSON.
+
+    Attributes:
+        sha256: of the question's file; `files` are those of use that it names.
+        not_evaluated: levels, falls and regret that the time limit left no room for.
+    """
 
     name: str
+    sha256: str
+    files: tuple[File, ...]
     status: str
     reason: str
     start: date
@@ -156,11 +171,13 @@ class CommitAnswer:
     objective_usd: float
     bound_usd: float
     gap_ratio: float
+    gap_asked_ratio: float
     plan: Level
     nothing: Level
     levels: tuple[Level, ...]
     falls: tuple[Level, ...]
     regret: Regret | None
+    not_evaluated: tuple[str, ...]
     break_evens: tuple[BreakEven, ...]
     expiring: tuple[Expiring, ...]
     method: str

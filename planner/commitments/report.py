@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 _MAX_LINES = 40
 _ENDS = {"time_limit": "the time limit ended the search", "interrupted": "the search was interrupted"}
 _YEAR_HOURS = 8760
+_SET = "of the commitments on sale in these scenarios"
 _COLUMNS = (
     "row", "option", "variant", "provider", "serves", "units", "unit", "usd_per_hour", "upfront_usd", "total_usd",
     "begins", "expires", "now", "utilisation_ratio", "source", "as_of",
@@ -71,7 +72,8 @@ def _summary(answer: CommitAnswer) -> tuple[str, ...]:
         )
     second = (
         f"{'Optimal' if answer.status == 'optimal' else f'Best known, {_ENDS.get(answer.reason, answer.reason)}'}: "
-        f"{_objective(answer)} {_usd(answer.objective_usd)}, and no choice has less than {_usd(answer.bound_usd)} "
+        f"{_objective(answer)} {_usd(answer.objective_usd)}, and no choice {_SET} "
+        f"has less than {_usd(answer.bound_usd)} "
         f"(gap {percent(answer.gap_ratio, 3)})"
     )
     return first, second
@@ -97,7 +99,7 @@ def _lines(answer: CommitAnswer) -> Section:
         span = dated[0] if len(dated) == 1 else f"{dated[0]} to {dated[-1]}"
         notes.append(f"prices of {span}; the source of each is in -o json")
     if not answer.lines:
-        nothing = (("nothing: on-demand and what is owned cost least",),)
+        nothing = ((f"nothing: on-demand and what is owned cost least {_SET}",),)
         return table_section("buy", "Buy", (Column("what", "what", "text"),), nothing)
     upfront = any(line.upfront_usd for line in answer.lines)
     columns = (

@@ -14,10 +14,9 @@ import numpy as np
 
 from planner.candidates.constraints.registry import CONSTRAINTS
 from planner.candidates.constraints.throughput import throughput_floor
-from planner.candidates.engine import Found
-from planner.candidates.grid import build_candidates
-from planner.candidates.limits import case_of, mark_offers
-from planner.candidates.sizes import estimate_all, with_checkpoint
+from planner.candidates.engine import Engine, Found
+from planner.candidates.limits import case_of
+from planner.candidates.wanted import Wanted
 from planner.errors import InputError, PlannerError, TimeLimitError
 from planner.fleet.mix import Mix
 from planner.fleet.plan import fleet_plan, infeasible_fleet
@@ -95,7 +94,8 @@ def _check_asked(loaded: LoadedWorkload, workload: Workload) -> None:
 
 def _plan(context: Context, options: Options, proven: list[tuple[FleetInput, FleetResult]] | None) -> Plan:
     begin = time.perf_counter()
-    context, found = _search(context)
+    found = _candidates(context)
+    context = found.context
     limit, work = _limit_hours(context.asked, context.dates), work_units(context.asked)
     workers = build_workers(found.candidates, limit)
     if not len(workers.at):
@@ -121,7 +121,7 @@ def _plan(context: Context, options: Options, proven: list[tuple[FleetInput, Fle
         if charged:  # obligations may exceed what the job carries of them
             spared += over * (1 + 1e-6)
         else:
-            workers = in_granules(*_nearby(workers, question, mix, everything=over > 0))
+            workers = in_granules(*_nearby(workers, question, mix, everything=over > 0), work)
             charged = True
         left_s = options.time_limit_s - (time.perf_counter() - begin)
         if plans and left_s <= 0:
@@ -157,18 +157,18 @@ def work_units(asked: Asked) -> float:
 def _limit_hours(asked: Asked, dates: Dates) -> float:
     """Hours there are: until the deadline, and no more than a least throughput, sustained, would take."""
     hours = [] if dates.deadline_hours is None else [dates.deadline_hours]
-    if asked.workload.constraints.min_throughput is not None or not hours:
+    if asked.workload.constraints.min_throughput is None:
+        hours = hours or [asked.assumptions.fleet_horizon_hours]
+    else:
         hours.append(work_units(asked) / throughput_floor(asked.workload.constraints, asked.job) / 3600.0)
     return min(hours)
 
 
-def _search(context: Context) -> tuple[Context, Found]:
-    fleet, limits = context.asked.workload.fleet, context.asked.workload.constraints
-    counts = (1 if fleet is None else fleet.nodes_per_run,)
-    shapes = estimate_all(context.asked, context.market, counts)
-    context = with_checkpoint(context, shapes)
-    bits = mark_offers(context.market.offer_set, limits, context.asked.job.model.family)
-    return context, Found(context, build_candidates(context, bits, shapes), bits, counts, 0)
+def _candidates(context: Context) -> Found:
+    """Ways to do one run on one offer: what a worker can be."""
+    fleet = context.asked.workload.fleet
+    engine = Engine(context, sizes=(1 if fleet is None else fleet.nodes_per_run,))
+    return engine.at(context.dates.deadline, Wanted(one_offer=True))
 
 
 def _mix(workers: Workers, result: FleetResult, limit: float, work: float) -> Mix:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ import numpy as np
 from planner.candidates.filters import count_filters
 from planner.candidates.plan_parts.frame import cash_of, moment_text, offer_line, plan_frame, unknown_options
 from planner.candidates.plan_parts.warnings import plan_warnings
+from planner.fleet.limits import relaxations_of
 from planner.market.obtainable import instances_at_once
 from planner.market.pricing import total_usd
 from planner.plan.ids import TimePartId
@@ -21,7 +23,6 @@ from planner.plan.model import (
     Plan,
     PlanLine,
     Proof,
-    Relaxation,
     Risk,
     Savings,
     TimePart,
@@ -240,10 +241,8 @@ def infeasible_fleet(found: Found, reasons: list[Excess], seconds: float) -> Pla
     """Build the answer when no mix exists: filter counts, and the least set of limits to move."""
     from planner.candidates.plan_parts.infeasible import find_relaxations, infeasible_plan
 
-    told = tuple(
-        Relaxation(
-            item.limit_name, f"{item.limit_name} {item.limit:,.6g}", f"{item.used:,.6g}", None, item.member
-        )
-        for item in reasons
+    told = relaxations_of(reasons, found.context.asked) or tuple(
+        replace(item, best=None, note=f"so that one run fits, all may need more: {item.note}")
+        for item in find_relaxations(found)
     )
-    return infeasible_plan(found, told or find_relaxations(found), seconds)
+    return infeasible_plan(found, told, seconds)

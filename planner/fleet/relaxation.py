@@ -82,9 +82,10 @@ def explain_infeasible_fleet(
         return FleetExplanation((), {}, math.inf, found.solution.status)
     known = set(fleet.keys)
     counts = {key: count for key, count in solution_to_counts(found.solution).items() if key in known}
-    units = fleet.units(counts)
     work = solution_to_busy(fleet, found.solution)
-    busy = fleet.units(work)
+    counts = _without_idle(fleet, counts, work)
+    units = fleet.units(counts)
+    busy = fleet.units({key: amount for key, amount in work.items() if key in counts})
     total = float(busy @ fleet.throughput)
     excesses = violations(fleet, units, busy if fleet.part_time else None)
     broken = [excess for excess in excesses if excess.limit_name not in HARD]
@@ -92,6 +93,16 @@ def explain_infeasible_fleet(
     return FleetExplanation(
         relaxations, counts, found.weighted, found.solution.status, solver_fault=not relaxations
     )
+
+
+def _without_idle(
+    fleet: FleetInput, counts: dict[Hashable, int], work: Mapping[Hashable, float]
+) -> dict[Hashable, int]:
+    """Leave out workers without work: they cost nothing in the softened model, yet count as nodes and regions."""
+    if not fleet.part_time or fleet.min_total_memory_gib:
+        return counts
+    needed = {key: min(count, math.ceil(work.get(key, 0.0) - 1e-6)) for key, count in counts.items()}
+    return {key: count for key, count in needed.items() if count > 0}
 
 
 def relaxed(fleet: FleetInput, explanation: FleetExplanation) -> FleetInput:

@@ -180,28 +180,39 @@ def _place_prices(market: Market, rows: IntArray, nodes: IntArray) -> tuple[Floa
     return np.maximum(kept, 0.0) / HOURS_PER_MONTH, np.asarray(place, dtype=np.float64)
 
 
-def in_granules(workers: Workers, used: IntArray, hours: FloatArray) -> Workers:
+def in_granules(workers: Workers, used: IntArray, hours: FloatArray, work: float) -> Workers:
     """Return ways to be a worker whose bills never exceed their cost in the model.
 
-    Every worker is charged a granule of billing more; those `used`, where billing is coarse, also come with the whole
-    numbers of granules around what each worked (`hours`), owed in full.
+    Every worker is charged a granule of billing more. Where billing is coarse there are also whole numbers of granules,
+    owed in full: of those `used` the numbers around what each worked (`hours`); of every worker what it takes where the
+    fewest of its kind share all `work` equally, so that no fleet of one offer costs less than the mix.
     """
     charged = replace(workers, fixed_usd=workers.fixed_usd + workers.granule_usd)
     mine = workers.take(used)
     granules = np.floor((mine.fixed_hours + hours * mine.paid_ratio) / mine.granule_hours + 1e-9)
-    parts = [charged]
-    for step in (-1.0, 0.0, 1.0, 2.0):
-        paid = (granules + step) * mine.granule_hours
-        worked = (paid - mine.fixed_hours) / mine.paid_ratio
-        fits = (worked > 0) & (worked <= mine.hours_limit) & (mine.granule_hours >= COARSE_HOURS)
-        per_hour = mine.granule_usd / mine.granule_hours
-        block = replace(
-            mine, hours_limit=worked, fixed_usd=mine.fixed_usd + per_hour * (paid - mine.fixed_hours),
-            usd_per_hour=np.maximum(mine.usd_per_hour - per_hour * mine.paid_ratio, 0.0),
-        )  # fmt: skip
-        parts.append(block.take(np.flatnonzero(fits)))
+    need = work / workers.units_per_hour
+    alone = need / np.ceil(need / workers.hours_limit - 1e-9)
+    whole = np.ceil((workers.fixed_hours + alone * workers.paid_ratio) / workers.granule_hours - 1e-9)
+    blocks = [_block(mine, granules + step) for step in (-1.0, 0.0, 1.0, 2.0)]
+    parts = [charged, _block(workers, whole, at_most=True), *blocks]
     names = Workers.__dataclass_fields__
     return Workers(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
+
+
+def _block(workers: Workers, granules: FloatArray, *, at_most: bool = False) -> Workers:
+    """Workers of coarse billing with `granules` of it owed in full; `at_most`: also where there is no time for all."""
+    paid = granules * workers.granule_hours
+    worked = (paid - workers.fixed_hours) / workers.paid_ratio
+    fits = (
+        (worked > 0) & (at_most | (worked <= workers.hours_limit)) & (workers.granule_hours >= COARSE_HOURS)
+    )
+    per_hour = workers.granule_usd / workers.granule_hours
+    block = replace(
+        workers, hours_limit=np.minimum(worked, workers.hours_limit),
+        fixed_usd=workers.fixed_usd + per_hour * (paid - workers.fixed_hours),
+        usd_per_hour=np.maximum(workers.usd_per_hour - per_hour * workers.paid_ratio, 0.0),
+    )  # fmt: skip
+    return block.take(np.flatnonzero(fits))
 
 
 __all__ = ["Workers", "build_workers", "in_granules"]

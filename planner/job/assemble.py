@@ -16,6 +16,7 @@ from planner.candidates.plan_parts.frame import (
     plan_frame,
     unknown_options,
 )
+from planner.candidates.plan_parts.infeasible import find_better
 from planner.candidates.plan_parts.summary import best_on_known_prices, find_savings, lines_by_part
 from planner.candidates.plan_parts.timeline import performance_of, risk_of, timeline_of
 from planner.candidates.plan_parts.warnings import memory_warnings, plan_warnings
@@ -68,7 +69,7 @@ def assemble_plan(found: Found, choice: Choice, proof: Proof) -> Plan:
         on_known_prices=best_on_known_prices(candidates, at),
         filters=report.counts,
         filter_pairs=report.pairs,
-        relaxations=(),
+        relaxations=find_better(found, at),
         unknown_options=unknown_options(context.market, lines),
         proof=proof,
         warnings=(

@@ -36,7 +36,8 @@ def explain_choice(plan: Plan) -> list[str]:
         out += [f"next: {describe(other)}, ${other.cost_usd:,.2f} ({other.delta_cost_usd:+,.2f}), {other.hours:,.1f} h "
                 f"({other.delta_hours:+,.1f} h)" for other in plan.alternatives]  # fmt: skip
     else:
-        out.append("no plan: nothing satisfies all constraints")
+        tried = 0 if plan.proof is None else plan.proof.candidates
+        out.append(f"no plan: none of the {tried:,} candidates compared satisfies all constraints")
         out += [f"relax: {item.constraint} {item.current} -> {item.needed}" for item in plan.relaxations]
     out += [
         f"filter {count.name}: removes {count.removed:,} ({count.removed_only_by_this:,} alone): {count.description}"

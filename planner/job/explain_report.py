@@ -29,7 +29,9 @@ def explain_answer(
     """
     planned = plan.status == "planned"
     title = (
-        choice.verdict(plan) if planned else f"No plan for {plan.workload}: nothing satisfies all constraints"
+        choice.verdict(plan)
+        if planned
+        else f"No plan for {plan.workload}: none of the candidates compared satisfies all constraints"
     )
     sections = [
         *([choice.plan_lines(plan, True)] if plan.lines else []),

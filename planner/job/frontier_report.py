@@ -66,7 +66,10 @@ def _said(found: Frontier, shown: Sequence[Point]) -> tuple[str, tuple[str, ...]
         f"to {numbers.usd(first.best.cost_usd)} in {numbers.hours(first.deadline_hours)} h"
     )
     sure = numbers.percent(found.confidence, 0)
-    summary = (f"Each row is the cheapest plan for its deadline, kept with {sure} probability.",)
+    summary = (
+        f"Each row is the cheapest plan that `optimize` searches for its deadline, kept with {sure} probability. "
+        "Cost and time are both weighed here, so preferences.objective is not used.",
+    )
     left = len(found.points) - len(shown)
     notes = (f"{left} points between not shown; -o csv lists all",) if left else ()
     points = table_section(

@@ -366,7 +366,7 @@ def _check_purchases(buys: Sequence[Buy], *, in_turn: bool) -> None:
     if not buys:
         raise ImpossibleError("a plan without lines")
     names = ", ".join(buy.offer.offer_id for buy in buys)
-    if len({buy.offer.offer_id for buy in buys}) < len(buys):
+    if any(sum(one.offer.offer_id == buy.offer.offer_id for one in buys) > buy.offer.copies for buy in buys):
         raise ImpossibleError(f"one offer is bought twice: {names}")
     if len({(buy.offer.text("provider"), buy.offer.text("instance_type")) for buy in buys}) > 1:
         raise ImpossibleError(f"one job on several instance types: {names}")

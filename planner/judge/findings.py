@@ -94,6 +94,7 @@ class Findings:
         self.faults: list[str] = []
         self.seen: set[str] = set()
         self.not_checked: dict[str, str] = {}
+        self.stopped = False
 
     def fault(self, path: str, text: str) -> None:
         """Note a fault at a path."""
@@ -142,6 +143,11 @@ class Findings:
             self.saw(node)
             self._leaf(node, wanted)
 
+    def members(self, node: Node, wanted: Mapping[str, Any]) -> None:
+        """Compare some fields of an object, before what may not be recomputable."""
+        for key, value in wanted.items():
+            self.expect(node[key], value)
+
     def _object(self, node: Node, wanted: Mapping[str, Any]) -> None:
         given = node.keys()
         if not wanted:
@@ -176,9 +182,14 @@ class Findings:
         if fault:
             self.fault(node.path, fault)
 
+    def stop(self, text: str) -> None:
+        """Note a fault after which nothing else can be compared."""
+        self.faults.append(text)
+        self.stopped = True
+
     def finish(self) -> list[str]:
-        """Return all faults, unexpected leaves included."""
-        for path, _ in leaves(self.answer.value):
+        """Return all faults; leaves that nothing expects included, unless the comparison was stopped."""
+        for path, _ in [] if self.stopped else leaves(self.answer.value):
             if path not in self.seen and not is_stated(path, self.stated):
                 self.fault(path, "not a field of this kind of answer")
         return list(dict.fromkeys(self.faults))

@@ -31,6 +31,10 @@ def check(findings: Findings, bench: Bench, sha256: str) -> None:
     fleet = bench.workload.fleet
     each = 1 if fleet is None else fleet.nodes_per_run
     period = plan["hours"].number()
+    created = plan["created_at"].moment()
+    # first, as a fleet on records of one's own is not recomputed further
+    findings.members(plan, frame.header(bench, sha256, created) | {"assumptions": frame.assumptions(bench)})
+    single.money(findings, plan)
     workers = []
     for line in plan["lines"]:
         offer = bench.goods.offer(f"{line.path}.offer_id", line["offer_id"].text())
@@ -42,13 +46,11 @@ def check(findings: Findings, bench: Bench, sha256: str) -> None:
         workers.append(with_hours(worker, done / worker.count / worker.units_per_hour))
     if not workers:
         raise ImpossibleError("a plan without lines")
-    single.money(findings, plan)
     _shape(findings, bench, workers, period)
     runs = 1 if fleet is None else fleet.runs
     work = bench.work.steps * bench.work.units_per_step * runs
     lines = _lines(bench, workers)
     last = max(workers, key=lambda worker: worker.lead + worker.hours)
-    created = plan["created_at"].moment()
     wanted: dict[str, Any] = {
         **frame.header(bench, sha256, created), "status": "planned", "finish_expected": frame.finish(bench, period),
         "lines": [_line(bench, worker, *bought, period) for worker, bought in zip(workers, lines, strict=True)],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import exp
+from math import exp, inf
 from statistics import NormalDist
 
 from planner.judge.bench import Bench, Buy, Candidate
@@ -76,4 +76,5 @@ def limit_hours(bench: Bench, work: float) -> float:
         if floor.samples_per_s is None and bench.work.unit != "tokens":
             per_s /= bench.work.training.sequence_length
         hours.append(work / per_s / 3600.0)
-    return min(hours)
+    least = min(hours)
+    return bench.work.figures["fleet_horizon_hours"] if least == inf else least

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from planner.judge.bench import Bench, Buy, Candidate, NotRecomputedError
+from planner.judge.bench import Bench, Bought, Buy, Candidate, NotRecomputedError
 from planner.judge.document import Node
 from planner.judge.findings import STATED, Exactly, Findings, Moment, Near
 from planner.judge.work import assumption_rows
@@ -22,6 +22,9 @@ SPOT_RATIO = 1e-6
 # With a fall-back they hold integrals of the normal distribution, which the engine interpolates (within 3e-6) and the
 # judge does not: seen at most 7e-6.
 FALLBACK_RATIO = 3e-5
+# Hours of one of its parts, of all hours: seen at most 1e-6; but no part is further off than this ratio of its own.
+PART_OF_WHOLE = 2e-6
+MOST_PART_RATIO = 5e-4
 EXCLUDED = (
     "taxes",
     "support plans",
@@ -132,22 +135,28 @@ def summary(
     """
     buys, in_turn = purchases(bench.goods, node)
     made = bench.candidate(buys, in_turn=in_turn)
+    ratio = closeness(made)
+    return named(buys, in_turn=in_turn) | {
+        "hours": Near(made.hours, ratio), "cost_usd": Near(made.cost, ratio), **_deltas(node, reference),
+    }, made  # fmt: skip
+
+
+def named(buys: Sequence[Buy], *, in_turn: bool) -> dict[str, Any]:
+    """What a candidate in brief says of its purchases, hours and cost apart."""
+    nodes = buys[0].nodes if in_turn else sum(buy.nodes for buy in buys)
     lead = leading(buys, in_turn=in_turn)
     zone = lead.text("zone") if in_turn else lead.text("zone") or max(buy.offer.text("zone") for buy in buys)
     flags = [flag for buy in buys for flag in buy.offer.flags]
     if any(buy.offer.text("basis") == "derived" for buy in buys):
         flags.append("derived")
-    ratio = closeness(made)
     return {
         "label": "", "provider": lead.text("provider"), "region": lead.text("region"), "zone": zone,
         "instance_type": lead.text("instance_type"), "accelerator": str(lead.kind["accelerator"]),
-        "accelerators": Near(made.nodes * lead.accelerators), "purchase_option": bought_text(buys, in_turn=in_turn),
-        "option_variant": lead.text("option_variant") if len(buys) == 1 else "", "nodes": made.nodes,
-        "hours": Near(made.hours, ratio), "cost_usd": Near(made.cost, ratio),
-        **_deltas(node, reference),
+        "accelerators": Near(nodes * lead.accelerators), "purchase_option": bought_text(buys, in_turn=in_turn),
+        "option_variant": lead.text("option_variant") if len(buys) == 1 else "", "nodes": nodes,
         "price_as_of": min(buy.offer.text("as_of") for buy in buys), "flags": list(dict.fromkeys(flags)),
         "parts": parts_of(buys), "brings": [],
-    }, made  # fmt: skip
+    }  # fmt: skip
 
 
 def _deltas(node: Node, reference: tuple[Fraction, float] | None) -> dict[str, Any]:
@@ -163,6 +172,13 @@ def _deltas(node: Node, reference: tuple[Fraction, float] | None) -> dict[str, A
 def closeness(made: Candidate) -> float:
     """How far figures of a candidate may be from those recomputed, as a ratio."""
     return FALLBACK_RATIO if made.in_turn else SPOT_RATIO
+
+
+def part_closeness(made: Candidate, part: Bought) -> float:
+    """The same of one purchase: a fall-back used in few futures is a small part, with the error of the whole."""
+    if not made.in_turn or not part.hours > 0:
+        return closeness(made)
+    return min(max(FALLBACK_RATIO, PART_OF_WHOLE * made.hours / part.hours), MOST_PART_RATIO)
 
 
 def leading(buys: Sequence[Buy], *, in_turn: bool) -> Any:

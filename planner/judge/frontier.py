@@ -7,7 +7,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from planner.judge import frame
-from planner.judge.findings import STATED, Exactly, Findings, Moment, Near
+from planner.judge.bench import NotRecomputedError
+from planner.judge.findings import STATED, Exactly, Findings, Moment, Near, NotRecomputed
 from planner.judge.single import obligations
 
 if TYPE_CHECKING:
@@ -28,24 +29,25 @@ def check(findings: Findings, workload: Workload, sha256: str, memory: Memory) -
     created = answer["created_at"].moment()
     chosen = next((variant.workload for variant in memory.variants(workload) if variant.chosen), workload)
     own = memory.bench(chosen, created)
-    wanted: dict[str, Any] = dict.fromkeys(
-        ("candidates", "deadlines_asked", "searched", "planner_version"), STATED
-    )
-    wanted |= {
+    wanted: dict[str, Any] = {
+        **dict.fromkeys(("candidates", "deadlines_asked", "searched", "planner_version"), STATED),
         "workload": workload.name, "workload_sha256": sha256, "start": Moment(own.start),
         "created_at": created.isoformat(timespec="minutes"), "schema_version": 1,
         "deadline_confidence": Near(chosen.constraints.deadline_confidence),
         "catalog": frame.catalog_sources(memory.catalog),
-        "points": [
-            _point(own, memory.by_deadline(chosen, created, deadline_of(node)), node) for node in answer["points"]
-        ],
     }  # fmt: skip
-    findings.expect(answer, wanted)
+    points = [
+        _point(own, memory.by_deadline(chosen, created, deadline_of(node)), node) for node in answer["points"]
+    ]
+    findings.expect(answer, wanted | {"points": points})
     _order(findings, own, answer["points"])
 
 
 def _point(own: Bench, bench: Bench, node: Node) -> dict[str, Any]:
-    summary, made = frame.summary(bench, node, None)
+    try:
+        summary, made = frame.summary(bench, node, None)
+    except NotRecomputedError as error:
+        return _unread(bench, node, NotRecomputed(str(error)))
     limit, budget = own.deadline_hours, own.workload.constraints.budget_usd
     deadline = node["deadline_hours"].number()
     within = None if own.deadline is None else deadline <= limit
@@ -56,6 +58,16 @@ def _point(own: Bench, bench: Bench, node: Node) -> dict[str, Any]:
         "deadline_hours": Exactly(node["deadline_hours"].money()), "expected_hours": summary["hours"],
         "cost_usd": summary["cost_usd"], "within_deadline": within, "within_budget": paid, "wished": wished,
         "p_meet_deadline": None if made.p_meet is None else Near(made.p_meet, 1e-4, 1e-6),
+    }  # fmt: skip
+
+
+def _unread(bench: Bench, node: Node, why: NotRecomputed) -> dict[str, Any]:
+    """A point that rests on records which are not read again: what it buys is checked, hours and cost are not."""
+    buys, in_turn = frame.purchases(bench.goods, node)
+    summary = frame.named(buys, in_turn=in_turn)
+    left = ("expected_hours", "cost_usd", "within_deadline", "within_budget", "p_meet_deadline")
+    return {name: summary[name] for name in NAMES} | dict.fromkeys(left, why) | {
+        "deadline_hours": Exactly(node["deadline_hours"].money()), "wished": STATED,
     }  # fmt: skip
 
 

@@ -41,6 +41,7 @@ class Offer:
     rate: FxRate
     owned: bool
     quote: Quote
+    copies: int = 1  # commitments of equal terms: what each holds adds up
 
     def text(self, name: str) -> str:
         """A column of the offer as text."""
@@ -204,7 +205,9 @@ class Goods:
         rows = hit.nonzero()[0]
         if not len(rows):
             return None
-        offer = self.offers.row(int(rows[0]))
+        offer, owned = self.offers.row(int(rows[0])), parts[5] == ALREADY_OWNED
+        if owned:
+            offer["capacity"] = float(self.offers.take(rows).number("capacity").sum())
         kinds = self.types.equals("provider", parts[0]) & self.types.equals("instance_type", parts[3])
         at = kinds.nonzero()[0]
         if not len(at):
@@ -213,8 +216,8 @@ class Goods:
         return Offer(
             offer_id=offer_id, offer=offer, kind=kind.row(0), hardware=self._hardware(kind),
             rule=self.tariffs.option_rule(parts[0], parts[4], parts[5]),
-            rate=self.tariffs.usd_per(str(offer["currency"]), self.on), owned=parts[5] == ALREADY_OWNED,
-            quote=self.quotes[int(rows[0])],
+            rate=self.tariffs.usd_per(str(offer["currency"]), self.on), owned=owned,
+            quote=self.quotes[int(rows[0])], copies=len(rows) if owned else 1,
         )  # fmt: skip
 
     def _hardware(self, kind: Table) -> Table:

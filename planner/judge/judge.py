@@ -8,14 +8,33 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from planner.errors import InputError
-from planner.judge import fleet, frame, frontier, pipeline, portfolio, schedule, serving, single
+from planner.judge import (
+    fleet,
+    frame,
+    frontier,
+    pipeline,
+    portfolio,
+    portfolio_frontier,
+    schedule,
+    serving,
+    single,
+)
 from planner.judge.bench import ImpossibleError, NotRecomputedError
 from planner.judge.document import Node
 from planner.judge.findings import Findings
 from planner.judge.goods import UnknownOfferError
 from planner.judge.memory import Memory
 from planner.judge.shape import check_shape
-from planner.judge.stated import FRONTIER, PIPELINE, PLAN, PORTFOLIO, SCHEDULE, SERVING
+from planner.judge.stated import (
+    COMMIT,
+    FRONTIER,
+    PIPELINE,
+    PLAN,
+    PORTFOLIO,
+    PORTFOLIO_FRONTIER,
+    SCHEDULE,
+    SERVING,
+)
 from planner.judge.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -25,6 +44,7 @@ if TYPE_CHECKING:
     from planner.inputs.schedule_load import LoadedSchedule
     from planner.inputs.schema import Workload
     from planner.inputs.serving_load import LoadedServing
+    from planner.judge.commits.figures import CommitMemory
     from planner.judge.portfolio_jobs import PortfolioMemory
 
 
@@ -202,6 +222,41 @@ def judge_portfolio(answer: Any, memory: PortfolioMemory) -> Verdict:
     return Verdict(tuple(findings.finish()), checked, total, findings.left_out())
 
 
+def judge_portfolio_frontier(answer: Any, memory: PortfolioMemory) -> Verdict:
+    """Judge the answer of `planner portfolio --frontier`.
+
+    Args:
+        answer: its JSON.
+        memory: the question it is said to be of and the catalog, with what was recomputed before.
+    """
+    node = Node(answer)
+    if not len(node["points"]):
+        return Verdict(nothing="no plan: there is nothing to check")
+    findings = Findings(node, PORTFOLIO_FRONTIER)
+    with _faults_of(findings):
+        portfolio_frontier.check(findings, memory)
+    checked = ("points", "jobs", "speed", "hours", "chances", "costs", "limits", "sums")
+    points = f"{len(node['points'])} points, each bound by the solver"
+    return Verdict(tuple(findings.finish()), checked, points, findings.left_out())
+
+
+def judge_commit(answer: Any, memory: CommitMemory) -> Verdict:
+    """Judge the answer of `planner commit`.
+
+    Args:
+        answer: its JSON.
+        memory: the question it is said to be of and the catalog, with what was recomputed before.
+    """
+    from planner.judge.commits import check
+
+    findings = Findings(Node(answer), COMMIT)
+    with _faults_of(findings):
+        check.check(findings, memory)
+    total = f"objective USD {float(findings.answer['objective_usd'].money()):,.2f}; the bound needs its certificate"
+    checked = ("prices", "demand", "use", "costs", "risk", "limits", "break-evens")
+    return Verdict(tuple(findings.finish()), checked, total, findings.left_out())
+
+
 def judge_serving(answer: Any, loaded: LoadedServing, catalog: Catalog) -> Verdict:
     """Judge the answer of `planner serving`.
 
@@ -216,8 +271,11 @@ def judge_serving(answer: Any, loaded: LoadedServing, catalog: Catalog) -> Verdi
     findings = Findings(node, SERVING)
     with _faults_of(findings):
         serving.check(findings, loaded, catalog)
-    total = f"total USD {float(node['total_usd_per_hour'].money()):,.2f} per hour, bound by the solver"
-    return Verdict(tuple(findings.finish()), ("prices", "loads", "sums"), total, findings.left_out())
+    total = f"total USD {float(node['total_usd_per_hour'].money()):,.2f} per hour"
+    faults = tuple(findings.finish())
+    bound = node["proof"]["proven"]["bound_usd_per_hour"]
+    proven = "" if faults else f", proven: no fleet costs less than USD {float(bound.money()):,.2f} per hour"
+    return Verdict(faults, ("prices", "loads", "sums", "bound"), total + proven, findings.left_out())
 
 
 def _saved_frontier(
@@ -255,9 +313,9 @@ def _faults_of(findings: Findings) -> Iterator[None]:
     except NotRecomputedError as error:
         findings.skip_unseen(findings.answer, str(error))
     except (UnknownOfferError, ImpossibleError) as error:
-        findings.faults.append(str(error))
+        findings.stop(str(error))
     except (ArithmeticError, ValueError) as error:
-        findings.faults.append(f"its figures cannot be recomputed: {error}")
+        findings.stop(f"its figures cannot be recomputed: {error}")
 
 
 def catalog_of(plan: Node) -> Catalog:

@@ -7,6 +7,7 @@ from fnmatch import fnmatchcase
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from catalogs.offers.naming import fits_name
 from planner.judge.launch import runs_in_turn
 
 if TYPE_CHECKING:
@@ -115,8 +116,8 @@ def _machine(line: Json, limits: Constraints) -> list[str]:
     if line["purchase_option"] in limits.exclude_purchase_options:
         faults.append(f"purchase option {line['purchase_option']} is excluded")
     for key, rule in (("accelerator", limits.accelerators), ("instance_type", limits.instance_types)):
-        allowed = rule.allow is None or any(fnmatchcase(line[key], pattern) for pattern in rule.allow)
-        if not allowed or any(fnmatchcase(line[key], pattern) for pattern in rule.deny):
+        allowed = rule.allow is None or any(fits_name(pattern, line[key]) for pattern in rule.allow)
+        if not allowed or any(fits_name(pattern, line[key]) for pattern in rule.deny):
             faults.append(f"{key} {line[key]} is not allowed")
     if not _asked_for(line, limits):
         faults.append(f"{line['accelerator']} needs a port to other software")
@@ -138,7 +139,7 @@ def _asked_for(line: Json, limits: Constraints) -> bool:
         return "any" in limits.software or runs in limits.software
     pairs = (("accelerator", limits.accelerators.allow), ("instance_type", limits.instance_types.allow))
     named = (
-        fnmatchcase(line[key], name) for key, allow in pairs for name in allow or () if name.strip("*") != ""
+        fits_name(name, line[key]) for key, allow in pairs for name in allow or () if name.strip("*") != ""
     )
     return runs == "cuda" or line["purchase_option"] == "owned" or any(named)
 

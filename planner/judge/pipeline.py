@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from planner.inputs.checks import end_moment, start_moment
 from planner.judge import frame
-from planner.judge.bench import Bench, Bought, Buy, Candidate, ImpossibleError
+from planner.judge.bench import Bench, Bought, Buy, Candidate, ImpossibleError, NotRecomputedError
 from planner.judge.chance import chance_within
-from planner.judge.findings import STATED, Exactly, Findings, Moment, Near
+from planner.judge.findings import STATED, Exactly, Findings, Moment, Near, NotRecomputed
 from planner.judge.schedule import GB, moved_usd
 from planner.judge.work import assumption_rows
 
@@ -146,7 +146,7 @@ def _sorted(tasks: tuple[PipelineTask, ...]) -> list[PipelineTask]:
 def _stage(memory: Memory, loaded: LoadedPipeline, at: int, node: Node, answer: Node) -> dict[str, Any]:
     task, workload = loaded.pipeline.tasks[at], loaded.workloads[at]
     length = node["end_hours"].number() - node["start_hours"].number()
-    times = {"task": task.name, "critical": STATED, "start_hours": STATED}
+    times: dict[str, Any] = {"task": task.name, "critical": STATED, "start_hours": STATED}
     if workload is None:
         return times | _sized(task, node)
     if not 0 < length <= 1e6:
@@ -160,23 +160,38 @@ def _stage(memory: Memory, loaded: LoadedPipeline, at: int, node: Node, answer: 
     bench = memory.task(loaded, at, answer["created_at"].moment(), timedelta(hours=length))
     buys = [Buy(bench.goods.offer(part.path, part["offer_id"].text()), count) for part, count in bought]
     in_turn = node["in_turn"].flag()
-    made = bench.candidate(buys, in_turn=in_turn)
-    ratio, lead = frame.closeness(made), frame.leading(buys, in_turn=in_turn)
-    zone = lead.text("zone")
-    begin = node["start_hours"].number()
-    return times | {
-        **{name: lead.text(name) for name in ("provider", "region", "instance_type")}, "zone": zone,
-        "purchase_option": frame.bought_text(buys, in_turn=in_turn), "nodes": made.nodes,
+    if not buys:
+        node["parts"].fail("one purchase at least")
+    lead, begin = frame.leading(buys, in_turn=in_turn), node["start_hours"].number()
+    times |= {
+        **{name: lead.text(name) for name in ("provider", "region", "zone", "instance_type")},
+        "purchase_option": frame.bought_text(buys, in_turn=in_turn),
+        "nodes": buys[0].nodes if in_turn else sum(buy.nodes for buy in buys),
         "option_variant": lead.text("option_variant") if len(buys) == 1 else "", "in_turn": in_turn,
-        "parts": [part_of(part, ratio) for part in made.parts],
+        "price_as_of": min(buy.offer.text("as_of") for buy in buys),
+    }  # fmt: skip
+    try:
+        made = bench.candidate(buys, in_turn=in_turn)
+    except NotRecomputedError as error:
+        why = NotRecomputed(str(error))
+        return times | dict.fromkeys(("end_hours", "expected_hours", "cost_usd"), why) | {
+            "parts": [
+                {"offer_id": buy.offer.offer_id, **{name: buy.offer.text(name) for name in PART}, "nodes": buy.nodes,
+                 "hours": why, "lines": why}
+                for buy in buys
+            ],
+        }  # fmt: skip
+    ratio = frame.closeness(made)
+    return times | {
+        "parts": [part_of(part, made) for part in made.parts],
         "end_hours": Near(begin + _sure_hours(bench, made, length), slack=_HOURS),
         "expected_hours": Near(made.hours, ratio), "cost_usd": Near(made.cost, ratio),
-        "price_as_of": min(buy.offer.text("as_of") for buy in buys),
     }  # fmt: skip
 
 
-def part_of(part: Bought, ratio: float) -> dict[str, Any]:
+def part_of(part: Bought, made: Candidate) -> dict[str, Any]:
     """What a purchase of a task or job must say."""
+    ratio = frame.part_closeness(made, part)
     lines = [{"kind": c.kind, "label": c.label, "amount_usd": Near(c.usd, ratio, 1e-8)} for c in part.charges]
     return {
         "offer_id": part.offer.offer_id, **{name: part.offer.text(name) for name in PART}, "nodes": part.nodes,

@@ -10,7 +10,7 @@ from planner.judge import frame
 from planner.judge.findings import STATED, Exactly, Findings, Moment, Near, Printed
 from planner.judge.portfolio_jobs import PortfolioMemory
 from planner.judge.portfolio_limits import check_limits, limit_rows, windows_of
-from planner.judge.portfolio_parts import MICRO_USD, Run
+from planner.judge.portfolio_parts import MICRO_USD, Run, Windows
 
 if TYPE_CHECKING:
     from planner.judge.document import Node
@@ -28,17 +28,46 @@ def check(findings: Findings, memory: PortfolioMemory) -> None:
     answer, loaded = findings.answer, memory.loaded
     created = answer["created_at"].moment()
     windows, follows = windows_of(findings, memory, created)
-    names = [node["job"].text() for node in answer["jobs"]]
-    listed = [name for name, _ in memory.copies]
-    findings.require(names == listed, "jobs", "not every job of the portfolio once, in its order")
-    if names != listed:
+    jobs, runs, late_by = jobs_of(findings, memory, answer, windows, follows=follows)
+    if jobs is None:
         findings.saw(answer)
         return
+    relaxed = not answer["relaxation"].is_null
+    late = [node for node in answer["jobs"] if node["status"].value == _LATE]
+    for node in [] if relaxed else late:
+        findings.fault(node["status"].path, "late, though everything fits")
+    raised = check_limits(findings, memory, answer, runs, windows, relaxed=relaxed)
+    totals = _totals(answer, memory)
+    findings.expect(
+        answer,
+        {
+            "kind": "portfolio", "name": loaded.portfolio.name, "sha256": loaded.sha256, "currency": "USD",
+            "created_at": created.isoformat(timespec="minutes"), "start": Moment(memory.origin(created)),
+            "catalog": sources(memory), "schema_version": 1, "planner_version": STATED,
+            "status": "infeasible" if relaxed else answer["proof"]["status"].value, "jobs": jobs,
+            "windows": windows.wanted, "limits": limit_rows(answer), "totals": totals,
+            "proof": _proof(answer["proof"], answer["totals"]["counted_usd"].money()),
+            "relaxation": _relaxation(answer, memory, raised, late_by) if relaxed else None,
+            "filters": _filters(memory), "notes": STATED, "seconds": STATED,
+        },
+    )  # fmt: skip
+    _budget(findings, memory)
+
+
+def jobs_of(
+    findings: Findings, memory: PortfolioMemory, plan: Node, windows: Windows, *, follows: bool
+) -> tuple[list[dict[str, Any]] | None, list[Run], dict[str, float]]:
+    """What each job of a plan must say, what jobs draw when, how late each is; None where these are other jobs."""
+    created = findings.answer["created_at"].moment()
+    names, listed = [node["job"].text() for node in plan["jobs"]], [name for name, _ in memory.copies]
+    if names != listed:
+        findings.fault(plan["jobs"].path, "not every job of the portfolio once, in its order")
+        return None, [], {}
     jobs: list[dict[str, Any]] = []
     runs: list[Run] = []
     late_by: dict[str, float] = {}
-    for (_, entry), node in zip(memory.copies, answer["jobs"], strict=True):
-        job = loaded.jobs[entry]
+    for (_, entry), node in zip(memory.copies, plan["jobs"], strict=True):
+        job = memory.loaded.jobs[entry]
         if node["status"].text() == _LEFT_OUT:
             may = job.value_usd is not None and not job.must_run
             findings.require(may, node.path, "left out, though it must run")
@@ -51,29 +80,11 @@ def check(findings: Findings, memory: PortfolioMemory) -> None:
         runs.append(run)
         if run.late_hours is not None:
             late_by[node["job"].text()] = run.late_hours
-    relaxed = not answer["relaxation"].is_null
-    late = [node for node in answer["jobs"] if node["status"].value == _LATE]
-    for node in [] if relaxed else late:
-        findings.fault(node["status"].path, "late, though everything fits")
-    raised = check_limits(findings, memory, runs, windows)
-    totals = _totals(answer, memory)
-    findings.expect(
-        answer,
-        {
-            "kind": "portfolio", "name": loaded.portfolio.name, "sha256": loaded.sha256, "currency": "USD",
-            "created_at": created.isoformat(timespec="minutes"), "start": Moment(memory.origin(created)),
-            "catalog": _sources(memory), "schema_version": 1, "planner_version": STATED,
-            "status": "infeasible" if relaxed else answer["proof"]["status"].value, "jobs": jobs,
-            "windows": windows.wanted, "limits": limit_rows(answer), "totals": totals,
-            "proof": _proof(answer["proof"], answer["totals"]["counted_usd"].money()),
-            "relaxation": _relaxation(answer, memory, raised, late_by) if relaxed else None,
-            "filters": _filters(memory), "notes": STATED, "seconds": STATED,
-        },
-    )  # fmt: skip
-    _budget(findings, memory)
+    return jobs, runs, late_by
 
 
-def _sources(memory: PortfolioMemory) -> list[dict[str, Any]]:
+def sources(memory: PortfolioMemory) -> list[dict[str, Any]]:
+    """The snapshots used."""
     if memory.catalog is None:
         return []
     rows = frame.catalog_sources(memory.catalog)

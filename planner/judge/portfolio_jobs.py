@@ -80,12 +80,19 @@ class PortfolioMemory:
             return begin + given / timedelta(hours=1)
         return self.hours(end_moment(given), created)
 
-    def pool(self, offer: dict[str, str]) -> int | None:
-        """The commitment that an offer is of, by its place in the file; of equal ones the first."""
-        for at, owned in enumerate(self.loaded.portfolio.commitments):
-            if all(getattr(owned, name) == value for name, value in offer.items()):
-                return at
-        return None
+    def pool(self, offer: dict[str, str], part: Node) -> int | None:
+        """The commitment that a part says it draws on, by its place in the file; one of those that its offer is of."""
+        fits = {
+            f"commitments[{at}]": at
+            for at, owned in enumerate(self.loaded.portfolio.commitments)
+            if all(getattr(owned, name) == value for name, value in offer.items())
+        }
+        named = part["commitment"]
+        if not fits:
+            return None
+        if not isinstance(named.value, str) or named.value not in fits:
+            named.fail(f"one of {', '.join(fits)}")
+        return fits[named.value]
 
     @cached_property
     def sized(self) -> list[list[Sized]]:
@@ -175,10 +182,10 @@ class PortfolioMemory:
             "provider": one.provider, "region": one.region, "instance_type": one.instance_type,
             "purchase_option": one.purchase_option,
         }  # fmt: skip
-        pool, amounts = self.pool(place), self._amounts(one)
+        pool, amounts = self.pool(place, node["parts"][0]), self._amounts(one)
         offer_id = "/".join((one.provider, one.region, "-", one.instance_type, one.purchase_option, "-"))
         draws = {unit: Near(amount) for unit, amount in amounts.items()}
-        part = {"offer_id": offer_id, "nodes": one.nodes, "draws": draws, "owned": pool is not None}
+        part = {"offer_id": offer_id, "nodes": one.nodes, "draws": draws, **_of_pool(pool)}
         drawn = Draw(
             **place, nodes=one.nodes, names={one.family: SIZED_UNIT} if one.family else {}, amounts=amounts,
             declared=one.quota_units, pool=pool,
@@ -230,7 +237,9 @@ class PortfolioMemory:
                 part["nodes"].fail("a positive number of instances")
             buys.append(Buy(bench.goods.offer(part.path, part["offer_id"].text()), count))
         in_turn = node["in_turn"].flag()
-        draws = tuple(self._draw(bench.goods, buy) for buy in buys)
+        draws = tuple(
+            self._draw(bench.goods, buy, part) for buy, part in zip(buys, node["parts"], strict=True)
+        )
         if not buys:
             node["parts"].fail("one purchase at least")
         # a way in parts is named by its first offer
@@ -261,14 +270,14 @@ class PortfolioMemory:
         late, slack = _late_hours(bench, made), made.hours * ratio
         for text in _budget_faults(bench, made):
             findings.fault(node["cost_usd"].path, text)
-        parts = [part_of(part, ratio) | _drawn(draw) for part, draw in zip(made.parts, draws, strict=True)]
+        parts = [part_of(part, made) | _drawn(draw) for part, draw in zip(made.parts, draws, strict=True)]
         return {
             **wanted, **_lateness(*late), "parts": parts,
             "hours": Printed(made.hours, 4, slack),
             "end_hours": Near(begin + made.hours, slack=slack), "cost_usd": Near(made.cost, ratio, 2 * MICRO_USD),
         }, Run(node.path, begin, node["end_hours"].number(), not in_turn, draws, late[0])  # fmt: skip
 
-    def _draw(self, goods: Goods, buy: Buy) -> Draw:
+    def _draw(self, goods: Goods, buy: Buy, part: Node) -> Draw:
         offer = buy.offer
         place = {
             name: offer.text(name) for name in ("provider", "region", "instance_type", "purchase_option")
@@ -277,7 +286,7 @@ class PortfolioMemory:
         names = quota_names(goods.tariffs, place["provider"], family, accelerator, place["purchase_option"])
         numbers = {"vCPU": float(offer.kind["vcpus"]), "GPU": offer.accelerators, "instances": 1.0}
         amounts = {unit: amount for unit, amount in numbers.items() if not isnan(amount)}
-        pool = self.pool(place) if offer.owned else None
+        pool = self.pool(place, part) if offer.owned else None
         return Draw(**place, nodes=buy.nodes, names=names, amounts=amounts, declared=None, pool=pool)
 
 
@@ -327,7 +336,11 @@ def _lateness(late: float, slack: float = 0.0) -> dict[str, Any]:
 
 def _drawn(draw: Draw) -> dict[str, Any]:
     amounts = {unit: Near(amount) for unit, amount in draw.amounts.items()}
-    return {"draws": amounts, "owned": draw.pool is not None}
+    return {"draws": amounts, **_of_pool(draw.pool)}
+
+
+def _of_pool(pool: int | None) -> dict[str, Any]:
+    return {"owned": pool is not None, "commitment": None if pool is None else f"commitments[{pool}]"}
 
 
 def _named(buy: Buy, draw: Draw) -> dict[str, Any]:

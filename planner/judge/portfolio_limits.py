@@ -53,30 +53,37 @@ def windows_of(findings: Findings, memory: PortfolioMemory, created: datetime) -
     return Windows(starts, names, wanted), not given and len(nodes) > 1
 
 
-def limit_rows(answer: Node) -> list[dict[str, Any]]:
+def limit_rows(plan: Node) -> list[dict[str, Any]]:
     """The fields of limits; their values are compared one by one."""
     names = ("limit", "kind", "window", "unit", "used", "available", "raised")
-    return [dict.fromkeys(names, STATED) for _ in answer["limits"]]
+    return [dict.fromkeys(names, STATED) for _ in plan["limits"]]
 
 
 def check_limits(
-    findings: Findings, memory: PortfolioMemory, runs: Sequence[Run], windows: Windows
+    findings: Findings,
+    memory: PortfolioMemory,
+    plan: Node,
+    runs: Sequence[Run],
+    windows: Windows,
+    *,
+    relaxed: bool,
 ) -> dict[int, int]:
-    """Compare every limit with what the runs draw; return how far those that give way are raised, by position."""
-    rows = list(findings.answer["limits"])
+    """Compare every limit of a plan with what the runs draw; return by how much each is raised, by position."""
+    rows = list(plan["limits"])
     findings.saw(*rows)
     if not rows:
-        findings.saw(findings.answer["limits"])
+        findings.saw(plan["limits"])
     left = list(enumerate(rows))
     for number, quota in enumerate(memory.loaded.portfolio.quota):
         left = _check_quota(findings, memory, (number, quota), runs, windows, left)
     for number in range(len(memory.loaded.portfolio.commitments)):
         left = _check_commitment(findings, memory, number, runs, windows, left)
     for _, row in left:
-        findings.fault(row.path, "no limit of the portfolio")
-    paths = [row["kind"].value for row in rows]
-    findings.require(paths == sorted(paths, reverse=True), "limits", "not quotas, then commitments")
-    relaxed = not findings.answer["relaxation"].is_null
+        findings.fault(row.path, "not a limit of the portfolio")
+    paths = [row["kind"].text() for row in rows]
+    findings.require(
+        paths == sorted(paths, reverse=True), plan["limits"].path, "not quotas, then commitments"
+    )
     raised = {}
     for at, row in enumerate(rows):
         more = row["raised"].count()
@@ -119,7 +126,7 @@ def _check_quota(
             findings.expect(row["kind"], "quota")
             findings.expect(row["window"], windows.names[at])
             findings.require(
-                row["unit"].value in known[region].units, row["unit"].path, "not the unit of this quota"
+                row["unit"].text() in known[region].units, row["unit"].path, "not the unit of this quota"
             )
             findings.expect(row["available"], int(told.limit))
             _check_use(findings, row, runs, windows, at, partial(_of_quota, told, region))

@@ -8,7 +8,8 @@ from fractions import Fraction
 from math import ceil, inf
 from typing import TYPE_CHECKING, Any
 
-from planner.judge.findings import STATED, Exactly, Findings, Near
+from planner.judge.findings import STATED, Between, Exactly, Findings, Near
+from planner.judge.serving_proof import kinds_of, proven
 
 if TYPE_CHECKING:
     from catalogs.model import Catalog
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 # how far a solver may overload a machine, and shares of a bucket sum to something else than 1
 HAIR = 1e-6
+_MICRO_USD = Fraction(1, 10**6)
 
 
 def check(findings: Findings, loaded: LoadedServing, catalog: Catalog) -> None:
@@ -42,7 +44,7 @@ def check(findings: Findings, loaded: LoadedServing, catalog: Catalog) -> None:
             "total_usd_per_hour": Exactly(total), "machines": lines, "buckets_nobody_serves": [],
             "headroom_ratio": Near(float(serving.headroom_ratio)),
             "cheapest_single_kind": _single(loaded, prices, needed),
-            "proof": _proof(answer, total),
+            "proof": {**_proof(answer, total), "proven": _proven(loaded, prices, answer["proof"]["proven"], total)},
         },
     )  # fmt: skip
     _limits(findings, loaded, answer["machines"])
@@ -170,4 +172,19 @@ def _proof(answer: Node, total: Fraction) -> dict[str, Any]:
         "bound_usd_per_hour": Exactly(min(bound, most)),
         "gap_ratio": Near(max(gap, 0.0), 1e-6, 1e-9), "gap_asked_ratio": STATED,
         "status": "optimal" if gap <= asked * (1 + 1e-6) + 1e-9 else "feasible", "solver": STATED, "seconds": STATED,
+    }  # fmt: skip
+
+
+def _proven(loaded: LoadedServing, prices: dict[str, Any], node: Node, total: Fraction) -> dict[str, Any]:
+    """The bound that the tree of prices proves, to the micro-dollar below, and the gap to it."""
+    serving = loaded.serving
+    known = {name: price[0] for name, price in prices.items() if price is not None}
+    kinds = kinds_of(loaded, known)
+    bound = proven(kinds, [bucket.name for bucket in serving.buckets], serving.max_nodes, node["tree"])
+    stated = node["bound_usd_per_hour"].money()
+    gap = max(0.0, float((total - stated) / total)) if total else 0.0
+    below = Fraction(float(bound)) - 2 * _MICRO_USD
+    return {
+        "bound_usd_per_hour": Between(max(0.0, float(below)), float(bound)),
+        "gap_ratio": Near(gap, 1e-9, 1e-12), "tree": STATED,
     }  # fmt: skip

@@ -11,7 +11,7 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 from planner.judge import frame
-from planner.judge.alternatives import alternatives, decision_of, on_known_prices, savings
+from planner.judge.alternatives import alternatives, decision_of, hidden, on_known_prices, savings
 from planner.judge.bench import Bench, Buy, Candidate, NotRecomputedError, worst_factor
 from planner.judge.document import Node
 from planner.judge.findings import STATED, Between, Exactly, Findings, Near
@@ -59,7 +59,7 @@ def check(findings: Findings, bench: Bench, sha256: str) -> None:
         "lines": [line_of(bench, part, made) for part in made.parts], "total_usd": Near(made.cost, ratio),
         "hours": Near(made.hours, frame.closeness(made)), "timeline": timeline(bench, made),
         "performance": performance(bench, made.shape), "risk": risk(bench, plan, made), "cash": cash(bench, made),
-        "launch": launch, "filters": STATED, "filter_pairs": STATED, "relaxations": [],
+        "launch": launch, "filters": STATED, "filter_pairs": STATED, "relaxations": STATED,
         "unknown_options": unknown_options(bench, made), "warnings": STATED, "n_feasible": STATED,
         "n_results": len(plan["alternatives"]) + 1, "run_id": run_id(plan), "assumptions": STATED, "confidence": STATED,
         "sensitivity": STATED, "on_known_prices": STATED, "alternatives": STATED, "savings": STATED, "folded": STATED,
@@ -69,6 +69,7 @@ def check(findings: Findings, bench: Bench, sha256: str) -> None:
     alternatives(findings, bench, plan, (given_total, given_hours), decision_of(buys, in_turn=in_turn))
     on_known_prices(findings, bench, plan, (given_total, given_hours))
     savings(findings, bench, plan, (given_total, given_hours))
+    hidden(findings, bench, plan, (given_total, given_hours))
 
 
 def _without_hours(findings: Findings, bench: Bench, buys: list[Buy], *, in_turn: bool, sha256: str) -> None:
@@ -122,7 +123,7 @@ def money(findings: Findings, plan: Node) -> None:
 
 def line_of(bench: Bench, part: Bought, made: Candidate) -> dict[str, Any]:
     """What a line of the plan must say."""
-    offer = part.offer
+    offer, ratio = part.offer, frame.part_closeness(made, part)
     text = ("provider", "region", "zone", "instance_type", "purchase_option", "option_variant", "currency")
     units = bench.work.units_per_step / made.shape["step_time_s"]
     return {
@@ -130,13 +131,13 @@ def line_of(bench: Bench, part: Bought, made: Candidate) -> dict[str, Any]:
         "accelerator": str(offer.kind["accelerator"]), "accelerators_per_node": Near(offer.accelerators),
         "accelerator_memory_gib": Near(float(offer.kind["accelerator_memory_gib"])), "nodes": part.nodes,
         "vcpus_per_node": vcpus(offer),
-        "billed_hours": Near(part.hours, frame.closeness(made), 2e-9), **prices_of(offer),
+        "billed_hours": Near(part.hours, ratio, 2e-9), **prices_of(offer),
         "usd_per_currency": Exactly(Fraction(offer.rate.rate)),
         "throughput_per_s": Near(units * part.nodes / made.nodes), "price_basis": offer.text("basis"),
         "price_source": offer.text("source"), "price_as_of": offer.text("as_of"), "flags": offer.flags,
         "quota": quota_of(bench, offer, part.nodes), "layout": layout(made.shape),
-        "costs": [charge.wanted(frame.closeness(made)) for charge in part.charges],
-        "cost_usd": Near(total(part.charges), frame.closeness(made), 1e-6),
+        "costs": [charge.wanted(ratio) for charge in part.charges],
+        "cost_usd": Near(total(part.charges), ratio, 1e-6),
     }  # fmt: skip
 
 

@@ -20,6 +20,10 @@ SERVING = {
     "proof.gap_asked_ratio": "an option of the command line",
 }
 SCHEDULE = dict(SERVING)
+_PRICES = "a proof: any prices may be given, and the bound that they prove is recomputed"
+SERVING |= {
+    f"proof.proven.tree[*].{name}": _PRICES for name in ("machine", "most", "machine_price", "prices.*")
+}
 PIPELINE = {
     "planner_version": _WHEN,
     "proof.seconds": _WHEN,
@@ -34,6 +38,7 @@ PIPELINE = {
     "proof.durations": _SEARCH,
     "proof.durations.*": _SEARCH,
 }
+PORTFOLIO_FRONTIER = {"planner_version": _WHEN}
 PORTFOLIO = {
     "planner_version": _WHEN,
     "seconds": _WHEN,
@@ -57,6 +62,23 @@ PORTFOLIO = {
     "filters[*].removed": _SEARCH,
     "filters[*].removed.*": _SEARCH,
 }
+_ALONE = (
+    "each future is solved alone by the search; that the figures fit together and to the costs is checked"
+)
+COMMIT = {
+    "planner_version": _WHEN,
+    "seconds": _WHEN,
+    "rounds": _SEARCH,
+    "method": "how the bound was found; `planner commit --certificate` proves it",
+    "reason": "why the search ended",
+    "gap_asked_ratio": "an option of the command line",
+    "notes": _WORDS,
+    "notes[*]": _WORDS,
+    "regret.mean_usd": _ALONE,
+    "regret.p90_usd": _ALONE,
+    "regret.worst_usd": _ALONE,
+    "regret.scenarios": _ALONE,
+}
 PLAN = {
     "planner_version": _WHEN,
     "proof.seconds": _WHEN,
@@ -68,6 +90,10 @@ PLAN = {
     "proof.gap_asked_ratio": "an option of the command line",
     "proof.gap_exact_ratio": "proven by the certificate (`optimize --certificate`), which is checked on its own",
     "n_feasible": _SEARCH,
+    "relaxations": _SEARCH,
+    "relaxations[*].current": _WORDS,
+    "relaxations[*].needed": _WORDS,
+    "relaxations[*].note": _WORDS,
     "folded": _SEARCH,
     "folded[*].rank": _SEARCH,
     "folded[*].differs_in": _SEARCH,

@@ -5,8 +5,11 @@ from __future__ import annotations
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
+from catalogs.offers.naming import fits_name
 from planner.inputs.faults import Fault, near
-from planner.market.offers import places_of
+from planner.market.offers import match_names, places_of
 from planner.market.quota import known_quotas
 
 if TYPE_CHECKING:
@@ -27,13 +30,19 @@ class _Check(NamedTuple):
     known: Sequence[str]
     what: str
     listed: bool = True
+    is_machine: bool = False
 
     def faults(self) -> Iterator[Fault]:
         """Yield a fault per name that matches nothing, with the nearest known one."""
         for position, name in enumerate(self.names):
-            if not any(fnmatchcase(item, name) for item in self.known):
+            fits = fits_name if self.is_machine else _fits_glob
+            if not any(fits(name, item) for item in self.known):
                 where = (*self.path, position) if self.listed else self.path
                 yield Fault(where, f"no {self.what} called {name!r} in the catalog", near(name, self.known))
+
+
+def _fits_glob(pattern: str, name: str) -> bool:
+    return fnmatchcase(name, pattern)
 
 
 def check_names(loaded: LoadedWorkload, offer_set: OfferSet, tariffs: Tariffs) -> None:
@@ -57,9 +66,24 @@ def check_names(loaded: LoadedWorkload, offer_set: OfferSet, tariffs: Tariffs) -
         checks.append(_Check(("baseline", "region"), [place], places, "region", False))
     faults = [fault for check in checks for fault in check.faults()]
     faults += quota_faults(workload.constraints.quota, ("constraints", "quota"), offers, types, tariffs)
+    faults += _unpriced(workload.constraints, offer_set) if not faults else []
     _check_location(workload.data.location, places, faults)
     if faults:
         raise loaded.error(faults)
+
+
+def _unpriced(limits: Constraints, offer_set: OfferSet) -> Iterator[Fault]:
+    """Yield a fault where all that `allow` names is in the catalog, and no price of it is."""
+    types = offer_set.types
+    sold = np.zeros(types.n_rows, dtype=np.bool_)
+    sold[offer_set.type_of_offer] = True
+    for key, rule in (("accelerators", limits.accelerators), ("instance_types", limits.instance_types)):
+        column = types.coded(key.removesuffix("s"))
+        named = match_names(column, rule.allow or ())
+        if rule.allow and named.any() and not (named & sold).any():
+            found = sorted({column.values[code] for code in column.codes[named]})
+            text = f"no offers with prices for {', '.join(found)}: refresh the catalog, or name another"
+            yield Fault(("constraints", key, "allow"), text)
 
 
 def quota_faults(
@@ -149,7 +173,7 @@ def _constraint_checks(
         column = key.removesuffix("s")
         known = sorted(types.coded(column).values)
         for side, names in (("allow", rule.allow), ("deny", rule.deny)):
-            yield _Check((at, key, side), names or (), known, column.replace("_", " "))
+            yield _Check((at, key, side), names or (), known, column.replace("_", " "), is_machine=True)
 
 
 def _check_location(location: str | None, places: list[str], faults: list[Fault]) -> None:

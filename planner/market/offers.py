@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from catalogs.accelerators import load_accelerators
+from catalogs.offers.naming import fits_name
 from catalogs.table import Coded, Table
 from planner.errors import InputError
 from planner.inputs.faults import Fault, FaultError
@@ -267,6 +268,12 @@ def match_globs(column: Coded, patterns: Sequence[str]) -> BoolArray:
     for text in column.values:
         tail = text.rpartition("/")[2]
         hits.append(any(fnmatchcase(text if "/" in pattern else tail, pattern) for pattern in patterns))
+    return np.asarray([*hits, False], dtype=np.bool_)[column.codes]
+
+
+def match_names(column: Coded, patterns: Sequence[str]) -> BoolArray:
+    """Mask of rows that one of `patterns` names, as people write accelerators and instance types."""
+    hits = [any(fits_name(pattern, text, column.values) for pattern in patterns) for text in column.values]
     return np.asarray([*hits, False], dtype=np.bool_)[column.codes]
 
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from planner.render import numbers
+from planner.render import claims, numbers
 from planner.render.model import Answer, Chart, Column, Section, Value, facts, table_section, versioned
 
 if TYPE_CHECKING:
@@ -98,20 +98,22 @@ def _reason(answer: PipelineAnswer) -> str:
     if answer.empty_tasks:
         return f"no candidate fits {', '.join(answer.empty_tasks)}"
     if answer.result.status.value == "infeasible":
-        return "no choice keeps the deadline"
+        return f"no choice {_set_of(answer)} keeps the deadline"
     return answer.result.message or "none was found in time"
 
 
 def _advice(answer: PipelineAnswer) -> tuple[str, ...]:
     if answer.over_budget_usd is not None:
-        text = f"Smallest change: budget {numbers.usd(answer.budget_usd)} -> {numbers.usd(answer.total_usd)}"
+        change = f"budget {numbers.usd(answer.budget_usd)} -> {numbers.usd(answer.total_usd)}"
+        text = f"Smallest change found ({_set_of(answer)}): {change}"
         return (f"{text}; the plan shown is {numbers.usd(answer.over_budget_usd)} over",)
     if answer.least_hours is not None and answer.least_hours_bound is not None:
         now, least = numbers.hours(answer.deadline_hours), numbers.hours(answer.least_hours)
         if answer.least_hours <= answer.least_hours_bound * (1 + LEAST_TIME_GAP):
-            return (f"Smallest change: deadline {now} h -> {least} h",)
+            return (f"Smallest change ({_set_of(answer)}): deadline {now} h -> {least} h",)
         bound = numbers.hours(answer.least_hours_bound)
-        return (f"A deadline of {least} h can be kept instead of {now} h; none below {bound} h can",)
+        text = f"A deadline of {least} h can be kept instead of {now} h"
+        return (f"{text}; none below {bound} h can by any {_set_of(answer)}",)
     if answer.undecided:
         return ("A longer --time-limit may find a plan, or prove that there is none",)
     if answer.empty_tasks:
@@ -192,20 +194,26 @@ def _searched(answer: PipelineAnswer) -> str:
     return f"steady capacity at every duration, spot and ways in turn at {span} durations per task{tail}"
 
 
+def _set_of(answer: PipelineAnswer) -> str:
+    return f"of the {sum(answer.compared.values()):,} candidates considered"
+
+
 def _has_workloads(answer: PipelineAnswer) -> bool:
     return any(stage.way.bought is not None for stage in answer.stages)
 
 
 def _proof(answer: PipelineAnswer) -> Section:
-    result, bound = answer.result, _money(answer.result.bound_usd)
+    result, bound, of = answer.result, _money(answer.result.bound_usd), _set_of(answer)
+    amount = numbers.usd(bound)
+    said = amount if bound is None else claims.by_solver(amount, of)
     compared = ", ".join(f"{name} {count:,}" for name, count in answer.compared.items())
     dropped = ", ".join(f"{name} {count:,}" for name, count in result.dropped.items()) or "none"
     times = "planned hours are kept with each workload's deadline_confidence, so a chain of them is cautious"
     return facts("proof", "Proof", [
         ("method", "method", result.method, "text", result.method),
-        ("status", "status", result.status.value, "text", result.status.value),
+        ("status", "status", result.status.value, "text", claims.state(result.status.value, of, result.gap)),
         ("searched", "of", _searched(answer), "text", _searched(answer)),
-        ("bound_usd", "bound", bound, "usd", numbers.usd(bound)),
+        ("bound_usd", "bound", bound, "usd", said),
         ("gap_ratio", "gap", result.gap, "ratio", numbers.percent(result.gap, 3)),
         ("candidates", "candidates", sum(answer.compared.values()), "count", compared),
         ("dropped", "dropped exactly", sum(result.dropped.values()), "count", dropped),

@@ -216,7 +216,8 @@ def _in_least_time(search: Search[Ints], pipe: PipelineInput) -> Ints | None:
         return improved(pipe, chosen, _moment(search, LEAST_TIME_SHARE))
     if bound > pipe.deadline_hours * (1 + TIME_TOLERANCE):
         search.end(
-            Termination.INFEASIBLE, f"no choice ends within the deadline: at least {bound:.4g} h are needed"
+            Termination.INFEASIBLE,
+            f"no choice of the candidates given ends within the deadline: at least {bound:.4g} h are needed",
         )
     return None
 

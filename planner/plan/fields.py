@@ -93,6 +93,7 @@ def derived_hints(part: Any) -> Mapping[str, Any]:
     return {name: get_type_hints(getattr(part, name).fget)["return"] for name in getattr(part, "derived", ())}
 
 
+@functools.cache
 def split_optional(hint: Any) -> tuple[Any, bool]:
     """The type without `None`, and whether it had it."""
     if get_origin(hint) in (types.UnionType, Union):
@@ -101,6 +102,7 @@ def split_optional(hint: Any) -> tuple[Any, bool]:
     return hint, False
 
 
+@functools.cache
 def kind_of(hint: Any) -> str:
     """The table's name of a type, without `None`; a text may be of a certain form in the table."""
     hint, _ = split_optional(hint)

@@ -63,7 +63,11 @@ def _infeasible(plan: Plan, verbose: bool) -> tuple[str, tuple[str, ...], list[S
     tried = plan.proof.candidates if plan.proof is not None else removed
     title = f"No feasible plan for {plan.workload}: none of {tried:,} candidates meets every limit"
     best = next(iter(plan.relaxations), None)
-    summary = (f"Smallest change: {best.constraint} {best.current} -> {best.needed}",) if best else ()
+    summary = (
+        (f"Smallest change that admits a candidate: {best.constraint} {best.current} -> {best.needed}",)
+        if best
+        else ()
+    )
     sections = [
         *grounds.warnings(plan),
         *grounds.relaxations(plan),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from planner.plan.model import Assumption, Plan
 from planner.plan.words import summary
+from planner.render import claims
 from planner.render.model import Column, Section, Value, facts, table_section
 from planner.render.numbers import hours, number, percent, usd
 from planner.render.words import join_some
@@ -91,7 +92,10 @@ def relaxations(plan: Plan) -> list[Section]:
         Column("limit", "limit", "text"), Column("now", "now", "text"), Column("enough", "enough", "text"),
         Column("plan", "the plan would be", "text"), Column("note", "note", "text"),
     )  # fmt: skip
-    return [table_section("relaxations", "Smallest relaxations (each alone suffices)", columns, rows)]
+    title = "Smallest relaxation of the candidates compared"
+    if plan.kind != "fleet":
+        title = "Smallest relaxations of the candidates compared (each alone suffices)"
+    return [table_section("relaxations", title, columns, rows)]
 
 
 def unknown(plan: Plan, verbose: bool) -> list[Section]:
@@ -139,11 +143,12 @@ def proof(plan: Plan, verbose: bool) -> list[Section]:
     solver = f" ({grounds.solver})" if grounds.solver else ""
     checked = "verified" if grounds.verified else "not verified"
     exact = grounds.gap_exact_ratio
+    searched = f"of the {grounds.candidates:,} candidates compared"
     parts = [
-        f"{grounds.method}{solver}: {grounds.status}",
+        f"{grounds.method}{solver}: {claims.state(grounds.status, searched, grounds.gap_ratio)}",
         f"gap {percent(grounds.gap_ratio, 2)} to the bound {usd(grounds.bound_usd)}",
         *([f"{percent(exact, 2)} in exact arithmetic"] if exact is not None else []),
-        f"{grounds.candidates:,} candidates ({grounds.offers:,} offers, {grounds.shapes:,} shapes)",
+        f"{grounds.offers:,} offers, {grounds.shapes:,} shapes",
         checked,
         f"{number(grounds.seconds, 2)} s",
     ]

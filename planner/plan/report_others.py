@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from planner.plan.brief import Folded, Summary
-from planner.plan.model import Plan
+from planner.plan.model import Plan, Relaxation
 from planner.plan.words import summary
 from planner.render.model import Column, Section, Unit, Value, facts, table_section
 from planner.render.numbers import hours, percent, usd
@@ -48,7 +48,7 @@ def alternatives(plan: Plan, *, verbose: bool = False) -> list[Section]:
         plan: what was found.
         verbose: whether the best of what a decision stands for is named in full.
     """
-    if not plan.alternatives and plan.on_known_prices is None:
+    if not plan.alternatives and not plan.relaxations and plan.on_known_prices is None:
         return []
     columns = (
         Column("rank", "#", "count"), Column("label", "", "text"), Column("cluster", "instance type", "cluster"),
@@ -67,6 +67,7 @@ def alternatives(plan: Plan, *, verbose: bool = False) -> list[Section]:
     shown = f"{len(rows) + 1:,} of {max(plan.n_feasible, len(rows) + 1):,} feasible candidates shown"
     notes = [f"{shown}, the plan being the first; a listed price is not availability"]
     notes += [text for rank in range(1, len(rows) + 2) if (text := _stands_for(plan, rank, verbose))]
+    notes += [_hidden(item) for item in plan.relaxations]
     if plan.on_known_prices is not None:
         notes.append(_on_known_prices(plan.on_known_prices))
     return [table_section("alternatives", "Alternatives", columns, rows, notes)]
@@ -77,13 +78,19 @@ def _on_known_prices(best: Summary) -> str:
     return f"best plan on observed or firm prices only: {summary(best)}, {usd(best.cost_usd)}, {change}"
 
 
+def _hidden(item: Relaxation) -> str:
+    """What would be better, but for one limit."""
+    what = "nothing" if item.best is None else f"{summary(item.best)}: {usd(item.best.cost_usd)}"
+    return f"hidden: {what}: {item.constraint} {item.current} -> {item.needed}"
+
+
 def _stands_for(plan: Plan, rank: int, verbose: bool) -> str:
     """In what the decision at `rank` is new, and what is folded into it."""
     folded = {item.differs_in: item for item in plan.folded if item.rank == rank}
     brings = plan.alternatives[rank - 2].brings if rank > 1 else ()
     head = f"#{rank}" if rank > 1 else "the plan"
     new = " and ".join(FACETS[name][0] for name in brings if name in FACETS)
-    also = [_fold(folded[name], verbose) for name in FACETS if name in folded]
+    also = [_fold(folded[name], verbose, plan.objective) for name in FACETS if name in folded]
     rest = sum(item.count for name, item in folded.items() if name not in FACETS)
     also += [f"{rest:,} more"] if rest else []
     parts = [f"another {new}"] if new else []
@@ -91,11 +98,13 @@ def _stands_for(plan: Plan, rank: int, verbose: bool) -> str:
     return f"{head}: {'; '.join(parts)}" if parts else ""
 
 
-def _fold(item: Folded, verbose: bool) -> str:
+def _fold(item: Folded, verbose: bool, objective: str) -> str:
     _, one, several = FACETS[item.differs_in]
     text = f"{item.count:,} {one if item.count == 1 else several}"
     if item.best is None:
         return text
     best = item.best
-    details = f" ({summary(best)}, {hours(best.hours)} h)" if verbose else ""
-    return f"{text} from {usd(best.cost_usd)}{details}"
+    least, other = usd(best.cost_usd), f"{hours(best.hours)} h"
+    if objective == "time":
+        least, other = other, least
+    return f"{text} from {least}" + (f" ({summary(best)}, {other})" if verbose else "")

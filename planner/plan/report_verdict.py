@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
-from planner.render.model import Answer, Column, Section, table_section, versioned
+from planner.render.model import Answer, Column, table_section, versioned
+
+_MOST_FAULTS = 20
 
 
 class Verdict(Protocol):
@@ -32,34 +34,44 @@ class Verdict(Protocol):
         """Why there is nothing to check."""
 
 
-def verdict_answer(name: str, verdict: Verdict) -> Answer:
-    """Return the verdict on the answer in file `name`, in the shape that every format is made of."""
+def verdict_answer(name: str, kind: str, verdict: Verdict) -> Answer:
+    """Return a verdict in the shape that every format is made of.
+
+    Args:
+        name: the file of the answer.
+        kind: what it answers, such as `plan`.
+        verdict: the verdict.
+    """
     faults, left = verdict.faults, verdict.left_out
-    title = f"{name}: holds; {verdict.summary}"
+    title = f"{name}: the {kind} holds; {verdict.summary}"
     if verdict.nothing:
         title = f"{name}: {verdict.nothing}"
     elif faults:
-        title = f"{name}: does not hold: {len(faults):,} fault{'' if len(faults) == 1 else 's'}"
+        title = f"{name}: the {kind} does not hold: {len(faults):,} fault{'' if len(faults) == 1 else 's'}"
     sections = []
     if faults:
-        sections.append(Section("faults", "Faults", tuple(map(str, faults)), warning=True))
-    if verdict.checked:
-        sections.append(Section("checked", "Checked", verdict.checked))
+        columns = (Column("place", "where", "text"), Column("fault", "what is wrong", "text"))
+        rows = [_parted(str(fault)) for fault in faults]
+        sections.append(table_section("faults", "Faults", columns, rows, shown=_MOST_FAULTS))
     if left:
-        columns = (Column("field", "field", "text"), Column("reason", "why it cannot be recomputed", "text"))
-        sections.append(table_section("stated", "Stated, not recomputed", columns, list(left.items())))
+        columns = (Column("fields", "field", "text"), Column("reason", "why it is not recomputed", "text"))
+        by_reason: dict[str, list[str]] = {}
+        for field, reason in left.items():
+            by_reason.setdefault(reason, []).append(field)
+        grouped = [(", ".join(fields), reason) for reason, fields in by_reason.items()]
+        sections.append(table_section("stated", "Stated, not recomputed", columns, grouped))
     values = {
-        "file": name, "holds": not faults and not verdict.nothing, "faults": [str(fault) for fault in faults],
+        "file": name, "kind": kind, "holds": not faults and not verdict.nothing, "faults": [str(one) for one in faults],
         "checked": list(verdict.checked), "not_recomputed": dict(left), "summary": verdict.summary,
     }  # fmt: skip
-    rows = [{"file": name, "fault": str(fault)} for fault in faults]
+    summary = (f"Recomputed: {', '.join(verdict.checked)}",) if verdict.checked else ()
     return Answer(
-        "Verification",
-        title,
-        (),
-        tuple(sections),
-        versioned(values),
-        ("file", "fault"),
-        rows,
-        success=not faults,
-    )
+        "Verification", title, summary, tuple(sections), versioned(values), ("file", "fault"),
+        [{"file": name, "fault": str(fault)} for fault in faults], success=not faults,
+    )  # fmt: skip
+
+
+def _parted(fault: str) -> tuple[str, str]:
+    """Where a fault is, and what it is; a sentence about the whole has no place."""
+    place, _, text = fault.partition(": ")
+    return (place, text) if text and " " not in place else ("", fault)

@@ -24,7 +24,7 @@ class Bought:
         how: purchase options in words, fall-back and zones included.
         nodes: instances that run together.
         in_turn: whether the parts are used one after another.
-        parts: per offer: its id, instances, hours in use, draws on quota and commitment, cost lines.
+        parts: per offer: its id, instances, hours in use, draws on quota, the commitment of the file, cost lines.
     """
 
     how: str
@@ -45,6 +45,7 @@ def bought_of(gathered: Gathered, table: CandidateTable, at: int) -> Bought:
         {
             "offer_id": way.offer_id, "nodes": int(table.nodes[at, slot]),
             "draws": dict(way.amounts), "owned": bool(table.pool[at, slot] >= 0),
+            "commitment": None if table.pool[at, slot] < 0 else f"commitments[{table.pool[at, slot]}]",
         }
         for way, slot in zip(ways, used, strict=True)
     ]  # fmt: skip

@@ -10,38 +10,49 @@ import numpy as np
 
 from planner.portfolios.frontier import FrontierPoint, delay_of, find_frontier
 from planner.portfolios.gather import gather
-from planner.portfolios.question import in_time
-from planner.portfolios.shared_limits import MICRO
+from planner.portfolios.question import Question, in_time
+from planner.portfolios.report_values import catalog_values, job_values, limit_values, window_values
+from planner.portfolios.shared_limits import MICRO, Ints
 from planner.render.model import Answer, Chart, Column, Value, table_section, versioned
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from catalogs.model import Catalog
     from planner.asked.options import Options
     from planner.inputs.portfolio_load import LoadedPortfolio
+    from planner.portfolios.gather import Gathered
     from planner.portfolios.solve import PortfolioOptions
 
 COLUMNS = (
-    *(
-        "budget_usd",
-        "cost_usd",
-        "delay",
-        "delay_bound",
-        "gap_ratio",
-        "gap_exact_ratio",
-        "mean_hours",
-        "status",
-    ),
-)
+    "budget_usd", "cost_usd", "delay", "delay_bound", "delay_bound_exact", "gap_ratio", "gap_exact_ratio", "mean_hours",
+    "status",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
 class PortfolioFrontier:
-    """The points with their file; `weighted` tells whether jobs have a price of delay."""
+    """The points with their file.
+
+    Attributes:
+        loaded: the file.
+        points: the points; their picks number the candidates in `kept`.
+        gathered: candidates and what they mean.
+        question: the candidates in time, under the limits as given.
+        kept: those that the points choose from, numbered as in `question`, shape `(n,)`.
+        weighted: whether jobs have a price of delay.
+        catalog: prices used, None where every candidate was sized elsewhere.
+        created_at: moment of the answer.
+    """
 
     loaded: LoadedPortfolio
     points: list[FrontierPoint]
-    ends_hours: np.ndarray[tuple[int], np.dtype[np.float64]]
+    gathered: Gathered
+    question: Question
+    kept: Ints
     weighted: bool
+    catalog: Catalog | None
+    created_at: datetime
 
 
 def plan_frontier(
@@ -57,7 +68,13 @@ def plan_frontier(
     Raises:
         InputError: a job or a file is wrong.
     """
-    gathered = gather(loaded, catalog, planning)
+    used: list[Catalog] = []
+
+    def open_catalog() -> Catalog:
+        used.append(catalog())
+        return used[0]
+
+    gathered = gather(loaded, open_catalog, planning)
     question = in_time(gathered.question)
     table = question.table
     ends = table.start_hours + table.hours
@@ -69,7 +86,16 @@ def plan_frontier(
     numbers, keep = _without(question.numbers, runs), np.flatnonzero(runs)
     delay = delay_of(ends[keep], weight[table.job[keep]])
     found = find_frontier(numbers, delay, points, options)
-    return PortfolioFrontier(loaded, found, ends[keep], bool((weight > 0).any()))
+    return PortfolioFrontier(
+        loaded,
+        found,
+        gathered,
+        question,
+        keep,
+        bool((weight > 0).any()),
+        used[0] if used else None,
+        planning.now,
+    )
 
 
 def _without(numbers: Any, keep: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Any:
@@ -89,7 +115,11 @@ def frontier_report(made: PortfolioFrontier) -> Answer:
         "kind": "portfolio_frontier",
         "name": name,
         "sha256": made.loaded.sha256,
+        "created_at": made.created_at.isoformat(timespec="minutes"),
+        "start": made.gathered.start.isoformat(timespec="minutes"),
         "currency": "USD",
+        "catalog": catalog_values(made.catalog),
+        "windows": window_values(made.gathered),
         "delay_unit": "USD of delay" if made.weighted else "job-hours",
         "points": points,
     }
@@ -107,7 +137,10 @@ def frontier_report(made: PortfolioFrontier) -> Answer:
         Column("delay_bound", "at least", "number", 6), Column("gap_ratio", "gap", "ratio", 2),
         Column("mean_hours", "mean hours to end", "number", 3),
     )  # fmt: skip
-    notes = ("`at least`: no plan within the budget has less; all jobs run",)
+    less = (
+        "by the solver's bound no plan of the candidates gathered for these jobs has less within the budget"
+    )
+    notes = (f"`at least`: {less}", "all jobs run")
     found = [point for point in points if point["delay"] is not None and point["cost_usd"] is not None]
     series = (("x", tuple(p["delay"] for p in found)), ("cost", tuple(p["cost_usd"] for p in found)))
     labels = tuple(f"budget {point['budget_usd']:,.0f}" for point in found)
@@ -116,18 +149,31 @@ def frontier_report(made: PortfolioFrontier) -> Answer:
         "points", "Cost against delay", columns, rows, notes, charts=(chart,) if len(found) > 1 else ()
     )
     title = f"{name}: {len(points)} points of cost against delay"
-    return Answer(topic, title, (), (section,), versioned(values), COLUMNS, points)
+    flat = [{name: point[name] for name in COLUMNS} for point in points]
+    return Answer(topic, title, (), (section,), versioned(values), COLUMNS, flat)
 
 
 def _values(made: PortfolioFrontier, point: FrontierPoint) -> dict[str, Any]:
     picks = point.result.picks
+    question, jobs, limits, ends = made.question, [], [], None
+    if picks is not None:
+        chosen = made.kept[picks]
+        table = question.table.take(chosen)
+        ends = table.start_hours + table.hours
+        jobs = job_values(made.gathered, table)
+        limits = limit_values(
+            question, question.numbers.used(chosen), np.zeros(len(question.limits), dtype=np.int64)
+        )
     return {
         "budget_usd": point.budget / MICRO,
         "cost_usd": None if point.cost is None else point.cost / MICRO,
         "delay": None if point.delay is None else point.delay / MICRO,
         "delay_bound": (point.delay_bound or 0) / MICRO,
+        "delay_bound_exact": (point.result.exact_bound or 0) / MICRO,
         "gap_ratio": point.gap,
         "gap_exact_ratio": point.result.exact_gap,
-        "mean_hours": None if picks is None else float(made.ends_hours[picks].mean()),
+        "mean_hours": None if ends is None else float(ends.mean()),
         "status": point.result.status.value,
+        "jobs": jobs,
+        "limits": limits,
     }

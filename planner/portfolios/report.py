@@ -10,6 +10,7 @@ import numpy as np
 
 from planner.portfolios.report_values import searched, values_of
 from planner.portfolios.shared_limits import MICRO
+from planner.render import claims
 from planner.render.model import Answer, Chart, Column, Section, Unit, Value, facts, table_section, versioned
 from planner.render.numbers import hours, number, percent
 from planner.render.numbers import usd as decimal_usd
@@ -70,18 +71,24 @@ def _headline(answer: PortfolioAnswer, values: dict[str, Any]) -> tuple[str, tup
         if answer.result.status is not Status.INFEASIBLE:
             return f"No plan for {name} within the time limit", ("raise --time-limit",)
         told = _changes(values["relaxation"])
-        return f"No feasible plan for {name}", (f"Least change: {told}",) if told else ()
+        title = f"No feasible plan for {name}: no choice {searched(answer).rstrip(',')} keeps every limit"
+        return title, (f"Change that makes one possible: {told}",) if told else ()
     left = f", {totals['left_out']:,} left out" if totals["left_out"] else ""
     jobs = "1 job" if totals["planned"] == 1 else f"{totals['planned']:,} jobs"
     headline = f"{name}: {jobs} for {usd(totals['cost_usd'])}{left}"
     gap = values["proof"]
     best = min(gap["gap_exact_ratio"], gap["gap_solver_ratio"])
+    of = searched(answer).rstrip(",")
+    how = (
+        "interrupted"
+        if answer.result.interrupted
+        else f"at most {percent(best, 3)} above the least cost {of}"
+    )
     word = "optimal" if answer.result.status is Status.OPTIMAL else "feasible"
-    how = "interrupted" if answer.result.interrupted else f"at most {percent(best, 3)} above the optimum"
     budget = totals["budget_usd"]
     rest = f"; budget {usd(budget)}" if budget is not None else ""
     if abs(totals["counted_usd"] - totals["cost_usd"]) >= 0.005:
-        rest += f"; {usd(totals['counted_usd'])} with delay and lost value, which is what is least"
+        rest += f"; {usd(totals['counted_usd'])} with delay and lost value, which is what is minimised"
     return headline, (f"{word}, {how}{rest}",)
 
 
@@ -124,7 +131,8 @@ def _why(answer: PortfolioAnswer, values: dict[str, Any], verbose: bool) -> list
     if found["budget"]:
         rows.append(("budget", "", usd(found["budget"]["now_usd"]), usd(found["budget"]["needed_usd"]), ""))
     weighted = f"weighs {usd(found['weighted_usd'])} by the file's `relaxation`"
-    claim = "no lighter set exists" if found["least"] else "a lighter set may exist"
+    lighter = f"no lighter set exists {searched(answer).rstrip(',')}"
+    claim = lighter if found["least"] else "a lighter set may exist"
     note = f"together they suffice; {weighted}; {claim}; the plan below keeps them"
     columns = (
         Column("limit", "limit", "text"), Column("window", "window", "text"), Column("now", "now", "quantity"),
@@ -222,16 +230,17 @@ def _filter_notes(answer: PortfolioAnswer, verbose: bool, *, everything: bool) -
 
 
 def _proof_rows(answer: PortfolioAnswer, result: PortfolioResult) -> list[tuple[str, str, Value, Unit, str]]:
-    asked = f"{result.status.value} (gap asked {percent(answer.options.gap, 3)})"
+    of, gap = searched(answer), min(result.exact_gap, result.solver_gap)
+    asked = f"{claims.state(result.status.value, of.rstrip(','), gap)} (gap asked {percent(answer.options.gap, 3)})"
     rows: list[tuple[str, str, Value, Unit, str]] = [("status", "status", result.status.value, "text", asked)]
     if result.exact_bound is not None:
         bound = result.exact_bound / MICRO
-        told = f"no plan {searched(answer)} costs less than {usd(bound)}, in whole numbers"
+        told = f"{claims.none_below(usd(bound), of)}, in whole numbers"
         told += f": gap {percent(result.exact_gap, 3)}" if result.picks is not None else ""
         rows.append(("bound_exact_usd", "exact bound", bound, "usd", told))
     if np.isfinite(result.solver_bound):
         bound = result.solver_bound / MICRO
-        told = f"{usd(bound)}: gap {percent(result.solver_gap, 3)} ({result.solver})"
+        told = f"{claims.by_solver(usd(bound), of)}: gap {percent(result.solver_gap, 3)} ({result.solver})"
         rows.append(("bound_solver_usd", "solver's bound", bound, "usd", told))
     removed = ", ".join(
         f"{count:,} {name.replace('_', ' ')}" for name, count in result.reduced.dropped.items()

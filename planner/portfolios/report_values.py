@@ -11,24 +11,30 @@ from planner.portfolios.bought import bought_of
 from planner.portfolios.shared_limits import CAPACITY, MICRO
 
 if TYPE_CHECKING:
+    from catalogs.model import Catalog
     from planner.portfolios.answer import PortfolioAnswer
+    from planner.portfolios.gather import Gathered
+    from planner.portfolios.question import Question
     from planner.portfolios.relax import Relaxed
+    from planner.portfolios.shared_limits import Ints
+    from planner.portfolios.table import CandidateTable
 
 
 def values_of(answer: PortfolioAnswer) -> dict[str, Any]:
     """The machine form of an answer."""
     jobs, limits = _jobs(answer), _limits(answer)
+    gathered = answer.gathered
     return {
         "kind": "portfolio",
         "name": answer.loaded.portfolio.name,
         "sha256": answer.loaded.sha256,
         "created_at": answer.created_at.isoformat(timespec="minutes"),
         "currency": "USD",
-        "start": answer.gathered.start.isoformat(timespec="minutes"),
-        "catalog": _catalog(answer),
+        "start": gathered.start.isoformat(timespec="minutes"),
+        "catalog": catalog_values(answer.catalog),
         "status": _status(answer),
         "jobs": jobs,
-        "windows": _windows(answer),
+        "windows": window_values(gathered),
         "limits": limits,
         "totals": _totals(answer, jobs),
         "proof": _proof(answer),
@@ -49,8 +55,9 @@ def _status(answer: PortfolioAnswer) -> str:
     return "solver_fault" if answer.solver_fault else answer.result.status.value
 
 
-def _catalog(answer: PortfolioAnswer) -> list[dict[str, Any]]:
-    if answer.catalog is None:
+def catalog_values(catalog: Catalog | None) -> list[dict[str, Any]]:
+    """The snapshots used."""
+    if catalog is None:
         return []
     return [
         {
@@ -59,13 +66,13 @@ def _catalog(answer: PortfolioAnswer) -> list[dict[str, Any]]:
             "newest_as_of": m.newest_as_of,
             "sha256": m.sha256,
         }
-        for m in answer.catalog.manifests
+        for m in catalog.manifests
     ]
 
 
-def _windows(answer: PortfolioAnswer) -> list[dict[str, Any]]:
+def window_values(gathered: Gathered) -> list[dict[str, Any]]:
     """Windows of time that the limits are kept in; each lasts until the next one starts."""
-    windows = answer.gathered.windows
+    windows = gathered.windows
     return [
         {"window": name, "start_hours": hours}
         for name, hours in zip(windows.names, windows.starts.tolist(), strict=True)
@@ -73,12 +80,20 @@ def _windows(answer: PortfolioAnswer) -> list[dict[str, Any]]:
 
 
 def _jobs(answer: PortfolioAnswer) -> list[dict[str, Any]]:
-    """What each job gets, in the order of the file; without a plan, nothing."""
-    shown = answer.shown
-    if shown is None:
+    """What each job gets; without a plan, nothing."""
+    if answer.shown is None:
         return []
-    gathered = answer.gathered
-    table, out = gathered.question.table.take(shown[1]), []
+    return job_values(answer.gathered, answer.gathered.question.table.take(answer.shown[1]))
+
+
+def job_values(gathered: Gathered, table: CandidateTable) -> list[dict[str, Any]]:
+    """What each job gets, in the order of the file.
+
+    Args:
+        gathered: what the table's numbers mean.
+        table: one candidate per job.
+    """
+    out: list[dict[str, Any]] = []
     for at, name in enumerate(gathered.jobs):
         counted = int(table.counted_micro_usd[at]) / MICRO
         if table.left_out[at]:
@@ -111,13 +126,18 @@ def _limits(answer: PortfolioAnswer) -> list[dict[str, Any]]:
     raised = np.zeros(len(whole.limits), dtype=np.int64)
     if answer.relaxed is not None and answer.result.picks is None:
         raised = answer.relaxed.raised
+    return limit_values(whole, used, raised)
+
+
+def limit_values(question: Question, used: Ints, raised: Ints) -> list[dict[str, Any]]:
+    """Limits with what is drawn of them and by how much they are raised, `(n_limits,)` each."""
     return [
         {
             "limit": limit.label, "kind": "commitment" if limit.kind == CAPACITY else "quota",
             "window": limit.window, "unit": limit.unit, "used": int(used[at]), "available": limit.amount,
             "raised": int(raised[at]),
         }
-        for at, limit in enumerate(whole.limits)
+        for at, limit in enumerate(question.limits)
     ]  # fmt: skip
 
 

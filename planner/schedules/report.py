@@ -7,13 +7,14 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from planner.render import numbers
+from planner.render import claims, numbers
 from planner.render.model import Answer, Chart, Column, Section, Value, facts, table_section, versioned
 
 if TYPE_CHECKING:
     from planner.schedules.answer import Copy, Interval, JobLine, ScheduleAnswer, WayOut
 
 MOST_ROWS = 60  # of the people's table; programs get all
+_OF = "of those that the pools and hours of the forecast allow"
 _COLUMNS = (
     "row", "job", "pool", "provider", "region", "instance_type", "purchase_option", "from", "until", "start_hour",
     "end_hour", "nodes", "nodes_started", "work", "size_gb", "kept_hours",
@@ -182,9 +183,11 @@ def _nothing(answer: ScheduleAnswer) -> _Said:
     lines += [_way(way) for way in answer.ways_out]
     if not answer.ways_out:
         lines.append(
-            "no single change of a deadline, a pool or max_nodes helps: less work, or a longer forecast"
+            "no single change tried of a deadline, a pool or max_nodes helps: less work, or a longer forecast"
         )
-    headline = f"No schedule for {answer.name}: the work does not fit before the deadline"
+    headline = (
+        f"No schedule for {answer.name}: the work does not fit into the forecast's pools before the deadline"
+    )
     return headline, tuple(lines), (_proof(answer),)
 
 
@@ -204,9 +207,10 @@ def _proof(answer: ScheduleAnswer) -> Section:
     result = answer.result
     known = math.isfinite(result.bound_usd)
     bound = Decimal(repr(round(result.bound_usd, 6))) if known else None
+    said = claims.by_solver(numbers.usd(bound), _OF, what="schedule") if known else numbers.usd(bound)
     return facts("proof", "Proof", [
-        ("status", "status", result.status.value, "text", result.status.value),
-        ("bound_usd", "bound", bound, "usd", numbers.usd(bound)),
+        ("status", "status", result.status.value, "text", claims.state(result.status.value, _OF, result.gap)),
+        ("bound_usd", "bound", bound, "usd", said),
         ("gap_ratio", "gap", result.gap, "ratio", numbers.percent(result.gap, 3)),
         ("seconds", "solver", result.seconds, "seconds", f"{result.solver}, {result.seconds:.2f} s"),
     ], detail=True)  # fmt: skip

@@ -12,6 +12,7 @@ import numpy as np
 
 from planner.records import record
 from planner.serving.model import ServingInput, ServingResult, solve_serving
+from planner.serving.proof import Proof, prove
 
 if TYPE_CHECKING:
     from datetime import date
@@ -49,7 +50,7 @@ class ServingAnswer:
     """The answer; `lines` are empty where nothing fits.
 
     `sha256` is the question's, `on` the day of exchange rates, `sources` the price snapshots used (none where all
-    prices are given), `gap_asked` the gap at which the search may stop.
+    prices are given), `gap_asked` the gap at which the search may stop, `proof` a bound that is proven.
     """
 
     name: str
@@ -62,6 +63,15 @@ class ServingAnswer:
     on: str = ""
     sources: tuple[dict[str, str], ...] = ()
     gap_asked: float = 0.0
+    proof: Proof | None = None
+
+    @property
+    def proven_gap(self) -> float | None:
+        """Relative gap to the bound that is proven; None without a fleet."""
+        if self.proof is None or not self.total_usd_per_hour:
+            return None
+        total = float(self.total_usd_per_hour)
+        return max(0.0, (total - self.proof.bound_usd_per_hour) / total)
 
 
 def plan_serving(
@@ -106,6 +116,7 @@ def plan_serving(
         sha256=hashlib.sha256(loaded.document.data).hexdigest(), on=on.isoformat(),
         sources=tuple({"provider": m.provider, "sha256": m.sha256} for m in manifests),
         gap_asked=options.gap,
+        proof=prove(question, float(total), options.gap) if total is not None else None,
     )  # fmt: skip
 
 

@@ -6,13 +6,14 @@ import math
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from planner.render import numbers
-from planner.render.model import Answer, Chart, Column, Section, facts, table_section, versioned
+from planner.render import claims, numbers
+from planner.render.model import Answer, Chart, Column, Section, Unit, Value, facts, table_section, versioned
 
 if TYPE_CHECKING:
     from planner.serving.answer import Line, ServingAnswer
 
 HOURS_PER_MONTH = 730
+_OF = "of those that the machines and speeds given allow"
 _COLUMNS = ("machine", "count", "usd_per_hour_each", "usd_per_hour", "place", "load_ratio", "buckets", "price_source",
             "price_as_of")  # fmt: skip
 
@@ -31,6 +32,10 @@ def serving_report(answer: ServingAnswer) -> Answer:
             "status": result.status.value, "bound_usd_per_hour": result.bound_usd_per_hour,
             "gap_ratio": round(result.gap, 9),
             "gap_asked_ratio": answer.gap_asked, "solver": result.solver, "seconds": result.seconds,
+            "proven": None if answer.proof is None else {
+                "bound_usd_per_hour": answer.proof.bound_usd_per_hour, "gap_ratio": answer.proven_gap,
+                "tree": list(answer.proof.tree),
+            },
         },
     }  # fmt: skip
     flat = [{**row, "buckets": "; ".join(f"{k} {v:.4f}" for k, v in row["buckets"].items())} for row in rows]
@@ -104,9 +109,21 @@ def _proof(answer: ServingAnswer) -> Section:
     result = answer.result
     known = math.isfinite(result.bound_usd_per_hour)
     bound = Decimal(repr(round(result.bound_usd_per_hour, 6))) if known else None
+    proof, gap = answer.proof, answer.proven_gap
+    proven: list[tuple[str, str, Value, Unit, str]] = []
+    if proof is not None and gap is not None:
+        amount = Decimal(repr(proof.bound_usd_per_hour))
+        shown = f"no fleet costs less than {numbers.usd(amount)} per hour: `planner verify` checks the proof"
+        proven = [
+            ("proven_bound_usd_per_hour", "proven", amount, "usd", shown),
+            ("proven_gap_ratio", "gap proven", gap, "ratio", numbers.percent(gap, 3)),
+        ]
+    per_hour = f"{numbers.usd(bound)} per hour"
+    said = claims.by_solver(per_hour, _OF, what="fleet") if known else per_hour
     return facts("proof", "Proof", [
-        ("status", "status", result.status.value, "text", result.status.value),
-        ("bound_usd_per_hour", "bound", bound, "usd", f"{numbers.usd(bound)} per hour"),
+        *proven,
+        ("status", "status", result.status.value, "text", claims.state(result.status.value, _OF, result.gap)),
+        ("bound_usd_per_hour", "bound", bound, "usd", said),
         ("gap_ratio", "gap", result.gap, "ratio", numbers.percent(result.gap, 3)),
         ("seconds", "solver", result.seconds, "seconds", f"{result.solver}, {result.seconds:.2f} s"),
     ], detail=True)  # fmt: skip

@@ -62,7 +62,8 @@ def test_spot_equal_to_on_demand_refuses_only_the_spot_offer(bundled: Catalog) -
 
 
 def test_p5e_keeps_spot_and_capacity_blocks(bundled: Catalog) -> None:
-    assert refusals(bundled, instance_type="p5e.48xlarge") == {("spot", ""), ("capacity_block", "")}
+    found = refusals(bundled, instance_type="p5e.48xlarge")
+    assert found == {("spot", ""), ("capacity_block", ""), ("spot", "far_from_neighbours")}
 
 
 def test_dws_prices_are_kept_out(bundled: Catalog) -> None:

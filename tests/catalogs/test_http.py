@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -63,13 +69,96 @@ def test_a_passing_fault_is_not_seen(fault: str) -> None:
         assert len(fake.requests) == 2
 
 
-def test_a_server_cannot_make_the_user_wait_for_an_hour(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("asked", "waited"),
+    [
+        ("3600", 0.1),
+        ("0", 0.0),
+        ("soon", 0.02),
+        ("-5", 0.02),
+        ("Fri, 31 Feb 2099 00:00:00 GMT", 0.02),
+        ("", 0.02),
+    ],
+)
+def test_what_a_server_asks_to_wait_is_capped_and_nonsense_is_ignored(asked: str, waited: float) -> None:
     pauses_s: list[float] = []
-    monkeypatch.setattr("urllib3.util.retry.time.sleep", pauses_s.append)
-    busy = Reply({}, 429, {"Retry-After": "3600"})
-    with FakeServer({"/list": lambda request: busy}) as fake, _client() as client, pytest.raises(RateLimited):
+    busy = Reply({}, 429, {"Retry-After": asked})
+    options = replace(QUICK, retries=1, backoff_s=0.02)
+    client = HttpClient("someone", options, sleep=pauses_s.append)
+    with FakeServer({"/list": lambda request: busy}) as fake, client, pytest.raises(RateLimited):
         client.get_json(f"{fake.url}/list")
-    assert pauses_s == [QUICK.max_wait_s] * QUICK.retries
+    assert pauses_s == [waited]
+
+
+def _drip(kind: str) -> Iterator[str]:
+    """A server that sends a byte now and then: each in time, the whole never."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    over = threading.Event()
+
+    def serve() -> None:
+        with suppress(OSError):
+            connection, _ = listener.accept()
+            connection.recv(65536)
+            if kind == "body":
+                connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n")
+            while not over.wait(0.05):
+                connection.sendall(b"H" if kind == "head" else b"1")
+            connection.close()
+
+    thread = threading.Thread(target=serve, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+    over.set()
+    listener.close()
+    thread.join(2)
+
+
+@pytest.mark.parametrize("kind", ["head", "body"])
+@pytest.mark.parametrize("streamed", [False, True])
+def test_a_server_of_a_byte_at_a_time_ends_at_the_time_limit(kind: str, streamed: bool) -> None:
+    drip = contextmanager(_drip)
+    began = time.monotonic()
+    with drip(kind) as url, _client(0.3) as client, pytest.raises(Unreachable, match=r"in time \(0\.3 s\)"):
+        if streamed:
+            with client.stream(f"{url}/list") as chunks:
+                list(chunks)
+        else:
+            client.get_json(f"{url}/list")
+    assert time.monotonic() - began < 3
+
+
+def test_all_tries_share_one_time_limit() -> None:
+    broken = Reply({}, 500)
+    with FakeServer({"/list": lambda request: broken}, latency_s=0.2) as fake:
+        client = HttpClient("someone", replace(QUICK, timeout_s=0.5, retries=50))
+        with client, pytest.raises(Unreachable):
+            client.get_json(f"{fake.url}/list")
+        assert len(fake.requests) <= 4
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_an_answer_above_the_limit_is_refused(streamed: bool) -> None:
+    big = Reply(b"1" * (33 << 10))
+    options = replace(QUICK, max_bytes=1 << 10)
+    client = HttpClient("someone", options)
+    with (
+        FakeServer({"/list": lambda request: big}) as fake,
+        client,
+        pytest.raises(SchemaChanged, match="max-bytes"),
+    ):
+        if streamed:
+            with client.stream(f"{fake.url}/list") as chunks:
+                list(chunks)
+        else:
+            client.get_json(f"{fake.url}/list")
+
+
+def test_an_answer_that_unpacks_to_far_too_much_is_refused() -> None:
+    bomb = Reply(gzip.compress(b" " * (24 << 20)), headers={"Content-Encoding": "gzip"})
+    with FakeServer({"/list": lambda request: bomb}) as fake, _client() as client:
+        with pytest.raises(SchemaChanged, match="unpack to more than 200 times"):
+            client.get_json(f"{fake.url}/list")
+        assert len(fake.requests) == 1
 
 
 def test_nobody_listens() -> None:

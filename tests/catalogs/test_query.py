@@ -84,7 +84,10 @@ def test_price_per_pflop_hour_uses_dense_peaks(bundled: Catalog) -> None:
     row = query_offers(bundled, query).offers.row(0)
     assert row["usd_per_pflop_hour"] == pytest.approx(21.957642 / (8 * 0.312))
     v100 = OfferQuery(
-        instance_types=("Standard_NC6s_v3",), regions=("azure/eastus",), purchase_options=("on_demand",)
+        instance_types=("Standard_NC6s_v3",),
+        regions=("azure/eastus",),
+        purchase_options=("on_demand",),
+        allow_flagged=True,  # retired
     )
     assert query_offers(bundled, v100).offers.row(0)["usd_per_pflop_hour"] == pytest.approx(3.06 / 0.112)
 

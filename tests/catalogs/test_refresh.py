@@ -164,7 +164,9 @@ def test_refused_rows_are_counted_by_reason_and_the_others_stored() -> None:
     ]
     regions = ("us-east-1", "us-west-1", "us-west-2", "mars-north-1")
     (outcome,) = _refresh(FakeProvider(regions=regions, offers=[good, *bad])).outcomes
-    assert outcome.n_offers == 1
+    # of the zone in us-east-1 the price accepted before stays; none is known of the others
+    assert outcome.n_offers == 2
+    assert [quote.offer_id.split("/")[2] for quote in outcome.quarantine] == ["use1-az1"]
     assert sum(outcome.refused.values()) == 5
     assert outcome.refused["offers.price_per_hour: ... is below ..."] == 2
     assert any("implausible" in reason for reason in outcome.refused)

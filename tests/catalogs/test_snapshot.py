@@ -92,12 +92,21 @@ def test_every_flag_is_in_the_flag_table(bundled: Catalog) -> None:
 
 
 @pytest.mark.parametrize("name", ["ecs.gn7-c13g1.26xlarge", "ecs.gn7-c12g1.3xlarge", "ecs.ebmgn7.26xlarge"])
-def test_gn7_has_specs_but_no_offer(bundled: Catalog, name: str) -> None:
+def test_gn7_has_specs_and_a_dated_price(bundled: Catalog, name: str) -> None:
     machine = find_types(bundled, name)[0]
     assert machine["accelerator"] == "a100-40gb-unknown"
     assert machine["vcpus"] > 0
     assert machine["memory_gib"] > 0
-    assert not bundled.offers.equals("instance_type", name).any()
+    mine = bundled.offers.take(bundled.offers.equals("instance_type", name))
+    assert set(mine["purchase_option"]) == {"on_demand"} and set(mine["as_of"]) == {"2024-12-31"}
+    per_card = mine.number("price_per_hour") / machine["accelerator_count"]
+    assert ((per_card > 28) & (per_card < 32)).all()  # CNY
+
+
+def test_tpus_are_listed_without_a_price(bundled: Catalog) -> None:
+    machines = [row for row in bundled.instance_types.rows() if row["accelerator"].startswith("tpu-")]
+    assert {row["accelerator"] for row in machines} == {"tpu-v5e-16gb", "tpu-v5p-95gb", "tpu-v6e-32gb"}
+    assert not bundled.offers.is_in("instance_type", {row["instance_type"] for row in machines}).any()
 
 
 def test_spot_basis_and_dates(bundled: Catalog) -> None:
@@ -126,7 +135,15 @@ def test_spot_is_below_on_demand_unless_flagged(bundled: Catalog) -> None:
 def test_retired_types(bundled: Catalog) -> None:
     types = bundled.instance_types
     retired = set(types.take(types.equals("status", "retired"))["instance_type"])
-    assert retired == {"p3.2xlarge", "p3.8xlarge", "p3.16xlarge"}
+    assert retired >= {
+        "p3.2xlarge",
+        "p3.8xlarge",
+        "p3.16xlarge",
+        "p2.xlarge",
+        "Standard_NC24rs_v3",
+        "Standard_NV12s_v3",
+    }
+    assert "Standard_NV32as_v4" not in retired  # no date of its end is published
     mine = bundled.offers.take(bundled.offers.is_in("instance_type", retired))
     assert all("retired" in split_flags(text) for text in mine["flags"])
 
@@ -161,7 +178,7 @@ MACHINES = {
     "Standard_NC24ads_A100_v4": ("a100-80gb-pcie", "single", None, 20, ""),
     "Standard_ND96asr_v4": ("a100-40gb-sxm", "nvswitch", 600, 1600, "infiniband"),
     "Standard_NC80adis_H100_v5": ("h100-94gb-nvl", "pcie", None, None, ""),
-    "a2-highgpu-1g": ("a100-40gb-sxm", "single", None, None, ""),
+    "a2-highgpu-1g": ("a100-40gb-sxm", "single", None, 24, ""),
     "a2-highgpu-8g": ("a100-40gb-sxm", "nvswitch", 600, 100, ""),
     "a3-ultragpu-8g": ("h200-141gb-sxm", "nvswitch", 900, 3200, "roce"),
     "ecs.gn7e-c16g1.32xlarge": ("a100-80gb-unknown", "unknown", None, 64, ""),

@@ -95,7 +95,7 @@ def test_show_tells_specs_prices_flags_sources(run_cli: Run) -> None:
 
 
 def test_show_says_when_no_price_or_speed_is_known(run_cli: Run) -> None:
-    assert "no price is known for this type" in run_cli("catalog", "show", "ecs.gn7-c13g1.26xlarge").stdout
+    assert "no price is known for this type" in run_cli("catalog", "show", "ecs.gn7-c13g1.6xlarge").stdout
     assert "no peaks are known" in run_cli("catalog", "show", "ecs.gn8is.2xlarge").stdout
     assert "inference only" in run_cli("catalog", "show", "inf2.48xlarge").stdout
     assert "0.125 x l4-24gb-pcie" in run_cli("catalog", "show", "g6f.large").stdout

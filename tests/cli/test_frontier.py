@@ -15,7 +15,10 @@ DAY = ("--as-of", "2026-11-20")
 IMAGES = str(ROOT / "examples" / "images-100gb.yaml")
 
 
-def test_the_table_thins_and_the_data_formats_hold_all(run_cli: Run) -> None:
+def test_the_table_thins_and_the_data_formats_hold_all(
+    run_cli: Run, asked_once: Callable[[str], None]
+) -> None:
+    asked_once("planner.job.frontier.frontier")
     table = run_cli("frontier", IMAGES, "--points", "4", *DAY)
     assert table.code == 0 and "points between not shown" in table.stdout
     found = json.loads(run_cli("frontier", IMAGES, "-o", "json", *DAY).stdout)

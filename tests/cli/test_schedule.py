@@ -90,13 +90,15 @@ def test_what_does_not_fit_is_explained(tmp_path: Path, run_cli: Run) -> None:
 
 
 @pytest.mark.parametrize("fmt", ["table", "csv", "md", "yaml"])
-def test_the_example_in_every_format(fmt: str, run_cli: Run) -> None:
+def test_the_example_in_every_format(fmt: str, run_cli: Run, asked_once: Callable[[str], None]) -> None:
+    asked_once("planner.schedules.answer.plan_schedule")
     result = run_cli("schedule", EXAMPLE, "-o", fmt)
     assert result.code == 0 and "use1-spot" in result.stdout
     assert fmt != "table" or max(map(len, result.stdout.splitlines())) <= 100
 
 
-def test_csv_rows_add_up_to_the_total(run_cli: Run) -> None:
+def test_csv_rows_add_up_to_the_total(run_cli: Run, asked_once: Callable[[str], None]) -> None:
+    asked_once("planner.schedules.answer.plan_schedule")
     total = Decimal(json.loads(run_cli("schedule", EXAMPLE, "-o", "json").stdout)["total_usd"])
     rows = list(csv.DictReader(io.StringIO(run_cli("schedule", EXAMPLE, "-o", "csv").stdout)))
     assert {row["row"] for row in rows} == {"run", "copy"}

@@ -66,6 +66,10 @@ def import_catalog(source: Path, out: Path) -> ImportReport:
     kept_types, faults = validate_rows("instance_types", types, references)
     references = References.of(accelerators, kept_types, rates)
     kept_offers, offer_faults = validate_rows("offers", offers, references)
+    priced = {(row["provider"], row["instance_type"]) for row in kept_offers}
+    for row in kept_types:
+        if (row["provider"], row["instance_type"]) in priced:
+            row["note"] = row["note"].replace("no price found", "").strip(" ;")
     try:
         manifests = _write_all(out, catalog, accelerators, kept_types, kept_offers)
     except OSError as error:

@@ -10,7 +10,9 @@ from pathlib import Path
 from catalogs.model import OFFER_KEY, PurchaseOption
 from catalogs.normalize import decimal_text, split_date
 from catalogs.offers.flags import join_flags
-from tools.import_catalog.rules import Row, options_of, origin, read_json, read_rows, rule
+from catalogs.offers.retirement import retirement_of
+from catalogs.offers.suspicion import flag_suspicious
+from tools.import_catalog.rules import IMPORT_DAY, Row, options_of, origin, read_json, read_rows, rule
 
 # The list's own remarks -> our flags; the price remark about system disks is decided by region instead.
 _REMARKS = {
@@ -19,6 +21,8 @@ _REMARKS = {
     "region_availability_not_reflected": "region_availability_not_reflected",
     "no_on_demand_price_published": "no_on_demand_price_published",
 }
+_GN7 = re.compile(r"ecs\.(ebm)?gn7[-.]")
+_DWS = "suspect_DWS_sku_mispriced"
 _CNY_PLACES = Decimal("0.0001")
 _FLOOR_TOLERANCE = Decimal("0.0001")
 _SPOT, _ON_DEMAND = "price_spot_usd_hr", "price_on_demand_usd_hr"
@@ -37,7 +41,9 @@ def build_offers(catalog: Path) -> list[Row]:
             if row.get(option["price"]):
                 offer = _offer(row, option)
                 found.setdefault(tuple(offer[name] for name in OFFER_KEY), offer)
-    return [found[key] for key in sorted(found)]
+    for offer in _collected_gn7(catalog):
+        found.setdefault(tuple(offer[name] for name in OFFER_KEY), offer)
+    return flag_suspicious([found[key] for key in sorted(found)])
 
 
 def _offer(row: Row, option: Row) -> Row:
@@ -72,13 +78,14 @@ def _flags(row: Row, price: str) -> tuple[list[str], list[str]]:
     """Flags of one offer, and remarks for its source text."""
     provider, flags, remarks = row["provider"], [], []
     for remark in row["price_flag"].split(";"):
-        if remark in _REMARKS:
+        # What is wrong with a list's on-demand price says nothing of its spot price.
+        if remark in _REMARKS and not (remark == _DWS and price == _SPOT):
             flags.append(_REMARKS[remark])
         if remark.startswith("sources_disagree_"):
             flags.append("sources_disagree")
             low, high = remark.removeprefix("sources_disagree_").split("_vs_")
             remarks.append(f"sources disagree: {low} and {high} USD/h")
-    if rule("retired", provider, row["instance_type"]) is not None:
+    if retirement_of(provider, row["instance_type"], IMPORT_DAY) is not None:
         flags.append("retired")
     if rule("restricted_region", provider, row["region"]) is not None:
         flags.append("restricted_region")
@@ -144,6 +151,38 @@ def _calculator_commitments(catalog: Path, listed: Iterable[Row]) -> Iterable[Ro
             if same and Decimal(str(prices["perhour"])) == Decimal(row[_ON_DEMAND]):
                 found = {ours: str(prices[theirs]) for theirs, ours in columns.items() if theirs in prices}
                 yield _bare_row("azure", row["region"], row["instance_type"], "calculator") | found
+
+
+def _collected_gn7(catalog: Path) -> Iterable[Row]:
+    """On-demand prices of GN7 in mainland China, which the price list has no row for, from collected answers.
+
+    They are of the machine alone: those of other families equal the price list's less its system disk.
+    """
+    path = catalog / "replies" / "alibaba_ecs" / "on_demand_gpu_prices_karpenter.json"
+    if not path.is_file():
+        return
+    came = origin("alibaba", "cloudpilot-ai/karpenter", _ON_DEMAND)
+    for region, prices in sorted(read_json(path).items()):
+        for name, price in sorted(prices.items()):
+            if region.startswith("cn-") and _GN7.match(name) and price > 0:
+                yield {
+                    "provider": "alibaba",
+                    "region": region,
+                    "zone": "",
+                    "instance_type": name,
+                    "purchase_option": PurchaseOption.ON_DEMAND.value,
+                    "option_variant": "",
+                    "price_per_hour": decimal_text(str(price)),
+                    "currency": "CNY",
+                    "upfront_per_instance": "",
+                    "term_hours": "",
+                    "capacity": "",
+                    "basis": came.basis,
+                    "interruption_band": "",
+                    "flags": "system_disk_separate",
+                    "source": came.source,
+                    "as_of": came.as_of,
+                }
 
 
 def _bare_row(provider: str, region: str, instance_type: str, source: str) -> Row:

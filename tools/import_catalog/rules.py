@@ -6,6 +6,7 @@ import csv
 import gzip
 import json
 from dataclasses import dataclass
+from decimal import Decimal
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
@@ -15,6 +16,7 @@ from catalogs.errors import CatalogError
 
 Row = dict[str, str]
 HERE = Path(__file__).parent
+IMPORT_DAY = "2026-11-20"  # the day that the bundled snapshot stands for in tables with a date of force
 
 
 def read_rows(path: Path) -> list[Row]:
@@ -90,6 +92,12 @@ def rule(kind: str, provider: str, name: str) -> str | None:
         if (row["kind"], row["provider"]) == (kind, provider) and fnmatchcase(name, row["pattern"]):
             return row["value"]
     return None
+
+
+def fraction_of(provider: str, name: str) -> Decimal | None:
+    """Share of an accelerator that a machine has where its list counts a whole one; None where it is right."""
+    share = rule("fraction", provider, name)
+    return Decimal(share) if share else None
 
 
 def source_rates() -> dict[str, float]:

@@ -8,8 +8,20 @@ from decimal import Decimal
 from pathlib import Path
 
 from catalogs.normalize import decimal_text, family_of
-from tools.import_catalog.rules import Row, accelerator_seed, origin, read_json, read_rows, rule
+from catalogs.offers.retirement import retirement_of
+from catalogs.schema.columns import column_names
+from tools.import_catalog.rules import (
+    HERE,
+    IMPORT_DAY,
+    Row,
+    accelerator_seed,
+    fraction_of,
+    origin,
+    read_json,
+    read_rows,
+)
 
+_WHOLE_CARD_GIB = 16  # no share of a card that is sold has as much
 _GIB_PER_TB = Decimal(10**12) / Decimal(2**30)
 _RDMA_KINDS = (
     ("EFA", "efa"),
@@ -21,6 +33,7 @@ _RDMA_KINDS = (
 )
 _SPEC_NOTE = re.compile(r"vcpus=(\d+) mem_gib=(\d+) gpu_mem_mib=(\d+)")
 _GPU_SHARE = re.compile(r"(\d+) of \d+ Gbps is GPU-to-GPU")
+_FAMILY_REMARK = re.compile(r"network: the family's maximum[^;]*")
 _BESIDE = ("vcpus", "memory_gib", "accelerator_memory_gib", "arch")
 
 
@@ -52,13 +65,33 @@ def build_types(catalog: Path, peaks: Mapping[str, Row]) -> list[Row]:
             row["local_nvme_gib"] = storage[key]
         out.append(row)
     _drop_family_maxima(out)
+    out += [
+        dict.fromkeys(column_names("instance_types"), "")
+        | row
+        | {"family": family_of(row["provider"], row["instance_type"]), "status": "current"}
+        for row in read_rows(HERE / "type_facts.csv")
+    ]
+    _correct(out)
     return sorted(out, key=lambda row: (row["provider"], row["instance_type"]))
+
+
+def _correct(rows: Iterable[Row]) -> None:
+    """Take cells that published tables of a machine state and the lists do not, each with its own source."""
+    by_key = {(row["provider"], row["instance_type"]): row for row in rows}
+    for one in read_rows(HERE / "type_corrections.csv"):
+        row = by_key.get((one["provider"], one["instance_type"]))
+        if row is not None and row.get(one["column"]) != one["value"]:
+            row[one["column"]] = one["value"]
+            row["source"] = f"{row['source']}; {one['column']}: {one['source']}"
+            if one["column"] == "internode_gbps":
+                row["note"] = _FAMILY_REMARK.sub("", row["note"]).strip(" ;")
 
 
 def _type_row(spec: Row, beside: Row, accelerator: str) -> Row:
     provider, name = spec["provider"], spec["instance_type"]
     came = origin(provider, spec.get("sources") or beside.get("source", ""), "specs")
-    retired = rule("retired", provider, name) is not None
+    retired = retirement_of(provider, name, IMPORT_DAY) is not None
+    count = fraction_of(provider, name) or Decimal(spec["accelerator_count"])
     memory = beside["accelerator_memory_gib"]
     return {
         "provider": provider,
@@ -66,8 +99,8 @@ def _type_row(spec: Row, beside: Row, accelerator: str) -> Row:
         "family": family_of(provider, name),
         "accelerator": accelerator,
         "accelerator_name": spec["accelerator_name"],
-        "accelerator_count": decimal_text(spec["accelerator_count"]),
-        "accelerator_memory_gib": decimal_text(memory) if memory else "",
+        "accelerator_count": decimal_text(count),
+        "accelerator_memory_gib": decimal_text(_memory(memory, count), Decimal("0.01")) if memory else "",
         "vcpus": decimal_text(beside["vcpus"]),
         "memory_gib": decimal_text(beside["memory_gib"]),
         "arch": beside["arch"],
@@ -77,6 +110,15 @@ def _type_row(spec: Row, beside: Row, accelerator: str) -> Row:
         "as_of": came.as_of,
         "note": _note(spec),
     }
+
+
+def _memory(gib: str, count: Decimal) -> Decimal:
+    """Memory that the machine can use of one accelerator: its share where it has a share.
+
+    Lists state the whole card's for some shares and the share's own for others; AWS states the share's.
+    """
+    stated = Decimal(gib)
+    return stated * count if count < 1 and stated >= _WHOLE_CARD_GIB else stated
 
 
 def _note(spec: Row) -> str:

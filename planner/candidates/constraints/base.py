@@ -103,6 +103,7 @@ class Constraint:
         unit: of its limit, empty where it has none.
         is_fact: of the machine or price: no relaxation can move it.
         is_measured: its relaxation is a number; such come first.
+        is_offered: what it removes is named beside a plan where it is better.
         needs_deadline: it is judged for each deadline, after all that does not depend on it.
         of_each_part: a cluster bought in parts keeps it part by part, as those that choose the parts see to.
         reasons: words of the performance model for shapes that it removes.
@@ -116,6 +117,7 @@ class Constraint:
     unit: ClassVar[str] = ""
     is_fact: ClassVar[bool] = False
     is_measured: ClassVar[bool] = False
+    is_offered: ClassVar[bool] = False
     of_each_part: ClassVar[bool] = False
     needs_deadline: ClassVar[bool] = False
     reasons: ClassVar[tuple[str, ...]] = ()

@@ -8,6 +8,7 @@ import numpy as np
 
 from catalogs.offers.flags import admit_offers
 from planner.candidates.constraints.base import Constraint, of_hardware
+from planner.market.offers import match_names
 from planner.performance.evidence import load_evidence
 
 if TYPE_CHECKING:
@@ -25,8 +26,13 @@ class PriceRefused(Constraint):
     is_fact = True
 
     def offers(self, offer_set: OfferSet, limits: Constraints, family: str) -> Bools | None:
-        """Flagged, negative or unknown prices."""
-        admitted = admit_offers(offer_set.offers, allow_flagged=limits.allow_flagged).mask
+        """Flagged, negative or unknown prices; a retired machine that the workload names is admitted."""
+        offers = offer_set.offers
+        admitted = admit_offers(offers, allow_flagged=limits.allow_flagged).mask
+        named = [name for name in limits.instance_types.allow or () if not set("*?[") & set(name)]
+        if named:
+            sold_before = admit_offers(offers, allow_flagged=False, tolerated=frozenset({"retired"})).mask
+            admitted = admitted | (sold_before & match_names(offers.coded("instance_type"), named))
         return ~admitted | ~(offer_set.usd_per_hour >= 0)
 
 

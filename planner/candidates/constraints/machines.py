@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.candidates.constraints.base import Constraint, of_hardware, offer_fact
-from planner.market.offers import match_globs
+from planner.market.offers import match_names
 from planner.performance.software import load_software
 
 if TYPE_CHECKING:
@@ -79,6 +79,7 @@ class SoftwareStack(Constraint):
     words = "needs a port to other software (constraints.software)"
     short = "needs a port"
     paths = ("constraints.software",)
+    is_offered = True
 
     def offers(self, offer_set: OfferSet, limits: Constraints, family: str) -> Bools | None:
         """Other software; unless it is set, what `allow` names or the user owns is asked for."""
@@ -95,7 +96,7 @@ class SoftwareStack(Constraint):
                 ("instance_type", limits.instance_types),
             ):
                 named = [pattern for pattern in rule.allow or () if pattern != "*"]
-                removed &= ~match_globs(offer_set.types.coded(name), named)[offer_set.type_of_offer]
+                removed &= ~match_names(offer_set.types.coded(name), named)[offer_set.type_of_offer]
         return np.asarray(removed, dtype=np.bool_)
 
     def change(self, case: Case, made: Candidates, at: int) -> tuple[str, str]:
@@ -136,7 +137,7 @@ def _refused(offer_set: OfferSet, column: Coded, rule: Filter) -> Bools | None:
         return None
     removed = np.zeros(len(column.codes), dtype=np.bool_)
     if rule.allow:
-        removed |= ~match_globs(column, rule.allow)
+        removed |= ~match_names(column, rule.allow)
     if rule.deny:
-        removed |= match_globs(column, rule.deny)
+        removed |= match_names(column, rule.deny)
     return np.asarray(removed[offer_set.type_of_offer], dtype=np.bool_)

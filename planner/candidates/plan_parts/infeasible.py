@@ -1,4 +1,4 @@
-"""The answer when nothing fits: what each limit removes, and the smallest changes that make a plan possible."""
+"""What limits keep away: the answer when nothing fits, and what would be better than a plan."""
 
 from __future__ import annotations
 
@@ -69,6 +69,32 @@ def find_relaxations(found: Found, *, limit: int = 5) -> tuple[Relaxation, ...]:
         )
     )
     return tuple(out[:limit])
+
+
+def find_better(found: Found, winner: int) -> tuple[Relaxation, ...]:
+    """Return what is better than the plan and removed by one limit alone, for limits that offer it.
+
+    Of candidates of one offer in the sizes looked at for all hardware.
+
+    Args:
+        found: all candidates.
+        winner: the plan's.
+    """
+    made, case = found.candidates, case_of(found.candidates.context)
+    objective = found.candidates.context.asked.workload.preferences.objective
+    value = made.cost_usd if objective == "cost" else made.hours
+    out = []
+    for item in (item for item in CONSTRAINTS if item.is_offered):
+        at = np.flatnonzero((made.bits == BIT[item.id]) & (value < value[winner]))
+        for other in CONSTRAINTS:
+            unsure = other.unsure(case, made, at) if len(at) else None
+            at = at if unsure is None else at[~unsure]
+        if len(at):
+            best = int(at[np.argmin(value[at])])
+            current, needed = item.change(case, made, best)
+            brief = summarize(made, best, winner)
+            out.append(Relaxation(item.id, current, needed, brief, item.words))
+    return tuple(out)
 
 
 def _judged(case: Case, made: Candidates) -> IntArray:

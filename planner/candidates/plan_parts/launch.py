@@ -244,7 +244,7 @@ def _why(made: Candidates, at: int, alone: float | None) -> tuple[str, ...]:
         out.append(f"spot alone would meet the deadline with {alone:.0%}, {wanted:.0%} is asked")
     if len([part for part in made.parts(at) if context.market.is_spot[part.row]]) > 1:
         one = best_of(made, ONE_ZONE)
-        said = "no candidate on spot in one zone keeps every limit"
+        said = "none of the candidates compared on spot in one zone keeps every limit"
         out.append(said if one is None else f"spot in one zone would cost {_brief(made, one)}")
     return tuple(out)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.candidates.decisions import KNOWN_PRICES, ON_DEMAND, best_of
-from planner.candidates.grid import build_candidates
+from planner.candidates.engine import candidates_of
 from planner.candidates.model import IN_TURN
 from planner.market.pricing import total_usd
 from planner.plan.brief import Summary, SummaryPart
@@ -160,10 +160,7 @@ def _present_cluster(found: Found, winner: int, cost: Decimal) -> Savings:
     where = f"{baseline.provider}/{baseline.region}"
     if not len(rows):
         return Savings(None, None, None, f"baseline {named} in {where}: not in the catalog")
-    from planner.candidates.sizes import estimate_for
-
-    shapes = estimate_for(context.asked, context.market, rows, (baseline.nodes,))
-    made = build_candidates(context, found.offer_bits, shapes, rows)
+    made = candidates_of(found, rows, (baseline.nodes,))
     if not len(made.offer):
         return Savings(None, None, None, f"baseline {named} in {where}: the job does not fit on it")
     at = int(np.argmin(made.cost_usd))

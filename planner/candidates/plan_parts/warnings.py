@@ -34,6 +34,10 @@ def plan_warnings(
             out.append(f"never measured: {family} models on {vendor} software; the prediction is a guess")
         elif evidence.note:
             out.append(evidence.note)
+    limits = context.asked.workload.constraints
+    if context.asked.workload.kind == "fleet" and limits.deadline is None and limits.min_throughput is None:
+        hours = context.asked.assumptions.fleet_horizon_hours
+        out.append(f"no deadline: the fleet is planned to be done within {hours:g} h (fleet_horizon_hours)")
     location = context.asked.job.location
     if location is not None and location not in places_of(context.market.offer_set.offers).values:
         out.append(

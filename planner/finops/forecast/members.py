@@ -110,9 +110,12 @@ def damped_trend_log(cost: Floats, days: Days, horizon: int) -> Floats:
     del days
     if (cost < 0).any() or not cost.any():
         return np.full((len(cost) + 1, horizon), np.nan)
-    offset = 0.01 * float(
+    typical = float(
         np.median(cost[cost > 0][: _SHAPE_WEEKS * WEEK])
     )  # of the first days: known at any origin
+    offset = max(
+        0.01 * typical, float(np.finfo(np.float64).tiny)
+    )  # of amounts too small to be divided, not 0
     most = np.log(10 * (cost.max() + offset))
     paths = damped_paths(smooth(np.log(cost + offset), damped_grid()), horizon)
     return np.asarray(np.exp(np.minimum(paths, most)) - offset)

@@ -1,7 +1,8 @@
 """Certificates: what was proven, in a file that anyone re-checks with whole numbers and without a solver.
 
 A certificate is a JSON object with `certificate_version`, its `kind`, `objective`, `bound` and `gap_ratio`. Each kind
-is a module of this package of that name, with `check(certificate) -> list[str]`: every fault found, none when it holds.
+is a module of this package of that name, with `check(certificate) -> list[str]`: every fault found, none when it holds,
+and `set_of(certificate) -> str`: the set that its bound is true of.
 Nothing here imports a solver, numpy, or the code that made the answer.
 """
 
@@ -14,8 +15,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from planner.render.claims import none_below
+
 VERSION = 1
-_UNITS = {"micro_usd": ("USD", 1e-6), "usd": ("USD", 1.0)}
+_UNITS = {"micro_usd": ("USD {:,.2f}", 1e-6), "usd": ("USD {:,.2f}", 1.0), "micro_hours": ("{:,.2f} h", 1e-6)}
 
 
 def kinds() -> tuple[str, ...]:
@@ -62,20 +65,26 @@ def write_certificate(path: Path, certificate: Mapping[str, Any]) -> None:
 
 
 def summary(certificate: Mapping[str, Any]) -> str:
-    """Return in one line what a certificate that holds has proven."""
-    unit = _UNITS.get(str(certificate.get("unit", "")))
+    """Return in one line what a certificate that holds has proven, and of which set."""
+    form, scale = _UNITS.get(str(certificate.get("unit", "")), ("{:,.6f}", 1.0))
+    figure = "takes" if certificate.get("unit") == "micro_hours" else "costs"
 
     def shown(value: float) -> str:
-        return (
-            f"{value:,.6f}".rstrip("0").rstrip(".") if unit is None else f"{unit[0]} {value * unit[1]:,.2f}"
-        )
+        text = form.format(value * scale)
+        return text if form in dict(_UNITS.values()) else text.rstrip("0").rstrip(".")
 
     objective, bound, gap = (certificate.get(name) for name in ("objective", "bound", "gap_ratio"))
     parts = [f"{certificate['kind']} certificate, whole numbers, no solver"]
     if objective is not None:
-        parts.append(f"the plan costs {shown(objective)}")
+        parts.append(f"the plan {figure} {shown(objective)}")
     if bound is not None:
-        parts.append(f"no plan costs less than {shown(bound)}")
+        parts.append(none_below(shown(bound), _set_of(certificate), figure=figure))
     if gap is not None:
         parts.append(f"proven gap {gap:.3%}")
     return "; ".join(parts)
+
+
+def _set_of(certificate: Mapping[str, Any]) -> str:
+    """The set that a certificate is about: what it holds itself."""
+    module = importlib.import_module(f"{__name__}.{certificate['kind']}")
+    return str(module.set_of(certificate))

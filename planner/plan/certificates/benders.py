@@ -374,3 +374,8 @@ def _filled(uses: list[Use], rates: Rates, room: list[int], order: list[Pair]) -
         rest[number] -= taken
         free[plan] -= taken * rate
     return sum(use[0] * amount for use, amount in zip(uses, rest, strict=True))
+
+
+def set_of(_certificate: Mapping[str, Any]) -> str:
+    """Name the choices that the bound is of."""
+    return "of commitments in the hours and at the prices that it lists"

@@ -33,3 +33,8 @@ def check(certificate: Mapping[str, Any]) -> list[str]:
     if type(certificate["bound"]) is not int or certificate["bound"] > least:
         faults.append(f"a candidate of {least} is below the bound {certificate['bound']}")
     return faults + gap_faults(certificate)
+
+
+def set_of(certificate: Mapping[str, Any]) -> str:
+    """Name the candidates that the bound is of."""
+    return f"of the {len(certificate['values']):,} candidates that it lists"

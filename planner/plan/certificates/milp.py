@@ -336,3 +336,8 @@ def _finite(value: Any) -> Any:
     if type(value) not in (int, float) or not math.isfinite(value):
         raise ValueError(f"{value!r} is not a finite number")
     return value
+
+
+def set_of(_certificate: Mapping[str, Any]) -> str:
+    """Name the points that the bound is of."""
+    return "of those that its model allows"

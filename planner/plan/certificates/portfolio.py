@@ -245,3 +245,9 @@ def _knapsack(items: list[tuple[int, int, int]], limit: int, most_steps: int) ->
             ]
             table = table[:at] + tail
     return table[-1], steps
+
+
+def set_of(certificate: Mapping[str, Any]) -> str:
+    """Name the candidates that the bound is of."""
+    counts = certificate["question"]["candidates_per_job"]
+    return f"of the {sum(counts):,} candidates that it lists for {len(counts):,} jobs"

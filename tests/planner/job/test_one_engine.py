@@ -1,6 +1,7 @@
 """The law of the one engine: a portfolio of one job = a pipeline of one task = `optimize` = that point of the frontier.
 
-In money, to the cent, and infeasible together: on the bundled catalog, and on small random ones.
+In money, to the cent, and infeasible together: on the bundled catalog, and on small random ones. A fleet of one worker
+is the same question where one node, bought on demand, does the work.
 """
 
 from __future__ import annotations
@@ -17,8 +18,11 @@ import pytest
 from catalogs.model import Catalog
 from catalogs.store.load import load_catalog
 from planner.asked.options import Options
+from planner.candidates.prepare import prepare
+from planner.fleet.answer import plan_fleet
 from planner.inputs.load import LoadedWorkload, load_workload
-from planner.inputs.schema import Workload
+from planner.inputs.schema import Fleet, Workload
+from planner.job.answer import plan_job
 from planner.workloads.answer import optimize
 from tests.conftest import ROOT
 from tests.planner.job.one_engine_answers import Asked, cents
@@ -99,6 +103,31 @@ def test_the_command_chooses_what_the_engine_gives() -> None:
         plan = optimize(one, Options(DAY, as_of=DAY.date())).plan
         asked = Asked(one, bundled(), Options(DAY, as_of=DAY.date()), (float(hours),))
         assert cents(asked.by_optimize()[0]) == cents(plan.total_usd)
+
+
+# bert-large beyond 20 h: hours are billed whole, and another offer than the best of unrounded hours is cheaper
+ONE_WORKER = [("bert-large", (9, 20, 39)), ("resnet50-imagenet", (3, 6, 60)), ("llama-70b-lora", (5, 20))]
+
+
+@pytest.mark.parametrize(("example", "deadlines"), ONE_WORKER)
+def test_a_fleet_of_one_worker_is_a_job_on_one_node(example: str, deadlines: tuple[int, ...]) -> None:
+    """Bought on demand and judged by expected hours, both ask the same: in money, to the cent."""
+    given = load_workload(ROOT / "examples" / f"{example}.yaml", cache=False)
+    places = next(case.constraints["regions"] for case in CASES if case.example == example)
+    options = Options(DAY, as_of=DAY.date(), gap=0.0)
+    for hours in deadlines:
+        limits = given.workload.constraints.model_copy(
+            update={
+                "regions": places, "budget_usd": None, "deadline": timedelta(hours=hours), "max_nodes": 1,
+                "deadline_confidence": 0.5, "purchase_options": ("on_demand",),
+            }
+        )  # fmt: skip
+        job = given.workload.model_copy(update={"constraints": limits})
+        fleet = job.model_copy(update={"kind": "fleet", "fleet": Fleet(runs=1)})
+        alone, _ = plan_job(prepare(_with(given, job), job, bundled(), options), options)
+        one = _with(given, fleet)
+        plan = plan_fleet(one, prepare(one, fleet, bundled(), options), options)
+        assert (plan.status, cents(plan.total_usd)) == (alone.status, cents(alone.total_usd)), hours
 
 
 def _with(given: LoadedWorkload, workload: Workload) -> LoadedWorkload:

@@ -12,16 +12,15 @@ from typing import Any
 
 import pytest
 
-from benchmarks.forgeries import Forger, is_number, put, scaled, steps, texts_of
+from benchmarks.forgeries import Forger, put, steps, texts_of
 from benchmarks.instances.answers import EXAMPLES, NOW, PLANS, Saved, changed, plans
 from planner.asked.options import Options
 from planner.errors import InputError
 from planner.inputs.load import load_workload
-from planner.judge.document import leaves
-from planner.judge.findings import general
 from planner.judge.judge import judge_saved
 from planner.judge.stated import PLAN
 from planner.workloads.answer import optimize
+from tests.planner.judge.tampering import changes_of, uncaught
 
 NAMES = ("spot, else on-demand", "owned and more", "on-demand", "a fleet")
 
@@ -47,27 +46,8 @@ def test_a_plan_holds_and_every_leaf_is_checked_or_stated(answers: dict[str, Sav
 def test_every_leaf_that_is_not_stated_is_caught_when_it_changes(
     answers: dict[str, Saved], name: str
 ) -> None:
-    saved, through = answers[name], []
-    texts = texts_of(list(answers.values()))
-    for path, value in leaves(saved.answer):
-        if general(path) in saved.stated:
-            continue
-        forged = copy.deepcopy(saved.answer)
-        put(forged, steps(path), _other(value, texts.get(general(path), [])))
-        if holds(saved, forged):
-            through.append(path)
-    assert through == []
-
-
-def _other(value: Any, texts: list[str]) -> Any:
-    """Another value of the same type."""
-    if isinstance(value, bool):
-        return not value
-    if is_number(value):
-        return scaled(value, 1.001)
-    if isinstance(value, str):
-        return next((text for text in texts if text != value), f"{value}x")
-    return [1] if isinstance(value, list) else {"x": 1} if isinstance(value, dict) else 1
+    saved = answers[name]
+    assert uncaught(saved, changes_of(saved, texts_of(list(answers.values())))) == []
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -169,6 +149,24 @@ def test_a_plan_on_records_of_ones_own_names_what_is_not_recomputed(tmp_path: Pa
         put(forged, steps(path), value)
         with contextlib.suppress(InputError):
             assert judge_saved(forged, loaded).faults
+
+
+def test_a_job_on_two_commitments_of_equal_terms_holds(tmp_path: Path) -> None:
+    owned = {
+        "provider": "aws",
+        "region": "us-east-1",
+        "instance_type": "p4d.24xlarge",
+        "purchase_option": "reserved_1y",
+    }
+    limits = {"deadline": "80h", "instance_types": {"allow": ["p4d*"]}}
+    given = {"commitments": [{**owned, "nodes": 2}, {**owned, "nodes": 3}], "constraints": limits}
+    loaded = load_workload(changed("bert-large", given, tmp_path))
+    answer = json.loads(json.dumps(optimize(loaded, Options(now=NOW)).plan.to_dict()))
+    assert [line["option_variant"] for line in answer["lines"]] == ["already_owned"] * 2
+    assert judge_saved(answer, loaded).faults == ()
+    forged = copy.deepcopy(answer)
+    forged["lines"].append(forged["lines"][0])
+    assert judge_saved(forged, loaded).faults
 
 
 def test_a_plan_with_replays_holds_and_says_that_they_are_drawn() -> None:

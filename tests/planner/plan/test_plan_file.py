@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import copy
+import contextlib
+import functools
 import json
 import math
+import operator
 import random
 import subprocess
 import sys
@@ -142,21 +144,29 @@ CHANGES: dict[str, tuple[tuple[str | int, ...], Any, str]] = {
 }  # fmt: skip
 
 
-def changed(values: Any, path: tuple[str | int, ...], value: Any) -> Any:
-    """A copy of `values` with `value` at `path`."""
-    out = copy.deepcopy(values)
-    at = out
-    for key in path[:-1]:
-        at = at[key]
+@contextlib.contextmanager
+def put(values: Any, path: tuple[str | int, ...], value: Any) -> Iterator[None]:
+    """`values` with `value` at `path`, for a while."""
+    at = functools.reduce(operator.getitem, path[:-1], values)
+    missing = object()
+    before = at.get(path[-1], missing) if isinstance(at, dict) else at[path[-1]]
     at[path[-1]] = value
-    return out
+    try:
+        yield
+    finally:
+        if before is missing:
+            del at[path[-1]]
+        else:
+            at[path[-1]] = before
 
 
 @pytest.mark.parametrize("name", CHANGES)
 def test_what_is_wrong_is_named_by_its_place(name: str) -> None:
     path, value, said = CHANGES[name]
     with pytest.raises(InputError) as caught:
-        Plan.from_dict(changed(TRAINING.to_dict(), path, value), "saved.json")
+        values = TRAINING.to_dict()
+        with put(values, path, value):
+            Plan.from_dict(values, "saved.json")
     assert said in str(caught.value) and str(caught.value).startswith("saved.json: ")
     assert REMEDY in str(caught.value) or name == "a newer version"
 
@@ -191,14 +201,17 @@ def test_every_key_that_is_missing_or_of_a_wrong_type_is_an_input_error_or_read(
     ]
     for path in places(values):
         for value in draw.sample(wrong, 4):
-            try:
-                read = Plan.from_dict(changed(values, path, value))
-            except InputError as error:
-                assert any(
-                    remedy in str(error) for remedy in (REMEDY, "save one with", "read it with the planner")
-                )
-                continue
-            assert Plan.from_dict(read.to_dict()) == read
+            with put(values, path, value):
+                try:
+                    read = Plan.from_dict(values)
+                except InputError as error:
+                    assert any(
+                        remedy in str(error)
+                        for remedy in (REMEDY, "save one with", "read it with the planner")
+                    )
+                    continue
+                assert Plan.from_dict(read.to_dict()) == read
+    assert values == json.loads(text_of(HAND_MADE[name])), "reading changes nothing"
 
 
 @pytest.mark.parametrize("key", sorted(TRAINING.to_dict()))

@@ -129,7 +129,7 @@ def test_what_is_left_out_is_said() -> None:
 def test_infeasible_says_what_emptied_the_set_and_the_smallest_change() -> None:
     text = render_plan(INFEASIBLE, "table")
     assert text.startswith("No feasible plan for llama-3-8b-pretraining: none of 15,321 candidates")
-    assert "Smallest change: deadline 24 h -> 31.4 h" in text
+    assert "Smallest change that admits a candidate: deadline 24 h -> 31.4 h" in text
     assert "memory + deadline    2,210" in text
 
 

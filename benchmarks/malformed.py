@@ -1,0 +1,107 @@
+"""`python -m benchmarks.malformed --n 5000`: answers with a value of another kind.
+
+None may end in a traceback.
+
+One random value of a real answer, a whole list or object included, becomes one of another type, size or sign, or goes
+missing. `planner verify` must find faults or refuse the file by name; any other exception is printed with its place.
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import json
+import random
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from benchmarks.forgeries import put, steps
+from benchmarks.instances.answers import Saved, saved_answers
+from planner.errors import CatalogError, InputError
+from planner.judge.document import check_values, join
+
+ODD: tuple[Any, ...] = (
+    5, -1, 0, 1.5, 10**17, -(10**17), 1e-300, True, None, "", "x", "1e99", "-3", "Infinity", "NaN", "9" * 40,
+    "2026-13-45", "2026-02-30T00:00+00:00", "0001-01-01T00:00+00:00", "9999-12-31T23:59+00:00", [], [1], [None], {},
+    {"x": 1}, {"": []}, [[[]]], "\u0000", "a/b/c/d/e/f",
+)  # fmt: skip
+MISSING = object()
+
+
+def places(value: Any, path: str = "$") -> Iterator[str]:
+    """Paths of all values, lists and objects included, but for the whole."""
+    members = (
+        value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    )
+    for key, item in members:
+        yield join(path, key)
+        yield from places(item, join(path, key))
+
+
+def broken(answer: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
+    """The answer with another value at a path, or without it."""
+    made = copy.deepcopy(answer)
+    if value is MISSING:
+        *whole, last = steps(path)
+        holder: Any = made
+        for step in whole:
+            holder = holder[step]
+        del holder[last]
+    else:
+        put(made, steps(path), value)
+    return made
+
+
+def gives_way(saved: Saved, answer: dict[str, Any]) -> str:
+    """The exception that no reader should see; nothing where faults are found or the file is refused."""
+    from planner.plan.file import as_plan
+
+    try:
+        check_values(answer)
+        if saved.kind in ("optimize", "fleet"):
+            answer = as_plan(Path("answer.json"), answer)
+        saved.judge(answer)
+    except (InputError, CatalogError):
+        return ""
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is what is looked for
+        return f"{type(error).__name__}: {str(error)[:80]}"
+    return ""
+
+
+def run(answers: list[Saved], count: int, seed: int) -> tuple[Counter[str], list[str]]:
+    """Break answers `count` times; returns tries by kind, and what gave way."""
+    rng, tried, found = random.Random(seed), Counter[str](), []
+    where = {saved.name: list(places(saved.answer)) for saved in answers}
+    for _ in range(count):
+        saved = rng.choice(answers)
+        path, value = rng.choice(where[saved.name]), rng.choice((*ODD, MISSING))
+        tried[saved.kind] += 1
+        error = gives_way(saved, json.loads(json.dumps(broken(saved.answer, path, value))))
+        if error:
+            shown = "missing" if value is MISSING else json.dumps(value)[:40]
+            found.append(f"{saved.name}: {path} = {shown}: {error}")
+            print(found[-1], file=sys.stderr, flush=True)
+    return tried, found
+
+
+def main() -> None:
+    """Print what gave way."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--n", type=int, default=1000, help="broken answers")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the draws")
+    parser.add_argument("--kinds", default="", help="kinds of answer, comma-separated; default all")
+    given = parser.parse_args()
+    answers = [saved for saved in saved_answers() if not given.kinds or saved.kind in given.kinds.split(",")]
+    begin = time.process_time()
+    tried, found = run(answers, given.n, given.seed)
+    for kind in sorted(tried):
+        print(f"{kind:20} {tried[kind]:6}")
+    print(f"all {sum(tried.values())}, {len(found)} gave way, {time.process_time() - begin:.0f} CPU s")
+
+
+if __name__ == "__main__":
+    main()

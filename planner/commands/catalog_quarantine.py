@@ -1,0 +1,35 @@
+"""`planner catalog quarantine` and `planner catalog accept`: prices that wait until a person confirms them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from planner.commands.options import output_options
+from planner.commands.output import show_answer
+from planner.render.formats import ANSWER_FORMATS
+
+
+@click.command("quarantine")
+@click.option("--provider", default="", help="Only this provider.")
+@output_options(ANSWER_FORMATS)
+def quarantine_command(provider: str, output: str, out: Path | None) -> None:
+    """List quotes that moved too far to be used unseen, with the price in use instead."""
+    from catalogs.refresh.confirm import quarantine
+    from planner.catalog.quarantine import quarantine_answer
+
+    quotes = [quote for quote in quarantine() if provider in ("", quote.offer_id.partition("/")[0])]
+    show_answer(quarantine_answer(quotes), output, out)
+
+
+@click.command("accept")
+@click.argument("offers", nargs=-1, required=True, metavar="OFFER_ID...")
+def accept_command(offers: tuple[str, ...]) -> None:
+    """Confirm quotes in quarantine, by offer id or glob: they become the accepted prices."""
+    from catalogs.refresh.confirm import accept
+
+    done = accept(offers)
+    for name in done:
+        click.echo(f"accepted {name}")
+    click.echo(f"{len(done)} prices accepted", err=True)

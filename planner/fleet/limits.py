@@ -1,0 +1,103 @@
+"""The limits of a fleet in the words of the workload: which key sets each, and what would be enough.
+
+The model knows limits by name (`FleetInput`); users know the keys that set them. What a fleet breaks is told by the
+constraint's id and words where the registry has it, else by the key of `fleet`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from planner.candidates.constraints.registry import BIT, constraint
+from planner.fleet.question import SHARES
+from planner.plan.model import Relaxation
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from planner.asked.model import Asked
+    from planner.fleet.question import Excess
+
+# limit of the model -> constraint of the registry; quotas and other uses carry the constraint's id themselves
+_CONSTRAINT = {
+    "budget_usd": "budget",
+    "max_total_units": "max_nodes",
+    "min_total_memory_gib": "min_memory",
+}
+# limit of the model -> key of `fleet`, and what it means
+_KEYS = {
+    "max_spot_share": ("max_spot_share", "share of the work on spot"),
+    "spot_workers": ("max_spot_share", "share of the work on spot"),
+    "max_share_per_region": ("max_share_per_region", "share of the work in one region"),
+    "max_share_per_offer": ("max_share_per_offer", "share of the work on one offer"),
+    "max_regions": ("max_regions", "regions used"),
+}
+
+
+def relaxations_of(broken: Sequence[Excess], asked: Asked) -> tuple[Relaxation, ...]:
+    """The change that makes a fleet possible: all limits in `broken` together, empty without any.
+
+    Args:
+        broken: limits that the nearest fleet breaks, with what it uses.
+        asked: the workload, for keys and units.
+    """
+    if not broken:
+        return ()
+    # several regions may pass one limit on their share: the largest share tells how far it must move
+    shares = {item.limit_name: item for item in sorted(broken, key=lambda item: item.used) if _is_share(item)}
+    told = [*(item for item in broken if not _is_share(item)), *shares.values()]
+    named = dict(_named(item, asked) for item in told)
+    amounts = [_amounts(item, asked) for item in told]
+    return (
+        Relaxation(
+            constraint=" and ".join(named),
+            current=" and ".join(current for current, _ in amounts),
+            needed=" and ".join(needed for _, needed in amounts),
+            best=None,
+            note="; ".join(named.values()),
+        ),
+    )
+
+
+def _is_share(item: Excess) -> bool:
+    return item.limit_name in SHARES
+
+
+def _named(item: Excess, asked: Asked) -> tuple[str, str]:
+    """The limit's id and words."""
+    if item.limit_name in _KEYS:
+        key, words = _KEYS[item.limit_name]
+        return key, f"{words} (fleet.{key})"
+    name = _CONSTRAINT.get(item.limit_name, item.limit_name)
+    if item.limit_name == "required_throughput":
+        floor = asked.workload.constraints.min_throughput
+        name = "deadline" if floor is None else "throughput"
+    return name, constraint(name).words if name in BIT else name.replace("_", " ")
+
+
+def _amounts(item: Excess, asked: Asked) -> tuple[str, str]:
+    """The limit as it is, and what would be enough."""
+    name, limit, used = item.limit_name, item.limit, item.used
+    if name == "required_throughput":
+        unit = asked.job.unit
+        return f"{limit:,.0f} {unit} in time", f"{used:,.0f} ({_percent(used / limit, math.floor)})"
+    if name == "budget_usd":
+        return f"${limit:,.2f}", f"${math.ceil(used * 100 - 1e-6) / 100:,.2f}"
+    if name == "max_total_units":
+        fleet = asked.workload.fleet
+        nodes = 1 if fleet is None else fleet.nodes_per_run
+        return f"{asked.workload.constraints.max_nodes:,}", f"{used * nodes:,.0f}"
+    if name == "min_total_memory_gib":
+        return f"{limit:,.0f} GiB", f"{math.floor(used + 1e-6):,} GiB"
+    if name == "spot_workers":
+        return "0%", "above 0%"
+    if name in SHARES:
+        return _percent(limit, math.floor), _percent(used, math.ceil)
+    of = f" of {item.member}" if item.member else ""
+    return f"{limit:,g}{of}", f"{used:,g}"
+
+
+def _percent(ratio: float, rounded: Callable[[float], int]) -> str:
+    """A share in tenths of a percent, rounded so that what is shown is enough."""
+    return f"{rounded(ratio * 1000 - (1e-6 if rounded is math.ceil else -1e-6)) / 10:g}%"

@@ -1,0 +1,328 @@
+"""The answer of `planner commit`: every line, figure and break-even recomputed from the question, files and catalog."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from datetime import timedelta
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from planner.judge.commits.figures import CommitMemory, Figures, Purchase, expiry, later
+from planner.judge.commits.prices import HOURS_PER_YEAR, Plan, Term
+from planner.judge.findings import STATED, Between, Exactly, Findings, Near, Printed
+
+if TYPE_CHECKING:
+    from planner.inputs.commit_schema import Owned
+    from planner.judge.document import Node
+
+_SIX = 5.1e-7  # figures are printed to six decimals
+_SHARES = (0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5)
+_FALLS = (0.8, 0.5)
+_FORESIGHT = 1e-3  # gap to which the cost of a future known beforehand is found
+_STATED = ("planner_version", "reason", "method", "rounds", "seconds", "notes")
+
+
+def check(findings: Findings, memory: CommitMemory) -> None:
+    """Compare a commitment answer with what is recomputed."""
+    answer, question = findings.answer, memory.loaded.question
+    bought = [_purchase(memory, node) for node in answer["lines"]]
+    purchases = tuple(purchase for purchase, _ in bought)
+    plan = memory.figures(purchases)
+    weight = question.risk.weight
+    objective = (1 - weight) * plan.expected + weight * plan.worst
+    nothing = memory.figures(())
+    shares = [node["share"].number() for node in answer["levels"]]
+    skipped = [node.text() for node in answer["not_evaluated"]]
+    held = shares == sorted(
+        share for share in _SHARES if share in (0.0, 1.0) or f"levels {share:g}" not in skipped
+    )
+    findings.require(held, "levels", "not every multiple of the plan once, in their order")
+    lost = [node["share"].number() for node in answer["falls"]]
+    held = lost == [share for share in _FALLS if f"falls {share:g}" not in skipped]
+    findings.require(held, "falls", "not every share of the demand once, in their order")
+    unknown = (
+        {f"levels {share:g}" for share in _SHARES} | {f"falls {share:g}" for share in _FALLS} | {"regret"}
+    )
+    held = skipped == sorted(set(skipped)) and set(skipped) <= unknown - {"levels 0", "levels 1"}
+    findings.require(held, "not_evaluated", "not ids of levels, falls or regret, in their order")
+    findings.saw(answer["not_evaluated"])
+    findings.expect(
+        answer,
+        {
+            **dict.fromkeys(_STATED, STATED), "schema_version": 1, "currency": "USD", "name": question.name,
+            "sha256": hashlib.sha256(memory.loaded.document.data).hexdigest(), "files": _files(memory),
+            "start": question.start.isoformat(), "years": memory.years, "scenarios": len(memory.futures.probability),
+            "rows": sum(len(year.weight) for year in memory.futures.years),
+            "risk_weight": Near(weight), "risk_level": Near(question.risk.level),
+            "lines": [
+                _line(memory, *one, plan, at) for at, one in enumerate(bought)
+            ],
+            "objective_usd": _usd(objective), **_proof(answer, objective),
+            "plan": _level(1.0, plan, nothing.expected), "nothing": _level(0.0, nothing, nothing.expected),
+            "levels": [_level(share, memory.figures(_scaled(purchases, share)), nothing.expected) for share in shares],
+            "falls": [
+                _level(share, memory.figures(purchases, share), memory.figures((), share).expected) for share in lost
+            ],
+            "regret": _regret(findings, memory, plan, purchases), "break_evens": _break_evens(memory),
+            "expiring": _expiring(memory, purchases), "catalog": _sources(memory), "not_evaluated": skipped,
+        },
+    )  # fmt: skip
+    _limits(findings, memory, bought)
+
+
+def _usd(value: float) -> Printed:
+    return Printed(value, 6, 1e-8 * abs(value) + 1e-6)
+
+
+def _ratio(value: float) -> Printed:
+    return Printed(value, 6, 1e-6)
+
+
+def _files(memory: CommitMemory) -> list[dict[str, Any]]:
+    question = memory.loaded.question
+    name = question.scenarios.file or question.demand.file
+    if name is None:
+        return []
+    return [{"file": name, "sha256": hashlib.sha256(memory.loaded.file(name).read_bytes()).hexdigest()}]
+
+
+def _sources(memory: CommitMemory) -> list[dict[str, Any]]:
+    if memory.catalog is None:
+        return []
+    pools = memory.loaded.question.pools
+    wanted = {pool.provider for pool in pools if pool.instance_type is not None and len(pool.prices) < 8}
+    return [
+        {
+            "provider": m.provider, "sha256": m.sha256, "oldest_as_of": m.oldest_as_of, "newest_as_of": m.newest_as_of,
+        }
+        for m in memory.catalog.manifests
+        if m.provider in wanted
+    ]  # fmt: skip
+
+
+def _purchase(memory: CommitMemory, node: Node) -> tuple[Purchase, Node]:
+    """What a line buys; one that the question does not offer names what is wrong."""
+    question = memory.loaded.question
+    option, variant, provider = (node[name].text() for name in ("option", "variant", "provider"))
+    serves = [name.text() for name in node["serves"]]
+    begins = node["begins"].text()
+    units = node["units"].number()
+    if not 0 < units <= 1e9 or round(units, 3) != units:
+        node["units"].fail("units above 0, in thousandths")
+    for plan in memory.plans:
+        named = [question.pools[number].name for number in sorted(plan.rate)]
+        if (plan.option, plan.variant, plan.provider, named) == (option, variant, provider, serves):
+            found: tuple[Term, int | None, int | None, float] = (
+                plan.term,
+                None,
+                memory.row(plan),
+                plan.capacity,
+            )
+            break
+    else:
+        found = *_unit_term(memory, node, option, variant, serves), None, 1.0
+    term, pool, row, capacity = found
+    if option not in question.options.allow:
+        node["option"].fail("an option that the question allows")
+    if term.years > memory.years and question.tail_value is None:
+        node["option"].fail("a term within the horizon, as the question gives no tail_value")
+    last = max(0, memory.years - term.years) if question.options.renewals else 0
+    starts = {later(question.start, first).isoformat(): first for first in range(last + 1)}
+    if begins not in starts:
+        node["begins"].fail(f"one of {', '.join(starts)}")
+    first = starts[begins]
+    day = later(question.start, first)
+    return Purchase(term, pool, row, capacity, units, first, day, expiry(day, term.years)), node
+
+
+def _unit_term(
+    memory: CommitMemory, node: Node, option: str, variant: str, serves: Sequence[str]
+) -> tuple[Term, int]:
+    names = [pool.name for pool in memory.loaded.question.pools]
+    if len(serves) != 1 or serves[0] not in names:
+        node["serves"].fail(f"the pools that {option} covers")
+    pool = names.index(serves[0])
+    term = memory.rates[pool].terms.get((option, variant))
+    if term is None or not term.years or memory.is_plan(option, pool) or option.startswith("savings_plan"):
+        node["option"].fail(f"an option of {serves[0]} that is sold by the unit")
+    return term, pool
+
+
+def _scaled(purchases: tuple[Purchase, ...], share: float) -> tuple[Purchase, ...]:
+    """A multiple of purchases, what is bought by the unit in whole units."""
+    if share == 1.0:
+        return purchases
+    units = [
+        one.units * share if one.pool is None else float(np.rint(one.units * share)) for one in purchases
+    ]
+    return tuple(
+        Purchase(one.term, one.pool, one.plan, one.capacity, amount, one.first, one.begins, one.expires)
+        for one, amount in zip(purchases, units, strict=True)
+        if amount
+    )
+
+
+def _line(memory: CommitMemory, one: Purchase, node: Node, plan: Figures, at: int) -> dict[str, Any]:
+    question = memory.loaded.question
+    by_plan = one.plan is not None
+    units = Fraction(repr(one.units))
+    hourly = units * (1 if by_plan else Fraction(repr(one.term.usd_per_hour)))
+    upfront = units * Fraction(repr(one.upfront_usd))
+    hours = ((one.expires - one.begins).days + 1) * 24
+    used = plan.used[at] / plan.paid[at] if plan.paid[at] else None
+    provider = question.pools[one.pool].provider if one.pool is not None else node["provider"].value
+    return {
+        "option": one.term.option, "variant": one.term.variant, "provider": provider,
+        "serves": [name.value for name in node["serves"]], "units": Exactly(units),
+        "unit": "USD/h" if by_plan or one.pool is None else question.pools[one.pool].unit,
+        "usd_per_hour": Near(hourly, 1e-12, 1e-9), "upfront_usd": Near(upfront, 0.0, 0.0051),
+        "total_usd": Near(hourly * hours + upfront, 0.0, 0.0051), "begins": one.begins.isoformat(),
+        "expires": one.expires.isoformat(), "now": one.first == 0,
+        "utilisation_ratio": None if used is None else _ratio(float(used)),
+        "source": one.term.source, "as_of": one.term.as_of,
+    }  # fmt: skip
+
+
+def _limits(findings: Findings, memory: CommitMemory, bought: Sequence[tuple[Purchase, Node]]) -> None:
+    """Whole units, the question's limits, the order of lines, each once."""
+    options, question = memory.loaded.question.options, memory.loaded.question
+    for one, node in bought:
+        if one.pool is None:
+            most = options.max_usd_per_hour
+        else:
+            most = options.max_instances.get(question.pools[one.pool].name)
+            findings.require(one.units == int(one.units), node["units"].path, "not a whole number of units")
+        findings.require(most is None or one.units <= most, node["units"].path, f"above the limit of {most}")
+    upfront = sum(one.units * one.upfront_usd for one, _ in bought if one.first == 0)
+    limit = options.upfront_limit_usd
+    findings.require(
+        limit is None or upfront <= limit + 0.005, "lines", f"{upfront:.2f} upfront, at most {limit}"
+    )
+    keys = [(node["begins"].text(), -node["total_usd"].money()) for _, node in bought]
+    findings.require(keys == sorted(keys), "lines", "not by day and cost")
+    names = [
+        tuple(str(node[name].value) for name in ("option", "variant", "provider", "serves", "begins"))
+        for _, node in bought
+    ]
+    findings.require(len(set(names)) == len(names), "lines", "one commitment on two lines")
+
+
+def _proof(answer: Node, objective: float) -> dict[str, Any]:
+    """The bound is proven by the certificate; that it is not above the plan, its gap and the status follow."""
+    bound, asked = answer["bound_usd"].money(), answer["gap_asked_ratio"].number()
+    most = Fraction(objective) * (1 + Fraction(1, 10**9)) + Fraction(1, 10**6)
+    gap = max(0.0, float(Fraction(objective) - bound) / abs(objective)) if objective else 0.0
+    closed = answer["method"].value == "closed_form"
+    return {
+        "bound_usd": _usd(objective) if closed else Exactly(min(bound, most)), "gap_asked_ratio": STATED,
+        "gap_ratio": _ratio(gap), "status": "optimal" if gap <= asked + 2 * _SIX else "feasible",
+    }  # fmt: skip
+
+
+def _level(share: float, one: Figures, without: float) -> dict[str, Any]:
+    ratio = one.utilisation
+    return {
+        "share": Near(share), "committed_usd": _usd(one.committed), "expected_usd": _usd(one.expected),
+        "worst_usd": _usd(one.worst), "without_usd": _usd(without),
+        "coverage_ratio": _ratio(one.coverage),
+        "utilisation_ratio": None if ratio is None else _ratio(ratio),
+        "savings_usd": Printed(without - one.expected, 2, 1e-8 * abs(without) + 1e-6),
+    }  # fmt: skip
+
+
+def _regret(
+    findings: Findings, memory: CommitMemory, plan: Figures, purchases: tuple[Purchase, ...]
+) -> dict[str, Any] | None:
+    """Each future solved alone is the search's; its figures fit together and what is recomputed here."""
+    node, chance = findings.answer["regret"], memory.futures.probability
+    if node.is_null:
+        return None
+    mean, p90, worst = (node[name].number() for name in ("mean_usd", "p90_usd", "worst_usd"))
+    whole = node["scenarios"].count() == len(chance)
+    partly = "regret" in [one.value for one in findings.answer["not_evaluated"]]
+    findings.require(
+        whole != partly, node["scenarios"].path, "not of every scenario, or is though it is left out"
+    )
+    findings.require(
+        1 <= node["scenarios"].count() <= len(chance), node["scenarios"].path, "not a count of scenarios"
+    )
+    ratio: Any = STATED
+    if whole:
+        others = [memory.figures(_scaled(purchases, share)).costs for share in _SHARES]
+        least = np.maximum(plan.costs - np.min(others, axis=0) * (1 + 2 * _FORESIGHT), 0.0)
+        held = mean >= float(chance @ least) - 1e-6 and worst >= float(least.max()) - 1e-6
+        findings.require(held, node.path, "less than against other commitments that are recomputed")
+        rest = max(plan.expected - mean, 1e-9)  # what perfect foresight costs, but for its gap
+        ratio = Between(mean / rest / (1 + 2 * _FORESIGHT) - _SIX, mean / rest + _SIX)
+    ordered = 0.0 <= mean <= worst and 0.0 <= p90 <= worst <= float(plan.costs.max()) + 1e-6
+    findings.require(ordered, node.path, "figures that are not in order")
+    return {
+        "mean_usd": STATED,
+        "p90_usd": STATED,
+        "worst_usd": STATED,
+        "scenarios": STATED,
+        "mean_ratio": ratio,
+    }
+
+
+def _break_evens(memory: CommitMemory) -> list[dict[str, Any]]:
+    out = []
+    for pool, rate in zip(memory.loaded.question.pools, memory.rates, strict=True):
+        for term in rate.committed:
+            spot = None if not rate.spot else _usd(HOURS_PER_YEAR * term.all_in / rate.spot)
+            out.append(
+                {
+                    "option": term.option, "variant": term.variant, "pool": pool.name,
+                    "on_demand_usd_per_hour": _usd(rate.on_demand),
+                    "all_in_usd_per_hour": _usd(term.all_in),
+                    "hours_per_year": _usd(HOURS_PER_YEAR * term.all_in / rate.on_demand),
+                    "spot_hours_per_year": spot,
+                }
+            )  # fmt: skip
+    return out
+
+
+def _expiring(memory: CommitMemory, purchases: Sequence[Purchase]) -> list[dict[str, Any]]:
+    """Owned commitments that end within the horizon, how much of them is used, and what is bought in their place."""
+    question = memory.loaded.question
+    end = question.start + timedelta(days=365 * memory.years)
+    rows = [_owned(memory, own, purchases) for own in question.commitments if own.expires < end]
+    return sorted(rows, key=lambda row: str(row["expires"]))
+
+
+def _owned(memory: CommitMemory, own: Owned, purchases: Sequence[Purchase]) -> dict[str, Any]:
+    question = memory.loaded.question
+    names = [pool.name for pool in question.pools]
+    used: Any = None
+    if own.pool is None:
+        mine = [one for one in purchases if one.plan is not None and _provider(memory, one) == own.provider]
+        unit, serves = "USD/h", f"{own.provider} plan"
+    else:
+        pool = names.index(own.pool)
+        mine = [one for one in purchases if one.pool == pool]
+        unit, serves, ratio = question.pools[pool].unit, own.pool, _used_ratio(memory, pool)
+        used = None if ratio is None else _ratio(ratio)
+    return {
+        "option": own.purchase_option, "serves": serves, "unit": unit, "expires": own.expires.isoformat(),
+        "units": _usd(float(own.instances or own.usd_per_hour or 0.0)),
+        "days_left": (own.expires - question.start).days + 1, "used_ratio": used,
+        "renewed_units": _usd(sum(one.units for one in mine)),
+    }  # fmt: skip
+
+
+def _provider(memory: CommitMemory, one: Purchase) -> str:
+    plan: Plan = next(plan for plan in memory.plans if plan.term is one.term)
+    return plan.provider
+
+
+def _used_ratio(memory: CommitMemory, pool: int) -> float | None:
+    """Share of the owned units of a pool that is used while they last."""
+    used = total = 0.0
+    for block in memory.blocks(1.0):
+        time = block.weight * memory.futures.probability[block.future]
+        used += float(time @ np.minimum(block.demand[:, pool], block.owned[:, pool]))
+        total += float(time @ block.owned[:, pool])
+    return used / total if total else None

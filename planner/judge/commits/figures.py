@@ -1,0 +1,281 @@
+"""Figures of a set of commitments: expected cost, mean of the worst outcomes, coverage and what is used of it."""
+
+from __future__ import annotations
+
+from calendar import monthrange
+from collections.abc import Sequence
+from datetime import date, timedelta
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from planner.judge.commits.demand import PLACES, Futures, futures_of
+from planner.judge.commits.prices import (
+    HOURS_PER_YEAR,
+    Plan,
+    Rates,
+    Term,
+    owned_plan,
+    plans_of,
+    rates_of,
+)
+from planner.judge.commits.use import Hours, Market, Use, use_of
+from planner.records import record
+
+if TYPE_CHECKING:
+    from catalogs.model import Catalog
+    from planner.inputs.commit_load import LoadedCommit
+
+Floats = npt.NDArray[np.float64]
+_ROWS = 20_000  # hours at a time
+
+
+@record(frozen=True)
+class Purchase:
+    """What is bought from year `first` on: units for one pool, or dollars per hour of a plan."""
+
+    term: Term
+    pool: int | None
+    plan: int | None
+    capacity: float
+    units: float
+    first: int
+    begins: date
+    expires: date
+
+    def covers(self, year: int) -> bool:
+        """Whether it is active in a year of the horizon."""
+        return self.first <= year < self.first + self.term.years
+
+    def cost_usd(self, years: int, tail: float) -> float:
+        """Cost of all units within the horizon; of what is owed after it, the share of no use."""
+        hourly = self.term.usd_per_hour if self.plan is None else 1.0
+        whole = hourly * HOURS_PER_YEAR * self.term.years + self.upfront_usd
+        inside = min(self.term.years, years - self.first)
+        counted = inside + (1 - tail) * max(0, self.term.years - years)
+        return self.units * whole * counted / self.term.years
+
+    @property
+    def upfront_usd(self) -> float:
+        """Due at once per unit."""
+        return self.term.upfront_usd if self.plan is None else 0.0
+
+    @property
+    def usd_per_hour(self) -> float:
+        """Per unit, the upfront spread over the days of the term."""
+        if self.plan is not None:
+            return 1.0
+        return self.term.usd_per_hour + self.upfront_usd / (((self.expires - self.begins).days + 1) * 24)
+
+
+@record(frozen=True, eq=False)
+class Figures:
+    """Figures of purchases; `costs` are those of each future, commitments included; `used` and `paid` by purchase."""
+
+    committed: float
+    expected: float
+    worst: float
+    coverage: float
+    utilisation: float | None
+    costs: Floats
+    used: Floats
+    paid: Floats
+
+
+@record(frozen=True, eq=False)
+class _Block:
+    """A year of a future with what is owned in it: units, `(n, pools)`, and plan dollars, `(n, K)`."""
+
+    year: int
+    future: int
+    weight: Floats
+    demand: Floats
+    owned: Floats
+    room: Floats
+
+
+class CommitMemory:
+    """A question with what was recomputed of it, so that many answers are judged at the cost of few."""
+
+    def __init__(self, loaded: LoadedCommit, catalog: Catalog | None) -> None:
+        """Take the question and the catalog; None where every pool gives its prices."""
+        self.loaded, self.catalog = loaded, catalog
+        self._known: dict[tuple[tuple[Purchase, ...], float], Figures] = {}
+        self._blocks: dict[float, list[_Block]] = {}
+
+    @cached_property
+    def rates(self) -> list[Rates]:
+        """Terms of each pool."""
+        file = self.loaded.document.path.name
+        return [rates_of(self.catalog, pool, file) for pool in self.loaded.question.pools]
+
+    @cached_property
+    def plans(self) -> list[Plan]:
+        """Plans of several pools."""
+        return plans_of(self.loaded.question, self.rates)
+
+    @cached_property
+    def years(self) -> int:
+        """Years looked ahead: as asked, else the longest term that may be bought."""
+        question = self.loaded.question
+        terms = [t.years for rate in self.rates for t in rate.committed if t.option in question.options.allow]
+        return question.horizon_years or max(terms, default=1)
+
+    @cached_property
+    def futures(self) -> Futures:
+        """The futures of demand."""
+        return futures_of(self.loaded, self.years)
+
+    @cached_property
+    def market(self) -> Market:
+        """Prices of pools, and rates of plans that are no multiple of another."""
+        count = len(self.rates)
+        rows = [
+            [plan.rate.get(number, np.inf) for number in range(count)]
+            for at, plan in enumerate(self.plans)
+            if plan.base == at
+        ]
+        return Market(
+            np.array([rate.on_demand for rate in self.rates]),
+            np.array([np.inf if rate.spot is None else rate.spot for rate in self.rates]),
+            np.array(rows).reshape(len(rows), count),
+        )
+
+    def row(self, plan: Plan) -> int:
+        """The row of a plan in the market's rates."""
+        return sum(other.base == at for at, other in enumerate(self.plans[: plan.base]))
+
+    def is_plan(self, option: str, pool: int) -> bool:
+        """Whether an option is bought by the dollar for a pool, not by the unit."""
+        return any(plan.option == option and pool in plan.rate for plan in self.plans)
+
+    def blocks(self, factor: float) -> list[_Block]:
+        """The years of all futures at a multiple of the demand."""
+        if factor not in self._blocks:
+            self._blocks[factor] = list(self._owned(factor))
+        return self._blocks[factor]
+
+    def _owned(self, factor: float) -> Sequence[_Block]:
+        question, out = self.loaded.question, []
+        names = [pool.name for pool in question.pools]
+        for year in self.futures.years:
+            demand = (year.demand * factor).round(PLACES)
+            owned, room = np.zeros_like(demand), np.zeros((len(demand), len(self.market.rate)))
+            for own in question.commitments:
+                lasts = year.hour < ((own.expires - question.start).days + 1) * 24
+                if own.pool is not None and own.instances is not None:
+                    owned[:, names.index(own.pool)] += lasts * own.instances
+                elif own.usd_per_hour is not None:
+                    plan = owned_plan(self.plans, own.provider, own.purchase_option)
+                    room[:, self.row(plan)] += lasts * own.usd_per_hour * plan.capacity
+            out.append(_Block(year.year, year.future, year.weight, demand, owned, room))
+        return out
+
+    def figures(self, purchases: tuple[Purchase, ...], factor: float = 1.0) -> Figures:
+        """Figures of purchases at a multiple of the demand; kept."""
+        key = (purchases, factor)
+        if key not in self._known:
+            if len(self._known) > 200:
+                self._known.clear()
+            self._known[key] = self._figures(purchases, factor)
+        return self._known[key]
+
+    def _figures(self, purchases: tuple[Purchase, ...], factor: float) -> Figures:
+        market, chance = self.market, self.futures.probability
+        costs = np.zeros(len(chance))
+        sums = np.zeros(2)  # of the value on demand: covered, all
+        used, paid = np.zeros(len(purchases)), np.zeros(len(purchases))
+        for year, blocks in _together(self.blocks(factor)):
+            future = np.repeat([b.future for b in blocks], [len(b.weight) for b in blocks])
+            weight, demand, owned, room = (
+                np.concatenate([getattr(b, name) for b in blocks])
+                for name in ("weight", "demand", "owned", "room")
+            )
+            active = [one for one in purchases if one.covers(year)]
+            reserved = np.array(
+                [sum(one.units for one in active if one.pool == p) for p in range(demand.shape[1])],
+                dtype=float,
+            )
+            dollars = np.array(
+                [
+                    sum(one.capacity * one.units for one in active if one.plan == k)
+                    for k in range(room.shape[1])
+                ],
+                dtype=float,
+            )
+            hours = Hours(
+                np.maximum(demand - owned, 0.0).round(PLACES),
+                (demand * self._spot_share).round(PLACES),
+                room + dollars,
+            )
+            use = use_of(market, hours, reserved)
+            np.add.at(costs, future, weight * use.cost)
+            time = chance[future] * weight
+            served = np.minimum(demand, owned) + use.reserved + use.planned
+            sums += [time @ (served @ market.on_demand), time @ (demand @ market.on_demand)]
+            self._share(purchases, year, (time, use, room, reserved, dollars), (used, paid))
+        committed = sum(one.cost_usd(self.years, self.loaded.question.tail_value or 0.0) for one in purchases)
+        worst = committed + _mean_of_worst(costs, chance, self.loaded.question.risk.level)
+        return Figures(
+            committed, committed + float(chance @ costs), worst, float(sums[0] / sums[1]) if sums[1] else 0.0,
+            float(used.sum() / paid.sum()) if paid.sum() > 0 else None, costs + committed, used, paid,
+        )  # fmt: skip
+
+    @cached_property
+    def _spot_share(self) -> Floats:
+        return np.array([pool.spot_share for pool in self.loaded.question.pools])
+
+    def _share(
+        self, purchases: Sequence[Purchase], year: int, given: tuple[Floats, Use, Floats, Floats, Floats],
+        out: tuple[Floats, Floats],
+    ) -> None:  # fmt: skip
+        """Add what is paid for and used; purchases for the same pool or plan share in proportion to what they give."""
+        time, use, room, reserved, dollars = given
+        by_pool, by_plan = time @ use.reserved, time @ np.maximum(use.spent - room, 0.0)  # owned plans first
+        for at, one in enumerate(purchases):
+            if not one.covers(year) or not one.units:
+                continue
+            usd = one.usd_per_hour * one.units
+            out[1][at] += usd * float(time.sum())
+            if one.pool is not None:
+                out[0][at] += usd * float(by_pool[one.pool] / reserved[one.pool])
+            elif one.plan is not None:
+                out[0][at] += usd * float(by_plan[one.plan] / dollars[one.plan])
+
+
+def expiry(begins: date, years: int) -> date:
+    """The last day of a term."""
+    return later(begins, years) - timedelta(days=1)
+
+
+def later(day: date, years: int) -> date:
+    """The same day some years on; 29 February becomes 28."""
+    year = day.year + years
+    return date(year, day.month, min(day.day, monthrange(year, day.month)[1]))
+
+
+def _together(blocks: Sequence[_Block]) -> list[tuple[int, list[_Block]]]:
+    """Blocks of one year, some thousand hours at a time."""
+    out: list[tuple[int, list[_Block]]] = []
+    for year in sorted({block.year for block in blocks}):
+        size = _ROWS
+        for block in blocks:
+            if block.year == year:
+                if size + len(block.weight) > _ROWS:
+                    out.append((year, []))
+                    size = 0
+                out[-1][1].append(block)
+                size += len(block.weight)
+    return out
+
+
+def _mean_of_worst(costs: Floats, chance: Floats, level: float) -> float:
+    """Mean of the worst outcomes that together have the chance `1 - level`."""
+    left, total = 1.0 - level, 0.0
+    for at in np.argsort(-costs, kind="stable"):
+        part = min(left, float(chance[at]))
+        total += part * float(costs[at])
+        left -= part
+    return total / (1.0 - level)

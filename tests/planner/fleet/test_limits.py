@@ -1,0 +1,65 @@
+"""What a fleet breaks is named by the workload's key, and what is named is enough."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.planner.fleet.test_spine_fleet import exactly, fleet
+from tests.planner.spine_catalogs import A10G, L4, Offer
+
+OFFERS = [
+    Offer(A10G, "us-east-1", "1.00", capacity=2.0),
+    Offer(L4, "us-central1", "0.80", capacity=1.0),
+]
+CASES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "budget": ({"budget_usd": 8}, {}),
+    "max_nodes": ({"max_nodes": 2}, {}),
+    "max_regions": ({}, {"max_regions": 1}),
+    "max_share_per_region": ({}, {"max_share_per_region": 0.5}),
+    "max_share_per_offer": ({}, {"max_share_per_offer": 0.5}),
+}
+
+
+def _asked(name: str, enough: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The case with the limit that the answer calls enough."""
+    limits, wishes = (dict(part) for part in CASES[name])
+    number = enough.removesuffix("%").replace("$", "").replace(",", "")
+    value = float(number) / 100 if enough.endswith("%") else int(number) if "." not in number else number
+    key = {"budget": "budget_usd"}.get(name, name)
+    (limits if key in limits else wishes)[key] = value
+    return limits, wishes
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_fleet_names_the_key_that_gives_way_and_what_is_enough(name: str) -> None:
+    limits, wishes = CASES[name]
+    tight = exactly(OFFERS, fleet(5, limits, **wishes))
+    assert tight.status == "infeasible"
+    (relaxation,) = tight.relaxations
+    assert relaxation.constraint == name
+    assert name in relaxation.note or "constraints" in relaxation.note
+    limits, wishes = _asked(name, relaxation.needed)
+    assert exactly(OFFERS, fleet(5, limits, **wishes)).status == "planned"
+
+
+def test_work_that_no_fleet_does_in_time_is_the_deadlines() -> None:
+    plan = exactly(OFFERS, fleet(200))
+    (relaxation,) = plan.relaxations
+    assert relaxation.constraint == "deadline"
+    assert "%" in relaxation.needed
+
+
+def test_where_no_worker_can_be_only_one_run_is_promised() -> None:
+    plan = exactly(OFFERS, fleet(4, {"budget_usd": 1}))
+    (relaxation,) = plan.relaxations
+    assert relaxation.constraint == "budget"
+    assert relaxation.best is None
+    assert "one run" in relaxation.note
+
+
+def test_an_idle_worker_asks_for_no_region() -> None:
+    """Two workers in one region do 98 % of the work: only the deadline gives way, not the regions too."""
+    plan = exactly(OFFERS, fleet(4, None, max_regions=1))
+    assert [item.constraint for item in plan.relaxations] == ["deadline"]
