@@ -3,8 +3,8 @@
 A check is what the tests hold on a few hundred seeds: a model against enumeration of everything, a primal against its
 dual, a bound against every point. Here the same function gets as many seeds as the clock allows, family after family in
 blocks, so that all have had about the same CPU time whenever it is stopped. Each disagreement is printed when it is
-found; the table at the end (or at Ctrl-C) shows seeds, disagreements and CPU seconds per family. Exit code 1: some
-answer is wrong.
+found; the table at the end (or at Ctrl-C, or at `kill PID` of one in the background) shows seeds, disagreements and CPU
+seconds per family. Exit code 1: some answer is wrong.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import math
+import signal
 import sys
 import time
 from collections.abc import Iterator
@@ -25,6 +26,7 @@ CHECKS = {
     "commitments: cuts": "commitments.test_commit_model:check_cuts",
     "commitments: closed form = decomposition": "commitments.test_commit_model:check_closed_form",
     "fleet: whole workers": "fleet.test_brute_force:check_fleet",
+    "fleet: budget of the least cost": "fleet.test_brute_force:check_tight_budget",
     "fleet: workers in hours": "fleet.test_brute_force:check_part_time",
     "fleet: plan of a workload": "fleet.test_spine_fleet:check_tiny_fleet",
     "job: model": "fleet.test_brute_force:check_single",
@@ -110,6 +112,7 @@ def main() -> int:
     if not chosen:
         parser.error(f"no family is called so; known: {'; '.join(CHECKS)}")
     families = [Family(name, arguments.start) for name in chosen]
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         for line in search(families, arguments.start + arguments.seeds, arguments.cpu_limit):
             print(line, flush=True)

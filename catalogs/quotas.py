@@ -152,7 +152,7 @@ def _of(provider: Provider, patterns: Sequence[str]) -> list[LiveQuota]:
 
 def _cache_path(providers: Sequence[str], regions: Sequence[str], directory: Path | None) -> Path:
     if directory is None:
-        from catalogs.store.cache import cache_directory
+        from catalogs.cache.copies import cache_directory
 
         directory = cache_directory()
     identity = [os.environ.get(name, "") for name in _IDENTITY]

@@ -328,7 +328,7 @@ class _EtagStore:
 
 def http_cache_directory() -> Path:
     """Where public answers are kept by ETag: below the planner's cache directory."""
-    from catalogs.store.cache import cache_directory
+    from catalogs.cache.copies import cache_directory
 
     return cache_directory() / "http"
 

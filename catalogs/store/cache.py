@@ -5,34 +5,19 @@ It only saves time. Whatever is wrong with it (unwritable, truncated, foreign) i
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
+from catalogs.cache.copies import cache_directory, write_copy
 from catalogs.schema.columns import load_columns
 from catalogs.table import Array, Coded, Table
 
 _VERSION = "2"
 _KEPT = 16
-
-
-def cache_directory() -> Path:
-    """Where compiled copies live: `PLANNER_CACHE_DIR`, else the user's cache directory."""
-    chosen = os.environ.get("PLANNER_CACHE_DIR")
-    if chosen:
-        return Path(chosen)
-    if sys.platform == "linux":  # what platformdirs answers there, without the 3 ms of importing it
-        base = os.environ.get("XDG_CACHE_HOME", "").strip()
-        return Path(base or "~/.cache").expanduser() / "ml-training-planner"
-    import platformdirs
-
-    return Path(platformdirs.user_cache_dir("ml-training-planner", appauthor=False))
 
 
 def _path(key: str) -> Path:
@@ -64,24 +49,11 @@ def save_compiled(key: str, tables: Mapping[str, Table]) -> None:
     for name, table in tables.items():
         layout["tables"][name] = _pack(name, table, arrays)
     arrays["layout"] = np.frombuffer(json.dumps(layout).encode(), dtype=np.uint8)
-    path = _path(key)
-    partial = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with partial.open("wb") as file:
-            np.savez(file, allow_pickle=False, **arrays)
-        partial.replace(path)
-        _forget_old(path)
-    except OSError:
-        with contextlib.suppress(OSError):
-            partial.unlink(missing_ok=True)
 
+    def write(file: BinaryIO) -> None:
+        np.savez(file, allow_pickle=False, **arrays)
 
-def _forget_old(newest: Path) -> None:
-    """Remove compiled copies but the `_KEPT` made last: every refresh makes one, and any can be made again."""
-    copies = sorted(newest.parent.glob("catalog-*.npz"), key=lambda path: path.stat().st_mtime, reverse=True)
-    for path in [path for path in copies if path != newest][_KEPT - 1 :]:
-        path.unlink(missing_ok=True)
+    write_copy(_path(key), write, pattern="catalog-*.npz", most=_KEPT)
 
 
 def _pack(name: str, table: Table, arrays: dict[str, Array]) -> dict[str, Any]:

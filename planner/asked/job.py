@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from planner.inputs.resolve import resolve_model, resolve_training
 from planner.performance.memory_options import MemoryOptions
 from planner.performance.spec import LayoutPin, ModelFamily, ModelSpec, TrainingSpec
+from planner.performance.work import lora_params
 from planner.records import record
 
 if TYPE_CHECKING:
@@ -80,7 +81,9 @@ def resolve_job(workload: Workload, on: date) -> Job:
     data_bytes = training.data_bytes
     per_sample = training.bytes_per_sample
     read = None if per_sample is None else training.runs * training.total_samples * per_sample
-    exported = spec.params * EXPORT_BYTES_PER_PARAM / GB if checkpoint.export else 0.0
+    adapters = training.lora_rank is not None and not checkpoint.merge_adapters
+    params = lora_params(spec, training.lora_rank or 0) if adapters else spec.params
+    exported = params * EXPORT_BYTES_PER_PARAM / GB if checkpoint.export else 0.0
     return Job(
         model=spec,
         training=_training_spec(training),

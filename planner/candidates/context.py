@@ -35,9 +35,14 @@ class Context:
     market: Market
     spot: SpotRisk
 
-    def with_deadline(self, deadline: datetime | None) -> Context:
-        """The same run with another deadline; market and risk, and what was worked out of them, are shared."""
-        return replace(self, dates=replace(self.dates, deadline=deadline))
+    def with_deadline(self, deadline: datetime | None, start: datetime | None = None) -> Context:
+        """The same run with another deadline; market and risk, and what was worked out of them, are shared.
+
+        Args:
+            deadline: when the job must be done.
+            start: another start; None keeps the run's.
+        """
+        return replace(self, dates=replace(self.dates, deadline=deadline, start=start or self.dates.start))
 
     def with_asked(self, asked: Asked, offer_set: OfferSet | None = None) -> Context:
         """The same run with something else asked, which prices depend on, and with other offers if given."""

@@ -107,14 +107,17 @@ class Engine:
         """Candidates at a deadline so many hours after the start (never a microsecond earlier)."""
         return self.at(deadline_after(self.context.dates.start, hours), wanted)
 
-    def at(self, deadline: datetime | None, wanted: Wanted = LISTED) -> Found:
+    def at(
+        self, deadline: datetime | None, wanted: Wanted = LISTED, *, start: datetime | None = None
+    ) -> Found:
         """Candidates at a deadline.
 
         Args:
             deadline: when the job must be done, None: no matter when.
             wanted: what the question needs beside the best candidate.
+            start: another start than the run's; only the hours up to the deadline depend on it.
         """
-        context = self.context.with_deadline(deadline)
+        context = self.context.with_deadline(deadline, start)
         leaders = self._leaders(context, wanted)
         made = self._sized(leaders) if wanted.one_offer else self._with_parts(leaders)
         made = replace(made, context=context, bits=made.bits.copy(), p_meet=made.p_meet.copy())

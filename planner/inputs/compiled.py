@@ -10,11 +10,10 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import os
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from catalogs.cache.copies import cache_directory, write_copy
 from planner.inputs.view import decode_section, encode_section
 from planner.version import __version__
 
@@ -35,19 +34,6 @@ _RULES = (
     *(f"inputs/{name}.py" for name in ("presets", "quantities", "schema", "section", "training_schema")),
     *(f"inputs/{name}.py" for name in ("view", "yaml12")),
 )
-
-
-def cache_directory() -> Path:
-    """Where copies live, the same folder as the catalog's: `PLANNER_CACHE_DIR`, else the user's cache directory."""
-    chosen = os.environ.get("PLANNER_CACHE_DIR")
-    if chosen:
-        return Path(chosen)
-    if sys.platform == "linux":  # what platformdirs answers there, without the 3 ms of importing it
-        base = os.environ.get("XDG_CACHE_HOME", "").strip()
-        return Path(base or "~/.cache").expanduser() / "ml-training-planner"
-    import platformdirs
-
-    return Path(platformdirs.user_cache_dir("ml-training-planner", appauthor=False))
 
 
 def copy_key(data: bytes) -> str:
@@ -82,16 +68,9 @@ def save_copy(key: str, workload: Workload) -> None:
     """Write the copy of a valid workload atomically; one that cannot be written is no error."""
     coded = encode_section(workload)
     text = json.dumps({"key": key, "sha256": _hash(coded), "workload": coded})
-    path = _path(key)
-    partial = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_text(text, encoding="utf-8")
-        partial.replace(path)
-        _drop_oldest(path.parent)
-    except OSError:
-        with contextlib.suppress(OSError):
-            partial.unlink(missing_ok=True)
+    write_copy(
+        _path(key), lambda file: file.write(text.encode()), pattern=f"{_PREFIX}*.json", most=MAX_COPIES
+    )
 
 
 def _path(key: str) -> Path:
@@ -100,14 +79,3 @@ def _path(key: str) -> Path:
 
 def _hash(coded: object) -> str:
     return hashlib.sha256(json.dumps(coded, sort_keys=True).encode()).hexdigest()
-
-
-def _drop_oldest(directory: Path) -> None:
-    """Keep the newest copies: every edit of a workload makes another one."""
-    with os.scandir(directory) as entries:
-        own = [entry for entry in entries if entry.name.startswith(_PREFIX)]
-    if len(own) > MAX_COPIES:
-        own.sort(key=lambda entry: entry.stat().st_mtime)
-        for entry in own[: len(own) - MAX_COPIES]:
-            with contextlib.suppress(OSError):
-                Path(entry.path).unlink()

@@ -198,3 +198,6 @@ class Checkpoint(Section):
     )
     keep: PositiveInt = Field(2, description="Checkpoints kept in storage.")
     export: Bool = Field(True, description="Copy the final model back to data.location or the user.")
+    merge_adapters: Bool = Field(
+        False, description="Of LoRA: export the whole model with the adapters merged, not the adapters alone."
+    )

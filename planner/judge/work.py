@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING
 from planner.inputs.resolve import resolve_model, resolve_training
 from planner.performance.memory_options import MemoryOptions
 from planner.performance.spec import LayoutPin, ModelFamily, ModelSpec, TrainingSpec
+from planner.performance.work import lora_params
 from planner.records import record
 
 if TYPE_CHECKING:
     from planner.inputs.resolve import Assumed, ResolvedModel, ResolvedTraining
     from planner.inputs.schema import Workload
+    from planner.inputs.training_schema import Checkpoint
 
 ASSUMPTIONS = Path(__file__).parents[1] / "data" / "assumptions.csv"
 GIB, GB = 2.0**30, 1e9
@@ -93,10 +95,17 @@ def work_of(workload: Workload) -> Work:
         restart_hours=figures["restart_time_s"] / 3600.0
         if restart is None
         else restart.total_seconds() / 3600.0,
-        export_gb=spec.params * WEIGHT_BYTES / GB if saved.export else 0.0,
+        export_gb=_exported(spec, training.lora_rank, saved) * WEIGHT_BYTES / GB,
         assumed=(*model.assumptions, *training.assumptions),
         figures=figures,
     )
+
+
+def _exported(spec: ModelSpec, rank: int | None, saved: Checkpoint) -> float:
+    """Parameters of the model that leaves the cluster: adapters where only they are trained and none are merged."""
+    if not saved.export:
+        return 0.0
+    return spec.params if rank is None or saved.merge_adapters else lora_params(spec, rank)
 
 
 def _model(model: ResolvedModel) -> ModelSpec:

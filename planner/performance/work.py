@@ -162,7 +162,7 @@ def _state(model: ModelSpec, training: TrainingSpec) -> dict[str, float]:
         weight, grad, opt = 2.0, 4.0, 4.0 + states
     return {
         "params": model.params,
-        "trainable_params": _lora_params(model, training.lora_rank) if training.lora_rank else model.params,
+        "trainable_params": lora_params(model, training.lora_rank) if training.lora_rank else model.params,
         "lora": 1.0 if training.lora_rank else 0.0,
         "element_bytes": 2.0 if half else 4.0,
         "vector_units": 1.0 if training.precision == "fp32" else 0.0,
@@ -183,7 +183,7 @@ def _state(model: ModelSpec, training: TrainingSpec) -> dict[str, float]:
     }
 
 
-def _lora_params(model: ModelSpec, rank: int) -> float:
+def lora_params(model: ModelSpec, rank: int) -> float:
     """Adapters on the four attention projections: rank x (inputs + outputs) per layer."""
     if not (model.layers and model.hidden):
         return 0.01 * model.params

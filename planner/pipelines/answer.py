@@ -20,6 +20,7 @@ from planner.errors import PlannerError
 from planner.inputs.checks import start_moment
 from planner.pipelines.gather import Gathered, Gatherer
 from planner.pipelines.moves import curve_usd
+from planner.pipelines.overlap import Run, exceeded_together
 from planner.pipelines.question import latest_ends
 from planner.pipelines.solve import PipelineResult, least_hours, solve_pipeline
 from planner.pipelines.way import Way
@@ -75,6 +76,7 @@ class PipelineAnswer(Presentable):
         over_budget_usd: what the best plan costs above the budget, None when within it (or without one).
         empty_tasks: tasks that no candidate fits at all.
         sha256, created_at, sources: of the file, of the run, the price snapshots; gap_asked: where the search may stop.
+        over_quota: quotas that tasks exceed together, though each keeps them.
         compared: feasible candidates per task; durations: at how many durations its ways were asked for.
     """
 
@@ -100,6 +102,7 @@ class PipelineAnswer(Presentable):
     created_at: str = ""
     sources: tuple[CatalogSource, ...] = ()
     gap_asked: float = 0.0
+    over_quota: tuple[str, ...] = ()
 
     @property
     def end_hours(self) -> float:
@@ -171,7 +174,16 @@ def plan_pipeline(
         durations=dict(zip(pipe.tasks, gathered.durations, strict=True)), result=result,
         seconds=time.perf_counter() - begin, sha256=loaded.sha256,
         created_at=options.now.isoformat(timespec="minutes"), sources=sources_of(catalog), gap_asked=options.gap,
+        over_quota=_over_quota(loaded, stages, catalog),
     )  # fmt: skip
+
+
+def _over_quota(loaded: LoadedPipeline, stages: tuple[Stage, ...], catalog: Catalog) -> tuple[str, ...]:
+    """Declared quotas that tasks of the plan exceed together."""
+    given = [one.workload.constraints.quota for one in loaded.workloads if one is not None]
+    runs = [Run(stage.way, stage.start_hours, stage.end_hours) for stage in stages]
+    limits = [limit for own in given for limit in own]
+    return tuple(exceeded_together(runs, limits, catalog.instance_types, load_tariffs()))
 
 
 def _with_time_as_planned(

@@ -127,6 +127,7 @@ def _warnings(answer: PipelineAnswer) -> list[Section]:
         f"{t.source} -> {t.target}: transfer price unknown, the dearest known internet price is assumed"
         for t in derived
     )
+    text += answer.over_quota
     return [Section("warnings", "Warnings", text, warning=True)] if text else []
 
 

@@ -1,6 +1,7 @@
 """Candidates of jobs that are workloads: those of `planner optimize`, from the same engine.
 
-What does not depend on the job is computed once: shapes per (model, training, offers), prices per (workload, start).
+What does not depend on the job is computed once: shapes per (model, training, offers), prices per workload, whenever it
+starts.
 Candidates that only miss the deadline are kept too, marked late, for the question what would have to give way.
 """
 
@@ -20,6 +21,8 @@ from planner.candidates.model import IN_TURN, MIXED
 from planner.candidates.plan_parts.bought import Source
 from planner.candidates.prepare import prepare
 from planner.candidates.wanted import COVERED_RATIO, Scope, Wanted
+from planner.inputs.faults import FaultError
+from planner.inputs.resolve import resolve_times
 from planner.market.quota import machine_of
 from planner.portfolios.shared_limits import MICRO, Ints
 from planner.portfolios.table import CandidateTable, Floats, Way, Ways
@@ -34,6 +37,7 @@ if TYPE_CHECKING:
     from planner.candidates.model import Candidates
     from planner.inputs.load import LoadedWorkload
     from planner.inputs.portfolio_schema import Portfolio
+    from planner.inputs.schema import Workload
     from planner.market.model import Market
     from planner.market.quota import Machine
 
@@ -75,7 +79,8 @@ class WorkloadCandidates:
         self._shapes: dict[tuple[str, ...], Table] = {}
         self._quota: dict[tuple[str, ...], Machine] = {}
         self._regions: dict[str, int] = {}
-        self._engines: OrderedDict[tuple[str, datetime], Engine] = OrderedDict()
+        self._engines: OrderedDict[str, Engine] = OrderedDict()
+        self._codes: dict[int, Ints] = {}  # of the ways of an offer set that a source keeps, -1 not asked yet
         self.sources: list[Source] = []
 
     @property
@@ -102,9 +107,13 @@ class WorkloadCandidates:
             delay_usd_per_hour: what an hour until its end counts.
             up_to_usd: every candidate of at most this cost is needed, beside those that `optimize` works out.
         """
-        context = self._context(loaded, start, deadline, origin)
-        found = self._engine(loaded.sha256, context).at(
-            context.dates.deadline, Wanted(Scope.SHOWN, up_to=up_to_usd)
+        workload = self._workload(loaded, start, deadline, origin)
+        try:
+            times = resolve_times(workload, self._options.now)
+        except FaultError as error:
+            raise loaded.error(error.faults) from None
+        found = self._engine(loaded, workload).at(
+            times.deadline, Wanted(Scope.SHOWN, up_to=up_to_usd), start=times.start
         )
         made = found.candidates
         report = count_filters(made.all_bits())
@@ -120,9 +129,10 @@ class WorkloadCandidates:
         least = float(in_time.min()) if len(in_time) else np.inf
         return Built(table, report, max(least, up_to_usd) * COVERED_RATIO)
 
-    def _context(
+    def _workload(
         self, loaded: LoadedWorkload, start: datetime, deadline: datetime | timedelta | None, origin: datetime
-    ) -> Context:
+    ) -> Workload:
+        """The workload as a job of the portfolio."""
         workload = loaded.workload
         # jobs are chosen by cost and delay together, so candidates are compared by cost
         update: dict[str, Any] = {
@@ -134,15 +144,16 @@ class WorkloadCandidates:
         if deadline is not None:
             moment = origin + deadline if isinstance(deadline, timedelta) else deadline
             update["constraints"] = workload.constraints.model_copy(update={"deadline": moment})
-        return prepare(loaded, workload.model_copy(update=update), self._catalog, self._options)
+        return workload.model_copy(update=update)
 
-    def _engine(self, sha256: str, context: Context) -> Engine:
-        """The engine of a workload and start; jobs of the same model and training on the same offers share shapes."""
-        key = (sha256, context.dates.start)
+    def _engine(self, loaded: LoadedWorkload, workload: Workload) -> Engine:
+        """The engine of a workload file; jobs of the same model and training on the same offers share shapes."""
+        key = loaded.sha256
         if key in self._engines:
             self._engines.move_to_end(key)
             return self._engines[key]
-        job, workload = context.asked.job, context.asked.workload
+        context = prepare(loaded, workload, self._catalog, self._options)
+        job = context.asked.job
         most = str(workload.constraints.max_nodes)
         shared = (repr(job.model), repr(job.training), repr(workload.prices), most)
         engine = Engine(context, shapes=self._shapes.get(shared))
@@ -181,19 +192,19 @@ class WorkloadCandidates:
     def _ways_of(self, market: Market, rows: Ints) -> Ints:
         """Ways of offers, shape `(n_rows,)`."""
         offers = market.offer_set.offers
+        known = self._codes.setdefault(id(market.offer_set), np.full(offers.n_rows, -1))
         names = ("provider", "region", "zone", "instance_type", "purchase_option", "option_variant")
-        columns = [offers[name][rows] for name in names]
-        codes = np.zeros(len(rows), dtype=np.int64)
-        for position, row in enumerate(rows.tolist()):
-            provider, region, zone, kind, option, variant = (str(column[position]) for column in columns)
+        columns = [offers[name] for name in names]
+        for row in rows[known[rows] < 0].tolist():
+            provider, region, zone, kind, option, variant = (str(column[row]) for column in columns)
             short = (provider, kind, option)
             if short not in self._quota:
                 self._quota[short] = machine_of(market.offer_set, market.tariffs, row)
             machine = self._quota[short]
             called, amounts = tuple(machine.names.items()), tuple(machine.amounts.items())
             way = Way(provider, region, zone, kind, option, variant, called, amounts)
-            codes[position] = self._ways.code(way)
-        return codes
+            known[row] = self._ways.code(way)
+        return known[rows]
 
     def _worth_keeping(self, table: CandidateTable) -> Ints:
         """Candidates that no other on the same limits at the same time replaces without loss."""

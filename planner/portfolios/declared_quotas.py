@@ -72,9 +72,8 @@ def _unknown_names(
     sized = {(way.provider, name) for way in ways.all for name, unit in way.names if unit == QUOTA_UNITS}
     if all((quota.provider, quota.quota) in sized for quota in quotas) and not contexts:
         return
-    tables: list[tuple[Table, Table]] = [
-        (item.market.offer_set.offers, item.market.offer_set.types) for item in contexts
-    ]
+    sets = {id(item.market.offer_set): item.market.offer_set for item in contexts}  # runs share them
+    tables: list[tuple[Table, Table]] = [(each.offers, each.types) for each in sets.values()]
     if not tables:
         tables = [(catalog().offers, catalog().instance_types)]
     # what one job's own offers name is known, whatever the other jobs may use

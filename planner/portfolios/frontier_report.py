@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from planner.portfolios.frontier import FrontierPoint, delay_of, find_frontier
-from planner.portfolios.gather import gather
+from planner.portfolios.gather import Gatherer
 from planner.portfolios.question import Question, in_time
 from planner.portfolios.report_values import catalog_values, job_values, limit_values, window_values
 from planner.portfolios.shared_limits import MICRO, Ints
@@ -74,7 +74,7 @@ def plan_frontier(
         used.append(catalog())
         return used[0]
 
-    gathered = gather(loaded, open_catalog, planning)
+    gathered = Gatherer(loaded, open_catalog, planning).gather()
     question = in_time(gathered.question)
     table = question.table
     ends = table.start_hours + table.hours

@@ -219,27 +219,6 @@ class Gatherer:
         return known
 
 
-def gather(
-    loaded: LoadedPortfolio,
-    catalog: Callable[[], Catalog],
-    options: Options,
-    *,
-    progress: Callable[[int, int], None] = lambda _done, _all: None,
-) -> Gathered:
-    """Build the candidates of all jobs that `optimize` works out for each of them.
-
-    Args:
-        loaded: the portfolio.
-        catalog: gives the catalog; asked only when a job is a workload.
-        options: moment and flags of `optimize`.
-        progress: told (jobs done, jobs in all).
-
-    Raises:
-        InputError: a job or a file is wrong.
-    """
-    return Gatherer(loaded, catalog, options, progress=progress).gather()
-
-
 class _Collected:
     """Candidates and reports of the jobs so far; copies of a job are jobs."""
 

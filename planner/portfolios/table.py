@@ -65,7 +65,8 @@ class Ways:
     def __init__(self) -> None:
         """Start empty."""
         self.all: list[Way] = []
-        self._machines: list[Machine] = []
+        self._quotas: Sequence[SharedQuota] = ()
+        self._draws: list[list[float]] = []  # on those quotas, of the first ways
         self._codes: dict[Way, int] = {}
 
     def code(self, way: Way) -> int:
@@ -77,11 +78,12 @@ class Ways:
 
     def draws(self, quotas: Sequence[SharedQuota]) -> Floats:
         """Units that an instance of each way draws on each quota, 0 where it does not count; `(n_ways, n_quotas)`."""
-        while len(self._machines) < len(self.all):
-            self._machines.append(self.all[len(self._machines)].machine)
-        return np.array([[machine.draw_on(quota) for quota in quotas] for machine in self._machines]).reshape(
-            len(self.all), len(quotas)
-        )
+        if self._quotas is not quotas:
+            self._quotas, self._draws = quotas, []
+        for way in self.all[len(self._draws) :]:
+            machine = way.machine
+            self._draws.append([machine.draw_on(quota) for quota in quotas])
+        return np.array(self._draws).reshape(len(self.all), len(quotas))
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from catalogs.cache.copies import cache_directory
 from catalogs.errors import CatalogError
 from catalogs.model import Catalog
-from catalogs.store.cache import cache_directory
 from catalogs.store.load import load_catalog
 from catalogs.store.read import bundled_directory
 from catalogs.store.write import write_snapshot

@@ -133,3 +133,27 @@ def test_a_fleet_is_no_task(tmp_path: Path, run_cli: Run) -> None:
     text = HEAD + f"tasks:\n  - {{name: a, workload: {fleet}}}\n"
     result = run_cli("pipeline", write(tmp_path, text), *DAY)
     assert result.code == 2 and "needs a workload of kind: training" in result.stderr
+
+
+@pytest.mark.parametrize(("reads", "warned"), [("[]", True), ("[{task: one, size: 1GB}]", False)])
+def test_a_quota_that_tasks_exceed_together_is_named(
+    reads: str, warned: bool, tmp_path: Path, run_cli: Run
+) -> None:
+    """Each task draws 8 GPUs of 8; side by side they draw 16, one after the other 8."""
+    text = (ROOT / "examples" / "resnet50-imagenet.yaml").read_text()
+    limits = (
+        "constraints:\n  providers: [aws]\n  regions: [us-east-1]\n  max_nodes: 1\n  purchase_options: [on_demand]\n"
+        "  instance_types: {allow: [p4d.24xlarge]}\n"
+        "  quota: [{provider: aws, quota: a100, unit: GPU, limit: 8}]\n"
+    )
+    before, _, after = text.partition("constraints:\n")
+    rest = [line for line in after.splitlines() if not line.startswith((" ", "#"))]
+    (tmp_path / "w.yaml").write_text(before + limits + "\n".join(rest))
+    path = tmp_path / "pipeline.yaml"
+    path.write_text(
+        "version: 1\nkind: pipeline\nname: p\ntasks:\n  - {name: one, workload: w.yaml}\n"
+        f"  - {{name: two, workload: w.yaml, reads: {reads}}}\n"
+    )
+    result = run_cli("pipeline", str(path), "-o", "md")
+    assert result.code == 0, result.stderr
+    assert ("draw 16 on the quota aws/us-east-1 a100, whose limit is 8" in result.stdout) is warned

@@ -11,6 +11,7 @@ import numpy as np
 from planner.fleet.question import Bools, FleetInput, Floats, Ints
 from solvers.problem.milp import Block, MilpBuilder
 from solvers.problem.presolve import dominated
+from solvers.search.tighten import BOUND_MARGIN
 
 MOST_UNITS = 100_000.0  # workers of one offer; beyond it no plan is believable
 MOST_OVERBUY = 64.0  # times the requirement (or the largest worker), where nothing else bounds the fleet
@@ -266,7 +267,7 @@ def _most_work(
 
 
 def _buy(cost: Floats, work: Floats, upper: Floats, money: float) -> float:
-    """Most work for `money`, offers in order of cost per work, the last one in part."""
+    """Most work for `money`, offers in order of cost per work, the last one in part; a bound fit for a column."""
     spent = np.cumsum(cost * upper)
     done = np.cumsum(work * upper)
     last = int(np.searchsorted(spent, money, side="right"))
@@ -274,7 +275,7 @@ def _buy(cost: Floats, work: Floats, upper: Floats, money: float) -> float:
     if last < len(cost):
         left = max(money - (float(spent[last - 1]) if last else 0.0), 0.0)
         bought += left / float(cost[last]) * float(work[last])
-    return bought * (1 + SAFETY)
+    return bought * (1 + BOUND_MARGIN)
 
 
 def _tighten(fleet: FleetInput, work: Floats, upper: Floats, most_work: float) -> Floats:

@@ -15,8 +15,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from planner.fleet.model.prepared import SAFETY, FleetModel, Prepared, Switch
+from planner.fleet.model.prepared import FleetModel, Prepared, Switch
 from planner.fleet.question import Floats
+from solvers.search.tighten import BOUND_MARGIN
 
 NAME = "regions"
 
@@ -89,5 +90,5 @@ def most_busy(offers: Prepared) -> Floats:
         )
     able = offers.work > 0
     most = offers.upper.copy()
-    most[able] = np.minimum(most[able], share[able] / offers.work[able] * (1 + SAFETY))
+    most[able] = np.minimum(most[able], share[able] / offers.work[able] * (1 + BOUND_MARGIN))
     return most

@@ -9,6 +9,7 @@ import pytest
 
 from planner.judge.lines import verify_plan
 from planner.market.obtainable import load_obtainable
+from planner.plan.ids import CostId
 from tests.planner.spine_catalogs import A10G, A100X8, Offer, loaded, make_catalog, plan_on, work
 
 CUDA = Offer(A10G, "us-east-1", "1.0")
@@ -80,3 +81,27 @@ def test_a_fleet_without_a_deadline_is_planned_within_the_assumed_time() -> None
     hurried = plan_on(catalog, {**job, "assumptions": {"fleet_horizon_hours": plan.hours / 2}}).plan
     assert hurried.hours <= plan.hours / 2 + 1e-9
     assert verify_plan(plan.to_dict(), loaded(job).workload, catalog.offers) == []
+
+
+def test_lora_exports_its_adapters_unless_they_are_merged() -> None:
+    catalog = make_catalog([Offer(A100X8, "us-west-2", "10")])
+    lora = {
+        "samples": 1_000,
+        "global_batch": 8,
+        "sequence_length": 128,
+        "precision": "bf16",
+        "method": "lora",
+    }
+    at_home = {"size": "2GB"}
+    job = work(
+        model={"preset": "llama-3.1-70b"},
+        training=lora,
+        data=at_home,
+        checkpoint={"size": "1GB", "export": True},
+    )
+    merged = {**job, "checkpoint": {"size": "1GB", "export": True, "merge_adapters": True}}
+    exported = [
+        sum(cost.quantity for line in plan.lines for cost in line.costs if cost.id == CostId.MODEL_EXPORT)
+        for plan in (plan_on(catalog, job).plan, plan_on(catalog, merged).plan)
+    ]
+    assert exported[0] == 0 < exported[1]  # the first 100 GB out are free

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -30,6 +31,19 @@ def check_fleet(seed: int) -> bool:
     assert result.objective_usd == pytest.approx(float(expected), rel=1e-9), seed
     assert result.bound_usd <= result.objective_usd
     assert not violations(fleet, fleet.units(result.counts))
+    return True
+
+
+def check_tight_budget(seed: int) -> bool:
+    """With a budget of exactly the least cost the same fleet is the optimum: money bounds the work to a hair."""
+    fleet = random_fleet(seed)
+    expected = brute_force_fleet(fleet)
+    if expected is None:
+        return False
+    result = solve_fleet(replace(fleet, budget_usd=float(expected)), EXACT)
+    assert result.status is Status.OPTIMAL, (seed, result)
+    assert result.objective_usd == pytest.approx(float(expected), rel=1e-9), seed
+    assert result.bound_usd <= result.objective_usd
     return True
 
 
@@ -84,10 +98,19 @@ def test_fleets_equal_brute_force(block: int, check: Callable[[int], bool]) -> N
     assert feasible >= 15  # the questions must not be trivially empty
 
 
+def test_a_budget_of_the_least_cost_changes_nothing() -> None:
+    assert sum(check_tight_budget(seed) for seed in range(25)) >= 8
+
+
 @pytest.mark.parametrize("seed", [1720])
 def test_fleets_that_were_wrong_once(seed: int) -> None:
     """1720: the total's upper bound lay 1e-7 above the only optimum, which HiGHS' presolve then cut off."""
     assert check_fleet(seed)
+
+
+def test_an_optimum_under_a_bound_on_its_work_is_called_one() -> None:
+    """11949: with most_busy 1e-9 above the only optimum HiGHS' bound stayed 1.1e-9 below it, so the gap stayed open."""
+    assert check_part_time(11949)
 
 
 @pytest.mark.parametrize("block", range(5))

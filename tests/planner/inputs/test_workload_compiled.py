@@ -307,10 +307,10 @@ def test_copies_do_not_pile_up(full: Path, cache: Path, monkeypatch: pytest.Monk
 
 @pytest.mark.parametrize("base", [None, "", "  ", "/somewhere/cache"])
 def test_copies_lie_where_the_catalogs_do(base: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert compiled.cache_directory() == catalog_cache.cache_directory()
+    assert compiled._path("a").parent == catalog_cache._path("a").parent
     monkeypatch.delenv("PLANNER_CACHE_DIR")
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     if base is not None:
         monkeypatch.setenv("XDG_CACHE_HOME", base)
     usual = Path(platformdirs.user_cache_dir("ml-training-planner", appauthor=False))
-    assert compiled.cache_directory() == catalog_cache.cache_directory() == usual
+    assert compiled._path("a").parent == catalog_cache._path("a").parent == usual
