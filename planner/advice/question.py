@@ -163,7 +163,7 @@ def _joined(
     )
 
 
-def _has_moment(state: RunState) -> bool:
+def has_moment(state: RunState) -> bool:
     """Whether the state says at what moment it was written; hours since the plan's start do not."""
     return isinstance(state.now, datetime) or isinstance(state.launched_at, datetime)
 
@@ -172,7 +172,7 @@ def _clock_faults(
     state: RunState, now: datetime, clock: datetime, loop_hours: float | None
 ) -> Iterator[Fault]:
     """What contradicts the clock: a state of the future, or one that its loop should have replaced."""
-    if not _has_moment(state):
+    if not has_moment(state):
         return
     age_hours = _hours(clock - now)
     if now > clock + _FUTURE:
@@ -191,7 +191,7 @@ def _clock_faults(
 def _age_note(state: RunState, now: datetime, clock: datetime, tick_hours: float) -> tuple[str, ...]:
     """What to say of an old state where no loop is named, so that nothing tells whether it is stale."""
     age_hours = _hours(clock - now)
-    if not _has_moment(state) or age_hours <= _STALE_INTERVALS * tick_hours:
+    if not has_moment(state) or age_hours <= _STALE_INTERVALS * tick_hours:
         return ()
     return (f"the state is {_age(age_hours)} old; with --every, a state older than two intervals is refused",)
 
