@@ -123,9 +123,15 @@ def with_machines(catalog: Catalog) -> Table:
         **{name: machines.column(name) for name in _JOINED},
         usd_per_hour=usd,
         usd_per_accelerator_hour=usd / count,
-        usd_per_gib_hour=usd / (count * machines.number("accelerator_memory_gib")),
+        usd_per_gib_hour=usd / _memory_gib(machines),
         usd_per_pflop_hour=usd / pflops,
     )
+
+
+def _memory_gib(machines: Table) -> Floats:
+    """Accelerator memory of each machine, GiB; the memory of a share of an accelerator is the share's own."""
+    whole = np.maximum(machines.number("accelerator_count"), 1.0)
+    return np.asarray(whole * machines.number("accelerator_memory_gib"), dtype=np.float64)
 
 
 def usd_per_hour(offers: Table) -> Floats:
@@ -209,7 +215,7 @@ def _match_machines(types: Table, query: OfferQuery, unmatched: Unmatched) -> Bo
     if query.min_accelerators:
         mask &= types["accelerator_count"] >= query.min_accelerators
     if query.min_memory_gib:
-        mask &= types["accelerator_count"] * types["accelerator_memory_gib"] >= query.min_memory_gib
+        mask &= _memory_gib(types) >= query.min_memory_gib
     return mask
 
 

@@ -190,7 +190,7 @@ def _question(context: Context, workers: Workers, work: float, spared_usd: float
         "max_share_per_offer": fleet.max_share_per_offer, "max_regions": fleet.max_regions,
     }  # fmt: skip
     types, kind = context.market.offer_set.types, context.market.offer_set.type_of_offer[rows]
-    memory = types["accelerator_memory_gib"][kind] * types["accelerator_count"][kind] * nodes
+    memory = types["accelerator_memory_gib"][kind] * np.maximum(types["accelerator_count"][kind], 1.0) * nodes
     held = instances_at_once(context.market.offer_set, limits.obtainable)
     return FleetInput(
         keys=tuple(range(len(rows))), cost_usd=workers.fixed_usd + workers.usd_per_hour * workers.hours_limit,

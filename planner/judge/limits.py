@@ -70,7 +70,7 @@ def _totals(plan: Json, limits: Constraints) -> list[str]:
     if limits.max_accelerators is not None and devices > limits.max_accelerators:
         faults.append(f"{devices:g} accelerators exceed max_accelerators {limits.max_accelerators}")
     memory = together(
-        line["nodes"] * line["accelerators_per_node"] * (line["accelerator_memory_gib"] or 0)
+        line["nodes"] * max(line["accelerators_per_node"], 1.0) * (line["accelerator_memory_gib"] or 0)
         for line in plan["lines"]
     )
     if limits.min_total_memory_gib is not None and memory < limits.min_total_memory_gib * (1 - 1e-9):

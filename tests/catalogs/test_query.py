@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -115,3 +117,12 @@ def test_unknown_words_get_near_misses(bundled: Catalog) -> None:
     assert "p4d.24xlarge" in close["instance type"]
     assert "us-east-1" in close["region"]
     assert any(near.startswith("h100") for near in close["accelerator"])
+
+
+def test_the_memory_of_a_share_is_its_own(bundled: Catalog) -> None:
+    query = OfferQuery(
+        instance_types=("Standard_NV6ads_A10_v5",), regions=("azure/eastus",), min_memory_gib=4.0
+    )
+    row = query_offers(bundled, query).offers.row(0)
+    assert row["usd_per_gib_hour"] == pytest.approx(row["usd_per_hour"] / 4)
+    assert query_offers(bundled, replace(query, min_memory_gib=4.1)).offers.n_rows == 0

@@ -128,7 +128,8 @@ class LeastMemory(Constraint):
         if least is None or case.workload.kind != "training":
             return None
         types, kind = case.offer_set.types, case.offer_set.type_of_offer[made.offer]
-        per_node = types["accelerator_memory_gib"] * types["accelerator_count"]
+        # The memory of a share is the share's own.
+        per_node = types["accelerator_memory_gib"] * np.maximum(types["accelerator_count"], 1.0)
         return np.asarray(per_node[kind] * made.nodes < least, dtype=np.bool_)
 
 

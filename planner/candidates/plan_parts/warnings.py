@@ -5,6 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
+from catalogs.offers.flags import load_flags
 from planner.market.offers import places_of
 from planner.market.pricing import price_age_days
 from planner.performance.evidence import load_evidence
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
 
 OLD_PRICE_DAYS = 90
 OOM_WARNING = 0.05
+
+
+# What a reader of the plan must know of the offer itself: no place, no longer sold, an old price on purpose.
+_SAID_FLAGS = frozenset({"region_availability_not_reflected", "retired", "price_kept"})
 
 
 def plan_warnings(
@@ -51,6 +56,11 @@ def plan_warnings(
             )
         elif age is not None and age > OLD_PRICE_DAYS:
             out.append(f"the price of {line.instance_type} is {age} days old ({line.price_as_of})")
+        out += [
+            f"{line.instance_type}: {load_flags()[flag].description}"
+            for flag in line.flags
+            if flag in _SAID_FLAGS
+        ]
         out += [
             f"{cost.label}: price unknown, the dearest known internet egress is assumed"
             for cost in line.costs
