@@ -36,7 +36,8 @@ POLICY_NAMES = ("survival", "uniform_progress", "greedy", "margin", "on_demand",
     "--every",
     type=Seconds(),
     default=None,
-    help="Time between two questions of the launcher; default: 6m, more for jobs of over a week.",
+    help="Time between two questions of the launcher; default: 6m, more for jobs of over a week. A state "
+    "older than twice what is given here is refused.",
 )
 @click.option(
     "--margin",
@@ -80,7 +81,13 @@ def advise(
 
     made, loaded = load_spot_plan(plan).due_earlier((margin or 0.0) / 3600.0), load_state(state_file)
     tick_hours = usual_tick_hours(made) if every is None else every / 3600.0
-    question = build_question(made, loaded, tick_hours=tick_hours, clock=datetime.now(UTC))
+    question = build_question(
+        made,
+        loaded,
+        tick_hours=tick_hours,
+        clock=datetime.now(UTC),
+        loop_hours=None if every is None else tick_hours,
+    )
     model = load_model(spot_evidence)
     found = answer(question, model, policy)
     if table is not None:
