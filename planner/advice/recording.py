@@ -75,6 +75,8 @@ def append_rows(path: Path, rows: Sequence[Row]) -> int:
     from planner.files import write_atomically
     from planner.render.csv import csv_text
 
+    if not path.parent.is_dir():  # the lock would create the folder of a mistyped name
+        raise InputError(f"--record {path}: the folder {path.parent} does not exist: create it")
     try:
         with FileLock(path.parent / f".{path.name}.lock", timeout=LOCK_TIMEOUT_S):
             held = _text(path)
