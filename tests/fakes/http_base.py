@@ -315,6 +315,9 @@ def _handler_class(fake: FakeServer) -> type[BaseHTTPRequestHandler]:
                 return
             if kind == "slow":
                 fake.wait(fake.slow_s)
+                if fake._stop.is_set():  # nobody listens any more
+                    self.close_connection = True
+                    return
             data = reply.data()
             if kind in fake.changes:
                 data = fake.changes[kind](data)
