@@ -19,7 +19,7 @@ class Options:
         gap: relative gap at which a MILP may stop.
         time_limit_s: most seconds of solving.
         live_quota: read the account's quotas and plan within them.
-        max_age_days: refuse prices of a provider whose newest is older; None = never.
+        max_age_days: refuse an answer that rests on an older price; None = never.
         calibrated: correct predictions with the user's own measurements.
         replays: futures on which a plan with spot is replayed; 0 none.
     """

@@ -169,10 +169,23 @@ def _is_for_a_term(made: Candidates) -> BoolArray:
     return np.asarray((made.kind == SINGLE) & term[made.offer], dtype=np.bool_)
 
 
+def _is_on_known_prices(made: Candidates) -> BoolArray:
+    """Every price was observed, or does not change until the run starts."""
+    known = made.context.market.offer_set.book.is_known()
+    whole = known[made.offer]
+    for kind, table in ((MIXED, made.mixes), (IN_TURN, made.turns)):
+        if table is not None:
+            mine = np.flatnonzero(made.kind == kind)
+            parts = table.offer[made.detail[mine]]
+            whole[mine] = (known[parts] | (parts < 0)).all(axis=1)
+    return whole
+
+
 ON_DEMAND = Kind("on_demand", "on-demand alone", _is_on_demand)
 ONE_ZONE = Kind("one_zone", "spot in one zone, alone or with a fall-back", _is_in_one_zone)
 FIRM = Kind("firm", "capacity that is not taken back", _is_firm)
 FOR_A_TERM = Kind("for_a_term", "a block, reservation or commitment", _is_for_a_term)
+KNOWN_PRICES = Kind("known_prices", "observed or firm prices only", _is_on_known_prices)
 KINDS = (ON_DEMAND, ONE_ZONE, FIRM, FOR_A_TERM)
 
 

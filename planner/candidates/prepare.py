@@ -21,6 +21,7 @@ from planner.market.pricing import price_age_days
 from planner.spot.risk import SpotRisk
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from datetime import datetime
     from pathlib import Path
 
@@ -66,7 +67,9 @@ def build_context(
     times = resolve_times(workload, now)
     tariffs = load_tariffs()
     job = resolve_job(workload, now.date())
-    offer_set = gather_offers(catalog, workload, tariffs, str(loaded.path.parent), now.date())
+    offer_set = gather_offers(
+        catalog, workload, tariffs, str(loaded.path.parent), now.date(), times.start.date()
+    )
     calibration = find_correction(workload, job, offer_set, now) if calibrate else None
     if calibration is not None:
         job = replace(job, assumptions=(*job.assumptions, *calibration_notes(calibration)))
@@ -98,22 +101,27 @@ def _own_hazards(workload: Workload, folder: Path) -> HazardModel | None:
         raise FaultError(Fault(("spot", "evidence"), str(error))) from None
 
 
-def check_age(catalog: Catalog, options: Options) -> None:
-    """Refuse a catalog whose prices are older than `options.max_age_days`.
+def check_ages(prices: Iterable[tuple[str, str]], options: Options) -> None:
+    """Refuse an answer that rests on prices older than `options.max_age_days`.
+
+    Args:
+        prices: what is bought, and the date of its price.
+        options: flags.
 
     Raises:
-        CatalogError: names the stale providers and their newest price.
+        CatalogError: names what is bought at an old price.
     """
     if options.max_age_days is None:
         return
     today = options.now.date()
-    ages = {m.provider: (price_age_days(m.newest_as_of, today), m.newest_as_of) for m in catalog.manifests}
-    stale = [
-        f"{name} ({day})" for name, (age, day) in ages.items() if age is None or age > options.max_age_days
+    ages = {(name, day): price_age_days(day, today) for name, day in prices}
+    old = [
+        f"{name} ({day})" for (name, day), age in ages.items() if age is None or age > options.max_age_days
     ]
-    if stale:
+    if old:
         raise CatalogError(
-            f"prices older than {options.max_age_days} days: {', '.join(stale)}; raise --max-age or import newer prices"
+            f"the answer rests on prices older than {options.max_age_days} days: {', '.join(old)}; "
+            "raise --max-age, or get newer prices with `planner catalog refresh`"
         )
 
 

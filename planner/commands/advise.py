@@ -36,7 +36,8 @@ POLICY_NAMES = ("survival", "uniform_progress", "greedy", "margin", "on_demand",
     "--every",
     type=Seconds(),
     default=None,
-    help="Time between two questions of the launcher; default: 6m, more for jobs of over a week.",
+    help="Time between two questions of the launcher; default: 6m, more for jobs of over a week. A state "
+    "older than twice what is given here is refused.",
 )
 @click.option(
     "--margin",
@@ -51,6 +52,13 @@ POLICY_NAMES = ("survival", "uniform_progress", "greedy", "margin", "on_demand",
     default=None,
     help="Also write the policy's decisions for all states: FILE.json or FILE.csv.",
 )
+@click.option(
+    "--record",
+    type=click.Path(path_type=Path, dir_okay=False),
+    default=None,
+    metavar="FILE",
+    help="Also add what the state says of each zone to this CSV, in the format that --spot-evidence reads.",
+)
 @output_options(ANSWER_FORMATS)
 def advise(
     plan: Path,
@@ -61,6 +69,7 @@ def advise(
     margin: float | None,
     spot_evidence: tuple[Path, ...],
     table: Path | None,
+    record: Path | None,
     out: Path | None,
 ) -> None:
     """Say what the job of PLAN (JSON of `planner optimize -o json`, on spot) should do now.
@@ -74,20 +83,35 @@ def advise(
     """
     from planner.advice.answer import advise as answer
     from planner.advice.question import build_question, usual_tick_hours
+    from planner.advice.recording import append_rows, recorded_rows
     from planner.advice.report import advice_report
     from planner.advice.saved_plan import load_spot_plan
     from planner.inputs.state_load import load_state
 
     made, loaded = load_spot_plan(plan).due_earlier((margin or 0.0) / 3600.0), load_state(state_file)
     tick_hours = usual_tick_hours(made) if every is None else every / 3600.0
-    question = build_question(made, loaded, tick_hours=tick_hours, clock=datetime.now(UTC))
-    model = load_model(spot_evidence)
+    question = build_question(
+        made,
+        loaded,
+        tick_hours=tick_hours,
+        clock=datetime.now(UTC),
+        loop_hours=None if every is None else tick_hours,
+    )
+    seen = () if record is None else recorded_rows(question, loaded)
+    model = load_model(_readable(spot_evidence, record))
     found = answer(question, model, policy)
     if table is not None:
         _write_table(table, question, model, policy)
     show_answer(advice_report(found), output, out)
+    if record is not None:  # after the answer: a full disk must not stop the job
+        append_rows(record, seen)
     if found.status in ("late", "missed"):
         click.get_current_context().exit(3)
+
+
+def _readable(evidence: Sequence[Path], record: Path | None) -> tuple[Path, ...]:
+    """The evidence without the record that this very call begins."""
+    return tuple(path for path in evidence if path != record or path.exists())
 
 
 def load_model(evidence: Sequence[Path]) -> HazardModel:

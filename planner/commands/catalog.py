@@ -11,7 +11,7 @@ import click
 from planner.commands.catalog_diff import diff
 from planner.commands.catalog_history import history
 from planner.commands.catalog_quarantine import accept_command, quarantine_command
-from planner.commands.options import DayOption, output_options
+from planner.commands.options import DayOption, Days, output_options
 from planner.commands.output import show_answer
 from planner.commands.refresh import refresh_catalog
 from planner.errors import InputError
@@ -134,21 +134,30 @@ def show(
     show_default=True,
     help="Format.",
 )
-@click.option("--max-age", default="", help="Fail when a provider's newest price is older, such as 30d.")
+@click.option(
+    "--max-age",
+    type=Days(),
+    default=None,
+    metavar="DAYS",
+    help="Fail when a provider's newest price is older, such as 30d.",
+)
 @click.pass_context
-def doctor(ctx: click.Context, fmt: str, max_age: str) -> None:
+def doctor(ctx: click.Context, fmt: str, max_age: int | None) -> None:
     """Check the catalog: hashes, ages, counts, refused rows. Exit code 4 if it is broken."""
     from datetime import UTC, datetime
 
     from catalogs.inspection.doctor import examine
     from planner.catalog.doctor import examination_text
 
-    limit = _days(max_age)
     found = examine(ctx.meta[_DIRECTORY], datetime.now(UTC).date())
     click.echo(examination_text(found, fmt), nl=False)
-    stale = [p.manifest.provider for p in found.providers if limit is not None and p.newest_age_days > limit]
+    stale = [
+        p.manifest.provider for p in found.providers if max_age is not None and p.newest_age_days > max_age
+    ]
     if stale:
-        click.echo(f"error: older than {max_age}: {', '.join(stale)}; refresh or raise --max-age", err=True)
+        click.echo(
+            f"error: older than {max_age} days: {', '.join(stale)}; refresh or raise --max-age", err=True
+        )
     if stale or not found.is_healthy:
         from planner.errors import CatalogError
 
@@ -164,12 +173,3 @@ def _positive(option: str, value: float | None) -> float | None:
 def _no_match(field: str, text: str, close: tuple[str, ...]) -> str:
     hint = f"did you mean {', '.join(close)}?" if close else "nothing close to it is in the catalog"
     return f"no {field} fits {text!r} ({hint})"
-
-
-def _days(text: str) -> int | None:
-    if not text:
-        return None
-    number = text.removesuffix("d")
-    if not (number.isascii() and number.isdigit()):
-        raise InputError(f"--max-age {text!r}: a number of days is needed, such as 30d")
-    return int(number)

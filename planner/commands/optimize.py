@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from planner.commands.options import RatioOption, Seconds, as_of_option, evidence_option, output_options
+from planner.commands.options import Days, RatioOption, Seconds, as_of_option, evidence_option, output_options
 from planner.commands.output import is_complete, show_answer
 from planner.render.formats import FORMATS
 
@@ -55,10 +55,10 @@ from planner.render.formats import FORMATS
 )
 @click.option(
     "--max-age",
-    type=click.IntRange(min=0),
+    type=Days(),
     default=None,
     metavar="DAYS",
-    help="Refuse prices older than this.",
+    help="Refuse a plan that rests on older prices, such as 30d.",
 )
 @click.option(
     "--certificate", type=click.Path(path_type=Path, dir_okay=False), default=None,

@@ -30,6 +30,19 @@ class Seconds(click.ParamType[float]):
         return float(match[1]) * _SECONDS[match[2]]
 
 
+class Days(click.ParamType[int]):
+    """A number of days such as `30d` or `30`."""
+
+    name = "days"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Return whole days, or fail with an example."""
+        number = str(value).strip().removesuffix("d")
+        if not (number.isascii() and number.isdigit()):
+            self.fail(f"{value!r} is not a number of days; write it as 30d", param, ctx)
+        return int(number)
+
+
 class RatioOption(click.ParamType[float]):
     """A ratio such as `0.1%` or `0.001`."""
 

@@ -125,6 +125,11 @@ class Preferences(Section):
     objective: Literal["cost", "time"] = Field("cost", description="Cheapest, or fastest within the budget.")
     max_results: PositiveInt = Field(5, description="Ranked alternatives to show.")
     prefer_regions: tuple[Text, ...] = Field((), description="Patterns; break ties in this order.")
+    prices: Literal["expected", "quoted", "firm"] = Field(
+        "expected",
+        description="Compare spot by the price to expect when the run starts, by its quote, or take firm prices only "
+        "(on-demand, reservations, blocks, own).",
+    )
 
 
 class Overlay(Section):

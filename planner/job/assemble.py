@@ -17,7 +17,7 @@ from planner.candidates.plan_parts.frame import (
     unknown_options,
 )
 from planner.candidates.plan_parts.infeasible import find_better
-from planner.candidates.plan_parts.summary import find_savings, lines_by_part
+from planner.candidates.plan_parts.summary import best_on_known_prices, find_savings, lines_by_part
 from planner.candidates.plan_parts.timeline import performance_of, risk_of, timeline_of
 from planner.candidates.plan_parts.warnings import memory_warnings, plan_warnings
 from planner.job.alternatives import alternatives_of
@@ -66,6 +66,7 @@ def assemble_plan(found: Found, choice: Choice, proof: Proof) -> Plan:
         savings=find_savings(found, at),
         cash=cash_of(context.dates, context.market, lines, context.dates.start + timedelta(hours=hours)),
         alternatives=others,
+        on_known_prices=best_on_known_prices(candidates, at),
         filters=report.counts,
         filter_pairs=report.pairs,
         relaxations=find_better(found, at),

@@ -20,7 +20,7 @@ from planner.candidates.finish import sure_hours, uninterrupted_hours
 from planner.candidates.model import SINGLE
 from planner.candidates.plan_parts.frame import catalog_sources, moment_text
 from planner.candidates.plan_parts.summary import summarize
-from planner.candidates.prepare import check_age, prepare, unlimited
+from planner.candidates.prepare import check_ages, prepare, unlimited
 from planner.candidates.wanted import Scope, Wanted
 from planner.inputs.resolve import resolve_times
 from planner.inputs.tasks import expand_task
@@ -120,10 +120,11 @@ def frontier(
         CatalogError: the catalog cannot be used.
     """
     catalog = load_catalog(catalog_dir, as_of=options.as_of)
-    check_age(catalog, options)
     own = next((v.workload for v in expand_task(loaded.workload) if v.chosen), loaded.workload)
     engine = Engine(prepare(loaded, unlimited(own), catalog, options))
-    return find_frontier(engine, own, deadlines_hours)
+    answer = find_frontier(engine, own, deadlines_hours)
+    check_ages(((point.best.instance_type, point.best.price_as_of) for point in answer.points), options)
+    return answer
 
 
 def find_frontier(engine: Engine, own: Workload, deadlines_hours: Sequence[float] = ()) -> Frontier:

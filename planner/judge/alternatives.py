@@ -68,6 +68,18 @@ def alternatives(
     _folded(findings, bench, plan, reference, above[0])
 
 
+def on_known_prices(findings: Findings, bench: Bench, plan: Node, reference: Reference) -> None:
+    """The best candidate on observed or firm prices, recomputed, rests on such prices."""
+    node = plan["on_known_prices"]
+    if node.is_null:
+        findings.saw(node)
+        return
+    parts, _ = frame.purchases(bench.goods, node)
+    frame.brief(findings, bench, node, reference)
+    known = all(buy.offer.quote.kind in ("firm", "observed", "declared") for buy in parts)
+    findings.require(known, node.path, "rests on a price that is neither observed nor firm")
+
+
 def _brings(above: Sequence[Decision], own: Decision) -> list[str]:
     """In what nothing above is like a decision; of the plan's own kind: region or size."""
     names = ("accelerator", "provider", "way")

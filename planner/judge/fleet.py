@@ -60,7 +60,8 @@ def check(findings: Findings, bench: Bench, sha256: str) -> None:
         "cash": _cash(bench, workers, lines, period), "launch": launch_of(bench, plan, workers, lines, period, work),
         "filters": STATED, "filter_pairs": STATED, "relaxations": [], "warnings": STATED, "n_feasible": STATED,
         "unknown_options": _unknown(bench, workers), "n_results": 1, "run_id": single.run_id(plan),
-        "assumptions": frame.assumptions(bench), "confidence": "normal", "sensitivity": [], "alternatives": [],
+        "assumptions": frame.assumptions(bench), "confidence": "normal", "sensitivity": [], "on_known_prices": None,
+        "alternatives": [],
         "folded": [],
         "savings": STATED, "proof": _proof(bench, plan),
     }  # fmt: skip
@@ -149,7 +150,7 @@ def _line(
         "accelerator": str(offer.kind["accelerator"]), "accelerators_per_node": Near(offer.accelerators),
         "accelerator_memory_gib": Near(float(offer.kind["accelerator_memory_gib"])), "nodes": nodes,
         "vcpus_per_node": single.vcpus(offer),
-        "billed_hours": Near(hours, _RATIO, 2e-9), "price_per_hour": Exactly(offer.price),
+        "billed_hours": Near(hours, _RATIO, 2e-9), **single.prices_of(offer),
         "usd_per_currency": Exactly(Fraction(offer.rate.rate)),
         "throughput_per_s": Near(worker.units / period / 3600.0), "price_basis": offer.text("basis"),
         "price_source": offer.text("source"), "price_as_of": offer.text("as_of"), "flags": offer.flags,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from catalogs.table import Table
 from planner.judge.document import MalformedError
+from planner.judge.prices import Quote, quotes_of, scaled
 from planner.records import record
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ class Offer:
     rule: OptionRule
     rate: FxRate
     owned: bool
+    quote: Quote
     copies: int = 1  # commitments of equal terms: what each holds adds up
 
     def text(self, name: str) -> str:
@@ -57,7 +59,12 @@ class Offer:
 
     @property
     def price(self) -> Fraction:
-        """Per instance-hour, in its own currency."""
+        """Per instance-hour, in its own currency, as expected when the run starts."""
+        return scaled(self.quoted, self.quote.expected)
+
+    @property
+    def quoted(self) -> Fraction:
+        """Per instance-hour, in its own currency, as quoted."""
         return Fraction(self.text("price_per_hour"))
 
     @property
@@ -100,8 +107,9 @@ class Goods:
     """Offers of the catalog with those that the workload adds, by id."""
 
     def __init__(
-        self, catalog: Catalog, workload: Workload | None, tariffs: Tariffs, folder: Path, on: date
-    ) -> None:
+        self, catalog: Catalog, workload: Workload | None, tariffs: Tariffs, folder: Path, on: date,
+        start: date | None = None,
+    ) -> None:  # fmt: skip
         """Join the tables.
 
         Args:
@@ -109,14 +117,18 @@ class Goods:
             workload: adds own machines, commitments, derived prices and overlays; None: the catalog alone.
             tariffs: what is paid beside the instance price.
             folder: the folder that the workload's file names start from.
-            on: day of exchange rates.
+            on: day of planning, and of exchange rates.
+            start: day the run starts, default the day of planning.
         """
+        self.start = on if start is None else start
         self.catalog, self.workload, self.tariffs, self.on = catalog, workload, tariffs, on
         self.notes: tuple[str, ...] = ()
         self.offers, self.types = catalog.offers, catalog.instance_types
         self._found: dict[str, Offer | None] = {}
         if workload is not None:
             self._join(workload, folder)
+        else:
+            self.quotes = self._quotes(believed=False)
 
     def _join(self, workload: Workload, folder: Path) -> None:
         from catalogs.offers.overlays import Overlay, apply_overlays
@@ -134,10 +146,20 @@ class Goods:
             self.offers = Table.concat([self.offers, derived])
         for commitment in workload.commitments:
             self.offers = Table.concat([self.offers, self._owned(commitment)])
+        self.quotes = self._quotes(believed=workload.preferences.prices == "quoted")
         if workload.prices.overlays:
             overlays = [Overlay(**overlay.model_dump()) for overlay in workload.prices.overlays]
             self.offers, notes = apply_overlays(self.offers, self.types, overlays)
             self.notes = tuple(map(str, notes))
+
+    def _quotes(self, *, believed: bool) -> list[Quote]:
+        """What is expected of each offer, in the order of the table."""
+        rates = {
+            name: float(self.tariffs.usd_per(name, self.on).rate) for name in set(self.offers["currency"])
+        }
+        prices = self.offers.number("price_per_hour").tolist()
+        usd = [price * rates[name] for price, name in zip(prices, self.offers["currency"], strict=True)]
+        return quotes_of(self.offers, usd, believed, self.on, self.start)
 
     def _owned(self, owned: OwnedCommitment) -> Table:
         """The offer that stands for a commitment the user already pays."""
@@ -195,7 +217,7 @@ class Goods:
             offer_id=offer_id, offer=offer, kind=kind.row(0), hardware=self._hardware(kind),
             rule=self.tariffs.option_rule(parts[0], parts[4], parts[5]),
             rate=self.tariffs.usd_per(str(offer["currency"]), self.on), owned=owned,
-            copies=len(rows) if owned else 1,
+            quote=self.quotes[int(rows[0])], copies=len(rows) if owned else 1,
         )  # fmt: skip
 
     def _hardware(self, kind: Table) -> Table:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from math import exp
+from math import exp, hypot
 from typing import TYPE_CHECKING, Any
 
 from planner.judge import frame
-from planner.judge.bench import Bench, Candidate
+from planner.judge.bench import Bench, Bought, Candidate
 from planner.judge.findings import STATED, Exactly, Near
 from planner.judge.money import billed, total
 from planner.judge.turns import outcomes, spread
@@ -37,6 +37,7 @@ def launch_of(bench: Bench, plan: Node, made: Candidate) -> dict[str, Any]:
     hours, usd = _spread(bench, made)
     low, high = min(hours[0], made.hours), max(hours[1], made.hours)
     whole, ratio = plan["total_usd"].money(), frame.closeness(made)
+    usd = _with_prices(spot, float(whole), usd)
     alone = made.p_meet if course is None else course.p_alone
     return {
         "strategy": "spot_with_fallback" if fallback else "spot_with_steady" if steady else "spot",
@@ -96,6 +97,17 @@ def _spread(bench: Bench, made: Candidate) -> tuple[tuple[float, float], tuple[f
         bench.spreads[id(made)] = _spread_of(bench, made)
     found: tuple[tuple[float, float], tuple[float, float]] = bench.spreads[id(made)]
     return found
+
+
+def _with_prices(spot: list[Bought], whole: float, usd: tuple[float, float]) -> tuple[float, float]:
+    """P10 and P90 of cost with the spread of spot prices, which is common to all parts and adds in squares."""
+    low = high = 0.0
+    for part in spot:
+        quote = part.offer.quote
+        paid = float(next(charge.usd for charge in part.charges if charge.kind == "compute"))
+        low += paid * (1.0 - quote.p10 / quote.expected)
+        high += paid * (quote.p90 / quote.expected - 1.0)
+    return whole - hypot(max(whole - usd[0], 0.0), low), whole + hypot(max(usd[1] - whole, 0.0), high)
 
 
 def _spread_of(bench: Bench, made: Candidate) -> tuple[tuple[float, float], tuple[float, float]]:

@@ -221,7 +221,9 @@ def _prices(plan: Json, offers: Table) -> list[str]:
         found = offers.take(hit)
         if not found.n_rows:
             faults.append(f"{line['offer_id']} is not in the catalog")
-        elif Fraction(str(found["price_per_hour"][0])) != Fraction(line["price_per_hour"]):
+        elif Fraction(str(found["price_per_hour"][0])) != Fraction(
+            line["quoted_price_per_hour"] or line["price_per_hour"]
+        ):
             listed = f"{found['price_per_hour'][0]} {found['currency'][0]}/h"
             faults.append(f"{line['offer_id']}: the catalog says {listed}")
         # not (nodes > NaN): an unknown capacity limits nothing

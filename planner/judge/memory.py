@@ -27,7 +27,7 @@ class Memory:
         self.catalog, self.folder = catalog, folder
         # by identity: a value is kept with the object that its key names
         self._benches: dict[tuple[int, datetime], tuple[Workload, Bench]] = {}
-        self._goods: dict[tuple[int, date], tuple[Workload | None, Goods]] = {}
+        self._goods: dict[tuple[int, date, date], tuple[Workload | None, Goods]] = {}
         self._tasks: dict[tuple[int, int], tuple[LoadedPipeline, Bench]] = {}
         self._variants: dict[int, tuple[Workload, tuple[TaskVariant, ...]]] = {}
 
@@ -39,13 +39,14 @@ class Memory:
             self._variants[id(workload)] = workload, expand_task(workload)
         return self._variants[id(workload)][1]
 
-    def goods(self, workload: Workload | None, on: date) -> Goods:
-        """What can be bought for a workload at the exchange rates of a day."""
+    def goods(self, workload: Workload | None, on: date, start: date | None = None) -> Goods:
+        """What can be bought for a workload planned on a day, and started on that day or another."""
         from catalogs.tariffs import load_tariffs
 
-        key = (id(workload), on)
+        start = on if start is None else start
+        key = (id(workload), on, start)
         if key not in self._goods:
-            self._goods[key] = workload, Goods(self.catalog, workload, load_tariffs(), self.folder, on)
+            self._goods[key] = workload, Goods(self.catalog, workload, load_tariffs(), self.folder, on, start)
         return self._goods[key][1]
 
     def bench(self, workload: Workload, created: datetime) -> Bench:
@@ -54,7 +55,8 @@ class Memory:
 
         key = (id(workload), created)
         if key not in self._benches:
-            times, goods = resolve_times(workload, created), self.goods(workload, created.date())
+            times = resolve_times(workload, created)
+            goods = self.goods(workload, created.date(), times.start.date())
             made = Bench(workload, work_of(workload), goods, times.start, times.deadline)
             self._benches[key] = workload, made
         return self._benches[key][1]

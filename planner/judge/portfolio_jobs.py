@@ -136,7 +136,11 @@ class PortfolioMemory:
             workload, own = self._own(entry, created)
             limit, origin = self.deadline_hours(entry, created), self.origin(created)
             until = None if limit is None else origin + timedelta(hours=min(limit, 1e6))
-            made = Bench(workload, own.work, own.goods, origin + timedelta(hours=min(begin, 1e6)), until)
+            start = origin + timedelta(hours=min(begin, 1e6))
+            given = self.loaded.workloads[entry]
+            assert given is not None
+            goods = self._memories[given.path.parent].goods(workload, created.date(), start.date())
+            made = Bench(workload, own.work, goods, start, until)
             made.share(own)
             self._benches[key] = made
         return self._benches[key]

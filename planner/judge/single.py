@@ -11,15 +11,17 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 from planner.judge import frame
-from planner.judge.alternatives import alternatives, decision_of, hidden, savings
+from planner.judge.alternatives import alternatives, decision_of, hidden, on_known_prices, savings
 from planner.judge.bench import Bench, Buy, Candidate, NotRecomputedError, worst_factor
 from planner.judge.document import Node
 from planner.judge.findings import STATED, Between, Exactly, Findings, Near
 from planner.judge.launch_figures import launch_of
 from planner.judge.money import by_month, total
+from planner.judge.prices import scaled
 
 if TYPE_CHECKING:
     from planner.judge.bench import Bought
+    from planner.judge.goods import Offer
 
 LAYOUT = {
     "tensor_parallel": "tp", "pipeline_parallel": "pp", "context_parallel": "cp", "data_parallel": "dp",
@@ -60,11 +62,12 @@ def check(findings: Findings, bench: Bench, sha256: str) -> None:
         "launch": launch, "filters": STATED, "filter_pairs": STATED, "relaxations": STATED,
         "unknown_options": unknown_options(bench, made), "warnings": STATED, "n_feasible": STATED,
         "n_results": len(plan["alternatives"]) + 1, "run_id": run_id(plan), "assumptions": STATED, "confidence": STATED,
-        "sensitivity": STATED, "alternatives": STATED, "savings": STATED, "folded": STATED,
+        "sensitivity": STATED, "on_known_prices": STATED, "alternatives": STATED, "savings": STATED, "folded": STATED,
         "proof": proof(bench, plan, made),
     }  # fmt: skip
     findings.expect(plan, wanted)
     alternatives(findings, bench, plan, (given_total, given_hours), decision_of(buys, in_turn=in_turn))
+    on_known_prices(findings, bench, plan, (given_total, given_hours))
     savings(findings, bench, plan, (given_total, given_hours))
     hidden(findings, bench, plan, (given_total, given_hours))
 
@@ -128,13 +131,24 @@ def line_of(bench: Bench, part: Bought, made: Candidate) -> dict[str, Any]:
         "accelerator": str(offer.kind["accelerator"]), "accelerators_per_node": Near(offer.accelerators),
         "accelerator_memory_gib": Near(float(offer.kind["accelerator_memory_gib"])), "nodes": part.nodes,
         "vcpus_per_node": vcpus(offer),
-        "billed_hours": Near(part.hours, ratio, 2e-9), "price_per_hour": Exactly(offer.price),
+        "billed_hours": Near(part.hours, ratio, 2e-9), **prices_of(offer),
         "usd_per_currency": Exactly(Fraction(offer.rate.rate)),
         "throughput_per_s": Near(units * part.nodes / made.nodes), "price_basis": offer.text("basis"),
         "price_source": offer.text("source"), "price_as_of": offer.text("as_of"), "flags": offer.flags,
         "quota": quota_of(bench, offer, part.nodes), "layout": layout(made.shape),
         "costs": [charge.wanted(ratio) for charge in part.charges],
         "cost_usd": Near(total(part.charges), ratio, 1e-6),
+    }  # fmt: skip
+
+
+def prices_of(offer: Offer) -> dict[str, Any]:
+    """Price expected, quoted and between which it may lie, per instance-hour."""
+    quote = offer.quote
+    low, high = scaled(offer.quoted, quote.p10), scaled(offer.quoted, quote.p90)
+    return {
+        "price_per_hour": Exactly(offer.price), "quoted_price_per_hour": Exactly(offer.quoted),
+        "price_p10_per_hour": Exactly(low), "price_p90_per_hour": Exactly(high), "price_kind": quote.kind,
+        "price_age_days": None if isnan(quote.age_days) else Near(quote.age_days),
     }  # fmt: skip
 
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import csv
 import math
+from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING
@@ -84,6 +85,7 @@ class PriceTerms:
     Attributes:
         quote: USD per hour; base: USD per hour that logarithms are relative to.
         x: logarithm of quote over base; level: of the type's level over base.
+        relative: base is the on-demand price, which bounds the price to expect.
         derived: computed from a ratio; offered: whether the quote is an offer at all.
         constants: index into `models`.
     """
@@ -92,6 +94,7 @@ class PriceTerms:
     base: FloatArray
     x: FloatArray
     level: FloatArray
+    relative: BoolArray
     derived: BoolArray
     offered: BoolArray
     constants: IntArray
@@ -101,10 +104,28 @@ class PriceTerms:
         """Return the expected prices of quotes `rows` at `horizon_days`, both of shape `(m,)`."""
         parameters = _columns(self.models)
         mine = {name: column[self.constants[rows]] for name, column in parameters.items()}
-        return _expected(
-            self.quote[rows], self.base[rows], self.x[rows], self.level[rows], self.derived[rows],
-            np.maximum(horizon_days, 0.0), mine,
-        )  # fmt: skip
+        return self._at(rows, np.maximum(horizon_days, 0.0), mine)
+
+    def _at(self, rows: IntArray, days: FloatArray, of: dict[str, FloatArray]) -> Expected:
+        quote, base, x, level = self.quote[rows], self.base[rows], self.x[rows], self.level[rows]
+        relative, derived = self.relative[rows], self.derived[rows]
+        decayed = np.exp(-((days / of["decay_days"]) ** of["decay_power"]))
+        kept = of["rest"] + (1.0 - of["rest"]) * decayed
+        slope = np.where(derived, kept * of["derived_slope"], kept)
+        middle = level + slope * (x - level)
+        levels = (of["type_sd"] ** 2 + of["market_sd"] ** 2) * days ** (2.0 * of["level_power"])
+        variance = of["place_sd"] ** 2 * (1.0 - kept**2) + levels
+        sd = np.sqrt(np.where(derived, variance + of["derived_sd"] ** 2, variance))
+        low = np.where(relative, np.log(np.maximum(of["floor_ratio"], 1e-9)), -np.inf)
+        low = np.minimum(low, x)  # a quote below the floor shows that the floor is lower there
+        high = np.where(relative, 0.0, np.inf)
+        mean = base * _clipped_mean(middle, sd, low, high)
+        p10 = base * np.exp(np.clip(middle - Z80 * sd, low, high))
+        p90 = base * np.exp(np.clip(middle + Z80 * sd, low, high))
+        p90 = np.where(relative & (days > of["list_after_days"]), base, p90)
+        now = (days <= 0.0) & ~derived
+        mean, p10, p90 = (np.where(now, quote, value) for value in (mean, p10, p90))
+        return Expected(mean, np.minimum(p10, mean), np.maximum(p90, mean), sd)
 
 
 @record(frozen=True, eq=False)
@@ -152,8 +173,12 @@ def price_terms(quotes: Quotes, constants: dict[str, Constants] | None = None) -
         x = np.log(quotes.usd_per_hour / base)
         offered = ~(has_list & (quotes.usd_per_hour > mine["no_offer_ratio"] * listed))
     x = np.where(relative, np.minimum(x, 0.0), x)
-    level = _levels(quotes, x, offered & np.isfinite(x), relative, mine["type_weight"])
-    return PriceTerms(quotes.usd_per_hour, base, x, level, quotes.derived, offered, quotes.provider, models)
+    # a type with on-demand prices in some regions only has two levels: of ratios and of prices
+    kind = quotes.type * 2 + relative
+    level = _levels(replace(quotes, type=kind), x, offered & np.isfinite(x), relative, mine["type_weight"])
+    return PriceTerms(
+        quotes.usd_per_hour, base, x, level, relative, quotes.derived, offered, quotes.provider, models
+    )
 
 
 def _levels(
@@ -193,30 +218,6 @@ def _columns(models: tuple[Constants, ...]) -> dict[str, FloatArray]:
     return {name: np.asarray([float(getattr(m, name)) for m in models], dtype=np.float64) for name in names}
 
 
-def _expected(
-    quote: FloatArray, base: FloatArray, x: FloatArray, level: FloatArray, derived: BoolArray, days: FloatArray,
-    of: dict[str, FloatArray],
-) -> Expected:  # fmt: skip
-    decayed = np.exp(-((days / of["decay_days"]) ** of["decay_power"]))
-    kept = of["rest"] + (1.0 - of["rest"]) * decayed
-    slope = np.where(derived, kept * of["derived_slope"], kept)
-    middle = level + slope * (x - level)
-    levels = (of["type_sd"] ** 2 + of["market_sd"] ** 2) * days ** (2.0 * of["level_power"])
-    variance = of["place_sd"] ** 2 * (1.0 - kept**2) + levels
-    sd = np.sqrt(np.where(derived, variance + of["derived_sd"] ** 2, variance))
-    relative = of["on_demand_base"] > 0
-    low = np.where(relative, np.log(np.maximum(of["floor_ratio"], 1e-9)), -np.inf)
-    low = np.minimum(low, x)  # a quote below the floor shows that the floor is lower there
-    high = np.where(relative, 0.0, np.inf)
-    mean = base * _clipped_mean(middle, sd, low, high)
-    p10 = base * np.exp(np.clip(middle - Z80 * sd, low, high))
-    p90 = base * np.exp(np.clip(middle + Z80 * sd, low, high))
-    p90 = np.where(relative & (days > of["list_after_days"]), base, p90)
-    now = (days <= 0.0) & ~derived
-    mean, p10, p90 = (np.where(now, quote, value) for value in (mean, p10, p90))
-    return Expected(mean, np.minimum(p10, mean), np.maximum(p90, mean), sd)
-
-
 def _clipped_mean(middle: FloatArray, sd: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
     """Mean of exp(clip(N, low, high)) for normal N: the two ends hold the mass beyond them."""
     safe = np.maximum(sd, 1e-9)
@@ -230,17 +231,7 @@ def _clipped_mean(middle: FloatArray, sd: FloatArray, low: FloatArray, high: Flo
 
 
 def _normal(z: FloatArray) -> FloatArray:
-    """Standard normal distribution function to 1.2e-7 (Press et al., Numerical Recipes, 2nd ed. 1992, section 6.2)."""
-    x = np.minimum(np.abs(z) * math.sqrt(0.5), 30.0)
-    t = 1.0 / (1.0 + 0.5 * x)
-    polynomial = np.zeros_like(t)
-    for coefficient in _ERFC:
-        polynomial = polynomial * t + coefficient
-    upper = 0.5 * t * np.exp(-x * x + polynomial)
-    return np.asarray(np.where(z > 0.0, 1.0 - upper, upper), dtype=np.float64)
-
-
-_ERFC = (
-    0.17087277, -0.82215223, 1.48851587, -1.13520398, 0.27886807, -0.18628806, 0.09678418, 0.37409196, 1.00002368,
-    -1.26551223,
-)  # fmt: skip
+    """Standard normal distribution function."""
+    flat = np.clip(z, -40.0, 40.0).ravel().tolist()
+    half = [0.5 * math.erfc(-value * math.sqrt(0.5)) for value in flat]
+    return np.asarray(half, dtype=np.float64).reshape(z.shape)

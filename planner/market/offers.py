@@ -7,6 +7,7 @@ and the decimal price beside it for the plan.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from decimal import Decimal
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ from catalogs.offers.naming import fits_name
 from catalogs.table import Coded, Table
 from planner.errors import InputError
 from planner.inputs.faults import Fault, FaultError
+from planner.market.spot_prices import FIRM, price_book, with_expected
 from planner.records import record
 
 if TYPE_CHECKING:
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from catalogs.offers.overlays import PriceNote
     from catalogs.tariffs import FxRate, OptionRule, Tariffs
     from planner.inputs.schema import OwnedCommitment, Workload
+    from planner.market.spot_prices import PriceBook
 
     FloatArray = npt.NDArray[np.float64]
     IntArray = npt.NDArray[np.int64]
@@ -54,12 +57,14 @@ class OfferSet:
         hardware: one row per distinct hardware, with its accelerator's columns (input of the performance model).
         type_of_offer: row of `types` per offer.
         hardware_of_type: row of `hardware` per type.
-        usd_per_hour: list price per instance-hour in USD, NaN where unusable.
+        usd_per_hour: price per instance-hour to expect at the start, in USD, NaN where unusable; so in `offers` too.
         upfront_usd: upfront per instance in USD (0 where the option has none).
         rate_of_offer: `(rate, source)` index into `rates`.
         rules: distinct purchase-option rules; `rule_of_offer` indexes them.
         owned_share: 0 where the user already pays (nothing more is owed), NaN elsewhere.
         capacity: most instances the offer can give, infinity where unlimited or unknown.
+        book: how the expected price follows from the quote; quotes: the column of quotes, in the offer's currency.
+        firm_only: only firm prices are asked for.
     """
 
     offers: Table
@@ -75,6 +80,9 @@ class OfferSet:
     rule_of_offer: IntArray
     owned_share: FloatArray
     capacity: FloatArray
+    book: PriceBook
+    quotes: Coded
+    firm_only: bool = False
     notes: tuple[PriceNote, ...] = ()
 
     def offer_id(self, row: int) -> str:
@@ -83,19 +91,32 @@ class OfferSet:
         return "/".join(str(self.offers[name][row]) or "-" for name in parts)
 
     def price(self, row: int) -> Decimal:
-        """Return the decimal list price per instance-hour in its own currency."""
+        """Return the decimal price per instance-hour to expect, in its own currency."""
         return Decimal(str(self.offers["price_per_hour"][row]))
 
+    def quoted_offers(self) -> Table:
+        """The offers at their quotes."""
+        return self.offers.with_columns(price_per_hour=self.quotes)
 
-def gather_offers(catalog: Catalog, workload: Workload, tariffs: Tariffs, base: str, on: date) -> OfferSet:
+    def quote(self, row: int) -> Decimal:
+        """Return the decimal price per instance-hour as quoted, in its own currency."""
+        return Decimal(self.quotes.values[int(self.quotes.codes[row])])
+
+
+def gather_offers(
+    catalog: Catalog, workload: Workload, tariffs: Tariffs, base: str, on: date, start: date | None = None
+) -> OfferSet:
     """Join catalog offers, static catalogs, derived prices, overlays and owned commitments of `workload`.
+
+    An overlay changes the quote; what is expected of it stays in proportion.
 
     Args:
         catalog: the loaded snapshot.
         workload: gives `prices`, `commitments` and the flags about derived prices.
         tariffs: option rules and exchange rates.
         base: folder that relative static-catalog paths start from.
-        on: date for exchange rates.
+        on: date for exchange rates, and the day of planning.
+        start: day the run starts, default the day of planning.
 
     Raises:
         InputError: a static catalog, overlay or owned commitment is wrong.
@@ -109,13 +130,25 @@ def gather_offers(catalog: Catalog, workload: Workload, tariffs: Tariffs, base: 
 
         offers = Table.concat([offers, derive_offers(catalog).select(list(offers))])
     offers, shares = _add_commitments(offers, workload.commitments)
+    wish = workload.preferences.prices
+    book = price_book(offers, _usd(offers, tariffs, on)[0], wish, on, on if start is None else start)
     if workload.prices.overlays:
         from catalogs.offers.overlays import Overlay, apply_overlays
 
         overlays = [Overlay(**overlay.model_dump()) for overlay in workload.prices.overlays]
         offers, overlay_notes = apply_overlays(offers, types, overlays)
         notes.extend(overlay_notes)
-    return _index(offers, types, shares, tariffs, on, tuple(notes))
+    return replace(
+        _index(offers, types, shares, tariffs, on, book), notes=tuple(notes), firm_only=wish == FIRM
+    )
+
+
+def _usd(offers: Table, tariffs: Tariffs, on: date) -> tuple[FloatArray, tuple[FxRate, ...]]:
+    """Prices per hour in USD, and the exchange rates by code of the currency."""
+    currencies = offers.coded("currency")
+    rates = tuple(tariffs.usd_per(currency, on) for currency in currencies.values)
+    rate = np.asarray([float(r.rate) for r in rates])[currencies.codes]
+    return offers.number("price_per_hour") * rate, rates
 
 
 def _add_static(offers: Table, types: Table, base: str, path: str) -> tuple[Table, Table]:
@@ -162,15 +195,17 @@ def _add_commitments(offers: Table, owned: Sequence[OwnedCommitment]) -> tuple[T
 
 
 def _index(
-    offers: Table, types: Table, shares: FloatArray, tariffs: Tariffs, on: date, notes: tuple[PriceNote, ...]
+    offers: Table, types: Table, shares: FloatArray, tariffs: Tariffs, on: date, book: PriceBook
 ) -> OfferSet:
     hardware, hardware_of_type = build_hardware(types)
     type_of_offer = offers.lookup(types, ("provider", "instance_type"))
     if (type_of_offer < 0).any():
         lost = offers["instance_type"][int(np.argmin(type_of_offer))]
         raise InputError(f"offers name the instance type {lost!r} that no instance-type table has")
+    quotes = offers.coded("price_per_hour")
+    offers = with_expected(offers, book)
+    usd, rates = _usd(offers, tariffs, on)
     currencies = offers.coded("currency")
-    rates = tuple(tariffs.usd_per(currency, on) for currency in currencies.values)
     rate = np.asarray([float(r.rate) for r in rates])[currencies.codes]
     rules, rule_of_offer = _rules(offers, tariffs)
     upfront = offers.number("upfront_per_instance") * rate
@@ -182,7 +217,7 @@ def _index(
         hardware=hardware,
         type_of_offer=type_of_offer,
         hardware_of_type=hardware_of_type,
-        usd_per_hour=offers.number("price_per_hour") * rate,
+        usd_per_hour=usd,
         upfront_usd=np.nan_to_num(upfront, nan=0.0),
         rates=rates,
         rate_of_offer=currencies.codes.astype(np.int64),
@@ -190,7 +225,8 @@ def _index(
         rule_of_offer=rule_of_offer,
         owned_share=shares,
         capacity=np.minimum(capacity, limits[rule_of_offer]),
-        notes=notes,
+        book=book,
+        quotes=quotes,
     )
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from catalogs.store.load import load_catalog
 from catalogs.tariffs import load_tariffs
 from planner.candidates.plan_parts.frame import sources_of
-from planner.candidates.prepare import check_age
+from planner.candidates.prepare import check_ages
 from planner.errors import PlannerError
 from planner.inputs.checks import start_moment
 from planner.pipelines.gather import Gathered, Gatherer
@@ -143,7 +143,6 @@ def plan_pipeline(
 
     begin = time.perf_counter()
     catalog = load_catalog(catalog_dir, as_of=options.as_of) if catalog is None else catalog
-    check_age(catalog, options)
     start = start_moment(loaded.pipeline.start or options.now)
     gatherer = Gatherer(loaded, options, catalog, load_tariffs(), start)
     gathered = gatherer.gather()
@@ -165,6 +164,8 @@ def plan_pipeline(
         least, bound = least_hours(pipe, limited)
     budget = loaded.pipeline.budget_usd
     over = total - budget if stages and budget is not None and total > budget else None
+    dated = [(stage.way.instance_type, stage.way.price_as_of) for stage in stages if stage.way.price_as_of]
+    check_ages(dated, options)
     return PipelineAnswer(
         name=loaded.pipeline.name, start=start, stages=stages, transfers=transfers,
         total_usd=total if stages else None, deadline_hours=pipe.deadline_hours if pipe.timed else None,

@@ -71,7 +71,8 @@ class Launch:
         p_on_demand_needed_ratio: 0 without a fall-back.
         spot_hours, on_demand_hours: expected, paid, of the whole cluster.
         waiting_hours: expected for spot capacity; lost_hours: paid without progress.
-        cost_p10_usd, cost_p90_usd, p10_hours, p90_hours, finish_p10, finish_p90: over interruptions and speed.
+        cost_p10_usd, cost_p90_usd: over interruptions, speed and spot prices.
+        p10_hours, p90_hours, finish_p10, finish_p90: over interruptions and speed.
         on_demand_acquire_s: assumed from asking for on-demand to having it.
         why: why this way to buy, against the others.
         notes: what the answer cannot know.

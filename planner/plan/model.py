@@ -78,7 +78,10 @@ class QuotaNeed:
 
 @record(frozen=True)
 class PlanLine:
-    """One offer used: `nodes` instances for `billed_hours` each."""
+    """One offer used: `nodes` instances for `billed_hours` each.
+
+    `price_per_hour` is the price to expect when the run starts, in an 80 % interval; costs are at that price.
+    """
 
     offer_id: str
     provider: str
@@ -105,6 +108,11 @@ class PlanLine:
     family: str = ""
     accelerator_memory_gib: float | None = None
     vcpus_per_node: float | None = None
+    quoted_price_per_hour: Decimal | None = None
+    price_p10_per_hour: Decimal | None = None
+    price_p90_per_hour: Decimal | None = None
+    price_kind: str = ""
+    price_age_days: float | None = None
 
     derived: ClassVar[tuple[str, ...]] = ("cost_usd",)
 
@@ -276,7 +284,10 @@ class CatalogSource:
 
 @record(frozen=True)
 class Plan(Presentable):
-    """The whole answer for one workload. `status` is `planned` or `infeasible`."""
+    """The whole answer for one workload. `status` is `planned` or `infeasible`.
+
+    `on_known_prices`: the best plan on observed or firm prices only, where the plan rests on others.
+    """
 
     REPORT = "planner.plan.report:plan_answer"
     __repr__ = Presentable.__repr__
@@ -310,6 +321,7 @@ class Plan(Presentable):
     warnings: tuple[str, ...]
     excluded: tuple[str, ...]
     sensitivity: tuple[Sensitivity, ...] = ()
+    on_known_prices: Summary | None = None
     confidence: Literal["normal", "low"] = "normal"
     n_results: int = 0
     n_feasible: int = 0

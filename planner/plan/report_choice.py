@@ -97,6 +97,7 @@ def _price_notes(lines: tuple[PlanLine, ...], verbose: bool) -> list[str]:
         text = f"{line.instance_type}: {kind} per node-hour of {line.price_as_of or UNKNOWN}"
         if line.currency != "USD":
             text += f", 1 {line.currency} = ${number(line.usd_per_currency, 5)}"
+        text += _expectation(line)
         text += f", source {line.price_source}" if line.price_source else ""
         text += f", flags {', '.join(line.flags)}" if line.flags else ""
         notes.append(text)
@@ -105,6 +106,20 @@ def _price_notes(lines: tuple[PlanLine, ...], verbose: bool) -> list[str]:
             f"{DERIVED_MARK} derived: computed from other published figures, not itself a published price"
         )
     return list(dict.fromkeys(notes))
+
+
+def _expectation(line: PlanLine) -> str:
+    """Quote, its age and what to expect of it, where the price is not firm."""
+    if line.price_age_days is None or line.quoted_price_per_hour is None:
+        return ""
+    text = f", {number(line.price_age_days, 4)} days old"
+    if line.price_kind == "no_market":
+        return f"{text}: quoted {number(line.quoted_price_per_hour, 4)} is no market price, on-demand is expected"
+    if line.price_p10_per_hour == line.price_p90_per_hour:
+        return text
+    low, high = (number(price, 4) for price in (line.price_p10_per_hour, line.price_p90_per_hour))
+    expected = number(line.price_per_hour, 4)
+    return f"{text}: quoted {number(line.quoted_price_per_hour, 4)}, expected {expected} (P10-P90 {low} to {high})"
 
 
 def _layouts(lines: tuple[PlanLine, ...]) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from planner.plan.brief import Folded
+from planner.plan.brief import Folded, Summary
 from planner.plan.model import Plan, Relaxation
 from planner.plan.words import summary
 from planner.render.model import Column, Section, Unit, Value, facts, table_section
@@ -48,7 +48,7 @@ def alternatives(plan: Plan, *, verbose: bool = False) -> list[Section]:
         plan: what was found.
         verbose: whether the best of what a decision stands for is named in full.
     """
-    if not plan.alternatives and not plan.relaxations:
+    if not plan.alternatives and not plan.relaxations and plan.on_known_prices is None:
         return []
     columns = (
         Column("rank", "#", "count"), Column("label", "", "text"), Column("cluster", "instance type", "cluster"),
@@ -68,7 +68,14 @@ def alternatives(plan: Plan, *, verbose: bool = False) -> list[Section]:
     notes = [f"{shown}, the plan being the first; a listed price is not availability"]
     notes += [text for rank in range(1, len(rows) + 2) if (text := _stands_for(plan, rank, verbose))]
     notes += [_hidden(item) for item in plan.relaxations]
+    if plan.on_known_prices is not None:
+        notes.append(_on_known_prices(plan.on_known_prices))
     return [table_section("alternatives", "Alternatives", columns, rows, notes)]
+
+
+def _on_known_prices(best: Summary) -> str:
+    change = f"{'+' if best.delta_cost_usd >= 0 else '-'}{usd(abs(best.delta_cost_usd))}"
+    return f"best plan on observed or firm prices only: {summary(best)}, {usd(best.cost_usd)}, {change}"
 
 
 def _hidden(item: Relaxation) -> str:

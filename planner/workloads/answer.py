@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from catalogs.store.load import load_catalog
 from planner.candidates.choose import choose
 from planner.candidates.plan_parts.summary import summarize
-from planner.candidates.prepare import check_age, prepare
+from planner.candidates.prepare import check_ages, prepare
 from planner.inputs.tasks import expand_task
 from planner.job.answer import plan_job
 from planner.judge.lines import verify_plan
@@ -58,7 +58,12 @@ def optimize(loaded: LoadedWorkload, options: Options, *, catalog_dir: Path | No
         CatalogError: the catalog cannot be used.
     """
     catalog = load_catalog(catalog_dir, as_of=options.as_of)
-    check_age(catalog, options)
+    answer = _plan(loaded, catalog, options)
+    check_ages(((line.instance_type, line.price_as_of) for line in answer.plan.lines), options)
+    return answer
+
+
+def _plan(loaded: LoadedWorkload, catalog: Catalog, options: Options) -> Answer:
     variants = expand_task(loaded.workload)
     if not variants:
         return _plan_one(loaded, loaded.workload, catalog, options)
@@ -92,7 +97,7 @@ def _verified(plan: Plan, asked: Asked, market: Market) -> Plan:
     """Re-check the plan independently; a plan that fails its own verification is never shown."""
     if plan.proof is None or plan.status != "planned":
         return plan
-    faults = verify_plan(plan.to_dict(), asked.workload, market.offer_set.offers)
+    faults = verify_plan(plan.to_dict(), asked.workload, market.offer_set.quoted_offers())
     if faults:
         raise AssertionError("the plan fails its own verification: " + "; ".join(faults))
     return replace(plan, proof=replace(plan.proof, verified=True))

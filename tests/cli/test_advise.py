@@ -202,6 +202,10 @@ BAD_STATES: list[tuple[dict[str, Any], str]] = [
     ({"zones": []}, "zones"),
     ({"zones": [{"name": "us-east-2a", "available": True, "usd_per_hour": 0}]}, "usd_per_hour"),
     ({"zones": [{"name": "us-east-2a", "available": True, "since": "2026-03-02T14:00Z"}]}, "is after 'now'"),
+    ({"zones": [{"name": "us-east-2a", "available": True, "since": 1767225600}]}, "moment as 2026-01-01T00:00:00Z"),
+    ({"now": "1767225600"}, "1767225600 looks like Unix seconds"),
+    ({"launched_at": 1767225600123}, "looks like Unix milliseconds: write the moment as 2026-01-01T00:00:00Z"),
+    ({"now": 1e6}, "over a century"),
     ({"version": 2}, "version"),
 ]  # fmt: skip
 
@@ -220,6 +224,31 @@ def test_a_clock_a_little_ahead_is_no_fault(tmp_path: Path, run_cli: Run) -> Non
     plan = plan_values(start=begun.isoformat(), deadline=(begun + timedelta(hours=20)).isoformat())
     ahead = (datetime.now(UTC) + timedelta(minutes=2)).isoformat()
     assert answer(run_cli, tmp_path, plan=plan, now=ahead)["status"] == "running"
+
+
+def running_plan(hours: float) -> dict[str, Any]:
+    """A plan that began so long ago."""
+    begun = datetime.now(UTC) - timedelta(hours=hours)
+    return plan_values(start=begun.isoformat(), deadline=(begun + timedelta(hours=20)).isoformat())
+
+
+def test_a_state_older_than_twice_the_loop_is_refused_with_the_remedy(tmp_path: Path, run_cli: Run) -> None:
+    old = state_values(now=(datetime.now(UTC) - timedelta(minutes=15)).isoformat())
+    plan = running_plan(5)
+    result = ask(run_cli, tmp_path, "--every", "6m", plan=plan, state=old)
+    assert result.code == 2 and result.stdout == ""
+    assert "now: the state is stale" in result.stderr and "write a fresh state" in result.stderr
+    assert ask(run_cli, tmp_path, "--every", "10m", plan=plan, state=old).code == 0
+    # without an interval nothing tells whether the state is late: the answer says how old it is
+    assert "the state is 15 min old" in ask(run_cli, tmp_path, plan=plan, state=old).stdout
+
+
+def test_hours_since_a_launch_at_a_moment_can_be_stale_or_of_the_future(tmp_path: Path, run_cli: Run) -> None:
+    launch = (datetime.now(UTC) - timedelta(hours=5)).isoformat()
+    for now, message in ((4, "is stale"), (6, "1.0 h in the future")):
+        state = state_values(now=now, launched_at=launch)
+        result = ask(run_cli, tmp_path, "--every", "6m", plan=running_plan(5), state=state)
+        assert result.code == 2 and message in result.stderr
 
 
 BAD_PLANS: list[tuple[dict[str, Any], str]] = [

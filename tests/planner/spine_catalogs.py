@@ -64,7 +64,7 @@ class Offer:
     basis: str = "list"
     interruption_band: str = ""
     flags: str = ""
-    as_of: str = "2026-11-01"
+    as_of: str = "2026-11-20"  # quoted on the day of planning: the quote is the price to expect
 
     @property
     def offer_id(self) -> str:

@@ -36,6 +36,18 @@ class PriceRefused(Constraint):
         return ~admitted | ~(offer_set.usd_per_hour >= 0)
 
 
+class FirmPrice(Constraint):
+    """Prices that may change until the run starts, where only firm ones are asked for."""
+
+    id = "firm_price"
+    words = "the price is not firm until the run starts (preferences.prices)"
+    paths = ("preferences.prices",)
+
+    def offers(self, offer_set: OfferSet, limits: Constraints, family: str) -> Bools | None:
+        """Spot, of whatever provider."""
+        return offer_set.offers.equals("purchase_option", "spot") if offer_set.firm_only else None
+
+
 class InferenceOnly(Constraint):
     """Accelerators that cannot train."""
 

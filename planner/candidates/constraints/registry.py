@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 CONSTRAINTS: list[Constraint] = [
     facts.PriceRefused(),
+    facts.FirmPrice(),
     facts.InferenceOnly(),
     facts.UnknownPeak(),
     facts.Unmeasured(),

@@ -6,8 +6,11 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from planner.market.pricing import exact
 from planner.market.quota import needed_quota
+from planner.market.spot_prices import KINDS
 from planner.plan.cash import spread_months
 from planner.plan.model import Assumption, CashMonth, CatalogSource, CostLine, Layout, PlanLine
 from planner.version import __version__
@@ -70,6 +73,8 @@ def offer_line(
         )
     }
     vcpus = float(offer_set.types["vcpus"][kind])  # NaN: unknown
+    book, quote = offer_set.book, offer_set.quote(row)
+    age = float(book.age_days[row])
     return PlanLine(
         offer_id=offer_set.offer_id(row),
         **text,
@@ -90,6 +95,11 @@ def offer_line(
         family=str(offer_set.types["family"][kind]),
         accelerator_memory_gib=float(offer_set.types["accelerator_memory_gib"][kind]),
         vcpus_per_node=vcpus if vcpus > 0 else None,
+        quoted_price_per_hour=quote,
+        price_p10_per_hour=book.price(quote, row, "p10_ratio"),
+        price_p90_per_hour=book.price(quote, row, "p90_ratio"),
+        price_kind=KINDS[int(book.kind[row])],
+        price_age_days=None if np.isnan(age) else age,
     )
 
 

@@ -53,7 +53,9 @@ def launch_of(made: Candidates, at: int, total: Decimal) -> Launch | None:
     outcomes = possible_outcomes(_task(made, at, fallback), pool)
     before = float(made.waiting_hours[at] + made.fixed_hours[at])
     hours, usd = before + outcomes.elapsed, _usd(made, at, outcomes, spot, steady)
-    usd_low, usd_high = (Decimal(repr(round(value, 2))) for value in _range(usd))
+    usd_low, usd_high = (
+        Decimal(repr(round(value, 2))) for value in _with_prices(made, spot, float(total), _range(usd))
+    )
     low, high = _range(hours)
     low, high = min(low, float(made.hours[at])), max(high, float(made.hours[at]))
     known = _meets(made, at)
@@ -86,6 +88,26 @@ def _range(values: FloatArray) -> tuple[float, float]:
     place = (np.arange(len(values)) + 0.5) / len(values)
     low, high = np.interp((LOW, HIGH), place, np.sort(values)).tolist()
     return low, high
+
+
+def _with_prices(
+    made: Candidates, spot: list[Part], total: float, range_usd: tuple[float, float]
+) -> tuple[float, float]:
+    """P10 and P90 of cost over interruptions, speed and spot prices.
+
+    Prices of all parts move together (they share the levels of type and market), independently of the rest: distances
+    from the expected cost add in squares.
+    """
+    market = made.context.market
+    book, hourly = market.offer_set.book, market.offer_set.usd_per_hour
+    low = high = 0.0
+    for part in spot:
+        mean = book.expected_ratio[part.row]
+        paid = part.instance_hours * hourly[part.row]
+        low += paid * (1.0 - book.p10_ratio[part.row] / mean)
+        high += paid * (book.p90_ratio[part.row] / mean - 1.0)
+    below, above = max(total - range_usd[0], 0.0), max(range_usd[1] - total, 0.0)
+    return total - float(np.hypot(below, low)), total + float(np.hypot(above, high))
 
 
 def _pool(made: Candidates, at: int) -> SpotPool:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.candidates.decisions import ON_DEMAND, best_of
+from planner.candidates.decisions import KNOWN_PRICES, ON_DEMAND, best_of
 from planner.candidates.engine import candidates_of
 from planner.candidates.model import IN_TURN
 from planner.market.pricing import total_usd
@@ -131,6 +131,14 @@ def find_savings(found: Found, winner: int) -> Savings:
         return Savings(None, None, None, "no on-demand candidate satisfies the same constraints")
     first = OBJECTIVES[context.asked.workload.preferences.objective].lower()
     return _savings(summarize(candidates, best, winner), cost, f"{first} feasible on-demand candidate")
+
+
+def best_on_known_prices(candidates: Candidates, winner: int) -> Summary | None:
+    """The best candidate on observed or firm prices; None where the winner is one, or there is none."""
+    if KNOWN_PRICES.member(candidates)[winner]:
+        return None
+    best = best_of(candidates, KNOWN_PRICES)
+    return None if best is None else summarize(candidates, best, winner)
 
 
 def _savings(baseline: Summary, cost: Decimal, note: str) -> Savings:

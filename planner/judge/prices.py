@@ -1,0 +1,194 @@
+"""Expected spot prices computed anew from quotes and the published constants, without the code that plans.
+
+The formula is that of docs/prices.md; the constants are planner/data/prices/spot.csv.
+"""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import dataclass
+from datetime import date
+from decimal import Context, Decimal
+from fractions import Fraction
+from importlib.resources import files
+from math import erfc, exp, inf, isnan, log, nan, sqrt
+from statistics import median
+from typing import TYPE_CHECKING
+
+from catalogs.offers.flags import admit_offers
+
+if TYPE_CHECKING:
+    from catalogs.table import Table
+
+_Z80 = 1.2815515655446008
+_FRESH_DAYS = 60
+_DIGITS = Context(prec=10)
+_CAP, _CAP_SLACK, _LIST = 0.10, 5e-4, 0.99
+
+
+@dataclass
+class Quote:
+    """A price with what is expected of it; the three figures are multiples of the quote."""
+
+    kind: str
+    age_days: float = nan
+    expected: float = 1.0
+    p10: float = 1.0
+    p90: float = 1.0
+
+
+def scaled(quote: Fraction, ratio: float) -> Fraction:
+    """Quote times ratio, to ten digits."""
+    if ratio == 1.0:
+        return quote
+    exact = quote * Fraction(repr(ratio))
+    return Fraction(_DIGITS.plus(Decimal(exact.numerator) / Decimal(exact.denominator)))
+
+
+def quotes_of(offers: Table, usd: list[float], believed: bool, now: date, start: date) -> list[Quote]:
+    """What is expected of each offer.
+
+    Args:
+        offers: all that can be bought, before overlays.
+        usd: quotes, USD per hour.
+        believed: spot quotes are taken as they are, but for those of no market.
+        now: day of planning.
+        start: day the run starts.
+    """
+    names = ("provider", "region", "instance_type", "purchase_option", "basis", "as_of")
+    rows = list(zip(*(offers[name].tolist() for name in names), strict=True))
+    listed: dict[tuple[str, ...], float] = {}
+    for row, price in zip(rows, usd, strict=True):
+        if row[3] == "on_demand" and price > 0:
+            listed[row[:3]] = min(price, listed.get(row[:3], inf))
+    quoted = {row[:3] for row in rows if row[3] == "spot" and row[4] not in ("derived", "declared")}
+    quoted_types = {(place[0], place[2]) for place in quoted}
+    out = []
+    for row, price in zip(rows, usd, strict=True):
+        out.append(_quote(row, price, listed.get(row[:3], nan), quoted, quoted_types, now))
+    wait = max((start - now).days, 0)
+    constants, sound = _constants(), admit_offers(offers, allow_flagged=False).mask.tolist()
+    for group in (True, False):  # a refused price sets no level of others
+        at = [k for k, quote in enumerate(out) if quote.kind in ("observed", "derived") and usd[k] > 0]
+        at = [k for k in at if bool(sound[k]) == group]
+        spots = [_Spot(k, usd[k], listed.get(rows[k][:3], nan), out[k], rows[k], constants) for k in at]
+        _set_levels(spots)
+        for spot in spots:
+            spot.price(wait)
+    for k, quote in enumerate(out):
+        if quote.kind == "no_market" and usd[k] > 0 and not isnan(listed.get(rows[k][:3], nan)):
+            quote.expected = quote.p10 = quote.p90 = max(listed[rows[k][:3]] / usd[k], 1.0)
+        elif believed and quote.kind != "no_market":
+            quote.expected, quote.p10, quote.p90 = 1.0, min(quote.p10, 1.0), max(quote.p90, 1.0)
+    return out
+
+
+def _quote(
+    row: tuple[str, ...], price: float, listed: float, quoted: set[tuple[str, ...]], types: set[tuple[str, str]],
+    now: date,
+) -> Quote:  # fmt: skip
+    if row[3] != "spot":
+        return Quote("firm")
+    kind = row[4] if row[4] in ("derived", "declared") else "observed"
+    ratio = price / listed
+    elsewhere = (row[0], row[2]) in types and row[:3] not in quoted
+    if kind == "derived" and (abs(ratio - _CAP) < _CAP_SLACK or elsewhere):
+        kind = "no_market"
+    if kind == "observed" and ratio > _LIST:
+        kind = "no_market"
+    return Quote(kind, max(_age(row[5], now), 0.0))
+
+
+def _age(text: str, now: date) -> float:
+    parts = [int(part) for part in text.split("-") if part.isdigit()]
+    try:
+        return float((now - date(*[*parts, 1, 1][:3])).days)
+    except (ValueError, TypeError):
+        return 0.0
+
+
+def _constants() -> dict[str, dict[str, str]]:
+    text = files("planner.data").joinpath("prices/spot.csv").read_text(encoding="utf-8")
+    return {row["provider"]: row for row in csv.DictReader(text.splitlines())}
+
+
+class _Spot:
+    """One spot quote and the level of its type."""
+
+    def __init__(
+        self, at: int, usd: float, listed: float, quote: Quote, row: tuple[str, ...], known: dict[str, dict[str, str]]
+    ) -> None:  # fmt: skip
+        self.at, self.usd, self.quote, self.provider = at, usd, quote, row[0]
+        self.row = known.get(row[0], known["*"])
+        self.bounded = self.row["base"] == "on_demand" and not isnan(listed)
+        self.base = listed if self.bounded else 1.0
+        x = log(usd / self.base)
+        self.x = min(x, 0.0) if self.bounded else x
+        self.usable = isnan(listed) or usd <= self.of("no_offer_ratio") * listed
+        self.type = (row[0], row[2], self.bounded)
+        self.level = self.x
+
+    def of(self, name: str) -> float:
+        return float(self.row[name])
+
+    def price(self, wait: int) -> None:
+        """Set the expected price and its interval."""
+        days, derived = self.quote.age_days + wait, self.quote.kind == "derived"
+        kept = self.of("rest") + (1 - self.of("rest")) * exp(
+            -((days / self.of("decay_days")) ** self.of("decay_power"))
+        )
+        slope = kept * (self.of("derived_slope") if derived else 1.0)
+        middle = self.level + slope * (self.x - self.level)
+        variance = self.of("place_sd") ** 2 * (1 - kept**2)
+        variance += (self.of("type_sd") ** 2 + self.of("market_sd") ** 2) * days ** (
+            2 * self.of("level_power")
+        )
+        sd = sqrt(variance + (self.of("derived_sd") ** 2 if derived else 0.0))
+        low = min(log(self.of("floor_ratio")) if self.bounded else -inf, self.x)
+        high = 0.0 if self.bounded else inf
+        if days <= 0 and not derived:
+            return
+        mean = self.base * _clipped_mean(middle, max(sd, 1e-9), low, high)
+        p10, p90 = (self.base * exp(min(max(middle + z * sd, low), high)) for z in (-_Z80, _Z80))
+        if self.bounded and days > self.of("list_after_days"):
+            p90 = self.base
+        self.quote.expected = mean / self.usd
+        self.quote.p10, self.quote.p90 = min(p10, mean) / self.usd, max(p90, mean) / self.usd
+
+
+def _clipped_mean(middle: float, sd: float, low: float, high: float) -> float:
+    """Mean of exp of a normal value clipped to [low, high]."""
+    a, b = (low - middle) / sd, (high - middle) / sd
+    inside = exp(middle + 0.5 * sd**2) * (_below(b - sd) - _below(a - sd))
+    return (
+        inside
+        + (exp(low) * _below(a) if low > -inf else 0.0)
+        + (exp(high) * (1 - _below(b)) if high < inf else 0.0)
+    )
+
+
+def _below(z: float) -> float:
+    return 0.5 * erfc(-min(max(z, -40.0), 40.0) * sqrt(0.5))
+
+
+def _set_levels(spots: list[_Spot]) -> None:
+    """The level of each type: the median of its fresh, preferably observed quotes, drawn to the provider's mean."""
+    groups: dict[tuple[str, str, bool], list[_Spot]] = {}
+    for spot in spots:
+        if spot.usable:
+            groups.setdefault(spot.type, []).append(spot)
+    middles: dict[tuple[str, str, bool], tuple[float, int, float]] = {}
+    for key, group in groups.items():
+        seen = [spot for spot in group if spot.quote.kind == "observed"] or group
+        newest = min(spot.quote.age_days for spot in seen)
+        fresh = [spot.x for spot in seen if spot.quote.age_days <= newest + _FRESH_DAYS]
+        middles[key] = median(fresh), len(fresh), group[0].of("type_weight")
+    for provider in {key[0] for key in middles}:
+        own = [key for key in middles if key[0] == provider and key[2]]
+        mean = sum(middles[key][0] for key in own) / len(own) if own else 0.0
+        for key in own:
+            value, count, weight = middles[key]
+            middles[key] = (count * value + weight * mean) / (count + weight), count, weight
+    for spot in spots:
+        if spot.type in middles:
+            spot.level = middles[spot.type][0]

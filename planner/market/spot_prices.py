@@ -1,0 +1,172 @@
+"""Every offer's quote beside the price to expect when the run starts (`planner.market.expected_price`).
+
+Candidates compete by the expected price: it replaces the quote in the table of offers, and the quote is kept beside
+it. Prices of on-demand, reservations, blocks and own machines are firm: expected is what is listed.
+"""
+
+from __future__ import annotations
+
+from decimal import Context, Decimal
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from catalogs.offers.flags import admit_offers
+from catalogs.table import Coded
+from planner.market.expected_price import Quotes, price_terms
+from planner.market.pricing import price_age_days
+from planner.records import record
+
+if TYPE_CHECKING:
+    from datetime import date
+
+    import numpy.typing as npt
+
+    from catalogs.table import Table
+
+    BoolArray = npt.NDArray[np.bool_]
+    FloatArray = npt.NDArray[np.float64]
+    IntArray = npt.NDArray[np.int64]
+
+EXPECTED, QUOTED, FIRM = "expected", "quoted", "firm"
+_DIGITS = Context(prec=10)  # of an expected price
+# What an offer's price is. No market: a derived price at the cap of its feed (a bound, not a price), spot at list, or a
+# derived price where the type is quoted elsewhere but not in this region; there on-demand is what must be expected.
+KINDS = ("firm", "observed", "derived", "declared", "no_market")
+IS_FIRM, OBSERVED, DERIVED, DECLARED, NO_MARKET = range(len(KINDS))
+CAP_RATIO, CAP_SLACK = 0.10, 5e-4
+
+
+@record(frozen=True, eq=False)
+class PriceBook:
+    """Quote and expectation of each offer, shape `(n_offers,)`.
+
+    Attributes:
+        kind: index into `KINDS`.
+        age_days: of the quote when planned; horizon_days: from the quote to the start of the run; NaN for firm prices.
+        expected_ratio, p10_ratio, p90_ratio: price to expect at the start, and its 80 % interval, over the quote.
+    """
+
+    kind: IntArray
+    age_days: FloatArray
+    horizon_days: FloatArray
+    expected_ratio: FloatArray
+    p10_ratio: FloatArray
+    p90_ratio: FloatArray
+
+    def is_known(self) -> BoolArray:
+        """Mask of prices that were observed, or do not change until the run starts."""
+        return np.isin(self.kind, (IS_FIRM, OBSERVED, DECLARED))
+
+    def price(self, quote: Decimal, row: int, name: str = "expected_ratio") -> Decimal:
+        """A price of offer `row`, rounded as the offers' table holds it."""
+        return scaled(quote, float(getattr(self, name)[row]))
+
+
+def scaled(quote: Decimal, ratio: float) -> Decimal:
+    """Quote times ratio to ten digits; the quote itself where nothing changes it."""
+    return quote if ratio == 1.0 else _DIGITS.plus(quote * Decimal(repr(ratio)))
+
+
+def price_book(offers: Table, usd: FloatArray, mode: str, now: date, start: date) -> PriceBook:
+    """Price all offers for a run.
+
+    Args:
+        offers: all that can be bought, at its quote.
+        usd: the quotes in USD per hour, shape `(n_offers,)`.
+        mode: `expected`, or `quoted`: quotes are believed, but for those of no market; intervals stay.
+        now: day of planning.
+        start: day the run starts.
+    """
+    kind = _kinds(offers, usd)
+    dates = offers.coded("as_of")
+    ages = np.asarray([*(price_age_days(text, now) for text in dates.values), None], dtype=np.float64)[
+        dates.codes
+    ]
+    ages = np.where(kind == IS_FIRM, np.nan, np.maximum(np.nan_to_num(ages, nan=0.0), 0.0))
+    horizon = ages + max((start - now).days, 0)
+    one = np.ones(offers.n_rows)
+    book = PriceBook(kind, ages, horizon, one, one.copy(), one.copy())
+    rows = np.flatnonzero(np.isin(kind, (OBSERVED, DERIVED)) & (usd > 0))
+    listed = on_demand_usd(offers, usd)
+    if len(rows):
+        admitted = admit_offers(offers, allow_flagged=False).mask
+        known = rows[admitted[rows]]
+        _expect(book, offers, usd, listed, rows, known)
+    none = np.flatnonzero((kind == NO_MARKET) & (usd > 0) & np.isfinite(listed))
+    for column in (book.expected_ratio, book.p10_ratio, book.p90_ratio):
+        column[none] = np.maximum(listed[none] / usd[none], 1.0)
+    if mode == QUOTED:
+        market = kind != NO_MARKET
+        book.expected_ratio[market] = 1.0
+        np.minimum(book.p10_ratio, 1.0, out=book.p10_ratio, where=market)
+        np.maximum(book.p90_ratio, 1.0, out=book.p90_ratio, where=market)
+    return book
+
+
+def with_expected(offers: Table, book: PriceBook) -> Table:
+    """The offers with the expected price as their price."""
+    changed = np.flatnonzero(book.expected_ratio != 1.0)
+    if not len(changed):
+        return offers
+    column = offers.coded("price_per_hour")
+    values, codes = list(column.values), column.codes.copy()
+    for row in changed.tolist():
+        quote = Decimal(values[int(codes[row])])
+        codes[row] = len(values)
+        values.append(f"{book.price(quote, row):f}")
+    return offers.with_columns(price_per_hour=Coded(codes, tuple(values)))
+
+
+def _expect(
+    book: PriceBook, offers: Table, usd: FloatArray, listed: FloatArray, rows: IntArray, known: IntArray
+) -> None:
+    """Fill in the ratios of spot quotes `rows`; levels come from those that are `known` to be sound."""
+    provider, types = offers.coded("provider"), offers.distinct_keys("provider", "instance_type")[0]
+
+    def quotes(at: IntArray) -> Quotes:
+        return Quotes(
+            usd_per_hour=usd[at], on_demand_usd_per_hour=listed[at], provider=provider.codes[at].astype(np.int64),
+            type=types[at].astype(np.int64), age_days=book.age_days[at], derived=book.kind[at] == DERIVED,
+            providers=tuple(provider.values),
+        )  # fmt: skip
+
+    own = np.isin(rows, known)
+    for at, terms in (
+        (rows[own], price_terms(quotes(rows[own]))),
+        (rows[~own], price_terms(quotes(rows[~own]))),
+    ):
+        if len(at):
+            later = terms.expect(np.arange(len(at)), book.horizon_days[at])
+            book.expected_ratio[at] = later.mean / usd[at]
+            book.p10_ratio[at], book.p90_ratio[at] = later.p10 / usd[at], later.p90 / usd[at]
+
+
+def on_demand_usd(offers: Table, usd: FloatArray) -> FloatArray:
+    """On-demand price of each offer's type in its region, the least of its zones, NaN without one."""
+    place = offers.distinct_keys("provider", "region", "instance_type")[0]
+    listed = np.flatnonzero(offers.equals("purchase_option", "on_demand") & (usd > 0))
+    price = np.full(int(place.max(initial=-1)) + 1, np.inf)
+    np.minimum.at(price, place[listed], usd[listed])
+    return np.where(np.isfinite(price), price, np.nan)[place]
+
+
+def _kinds(offers: Table, usd: FloatArray) -> IntArray:
+    spot = offers.equals("purchase_option", "spot")
+    derived = spot & offers.equals("basis", "derived")
+    declared = spot & offers.equals("basis", "declared")
+    kind = np.full(offers.n_rows, IS_FIRM, dtype=np.int64)
+    kind[spot], kind[derived], kind[declared] = OBSERVED, DERIVED, DECLARED
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = usd / on_demand_usd(offers, usd)
+        capped = derived & (np.abs(ratio - CAP_RATIO) < CAP_SLACK)
+    observed = spot & ~derived & ~declared
+    kind[capped | (observed & (ratio > 0.99)) | (derived & _unquoted(offers, observed))] = NO_MARKET
+    return kind
+
+
+def _unquoted(offers: Table, observed: BoolArray) -> BoolArray:
+    """Mask of offers whose type is quoted somewhere, but not in their region."""
+    types = offers.distinct_keys("provider", "instance_type")[0]
+    places = offers.distinct_keys("provider", "region", "instance_type")[0]
+    return np.asarray(np.isin(types, types[observed]) & ~np.isin(places, places[observed]), dtype=np.bool_)

@@ -1,0 +1,124 @@
+"""Offers of a catalog at their quotes and at the price to expect: kinds, ages, modes, the plan and its judge."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pytest
+
+from planner.judge.prices import quotes_of
+from planner.market.spot_prices import KINDS, PriceBook, price_book
+from tests.conftest import ROOT
+from tests.planner.spine_catalogs import A10G, Offer, make_catalog, plan_on
+
+NOW = date(2026, 11, 20)
+PLACES = ("us-east-1", "us-east-2", "us-west-2", "eu-west-1", "ca-central-1")
+
+
+def market(spot: tuple[str, ...], **changes: Any) -> list[Offer]:
+    """One type at 10 USD on-demand in five regions and on spot in some of them."""
+    listed = [Offer(A10G, region, "10") for region in PLACES]
+    given = {"basis": "observed", "as_of": "2026-11-20"} | changes
+    return listed + [
+        Offer(A10G, region, price, "spot", **given) for region, price in zip(PLACES, spot, strict=False)
+    ]
+
+
+def book_of(offers: list[Offer], mode: str = "expected", start: date = NOW) -> tuple[PriceBook, Any]:
+    table = make_catalog(offers).offers
+    return price_book(table, table.number("price_per_hour"), mode, NOW, start), table
+
+
+def kinds(book: PriceBook) -> list[str]:
+    return [KINDS[code] for code in book.kind.tolist()[len(PLACES) :]]
+
+
+def test_a_quote_of_today_counts_as_it_is_and_age_is_waiting() -> None:
+    offers = market(("1.2", "3", "3.2", "3.4"))
+    today, _ = book_of(offers)
+    np.testing.assert_array_equal(today.expected_ratio, 1.0)
+    later, _ = book_of(offers, start=NOW + timedelta(days=91))
+    aged, _ = book_of(market(("1.2", "3", "3.2", "3.4"), as_of=str(NOW - timedelta(days=91))))
+    np.testing.assert_array_equal(later.expected_ratio, aged.expected_ratio)
+    assert later.expected_ratio[len(PLACES)] > 1.15
+    assert (later.expected_ratio[: len(PLACES)] == 1.0).all()
+
+
+@pytest.mark.parametrize(
+    ("price", "basis", "kind"),
+    [("1.0", "derived", "no_market"), ("1.1", "derived", "derived"), ("9.95", "observed", "no_market"),
+     ("1.0", "observed", "observed"), ("1.0", "declared", "declared")],
+)  # fmt: skip
+def test_a_price_at_a_cap_or_at_list_is_no_market(price: str, basis: str, kind: str) -> None:
+    book, _ = book_of(market((price,), basis=basis))
+    assert kinds(book) == [kind]
+    if kind == "no_market":
+        assert book.expected_ratio[-1] * float(price) == pytest.approx(10.0)
+
+
+def test_a_derived_price_where_only_others_are_quoted_is_no_market() -> None:
+    offers = [*market(("3", "3.1")), Offer(A10G, "eu-west-1", "1.5", "spot", basis="derived")]
+    assert kinds(book_of(offers)[0]) == ["observed", "observed", "no_market"]
+
+
+def test_quoted_believes_quotes_and_keeps_the_interval() -> None:
+    offers = market(("1.2", "3", "3.2", "3.4"), as_of="2026-08-20")
+    expected, quoted = book_of(offers)[0], book_of(offers, "quoted")[0]
+    np.testing.assert_array_equal(quoted.expected_ratio, 1.0)
+    assert (quoted.p10_ratio <= 1.0).all() and (quoted.p90_ratio >= 1.0).all()
+    assert (quoted.p90_ratio >= expected.p90_ratio).all()
+
+
+@pytest.mark.parametrize("mode", ["expected", "quoted"])
+def test_the_judge_comes_to_the_same_prices_on_the_bundled_catalog(mode: str) -> None:
+    from catalogs.store.load import load_catalog
+
+    table = load_catalog(None, as_of=NOW).offers
+    usd = table.number("price_per_hour") * np.where(table.equals("currency", "CNY"), 0.14, 1.0)
+    start = NOW + timedelta(days=3)
+    book = price_book(table, usd, mode, NOW, start)
+    judged = quotes_of(table, usd.tolist(), mode == "quoted", NOW, start)
+    assert [quote.kind for quote in judged] == [KINDS[code] for code in book.kind.tolist()]
+    for name, column in (("expected", book.expected_ratio), ("p10", book.p10_ratio), ("p90", book.p90_ratio)):
+        np.testing.assert_allclose([getattr(quote, name) for quote in judged], column, rtol=1e-12)
+
+
+def job(**preferences: Any) -> dict[str, Any]:
+    text = (ROOT / "examples" / "bert-large.yaml").read_text(encoding="utf-8")
+    import yaml
+
+    sections: dict[str, Any] = yaml.safe_load(text)
+    return {**sections, "preferences": preferences, "constraints": {"max_nodes": 1}, "data": {}}
+
+
+def test_the_plan_shows_quote_expectation_and_interval() -> None:
+    catalog = make_catalog(market(("1.2", "3", "3.2", "3.4"), as_of="2026-08-20"))
+    line = plan_on(catalog, job()).plan.lines[0]
+    assert (line.quoted_price_per_hour, line.price_kind, line.price_age_days) == (
+        Decimal("1.2"),
+        "observed",
+        92.0,
+    )
+    assert line.price_per_hour > Decimal("1.3")
+    assert line.price_p10_per_hour and line.price_p90_per_hour
+    assert line.price_p10_per_hour < line.price_per_hour < line.price_p90_per_hour
+    assert line.costs[0].unit_price == line.price_per_hour
+
+
+def test_firm_prices_only() -> None:
+    plan = plan_on(make_catalog(market(("1.2",))), job(prices="firm")).plan
+    assert [line.purchase_option for line in plan.lines] == ["on_demand"]
+    assert "firm_price" in {count.name for count in plan.filters}
+
+
+def test_the_best_plan_on_known_prices_is_beside_one_on_a_derived_price() -> None:
+    offers = market(("2", "2.2", "2.4"), basis="derived")
+    plan = plan_on(make_catalog(offers), job()).plan
+    assert plan.lines[0].price_kind == "derived"
+    assert plan.on_known_prices is not None
+    assert plan.on_known_prices.purchase_option == "on_demand"
+    assert plan.on_known_prices.delta_cost_usd > 0
+    assert plan_on(make_catalog(market(("2",))), job()).plan.on_known_prices is None
