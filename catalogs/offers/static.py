@@ -38,12 +38,12 @@ class StaticCatalog:
     Attributes:
         instance_types: one row per machine.
         offers: one row per machine.
-        costs: arithmetic of each computed price by instance type.
+        costs: arithmetic of each offer's price; None where the file gives the price itself.
     """
 
     instance_types: Table
     offers: Table
-    costs: dict[str, OwnedCost]
+    costs: tuple[OwnedCost | None, ...]
 
 
 def load_static(path: Path) -> StaticCatalog:
@@ -98,13 +98,11 @@ def _duplicates(machines: list[Machine]) -> list[tuple[int, str]]:
 
 
 def _tables(path: Path, machines: list[Machine]) -> StaticCatalog:
-    costs: dict[str, OwnedCost] = {}
-    prices: list[str] = []
-    for machine in machines:
-        cost = machine.cost
-        if cost is not None:
-            costs[machine.text("instance_type")] = cost
-        prices.append(_price_text(machine.number("price_per_hour") if cost is None else cost.usd_per_hour))
+    costs = tuple(machine.cost for machine in machines)
+    prices = [
+        _price_text(machine.number("price_per_hour") if cost is None else cost.usd_per_hour)
+        for machine, cost in zip(machines, costs, strict=True)
+    ]
     source = f"user file {path.name}"
     return StaticCatalog(_instance_types(machines, source), _offers(machines, prices, source), costs)
 
@@ -171,7 +169,7 @@ def _offers(machines: list[Machine], prices: list[str], source: str) -> Table:
             "zone": texts(lambda m: m.text("zone")),
             "instance_type": texts(lambda m: m.text("instance_type")),
             "purchase_option": texts(lambda m: m.text("purchase_option")),
-            "option_variant": texts(lambda m: "marginal" if m.text("cost_basis") == "marginal" else ""),
+            "option_variant": texts(lambda m: "" if m.cost is None else m.cost.basis),
             "price_per_hour": prices,
             "currency": texts(lambda m: m.text("currency")),
             "upfront_per_instance": [""] * len(machines),

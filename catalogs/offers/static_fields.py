@@ -56,7 +56,7 @@ FIELDS: Mapping[str, Field] = {
     "purchase_option": Field(default="owned", choices=tuple(option.value for option in PurchaseOption)),
     "price_per_hour": _number("0", "100000", closed=False),
     "currency": Field(default="USD"),
-    "cost_basis": Field(default="full", choices=("full", "marginal")),
+    "cost_basis": Field(choices=("full", "marginal")),
     "purchase_price_usd": _number("0", "1e9", closed=False),
     "salvage_usd": _number(default="0"),
     "lifetime_years": _number("0", "30", closed=False),
@@ -241,16 +241,17 @@ def _cost(
 def _owned_cost(
     entry: Entry, texts: dict[str, str], numbers: dict[str, Decimal]
 ) -> tuple[OwnedCost | None, Faults]:
-    basis = texts["cost_basis"]
+    # a machine that is owned is already paid; any other way to have it still asks for its purchase
+    basis = texts.get("cost_basis") or ("marginal" if texts["purchase_option"] == "owned" else "full")
     if not {name for name in OWNING_FIELDS if name in numbers} - {"usd_per_kwh"}:
-        remedy = "give it, or purchase_price_usd, lifetime_years, power_kw and usd_per_kwh"
+        remedy = "give it, or power_kw and usd_per_kwh with purchase_price_usd and lifetime_years"
         return None, [(entry.line, f"price_per_hour: the machine has no price; {remedy}")]
     faults: Faults = []
     if ("power_kw" in numbers) == ("power_watts" in numbers):
         faults.append((entry.line, "power_kw: give power_kw or power_watts (or a price_per_hour instead)"))
-    needed = (
-        ["usd_per_kwh"] if basis == "marginal" else ["purchase_price_usd", "lifetime_years", "usd_per_kwh"]
-    )
+    needed = ["usd_per_kwh"]
+    if basis == "full" or "purchase_price_usd" in numbers:
+        needed += ["purchase_price_usd", "lifetime_years"]
     faults += [
         (entry.line, f"{name}: required without price_per_hour") for name in needed if name not in numbers
     ]
@@ -266,7 +267,7 @@ def _owned_cost(
         power_kw=numbers.get("power_kw", numbers.get("power_watts", Decimal(0)) / 1000),
         usd_per_kwh=numbers["usd_per_kwh"],
         pue=numbers["pue"],
-        purchase_price_usd=numbers.get("purchase_price_usd", Decimal(0)),
+        purchase_price_usd=numbers.get("purchase_price_usd"),
         salvage_usd=numbers["salvage_usd"],
         lifetime_years=numbers.get("lifetime_years", Decimal(1)),
         hosting_usd_per_month=numbers["hosting_usd_per_month"],
@@ -275,6 +276,10 @@ def _owned_cost(
     )
     if cost.usd_per_hour <= 0:
         return None, [
-            (entry.line, "usd_per_kwh: the machine would cost nothing; an hour must cost more than 0")
+            (
+                entry.line,
+                "usd_per_kwh: an hour of the machine would cost nothing; give what power or hosting cost, or "
+                "cost_basis: full to count the purchase",
+            )
         ]
     return cost, []

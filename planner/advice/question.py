@@ -25,6 +25,7 @@ BoolArray = npt.NDArray[np.bool_]
 HISTORY_HOURS = 24.0
 TICK_HOURS, MOST_TICKS = 0.1, 1_680  # a week of 6 minutes
 _FUTURE = timedelta(minutes=5)  # clocks of launchers differ by less
+_STALE_INTERVALS = 2.0  # a loop writes its state just before it asks: older than this, the writer has stopped
 _SLIP = 1e-6
 
 
@@ -36,6 +37,7 @@ class Question:
         plan: the spot line.
         job, state: for policies; a run whose zone is gone is idle already; time counts from the next whole tick.
         history: per zone name what came before the present spell, up per tick, oldest first.
+        seen: the state file's zones, in the job's order.
         now: the present moment.
         interrupted: whether the file says spot runs in a zone that is gone.
         notes: what was assumed.
@@ -45,6 +47,7 @@ class Question:
     job: SpotJob
     state: JobState
     history: Mapping[str, BoolArray]
+    seen: tuple[StateZone, ...]
     now: datetime
     interrupted: bool
     notes: tuple[str, ...]
@@ -57,7 +60,14 @@ def usual_tick_hours(plan: SpotPlan) -> float:
     return TICK_HOURS * max(1, math.ceil(_hours(plan.deadline - plan.start) / (TICK_HOURS * MOST_TICKS)))
 
 
-def build_question(plan: SpotPlan, loaded: LoadedState, *, tick_hours: float, clock: datetime) -> Question:
+def build_question(
+    plan: SpotPlan,
+    loaded: LoadedState,
+    *,
+    tick_hours: float,
+    clock: datetime,
+    loop_hours: float | None = None,
+) -> Question:
     """Join plan and state.
 
     Args:
@@ -65,6 +75,7 @@ def build_question(plan: SpotPlan, loaded: LoadedState, *, tick_hours: float, cl
         loaded: the state file.
         tick_hours: time between two questions of the launcher.
         clock: the real present, which a state may not lie after.
+        loop_hours: time between two questions where the user named it: a state older than twice that is refused.
 
     Raises:
         InputError: they contradict each other; lists every fault with its place in the state file.
@@ -79,7 +90,7 @@ def build_question(plan: SpotPlan, loaded: LoadedState, *, tick_hours: float, cl
         )
     launched = state.launched_at if isinstance(state.launched_at, datetime) else plan.start
     now = state.now if isinstance(state.now, datetime) else launched + timedelta(hours=state.now)
-    faults = list(_faults(plan, state, launched, now, clock))
+    faults = [*_clock_faults(state, now, clock, loop_hours), *_faults(plan, state, launched, now)]
     if faults:
         raise loaded.error(faults)
     regions = [place_of(plan, zone).region for zone in state.zones]
@@ -91,7 +102,8 @@ def build_question(plan: SpotPlan, loaded: LoadedState, *, tick_hours: float, cl
             f"no on-demand price of {plan.instance_type} is known: add on_demand_usd_per_hour (one instance)"
         )
         raise loaded.error([Fault((), lacking)])
-    return _joined(plan, state, launched, now, tick_hours, notes)
+    aged = _age_note(state, now, clock, tick_hours) if loop_hours is None else ()
+    return _joined(plan, state, launched, now, tick_hours, (*notes, *aged))
 
 
 def _joined(
@@ -147,22 +159,53 @@ def _joined(
             zones=seen,
         ),
         {zone.name: _history(zone, tick_hours) for zone in state.zones},
+        tuple(state.zones),
         now,
         gone,
         notes,
     )
 
 
-def _faults(
-    plan: SpotPlan, state: RunState, launched: datetime, now: datetime, clock: datetime
+def has_moment(state: RunState) -> bool:
+    """Whether the state says at what moment it was written; hours since the plan's start do not."""
+    return isinstance(state.now, datetime) or isinstance(state.launched_at, datetime)
+
+
+def _clock_faults(
+    state: RunState, now: datetime, clock: datetime, loop_hours: float | None
 ) -> Iterator[Fault]:
-    """What contradicts the plan or the clock."""
-    assert plan.deadline is not None
-    if isinstance(state.now, datetime) and now > clock + _FUTURE:
+    """What contradicts the clock: a state of the future, or one that its loop should have replaced."""
+    if not has_moment(state):
+        return
+    age_hours = _hours(clock - now)
+    if now > clock + _FUTURE:
+        yield Fault(
+            ("now",), f"is {-age_hours:.1f} h in the future (it is {clock:%Y-%m-%dT%H:%MZ}): UTC offset?"
+        )
+    if loop_hours is not None and age_hours > _STALE_INTERVALS * loop_hours:
         yield Fault(
             ("now",),
-            f"is {_hours(now - clock):.1f} h in the future (it is {clock:%Y-%m-%dT%H:%MZ}): UTC offset?",
+            f"the state is stale: it is of {now.astimezone(UTC):%Y-%m-%dT%H:%MZ}, {_age(age_hours)} ago, and the "
+            f"loop asks every {_age(loop_hours)} (--every): write a fresh state before each question; to ask about "
+            "a past moment leave out --every",
         )
+
+
+def _age_note(state: RunState, now: datetime, clock: datetime, tick_hours: float) -> tuple[str, ...]:
+    """What to say of an old state where no loop is named, so that nothing tells whether it is stale."""
+    age_hours = _hours(clock - now)
+    if not has_moment(state) or age_hours <= _STALE_INTERVALS * tick_hours:
+        return ()
+    return (f"the state is {_age(age_hours)} old; with --every, a state older than two intervals is refused",)
+
+
+def _age(hours: float) -> str:
+    return f"{hours:.1f} h" if hours >= 1.0 else f"{60.0 * hours:.3g} min"
+
+
+def _faults(plan: SpotPlan, state: RunState, launched: datetime, now: datetime) -> Iterator[Fault]:
+    """What contradicts the plan."""
+    assert plan.deadline is not None
     if now < launched:
         yield Fault(
             ("now",),
@@ -227,7 +270,7 @@ def place_of(plan: SpotPlan, zone: StateZone) -> Place:
     )
     there = [place for place in plan.places if place.region == region]
     found = (named or there or plan.places)[0]
-    return found if named else Place(region or found.region, zone.name, found.usd_per_hour)
+    return found if named else Place(region or found.region, zone.name, found.usd_per_hour, found.capacity)
 
 
 def _is_known(plan: SpotPlan, zone: StateZone) -> bool:

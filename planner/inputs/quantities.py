@@ -17,6 +17,17 @@ SOFTWARE = ("cuda", "rocm", "neuron", "tpu", "gaudi", "cann", "any")
 _LIKE_A_DATE = re.compile(r"[0-9]{4}-")
 
 
+def unix_hint(value: object) -> str:
+    """What to write where a number looks like Unix time of 2001 to 2286, in seconds or milliseconds; else empty."""
+    text = str(value).strip()
+    digits = text.partition(".")[0]
+    if isinstance(value, bool) or not re.fullmatch(r"[0-9]{10}([0-9]{3})?(\.[0-9]*)?", text):
+        return ""
+    unit, seconds = ("milliseconds", int(digits) // 1000) if len(digits) == 13 else ("seconds", int(digits))
+    moment = datetime.fromtimestamp(seconds, UTC)
+    return f"{text} looks like Unix {unit}: write the moment as {moment:%Y-%m-%dT%H:%M:%SZ}"
+
+
 def parse_moment(value: object) -> date | datetime:
     """Read a date (`2026-12-01`) or a date and time (`2026-12-01T08:00+01:00`; UTC without offset)."""
     if isinstance(value, datetime):
@@ -24,14 +35,17 @@ def parse_moment(value: object) -> date | datetime:
     if isinstance(value, date):
         return value
     if not isinstance(value, str):
-        raise ValueError("must be a date like 2026-12-01 or a date and time like 2026-12-01T08:00Z")
+        raise ValueError(
+            unix_hint(value) or "must be a date like 2026-12-01 or a date and time like 2026-12-01T08:00Z"
+        )
     text = value.strip()
     try:
         if len(text) == 10:
             return date.fromisoformat(text)
         moment = datetime.fromisoformat(text.upper())
     except ValueError:
-        raise ValueError(f"is not a date: '{text}'; write like 2026-12-01 or 2026-12-01T08:00Z") from None
+        wrong = f"is not a date: '{text}'; write like 2026-12-01 or 2026-12-01T08:00Z"
+        raise ValueError(unix_hint(text) or wrong) from None
     return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
 
 
@@ -52,7 +66,9 @@ def parse_deadline(value: object) -> timedelta | date | datetime:
     try:
         return parse_duration(value)
     except ValueError as error:
-        raise ValueError(f"{error}; a deadline may also be a date like 2026-12-01") from None
+        raise ValueError(
+            unix_hint(value) or f"{error}; a deadline may also be a date like 2026-12-01"
+        ) from None
 
 
 def parse_ratio(value: object) -> float:

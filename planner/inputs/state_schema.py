@@ -18,11 +18,12 @@ from planner.inputs.fields import (
     Share,
     Text,
 )
-from planner.inputs.quantities import parse_moment
+from planner.inputs.quantities import parse_moment, unix_hint
 from planner.inputs.section import Section
 from planner.units import DURATION_PATTERN, parse_duration
 
 _ISO_LIKE = 4  # digits of a year before the first dash
+MOST_HOURS = 876_600.0  # a century: more is a clock's count, not a length of time
 
 
 def parse_hours_or_moment(value: object) -> float | datetime:
@@ -38,6 +39,10 @@ def parse_hours_or_moment(value: object) -> float | datetime:
     if isinstance(value, int | float):
         if not (math.isfinite(value) and value >= 0):
             raise ValueError(f"must be a finite number of hours of at least 0, got {value:g}")
+        if value > MOST_HOURS:
+            raise ValueError(
+                unix_hint(value) or f"a number counts hours, and {value:g} of them are over a century"
+            )
         return float(value)
     if isinstance(value, date) or (
         isinstance(value, str) and value.strip()[:_ISO_LIKE].isdigit() and "-" in value
@@ -47,6 +52,9 @@ def parse_hours_or_moment(value: object) -> float | datetime:
     try:
         return parse_duration(value) / timedelta(hours=1)
     except ValueError as error:
+        hint = unix_hint(value)
+        if hint:
+            raise ValueError(hint) from None
         raise ValueError(
             f"{error}; hours may also be a plain number, and a moment like 2026-12-01T08:00Z"
         ) from None
@@ -70,7 +78,7 @@ HoursOrMoment = Annotated[
     WithJsonSchema(
         {
             "anyOf": [
-                {"type": "number", "minimum": 0},
+                {"type": "number", "minimum": 0, "maximum": MOST_HOURS},
                 {"type": "string", "pattern": DURATION_PATTERN},
                 {"type": "string", "pattern": DATETIME_PATTERN},
             ],

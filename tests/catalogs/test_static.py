@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from catalogs.errors import CatalogInputError
+from catalogs.offers.owned_cost import OwnedCost
 from catalogs.offers.static import load_static, owned_cost_breakdown
 
 GOOD = """\
@@ -83,16 +84,51 @@ def test_own_machines_become_offers_with_finite_capacity(tmp_path: Path) -> None
     assert np.isnan(types["internode_gbps"][1])
 
 
-def test_full_and_marginal_price_with_their_arithmetic(tmp_path: Path) -> None:
-    static = load_static(write(tmp_path, GOOD))
-    full, marginal = static.costs["rack-a100"], static.costs["rack-old"]
+def costs(tmp_path: Path, text: str = GOOD) -> tuple[OwnedCost, OwnedCost]:
+    """Costs of the two owned machines."""
+    rack, old, quoted = load_static(write(tmp_path, text)).costs
+    assert rack is not None and old is not None and quoted is None
+    return rack, old
+
+
+def test_an_owned_machine_competes_at_what_is_still_paid(tmp_path: Path) -> None:
+    rack, old = costs(tmp_path)
+    power, hosting = (part.usd_per_hour for part in rack.parts)
+    assert power == Decimal("6.5") * Decimal("1.3") * Decimal("0.25")
+    assert abs(hosting - Decimal(900) / (730 * Decimal("0.7"))) < Decimal("1e-7")
+    assert rack.usd_per_hour == rack.marginal_usd_per_hour == power + hosting
+    assert old.usd_per_hour == Decimal("0.35") * Decimal("0.25")
+    assert old.full_usd_per_hour is None  # what it was bought for is unknown
+    offers = load_static(write(tmp_path, GOOD)).offers
+    assert offers["option_variant"].tolist() == ["marginal", "marginal", ""]
+    assert Decimal(str(offers["price_per_hour"][0])) == power + hosting
+
+
+@pytest.mark.parametrize("asked", ["cost_basis: full", "purchase_option: dedicated"])
+def test_full_cost_adds_the_purchase(tmp_path: Path, asked: str) -> None:
+    text = GOOD.replace("    nodes: 4\n", f"    nodes: 4\n    {asked}\n")
+    rack, _ = costs(tmp_path, text)
     purchase = Decimal(199000) / (Decimal(4) * 8760 * Decimal("0.7"))
-    assert abs(full.parts[0].usd_per_hour - purchase) < Decimal("1e-7")
-    assert full.parts[1].usd_per_hour == Decimal("6.5") * Decimal("1.3") * Decimal("0.25")
-    assert Decimal(str(static.offers["price_per_hour"][0])) == sum(part.usd_per_hour for part in full.parts)
-    assert marginal.usd_per_hour == Decimal("0.35") * Decimal("0.25")
-    assert [part.label for part in marginal.parts] == ["power"]
-    assert static.offers["option_variant"].tolist() == ["", "marginal", ""]
+    assert [part.label for part in rack.parts] == ["purchase", "power", "hosting"]
+    assert abs(rack.parts[0].usd_per_hour - purchase) < Decimal("1e-7")
+    assert rack.usd_per_hour == costs(tmp_path)[0].full_usd_per_hour
+    offers = load_static(write(tmp_path, text)).offers
+    assert offers["option_variant"].tolist() == ["full", "marginal", ""]
+    assert Decimal(str(offers["price_per_hour"][0])) == rack.usd_per_hour
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("    lifetime_years: 4\n", "", "6: lifetime_years: required"),
+        ("    power_kw: 6.5\n", "", "6: power_kw: give power_kw or power_watts"),
+        ("  usd_per_kwh: 0.25\n", "  usd_per_kwh: 0\n", "21: usd_per_kwh: an hour"),
+        ("cost_basis: marginal", "cost_basis: full", "21: purchase_price_usd: required"),
+    ],
+)
+def test_what_the_cost_of_an_owned_machine_needs(tmp_path: Path, old: str, new: str, message: str) -> None:
+    assert old in GOOD
+    assert message in "\n".join(faults(write(tmp_path, GOOD.replace(old, new, 1))))
 
 
 def test_the_tables_have_the_catalogs_columns(tmp_path: Path) -> None:
@@ -208,3 +244,5 @@ def test_full_cost_covers_what_was_paid(price: Decimal, years: int, used: Decima
     hours = Decimal(8760) * years * used
     paid = price + hosting * 12 * years + hours * 5 * Decimal("0.2")
     assert abs(cost.usd_per_hour * hours - paid) <= hours * Decimal("2e-7")
+    assert cost.full_usd_per_hour == cost.usd_per_hour
+    assert 0 < cost.marginal_usd_per_hour <= cost.usd_per_hour
