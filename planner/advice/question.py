@@ -37,6 +37,7 @@ class Question:
         plan: the spot line.
         job, state: for policies; a run whose zone is gone is idle already; time counts from the next whole tick.
         history: per zone name what came before the present spell, up per tick, oldest first.
+        seen: the state file's zones, in the job's order.
         now: the present moment.
         interrupted: whether the file says spot runs in a zone that is gone.
         notes: what was assumed.
@@ -46,6 +47,7 @@ class Question:
     job: SpotJob
     state: JobState
     history: Mapping[str, BoolArray]
+    seen: tuple[StateZone, ...]
     now: datetime
     interrupted: bool
     notes: tuple[str, ...]
@@ -157,6 +159,7 @@ def _joined(
             zones=seen,
         ),
         {zone.name: _history(zone, tick_hours) for zone in state.zones},
+        tuple(state.zones),
         now,
         gone,
         notes,
@@ -267,7 +270,7 @@ def place_of(plan: SpotPlan, zone: StateZone) -> Place:
     )
     there = [place for place in plan.places if place.region == region]
     found = (named or there or plan.places)[0]
-    return found if named else Place(region or found.region, zone.name, found.usd_per_hour)
+    return found if named else Place(region or found.region, zone.name, found.usd_per_hour, found.capacity)
 
 
 def _is_known(plan: SpotPlan, zone: StateZone) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -45,6 +46,20 @@ POLICY_NAMES = ("survival", "uniform_progress", "greedy", "margin", "on_demand",
     default=None,
     help="Be done so much before the deadline, e.g. 30m: work that is not saved yet may be lost.",
 )
+@click.option(
+    "--workload",
+    type=click.Path(path_type=Path, dir_okay=False),
+    default=None,
+    metavar="FILE",
+    help="The workload of the plan: the records that its spot.evidence names count here as in the plan.",
+)
+@click.option(
+    "--futures",
+    type=click.IntRange(0, 10_000),
+    default=400,
+    show_default=True,
+    help="Futures drawn for costs and probabilities; 0: the action alone, which they do not change, in less time.",
+)
 @evidence_option
 @click.option(
     "--table",
@@ -66,7 +81,9 @@ def advise(
     policy: str,
     output: str,
     every: float | None,
+    futures: int,
     margin: float | None,
+    workload: Path | None,
     spot_evidence: tuple[Path, ...],
     table: Path | None,
     record: Path | None,
@@ -82,6 +99,7 @@ def advise(
     input.
     """
     from planner.advice.answer import advise as answer
+    from planner.advice.hazards import as_planned, workload_evidence
     from planner.advice.question import build_question, usual_tick_hours
     from planner.advice.recording import append_rows, recorded_rows
     from planner.advice.report import advice_report
@@ -98,8 +116,11 @@ def advise(
         loop_hours=None if every is None else tick_hours,
     )
     seen = () if record is None else recorded_rows(question, loaded)
-    model = load_model(_readable(spot_evidence, record))
-    found = answer(question, model, policy)
+    named, notes = ((), ()) if workload is None else workload_evidence(workload, made)
+    evidence = _readable((*named, *spot_evidence), record)
+    question = replace(question, notes=(*question.notes, *notes))
+    question, model = as_planned(question, load_model(evidence), own=bool(evidence))
+    found = answer(question, model, policy, futures=futures)
     if table is not None:
         _write_table(table, question, model, policy)
     show_answer(advice_report(found), output, out)
@@ -111,7 +132,8 @@ def advise(
 
 def _readable(evidence: Sequence[Path], record: Path | None) -> tuple[Path, ...]:
     """The evidence without the record that this very call begins."""
-    return tuple(path for path in evidence if path != record or path.exists())
+    begun = None if record is None or record.exists() else record.resolve()
+    return tuple(path for path in evidence if path.resolve() != begun)
 
 
 def load_model(evidence: Sequence[Path]) -> HazardModel:
