@@ -113,7 +113,9 @@ class Constraints(Section):
     include_fractional: Bool = Field(False, description="Consider fractional accelerators (vGPU).")
     include_arm64: Bool = Field(False, description="Consider hosts with arm64 processors.")
     allow_flagged: Bool = Field(False, description="Consider offers refused for a flag.")
-    allow_derived: Bool = Field(False, description="Add commitments whose price is derived from a ratio.")
+    allow_derived: Bool = Field(
+        False, description="Consider spot and commitments whose price is derived from a ratio, never quoted."
+    )
     allow_unmeasured: Bool = Field(
         False, description="Consider chips whose software was never measured on this kind of model."
     )

@@ -108,13 +108,15 @@ def _folded(findings: Findings, bench: Bench, plan: Node, reference: Reference, 
 
 
 def hidden(findings: Findings, bench: Bench, plan: Node, reference: Reference) -> None:
-    """What is better than the plan but needs a port: recomputed, and really better."""
+    """What is better than the plan but needs a port or a quote: recomputed, and really better."""
     by_cost = bench.workload.preferences.objective == "cost"
     if not plan["relaxations"].value:
         findings.saw(plan["relaxations"])
     for node in plan["relaxations"]:
         stated = dict.fromkeys(("current", "needed", "note", "best"), STATED)
-        findings.expect(node, {"constraint": "software", **stated})
+        findings.expect(node, {"constraint": STATED, **stated})
+        known = node["constraint"].text() in ("software", "derived_price")
+        findings.require(known, node["constraint"].path, "no limit that names what is better than a plan")
         frame.brief(findings, bench, node["best"], reference)
         value = node["best"]["cost_usd"].money() if by_cost else node["best"]["hours"].money()
         limit = reference[0] if by_cost else Fraction(reference[1])

@@ -12,7 +12,8 @@ from planner.market.offers import match_names
 from planner.performance.evidence import load_evidence
 
 if TYPE_CHECKING:
-    from planner.candidates.constraints.base import Bools, Ints
+    from planner.candidates.constraints.base import Bools, Case, Ints
+    from planner.candidates.model import Candidates
     from planner.inputs.schema import Constraints
     from planner.market.offers import OfferSet
 
@@ -46,6 +47,26 @@ class FirmPrice(Constraint):
     def offers(self, offer_set: OfferSet, limits: Constraints, family: str) -> Bools | None:
         """Spot, of whatever provider."""
         return offer_set.offers.equals("purchase_option", "spot") if offer_set.firm_only else None
+
+
+class DerivedPrice(Constraint):
+    """Spot that nobody quoted: a published ratio times a list price, or the cap of one."""
+
+    id = "derived_price"
+    words = "the spot price is derived from a ratio, never quoted (constraints.allow_derived)"
+    paths = ("constraints.allow_derived",)
+    is_offered = True
+
+    def offers(self, offer_set: OfferSet, limits: Constraints, family: str) -> Bools | None:
+        """Spot without a quote of its own."""
+        if limits.allow_derived:
+            return None
+        spot = offer_set.offers.equals("purchase_option", "spot")
+        return np.asarray(spot & ~offer_set.book.is_known(), dtype=np.bool_)
+
+    def change(self, case: Case, made: Candidates, at: int) -> tuple[str, str]:
+        """Allow such prices, or have one quoted."""
+        return "excluded", "a quote (catalog refresh), or constraints.allow_derived"
 
 
 class InferenceOnly(Constraint):

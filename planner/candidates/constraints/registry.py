@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 CONSTRAINTS: list[Constraint] = [
     facts.PriceRefused(),
     facts.FirmPrice(),
+    facts.DerivedPrice(),
     facts.InferenceOnly(),
     facts.UnknownPeak(),
     facts.Unmeasured(),

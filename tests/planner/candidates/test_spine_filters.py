@@ -57,6 +57,7 @@ ALONE_USD = float(plan_on(make_catalog([GOOD]), work(constraints={"max_nodes": 1
 # name -> offers, workload: the filter removes at least one candidate.
 TRIGGERS: dict[str, tuple[list[Offer], dict[str, Any]]] = {
     "price_refused": ([GOOD, replace(OTHER, flags="sources_disagree")], work()),
+    "derived_price": ([GOOD, Offer(A10G, "us-east-1", "0.4", "spot", basis="derived")], work()),
     "firm_price": ([GOOD, replace(GOOD, purchase_option="spot")], {**work(), "preferences": {"prices": "firm"}}),
     "inference_only": ([GOOD, Offer(INFERENTIA, "us-east-1", "1")], work()),
     "unknown_peak": ([GOOD, Offer(replace(L4, instance_type="k80", accelerator="k80-12gb-pcie"), "us-central1", "1")],

@@ -53,8 +53,7 @@ def test_every_limit_that_is_a_number_has_a_unit() -> None:
 def test_every_key_under_constraints_belongs_to_a_constraint() -> None:
     paths = [path for item in CONSTRAINTS for path in item.paths if not path.startswith("preferences.")]
     claimed = {path.partition(".")[2] for path in paths}
-    others = {"allow_derived"}  # adds offers, removes none
-    assert set(Constraints.model_fields) == claimed - {""} - {"commitments"} | others
+    assert set(Constraints.model_fields) == claimed - {""} - {"commitments"}
 
 
 def test_bits_are_distinct_and_fit_a_word() -> None:
