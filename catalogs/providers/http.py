@@ -217,7 +217,7 @@ class HttpClient:
             answer: _Answer | None = None
             error: Exception | None = None
             try:
-                answer = within(left_s, partial(self._get, call, whole))
+                answer = within(left_s, partial(self._get, call, whole), lambda late: late.response.close())
             except (CallTimedOut, TooLarge) as limit:
                 raise self._fault(limit, call) from None
             except requests.RequestException as broken:

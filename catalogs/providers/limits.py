@@ -32,29 +32,52 @@ class TooLarge(Exception):  # noqa: N818 - as above
 class _Call(threading.Thread, Generic[Result]):
     """One call in a thread of its own, which nobody waits for when the caller gave up."""
 
-    def __init__(self, do: Callable[[], Result]) -> None:
+    def __init__(self, do: Callable[[], Result], discard: Callable[[Result], None]) -> None:
         super().__init__(daemon=True, name="fetch")
         self._do = do
+        self._discard = discard
+        self._lock = threading.Lock()
+        self._is_over = self._is_given_up = False
         self.result: Result | None = None
         self.error: BaseException | None = None
 
     def run(self) -> None:
         try:
-            self.result = self._do()
+            result = self._do()
         except BaseException as error:  # noqa: BLE001 - raised again in the caller's thread
-            self.error = error
+            with self._lock:
+                self._is_over, self.error = True, error
+            return
+        with self._lock:
+            self._is_over, self.result = True, result
+            is_late = self._is_given_up
+        if is_late:
+            self._discard(result)
+
+    def give_up(self) -> bool:
+        """Leave the call to itself; False where it is over meanwhile."""
+        with self._lock:
+            self._is_given_up = not self._is_over
+            return self._is_given_up
 
 
-def within(seconds: float, do: Callable[[], Result]) -> Result:
+def within(
+    seconds: float, do: Callable[[], Result], discard: Callable[[Result], None] = lambda _: None
+) -> Result:
     """Return what `do` returns, or give up: time-outs of sockets do not end a server that sends a byte per second.
+
+    Args:
+        seconds: longest time of the call.
+        do: the call.
+        discard: given a result that came too late, such as an answer to close.
 
     Raises:
         CallTimedOut: when it takes longer than `seconds`.
     """
-    call = _Call(do)
+    call = _Call(do, discard)
     call.start()
     call.join(max(seconds, 0.0))
-    if call.is_alive():
+    if call.is_alive() and call.give_up():
         raise CallTimedOut(f"no whole answer in time ({seconds:g} s)")
     if call.error is not None:
         raise call.error

@@ -37,6 +37,7 @@ class Question:
         plan: the spot line.
         job, state: for policies; a run whose zone is gone is idle already; time counts from the next whole tick.
         history: per zone name what came before the present spell, up per tick, oldest first.
+        seen: the state file's zones, in the job's order.
         now: the present moment.
         interrupted: whether the file says spot runs in a zone that is gone.
         notes: what was assumed.
@@ -46,6 +47,7 @@ class Question:
     job: SpotJob
     state: JobState
     history: Mapping[str, BoolArray]
+    seen: tuple[StateZone, ...]
     now: datetime
     interrupted: bool
     notes: tuple[str, ...]
@@ -157,13 +159,14 @@ def _joined(
             zones=seen,
         ),
         {zone.name: _history(zone, tick_hours) for zone in state.zones},
+        tuple(state.zones),
         now,
         gone,
         notes,
     )
 
 
-def _has_moment(state: RunState) -> bool:
+def has_moment(state: RunState) -> bool:
     """Whether the state says at what moment it was written; hours since the plan's start do not."""
     return isinstance(state.now, datetime) or isinstance(state.launched_at, datetime)
 
@@ -172,7 +175,7 @@ def _clock_faults(
     state: RunState, now: datetime, clock: datetime, loop_hours: float | None
 ) -> Iterator[Fault]:
     """What contradicts the clock: a state of the future, or one that its loop should have replaced."""
-    if not _has_moment(state):
+    if not has_moment(state):
         return
     age_hours = _hours(clock - now)
     if now > clock + _FUTURE:
@@ -191,7 +194,7 @@ def _clock_faults(
 def _age_note(state: RunState, now: datetime, clock: datetime, tick_hours: float) -> tuple[str, ...]:
     """What to say of an old state where no loop is named, so that nothing tells whether it is stale."""
     age_hours = _hours(clock - now)
-    if not _has_moment(state) or age_hours <= _STALE_INTERVALS * tick_hours:
+    if not has_moment(state) or age_hours <= _STALE_INTERVALS * tick_hours:
         return ()
     return (f"the state is {_age(age_hours)} old; with --every, a state older than two intervals is refused",)
 
@@ -267,7 +270,7 @@ def place_of(plan: SpotPlan, zone: StateZone) -> Place:
     )
     there = [place for place in plan.places if place.region == region]
     found = (named or there or plan.places)[0]
-    return found if named else Place(region or found.region, zone.name, found.usd_per_hour)
+    return found if named else Place(region or found.region, zone.name, found.usd_per_hour, found.capacity)
 
 
 def _is_known(plan: SpotPlan, zone: StateZone) -> bool:

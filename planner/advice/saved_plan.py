@@ -23,12 +23,25 @@ _RESTART_S = 720.0  # as in planner/data/assumptions.csv, for plans that do not 
 
 
 @record(frozen=True)
+class Capacity:
+    """How the plan expects all nodes together to come and go in a place, and the evidence it names."""
+
+    mean_up_hours: float
+    mean_wait_hours: float
+    evidence: str
+
+
+@record(frozen=True)
 class Place:
-    """Where the plan takes spot; `zone` is empty where no price depends on it, `usd_per_hour` is of all nodes."""
+    """Where the plan takes spot; `zone` is empty where no price depends on it, `usd_per_hour` is of all nodes.
+
+    `capacity` is None where the plan does not say.
+    """
 
     region: str
     zone: str
     usd_per_hour: float
+    capacity: Capacity | None = None
 
 
 @record(frozen=True)
@@ -48,6 +61,7 @@ class SpotPlan:
         on_demand_acquire_hours: from asking for on-demand to having it.
         checkpoint_gb: size of one checkpoint, None where unknown.
         hashes: sha256 of the price snapshots, per provider.
+        workload_sha256: of the workload file.
     """
 
     name: str
@@ -65,6 +79,7 @@ class SpotPlan:
     checkpoint_gb: float | None
     hashes: Mapping[str, str]
     egress_usd: float = 0.0
+    workload_sha256: str = ""
 
     @property
     def region(self) -> str:
@@ -121,7 +136,9 @@ def spot_plan(plan: Plan, place: str) -> SpotPlan:
         name=plan.workload,
         provider=spot[0].provider,
         instance_type=spot[0].instance_type,
-        places=tuple(Place(line.region, line.zone, _hourly(plan, line, place)) for line in spot),
+        places=tuple(
+            Place(line.region, line.zone, _hourly(plan, line, place), _capacity(plan, line)) for line in spot
+        ),
         nodes=spot[0].nodes,
         on_demand_usd_per_hour=None if steady is None else _hourly(plan, steady, place),
         work_hours=work_hours,
@@ -132,6 +149,7 @@ def spot_plan(plan: Plan, place: str) -> SpotPlan:
         on_demand_acquire_hours=acquire_s / 3600.0,
         checkpoint_gb=None if launch is None else launch.checkpoints.size_gib * _GB_PER_GIB,
         hashes={source.provider: source.sha256 for source in plan.catalog},
+        workload_sha256=plan.workload_sha256,
     )
 
 
@@ -180,6 +198,15 @@ def _hourly(plan: Plan, line: PlanLine, place: str) -> float:
             f"{place}: lines[{at}].price_per_hour: must be more than 0 to decide by: {_SAVE_ANEW}"
         )
     return usd
+
+
+def _capacity(plan: Plan, line: PlanLine) -> Capacity | None:
+    """What the plan says of the line's capacity."""
+    told = () if plan.launch is None else plan.launch.places
+    found = (place for place in told if place.offer_id == line.offer_id)
+    return next(
+        (Capacity(place.mean_up_hours, place.mean_wait_hours, place.evidence) for place in found), None
+    )
 
 
 class _Assumed:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -45,12 +46,26 @@ POLICY_NAMES = ("survival", "uniform_progress", "greedy", "margin", "on_demand",
     default=None,
     help="Be done so much before the deadline, e.g. 30m: work that is not saved yet may be lost.",
 )
+@click.option(
+    "--workload",
+    type=click.Path(path_type=Path, dir_okay=False),
+    default=None,
+    metavar="FILE",
+    help="The workload of the plan: the records that its spot.evidence names count here as in the plan.",
+)
 @evidence_option
 @click.option(
     "--table",
     type=click.Path(path_type=Path, dir_okay=False),
     default=None,
     help="Also write the policy's decisions for all states: FILE.json or FILE.csv.",
+)
+@click.option(
+    "--record",
+    type=click.Path(path_type=Path, dir_okay=False),
+    default=None,
+    metavar="FILE",
+    help="Also add what the state says of each zone to this CSV, in the format that --spot-evidence reads.",
 )
 @output_options(ANSWER_FORMATS)
 def advise(
@@ -60,8 +75,10 @@ def advise(
     output: str,
     every: float | None,
     margin: float | None,
+    workload: Path | None,
     spot_evidence: tuple[Path, ...],
     table: Path | None,
+    record: Path | None,
     out: Path | None,
 ) -> None:
     """Say what the job of PLAN (JSON of `planner optimize -o json`, on spot) should do now.
@@ -74,7 +91,9 @@ def advise(
     input.
     """
     from planner.advice.answer import advise as answer
+    from planner.advice.hazards import as_planned, workload_evidence
     from planner.advice.question import build_question, usual_tick_hours
+    from planner.advice.recording import append_rows, recorded_rows
     from planner.advice.report import advice_report
     from planner.advice.saved_plan import load_spot_plan
     from planner.inputs.state_load import load_state
@@ -88,13 +107,25 @@ def advise(
         clock=datetime.now(UTC),
         loop_hours=None if every is None else tick_hours,
     )
-    model = load_model(spot_evidence)
+    seen = () if record is None else recorded_rows(question, loaded)
+    named, notes = ((), ()) if workload is None else workload_evidence(workload, made)
+    evidence = _readable((*named, *spot_evidence), record)
+    question = replace(question, notes=(*question.notes, *notes))
+    question, model = as_planned(question, load_model(evidence), own=bool(evidence))
     found = answer(question, model, policy)
     if table is not None:
         _write_table(table, question, model, policy)
     show_answer(advice_report(found), output, out)
+    if record is not None:  # after the answer: a full disk must not stop the job
+        append_rows(record, seen)
     if found.status in ("late", "missed"):
         click.get_current_context().exit(3)
+
+
+def _readable(evidence: Sequence[Path], record: Path | None) -> tuple[Path, ...]:
+    """The evidence without the record that this very call begins."""
+    begun = None if record is None or record.exists() else record.resolve()
+    return tuple(path for path in evidence if path.resolve() != begun)
 
 
 def load_model(evidence: Sequence[Path]) -> HazardModel:

@@ -6,7 +6,6 @@ second opinion on the one that was chosen: `planner.spot.launch` with the policy
 
 from __future__ import annotations
 
-from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
@@ -17,7 +16,7 @@ from planner.candidates.ways.course import GB_PER_GIB, moved_curve, usd_per_gb
 from planner.plan.ids import CostId
 from planner.plan.launch import Replay
 from planner.plan.model import Plan
-from planner.spot.pools import level_sd
+from planner.spot.pools import as_wide
 
 if TYPE_CHECKING:
     from planner.candidates.context import Context
@@ -119,14 +118,7 @@ def _table(context: Context, model: HazardModel, part: Part, zone: SpotZone) -> 
     if recorded and table.of_family:
         return table
     made = table_from_prior(prior, part.nodes, model.hint_for(zone))
-    return _as_wide(made, context.asked.assumptions.spot_unrecorded_frailty_sd)
-
-
-def _as_wide(table: HazardTable, sd: float) -> HazardTable:
-    """The table with levels that spread its mean spells by `sd` (log), as the plan's figures do."""
-    edges = table.age_edges_hours
-    down, up = (level_sd(edges, hazard, sd) for hazard in (table.down_per_hour, table.up_per_hour))
-    return replace(table, frailty_sd_down=down, frailty_sd_up=up)
+    return as_wide(made, context.asked.assumptions.spot_unrecorded_frailty_sd)
 
 
 def _usd(value: float) -> Decimal:

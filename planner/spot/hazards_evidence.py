@@ -136,13 +136,19 @@ def table_from_prior(prior: InterruptionPrior, gang: int, hint: Hint | None = No
     until the mean up spell is `1 / rate` and the mean down spell is the wait. A hint multiplies the rate and divides
     the wait.
     """
-    model, source = load_hazards(), f"{prior.basis}: {prior.source} ({prior.as_of}), x{gang}"
+    source = f"{prior.basis}: {prior.source} ({prior.as_of}), x{gang}"
     rate, wait = max(prior.gang_rate_per_hour(gang), 1e-6), max(prior.gang_wait_hours(gang), 1e-3)
     if hint is not None:
         rate, wait = rate * np.exp(hint.log_down), wait / np.exp(hint.log_up)
         source = f"{source}; moved by {hint.by}"
-    down = with_mean(model.sides["down"].shape, 1.0 / rate)
-    up = with_mean(model.sides["up"].shape, wait)
+    return table_from_means(1.0 / rate, wait, source)
+
+
+def table_from_means(mean_up_hours: float, mean_down_hours: float, source: str) -> HazardTable:
+    """Hazards whose spells have these means, by the age shape of everything; as uncertain as a published band."""
+    model = load_hazards()
+    down = with_mean(model.sides["down"].shape, mean_up_hours)
+    up = with_mean(model.sides["up"].shape, mean_down_hours)
     sd = tuple(
         float(np.hypot(model.scales[side].drift_sd, scale("band_sd", side))) for side in ("down", "up")
     )

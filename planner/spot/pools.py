@@ -30,6 +30,7 @@ DATA_FILE = Path(__file__).parents[1] / "data" / "spot" / "pools.csv"
 GANGS = (1, 4, 16, 64)
 FIGURES = ("rate_per_hour", "wait_hours", "first_wait_hours", "frailty_sd", "dispersion_ratio")
 COLUMNS = ("provider", "instance_type", "region", "zone", "gang", *FIGURES, "source")
+RECORDED = "recorded"
 OWN_RECORDS = "your records beside public ones"
 Key = tuple[str, str, str, str]
 
@@ -105,7 +106,7 @@ def pool_of(model: HazardModel, provider: str, instance_type: str, region: str, 
     """The same straight from hazards, for evidence of the user's own."""
     from planner.spot.hazards import load_hazards
 
-    label = "recorded" if model.cells is load_hazards().cells else OWN_RECORDS
+    label = RECORDED if model.cells is load_hazards().cells else OWN_RECORDS
     place = spot_zone(provider, instance_type, region, zone)
     tables = [model.table_for(replace(place, gang=gang)) for gang in GANGS]
     if not tables[0].of_family:
@@ -155,6 +156,13 @@ def level_sd(edges: FloatArray, hazard: FloatArray, sd: float) -> float:
         middle = 0.5 * (low + high)
         low, high = (middle, high) if spell_sd(edges, hazard, middle) < sd else (low, middle)
     return 0.5 * (low + high)
+
+
+def as_wide(table: HazardTable, sd: float) -> HazardTable:
+    """The table with levels that spread its mean spells by `sd` (log), as a plan takes pools without a record."""
+    edges = table.age_edges_hours
+    down, up = (level_sd(edges, hazard, sd) for hazard in (table.down_per_hour, table.up_per_hour))
+    return replace(table, frailty_sd_down=down, frailty_sd_up=up)
 
 
 def _spell(edges: FloatArray, hazard: FloatArray) -> tuple[float, float]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
 import json
 from collections.abc import Callable
@@ -13,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from planner.plan.launch import SpotPlace
 from planner.plan.plain import plain
 from tests.conftest import ROOT, CliResult
 from tests.planner.advice.plans import assumed, line_values, plan_values, state_values, write
@@ -317,6 +319,49 @@ def test_the_users_own_record_counts(tmp_path: Path, run_cli: Run) -> None:
     after = answer(run_cli, tmp_path, "--spot-evidence", str(log))
     assert after["p_finish_spot_alone_ratio"] > before["p_finish_spot_alone_ratio"]
     assert after["expected_cost_usd"] < before["expected_cost_usd"]
+
+
+def banded_plan(evidence: str = "band: 5-10 % a month (2026-01)") -> dict[str, Any]:
+    """A plan that expects a place to be up for 40 h at a time and down for 10."""
+    place = SpotPlace(line_values()["offer_id"], 10.0, 40.0, 10.0, 0.8, evidence)
+    return plan_values(launch=plain(replace(LAUNCH, places=(place,))))
+
+
+def test_where_the_plan_rests_on_no_record_its_figures_are_the_hazards(tmp_path: Path, run_cli: Run) -> None:
+    found = answer(run_cli, tmp_path, plan=banded_plan())
+    assert found["hazards"] == {"us-east-2a": "the plan's figures: band: 5-10 % a month (2026-01)"}
+    zones = ask(run_cli, tmp_path, "-o", "table", plan=banded_plan()).stdout
+    assert "80%" in zones.replace(" %", "%")  # 40 h of 50, as the plan says
+    recorded = answer(run_cli, tmp_path, plan=banded_plan("recorded: aws p3.2xlarge x1, zone us-east-2a"))
+    assert recorded["hazards"]["us-east-2a"].startswith("aws p3.2xlarge x2, zone us-east-2a")
+    assert recorded["notes"] == []
+
+
+def test_evidence_of_the_workload_counts_and_a_difference_from_the_plan_is_named(
+    tmp_path: Path, run_cli: Run
+) -> None:
+    (tmp_path / "seen.csv").write_text(
+        "time,zone,provider,instance_type,gang,available\n"
+        + "".join(f"2026-02-{day:02}T00:00Z,us-east-2a,aws,p3.2xlarge,2,0\n" for day in range(1, 9)),
+        encoding="utf-8",
+    )
+    text = (ROOT / "examples" / "bert-large.yaml").read_text(encoding="utf-8")
+    workload = tmp_path / "own.yaml"
+    workload.write_text(text + "\nspot: {evidence: [seen.csv]}\n", encoding="utf-8")
+    own = "your records beside public ones: aws p3.2xlarge x1, zone us-east-2a"
+    plan = banded_plan(own) | {"workload_sha256": hashlib.sha256(workload.read_bytes()).hexdigest()}
+    named = answer(run_cli, tmp_path, "--workload", str(workload), plan=plan)
+    assert named["notes"] == []
+    given = answer(run_cli, tmp_path, "--spot-evidence", str(tmp_path / "seen.csv"), plan=plan)
+    assert named["hazards"] == given["hazards"] and named["options"] == given["options"]
+    assert named["hazards"]["us-east-2a"].startswith("aws p3.2xlarge x2")
+    # without the records the plan's own figures, and the difference said
+    without = answer(run_cli, tmp_path, plan=plan)
+    assert without["hazards"]["us-east-2a"] == f"the plan's figures: {own}"
+    assert any("--workload FILE" in note for note in without["notes"])
+    other = answer(run_cli, tmp_path, "--workload", str(workload), plan=banded_plan())
+    assert any("is not the workload file this plan was made from" in note for note in other["notes"])
+    assert any("made without your records" in note for note in other["notes"])
 
 
 def test_the_table_is_written_beside_the_answer(tmp_path: Path, run_cli: Run) -> None:

@@ -58,7 +58,7 @@ QUICK: dict[str, Any] = {
 
 def quick(faults: Any) -> dict[str, Any]:
     """Options of a fetch: only a fault that answers late may run into the limit, however busy the machine is."""
-    return {**QUICK, "timeout_s": LIMIT_S, "retries": 0} if "slow" in str(faults) else QUICK
+    return {**QUICK, "timeout_s": 4 * LIMIT_S, "retries": 0} if "slow" in str(faults) else QUICK
 
 
 @cache

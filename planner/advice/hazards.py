@@ -1,0 +1,92 @@
+"""One source of hazards for plan and advice: records where the plan used records, else the figures that the plan holds.
+
+`planner optimize` takes a recorded pool where the offer's family was recorded, and a published band or a prior where it
+was not; what it took is in the plan, per place. The same order holds here, so that a plan and the advice on it never
+rest on two answers to one question.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from planner.advice.question import place_of
+from planner.spot.hazards import moved_table
+from planner.spot.hazards_evidence import table_from_means
+from planner.spot.pools import OWN_RECORDS, RECORDED, as_wide
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from planner.advice.question import Question
+    from planner.advice.saved_plan import Capacity, SpotPlan
+    from planner.spot.hazards import HazardModel, HazardTable
+    from planner.spot.policy.job import SpotZone
+
+_MOVED = "moved by"
+
+
+def as_planned(question: Question, model: HazardModel, *, own: bool) -> tuple[Question, HazardModel]:
+    """The hazards that the plan rests on, and the question with notes where they differ from the plan's.
+
+    Args:
+        question: plan and state.
+        model: bundled records, and the user's own where `own`.
+        own: whether evidence of the user's own is in the model.
+    """
+    tables: dict[str, HazardTable] = {}
+    notes: dict[str, None] = {}
+    for seen, zone in zip(question.seen, question.job.zones, strict=True):
+        capacity = place_of(question.plan, seen).capacity
+        if capacity is None:
+            continue
+        note = _difference(capacity, own=own)
+        notes |= {note: None} if note else {}
+        recorded = own or capacity.evidence.startswith(f"{RECORDED}: ")
+        if not (recorded and model.table_for(zone).of_family):
+            tables[zone.name] = _planned_table(capacity, zone, model)
+    return replace(question, notes=(*question.notes, *notes)), model.with_tables(tables)
+
+
+def _planned_table(capacity: Capacity, zone: SpotZone, model: HazardModel) -> HazardTable:
+    """The plan's mean spells with the age shape of everything, as wide as the plan takes an unrecorded pool to be."""
+    from planner.asked.assumptions import load_assumptions
+
+    source = f"the plan's figures: {capacity.evidence}"
+    table = table_from_means(capacity.mean_up_hours, capacity.mean_wait_hours, source)
+    hint = None if _MOVED in capacity.evidence else model.hint_for(zone)
+    table = as_wide(table, load_assumptions().spot_unrecorded_frailty_sd)
+    return table if hint is None else moved_table(table, hint)
+
+
+def _difference(capacity: Capacity, *, own: bool) -> str:
+    """What to say where the plan and this answer do not rest on the same evidence; empty where they do."""
+    planned_own = capacity.evidence.startswith(OWN_RECORDS)
+    if planned_own and not own:
+        return (
+            "the plan rests on records of spot of your own, which are not named here: its mean figures are used; "
+            "name the records with --workload FILE or --spot-evidence FILE"
+        )
+    if own and not planned_own and _MOVED not in capacity.evidence:
+        return f"the plan was made without your records of spot, which count here (the plan: {capacity.evidence})"
+    return ""
+
+
+def workload_evidence(path: Path, plan: SpotPlan) -> tuple[tuple[Path, ...], tuple[str, ...]]:
+    """Files that the workload's `spot.evidence` names, and what to say if it is not the workload of the plan.
+
+    Raises:
+        InputError: the workload cannot be read.
+    """
+    from planner.inputs.load import load_workload
+
+    loaded = load_workload(path)
+    files: Sequence[str] = loaded.workload.spot.evidence
+    notes: tuple[str, ...] = ()
+    if loaded.sha256 != plan.workload_sha256:
+        notes = (
+            f"{path} is not the workload file this plan was made from (sha256 {loaded.sha256[:12]}, the plan: "
+            f"{plan.workload_sha256[:12] or 'unknown'}): its spot.evidence is used",
+        )
+    return tuple(path.parent / name for name in files), notes

@@ -1,0 +1,43 @@
+"""`planner catalog quarantine` and `accept`: what waits, and that a person's word puts it in use."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Run = Callable[..., Any]
+OFFER = "aws/af-south-1/-/g4dn.16xlarge/spot/-"
+
+
+@pytest.fixture(autouse=True)
+def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PLANNER_DATA_DIR", str(tmp_path / "data"))
+
+
+def _waiting(run_cli: Run) -> dict[str, Any]:
+    done = run_cli("catalog", "quarantine", "-o", "json")
+    assert done.code == 0
+    return {quote["offer_id"]: quote for quote in json.loads(done.stdout)["quotes"]}
+
+
+def test_a_quote_of_the_bundled_snapshot_is_listed_and_accepted(run_cli: Run) -> None:
+    before = _waiting(run_cli)
+    assert "lowest share of on-demand" in before[OFFER]["reason"]
+    listed = ("catalog", "list", "--region", "aws/af-south-1", "--instance-type", "g4dn.16xlarge")
+    assert (
+        "no offer" in (found := run_cli(*listed, "--purchase-option", "spot")).stdout
+        or "0 of 0" in found.stderr
+    )
+    done = run_cli("catalog", "accept", OFFER)
+    assert (done.code, done.stdout) == (0, f"accepted {OFFER}\n")
+    assert set(_waiting(run_cli)) == set(before) - {OFFER}
+    assert "0.5774" in run_cli(*listed, "--purchase-option", "spot", "-o", "csv").stdout
+
+
+def test_what_does_not_wait_cannot_be_accepted(run_cli: Run) -> None:
+    done = run_cli("catalog", "accept", "aws/af-south-1/-/g4dn.16xlarg/spot/-")
+    assert done.code == 2 and f"did you mean {OFFER}?" in done.stderr
