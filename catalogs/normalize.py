@@ -23,12 +23,7 @@ def decimal_text(value: Decimal | str, places: Decimal = _PLACES) -> str:
     Raises:
         ValueError: when `value` is not a finite number.
     """
-    try:
-        number = Decimal(value)
-    except InvalidOperation as error:
-        raise ValueError(f"{value!r} is not a number") from error
-    if not number.is_finite():
-        raise ValueError(f"{value!r} is not finite")
+    number = number_of(value)
     text = f"{number.quantize(places):f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
 

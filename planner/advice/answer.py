@@ -39,7 +39,7 @@ def advise(
         question: plan and state.
         model: of spot hazards.
         policy_name: a key of `planner.spot.policy.registry.POLICIES`.
-        futures: drawn for what each action costs.
+        futures: drawn for what each action costs; with 0 only the action is worked out, by far the quickest.
         seed: of the futures.
 
     Raises:
@@ -56,15 +56,22 @@ def advise(
             question, policy_name, status, option, (), "state", why, work, left, math.nan, math.nan, tables
         )
     action, decided_by = decide(policy, state)
+    status = "running" if can_still_finish(job, state) else "late"
+    slack = left - work - _on_demand_start(job, state)
+    if not futures:
+        option = Option(word_of(action, state), action, math.nan, math.nan, math.nan)
+        bare = Advice(
+            question, policy_name, status, option, (), decided_by, "", work, left, slack, math.nan, tables
+        )
+        return replace(bare, why=reason(bare))
     up = futures_of(job, tables, state, question.history, futures, seed)
     safe = Guarded(policy)
     chosen = _option(job, safe, state, up, action)
     tried = [_option(job, safe, state, up, other) for other in _others(state, action)]
     others = sorted(tried, key=lambda one: (-round(one.p_finish, 2), one.cost_usd))
-    status = "running" if can_still_finish(job, state) else "late"
     advice = Advice(
         question, policy_name, status, chosen, tuple(others), decided_by, "", work, left,
-        left - work - _on_demand_start(job, state), _p_spot_alone(job, state, up), tables,
+        slack, _p_spot_alone(job, state, up), tables,
     )  # fmt: skip
     return replace(advice, why=reason(advice))
 

@@ -127,7 +127,7 @@ def spot_plan(plan: Plan, place: str) -> SpotPlan:
     assumed = _Assumed(plan, place)
     launch = plan.launch
     acquire_s = assumed.seconds("on_demand_acquire_s", 0.0) if launch is None else launch.on_demand_acquire_s
-    work_hours = sum(hours.get(part, 0.0) for part in RUN_WORK)
+    work_hours = math.fsum(hours.get(part, 0.0) for part in RUN_WORK)  # a set: any order, one sum
     if not work_hours > 0:
         raise InputError(
             f"{place}: timeline: has no hours of work, so there is nothing to decide: {_SAVE_ANEW}"

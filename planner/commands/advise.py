@@ -53,6 +53,13 @@ POLICY_NAMES = ("survival", "uniform_progress", "greedy", "margin", "on_demand",
     metavar="FILE",
     help="The workload of the plan: the records that its spot.evidence names count here as in the plan.",
 )
+@click.option(
+    "--futures",
+    type=click.IntRange(0, 10_000),
+    default=400,
+    show_default=True,
+    help="Futures drawn for costs and probabilities; 0: the action alone, which they do not change, in less time.",
+)
 @evidence_option
 @click.option(
     "--table",
@@ -74,6 +81,7 @@ def advise(
     policy: str,
     output: str,
     every: float | None,
+    futures: int,
     margin: float | None,
     workload: Path | None,
     spot_evidence: tuple[Path, ...],
@@ -112,7 +120,7 @@ def advise(
     evidence = _readable((*named, *spot_evidence), record)
     question = replace(question, notes=(*question.notes, *notes))
     question, model = as_planned(question, load_model(evidence), own=bool(evidence))
-    found = answer(question, model, policy)
+    found = answer(question, model, policy, futures=futures)
     if table is not None:
         _write_table(table, question, model, policy)
     show_answer(advice_report(found), output, out)

@@ -155,9 +155,7 @@ def doctor(ctx: click.Context, fmt: str, max_age: int | None) -> None:
         p.manifest.provider for p in found.providers if max_age is not None and p.newest_age_days > max_age
     ]
     if stale:
-        click.echo(
-            f"error: older than {max_age} days: {', '.join(stale)}; refresh or raise --max-age", err=True
-        )
+        click.echo(f"error: older than {max_age}d: {', '.join(stale)}; refresh or raise --max-age", err=True)
     if stale or not found.is_healthy:
         from planner.errors import CatalogError
 

@@ -42,7 +42,6 @@ def load_document(
     """
     from pydantic import ValidationError
 
-    from planner.inputs.messages import pydantic_faults
     from planner.inputs.yaml12 import YamlError, parse_yaml
 
     data = read_limited(path, max_bytes)
@@ -58,6 +57,8 @@ def load_document(
     try:
         value = model.model_validate(parsed.data)
     except ValidationError as error:
+        from planner.inputs.messages import pydantic_faults  # brings the whole workload schema
+
         found = pydantic_faults(error.errors(include_url=False), model)
         faults = [*parsed.faults, *(fault for fault in found if fault.path not in parsed.stand_ins)]
         raise document.source.error(faults) from None

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from planner.judge.launch import check_launch, runs_in_turn
 from planner.judge.limits import check_limits
+from planner.judge.prices import expected_price
 
 if TYPE_CHECKING:
     from catalogs.table import Table
@@ -28,13 +29,16 @@ _NOT_IN_USE = ("data_staging", "provisioning")
 _COMMITMENTS = ("reserved", "cud", "savings_plan", "subscription", "owned", "dedicated")
 
 
-def verify_plan(plan: Json, workload: Workload | None = None, offers: Table | None = None) -> list[str]:
+def verify_plan(
+    plan: Json, workload: Workload | None = None, offers: Table | None = None, *, expected: bool = True
+) -> list[str]:
     """Return every fault found in a plan; an empty list means it holds.
 
     Args:
         plan: the plan as JSON (`Plan.to_dict()`).
         workload: its workload, to check limits and the amount of work.
         offers: the catalog's offers, to check prices (overlaid prices are skipped).
+        expected: also price spot anew; False leaves that to the full judgement.
     """
     try:
         if plan["status"] != "planned":
@@ -45,7 +49,8 @@ def verify_plan(plan: Json, workload: Workload | None = None, offers: Table | No
         if workload is not None:
             faults += [*check_limits(plan, workload), *_work(plan, workload), *_owned(plan, workload)]
         if offers is not None:
-            faults += _prices(plan, offers)
+            mode = "" if workload is None else workload.preferences.prices
+            faults += _prices(plan, offers, mode if expected else None)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
         return [f"not a plan this version can read: {type(error).__name__}: {error}"]
     return faults
@@ -218,7 +223,33 @@ def _work(plan: Json, workload: Workload) -> list[str]:
     )
 
 
-def _prices(plan: Json, offers: Table) -> list[str]:
+def _wrong_price(plan: Json, line: Json, offers: Table, row: int, mode: str | None) -> str:
+    """What is wrong with the price of a line: its quote is that of the catalog, the rest follows from all quotes."""
+    listed = Fraction(str(offers["price_per_hour"][row]))
+    if listed != Fraction(line["quoted_price_per_hour"] or line["price_per_hour"]):
+        return f"the catalog says {_listed_text(offers, row)}"
+    if mode is None or line["quoted_price_per_hour"] is None or _has_overlay(offers):
+        return ""
+    price = Fraction(line["price_per_hour"])
+    believed = price == listed if not mode else mode == "quoted"
+    now, start = (datetime.fromisoformat(plan[name]).date() for name in ("created_at", "start"))
+    expected = expected_price(offers, row, believed=believed, now=now, start=start)
+    if abs(price - expected) > expected * Fraction(1, 10**9):
+        return f"{line['price_per_hour']} {line['currency']}/h, expected is {float(expected):.10g}"
+    return ""
+
+
+def _has_overlay(offers: Table) -> bool:
+    """Whether quotes were changed by overlays, which levels do not know."""
+    return any("overlay" in flags.split(";") for flags in offers.coded("flags").values)
+
+
+def _listed_text(offers: Table, row: int) -> str:
+    """A price as the catalog has it."""
+    return f"{offers['price_per_hour'][row]} {offers['currency'][row]}/h"
+
+
+def _prices(plan: Json, offers: Table, mode: str | None) -> list[str]:
     faults = []
     known = set(offers.coded("provider").values)
     for line in plan["lines"]:
@@ -233,11 +264,8 @@ def _prices(plan: Json, offers: Table) -> list[str]:
         found = offers.take(hit)
         if not found.n_rows:
             faults.append(f"{line['offer_id']} is not in the catalog")
-        elif Fraction(str(found["price_per_hour"][0])) != Fraction(
-            line["quoted_price_per_hour"] or line["price_per_hour"]
-        ):
-            listed = f"{found['price_per_hour'][0]} {found['currency'][0]}/h"
-            faults.append(f"{line['offer_id']}: the catalog says {listed}")
+        elif fault := _wrong_price(plan, line, offers, int(hit.nonzero()[0][0]), mode):
+            faults.append(f"{line['offer_id']}: {fault}")
         # not (nodes > NaN): an unknown capacity limits nothing
         elif line["nodes"] > (held := float(found["capacity"][0])):
             faults.append(f"{line['offer_id']}: {line['nodes']} nodes, the catalog has {held:g}")

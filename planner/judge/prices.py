@@ -12,7 +12,6 @@ from decimal import Context, Decimal
 from fractions import Fraction
 from importlib.resources import files
 from math import erfc, exp, inf, isnan, log, nan, sqrt
-from statistics import median
 from typing import TYPE_CHECKING
 
 from catalogs.offers.flags import admit_offers
@@ -45,7 +44,20 @@ def scaled(quote: Fraction, ratio: float) -> Fraction:
     return Fraction(_DIGITS.plus(Decimal(exact.numerator) / Decimal(exact.denominator)))
 
 
-def quotes_of(offers: Table, usd: list[float], believed: bool, now: date, start: date) -> list[Quote]:
+def expected_price(offers: Table, row: int, *, believed: bool, now: date, start: date) -> Fraction:
+    """Price to expect of one offer of a catalog, in its currency; all of its provider tell of levels."""
+    quote = Fraction(str(offers["price_per_hour"][row]))
+    if offers["purchase_option"][row] != "spot":
+        return quote
+    own = offers.equals("provider", str(offers["provider"][row])).nonzero()[0]
+    table, at = offers.take(own), int((own == row).nonzero()[0][0])
+    prices = table.number("price_per_hour").tolist()  # of one currency, in which levels are relative
+    return scaled(quote, quotes_of(table, prices, believed, now, start, only=at)[at].expected)
+
+
+def quotes_of(
+    offers: Table, usd: list[float], believed: bool, now: date, start: date, only: int | None = None
+) -> list[Quote]:
     """What is expected of each offer.
 
     Args:
@@ -54,6 +66,7 @@ def quotes_of(offers: Table, usd: list[float], believed: bool, now: date, start:
         believed: spot quotes are taken as they are, but for those of no market.
         now: day of planning.
         start: day the run starts.
+        only: the one offer that is asked for; the others are not priced.
     """
     names = ("provider", "region", "instance_type", "purchase_option", "basis", "as_of")
     rows = list(zip(*(offers[name].tolist() for name in names), strict=True))
@@ -74,7 +87,8 @@ def quotes_of(offers: Table, usd: list[float], believed: bool, now: date, start:
         spots = [_Spot(k, usd[k], listed.get(rows[k][:3], nan), out[k], rows[k], constants) for k in at]
         _set_levels(spots)
         for spot in spots:
-            spot.price(wait)
+            if only is None or spot.at == only:
+                spot.price(wait)
     for k, quote in enumerate(out):
         if quote.kind == "no_market" and usd[k] > 0 and not isnan(listed.get(rows[k][:3], nan)):
             quote.expected = quote.p10 = quote.p90 = max(listed[rows[k][:3]] / usd[k], 1.0)
@@ -181,8 +195,9 @@ def _set_levels(spots: list[_Spot]) -> None:
     for key, group in groups.items():
         seen = [spot for spot in group if spot.quote.kind == "observed"] or group
         newest = min(spot.quote.age_days for spot in seen)
-        fresh = [spot.x for spot in seen if spot.quote.age_days <= newest + _FRESH_DAYS]
-        middles[key] = median(fresh), len(fresh), group[0].of("type_weight")
+        fresh = sorted(spot.x for spot in seen if spot.quote.age_days <= newest + _FRESH_DAYS)
+        middle = (fresh[(len(fresh) - 1) // 2] + fresh[len(fresh) // 2]) / 2
+        middles[key] = middle, len(fresh), group[0].of("type_weight")
     for provider in {key[0] for key in middles}:
         own = [key for key in middles if key[0] == provider and key[2]]
         mean = sum(middles[key][0] for key in own) / len(own) if own else 0.0

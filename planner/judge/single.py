@@ -273,8 +273,9 @@ def due(offer: Offer, charge: Charge) -> Fraction:
 def cash(bench: Bench, made: Candidate) -> Any:
     """Money by the month it falls due."""
     owed = obligations(bench, made)
-    months, slack = by_month(owed), 2e-6 * len(owed)
     ratio = frame.closeness(made)
+    # a moment's difference in the finish moves money of the whole job between two months
+    months, slack = by_month(owed), 2e-6 * len(owed) + ratio * float(made.cost)
     return [{"month": name, "amount_usd": Near(months[name], ratio, slack)} for name in sorted(months)]
 
 

@@ -122,18 +122,20 @@ class Runs:
         self.interruptions += gone & self.active
         self._take(np.where(gone, IDLE, self.mode), np.where(gone, -1, self.zone))
         hours = self.job.tick_hours
+        at = np.flatnonzero(self.active)  # nothing is asked for runs that are done
         states = RunStates(
             tick * hours,
-            np.asarray(self.job.work_hours - self.work),
-            self.mode,
-            self.zone,
-            self.left,
-            self.region,
-            up,
-            np.asarray(held * hours, dtype=np.float64),
-            usd,
+            np.asarray(self.job.work_hours - self.work[at]),
+            self.mode[at],
+            self.zone[at],
+            self.left[at],
+            self.region[at],
+            up[at],
+            np.asarray(held[at] * hours, dtype=np.float64),
+            usd if len(usd) == 1 else usd[at],
         )
-        mode, zone = policy.decide_runs(states)
+        mode, zone = self.mode.copy(), self.zone.copy()
+        mode[at], zone[at] = policy.decide_runs(states)
         refused = (mode == SPOT) & ~up[rows, zone]
         self._take(np.where(refused, IDLE, mode), np.where(refused, -1, zone))
         self._pass_tick(np.broadcast_to(usd, up.shape)[rows, self.zone])

@@ -154,6 +154,16 @@ def test_a_launch_later_than_planned_keeps_the_deadline(tmp_path: Path, run_cli:
     assert found["time_left_hours"] == 13.0
 
 
+def test_without_futures_the_action_is_the_same_and_costs_are_unknown(tmp_path: Path, run_cli: Run) -> None:
+    quick, whole = answer(run_cli, tmp_path, "--futures", "0"), answer(run_cli, tmp_path)
+    same = ("status", "action", "zone", "decided_by", "point_of_no_return_hours", "hazards")
+    assert [quick[key] for key in same] == [whole[key] for key in same]
+    unknown = ("expected_cost_usd", "p_finish_ratio", "p_finish_spot_alone_ratio", "next_best")
+    assert [quick[key] for key in unknown] == [None] * 4 and len(quick["options"]) == 1
+    table = ask(run_cli, tmp_path, "--futures", "0")
+    assert table.code == 0 and "start spot" in table.stdout and "nan" not in table.stdout
+
+
 def test_the_same_question_has_the_same_answer(tmp_path: Path, run_cli: Run) -> None:
     assert answer(run_cli, tmp_path) == answer(run_cli, tmp_path)
 

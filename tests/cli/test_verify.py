@@ -100,7 +100,7 @@ def test_a_changed_plan_does_not_hold(
     target.write_text(json.dumps(made), encoding="utf-8")
     done = run_cli("verify", str(target))
     assert (done.code, done.stderr) == (5, "")
-    assert "the plan does not hold" in done.stdout
+    assert "the plan does not hold" in " ".join(done.stdout.split())  # a long path wraps the line
 
 
 def test_a_plan_of_another_workload_is_named_and_checked(run_cli: Run, tmp_path: Path) -> None:
