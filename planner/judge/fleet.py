@@ -208,7 +208,7 @@ def _cash(
         until = bench.start + timedelta(hours=float(hours)) if rule.whole_term else end
         for charge in charges:
             compute = charge.kind == "compute"
-            amount = charge.usd
+            amount = single.due(worker.buy.offer, charge)
             if compute and 0 < charge.quantity < whole:
                 amount = amount * whole / charge.quantity
             at_once = charge.kind == "upfront" or (compute and rule.upfront_all)
@@ -292,7 +292,7 @@ def _savings(findings: Findings, bench: Bench, plan: Node, work: float) -> None:
                 "hours": Near(worker.lead + hours, _RATIO), "cost_usd": Near(total(charges), _RATIO, 2e-6),
                 "delta_cost_usd": Exactly(saved), "delta_hours": Near(given["hours"].number() - plan["hours"].number()),
                 "price_as_of": offer.text("as_of"), "flags": [], "parts": frame.parts_of([Buy(offer, nodes)]),
-                "brings": [],
+                "brings": [], "marginal_cost_usd": None, "full_cost_usd": None,
             },
         },
     )  # fmt: skip

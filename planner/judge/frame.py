@@ -138,6 +138,7 @@ def summary(
     ratio = closeness(made)
     return named(buys, in_turn=in_turn) | {
         "hours": Near(made.hours, ratio), "cost_usd": Near(made.cost, ratio), **_deltas(node, reference),
+        **own_machines(made, ratio),
     }, made  # fmt: skip
 
 
@@ -157,6 +158,29 @@ def named(buys: Sequence[Buy], *, in_turn: bool) -> dict[str, Any]:
         "price_as_of": min(buy.offer.text("as_of") for buy in buys), "flags": list(dict.fromkeys(flags)),
         "parts": parts_of(buys), "brings": [],
     }  # fmt: skip
+
+
+def own_machines(made: Candidate, ratio: float) -> dict[str, Any]:
+    """Its cost with own machines at power and hosting, and with their purchase; None where unknown or none is used."""
+    used = [
+        (
+            part.offer,
+            sum((charge.quantity for charge in part.charges if charge.kind == "compute"), Fraction(0)),
+        )
+        for part in made.parts
+        if part.offer.own is not None
+    ]
+    beside = Fraction(made.cost) - sum(hours * offer.price for offer, hours in used)
+    bases = {
+        "marginal_cost_usd": [(offer.marginal, hours) for offer, hours in used],
+        "full_cost_usd": [(offer.full, hours) for offer, hours in used],
+    }
+    return {
+        name: None
+        if not each or any(rate is None for rate, _ in each)
+        else Near(beside + sum(rate * hours for rate, hours in each if rate is not None), ratio)
+        for name, each in bases.items()
+    }
 
 
 def _deltas(node: Node, reference: tuple[Fraction, float] | None) -> dict[str, Any]:

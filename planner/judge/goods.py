@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import date
 from fnmatch import fnmatchcase
 from fractions import Fraction
@@ -18,6 +19,7 @@ from planner.records import record
 
 if TYPE_CHECKING:
     from catalogs.model import Catalog
+    from catalogs.offers.owned_cost import OwnedCost
     from catalogs.tariffs import FxRate, OptionRule, QuotaRule, Tariffs
     from planner.inputs.schema import OwnedCommitment, Workload
 
@@ -41,6 +43,7 @@ class Offer:
     rate: FxRate
     owned: bool
     quote: Quote
+    own: OwnedCost | None = None  # of an own machine whose price follows from power, hosting and purchase
     copies: int = 1  # commitments of equal terms: what each holds adds up
 
     def text(self, name: str) -> str:
@@ -66,6 +69,19 @@ class Offer:
     def quoted(self) -> Fraction:
         """Per instance-hour, in its own currency, as quoted."""
         return Fraction(self.text("price_per_hour"))
+
+    @property
+    def marginal(self) -> Fraction | None:
+        """Power and hosting per instance-hour of an own machine, USD: all that falls due."""
+        return (
+            None if self.own is None else sum((Fraction(p.usd_per_hour) for p in self.own.paid), Fraction(0))
+        )
+
+    @property
+    def full(self) -> Fraction | None:
+        """The same with the purchase spread over the machine's life; None where that is unknown."""
+        paid, bought = self.marginal, None if self.own is None else self.own.purchase
+        return None if paid is None or bought is None else paid + Fraction(bought.usd_per_hour)
 
     @property
     def upfront(self) -> Fraction:
@@ -125,6 +141,7 @@ class Goods:
         self.notes: tuple[str, ...] = ()
         self.offers, self.types = catalog.offers, catalog.instance_types
         self._found: dict[str, Offer | None] = {}
+        self._own_costs: dict[tuple[str, ...], OwnedCost] = {}
         if workload is not None:
             self._join(workload, folder)
         else:
@@ -137,6 +154,10 @@ class Goods:
             from catalogs.offers.static import load_static
 
             own = load_static(folder / name)
+            keys = own.offers.keys_of(*KEY)
+            self._own_costs |= {
+                key: cost for key, cost in zip(keys, own.costs, strict=True) if cost is not None
+            }
             self.offers = Table.concat([self.offers, own.offers.select(list(self.offers))])
             self.types = Table.concat([self.types, own.instance_types.select(list(self.types))])
         if workload.constraints.allow_derived:
@@ -213,12 +234,15 @@ class Goods:
         if not len(at):
             return None
         kind = self.types.take(at[:1])
-        return Offer(
+        made = Offer(
             offer_id=offer_id, offer=offer, kind=kind.row(0), hardware=self._hardware(kind),
             rule=self.tariffs.option_rule(parts[0], parts[4], parts[5]),
             rate=self.tariffs.usd_per(str(offer["currency"]), self.on), owned=owned,
             quote=self.quotes[int(rows[0])], copies=len(rows) if owned else 1,
         )  # fmt: skip
+        own = self._own_costs.get(parts)
+        follows = own is not None and made.price == sum(Fraction(part.usd_per_hour) for part in own.parts)
+        return replace(made, own=own) if follows else made
 
     def _hardware(self, kind: Table) -> Table:
         """An instance type with the columns of its accelerator."""

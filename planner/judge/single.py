@@ -22,6 +22,7 @@ from planner.judge.prices import scaled
 if TYPE_CHECKING:
     from planner.judge.bench import Bought
     from planner.judge.goods import Offer
+    from planner.judge.money import Charge
 
 LAYOUT = {
     "tensor_parallel": "tp", "pipeline_parallel": "pp", "context_parallel": "cp", "data_parallel": "dp",
@@ -149,6 +150,8 @@ def prices_of(offer: Offer) -> dict[str, Any]:
         "price_per_hour": Exactly(offer.price), "quoted_price_per_hour": Exactly(offer.quoted),
         "price_p10_per_hour": Exactly(low), "price_p90_per_hour": Exactly(high), "price_kind": quote.kind,
         "price_age_days": None if isnan(quote.age_days) else Near(quote.age_days),
+        "marginal_usd_per_hour": None if offer.marginal is None else Exactly(offer.marginal),
+        "full_usd_per_hour": None if offer.full is None else Exactly(offer.full),
     }  # fmt: skip
 
 
@@ -251,13 +254,20 @@ def obligations(bench: Bench, made: Candidate) -> list[tuple[Fraction, datetime,
         rule, whole = part.offer.rule, part.hours * part.nodes
         until = bench.start + timedelta(hours=float(part.hours)) if rule.whole_term else end
         for charge in part.charges:
-            amount = charge.usd
+            amount = due(part.offer, charge)
             if charge.kind == "compute" and 0 < charge.quantity < whole:
                 amount = amount * whole / charge.quantity
             at_once = charge.kind == "upfront" or (charge.kind == "compute" and rule.upfront_all)
             stop = bench.start if at_once else until if charge.kind == "compute" else end
             owed.append((amount, bench.start, stop))
     return owed
+
+
+def due(offer: Offer, charge: Charge) -> Fraction:
+    """What falls due of a charge: of an own machine its power and hosting, never its purchase."""
+    if charge.kind != "compute" or offer.marginal is None:
+        return charge.usd
+    return charge.quantity * offer.marginal
 
 
 def cash(bench: Bench, made: Candidate) -> Any:

@@ -120,6 +120,9 @@ class CostModel:
         new_share = 1.0 if commitment_share is None else commitment_share
         share = np.where(whole, new_share, 1.0)
         self._share = np.where(np.isnan(offer_set.owned_share), share, offer_set.owned_share)
+        self._due_per_hour = offer_set.usd_per_hour.copy()  # nothing falls due for a machine that is paid
+        for row, cost in offer_set.own_costs.items():
+            self._due_per_hour[row] = float(cost.marginal_usd_per_hour)
         self._cash_share = np.where(np.isnan(offer_set.owned_share), 1.0, offer_set.owned_share)
 
     def place(self, row: int) -> Place:
@@ -160,7 +163,9 @@ class CostModel:
         disk = np.where(has_disk, self._disk[place], 0.0) * np.where(has_disk, instance_hours, 0.0)
         kept = (dataset + checkpoint) * self._storage[place] + self._transfer[place]
         owed = self._cash_share[rows]
-        cash = np.where(owed > 0, hourly * nodes * billed + upfront, 0.0) * owed + disk + kept
+        cash = (
+            np.where(owed > 0, self._due_per_hour[rows] * nodes * billed + upfront, 0.0) * owed + disk + kept
+        )
         return Money(
             billed, instance_hours, dataset, checkpoint, compute + disk, kept, compute + disk + kept, cash
         )

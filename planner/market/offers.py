@@ -6,10 +6,11 @@ and the decimal price beside it for the plan.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import field, replace
 from decimal import Decimal
 from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
     from catalogs.model import Catalog
     from catalogs.offers.overlays import PriceNote
+    from catalogs.offers.owned_cost import OwnedCost
     from catalogs.tariffs import FxRate, OptionRule, Tariffs
     from planner.inputs.schema import OwnedCommitment, Workload
     from planner.market.spot_prices import PriceBook
@@ -65,6 +67,7 @@ class OfferSet:
         capacity: most instances the offer can give, infinity where unlimited or unknown.
         book: how the expected price follows from the quote; quotes: the column of quotes, in the offer's currency.
         firm_only: only firm prices are asked for.
+        own_costs: by row, what own machines cost at the margin and in full, where their price follows from it.
     """
 
     offers: Table
@@ -84,6 +87,7 @@ class OfferSet:
     quotes: Coded
     firm_only: bool = False
     notes: tuple[PriceNote, ...] = ()
+    own_costs: Mapping[int, OwnedCost] = field(default_factory=dict)
 
     def offer_id(self, row: int) -> str:
         """Return the offer's id: its six key parts joined by `/`, `-` for an empty part."""
@@ -123,8 +127,14 @@ def gather_offers(
     """
     offers, types = catalog.offers, catalog.instance_types
     notes: list[PriceNote] = []
+    own: dict[int, OwnedCost] = {}
     for path in workload.prices.offers:
-        offers, types = _add_static(offers, types, base, path)
+        from catalogs.offers.static import load_static
+
+        static = load_static(Path(base) / path)
+        own |= {offers.n_rows + at: cost for at, cost in enumerate(static.costs) if cost is not None}
+        offers = Table.concat([offers, static.offers.select(list(offers))])
+        types = Table.concat([types, static.instance_types.select(list(types))])
     if workload.constraints.allow_derived:
         from catalogs.offers.derive import derive_offers
 
@@ -138,9 +148,10 @@ def gather_offers(
         overlays = [Overlay(**overlay.model_dump()) for overlay in workload.prices.overlays]
         offers, overlay_notes = apply_overlays(offers, types, overlays)
         notes.extend(overlay_notes)
-    return replace(
-        _index(offers, types, shares, tariffs, on, book), notes=tuple(notes), firm_only=wish == FIRM
-    )
+    made = _index(offers, types, shares, tariffs, on, book)
+    # a price that an overlay changed no longer follows from power, hosting and purchase
+    kept = {row: cost for row, cost in own.items() if made.price(row) == cost.usd_per_hour}
+    return replace(made, notes=tuple(notes), firm_only=wish == FIRM, own_costs=kept)
 
 
 def _usd(offers: Table, tariffs: Tariffs, on: date) -> tuple[FloatArray, tuple[FxRate, ...]]:
@@ -149,18 +160,6 @@ def _usd(offers: Table, tariffs: Tariffs, on: date) -> tuple[FloatArray, tuple[F
     rates = tuple(tariffs.usd_per(currency, on) for currency in currencies.values)
     rate = np.asarray([float(r.rate) for r in rates])[currencies.codes]
     return offers.number("price_per_hour") * rate, rates
-
-
-def _add_static(offers: Table, types: Table, base: str, path: str) -> tuple[Table, Table]:
-    from pathlib import Path
-
-    from catalogs.offers.static import load_static
-
-    static = load_static(Path(base) / path)
-    return (
-        Table.concat([offers, static.offers.select(list(offers))]),
-        Table.concat([types, static.instance_types.select(list(types))]),
-    )
 
 
 def _add_commitments(offers: Table, owned: Sequence[OwnedCommitment]) -> tuple[Table, FloatArray]:

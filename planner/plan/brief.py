@@ -24,6 +24,7 @@ class Summary:
 
     `purchase_option` is a label where there are several `parts`: `4 reserved_1y (already_owned) + 2 on_demand`.
     `brings`, of an alternative: in what nothing above it is like it (accelerator, provider, region, size, way).
+    `marginal_cost_usd` and `full_cost_usd`: the cost if own machines count without and with their purchase.
     """
 
     label: str
@@ -44,6 +45,8 @@ class Summary:
     flags: tuple[str, ...] = ()
     parts: tuple[SummaryPart, ...] = ()
     brings: tuple[str, ...] = ()
+    marginal_cost_usd: Decimal | None = None
+    full_cost_usd: Decimal | None = None
 
 
 @record(frozen=True)

@@ -81,6 +81,7 @@ class PlanLine:
     """One offer used: `nodes` instances for `billed_hours` each.
 
     `price_per_hour` is the price to expect when the run starts, in an 80 % interval; costs are at that price.
+    `marginal_usd_per_hour` and `full_usd_per_hour`: of an own machine, without and with its purchase.
     """
 
     offer_id: str
@@ -113,6 +114,8 @@ class PlanLine:
     price_p90_per_hour: Decimal | None = None
     price_kind: str = ""
     price_age_days: float | None = None
+    marginal_usd_per_hour: Decimal | None = None
+    full_usd_per_hour: Decimal | None = None
 
     derived: ClassVar[tuple[str, ...]] = ("cost_usd",)
 

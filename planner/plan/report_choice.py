@@ -6,7 +6,7 @@ from decimal import Decimal
 
 from planner.plan.model import CostLine, Plan, PlanLine
 from planner.plan.report_launch import launch, strategy_words
-from planner.plan.words import OBJECTIVES, cost_kind, layout_words
+from planner.plan.words import OBJECTIVES, cost_kind, layout_words, own_machines
 from planner.render.model import Chart, Column, Section, Unit, Value, facts, table_section
 from planner.render.numbers import UNKNOWN, amount, days_of, hours, moment, number, percent, price, usd
 from planner.render.words import DERIVED_MARK, cluster, devices, is_derived, join_some, option, place, share
@@ -101,11 +101,22 @@ def _price_notes(lines: tuple[PlanLine, ...], verbose: bool) -> list[str]:
         text += f", source {line.price_source}" if line.price_source else ""
         text += f", flags {', '.join(line.flags)}" if line.flags else ""
         notes.append(text)
+        notes += _own_machines(line)
     if any(is_derived(line.price_basis, line.flags) for line in lines):
         notes.append(
             f"{DERIVED_MARK} derived: computed from other published figures, not itself a published price"
         )
     return list(dict.fromkeys(notes))
+
+
+def _own_machines(line: PlanLine) -> list[str]:
+    """What the own machines of a line cost at the margin and in full, nothing where it has none."""
+    hours = sum((cost.quantity for cost in line.costs if cost.kind == "compute"), Decimal(0))
+    rates = (line.marginal_usd_per_hour, line.full_usd_per_hour)
+    marginal, full = (
+        "" if rate is None else f"{usd(rate * hours)} ({price(rate)} per hour)" for rate in rates
+    )
+    return [f"own machines: {own_machines(marginal, full)}"] if marginal else []
 
 
 def _expectation(line: PlanLine) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from planner.plan.brief import Folded, Summary
 from planner.plan.model import Plan, Relaxation
-from planner.plan.words import summary
+from planner.plan.words import own_machines_of, summary
 from planner.render.model import Column, Section, Unit, Value, facts, table_section
 from planner.render.numbers import hours, percent, usd
 from planner.render.words import is_derived
@@ -32,6 +32,8 @@ def savings(plan: Plan) -> list[Section]:
         label = f"{base.label}: " if base.label else ""
         said = f"{label}{summary(base)}: {usd(base.cost_usd)}, {hours(base.hours)} h"
         rows.append(("baseline_usd", "baseline", base.cost_usd, "usd", said))
+        if text := own_machines_of(base):
+            rows.append(("baseline_own_machines", "own machines", text, "text", text))
     if saved.saved_usd:
         word = "saves" if saved.saved_usd >= 0 else "costs more"
         ratio = "" if saved.saved_ratio is None else f" ({percent(abs(saved.saved_ratio))})"
@@ -67,6 +69,8 @@ def alternatives(plan: Plan, *, verbose: bool = False) -> list[Section]:
     shown = f"{len(rows) + 1:,} of {max(plan.n_feasible, len(rows) + 1):,} feasible candidates shown"
     notes = [f"{shown}, the plan being the first; a listed price is not availability"]
     notes += [text for rank in range(1, len(rows) + 2) if (text := _stands_for(plan, rank, verbose))]
+    owned = [(rank, own_machines_of(item)) for rank, item in enumerate(plan.alternatives, start=2)]
+    notes += [f"#{rank}: own machines: {text}" for rank, text in owned if text]
     notes += [_hidden(item) for item in plan.relaxations]
     if plan.on_known_prices is not None:
         notes.append(_on_known_prices(plan.on_known_prices))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from planner.plan.brief import Summary
 from planner.plan.model import Layout
+from planner.render.numbers import usd
 from planner.render.words import cluster, devices, option, place
 
 OBJECTIVES = {"cost": "Cheapest", "time": "Fastest"}
@@ -38,6 +39,21 @@ def summary(item: Summary) -> str:
     machines = cluster(item.nodes, item.instance_type) + (f" ({inside})" if inside else "")
     where = place(item.provider, item.region, item.zone)
     return f"{machines}, {option(item.purchase_option, item.option_variant)}, {where}"
+
+
+def own_machines(marginal: str, full: str) -> str:
+    """What own machines cost at the margin and in full; `full` may be unknown ("")."""
+    bought = f"{full} with the purchase" if full else "what the purchase adds is unknown"
+    return f"{marginal} at power and hosting, which fall due; {bought}"
+
+
+def own_machines_of(item: Summary) -> str:
+    """The same of a candidate, "" where it uses no own machine of known cost."""
+    if item.marginal_cost_usd is None:
+        return ""
+    return own_machines(
+        usd(item.marginal_cost_usd), "" if item.full_cost_usd is None else usd(item.full_cost_usd)
+    )
 
 
 def cost_kind(kind: str) -> str:

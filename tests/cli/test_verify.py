@@ -37,9 +37,12 @@ def test_plans_of_the_examples_hold(run_cli: Run, tmp_path: Path, name: str) -> 
 def test_a_plan_on_own_machines_or_owned_commitments_holds(run_cli: Run, tmp_path: Path) -> None:
     machines = (ROOT / "examples" / "onprem-machines.yaml").read_text(encoding="utf-8")
     (tmp_path / "own.yaml").write_text(machines, encoding="utf-8")
+    full = machines.replace("    lifetime_years: 4", "    lifetime_years: 4\n    cost_basis: full")
+    (tmp_path / "full.yaml").write_text(full, encoding="utf-8")
     owned = {"provider": "aws", "region": "us-east-1", "instance_type": "p4d.24xlarge", "nodes": 2}
     for changes in (
         {"prices": {"offers": ["own.yaml"]}, "constraints": {"providers": ["onprem"]}},
+        {"prices": {"offers": ["full.yaml"]}, "constraints": {"providers": ["onprem"]}},
         {"commitments": [{**owned, "purchase_option": "reserved_1y"}]},
         {"prices": {"overlays": [{"change": "-8%"}]}},
     ):
@@ -47,6 +50,22 @@ def test_a_plan_on_own_machines_or_owned_commitments_holds(run_cli: Run, tmp_pat
         assert planned(run_cli, path, target)["status"] == "planned"
         done = run_cli("verify", str(target), "--workload", path)
         assert done.code == 0, done.stderr
+
+
+def test_a_forged_full_cost_or_purchase_in_cash_is_a_fault(run_cli: Run, tmp_path: Path) -> None:
+    machines = (ROOT / "examples" / "onprem-machines.yaml").read_text(encoding="utf-8")
+    full = machines.replace("    lifetime_years: 4", "    lifetime_years: 4\n    cost_basis: full")
+    (tmp_path / "own.yaml").write_text(full, encoding="utf-8")
+    path, target = (
+        write(tmp_path, prices={"offers": ["own.yaml"]}, constraints={"providers": ["onprem"]}),
+        tmp_path / "plan.json",
+    )
+    made = planned(run_cli, path, target)
+    cheaper = {**made["lines"][0], "full_usd_per_hour": "5"}
+    dearer = {**made["cash"][0], "amount_usd": made["total_usd"]}
+    for forged in ({"lines": [cheaper]}, {"cash": [dearer]}):
+        target.write_text(json.dumps({**made, **forged}), encoding="utf-8")
+        assert run_cli("verify", str(target), "--workload", path).code == 5
 
 
 def test_a_plan_with_a_derived_price_holds(run_cli: Run, tmp_path: Path) -> None:

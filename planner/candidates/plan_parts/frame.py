@@ -74,7 +74,7 @@ def offer_line(
     }
     vcpus = float(offer_set.types["vcpus"][kind])  # NaN: unknown
     book, quote = offer_set.book, offer_set.quote(row)
-    age = float(book.age_days[row])
+    age, own = float(book.age_days[row]), offer_set.own_costs.get(row)
     return PlanLine(
         offer_id=offer_set.offer_id(row),
         **text,
@@ -100,6 +100,8 @@ def offer_line(
         price_p90_per_hour=book.price(quote, row, "p90_ratio"),
         price_kind=KINDS[int(book.kind[row])],
         price_age_days=None if np.isnan(age) else age,
+        marginal_usd_per_hour=None if own is None else own.marginal_usd_per_hour,
+        full_usd_per_hour=None if own is None else own.full_usd_per_hour,
     )
 
 
@@ -112,8 +114,16 @@ def cash_of(dates: Dates, market: Market, lines: list[PlanLine], finish: datetim
         for cost in line.costs:
             at_once = cost.kind == "upfront" or (cost.kind == "compute" and rule.upfront_all)
             stop = dates.start if at_once else (until if cost.kind == "compute" else finish)
-            owed.append((_in_full(cost, line), dates.start, stop))
+            owed.append((_in_full(_due(cost, line), line), dates.start, stop))
     return spread_months(owed)
+
+
+def _due(cost: CostLine, line: PlanLine) -> CostLine:
+    """Of an own machine power and hosting fall due, its purchase never does."""
+    paid = line.marginal_usd_per_hour
+    if cost.kind != "compute" or paid is None or paid == line.price_per_hour:
+        return cost
+    return replace(cost, amount_usd=cost.quantity * paid)
 
 
 def _in_full(cost: CostLine, line: PlanLine) -> CostLine:

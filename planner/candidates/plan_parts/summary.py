@@ -64,6 +64,7 @@ def summarize(candidates: Candidates, at: int, reference: int | None, label: str
     flags = [flag for part in rows for flag in str(offers["flags"][part]).split(";") if flag]
     if any(offers["basis"][part] == "derived" for part in rows):
         flags.append("derived")
+    marginal, full = _own_machines(candidates, at, cost)
     return Summary(
         label=label,
         provider=provider,
@@ -82,7 +83,27 @@ def summarize(candidates: Candidates, at: int, reference: int | None, label: str
         price_as_of=min(str(offers["as_of"][part]) for part in rows),
         flags=tuple(dict.fromkeys(flags)),
         parts=tuple(_part(offers, part) for part in parts),
+        marginal_cost_usd=marginal,
+        full_cost_usd=full,
     )
+
+
+def _own_machines(candidates: Candidates, at: int, cost: Decimal) -> tuple[Decimal | None, Decimal | None]:
+    """What candidate `at` costs with own machines at the margin and in full; None where unknown or none is used."""
+    own = candidates.context.market.offer_set.own_costs
+    used = [
+        (own[part.row], sum(line.quantity for line in lines if line.kind == "compute"))
+        for part, lines in zip(candidates.parts(at), lines_by_part(candidates, at), strict=True)
+        if part.row in own
+    ]
+    if not used:
+        return None, None
+    beside = cost - sum(hours * machine.usd_per_hour for machine, hours in used)
+    marginal = beside + sum(hours * machine.marginal_usd_per_hour for machine, hours in used)
+    each = [(machine.full_usd_per_hour, hours) for machine, hours in used]
+    if any(rate is None for rate, _ in each):
+        return marginal, None
+    return marginal, beside + sum(rate * hours for rate, hours in each if rate is not None)
 
 
 def _part(offers: Table, part: Part) -> SummaryPart:
@@ -170,7 +191,7 @@ def _present_cluster(found: Found, winner: int, cost: Decimal) -> Savings:
         billed = Decimal(repr(round(float(made.instance_hours[at]), 9)))
         lines = lines_of(made, at)
         owed = total_usd(lines) - lines[0].amount_usd + billed * baseline.price_per_hour_usd
-        summary = replace(summary, cost_usd=owed)
+        summary = replace(summary, cost_usd=owed, marginal_cost_usd=None, full_cost_usd=None)
         note += f" at {baseline.price_per_hour_usd} USD per instance-hour"
     if made.bits[at]:
         note += " (does not satisfy all constraints)"

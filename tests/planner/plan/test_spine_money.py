@@ -237,6 +237,69 @@ def test_own_machines_compete_and_end_at_their_number(tmp_path: Path) -> None:
     assert plan_on(catalog, hurry, folder=tmp_path).plan.lines[0].provider == "aws"
 
 
+PAID = OWN.replace(
+    "    price_per_hour: 0.05\n",
+    "    purchase_price_usd: 8760\n    lifetime_years: 1\n    power_kw: 0.2\n    usd_per_kwh: 0.25\n"
+    "    hosting_usd_per_month: 36.5\n",
+)  # an hour: power 0.05, hosting 0.05, purchase 1 USD
+
+
+def own_plan(folder: Path, text: str, **limits: Any) -> Plan:
+    (folder / "own.yaml").write_text(text, encoding="utf-8")
+    job = work(
+        prices={"offers": ["own.yaml"]}, data={"size": "20GB", "location": "onprem"},
+        constraints={"max_nodes": 1, "providers": ["onprem"], **limits},
+    )  # fmt: skip
+    return plan_on(make_catalog([Offer(A10G, "us-east-1", "9")]), job, folder=folder).plan
+
+
+def test_a_machine_that_is_paid_costs_power_and_hosting_and_owes_no_more(tmp_path: Path) -> None:
+    plan = own_plan(tmp_path, PAID)
+    compute = one(plan)
+    assert (compute.unit_price, plan.lines[0].option_variant) == (Decimal("0.1"), "marginal")
+    assert cash(plan) == plan.total_usd
+    assert (plan.lines[0].marginal_usd_per_hour, plan.lines[0].full_usd_per_hour) == (
+        Decimal("0.1"),
+        Decimal("1.1"),
+    )
+
+
+def test_at_full_cost_the_purchase_counts_and_never_falls_due(tmp_path: Path) -> None:
+    marginal, full = (own_plan(tmp_path, PAID + extra) for extra in ("", "    cost_basis: full\n"))
+    hours = one(full).quantity
+    assert one(full).unit_price == Decimal("1.1")
+    assert full.total_usd - marginal.total_usd == hours
+    assert cash(full) == cash(marginal) == marginal.total_usd
+    between = (full.total_usd + marginal.total_usd) / 2
+    kept = own_plan(tmp_path, PAID + "    cost_basis: full\n", budget_usd=float(between))
+    assert (kept.status, kept.total_usd) == ("planned", full.total_usd)
+
+
+def test_both_costs_of_own_machines_are_shown_beside_the_plan(tmp_path: Path) -> None:
+    (tmp_path / "own.yaml").write_text(PAID, encoding="utf-8")
+    sections = {"prices": {"offers": ["own.yaml"]}, "data": {"size": "20GB", "location": "onprem"}}
+    plan = plan_on(make_catalog([Offer(A10G, "us-east-1", "0.01")]), work(**sections), folder=tmp_path).plan
+    own = next(item for item in plan.alternatives if item.provider == "onprem")
+    other = next(
+        item for item in (*plan.alternatives, plan.savings.baseline) if item and item.provider == "aws"
+    )
+    assert own.marginal_cost_usd == own.cost_usd
+    assert own.full_cost_usd is not None and own.full_cost_usd > own.marginal_cost_usd
+    assert (other.marginal_cost_usd, other.full_cost_usd) == (None, None)
+
+
+def test_a_price_of_ones_own_is_due_as_it_is_given(tmp_path: Path) -> None:
+    (tmp_path / "own.yaml").write_text(PAID + "    cost_basis: full\n", encoding="utf-8")
+    overlay = {"provider": "onprem", "change": "3.00"}
+    job = work(
+        prices={"offers": ["own.yaml"], "overlays": [overlay]},
+        constraints={"max_nodes": 1, "providers": ["onprem"]},
+    )
+    plan = plan_on(make_catalog([Offer(A10G, "us-east-1", "9")]), job, folder=tmp_path).plan
+    assert plan.lines[0].marginal_usd_per_hour is None
+    assert cash(plan) == plan.total_usd
+
+
 def test_savings_are_counted_from_the_cheapest_on_demand_plan_or_the_users_cluster() -> None:
     catalog = make_catalog(
         [
