@@ -119,10 +119,9 @@ def _machine(line: Json, limits: Constraints) -> list[str]:
         allowed = rule.allow is None or any(fits_name(pattern, line[key]) for pattern in rule.allow)
         if not allowed or any(fits_name(pattern, line[key]) for pattern in rule.deny):
             faults.append(f"{key} {line[key]} is not allowed")
-    if line.get("price_kind") in ("derived", "no_market") and not limits.allow_derived:
-        faults.append(
-            f"the {line['purchase_option']} price of {line['instance_type']} is derived, not quoted"
-        )
+    never_quoted = line["purchase_option"] == "spot" and line["price_basis"] == "derived"
+    if never_quoted and not limits.allow_derived:
+        faults.append(f"the spot price of {line['instance_type']} is derived, never quoted")
     if not _asked_for(line, limits):
         faults.append(f"{line['accelerator']} needs a port to other software")
     memory = line["accelerator_memory_gib"]

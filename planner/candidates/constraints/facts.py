@@ -61,8 +61,8 @@ class DerivedPrice(Constraint):
         """Spot without a quote of its own."""
         if limits.allow_derived:
             return None
-        spot = offer_set.offers.equals("purchase_option", "spot")
-        return np.asarray(spot & ~offer_set.book.is_known(), dtype=np.bool_)
+        offers = offer_set.offers
+        return np.asarray(offers.equals("purchase_option", "spot") & offers.equals("basis", "derived"))
 
     def change(self, case: Case, made: Candidates, at: int) -> tuple[str, str]:
         """Allow such prices, or have one quoted."""

@@ -116,7 +116,10 @@ def test_firm_prices_only() -> None:
 
 def test_the_best_plan_on_known_prices_is_beside_one_on_a_derived_price() -> None:
     offers = market(("2", "2.2", "2.4"), basis="derived")
-    plan = plan_on(make_catalog(offers), job()).plan
+    assert plan_on(make_catalog(offers), job()).plan.lines[0].purchase_option == "on_demand"
+    allowed = job()
+    allowed["constraints"] = {**allowed.get("constraints", {}), "allow_derived": True}
+    plan = plan_on(make_catalog(offers), allowed).plan
     assert plan.lines[0].price_kind == "derived"
     assert plan.on_known_prices is not None
     assert plan.on_known_prices.purchase_option == "on_demand"
