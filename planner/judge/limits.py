@@ -119,7 +119,7 @@ def _machine(line: Json, limits: Constraints) -> list[str]:
         allowed = rule.allow is None or any(fits_name(pattern, line[key]) for pattern in rule.allow)
         if not allowed or any(fits_name(pattern, line[key]) for pattern in rule.deny):
             faults.append(f"{key} {line[key]} is not allowed")
-    never_quoted = line["purchase_option"] == "spot" and line["price_basis"] == "derived"
+    never_quoted = line["purchase_option"] == "spot" and line.get("price_basis") == "derived"
     if never_quoted and not limits.allow_derived:
         faults.append(f"the spot price of {line['instance_type']} is derived, never quoted")
     if not _asked_for(line, limits):

@@ -113,10 +113,10 @@ def _proof(answer: ServingAnswer) -> Section:
     proven: list[tuple[str, str, Value, Unit, str]] = []
     if proof is not None and gap is not None:
         amount = Decimal(repr(proof.bound_usd_per_hour))
-        shown = f"no fleet costs less than {numbers.usd(amount)} per hour: `planner verify` checks the proof"
+        shown = f"no fleet {_OF} costs less than {numbers.usd(amount)} per hour: `planner verify` checks the proof"
         proven = [
             ("proven_bound_usd_per_hour", "proven", amount, "usd", shown),
-            ("proven_gap_ratio", "gap proven", gap, "ratio", numbers.percent(gap, 3)),
+            ("proven_gap_ratio", "gap to it", gap, "ratio", numbers.percent(gap, 3)),
         ]
     per_hour = f"{numbers.usd(bound)} per hour"
     said = claims.by_solver(per_hour, _OF, what="fleet") if known else per_hour
