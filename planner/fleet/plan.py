@@ -73,10 +73,22 @@ def fleet_plan(found: Found, mix: Mix) -> Plan:
         relaxations=(),
         unknown_options=unknown_options(context.market, lines),
         proof=_proof(found, mix, total),
-        warnings=plan_warnings(context, lines, risk),
+        warnings=(*plan_warnings(context, lines, risk), *_unsure(context.asked, launch)),
         n_results=1,
         n_feasible=report.passed,
         launch=launch,
+    )
+
+
+def _unsure(asked: Asked, launch: Launch | None) -> tuple[str, ...]:
+    """Say that spot makes the deadline less sure than asked: the fleet is sized for its mean goodput."""
+    wanted = asked.workload.constraints.deadline_confidence
+    chance = None if launch is None else launch.p_meet_deadline
+    if chance is None or chance >= wanted:
+        return ()
+    return (
+        f"the deadline is met with a probability of {chance:.0%}, {wanted:.0%} is asked: spot counts at its mean here;"
+        " set an earlier deadline, or exclude spot",
     )
 
 
