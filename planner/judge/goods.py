@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 KEY = ("provider", "region", "zone", "instance_type", "purchase_option", "option_variant")
 HARDWARE = (
     "accelerator", "accelerator_count", "accelerator_memory_gib", "memory_gib", "vcpus", "intra_node",
-    "intra_node_gb_per_s", "internode_gbps", "rdma", "local_nvme_gib",
+    "intra_node_gb_per_s", "link_domain_accelerators", "internode_gbps", "rdma", "local_nvme_gib",
 )  # fmt: skip
 ALREADY_OWNED = "already_owned"
 
@@ -105,6 +105,12 @@ class Offer:
         given = float(self.offer["capacity"])
         most = self.rule.max_instances
         return min(inf if isnan(given) else given, inf if most is None else most)
+
+    @property
+    def unit(self) -> int:
+        """Instances that are sold together; those that the user has are there one by one."""
+        stated = float(self.kind["allocation_unit"])
+        return 1 if isnan(stated) or self.owned or self.text("purchase_option") == "owned" else int(stated)
 
     def rank(self, wishes: Sequence[str]) -> tuple[Any, ...]:
         """What zones are taken by: the cheapest first; of equal ones those of regions wished for, then by id."""
