@@ -13,9 +13,9 @@ from catalogs.errors import CatalogError
 from catalogs.model import PurchaseOption
 from catalogs.normalize import usd_per
 from catalogs.offers.flags import join_flags, split_flags
+from catalogs.offers.racks import with_racks
 from catalogs.offers.retirement import mark_retired
 from catalogs.offers.suspicion import key_of
-from catalogs.racks import with_racks
 from catalogs.validate import Fault, References, validate_rows
 
 Row = Mapping[str, str]

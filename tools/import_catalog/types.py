@@ -8,8 +8,8 @@ from decimal import Decimal
 from pathlib import Path
 
 from catalogs.normalize import decimal_text, family_of
+from catalogs.offers.racks import with_racks
 from catalogs.offers.retirement import retirement_of
-from catalogs.racks import with_racks
 from catalogs.schema.columns import column_names
 from tools.import_catalog.rules import (
     HERE,

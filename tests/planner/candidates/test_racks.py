@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from catalogs.racks import load_racks, with_racks
+from catalogs.offers.racks import load_racks, with_racks
 from catalogs.schema.columns import column_names, with_later_columns
 from catalogs.store.load import load_catalog
 from planner.judge.bench import Buy, ImpossibleError, _check_purchases
