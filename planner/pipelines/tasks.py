@@ -95,7 +95,7 @@ class WorkloadTask:
     def least_hours(self) -> float:
         """A time that no candidate beats, infinity where there is none.
 
-        Nothing waits or is taken away: spot in several zones, built where a deadline asks for it, waits less than in one.
+        Nothing waits or is taken away: spot in several zones, built where a deadline asks for it, waits less.
         """
         made = self._engine.at(None, self._wanted).candidates
         hours = unhindered_hours(made, np.flatnonzero(made.bits == 0), self.confidence)
