@@ -276,6 +276,15 @@ class Goods:
         rows = self.offers.take(hit.nonzero()[0])
         return ["/".join(part or "-" for part in key) for key in rows.keys_of(*KEY)]
 
+    def first_alike(self, offer: Offer) -> Offer:
+        """Of the offers that differ from one in their zone alone the first by id: where on-demand is bought."""
+        fixed = [name for name in KEY if name != "zone"]
+        ids = self.ids(**{name: offer.text(name) for name in fixed})
+        return next(
+            (other for one in sorted(ids) if (other := self.find(one)) is not None and _alike(other, offer)),
+            offer,
+        )
+
     def quota(self, offer: Offer, nodes: int) -> dict[str, Any]:
         """The quota that instances count against, in the unit of the declared limit that leaves least room.
 
@@ -318,3 +327,9 @@ class Goods:
 
 class UnknownOfferError(MalformedError):
     """An offer that the catalog does not have: a fault of the answer, not of the file."""
+
+
+def _alike(one: Offer, other: Offer) -> bool:
+    """Whether two offers say the same but for the zone; unknown equals unknown."""
+    pairs = [(one.offer[name], other.offer[name]) for name in one.offer if name != "zone"]
+    return all(mine == its or (mine != mine and its != its) for mine, its in pairs)
