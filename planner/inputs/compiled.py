@@ -29,7 +29,7 @@ _RULES = (
     *("data/schemas/workload.v1.json", "data/presets.csv", "units.py"),
     *(
         f"inputs/{name}.py"
-        for name in ("checks", "compiled", "fields", "load", "measured", "models", "plain")
+        for name in ("checks", "compiled", "config_file", "fields", "load", "measured", "models", "plain")
     ),
     *(f"inputs/{name}.py" for name in ("presets", "quantities", "schema", "section", "training_schema")),
     *(f"inputs/{name}.py" for name in ("view", "yaml12")),
