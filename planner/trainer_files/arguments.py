@@ -25,6 +25,13 @@ _REFERENCE = re.compile(
     r"\$\{([A-Za-z_]\w*|[0-9])(?:\[[@*0-9]+\])?(?::?([-=+?])([^{}]*))?\}|\$([A-Za-z_]\w*|[0-9])"
 )
 _ARITHMETIC = re.compile(r"\$\(\(([^()]*(?:\([^()]*\)[^()]*)*)\)\)")
+_COMMAND = re.compile(r"\$\((?!\()[^()]*\)|`[^`]*`")
+# an override of Hydra: `model.hidden_size=4096`
+_OVERRIDE = re.compile(r"\+*([A-Za-z_]\w*(?:\.\w+)+)=(.*)", re.DOTALL)
+# arguments that name places, which change neither speed nor memory
+_PLACES = re.compile(
+    r"path|file|save|load|dir|addr|port|rank|prefix|blend|name|tensorboard|wandb|tokenizer|cache"
+)
 _OPERATORS: Mapping[type, Callable[[Any, Any], Any]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.floordiv,
     ast.FloorDiv: operator.floordiv,
@@ -43,20 +50,20 @@ def parse_arguments(text: str, name: str) -> tuple[dict[str, Any], list[str]]:
         given twice the last counts, as for a command.
     """
     variables: dict[str, str] = {}
-    unset: set[str] = set()
     words: list[str] = []
     for line in _lines(text):
         match = _ASSIGNMENT.fullmatch(line)
         if match is not None and not line.startswith("-"):
-            value = _expand(_assigned(match[3]), variables, unset)
+            value = _expand(_assigned(match[3]), variables)
             variables[match[1]] = f"{variables.get(match[1], '')} {value}".strip() if match[2] else value
             continue
         if "--" in line or "$" in line:
-            words += _split(_expand(line, variables, unset), name)
+            words += _split(_expand(line, variables), name)
         if len(words) > MAX_WORDS:
             raise InputError(f"{name}: holds more than {MAX_WORDS:,} words: name the script of one run")
-    found = _arguments(words)
-    remarks = [f"${variable} is not set in the file: what it gives is not read" for variable in sorted(unset)]
+    found, dropped = _arguments(words)
+    named = sorted(name for name in dropped if name not in found and not _PLACES.search(name))
+    remarks = [f"--{name.replace('_', '-')} is not read: the file does not set its value" for name in named]
     return found, remarks
 
 
@@ -90,7 +97,7 @@ def _assigned(value: str) -> str:
     return value
 
 
-def _expand(text: str, variables: Mapping[str, str], unset: set[str]) -> str:
+def _expand(text: str, variables: Mapping[str, str]) -> str:
     """Put in the values of variables; what is not known becomes a mark that no value has."""
 
     def value_of(match: re.Match[str]) -> str:
@@ -101,11 +108,11 @@ def _expand(text: str, variables: Mapping[str, str], unset: set[str]) -> str:
             return _assigned(default or "")
         if kind == "+":
             return default or "" if name in variables else ""
-        unset.add(name)
         return _UNSET
 
     for _ in range(_DEPTH):
         before = text
+        text = _COMMAND.sub(_UNSET, text)  # what a command would print is not known without running it
         text = _ARITHMETIC.sub(lambda match: _calculated(_REFERENCE.sub(value_of, match[1]), variables), text)
         text = _REFERENCE.sub(value_of, text)
         if len(text) > _MOST_EXPANSION:
@@ -145,24 +152,27 @@ def _split(line: str, name: str) -> list[str]:
             raise InputError(f"{name}: cannot split the arguments: {error}") from None
 
 
-def _arguments(words: list[str]) -> dict[str, Any]:
+def _arguments(words: list[str]) -> tuple[dict[str, Any], set[str]]:
+    """Values by name, and the names of those whose value is not known."""
     found: dict[str, Any] = {}
+    dropped: set[str] = set()
     name, values = "", []
     for word in [*words, "--"]:
-        if not word.startswith("--") and name:
-            values.append(word)
+        override = _OVERRIDE.fullmatch(word)
+        if override is not None:
+            _put(found, override[1], override[2])
             continue
         if not word.startswith("--"):
-            if "=" in word and re.fullmatch(r"\+*[a-zA-Z_][\w.]*=.*", word):
-                key, _, value = word.lstrip("+").partition("=")
-                _put(found, key, value)
+            values.append(word)
             continue
-        if name and _UNSET not in "".join(values[:1]):
+        if name and _UNSET in "".join(values[:1]):
+            dropped.add(name)
+        elif name:
             _put(found, name, True if not values else values[0] if len(values) == 1 else values)
         name, _, value = word[2:].partition("=")
         name = name.replace("-", "_")
         values = [value] if value else []
-    return found
+    return found, dropped
 
 
 def _put(found: dict[str, Any], name: str, value: Any) -> None:

@@ -12,9 +12,10 @@ from planner.inputs.model_config import ConfigModel
 from planner.records import record
 from planner.trainer_files.batch import global_batch
 from planner.trainer_files.files import read_document
+from planner.trainer_files.formats.torchtitan import document_of_name
 from planner.trainer_files.hub import preset_of_hub_name
 from planner.trainer_files.methods import settle_method
-from planner.trainer_files.model import Fact, Reading
+from planner.trainer_files.model import Document, Fact, Reading
 from planner.trainer_files.registry import FORMATS, detect, read
 
 _MOST_FILES = 20
@@ -99,7 +100,7 @@ def _readings(paths: Sequence[Path], wishes: Wishes) -> list[Reading]:
         if path.resolve() in known:
             continue
         known.add(path.resolve())
-        document = read_document(path)
+        document = _named_run(path) or read_document(path)
         name = kind or detect(document)
         reading = read(document, name)
         ranked.append((FORMATS[name].rank, reading))
@@ -110,6 +111,11 @@ def _readings(paths: Sequence[Path], wishes: Wishes) -> list[Reading]:
             else:
                 _guess_stage(reading, named)
     return [reading for _, reading in sorted(ranked, key=lambda item: item[0])]
+
+
+def _named_run(path: Path) -> Document | None:
+    """What a word that is no file names: a configuration that torchtitan keeps in its code."""
+    return None if path.exists() else document_of_name(Document(path, "name", {}))
 
 
 def _beside(path: Path, named: str) -> Path | None:

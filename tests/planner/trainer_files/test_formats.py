@@ -82,7 +82,75 @@ bf16: true
 CONFIG = {"model_type": "llama", "hidden_size": 2048, "intermediate_size": 8192, "num_hidden_layers": 16,
           "num_attention_heads": 32, "num_key_value_heads": 8, "head_dim": 64, "vocab_size": 128256,
           "tie_word_embeddings": True, "max_position_embeddings": 131072}  # fmt: skip
+MEGATRON = r"""
+#!/bin/bash
+# an 8B model on 16 nodes
+GPUS_PER_NODE=8
+NNODES=${NNODES:-16}
+TP=4
+PP=2
+GPT_ARGS=(
+    --num-layers 32 --hidden-size 4096 --ffn-hidden-size 14336
+    --num-attention-heads 32 --group-query-attention --num-query-groups 8
+    --swiglu --untie-embeddings-and-output-weights --position-embedding-type rope
+    --vocab-size 128256
+)
+TRAIN_ARGS="--micro-batch-size 1 --global-batch-size $((8 * 16)) --seq-length 8192 \
+    --train-iters 1000 --bf16 --lr 3e-4"
+torchrun --nproc_per_node $GPUS_PER_NODE --nnodes "${NNODES}" pretrain_gpt.py \
+    ${GPT_ARGS[@]} ${TRAIN_ARGS} \
+    --tensor-model-parallel-size $TP --pipeline-model-parallel-size $PP --sequence-parallel \
+    --use-distributed-optimizer --recompute-granularity selective --data-path $DATA
+echo "done"
+"""
+NEMO = """
+trainer: {devices: 8, num_nodes: 4, max_steps: 300000, precision: bf16}
+model:
+  micro_batch_size: 1
+  global_batch_size: 256
+  tensor_model_parallel_size: 2
+  pipeline_model_parallel_size: 1
+  encoder_seq_length: 2048
+  max_position_embeddings: ${.encoder_seq_length}
+  num_layers: 24
+  hidden_size: 2048
+  ffn_hidden_size: 8192
+  num_attention_heads: 16
+  activation: gelu
+  tokenizer: {type: GPT2BPETokenizer}
+  activations_checkpoint_granularity: full
+  optim: {name: distributed_fused_adam}
+"""
+TORCHTITAN = """
+[job]
+description = "Llama 3 8B"
+
+[model]
+name = "llama3"
+flavor = "8B"
+converters = ["float8"]
+
+[optimizer]
+name = "AdamW"
+
+[training]
+local_batch_size = 2
+seq_len = 8192
+steps = 1000
+
+[parallelism]
+data_parallel_replicate_degree = 1
+data_parallel_shard_degree = -1
+tensor_parallel_degree = 2
+
+[activation_checkpoint]
+mode = "selective"
+
+[compile]
+enable = true
+"""
 FIXTURES: dict[str, str] = {
+    "megatron": MEGATRON, "nemo": NEMO, "torchtitan": TORCHTITAN,
     "axolotl": AXOLOTL, "deepspeed": json.dumps(DEEPSPEED), "llama_factory": LLAMA_FACTORY,
     "accelerate": ACCELERATE, "peft": json.dumps(PEFT), "trl": TRL, "huggingface": json.dumps(CONFIG),
 }  # fmt: skip
@@ -181,6 +249,105 @@ def test_peft_names_adapter_and_model(tmp_path: Path) -> None:
     found = draft(tmp_path, json.dumps(PEFT))
     assert found["model.preset"] == "llama-2-7b"
     assert (found["training.method"], found["training.lora_rank"]) == ("lora", 64)
+
+
+def test_megatron_arguments_through_variables_arrays_and_arithmetic(tmp_path: Path) -> None:
+    found = gather([write(tmp_path, "train.sh", MEGATRON)], Wishes())
+    values = {key: fact.value for key, fact in found.facts.items()}
+    assert values["model.params"] == pytest.approx(8.03e9, rel=0.001)
+    assert values["training.global_batch"] == 128
+    assert values["training.steps"] == 1000
+    assert values["training.precision"] == "bf16"
+    layout = {key.rpartition(".")[2]: value for key, value in values.items() if "layout" in key}
+    assert layout == {"tensor_parallel": 4, "pipeline_parallel": 2, "zero_stage": 1, "recompute": "selective",
+                      "sequence_parallel": True}  # fmt: skip
+    assert found.warnings == []
+    unset = gather([write(tmp_path, "train.sh", MEGATRON.replace("TP=4", ""))], Wishes())
+    assert any("--tensor-model-parallel-size is not read" in text for text in unset.warnings)
+
+
+def test_megatron_mixture_of_experts_with_latent_attention(tmp_path: Path) -> None:
+    text = (
+        "--num-layers 61 --hidden-size 7168 --ffn-hidden-size 18432 --num-attention-heads 128 --swiglu"
+        " --untie-embeddings-and-output-weights --position-embedding-type rope --multi-latent-attention"
+        " --q-lora-rank 1536 --kv-lora-rank 512 --qk-head-dim 128 --qk-pos-emb-head-dim 64 --v-head-dim 128"
+        " --num-experts 256 --moe-router-topk 8 --moe-ffn-hidden-size 2048"
+        " --moe-shared-expert-intermediate-size 2048 --moe-layer-freq '([0]*3+[1]*58)' --vocab-size 129280"
+        " --micro-batch-size 1 --global-batch-size 8192 --seq-length 4096 --train-samples 1e6 --bf16"
+        " --expert-model-parallel-size 64"
+    )
+    found = draft(tmp_path, text)
+    assert found["model.params"] == pytest.approx(671.03e9, rel=0.001)
+    assert found["model.active_params"] == pytest.approx(37.55e9, rel=0.001)
+    assert found["training.layout.expert_parallel"] == 64
+    assert found["training.samples"] == 1_000_000
+
+
+def test_variables_that_grow_without_bound_are_refused(tmp_path: Path) -> None:
+    lines = ["A0=--num-layers"] + [f'A{at}="$A{at - 1} $A{at - 1} $A{at - 1}"' for at in range(1, 30)]
+    with pytest.raises(InputError, match="grow without bound"):
+        draft(tmp_path, "\n".join([*lines, "train $A29 --hidden-size 8 --num-layers 2"]))
+
+
+def test_nothing_of_a_script_is_executed(tmp_path: Path) -> None:
+    made = tmp_path / "made"
+    text = MEGATRON.replace("TP=4", f"TP=$(touch {made}; echo 4)").replace("PP=2", f"PP=`touch {made}`")
+    found = gather([write(tmp_path, "train.sh", text)], Wishes())
+    assert not made.exists()
+    assert "training.layout.tensor_parallel" not in found.facts
+
+
+def test_nemo(tmp_path: Path) -> None:
+    found = draft(tmp_path, NEMO)
+    assert found["model.params"] == pytest.approx(1.3157e9, rel=0.01)
+    assert found["training.global_batch"] == 256
+    assert found["training.sequence_length"] == 2048
+    assert found["training.layout.tensor_parallel"] == 2
+    assert found["training.layout.recompute"] == "full"
+
+
+def test_nemo_overrides_on_a_command_line(tmp_path: Path) -> None:
+    text = (
+        "python megatron_gpt_pretraining.py --config-name=gpt trainer.devices=8 trainer.num_nodes=2 \\\n"
+        " trainer.precision=bf16 trainer.max_steps=100 model.num_layers=24 model.hidden_size=2048 \\\n"
+        " model.num_attention_heads=16 model.micro_batch_size=4 model.global_batch_size=512"
+    )
+    found = draft(tmp_path, text)
+    assert found["training.global_batch"] == 512
+    assert found["model.layers"] == 24
+
+
+def test_nemo_rl(tmp_path: Path) -> None:
+    text = """
+policy:
+  model_name: Qwen/Qwen3-8B
+  train_global_batch_size: 512
+  train_micro_batch_size: 4
+  max_total_sequence_length: 4096
+  precision: bfloat16
+  dtensor_cfg: {enabled: true, tensor_parallel_size: 2, activation_checkpointing: true}
+sft: {max_num_steps: 60}
+cluster: {gpus_per_node: 8, num_nodes: 2}
+"""
+    found = draft(tmp_path, text)
+    assert found["model.preset"] == "qwen3-8b"
+    assert found["training.steps"] == 60
+    assert found["training.layout.tensor_parallel"] == 2
+
+
+def test_torchtitan(tmp_path: Path) -> None:
+    found = draft(tmp_path, TORCHTITAN, accelerators=16)
+    assert found["model.preset"] == "llama-3.1-8b"
+    assert found["training.global_batch"] == 2 * 16 // 2
+    assert found["training.precision"] == "fp8"
+    assert found["training.stack"] == "compiled"
+    assert found["training.layout.recompute"] == "selective"
+
+
+def test_the_name_of_a_torchtitan_configuration_serves_as_a_file() -> None:
+    assert gather([Path("llama3_8b")], Wishes()).facts["model.preset"].value == "llama-3.1-8b"
+    with pytest.raises(InputError, match="no such file"):
+        gather([Path("llama9_8b")], Wishes())
 
 
 def test_a_model_alone_is_sized_and_its_training_assumed(tmp_path: Path) -> None:
