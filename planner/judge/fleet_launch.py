@@ -69,7 +69,7 @@ def launch_of(
 
 def _spread(bench: Bench, worker: Worker) -> float:
     """Standard deviation of the work of a line's workers together, over its mean."""
-    pool, _ = bench.capacity(worker.buy.offer, worker.buy.nodes)
+    pool = bench.capacity(worker.buy.offer, worker.buy.nodes)[0]
     load = pool.rate * pool.wait
     up = 1.0 / (1.0 + load)
     alone = 2.0 * load * pool.wait * pool.dispersion * up**3 * worker.hours / worker.count
