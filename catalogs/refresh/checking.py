@@ -13,6 +13,7 @@ from catalogs.errors import CatalogError
 from catalogs.model import PurchaseOption
 from catalogs.normalize import usd_per
 from catalogs.offers.flags import join_flags, split_flags
+from catalogs.offers.racks import with_racks
 from catalogs.offers.retirement import mark_retired
 from catalogs.offers.suspicion import key_of
 from catalogs.validate import Fault, References, validate_rows
@@ -68,7 +69,9 @@ def check_fetched(
     good_types, type_faults = validate_rows(
         "instance_types", typed, References.of(accelerators, [], currencies)
     )
-    good_types, priced = mark_retired(good_types, priced, day or datetime.now(UTC).date().isoformat())
+    good_types, priced = mark_retired(
+        with_racks(good_types), priced, day or datetime.now(UTC).date().isoformat()
+    )
     references = _with_own_regions(References.of(accelerators, good_types, currencies), priced, regions)
     good_offers, offer_faults = validate_rows("offers", flag_dear_spot(priced), references)
     faults = (*type_faults, *offer_faults)

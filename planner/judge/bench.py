@@ -368,6 +368,9 @@ def _check_purchases(buys: Sequence[Buy], *, in_turn: bool) -> None:
     names = ", ".join(buy.offer.offer_id for buy in buys)
     if any(sum(one.offer.offer_id == buy.offer.offer_id for one in buys) > buy.offer.copies for buy in buys):
         raise ImpossibleError(f"one offer is bought twice: {names}")
+    for buy in buys:
+        if buy.nodes % buy.offer.unit:
+            raise ImpossibleError(f"{buy.nodes} of {buy.offer.offer_id}: sold in units of {buy.offer.unit}")
     if len({(buy.offer.text("provider"), buy.offer.text("instance_type")) for buy in buys}) > 1:
         raise ImpossibleError(f"one job on several instance types: {names}")
     spot = [buy.offer.is_spot for buy in buys]

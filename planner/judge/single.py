@@ -99,7 +99,7 @@ def purchases(bench: Bench, plan: Node) -> tuple[list[Buy], bool]:
     same = len({buy.nodes for buy in buys}) == 1
     strategy = "" if plan["launch"].is_null else plan["launch"]["strategy"].text()
     in_turn = len(buys) > 1 and same and (spot == len(buys) or strategy == "spot_with_fallback")
-    return buys, in_turn
+    return (frame.in_first_zone(bench.goods, buys) if in_turn else buys), in_turn
 
 
 def money(findings: Findings, plan: Node) -> None:

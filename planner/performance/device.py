@@ -40,12 +40,14 @@ class Devices:
         gemm_peak: dense peak for the precision of weights; `attn_peak` for attention (never fp8 or fp4).
         achievable: share of the peak that a large matmul reaches (measured, else by generation); `attn_achievable`
             that of attention, which has no part in 4 bit.
-        intra_rate: one-direction bytes/s per accelerator inside a node; `node_rate` bytes/s of the node's network.
+        domain: accelerators that this link joins: those of the node, or of the rack where it spans nodes (NVL72).
+        intra_rate: one-direction bytes/s per accelerator inside a domain; `node_rate` bytes/s of the node's network.
         multiplier: learned time factor per (accelerator family, precision, stack), 1 where nothing is known.
         spread: extra log-width of the interval where measurements are thin.
     """
 
     count: Floats
+    domain: Floats
     memory_gib: Floats
     host_gib: Floats
     vcpus: Floats
@@ -89,6 +91,7 @@ def build_devices(hardware: Table, training: TrainingSpec, kind: str, constants:
     rdma = np.asarray([str(word).lower() in RDMA_KINDS for word in hardware["rdma"]], dtype=np.float64)
     devices = Devices(
         count=count,
+        domain=_domain(hardware, count),
         memory_gib=hardware.number("accelerator_memory_gib"),
         host_gib=hardware.number("memory_gib"),
         vcpus=hardware.number("vcpus"),
@@ -107,6 +110,13 @@ def build_devices(hardware: Table, training: TrainingSpec, kind: str, constants:
     )
     devices.reason[:] = _reasons(hardware, devices)
     return devices
+
+
+def _domain(hardware: Table, count: Floats) -> Floats:
+    """Accelerators on one link: what the hardware states, at least the node's; tables of old runs state none."""
+    if "link_domain_accelerators" not in hardware:
+        return count
+    return np.fmax(hardware.number("link_domain_accelerators"), count)
 
 
 def accelerator_family(accelerator: str) -> str:

@@ -37,7 +37,7 @@ def _sync_s(
 ) -> Floats:
     """Gradient and weight traffic over data-parallel ranks that computation does not hide, s per step."""
     ranks = layout.dp * layout.cp
-    room = np.maximum(np.floor(devices.count / layout.tp), 1.0)
+    room = np.maximum(np.floor(devices.domain / layout.tp), 1.0)
     inside = np.minimum(ranks, room)
     stage_layers = np.ceil(work.layers / layout.pp)
     layer_params = (work.layer_params - work.expert_params + work.expert_params / layout.ep) / layout.tp
@@ -107,7 +107,7 @@ def step_time(
     # Only the last stage has the output layer, so the other stages wait for it once per micro-batch.
     stage = body + micro.head
     volume = micro.tokens * work.hidden * work.element_bytes / layout.tp
-    crosses = (layout.nodes > 1) & (layout.tp * layout.cp * layout.dp * 2.0 > devices.count)
+    crosses = (layout.nodes > 1) & (layout.tp * layout.cp * layout.dp * 2.0 > devices.domain)
     send = np.where(pp > 1, 2.0 * send_s(volume, crosses.astype(np.float64), devices.count, links), 0.0)
     send = send * layout.interleave * c["pp.exposed_ratio"]
     exposed = _sync_s(work, devices, layout, micro, links, stack, c)

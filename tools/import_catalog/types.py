@@ -8,6 +8,7 @@ from decimal import Decimal
 from pathlib import Path
 
 from catalogs.normalize import decimal_text, family_of
+from catalogs.offers.racks import with_racks
 from catalogs.offers.retirement import retirement_of
 from catalogs.schema.columns import column_names
 from tools.import_catalog.rules import (
@@ -72,7 +73,7 @@ def build_types(catalog: Path, peaks: Mapping[str, Row]) -> list[Row]:
         for row in read_rows(HERE / "type_facts.csv")
     ]
     _correct(out)
-    return sorted(out, key=lambda row: (row["provider"], row["instance_type"]))
+    return sorted(with_racks(out), key=lambda row: (row["provider"], row["instance_type"]))
 
 
 def _correct(rows: Iterable[Row]) -> None:
