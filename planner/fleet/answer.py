@@ -114,7 +114,7 @@ def _plan(context: Context, options: Options, proven: list[tuple[FleetInput, Fle
     if proven is not None and first.result.has_plan:
         proven.append((first.question, first.first))
     sure = _sure_enough(_Round(found, workers, limit, work, options, begin, first.first), first)
-    if sure.mix is not None and sure.chance >= _confidence(context):
+    if sure.mix is not None and sure.chance >= _confidence(context.asked, context.dates):
         return fleet_plan(found, sure.mix)
     if sure.mix is not None:
         return infeasible_fleet(found, unsure(found, sure.mix), time.perf_counter() - begin)
@@ -124,11 +124,11 @@ def _plan(context: Context, options: Options, proven: list[tuple[FleetInput, Fle
     return infeasible_fleet(found, reasons, time.perf_counter() - begin)
 
 
-def _confidence(context: Context) -> float:
+def _confidence(asked: Asked, dates: Dates) -> float:
     """Least probability to meet the deadline, with room for rounding; 0 without a deadline."""
-    if context.dates.deadline_hours is None:
+    if dates.deadline_hours is None:
         return 0.0
-    return context.asked.workload.constraints.deadline_confidence - CONFIDENCE_SLIP
+    return asked.workload.constraints.deadline_confidence - CONFIDENCE_SLIP
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,7 +173,7 @@ def _sure_enough(asked: _Round, mean: _Outcome) -> _Outcome:
 
     Spot workers leave some of their time in reserve: the least share, by bisection, with which the whole mix is sure.
     """
-    wanted, best = _confidence(asked.found.context), mean
+    wanted, best = _confidence(asked.found.context.asked, asked.found.context.dates), mean
     low, high = 0.0, math.inf
     for _ in range(_RESERVES):
         sure = best.chance >= wanted
