@@ -130,7 +130,7 @@ def _luck(bench: Bench, worker: Worker) -> tuple[float, float]:
     """Relative sd of the work of a line: times the root of its hours, and what hours do not lessen (Cox 1962)."""
     if not worker.buy.offer.is_spot:
         return 0.0, 0.0
-    pool, _ = bench.capacity(worker.buy.offer, worker.buy.nodes)
+    pool = bench.capacity(worker.buy.offer, worker.buy.nodes)[0]
     load = pool.rate * pool.wait
     up = 1.0 / (1.0 + load)
     alone = sqrt(2.0 * load * pool.wait * pool.dispersion * up / worker.count)
