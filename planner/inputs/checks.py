@@ -90,8 +90,12 @@ def _model_is_known(w: Workload) -> Iterator[Fault]:
             hint,
         )
         return
+    if model.preset is None and model.config is not None and model.family is None:
+        text = "is read beside a workload file: move this workload to a file of its own"
+        yield Fault(("model", "config"), text)
+        return
     if model.preset is None and model.family is None:
-        yield Fault(("model",), "needs 'preset', or 'family' with explicit sizes", at_key=True)
+        yield Fault(("model",), "needs 'preset', 'config', or 'family' with explicit sizes", at_key=True)
         return
     yield from _model_is_complete(model)
 

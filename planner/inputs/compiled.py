@@ -30,7 +30,7 @@ _RULES = (
     *("data/adapters.csv", "data/objectives.csv"),
     *(
         f"inputs/{name}.py"
-        for name in ("checks", "compiled", "fields", "load", "measured", "models", "plain")
+        for name in ("checks", "compiled", "config_file", "fields", "load", "measured", "models", "plain")
     ),
     *(f"inputs/{name}.py" for name in ("presets", "quantities", "schema", "section", "training_schema")),
     *(f"inputs/{name}.py" for name in ("checks_post_training", "post_training", "post_training_schema")),

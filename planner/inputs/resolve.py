@@ -53,9 +53,9 @@ def resolve_model(model: Model) -> ResolvedModel:
         if values.get("experts") is not None:
             values.setdefault("active_params", active)
     return ResolvedModel(
-        name=preset.name if preset is not None else f"{values['family']} of own sizes",
+        name=preset.name if preset is not None else f"{values['family']} of {model.config or 'own sizes'}",
         context_length=preset.sequence_length if preset is not None else None,
-        source=preset.source if preset is not None else "workload",
+        source=preset.source if preset is not None else model.config or "workload",
         as_of=preset.as_of if preset is not None else "",
         note=preset.note if preset is not None else "",
         assumptions=assumptions,

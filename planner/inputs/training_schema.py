@@ -25,9 +25,13 @@ from planner.inputs.section import Section
 
 
 class Model(Section):
-    """The model: a preset, or explicit sizes; explicit fields beside a preset override it."""
+    """The model: a preset, its config.json, or explicit sizes; explicit fields beside the others override them."""
 
     preset: Text | None = Field(None, description="Name of a known model, e.g. llama-3-8b or resnet-50.")
+    config: Text | None = Field(
+        None,
+        description="Instead of a preset: the model's own config.json, beside this file; never downloaded.",
+    )
     family: Literal["transformer", "cnn", "vit", "diffusion"] | None = Field(
         None, description="Transformers give dimensions; the others forward FLOPs and activations per sample."
     )
