@@ -33,7 +33,7 @@ def outcome(text: str) -> str:
         ("", "'training' is missing: say how long"),
         (LLAMA, "'training' is missing"),
         (TOKENS, "'model' is missing"),
-        ("model: {}\n" + TOKENS, "model: needs 'preset', or 'family' with explicit sizes"),
+        ("model: {}\n" + TOKENS, "model: needs 'preset', 'config', or 'family' with explicit sizes"),
         ("model: {preset: gpt3-174b}\n" + TOKENS, "did you mean 'gpt-3-175b'?"),
         ("model: {family: transformer, layers: 2}\n" + TOKENS, "needs 'hidden', 'heads', 'vocab'"),
         ("model: {family: cnn}\n" + TOKENS, "needs 'params', 'forward_flops_per_sample'"),
