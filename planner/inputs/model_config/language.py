@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from planner.errors import InputError
 from planner.inputs.model_config.mixers import Attention, mixer_params, mixers_of, pattern_of
 from planner.inputs.model_config.model import ConfigModel, Keys, ModelType
 from planner.records import record
@@ -96,6 +97,10 @@ def _attention(keys: Keys) -> Attention:
     if "kv_lora_rank" in keys:
         head_dim = keys.need("qk_nope_head_dim") + keys.need("qk_rope_head_dim")
         kv_heads = heads
+    if kv_heads < heads and heads % kv_heads:
+        raise InputError(
+            f"{keys.place}: {kv_heads} key/value heads do not divide the {heads} attention heads"
+        )
     return Attention(hidden, heads, min(kv_heads, heads), head_dim)
 
 
