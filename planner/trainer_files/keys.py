@@ -101,7 +101,7 @@ class Lookup:
         return [
             key
             for key, value in self.document.data.items()
-            if key not in looked and value not in (None, "", [], {}) and not pattern.fullmatch(key)
+            if key not in looked and value not in (None, "", [], {}, False) and not pattern.fullmatch(key)
         ]
 
 

@@ -61,6 +61,8 @@ def read(document: Document) -> Reading:
     if "num_generations" in document.data:
         objective = "grpo"
     reading.add("training.objective", objective or None, "by the file's name", assumed=True)
+    add_whole(reading, keys, "rollouts.response_max", "max_completion_length")
+    add_whole(reading, keys, "rollouts.samples_per_prompt", "num_generations")
     checkpointing = keys.flag("gradient_checkpointing")
     reading.add("training.layout.recompute", "full" if checkpointing else "none", "gradient_checkpointing",
                 assumed=checkpointing is None)  # fmt: skip

@@ -144,6 +144,7 @@ def test_quantised_weights_do_not_change_the_count() -> None:
         ({"model_type": "llama", "hidden_size": 0}, "hidden_size: must be above 0"),
         ({"model_type": "qwen3", "hidden_size": 4096}, "has no 'num_hidden_layers'"),
         ({"hidden_size": 4096}, "has no 'model_type'"),
+        ({**LLAMA_8B, "num_attention_heads": 45}, "8 key/value heads do not divide the 45 attention heads"),
         ({"_class_name": "UNet2DConditionModel"}, "stable-diffusion-xl"),
         ({"model_type": "llama", "tie_word_embeddings": "yes"}, "tie_word_embeddings: must be true or false"),
         ({"model_type": "vit", "image_size": 8, "hidden_size": 8, "num_hidden_layers": 1}, "patch_size"),
