@@ -20,7 +20,7 @@ from planner.performance.work import Floats, Work
 
 COMPONENTS = (
     "compute_s", "memory_bound_s", "tp_comm_s", "pp_comm_s", "bubble_s", "dp_comm_s", "optimizer_s",
-    "data_loading_s", "fixed_s",
+    "data_loading_s", "fixed_s", "other_models_s", "offload_s",
 )  # fmt: skip
 
 
@@ -37,7 +37,7 @@ def _sync_s(
 ) -> Floats:
     """Gradient and weight traffic over data-parallel ranks that computation does not hide, s per step."""
     ranks = layout.dp * layout.cp
-    room = np.maximum(np.floor(devices.count / layout.tp), 1.0)
+    room = np.maximum(np.floor(devices.domain / layout.tp), 1.0)
     inside = np.minimum(ranks, room)
     stage_layers = np.ceil(work.layers / layout.pp)
     layer_params = (work.layer_params - work.expert_params + work.expert_params / layout.ep) / layout.tp
@@ -107,7 +107,7 @@ def step_time(
     # Only the last stage has the output layer, so the other stages wait for it once per micro-batch.
     stage = body + micro.head
     volume = micro.tokens * work.hidden * work.element_bytes / layout.tp
-    crosses = (layout.nodes > 1) & (layout.tp * layout.cp * layout.dp * 2.0 > devices.count)
+    crosses = (layout.nodes > 1) & (layout.tp * layout.cp * layout.dp * 2.0 > devices.domain)
     send = np.where(pp > 1, 2.0 * send_s(volume, crosses.astype(np.float64), devices.count, links), 0.0)
     send = send * layout.interleave * c["pp.exposed_ratio"]
     exposed = _sync_s(work, devices, layout, micro, links, stack, c)
@@ -126,7 +126,12 @@ def step_time(
         "optimizer_s": _optimizer_s(work, devices, layout, stack, c),
         "fixed_s": np.broadcast_to(c[f"fixed.step_s.{stack}"], m.shape),
     }
-    return _finish(work, devices, layout, parts, c)
+    # Reference, teacher or old policy run forward once over every sample; a second learner repeats all of a step.
+    forward = m * (stage_layers * micro.forward + micro.head / 3.0)
+    again_s = sum((parts[name] for name in parts if name != "fixed_s"), np.zeros(m.shape))
+    parts["offload_s"] = np.zeros(m.shape)
+    parts["other_models_s"] = work.forward_passes * forward + (work.learners - 1.0) * again_s
+    return _finish(work, devices, layout, parts, stack, c)
 
 
 def _busy(
@@ -140,9 +145,14 @@ def _busy(
     return result
 
 
-def _finish(work: Work, devices: Devices, layout: Layouts, parts: dict[str, Floats], c: Constants) -> Step:
-    """Apply the learned factor, clip at the roofline, add what data loading exceeds the step by."""
-    parts = {name: part * devices.multiplier for name, part in parts.items()}
+def _finish(
+    work: Work, devices: Devices, layout: Layouts, parts: dict[str, Floats], stack: str, c: Constants
+) -> Step:
+    """Apply the learned factors, clip at the roofline, add what data loading exceeds the step by."""
+    learned = (
+        devices.multiplier * work.adapter_ratio * np.where(work.tuned > 0, c[f"tuning.ratio.{stack}"], 1.0)
+    )
+    parts = {name: part * learned for name, part in parts.items()}
     total: Floats = sum(parts.values(), np.zeros(layout.nodes.shape))
     accelerators = layout.nodes * devices.count
     ideal = (
