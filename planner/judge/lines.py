@@ -204,7 +204,7 @@ def _ranks(line: Json, devices: float) -> list[str]:
 
 def _work(plan: Json, workload: Workload) -> list[str]:
     """Steps x throughput must do the work (a task's workload is not known here)."""
-    if workload.training is None:
+    if workload.training is None and workload.inference is None:
         return []
     from planner.inputs.resolve import resolve_training
 

@@ -12,6 +12,7 @@ from planner.performance.interval import log_spread
 from planner.performance.layouts import Layouts
 from planner.performance.memory_host import HOST_PARTS, host_needs
 from planner.performance.memory_risk import oom_probability
+from planner.performance.post_training.adapters import adapter_spread
 from planner.performance.search_job import Ints, Job, step_of
 from planner.performance.step import COMPONENTS, Step
 from planner.performance.work import Floats
@@ -45,7 +46,7 @@ def shape_table(
     fits = np.zeros(size, dtype=np.bool_)
     fits[found] = True
     total = numbers(step.total)
-    thin = job.devices.spread[device]
+    thin = np.hypot(job.devices.spread[device], adapter_spread(job.training))
     spread = np.exp(log_spread(job.kind, job.training.stack, thin, job.work.inferred, job.constants))
     peak = nodes * job.devices.count[device] * job.devices.gemm_peak[device]
     flops = job.work.flops_per_sample * job.training.global_batch
