@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from planner.inputs.checks_post_training import RULES as POST_TRAINING_RULES
 from planner.inputs.faults import Fault, near
 from planner.inputs.models import merge_model, missing_fields
-from planner.inputs.presets import find_preset, preset_names
+from planner.inputs.presets import find_preset, preset_names, why_not_modelled
 
 if TYPE_CHECKING:
     from planner.inputs.schema import Workload
@@ -83,12 +83,7 @@ def _model_is_known(w: Workload) -> Iterator[Fault]:
     if model is None:
         return
     if model.preset is not None and find_preset(model.preset) is None:
-        hint = near(model.preset, preset_names())
-        yield Fault(
-            ("model", "preset"),
-            f"preset '{model.preset}' is not known; 'planner schema presets' lists them",
-            hint,
-        )
+        yield unknown_preset(model.preset)
         return
     if model.preset is None and model.config is not None and model.family is None:
         text = "is read beside a workload file: move this workload to a file of its own"
@@ -98,6 +93,15 @@ def _model_is_known(w: Workload) -> Iterator[Fault]:
         yield Fault(("model",), "needs 'preset', 'config', or 'family' with explicit sizes", at_key=True)
         return
     yield from _model_is_complete(model)
+
+
+def unknown_preset(name: str) -> Fault:
+    """The fault of a preset's name that is not known: what is alike, or why there is none."""
+    reason = why_not_modelled(name)
+    if reason:
+        return Fault(("model", "preset"), f"'{name}' cannot be modelled as a preset. {reason}")
+    text = f"preset '{name}' is not known; 'planner schema presets' lists them"
+    return Fault(("model", "preset"), text, near(name, preset_names()))
 
 
 def _model_is_complete(model: Model) -> Iterator[Fault]:

@@ -15,7 +15,7 @@ from planner.trainer_files.files import read_document
 from planner.trainer_files.formats.torchtitan import document_of_name
 from planner.trainer_files.hub import preset_of_hub_name
 from planner.trainer_files.methods import settle_method
-from planner.trainer_files.model import Document, Fact, Reading
+from planner.trainer_files.model import Blank, Document, Fact, Reading
 from planner.trainer_files.registry import FORMATS, detect, read
 
 _MOST_FILES = 20
@@ -40,15 +40,6 @@ class Wishes:
     model: str = ""
     accelerators: int | None = None
     values: Mapping[str, Any] = field(default_factory=dict)
-
-
-@record(frozen=True)
-class Blank:
-    """A value that is still to be given: its place in the workload, an example, and why."""
-
-    key: str
-    example: str
-    why: str
 
 
 @record
@@ -80,7 +71,7 @@ def gather(paths: Sequence[Path], wishes: Wishes) -> Draft:
         facts["batch.accelerators"] = Fact("batch.accelerators", wishes.accelerators, "--accelerators")
     _settle_model(draft, readings, wishes, paths)
     _settle_training(draft, facts, readings)
-    settle_method(draft.facts, facts, draft.warnings)
+    settle_method(draft.facts, facts, draft.warnings, draft.blanks)
     for key, value in wishes.values.items():
         draft.facts[key] = Fact(key, value, "stated on the command line")
     _settle_length(draft)

@@ -42,6 +42,15 @@ class Fact:
     assumed: bool = False
 
 
+@record(frozen=True)
+class Blank:
+    """A value that is still to be given: its place in the workload, an example, and why."""
+
+    key: str
+    example: str
+    why: str
+
+
 @record
 class Reading:
     """What one file says.

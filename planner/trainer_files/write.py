@@ -6,8 +6,8 @@ import json
 import re
 from typing import Any
 
-from planner.trainer_files.gather import Blank, Draft
-from planner.trainer_files.model import Fact
+from planner.trainer_files.gather import Draft
+from planner.trainer_files.model import Blank, Fact
 
 _SECTIONS = ("model", "training", "data", "constraints")
 _COMMENT_COLUMN = 40
@@ -42,7 +42,7 @@ def _section(draft: Draft, section: str) -> list[str]:
     blanks = [blank for blank in draft.blanks if blank.key.startswith(f"{section}.")]
     if not tree and not blanks:
         return []
-    body = _tree(tree, 1)
+    body = _tree(tree, 1, f"{draft.files[0]}: " if len(draft.files) == 1 else "")
     for blank in blanks:
         body += _blank(blank)
     return ["", f"{section}:" if tree else f"# {section}:", *body]
@@ -54,15 +54,17 @@ def _plant(tree: dict[str, Any], path: list[str], fact: Fact) -> None:
     tree[path[-1]] = fact
 
 
-def _tree(tree: dict[str, Any], depth: int) -> list[str]:
+def _tree(tree: dict[str, Any], depth: int, only: str) -> list[str]:
+    """Lines of a section; `only` is the name that every origin begins with, which need not be repeated."""
     lines = []
     for key, item in tree.items():
         indent = "  " * depth
         if isinstance(item, dict):
-            lines += [f"{indent}{key}:", *_tree(item, depth + 1)]
+            lines += [f"{indent}{key}:", *_tree(item, depth + 1, only)]
             continue
         text = f"{indent}{key}: {_value(item.value)}"
-        origin = f"assumed: {item.where}" if item.assumed else item.where
+        where = item.where.removeprefix(only)
+        origin = f"assumed: {where}" if item.assumed else where
         lines.append(f"{text:<{_COMMENT_COLUMN}}  # {_one_line(origin)}")
     return lines
 

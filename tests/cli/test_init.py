@@ -26,7 +26,7 @@ def test_a_draft_says_where_each_value_was_read_and_runs_once_filled(run_cli: Ru
     done = run_cli("init", "--from", str(source), "--accelerators", "8")
     assert done.code == 0
     assert "sequence_length: 4096" in done.stdout
-    assert "# run.yaml: sequence_len\n" in done.stdout
+    assert "# sequence_len\n" in done.stdout
     assert "to fill: data.samples" in done.stderr
     out.write_text(filled(done.stdout))
     assert run_cli("estimate", str(out), "--instance-type", "p5.48xlarge").code == 0

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from planner.inputs.model_config.mixers import Attention, mixer_params, mixers_of
+from planner.errors import InputError
+from planner.inputs.model_config.mixers import Attention, mixer_params, mixers_of, pattern_of
 from planner.inputs.model_config.model import ConfigModel, Keys, ModelType
 from planner.records import record
 
@@ -43,7 +44,7 @@ def read_text(keys: Keys, kind: ModelType, architecture: str = "decoder") -> Con
     Raises:
         InputError: a size is missing or odd; names the key.
     """
-    layers = len(keys.text("hybrid_override_pattern")) or keys.need(*LAYERS)
+    layers = len(pattern_of(keys)) or keys.need(*LAYERS)
     attention = _attention(keys)
     gated = _gated(keys, kind)
     ffn = _ffn(keys, attention.hidden)
@@ -96,6 +97,10 @@ def _attention(keys: Keys) -> Attention:
     if "kv_lora_rank" in keys:
         head_dim = keys.need("qk_nope_head_dim") + keys.need("qk_rope_head_dim")
         kv_heads = heads
+    if kv_heads < heads and heads % kv_heads:
+        raise InputError(
+            f"{keys.place}: {kv_heads} key/value heads do not divide the {heads} attention heads"
+        )
     return Attention(hidden, heads, min(kv_heads, heads), head_dim)
 
 
@@ -108,9 +113,6 @@ def _gated(keys: Keys, kind: ModelType) -> bool:
 
 def _ffn(keys: Keys, hidden: int) -> int:
     nested = Keys(keys.section("ffn_config"), keys.place)
-    per_layer = keys.data.get("intermediate_size")
-    if isinstance(per_layer, list) and per_layer and all(type(width) is int for width in per_layer):
-        return round(sum(per_layer) / len(per_layer))
     width = keys.size(*FFN) or nested.size("ffn_hidden_size")
     if width is not None and keys.flag("block_auto_adjust_ff_dim", False):
         width = int((keys.ratio("block_ffn_dim_multiplier") or 1.0) * int(2 * width / 3))
@@ -147,8 +149,10 @@ def _experts(keys: Keys, layers: int, ffn: int) -> Experts | None:
     shared = keys.count(
         "n_shared_experts", "num_shared_experts", "num_shared_expert", "moe_num_shared_experts"
     )
-    shared_width = keys.size("moe_shared_expert_intermediate_size") or width
-    wide = keys.count("shared_expert_intermediate_size", "shared_intermediate_size")
+    shared_width = width
+    wide = keys.count(
+        "shared_expert_intermediate_size", "shared_intermediate_size", "moe_shared_expert_intermediate_size"
+    )
     if wide:
         shared, shared_width = 1, wide
     if keys.text("model_type").startswith("llama4"):
@@ -158,7 +162,7 @@ def _experts(keys: Keys, layers: int, ffn: int) -> Experts | None:
 
 def _expert_layers(keys: Keys, layers: int) -> tuple[bool, ...]:
     """Which layers have experts: all but the leading, the listed dense ones, or every n-th."""
-    pattern = keys.text("hybrid_override_pattern")
+    pattern = pattern_of(keys)
     if pattern:
         return tuple(letter == "E" for letter in pattern)
     listed = keys.items("moe_layers")
@@ -214,7 +218,7 @@ def _count(
 
 
 def _has_mlp(keys: Keys, layers: int) -> tuple[bool, ...]:
-    pattern = keys.text("hybrid_override_pattern")
+    pattern = pattern_of(keys)
     if pattern:
         return tuple(letter == "-" for letter in pattern)
     bare = keys.text("model_type") in ("mamba", "mamba2", "falcon_mamba")

@@ -21,9 +21,18 @@ class Attention:
     head_dim: int
 
 
+def pattern_of(keys: Keys) -> str:
+    """Layers that are one thing each, a letter for each: `M` state space, `*` attention, `-` dense, `E` experts."""
+    pattern = keys.text("hybrid_override_pattern")
+    named = [str(name) for name in keys.items("layers_block_type")]
+    if pattern or not {"moe", "mlp"} & set(named):
+        return pattern
+    return "".join({"moe": "E", "mlp": "-", "attention": "*"}.get(name, "M") for name in named)
+
+
 def mixers_of(keys: Keys, layers: int) -> tuple[str, ...]:
     """The mixer of each layer: `attention`, `linear`, `mamba`, `conv`, `both` or `none`."""
-    pattern = keys.text("hybrid_override_pattern")
+    pattern = pattern_of(keys)
     if pattern:
         return tuple({"M": "mamba", "*": "attention"}.get(letter, "none") for letter in pattern)
     named = [str(name) for name in (*keys.items("layer_types"), *keys.items("layers_block_type"))][:layers]

@@ -170,7 +170,16 @@ def _tower_params(keys: Keys) -> int:
         return keys.need("encoder_layers") * (4 * hidden * hidden + 2 * hidden * ffn)
     more = keys.count("num_global_layers") or 0
     extended = {**keys.data, "num_hidden_layers": keys.need("num_hidden_layers", "depth") + more}
-    return vision_work(Keys(extended, keys.place)).params
+    return vision_work(Keys(extended, keys.place)).params + _merger_params(keys)
+
+
+def _merger_params(keys: Keys) -> int:
+    """What joins neighbouring positions of an image before the language model, also after inner layers."""
+    merged, out = keys.size("spatial_merge_size"), keys.size("out_hidden_size")
+    if merged is None or out is None:
+        return 0
+    width = keys.need("embed_dim", "hidden_size") * merged**2
+    return (1 + len(keys.items("deepstack_visual_indexes"))) * width * (width + out)
 
 
 def _encoder(keys: Keys, kind: ModelType) -> ConfigModel:

@@ -7,9 +7,9 @@ from planner.trainer_files.formats.common import (
     ACCUMULATION,
     NODES,
     add_fsdp2,
+    add_offload,
     add_shard,
     add_whole,
-    warn_offload,
 )
 from planner.trainer_files.keys import Lookup
 from planner.trainer_files.model import Document, Reading
@@ -64,7 +64,7 @@ def _fsdp(reading: Reading, keys: Lookup) -> None:
     elif strategy is not None:
         add_shard(reading, str(strategy), f"{config}.fsdp_sharding_strategy")
     if keys.flag(f"{config}.fsdp_offload_params"):
-        warn_offload(reading, "sharded weights, gradients and states", f"{config}.fsdp_offload_params")
+        add_offload(reading, f"{config}.fsdp_offload_params", "optimizer", "weights")
     if keys.flag(f"{config}.fsdp_activation_checkpointing"):
         reading.add("training.layout.recompute", "full", f"{config}.fsdp_activation_checkpointing")
 
@@ -77,8 +77,8 @@ def _deepspeed(reading: Reading, keys: Lookup) -> None:
     if stage in (0, 1, 2, 3):
         reading.add("training.layout.zero_stage", int(stage), f"{config}.zero_stage")
     add_whole(reading, keys, ACCUMULATION, f"{config}.gradient_accumulation_steps")
-    for name, what in (("offload_optimizer", "the optimizer's states"), ("offload_param", "the weights")):
+    for name, what in (("offload_optimizer", "optimizer"), ("offload_param", "weights")):
         if keys.text(f"{config}.{name}_device") not in ("", "none"):
-            warn_offload(reading, what, f"{config}.{name}_device")
+            add_offload(reading, f"{config}.{name}_device", what)
     if keys.text(f"{config}.deepspeed_config_file"):
         reading.files["deepspeed"] = keys.text(f"{config}.deepspeed_config_file")

@@ -8,11 +8,11 @@ from planner.trainer_files.formats.common import (
     add_adapter,
     add_fsdp2,
     add_length,
+    add_offload,
     add_optimizer,
     add_shard,
     add_trainer_precision,
     add_whole,
-    warn_offload,
 )
 from planner.trainer_files.keys import Lookup
 from planner.trainer_files.model import Document, Reading
@@ -31,7 +31,7 @@ _WITHOUT_EFFECT = (
     r"s2_attention|sdp_attention|eager_attention|sample_packing_.*|pad_to_.*|excess_.*|plugins|liger_.*|cut_.*",
     r"gradient_checkpointing_kwargs|model_quantization_.*|resize_token.*|shrink_.*|fix_untrained.*|torch_compile_.*",
     r"rl_beta|dpo_.*|orpo_.*|kto_.*|simpo_.*|trl|reward_model|process_reward_model|overrides_of.*|revision.*|min_.*",
-    r"fsdp|lora_target_.*|skip_prepare.*|streaming.*|save.*|unfrozen_parameters_.*|profiler_.*|deepcompile|ray_.*|use_ray|.*_token",
+    r"fsdp|lora_target_.*|load_in_.*|fp8_.*|skip_prepare.*|streaming.*|save.*|unfrozen_parameters_.*|profiler_.*|deepcompile|ray_.*|use_ray|.*_token",
 )  # fmt: skip
 
 
@@ -88,6 +88,10 @@ def _method(reading: Reading, keys: Lookup) -> None:
         reading.add("training.objective", objective, "rl")
     elif keys.flag("reward_model"):
         reading.add("training.objective", "reward", "reward_model")
+    elif not keys.has("pretraining_dataset"):
+        reading.add("training.objective", "sft", "no rl is set", assumed=True)
+    add_whole(reading, keys, "rollouts.response_max", "trl.max_completion_length")
+    add_whole(reading, keys, "rollouts.samples_per_prompt", "trl.num_generations")
 
 
 def _targets(reading: Reading, keys: Lookup) -> None:
@@ -117,7 +121,7 @@ def _sharding(reading: Reading, keys: Lookup) -> None:
         named = next((str(word) for word in listed if "shard" in str(word)), "full_shard")
         add_shard(reading, named, "fsdp")
     if keys.flag(keys.first(f"{config}.offload_params", f"{config}.fsdp_offload_params") or "none"):
-        warn_offload(reading, "sharded weights, gradients and states", f"{config}: offload_params")
+        add_offload(reading, f"{config}: offload_params", "optimizer", "weights")
     if keys.flag(
         keys.first(f"{config}.activation_checkpointing", f"{config}.fsdp_activation_checkpointing") or "none"
     ):
@@ -141,8 +145,7 @@ def _memory(reading: Reading, keys: Lookup) -> None:
             "training.layout.recompute", "none", "gradient_checkpointing is off by default", assumed=True
         )
     if offloads:
-        reading.add("training.offload_activations", True, "activation_offloading")
-        warn_offload(reading, "activations", keys.first("activation_offloading", "gradient_checkpointing"))
+        add_offload(reading, keys.first("activation_offloading", "gradient_checkpointing"), "activations")
     plugins = " ".join(str(name) for name in keys.get("plugins") or ())
     if "CutCrossEntropy" in plugins or keys.flag("cut_cross_entropy"):
         reading.add("training.memory.loss", "tiled", "cut_cross_entropy")

@@ -15,9 +15,10 @@ _OPTIMIZERS: tuple[tuple[str, str, str], ...] = (
     (r".*(galore|apollo|qgalore).*", "adamw", "its projected states are counted as those of AdamW"),
     (r".*adafactor.*", "adafactor", ""),
     (r".*4bit.*", "adamw_8bit", "states of 4 bit are counted as 8 bit"),
-    (r".*paged.*8bit.*", "adamw_8bit", "paging to the host is not counted"),
+    (r".*paged.*8bit.*", "paged_adamw_8bit", ""),
     (r".*8bit.*|adamw?bnb.*|.*fp8adam.*", "adamw_8bit", ""),
-    (r".*paged.*", "adamw", "paging to the host is not counted"),
+    (r".*paged.*lion.*", "lion", "paging to the host is not counted"),
+    (r".*paged.*", "paged_adamw", ""),
     (r".*lion.*", "lion", ""),
     (r"(torch)?(fused)?sgd.*|lomo|adalomo", "sgd", ""),
     (r"adam|adamtorch.*|fusedadam|distributedfusedadam|cpuadam|deepspeedcpuadam", "adamw", ""),
@@ -104,16 +105,15 @@ def add_fsdp2(reading: Reading, reshard: bool | None, source: str) -> None:
 
 
 def add_adapter(reading: Reading, kind: str, source: str, rank: int | None, rank_key: str) -> None:
-    """Note adapters; kinds other than LoRA are taken as LoRA of their rank."""
+    """Note adapters, and their kind where it is not LoRA."""
     reading.add("training.method", "lora", source)
     if rank is not None:
         reading.add("training.lora_rank", rank, rank_key)
-    if kind not in ("lora", "qlora"):
+    if kind not in ("lora", "qlora", ""):
         reading.add("training.adapter", kind, source)
 
 
-def warn_offload(reading: Reading, what: str, source: str) -> None:
-    """Offloading frees memory and costs time; neither is counted."""
-    reading.warn(
-        f"{source}: {what} in host memory is not counted: memory is predicted too high, the step too short"
-    )
+def add_offload(reading: Reading, source: str, *what: str) -> None:
+    """Note what is kept in host memory: `optimizer`, `weights`, `activations`."""
+    for name in what:
+        reading.add(f"training.memory.offload_{name}", True, source)

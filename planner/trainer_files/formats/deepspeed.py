@@ -5,9 +5,9 @@ from __future__ import annotations
 from planner.trainer_files.formats.common import (
     ACCUMULATION,
     MICRO_BATCH,
+    add_offload,
     add_optimizer,
     add_whole,
-    warn_offload,
 )
 from planner.trainer_files.keys import Lookup
 from planner.trainer_files.model import Document, Reading
@@ -51,13 +51,14 @@ def read(document: Document) -> Reading:
         if stage not in (0, 1, 2, 3):
             raise keys.wrong("zero_optimization.stage", "must be 0, 1, 2 or 3")
         reading.add("training.layout.zero_stage", int(stage), "zero_optimization.stage")
-    for name, what in (("offload_optimizer", "the optimizer's states"), ("offload_param", "the weights")):
+    for name, what in (("offload_optimizer", "optimizer"), ("offload_param", "weights")):
         device = keys.text(f"zero_optimization.{name}.device")
         if device not in ("", "none"):
-            reading.add(f"training.{name}", device, f"zero_optimization.{name}.device")
-            warn_offload(reading, what, f"zero_optimization.{name}")
+            add_offload(reading, f"zero_optimization.{name}.device {device}", what)
+        if device == "nvme":
+            reading.warn(f"zero_optimization.{name}.device nvme: counted as host memory, which is faster")
     if keys.flag("zero_optimization.cpu_offload"):
-        warn_offload(reading, "the optimizer's states", "zero_optimization.cpu_offload")
+        add_offload(reading, "zero_optimization.cpu_offload", "optimizer")
     add_optimizer(reading, keys, "optimizer.type")
     add_whole(reading, keys, "training.layout.tensor_parallel", "tensor_parallel.autotp_size")
     add_whole(reading, keys, "training.layout.context_parallel", "sequence_parallel_size")

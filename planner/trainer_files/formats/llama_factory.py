@@ -127,9 +127,6 @@ def _method(reading: Reading, keys: Lookup) -> None:
         if bits is not None:
             reading.add("training.frozen_bits", bits, "quantization_bit")
             keys.get("quantization_method")
-        if kind == "oft":
-            reading.warn("finetuning_type oft: orthogonal adapters are counted as LoRA of rank 8")
-            reading.add("training.lora_rank", 8, "stands for oft", assumed=True)
     elif kind == "freeze":
         reading.add("training.method", "full", "finetuning_type freeze")
         layers = keys.number("freeze_trainable_layers")

@@ -6,9 +6,9 @@ from planner.trainer_files.formats.common import (
     ACCELERATORS,
     MICRO_BATCH,
     NODES,
+    add_offload,
     add_optimizer,
     add_whole,
-    warn_offload,
 )
 from planner.trainer_files.formats.sizes import NUMBERS, stated_model
 from planner.trainer_files.keys import Lookup
@@ -65,8 +65,7 @@ def read(document: Document) -> Reading:
     add_optimizer(reading, keys, "optimizer")
     reading.add("training.stack", "tuned", "Megatron-LM's fused kernels", assumed=True)
     if keys.flag("optimizer_cpu_offload") or keys.flag("cpu_optimizer"):
-        reading.add("training.offload_optimizer", "cpu", "optimizer_cpu_offload")
-        warn_offload(reading, "the optimizer's states", "optimizer_cpu_offload")
+        add_offload(reading, keys.first("optimizer_cpu_offload", "cpu_optimizer"), "optimizer")
     if keys.whole("mtp_num_layers"):
         reading.warn("mtp_num_layers: layers that predict further tokens are not counted")
     reading.unknown = keys.unknown((*_WITHOUT_EFFECT, *NUMBERS.values()))

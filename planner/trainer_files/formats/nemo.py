@@ -10,9 +10,9 @@ from planner.trainer_files.formats.common import (
     MICRO_BATCH,
     NODES,
     add_adapter,
+    add_offload,
     add_optimizer,
     add_whole,
-    warn_offload,
 )
 from planner.trainer_files.formats.sizes import stated_model
 from planner.trainer_files.keys import Lookup
@@ -140,7 +140,7 @@ def _layout(reading: Reading, keys: Lookup) -> None:
     ):
         reading.add(f"{layout}zero_stage", 1, "the distributed optimizer")
     if keys.flag("policy.dtensor_cfg.cpu_offload"):
-        warn_offload(reading, "sharded weights, gradients and states", "policy.dtensor_cfg.cpu_offload")
+        add_offload(reading, "policy.dtensor_cfg.cpu_offload", "optimizer", "weights")
     devices = keys.first("trainer.devices", "cluster.gpus_per_node", "trainer.gpus")
     nodes = keys.first("trainer.num_nodes", "cluster.num_nodes")
     count = keys.get(devices)
@@ -198,4 +198,6 @@ def _objective(reading: Reading, keys: Lookup) -> None:
         if isinstance(keys.get(name), Mapping):
             objective = {"rm": "reward", "distillation": "distill"}.get(name, name)
             reading.add("training.objective", objective, f"section {name}")
-            return
+            break
+    add_whole(reading, keys, "rollouts.response_max", "policy.generation.max_new_tokens")
+    add_whole(reading, keys, "rollouts.samples_per_prompt", "grpo.num_generations_per_prompt")

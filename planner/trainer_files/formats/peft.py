@@ -25,8 +25,6 @@ def read(document: Document) -> Reading:
     rank_key = keys.first(*_RANKS)
     rank = keys.whole(rank_key) if rank_key else None
     add_adapter(reading, kind, f"peft_type {keys.text('peft_type')}", rank, rank_key)
-    if kind not in ("lora", "dora"):
-        reading.warn(f"peft_type {kind.upper()}: counted as LoRA{f' of rank {rank}' if rank else ''}")
     if keys.has("target_modules"):
         reading.add("training.lora_targets", keys.get("target_modules"), "target_modules")
     if keys.has("modules_to_save"):

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from planner.inputs.model_config import model_of_config
 from planner.inputs.presets import find_preset
-from planner.trainer_files.formats.common import MICRO_BATCH, add_optimizer, add_whole, warn_offload
+from planner.trainer_files.formats.common import MICRO_BATCH, add_offload, add_optimizer, add_whole
 from planner.trainer_files.keys import Lookup
 from planner.trainer_files.model import Document, Reading
 
@@ -65,7 +65,7 @@ def read(document: Document) -> Reading:
     source = keys.first("compile.enable", "training.compile") if compiled else "compile is not set"
     reading.add("training.stack", "compiled" if compiled else "eager", source, assumed=not compiled)
     if keys.flag("training.enable_cpu_offload") or keys.flag("experimental.enable_cpu_offload"):
-        warn_offload(reading, "sharded weights, gradients and states", "training.enable_cpu_offload")
+        add_offload(reading, "enable_cpu_offload", "optimizer", "weights")
     keys.seen |= {
         "job",
         "profiling",
