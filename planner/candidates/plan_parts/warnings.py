@@ -23,7 +23,7 @@ OOM_WARNING = 0.05
 
 
 # What a reader of the plan must know of the offer itself: no place, no longer sold, an old price on purpose.
-_SAID_FLAGS = frozenset({"region_availability_not_reflected", "retired", "price_kept"})
+_SAID_FLAGS = frozenset({"place_not_stated", "region_availability_not_reflected", "retired", "price_kept"})
 
 
 def plan_warnings(
