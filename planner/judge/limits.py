@@ -59,9 +59,13 @@ def _deadline(plan: Json, workload: Workload) -> list[str]:
 def _unrecorded(plan: Json, workload: Workload) -> list[str]:
     """Spot alone by a deadline rests on records, unless the user wants no fall-back."""
     launch = plan.get("launch")
-    if plan["kind"] != "training" or workload.spot.fallback == "none" or not launch:
+    if plan["kind"] != "training" or not launch or launch["strategy"] != "spot":
         return []
-    if launch["strategy"] != "spot":
+    limits = workload.constraints
+    bought = limits.purchase_options
+    if workload.spot.fallback == "none" or "on_demand" in limits.exclude_purchase_options:
+        return []
+    if bought is not None and "on_demand" not in bought:
         return []
     return [
         f"{place['offer_id']}: spot alone by a deadline without a record of its family"

@@ -111,8 +111,11 @@ class Confidence(Constraint):
 
 
 def needs_record(workload: Workload) -> bool:
-    """Whether spot alone by a deadline must rest on records: not where the user wants no fall-back, nor in fleets."""
-    return workload.kind == "training" and workload.spot.fallback != "none"
+    """Whether spot alone by a deadline must rest on records: not in fleets, nor where the user leaves no fall-back."""
+    limits = workload.constraints
+    admitted = limits.purchase_options is None or "on_demand" in limits.purchase_options
+    falls_back = admitted and "on_demand" not in limits.exclude_purchase_options
+    return workload.kind == "training" and falls_back and workload.spot.fallback != "none"
 
 
 def hours_needed(case: Case, made: Candidates, at: Ints) -> Floats:
