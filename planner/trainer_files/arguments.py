@@ -61,7 +61,9 @@ def parse_arguments(text: str, name: str) -> tuple[dict[str, Any], list[str]]:
             words += _split(_expand(line, variables), name)
         if len(words) > MAX_WORDS:
             raise InputError(f"{name}: holds more than {MAX_WORDS:,} words: name the script of one run")
-    found, dropped = _arguments(words)
+    if not any(word.startswith("--") for word in words):  # the variables are put together elsewhere
+        words = [word for value in variables.values() for word in _split(_expand(value, variables), name)]
+    found, dropped = _arguments([part for word in words for part in _parts(word)])
     named = sorted(name for name in dropped if name not in found and not _PLACES.search(name))
     remarks = [f"--{name.replace('_', '-')} is not read: the file does not set its value" for name in named]
     return found, remarks
@@ -69,10 +71,12 @@ def parse_arguments(text: str, name: str) -> tuple[dict[str, Any], list[str]]:
 
 def _lines(text: str) -> Iterator[str]:
     """Commands: continued lines joined, arrays in brackets on one line, comments dropped."""
-    joined = re.sub(r"\\[ \t]*\r?\n", " ", text)
+    # a comment ends with its line, also where that ends with a backslash
+    bare = "\n".join(re.sub(r"(^|\s)#.*$", r"\1", line) for line in text.splitlines())
+    joined = re.sub(r"\\[ \t]*\n", " ", bare)
     pending = ""
     for raw in joined.splitlines():
-        line = re.sub(r"(^|\s)#.*$", r"\1", raw).strip()
+        line = raw.strip()
         if not line:
             continue
         pending = f"{pending} {line}".strip()
@@ -150,6 +154,12 @@ def _split(line: str, name: str) -> list[str]:
             return shlex.split(line.replace("'", " ").replace('"', " "))
         except ValueError as error:
             raise InputError(f"{name}: cannot split the arguments: {error}") from None
+
+
+def _parts(word: str) -> list[str]:
+    """The arguments inside one quoted word, as `sh -c "..."` and lists of `"--name value"` have them."""
+    inside = " --" in word or (word.startswith("--") and any(letter.isspace() for letter in word))
+    return word.split() if inside else [word]
 
 
 def _arguments(words: list[str]) -> tuple[dict[str, Any], set[str]]:

@@ -35,7 +35,7 @@ def _replicas(facts: dict[str, Fact]) -> tuple[int, str, bool]:
         return prod(stated), f"{prod(stated)} data-parallel", False
     accelerators = facts.get(ACCELERATORS)
     if accelerators is None:
-        return 1, "1 accelerator, for none are named: --accelerators states them", True
+        return 1, "1 accelerator (--accelerators N)", True
     split = _split(facts)
     if accelerators.value % split:
         return (

@@ -113,9 +113,6 @@ def _gated(keys: Keys, kind: ModelType) -> bool:
 
 def _ffn(keys: Keys, hidden: int) -> int:
     nested = Keys(keys.section("ffn_config"), keys.place)
-    per_layer = keys.data.get("intermediate_size")
-    if isinstance(per_layer, list) and per_layer and all(type(width) is int for width in per_layer):
-        return round(sum(per_layer) / len(per_layer))
     width = keys.size(*FFN) or nested.size("ffn_hidden_size")
     if width is not None and keys.flag("block_auto_adjust_ff_dim", False):
         width = int((keys.ratio("block_ffn_dim_multiplier") or 1.0) * int(2 * width / 3))

@@ -45,6 +45,11 @@ def read(document: Document) -> Reading:
         "model_max_length",
         "block_size",
     )
+    prompt, response = keys.whole("max_prompt_length"), keys.whole("max_completion_length")
+    if prompt is not None and response is not None and "training.sequence_length" not in reading.facts:
+        reading.add(
+            "training.sequence_length", prompt + response, "max_prompt_length + max_completion_length"
+        )
     add_trainer_precision(reading, keys)
     if "training.precision" not in reading.facts:
         reading.add("training.precision", "fp32", "neither bf16 nor fp16 is set", assumed=True)
@@ -57,10 +62,11 @@ def read(document: Document) -> Reading:
         for bits in (4, 8):
             if keys.flag(f"load_in_{bits}bit"):
                 reading.add("training.frozen_bits", bits, f"load_in_{bits}bit")
-    objective = next((name for name in _OBJECTIVES if name in document.path.name.lower()), "")
-    if "num_generations" in document.data:
-        objective = "grpo"
-    reading.add("training.objective", objective or None, "by the file's name", assumed=True)
+    if keys.has("num_generations"):
+        reading.add("training.objective", "grpo", "num_generations")
+    else:
+        named = next((name for name in _OBJECTIVES if name in document.path.name.lower()), None)
+        reading.add("training.objective", named, "by the file's name", assumed=True)
     add_whole(reading, keys, "rollouts.response_max", "max_completion_length")
     add_whole(reading, keys, "rollouts.samples_per_prompt", "num_generations")
     checkpointing = keys.flag("gradient_checkpointing")

@@ -237,6 +237,38 @@ def test_deepspeed_auto_is_left_to_the_trainer(tmp_path: Path) -> None:
     assert found["training.layout.zero_stage"] == 2
 
 
+def test_reinforcement_states_what_it_needs_beyond_the_file(tmp_path: Path) -> None:
+    text = TRL.replace(
+        "max_length: 1024", "num_generations: 8\nmax_prompt_length: 512\nmax_completion_length: 1536"
+    )
+    found = gather([write(tmp_path, "run.yaml", text)], Wishes())
+    assert found.facts["training.objective"].value == "grpo"
+    assert found.facts["training.sequence_length"].value == 2048
+    (blank,) = [blank for blank in found.blanks if blank.key == "training.rollouts"]
+    assert "samples_per_prompt: 8" in blank.example
+    assert "max: 1536" in blank.example
+
+
+def test_adapters_quantisation_and_host_memory_are_keys_of_the_workload(tmp_path: Path) -> None:
+    text = AXOLOTL.replace(
+        "deepspeed: configs/zero3_bf16.json", "gradient_checkpointing: offload\npeft_use_dora: true"
+    )
+    found = draft(tmp_path, text)
+    assert (found["training.method"], found["training.quantization"]) == ("qlora", "nf4_double")
+    assert (found["training.adapter.kind"], found["training.adapter.targets"]) == ("dora", ["all_linear"])
+    assert found["training.memory.offload_activations"] is True
+    unknown = json.dumps({**PEFT, "peft_type": "NEW_KIND"})
+    assert draft(tmp_path, unknown)["training.adapter.kind"] == "other"
+
+
+def test_weights_in_host_memory_need_the_third_stage(tmp_path: Path) -> None:
+    engine = {"zero_optimization": {"stage": 2, "offload_param": {"device": "cpu"}}}
+    path = write(tmp_path, "ds.json", json.dumps(engine))
+    found = gather([write(tmp_path, "t.yaml", TRL), path], Wishes())
+    assert "training.memory.offload_weights" not in found.facts
+    assert any("ZeRO stage 3 alone" in text for text in found.warnings)
+
+
 def test_contradictions_are_named_and_the_trainer_counts(tmp_path: Path) -> None:
     engine = write(tmp_path, "ds.json", json.dumps({"gradient_accumulation_steps": 16, "fp16": {"enabled": True}}
                                                     | {"zero_optimization": {"stage": 1}}))  # fmt: skip
@@ -283,6 +315,28 @@ def test_megatron_mixture_of_experts_with_latent_attention(tmp_path: Path) -> No
     assert found["training.samples"] == 1_000_000
 
 
+SIZES = "--num-layers 2 --hidden-size 64 --num-attention-heads 4 --seq-length 128 --micro-batch-size 1"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'ARGS=(\n "--num-layers 2"\n "--hidden-size 64"\n --num-attention-heads 4\n --seq-length 128\n'
+        " --micro-batch-size 1\n)\nrun ${ARGS[@]}",
+        f'options=" \\\n {SIZES}"\nrun_cmd="python -u pretrain_gpt.py ${{options}}"\nsrun sh -c "${{run_cmd}}"',
+        f'GPT_ARGS="{SIZES}"\nexport GPT_ARGS',
+        f"A=(\n --exit-interval 4 \\\n # --num-experts 8 \\\n {SIZES}\n)\nrun ${{A[@]}}",
+        "MODEL_ARGS:\n  --num-layers: 2\n  --hidden-size: 64\n  --num-attention-heads: 4\n  --seq-length: 128\n"
+        "  --micro-batch-size: 1\n  --bf16: true\n",
+    ],
+)
+def test_megatron_arguments_however_the_script_puts_them_together(text: str, tmp_path: Path) -> None:
+    found = draft(tmp_path, text)
+    assert (found["model.layers"], found["model.hidden"], found["model.heads"]) == (2, 64, 4)
+    assert found["training.sequence_length"] == 128
+    assert "model.experts" not in found
+
+
 def test_variables_that_grow_without_bound_are_refused(tmp_path: Path) -> None:
     lines = ["A0=--num-layers"] + [f'A{at}="$A{at - 1} $A{at - 1} $A{at - 1}"' for at in range(1, 30)]
     with pytest.raises(InputError, match="grow without bound"):
@@ -315,6 +369,15 @@ def test_nemo_overrides_on_a_command_line(tmp_path: Path) -> None:
     found = draft(tmp_path, text)
     assert found["training.global_batch"] == 512
     assert found["model.layers"] == 24
+
+
+def test_references_of_omegaconf_are_followed_and_resolvers_left_out(tmp_path: Path) -> None:
+    text = NEMO.replace("ffn_hidden_size: 8192", "ffn_hidden_size: ${multiply:4, ${.hidden_size}}").replace(
+        "encoder_seq_length: 2048", "encoder_seq_length: ${model.max_position_embeddings}"
+    ).replace("max_position_embeddings: ${.encoder_seq_length}", "max_position_embeddings: 1024")  # fmt: skip
+    found = draft(tmp_path, text)
+    assert found["training.sequence_length"] == 1024
+    assert found["model.ffn"] == 4 * 2048
 
 
 def test_nemo_rl(tmp_path: Path) -> None:
