@@ -75,15 +75,7 @@ def unite(
     )
     moves = sum(spell[i] * step[i][j] for i in range(count) for j in range(count) if regions[i] != regions[j])
     link = far if count > 1 else 1.0
-    spread = sqrt(
-        sum(
-            shares[i]
-            * shares[j]
-            * (1.0 if i == j or (lines[i] is not None and lines[i] == lines[j]) else link)
-            for i in range(count)
-            for j in range(count)
-        )
-    )
+    spread = sqrt(_common_error(shares, link, lines))
     rest = 1.0 - up[0]
     for j in range(1, count):
         rest *= 1.0 - up[j] + linked[0][j] * up[j]
@@ -96,6 +88,16 @@ def unite(
         dispersion=sum(s * z.dispersion for s, z in zip(shares, zones, strict=True)) * square,
     )
     return Union(pool.level(1.0), tuple(shares), moves)
+
+
+def _common_error(shares: Sequence[float], link: float, lines: Sequence[str | None]) -> float:
+    """Variance of the mean level of zones over that of one; zones of one line of a table share its error whole."""
+    total = 0.0
+    for i, one in enumerate(shares):
+        for j, other in enumerate(shares):
+            alike = i == j or (lines[i] is not None and lines[i] == lines[j])
+            total += one * other * (1.0 if alike else link)
+    return total
 
 
 @cache
