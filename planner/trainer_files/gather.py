@@ -151,7 +151,7 @@ def _merged(readings: Sequence[Reading]) -> tuple[dict[str, Fact], list[str]]:
 
 def _settle_model(draft: Draft, readings: Sequence[Reading], wishes: Wishes, paths: Sequence[Path]) -> None:
     named = next((reading for reading in readings if reading.hub_name and reading.model is None), None)
-    draft.name = _name(named.hub_name if named is not None else readings[0].path.stem, draft.tools[0])
+    draft.name = _name(named.hub_name if named is not None else _stem(readings[0].path), draft.tools[0])
     if wishes.model_config is not None:
         document = read_document(wishes.model_config)
         _use_config(draft, read(document, "huggingface"), named)
@@ -255,6 +255,12 @@ def _settle_constraints(draft: Draft) -> None:
         draft.blanks.append(
             Blank("constraints.deadline", "7d", "by when it must be done (none: cheapest at any time)")
         )
+
+
+def _stem(path: Path) -> str:
+    """What a file is called after: `config.json` after its folder."""
+    stem = path.stem.removesuffix(".config")
+    return stem if stem != "config" else path.resolve().parent.name
 
 
 def _name(text: str, tool: str) -> str:

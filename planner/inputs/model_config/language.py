@@ -70,7 +70,7 @@ def read_text(keys: Keys, kind: ModelType, architecture: str = "decoder") -> Con
     return ConfigModel(
         kind.name,
         values,
-        {name: keys.used[names[0]] for name, names in _NAMES.items() if names[0] in keys.used},
+        _sources(keys),
         keys.count(*CONTEXT),
         tuple(_notes(keys, kind, mixers)),
     )
@@ -84,6 +84,12 @@ _NAMES = {
     "ffn": FFN,
     "vocab": VOCAB,
 }
+
+
+def _sources(keys: Keys) -> dict[str, str]:
+    """The configuration's key behind each size."""
+    sources = {name: keys.used[names[0]] for name, names in _NAMES.items() if names[0] in keys.used}
+    return sources | ({"tied_embeddings": "tie_word_embeddings"} if "tie_word_embeddings" in keys else {})
 
 
 def _attention(keys: Keys) -> Attention:

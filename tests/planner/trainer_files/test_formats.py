@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from planner.commands.init import FORMAT_NAMES
 from planner.errors import InputError
@@ -482,6 +484,31 @@ def test_nothing_in_a_file_ends_a_comment_early(tmp_path: Path) -> None:
         "adamw_bnb_8bit", '"odd\\nversion: 2"')  # fmt: skip
     initial = workload_from([write(tmp_path, "a.yaml", text)], Wishes())
     assert parse_workload(filled(initial.text), tmp_path / "w.yaml").workload.version == 1
+
+
+ODD = st.sampled_from(
+    ["", "-1", "0", "1e400", "null", "[]", "{}", "1.5", "9" * 30, "auto", "[1, 2]", "{a: 1}", "*a", "${a.b}", "$(ls)",
+     "!!python/object:os.system x", "nan", "\u2028", "\x85"]
+)  # fmt: skip
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.sampled_from(sorted(FIXTURES)), st.data())
+def test_any_changed_file_gives_a_valid_workload_or_an_error_that_names_it(
+    tmp_path: Path, name: str, drawn: st.DataObject
+) -> None:
+    lines = FIXTURES[name].splitlines()
+    for _ in range(drawn.draw(st.integers(1, 3))):
+        at = drawn.draw(st.integers(0, len(lines) - 1))
+        cut = drawn.draw(st.integers(0, len(lines[at])))
+        lines[at] = lines[at][:cut] + drawn.draw(ODD)
+    path = write(tmp_path, "changed.txt", "\n".join(lines))
+    try:
+        initial = workload_from([path], Wishes(model="llama-3.1-8b" if drawn.draw(st.booleans()) else ""))
+    except InputError as error:
+        assert "changed.txt" in str(error)
+        return
+    assert parse_workload(filled(initial.text), tmp_path / "workload.yaml").workload.training is not None
 
 
 SAMPLES = ROOT.parent / "shared" / "training_configs"
