@@ -467,6 +467,13 @@ def test_every_fixture_gives_a_valid_workload(name: str, tmp_path: Path) -> None
     assert loaded.workload.training is not None
 
 
+def test_a_config_beside_the_file_is_no_model_that_was_not_named(tmp_path: Path) -> None:
+    write(tmp_path, "config.json", json.dumps(CONFIG))
+    assert draft(tmp_path, AXOLOTL)["model.preset"] == "llama-3.1-8b"
+    with pytest.raises(InputError, match="is no preset"):
+        draft(tmp_path, AXOLOTL.replace("NousResearch/Meta-Llama-3.1-8B", "unheard-of"))
+
+
 def test_anchors_and_merge_keys_mean_what_the_trainer_reads(tmp_path: Path) -> None:
     text = "base: &base {micro_batch_size: 3, sequence_len: 512}\n<<: *base\n" + AXOLOTL.replace(
         "sequence_len: 4096", "gradient_accumulation_steps: 2"
