@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from planner.commands.init import FORMAT_NAMES
 from planner.errors import InputError
@@ -237,6 +239,28 @@ def test_deepspeed_auto_is_left_to_the_trainer(tmp_path: Path) -> None:
     assert found["training.layout.zero_stage"] == 2
 
 
+@pytest.mark.parametrize(
+    ("launcher", "accelerators"),
+    [
+        ("torchrun --nproc_per_node 8 --nnodes 2", 16),
+        ("torchrun --nproc_per_node=8", 8),
+        ("deepspeed --num_gpus=4 --num_nodes=2", 8),
+        ("accelerate launch --num_processes 6", 6),
+        ("torchrun --nproc_per_node gpu", 1),
+        ("python", 1),
+    ],
+)
+def test_arguments_of_the_trainer_behind_a_launcher(launcher: str, accelerators: int, tmp_path: Path) -> None:
+    text = (
+        f"{launcher} run_clm.py --model_name_or_path gpt2 --dataset_name x --per_device_train_batch_size 4"
+        " --gradient_accumulation_steps 2 --max_steps 100 --block_size 1024 --bf16 --output_dir out"
+    )
+    found = draft(tmp_path, text)
+    assert found["model.preset"] == "gpt-2-124m"
+    assert found["training.global_batch"] == 8 * accelerators
+    assert found["training.steps"] == 100
+
+
 def test_reinforcement_states_what_it_needs_beyond_the_file(tmp_path: Path) -> None:
     text = TRL.replace(
         "max_length: 1024", "num_generations: 8\nmax_prompt_length: 512\nmax_completion_length: 1536"
@@ -443,6 +467,13 @@ def test_every_fixture_gives_a_valid_workload(name: str, tmp_path: Path) -> None
     assert loaded.workload.training is not None
 
 
+def test_a_config_beside_the_file_is_no_model_that_was_not_named(tmp_path: Path) -> None:
+    write(tmp_path, "config.json", json.dumps(CONFIG))
+    assert draft(tmp_path, AXOLOTL)["model.preset"] == "llama-3.1-8b"
+    with pytest.raises(InputError, match="is no preset"):
+        draft(tmp_path, AXOLOTL.replace("NousResearch/Meta-Llama-3.1-8B", "unheard-of"))
+
+
 def test_anchors_and_merge_keys_mean_what_the_trainer_reads(tmp_path: Path) -> None:
     text = "base: &base {micro_batch_size: 3, sequence_len: 512}\n<<: *base\n" + AXOLOTL.replace(
         "sequence_len: 4096", "gradient_accumulation_steps: 2"
@@ -482,6 +513,31 @@ def test_nothing_in_a_file_ends_a_comment_early(tmp_path: Path) -> None:
         "adamw_bnb_8bit", '"odd\\nversion: 2"')  # fmt: skip
     initial = workload_from([write(tmp_path, "a.yaml", text)], Wishes())
     assert parse_workload(filled(initial.text), tmp_path / "w.yaml").workload.version == 1
+
+
+ODD = st.sampled_from(
+    ["", "-1", "0", "1e400", "null", "[]", "{}", "1.5", "9" * 30, "auto", "[1, 2]", "{a: 1}", "*a", "${a.b}", "$(ls)",
+     "!!python/object:os.system x", "nan", "\u2028", "\x85"]
+)  # fmt: skip
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.sampled_from(sorted(FIXTURES)), st.data())
+def test_any_changed_file_gives_a_valid_workload_or_an_error_that_names_it(
+    tmp_path: Path, name: str, drawn: st.DataObject
+) -> None:
+    lines = FIXTURES[name].splitlines()
+    for _ in range(drawn.draw(st.integers(1, 3))):
+        at = drawn.draw(st.integers(0, len(lines) - 1))
+        cut = drawn.draw(st.integers(0, len(lines[at])))
+        lines[at] = lines[at][:cut] + drawn.draw(ODD)
+    path = write(tmp_path, "changed.txt", "\n".join(lines))
+    try:
+        initial = workload_from([path], Wishes(model="llama-3.1-8b" if drawn.draw(st.booleans()) else ""))
+    except InputError as error:
+        assert "changed.txt" in str(error)
+        return
+    assert parse_workload(filled(initial.text), tmp_path / "workload.yaml").workload.training is not None
 
 
 SAMPLES = ROOT.parent / "shared" / "training_configs"
