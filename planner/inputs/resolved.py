@@ -40,6 +40,7 @@ class ResolvedModel:
     heads: int | None = None
     kv_heads: int | None = None
     head_dim: int | None = None
+    kv_width: int | None = None
     ffn: int | None = None
     gated_mlp: bool = False
     vocab: int | None = None
@@ -53,6 +54,8 @@ class ResolvedModel:
     image_size: int | None = None
     forward_flops_per_sample: int | None = None
     activations_per_sample: int | None = None
+    helper_params: int | None = None
+    helper_flops_per_sample: int | None = None
     context_length: int | None = None
     source: str = ""
     as_of: str = ""

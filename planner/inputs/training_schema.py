@@ -47,6 +47,10 @@ class Model(Section):
     heads: PositiveInt | None = Field(None, description="Attention heads.")
     kv_heads: PositiveInt | None = Field(None, description="Key/value heads; default = heads.")
     head_dim: PositiveInt | None = Field(None, description="Width of one head; default = hidden / heads.")
+    kv_width: PositiveInt | None = Field(
+        None,
+        description="Elements cached per token and layer when answering; default: 2 x kv_heads x head_dim.",
+    )
     ffn: PositiveInt | None = Field(
         None, description="Width of the feed-forward layer; default = 4 x hidden."
     )
@@ -69,6 +73,13 @@ class Model(Section):
     activations_per_sample: Count | None = Field(
         None,
         description="Elements kept per sample for the backward pass (outputs of convolutions, matmuls).",
+    )
+    helper_params: Count | None = Field(
+        None,
+        description="Parameters of frozen networks that run beside it (text encoder, autoencoder, image encoder).",
+    )
+    helper_flops_per_sample: Count | None = Field(
+        None, description="FLOPs of the helpers' forward pass of one sample; they have no backward pass."
     )
 
 
