@@ -20,6 +20,7 @@ from planner.judge.chance import (
     steady_chance,
 )
 from planner.judge.money import GB_PER_GIB, Charge, Prices, rounded, total
+from planner.judge.starts import start_of
 from planner.judge.turns import InTurn, Situation, run, unite
 from planner.judge.work import GB, GIB, Work
 from planner.performance.search import estimate_shapes
@@ -263,7 +264,9 @@ class Bench:
         pool = None if spot is None else self.capacity(spot.offer, gang)[0]
         interval = self.interval(gang, steps.write, None if spot is None else spot.offer, pool)
         acquire = 0.0 if len(buys) == 1 and spot else self.work.hours("on_demand_acquire")
-        waiting = self.work.hours("provision") + acquire + self.staging(buys[0].offer)
+        wait = max(self.start_wait(buy, nodes)[0] for buy in buys)
+        had = min(self.start_wait(buy, nodes)[1] for buy in buys)
+        waiting = self.work.hours("provision") + acquire + max(self.staging(buys[0].offer), wait)
         room = self.deadline_hours - waiting - steps.fixed
         failures = self.work.figures["machine_failures_per_node_hour"]
         situation = None
@@ -282,7 +285,7 @@ class Bench:
             need = self.steady(gang, course.work, steps.write, interval)
             p_meet = 1.0 if room == inf else chance_within(course, pool, room, steps.sigma)
             situation = Situation(
-                course, pool, steps.fixed, need, steps.sigma, room, 0.0, 0.0, fallback=False
+                course, pool, steps.fixed, need, steps.sigma, room, 0.0, 1.0, 0.0, fallback=False
             )
         hours = waiting + steps.fixed + elapsed
         parts = []
@@ -291,9 +294,15 @@ class Bench:
             parts.append(self._bought(buy, used, expected=False, place=hours if number == 0 else None))
         return Candidate(
             nodes=nodes, shape=shape, steps=steps, waiting=waiting, hours=hours, interval=interval,
-            interruptions=count, lost=lost, p_meet=None if self.deadline is None else p_meet, parts=tuple(parts),
+            interruptions=count, lost=lost, p_meet=None if self.deadline is None else p_meet * had, parts=tuple(parts),
             in_turn=False, situation=situation, course=None, need=need, moved_gb=Fraction(0),
         )  # fmt: skip
+
+    def start_wait(self, buy: Buy, nodes: int) -> tuple[float, float]:
+        """Hours until a purchase is there, asked at the size of the whole cluster, and P(it comes); spot: no wait."""
+        if buy.offer.is_spot:
+            return 0.0, 1.0
+        return start_of(buy.offer, nodes, self.workload.constraints, self.start)
 
     def _bought(self, buy: Buy, used: float, *, expected: bool, place: float | None) -> Bought:
         hours = self.prices.billed_hours(buy.offer, used, expected=expected)
@@ -319,10 +328,12 @@ class Bench:
             pool, shares, moves = pools[0], (1.0,), 0.0
         interval = self.interval(nodes, steps.write, spot[0], pools[0])
         waiting = self.work.hours("provision") + max(self.staging(buy.offer) for buy in buys)
+        late, had = self.start_wait(buys[-1], nodes)
         situation = Situation(
             course=self.course(spot[0], steps, steps.work, interval), pool=pool, fixed=steps.fixed,
             steady=self.steady(nodes, steps.work, steps.write, interval), sigma=steps.sigma,
-            room=self.deadline_hours - waiting - steps.fixed, acquire=self.work.hours("on_demand_acquire"),
+            room=self.deadline_hours - waiting - steps.fixed, had=had,
+            acquire=self.work.hours("on_demand_acquire") + late,
             export=steps.write + self.work.hours("export"), fallback=fallback,
         )  # fmt: skip
         course = run(situation)
