@@ -16,6 +16,7 @@ from catalogs.offers.flags import join_flags, split_flags
 from catalogs.offers.racks import with_racks
 from catalogs.offers.retirement import mark_retired
 from catalogs.offers.suspicion import key_of
+from catalogs.providers.registry import BUILT_IN
 from catalogs.validate import Fault, References, validate_rows
 
 Row = Mapping[str, str]
@@ -53,7 +54,7 @@ def check_fetched(
 ) -> Checked:
     """Check text rows of one provider by the data dictionary, the known regions and plausible prices.
 
-    A provider that regions.csv does not know at all may have any region it lists itself.
+    A provider without a fetcher of its own here may have any region it lists itself.
 
     Args:
         types: rows of `instance_types`.
@@ -154,9 +155,8 @@ def _rates(currencies: Iterable[str]) -> dict[str, float]:
 
 
 def _with_own_regions(references: References, offers: Sequence[Row], regions: Sequence[str]) -> References:
-    listed = {provider for provider, _ in references.regions}
     own = {(row.get("provider", ""), region) for row in offers[:1] for region in regions}
     own |= {
         (row.get("provider", ""), row.get("region", "")) for row in offers if row.get("region", "") in regions
     }
-    return replace(references, regions=references.regions | {key for key in own if key[0] not in listed})
+    return replace(references, regions=references.regions | {key for key in own if key[0] not in BUILT_IN})

@@ -142,7 +142,13 @@ def estimate_cluster(
 def _shape(
     asked: Asked, market: Market, machine: Machine, training: TrainingSpec, counts: Sequence[int]
 ) -> list[dict[str, Any]]:
-    hardware = market.offer_set.hardware.take([machine.hardware])
+    return predict_on(asked, market.offer_set.hardware.take([machine.hardware]), training, counts)
+
+
+def predict_on(
+    asked: Asked, hardware: Table, training: TrainingSpec, counts: Sequence[int]
+) -> list[dict[str, Any]]:
+    """Predict a job on one hardware row at each node count: the rows of `estimate_shapes`, corrected."""
     constants = load_constants()
     if pinned(training.layout):
         # a layout that somebody asks for is judged by what is likely, not by the care a plan takes

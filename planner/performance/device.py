@@ -40,6 +40,7 @@ class Devices:
         gemm_peak: dense peak for the precision of weights; `attn_peak` for attention (never fp8 or fp4).
         achievable: share of the peak that a large matmul reaches (measured, else by generation); `attn_achievable`
             that of attention, which has no part in 4 bit.
+        pcie: 1 where accelerators of a node talk over PCI Express; `pcie_rate` bytes/s of its slot, one direction.
         domain: accelerators that this link joins: those of the node, or of the rack where it spans nodes (NVL72).
         intra_rate: one-direction bytes/s per accelerator inside a domain; `node_rate` bytes/s of the node's network.
         multiplier: learned time factor per (accelerator family, precision, stack), 1 where nothing is known.
@@ -58,6 +59,7 @@ class Devices:
     memory_rate: Floats
     intra_rate: Floats
     pcie: Floats
+    pcie_rate: Floats
     node_rate: Floats
     rdma: Floats
     multiplier: Floats
@@ -102,6 +104,7 @@ def build_devices(hardware: Table, training: TrainingSpec, kind: str, constants:
         memory_rate=hardware.number("memory_gb_per_s") * 1e9 * fraction,
         intra_rate=intra,
         pcie=on_pcie,
+        pcie_rate=pcie_rate * 1e9,
         node_rate=network * 1e9 / 8.0,
         rdma=rdma,
         multiplier=_multiplier(hardware, f"multiplier.{kind}.{{}}.{group}.{training.stack}", constants),

@@ -13,7 +13,7 @@ import numpy as np
 from planner.performance.constants import Constants
 from planner.performance.device import Devices
 from planner.performance.layouts import Layouts
-from planner.performance.work import Floats, Work
+from planner.performance.work import Floats, Work, padded_tokens
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ def layer_comm_s(
     work: Work, devices: Devices, layout: Layouts, links: Links, stack: str, c: Constants
 ) -> Floats:
     """Exposed time of tensor, context and expert parallel traffic of one layer's forward pass, s."""
-    tokens = layout.micro_batch * work.seq / layout.cp
+    tokens = padded_tokens(work, layout.micro_batch) / layout.cp
     volume = tokens * work.hidden * np.minimum(work.element_bytes, 4.0)
     count = devices.count
     # Ranks reach a collective at slightly different times and wait for the last.

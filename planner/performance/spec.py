@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import Literal
 
 from planner.performance.memory_options import MemoryOptions
+from planner.performance.post_training.spec import Tuning
 from planner.records import record
 
 
@@ -84,7 +85,7 @@ class TrainingSpec:
     deliver per sample, None when unknown. `attention` is `materialised` when the score matrix goes through memory
     (software before fused kernels). `allow_fp16_fallback` lets a bf16 job run in fp16 on devices without bf16.
     `channels_last` is the memory layout of convolutions, None what the stack has by default: only eager PyTorch keeps
-    channels outermost.
+    channels outermost. `tuning` is what post-training adds.
     """
 
     global_batch: int
@@ -100,3 +101,4 @@ class TrainingSpec:
     allow_fp16_fallback: bool = False
     channels_last: bool | None = None
     memory: MemoryOptions = MemoryOptions()
+    tuning: Tuning = Tuning()

@@ -20,7 +20,7 @@ from planner.performance.work import Floats, Work
 
 COMPONENTS = (
     "compute_s", "memory_bound_s", "tp_comm_s", "pp_comm_s", "bubble_s", "dp_comm_s", "optimizer_s",
-    "data_loading_s", "fixed_s",
+    "data_loading_s", "fixed_s", "other_models_s", "offload_s",
 )  # fmt: skip
 
 
@@ -126,7 +126,12 @@ def step_time(
         "optimizer_s": _optimizer_s(work, devices, layout, stack, c),
         "fixed_s": np.broadcast_to(c[f"fixed.step_s.{stack}"], m.shape),
     }
-    return _finish(work, devices, layout, parts, c)
+    # Reference, teacher or old policy run forward once over every sample; a second learner repeats all of a step.
+    forward = m * (stage_layers * micro.forward + micro.head / 3.0)
+    again_s = sum((parts[name] for name in parts if name != "fixed_s"), np.zeros(m.shape))
+    parts["offload_s"] = np.zeros(m.shape)
+    parts["other_models_s"] = work.forward_passes * forward + (work.learners - 1.0) * again_s
+    return _finish(work, devices, layout, parts, stack, c)
 
 
 def _busy(
@@ -140,9 +145,14 @@ def _busy(
     return result
 
 
-def _finish(work: Work, devices: Devices, layout: Layouts, parts: dict[str, Floats], c: Constants) -> Step:
-    """Apply the learned factor, clip at the roofline, add what data loading exceeds the step by."""
-    parts = {name: part * devices.multiplier for name, part in parts.items()}
+def _finish(
+    work: Work, devices: Devices, layout: Layouts, parts: dict[str, Floats], stack: str, c: Constants
+) -> Step:
+    """Apply the learned factors, clip at the roofline, add what data loading exceeds the step by."""
+    learned = (
+        devices.multiplier * work.adapter_ratio * np.where(work.tuned > 0, c[f"tuning.ratio.{stack}"], 1.0)
+    )
+    parts = {name: part * learned for name, part in parts.items()}
     total: Floats = sum(parts.values(), np.zeros(layout.nodes.shape))
     accelerators = layout.nodes * devices.count
     ideal = (

@@ -12,13 +12,15 @@ from catalogs.normalize import decimal_text, split_date
 from catalogs.offers.flags import join_flags
 from catalogs.offers.retirement import retirement_of
 from catalogs.offers.suspicion import flag_suspicious
+from tools.import_catalog.marketplaces import NOT_STATED, marketplace_offers
 from tools.import_catalog.rules import IMPORT_DAY, Row, options_of, origin, read_json, read_rows, rule
 
+PLACELESS = "place_not_stated"
 # The list's own remarks -> our flags; the price remark about system disks is decided by region instead.
 _REMARKS = {
     "vendor_hides_gpu_model": "hidden_model",
     "suspect_DWS_sku_mispriced": "dws_priced_as_on_demand",
-    "region_availability_not_reflected": "region_availability_not_reflected",
+    "region_availability_not_reflected": PLACELESS,
     "no_on_demand_price_published": "no_on_demand_price_published",
 }
 _GN7 = re.compile(r"ecs\.(ebm)?gn7[-.]")
@@ -48,7 +50,10 @@ def build_offers(catalog: Path) -> list[Row]:
             if row.get(option["price"]):
                 offer = _offer(row, option)
                 found.setdefault(tuple(offer[name] for name in OFFER_KEY), offer)
-    for offer in _collected_gn7(catalog):
+    recorded = marketplace_offers(catalog)
+    newer = {(offer["provider"], offer["instance_type"]) for offer in recorded}
+    found = {key: offer for key, offer in found.items() if (key[0], key[3]) not in newer}
+    for offer in [*_collected_gn7(catalog), *recorded]:
         found.setdefault(tuple(offer[name] for name in OFFER_KEY), offer)
     return flag_suspicious([found[key] for key in sorted(found)])
 
@@ -63,7 +68,7 @@ def _offer(row: Row, option: Row) -> Row:
     term = PurchaseOption(option["purchase_option"]).term_hours
     return {
         "provider": provider,
-        "region": row["region"],
+        "region": NOT_STATED if PLACELESS in flags else row["region"],
         "zone": "" if option["regional"] == "yes" else row["zone"],
         "instance_type": row["instance_type"],
         "purchase_option": option["purchase_option"],
