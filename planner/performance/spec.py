@@ -33,7 +33,8 @@ class ModelSpec:
     A ViT may give both. `attention_ratio` is the score work relative to plain attention (relative positions, recurrent
     memory: above 1; sliding windows: below 1). `predicted_share` of the tokens reach the output layer of the vocabulary
     (0 for classifiers and span heads; by default all, or the masked ones of an encoder). `None` means not applicable or
-    unknown, never zero.
+    unknown, never zero. `helper_params` and `helper_flops_per_sample` are those of frozen networks whose forward pass
+    runs for each sample beside the model (text encoder, autoencoder, image encoder).
     """
 
     name: str
@@ -58,6 +59,8 @@ class ModelSpec:
     image_size: int | None = None
     forward_flops_per_sample: float | None = None
     activations_per_sample: float | None = None
+    helper_params: float | None = None
+    helper_flops_per_sample: float | None = None
     attention_ratio: float = 1.0
     predicted_share: float | None = None
 
