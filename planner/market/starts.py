@@ -134,6 +134,8 @@ def starts_of(offer_set: OfferSet, told: Sequence[StartWait], most: Floats, star
         mine = matching(known.provider or "*", known.purchase_option, known.accelerator, known.region)
         lead[mine], each[mine], never[mine], calendar[mine] = known.hours, 0.0, 0.0, False
         flat[mine] = known.never_ratio
+    spot = offers.equals("purchase_option", "spot")
+    lead[spot], each[spot], never[spot], flat[spot] = 0.0, 0.0, 0.0, 0.0
     held = np.asarray(offer_set.types["accelerator_count"][offer_set.type_of_offer], dtype=np.float64)
     return Starts(lead, each, never, np.nan_to_num(held, nan=1.0), flat, calendar)
 

@@ -122,8 +122,9 @@ def test_a_fall_back_that_is_assumed_never_makes_the_deadline_certain() -> None:
         assert plan.launch.p_meet_deadline is not None
         chances.append(plan.launch.p_meet_deadline)
     needed = plans[1].launch.p_on_demand_needed_ratio if plans[1].launch else 0.0
-    assert chances[1] == pytest.approx(chances[0] * (1 - 0.05 * needed), rel=1e-6)
-    assert chances[1] < 1
+    # what is needed is stated as calibrated on replays, the chance counts it as modelled
+    assert chances[1] == pytest.approx(chances[0] * (1 - 0.05 * needed), abs=2e-3)
+    assert chances[0] * 0.95 < chances[1] < 0.99
 
 
 @pytest.mark.parametrize("option", ["on_demand", "capacity_block", "flex_start", "owned", "reserved_1y"])
