@@ -99,7 +99,7 @@ def _totals(plan: Json, limits: Constraints) -> list[str]:
 
 def _speed(plan: Json, workload: Workload) -> list[str]:
     floor = workload.constraints.min_throughput
-    if floor is None or workload.training is None:
+    if floor is None or (workload.training is None and workload.inference is None):
         return []
     from planner.inputs.resolve import resolve_training
 

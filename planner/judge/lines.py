@@ -208,7 +208,7 @@ def _ranks(line: Json, devices: int) -> list[str]:
 
 def _work(plan: Json, workload: Workload) -> list[str]:
     """Steps x throughput must do the work (a task's workload is not known here)."""
-    if workload.training is None:
+    if workload.training is None and workload.inference is None:
         return []
     from planner.inputs.resolve import resolve_training
 
