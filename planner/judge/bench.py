@@ -20,7 +20,7 @@ from planner.judge.chance import (
     steady_chance,
 )
 from planner.judge.money import GB_PER_GIB, Charge, Prices, rounded, total
-from planner.judge.starts import start_of
+from planner.judge.starts import waits
 from planner.judge.turns import InTurn, Situation, run, unite
 from planner.judge.work import GB, GIB, Work
 from planner.performance.search import estimate_shapes
@@ -264,8 +264,7 @@ class Bench:
         pool = None if spot is None else self.capacity(spot.offer, gang)[0]
         interval = self.interval(gang, steps.write, None if spot is None else spot.offer, pool)
         acquire = 0.0 if len(buys) == 1 and spot else self.work.hours("on_demand_acquire")
-        wait = max(self.start_wait(buy, nodes)[0] for buy in buys)
-        had = min(self.start_wait(buy, nodes)[1] for buy in buys)
+        wait, had = waits([buy.offer for buy in buys], nodes, self.workload.constraints, self.start)
         waiting = self.work.hours("provision") + acquire + max(self.staging(buys[0].offer), wait)
         room = self.deadline_hours - waiting - steps.fixed
         failures = self.work.figures["machine_failures_per_node_hour"]
@@ -298,12 +297,6 @@ class Bench:
             in_turn=False, situation=situation, course=None, need=need, moved_gb=Fraction(0),
         )  # fmt: skip
 
-    def start_wait(self, buy: Buy, nodes: int) -> tuple[float, float]:
-        """Hours until a purchase is there, asked at the size of the whole cluster, and P(it comes); spot: no wait."""
-        if buy.offer.is_spot:
-            return 0.0, 1.0
-        return start_of(buy.offer, nodes, self.workload.constraints, self.start)
-
     def _bought(self, buy: Buy, used: float, *, expected: bool, place: float | None) -> Bought:
         hours = self.prices.billed_hours(buy.offer, used, expected=expected)
         if hours is None:
@@ -330,19 +323,17 @@ class Bench:
             pool, shares, moves = pools[0], (1.0,), 0.0
         interval = self.interval(nodes, steps.write, spot[0], pools[0])
         waiting = self.work.hours("provision") + max(self.staging(buy.offer) for buy in buys)
-        late, had = self.start_wait(buys[-1], nodes)
+        late, had = waits([last], nodes, self.workload.constraints, self.start)
         situation = Situation(
             course=self.course(spot[0], steps, steps.work, interval), pool=pool, fixed=steps.fixed,
             steady=self.steady(nodes, steps.work, steps.write, interval), sigma=steps.sigma,
-            room=self.deadline_hours - waiting - steps.fixed, had=had,
-            acquire=self.work.hours("on_demand_acquire") + late,
-            export=steps.write + self.work.hours("export"), fallback=fallback,
+            room=self.deadline_hours - waiting - steps.fixed, had=had, fallback=fallback,
+            acquire=self.work.hours("on_demand_acquire") + late, export=steps.write + self.work.hours("export"),
         )  # fmt: skip
         course = run(situation)
         hours = waiting + steps.fixed + course.elapsed
-        away = sum(
-            s for s, at in zip(shares, regions, strict=True) if fallback and at != "/".join(last.place)
-        )
+        home = "/".join(last.place)
+        away = sum(s for s, at in zip(shares, regions, strict=True) if fallback and at != home)
         carried = course.interruptions * moves + away * course.p_change
         moved_gb = rounded(carried * self.work.checkpoint_gib * float(GB_PER_GIB))
         parts = []

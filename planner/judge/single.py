@@ -18,6 +18,7 @@ from planner.judge.findings import STATED, Between, Exactly, Findings, Near
 from planner.judge.launch_figures import launch_of
 from planner.judge.money import by_month, total
 from planner.judge.prices import scaled
+from planner.judge.starts import waits
 
 if TYPE_CHECKING:
     from planner.judge.bench import Bought
@@ -183,8 +184,8 @@ def timeline(bench: Bench, made: Candidate) -> list[dict[str, Any]]:
     work, steps = bench.work, made.steps
     all_spot = made.in_turn or all(part.offer.is_spot for part in made.parts)
     provision = work.hours("provision") + (0.0 if all_spot else work.hours("on_demand_acquire"))
-    buys = () if made.in_turn else made.parts
-    wait = max((bench.start_wait(Buy(part.offer, part.nodes), made.nodes)[0] for part in buys), default=0.0)
+    offers = [] if made.in_turn else [part.offer for part in made.parts]
+    wait = waits(offers, made.nodes, bench.workload.constraints, bench.start)[0]
     training = steps.work / (1.0 + work.figures["evaluation_share_ratio"])
     saving = steps.work * steps.write / made.interval
     rest = made.hours - made.waiting - steps.fixed - steps.work - saving

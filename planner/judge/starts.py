@@ -10,8 +10,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from planner.inputs.schema import Constraints
     from planner.judge.goods import Offer
+
+
+def waits(offers: Sequence[Offer], nodes: int, limits: Constraints, start: datetime) -> tuple[float, float]:
+    """Hours until the last purchase is there, each asked at the size of the whole cluster, and P(all come).
+
+    Spot has no wait of this kind: it waits as its records say.
+    """
+    each = [start_of(offer, nodes, limits, start) for offer in offers if not offer.is_spot]
+    return max((hours for hours, _ in each), default=0.0), min((had for _, had in each), default=1.0)
 
 
 def start_of(offer: Offer, nodes: int, limits: Constraints, start: datetime) -> tuple[float, float]:
