@@ -127,7 +127,7 @@ def frame_of(made: Candidates, cells: Cells) -> Frame:
         made.write_hours[base],
         made.interval_hours[base],
     )
-    late = room - _change_hours(context.asked)
+    late = room - _change_hours(context.asked, made.write_hours[base])
     return Frame(
         waiting=waiting, room=room, steady=steady, slack=np.where(has, late - steady, np.inf),
         surely=_steady_probability(np.maximum(late, 0.0), steady, made.sigma[base]),
@@ -136,9 +136,9 @@ def frame_of(made: Candidates, cells: Cells) -> Frame:
     )  # fmt: skip
 
 
-def _change_hours(asked: Asked) -> float:
-    """Hours from asking for on-demand to progress on it."""
-    return asked.restart_hours + asked.assumptions.on_demand_acquire_s / 3600.0
+def _change_hours(asked: Asked, write: FloatArray) -> FloatArray:
+    """Hours from asking for on-demand to progress on it, by those to write a checkpoint."""
+    return asked.restart_hours(write) + asked.assumptions.on_demand_acquire_s / 3600.0
 
 
 def run_in_turn(made: Candidates, cells: Cells, frame: Frame) -> Course:
@@ -167,12 +167,12 @@ def run_in_turn(made: Candidates, cells: Cells, frame: Frame) -> Course:
         alone[at] = p_meet_deadline(
             work[at], deadline_hours=np.maximum(frame.room[at], 0.0), work_log_sd=sigma[at], **own
         )
-    restart, steady, slack = context.asked.restart_hours, frame.steady, frame.slack
-    job = split_job(work, interval, write, np.full(len(base), restart), arguments["notice_hours"])
+    restart, steady, slack = context.asked.restart_hours(write), frame.steady, frame.slack
+    job = split_job(work, interval, write, restart, arguments["notice_hours"])
     left = fallback(job, cells.pool, slack)
     share, change = (np.where(has, value, 0.0) for value in (left.work_share, left.p_change))
     on_spot = job.floor_hours * (1.0 - share)
-    in_turn = on_spot + left.wasted_hours + share * steady + change * _change_hours(context.asked)
+    in_turn = on_spot + left.wasted_hours + share * steady + change * _change_hours(context.asked, write)
     lost = free.expected_lost_hours * (1.0 - share)
     lost = np.where(has, np.minimum(lost, left.wasted_hours), lost)
     export = write + context.asked.assumptions.export_s / 3600.0
