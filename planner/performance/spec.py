@@ -30,11 +30,12 @@ class ModelSpec:
 
     Transformers (decoder, encoder or both) give dimensions; CNN, ViT and diffusion models give
     `forward_flops_per_sample` (2 x multiply-accumulates) and `activations_per_sample` (elements kept for backward).
-    A ViT may give both. `attention_ratio` is the score work relative to plain attention (relative positions, recurrent
-    memory: above 1; sliding windows: below 1). `predicted_share` of the tokens reach the output layer of the vocabulary
-    (0 for classifiers and span heads; by default all, or the masked ones of an encoder). `None` means not applicable or
-    unknown, never zero. `helper_params` and `helper_flops_per_sample` are those of frozen networks whose forward pass
-    runs for each sample beside the model (text encoder, autoencoder, image encoder).
+    A ViT may give both. `kv_width` is what generation caches per token and layer (latent attention: its latent).
+    `attention_ratio` is the score work relative to plain attention (relative positions, recurrent memory: above 1;
+    sliding windows: below 1). `predicted_share` of the tokens reach the output layer of the vocabulary (0 for
+    classifiers and span heads; by default all, or the masked ones of an encoder). `None` means not applicable or
+    unknown, never zero. `helper_params` and `helper_flops_per_sample` are those of frozen
+    networks whose forward pass runs for each sample beside the model (text encoder, autoencoder, image encoder).
     """
 
     name: str
@@ -46,6 +47,7 @@ class ModelSpec:
     heads: int | None = None
     kv_heads: int | None = None
     head_dim: int | None = None
+    kv_width: int | None = None
     ffn: int | None = None
     gated_mlp: bool = False
     vocab: int | None = None

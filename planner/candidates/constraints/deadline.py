@@ -23,7 +23,7 @@ class Deadline(Constraint):
     id = "deadline"
     words = "expected finish after the deadline"
     short = "after the deadline"
-    paths = ("constraints.deadline",)
+    paths = ("constraints.deadline", "constraints.waiting")
     unit = "hours"
     is_measured = True
     needs_deadline = True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from planner.trainer_files.formats.common import (
     add_adapter,
+    add_launcher,
     add_length,
     add_optimizer,
     add_trainer_precision,
@@ -35,6 +36,8 @@ def read(document: Document) -> Reading:
     reading.hub_key = keys.first("model_name_or_path", "model_name")
     reading.hub_name = keys.text(reading.hub_key)
     add_batch(reading, keys)
+    if document.syntax == "arguments":
+        add_launcher(reading, keys)
     add_length(reading, keys, steps="max_steps", epochs="num_train_epochs", default_epochs=3.0)
     add_whole(
         reading,
@@ -70,8 +73,15 @@ def read(document: Document) -> Reading:
     add_whole(reading, keys, "rollouts.response_max", "max_completion_length")
     add_whole(reading, keys, "rollouts.samples_per_prompt", "num_generations")
     checkpointing = keys.flag("gradient_checkpointing")
-    reading.add("training.layout.recompute", "full" if checkpointing else "none", "gradient_checkpointing",
-                assumed=checkpointing is None)  # fmt: skip
+    stated = (
+        "gradient_checkpointing" if checkpointing is not None else "gradient_checkpointing is off by default"
+    )
+    reading.add(
+        "training.layout.recompute",
+        "full" if checkpointing else "none",
+        stated,
+        assumed=checkpointing is None,
+    )
     compiled = bool(keys.flag("torch_compile"))
     text = "torch_compile" if compiled else "torch_compile is not set: the framework as it is"
     reading.add("training.stack", "compiled" if compiled else "eager", text, assumed=not compiled)

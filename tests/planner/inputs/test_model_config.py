@@ -189,6 +189,7 @@ def test_quantised_weights_do_not_change_the_count() -> None:
         ({"hidden_size": 4096}, "has no 'model_type'"),
         ({**LLAMA_8B, "num_attention_heads": 45}, "8 key/value heads do not divide the 45 attention heads"),
         ({"_class_name": "UNet2DConditionModel"}, "stable-diffusion-xl"),
+        ({"_class_name": "FluxTransformer2DModel", "num_layers": 0}, "num_layers"),
         ({"model_type": "llama", "tie_word_embeddings": "yes"}, "tie_word_embeddings: must be true or false"),
         (
             {"model_type": "vit", "hidden_size": 768, "num_hidden_layers": 1, "num_attention_heads": 7},

@@ -239,6 +239,28 @@ def test_deepspeed_auto_is_left_to_the_trainer(tmp_path: Path) -> None:
     assert found["training.layout.zero_stage"] == 2
 
 
+@pytest.mark.parametrize(
+    ("launcher", "accelerators"),
+    [
+        ("torchrun --nproc_per_node 8 --nnodes 2", 16),
+        ("torchrun --nproc_per_node=8", 8),
+        ("deepspeed --num_gpus=4 --num_nodes=2", 8),
+        ("accelerate launch --num_processes 6", 6),
+        ("torchrun --nproc_per_node gpu", 1),
+        ("python", 1),
+    ],
+)
+def test_arguments_of_the_trainer_behind_a_launcher(launcher: str, accelerators: int, tmp_path: Path) -> None:
+    text = (
+        f"{launcher} run_clm.py --model_name_or_path gpt2 --dataset_name x --per_device_train_batch_size 4"
+        " --gradient_accumulation_steps 2 --max_steps 100 --block_size 1024 --bf16 --output_dir out"
+    )
+    found = draft(tmp_path, text)
+    assert found["model.preset"] == "gpt-2-124m"
+    assert found["training.global_batch"] == 8 * accelerators
+    assert found["training.steps"] == 100
+
+
 def test_reinforcement_states_what_it_needs_beyond_the_file(tmp_path: Path) -> None:
     text = TRL.replace(
         "max_length: 1024", "num_generations: 8\nmax_prompt_length: 512\nmax_completion_length: 1536"
@@ -443,6 +465,13 @@ def test_every_fixture_gives_a_valid_workload(name: str, tmp_path: Path) -> None
     initial = workload_from([path], Wishes(model=model))
     loaded = parse_workload(filled(initial.text), tmp_path / "workload.yaml")
     assert loaded.workload.training is not None
+
+
+def test_a_config_beside_the_file_is_no_model_that_was_not_named(tmp_path: Path) -> None:
+    write(tmp_path, "config.json", json.dumps(CONFIG))
+    assert draft(tmp_path, AXOLOTL)["model.preset"] == "llama-3.1-8b"
+    with pytest.raises(InputError, match="is no preset"):
+        draft(tmp_path, AXOLOTL.replace("NousResearch/Meta-Llama-3.1-8B", "unheard-of"))
 
 
 def test_anchors_and_merge_keys_mean_what_the_trainer_reads(tmp_path: Path) -> None:
