@@ -153,7 +153,7 @@ def build_groups(cases: Sequence[Case]) -> list[Group]:
     for (kind, _, _), positions in sorted(keys.items()):
         chosen = [cases[p] for p in positions]
         work = stack_work([(case.model, case.training) for case in chosen])
-        factor = np.asarray([_to_metric(case, work.flops_per_sample[n]) for n, case in enumerate(chosen)])
+        factor = np.asarray([metric_factor(case, work.flops_per_sample[n]) for n, case in enumerate(chosen)])
         distinct: dict[str, int] = {}
         device_row = [
             distinct.setdefault(repr(sorted(case.hardware.items())), len(distinct)) for case in chosen
@@ -176,7 +176,7 @@ def build_groups(cases: Sequence[Case]) -> list[Group]:
     return groups
 
 
-def _to_metric(case: Case, flops: float) -> float:
+def metric_factor(case: Case, flops: float) -> float:
     """Factor from samples/s to the row's metric."""
     metric, sequence = case.measured.metric, case.training.sequence_length
     if metric == "samples_per_s":
@@ -214,8 +214,9 @@ def predict(groups: Sequence[Group], size: int, constants: Constants) -> dict[st
         samples = group.work.global_batch / step.total
         value[group.index] = samples * group.to_metric
         memory[group.index] = needed_gib(group.footprint, group.layout, constants)
+        accelerators = group.layout.nodes * devices.count
         spread[group.index] = log_spread(
-            group.kind, group.training.stack, devices.spread, group.work.inferred, constants
+            group.kind, group.training.stack, group.work, devices.spread, accelerators, constants
         )
         mfu[group.index] = (
             samples * group.work.flops_per_sample / (group.layout.nodes * devices.count * devices.gemm_peak)

@@ -7,6 +7,7 @@ from datetime import date, timedelta
 from typing import TYPE_CHECKING
 
 from planner.inputs.resolve import resolve_model, resolve_training
+from planner.performance.kernels import default_attention
 from planner.performance.memory_options import MemoryOptions
 from planner.performance.spec import LayoutPin, ModelFamily, ModelSpec, TrainingSpec
 from planner.performance.work import lora_params
@@ -86,7 +87,7 @@ def resolve_job(workload: Workload, on: date) -> Job:
     exported = params * EXPORT_BYTES_PER_PARAM / GB if checkpoint.export else 0.0
     return Job(
         model=spec,
-        training=_training_spec(training),
+        training=_training_spec(training, spec),
         total_steps=training.total_steps,
         unit=training.unit,
         units_per_step=training.global_batch * length,
@@ -116,7 +117,7 @@ def _model_spec(model: ResolvedModel) -> ModelSpec:
     return ModelSpec(**{**values, "family": ModelFamily(model.family)})
 
 
-def _training_spec(resolved: ResolvedTraining) -> TrainingSpec:
+def _training_spec(resolved: ResolvedTraining, model: ModelSpec) -> TrainingSpec:
     return TrainingSpec(
         global_batch=resolved.global_batch,
         sequence_length=resolved.sequence_length,
@@ -124,6 +125,11 @@ def _training_spec(resolved: ResolvedTraining) -> TrainingSpec:
         optimizer=resolved.optimizer,
         lora_rank=resolved.lora_rank,
         stack=resolved.stack,
+        attention=default_attention(resolved.stack, model, resolved.start)
+        if resolved.attention == "auto"
+        else resolved.attention,
+        open_choices=resolved.open_choices,
+        channels_last=resolved.channels_last,
         layout=LayoutPin() if resolved.layout is None else LayoutPin(**resolved.layout.model_dump()),
         bytes_per_sample=resolved.bytes_per_sample,
         decode_samples_per_s_per_core=resolved.decode_samples_per_s_per_core,

@@ -185,7 +185,8 @@ def _training(values: dict[str, Any]) -> TrainingSpec:
         field.name: type(field.default) for field in fields(TrainingSpec) if is_dataclass(field.default)
     }
     made: dict[str, Any] = {
-        name: parts[name](**item) if name in parts else item for name, item in values.items()
+        name: parts[name](**item) if name in parts else tuple(item) if isinstance(item, list) else item
+        for name, item in values.items()
     }
     return TrainingSpec(**made)
 

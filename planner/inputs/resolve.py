@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from planner.inputs.training_schema import Data, Layout, Model, Training, TrainingMemory
 
 Origin = Literal["workload", "default", "derived"]
+# Choices of the training code that move the step time: where the user does not state one, the interval is wider.
+OPEN_CHOICES = ("stack", "attention")
 # Token ids are stored in 2 bytes while they fit, else in 4 (the usual packed formats).
 _TWO_BYTE_VOCAB = 65_536
 
@@ -58,6 +60,10 @@ class ResolvedModel:
     shared_experts: int = 0
     moe_ffn: int | None = None
     dense_layers: int = 0
+    attention_window: int | None = None
+    windowed_layers: int | None = None
+    attention_ratio: float = 1.0
+    predicted_share: float | None = None
     image_size: int | None = None
     forward_flops_per_sample: int | None = None
     activations_per_sample: int | None = None
@@ -84,6 +90,10 @@ class ResolvedTraining:
         lora_rank: None when all weights are trained.
         layout: None when the planner chooses all of it.
         memory: None when the software stack decides all of it.
+        attention: the attention kernel as given; `start` the day of the run where it is given (older software had
+            other kernels).
+        channels_last: memory layout of convolutions, None what the software has by default.
+        open_choices: what the user left to a default that moves the step time.
         runs: independent runs (1 unless a fleet).
     """
 
@@ -98,7 +108,11 @@ class ResolvedTraining:
     precision: Literal["fp32", "tf32", "fp16", "bf16", "fp8", "fp4"]
     optimizer: str
     lora_rank: int | None
-    stack: Literal["eager", "compiled", "tuned"]
+    stack: Literal["eager", "fused", "compiled", "tuned", "tinygrad"]
+    attention: Literal["auto", "materialised", "fused", "flash"]
+    start: date | None
+    open_choices: tuple[str, ...]
+    channels_last: bool | None
     layout: Layout | None
     memory: TrainingMemory | None
     decode_samples_per_s_per_core: float | None
@@ -148,8 +162,9 @@ def resolve_model(model: Model) -> ResolvedModel:
         values.setdefault("params", total)
         if values.get("experts") is not None:
             values.setdefault("active_params", active)
+    given = values.pop("name", None)
     return ResolvedModel(
-        name=preset.name if preset is not None else f"{values['family']} of own sizes",
+        name=given or (preset.name if preset is not None else f"{values['family']} of own sizes"),
         context_length=preset.sequence_length if preset is not None else None,
         source=preset.source if preset is not None else "workload",
         as_of=preset.as_of if preset is not None else "",
@@ -196,7 +211,8 @@ def resolve_training(workload: Workload, model: ResolvedModel | None = None) -> 
     length = _sequence_length(training, model, noted) if text else 1
     samples = _total_samples(training, data, length, noted)
     bytes_per_sample = _bytes_per_sample(data, model, length, noted)
-    for key in ("precision", "optimizer", "stack"):
+    keys = ("precision", "optimizer", "stack", *(("attention",) if text else ()))
+    for key in keys:
         origin: Origin = "workload" if key in training.model_fields_set else "default"
         noted.append(Assumed(f"training.{key}", str(getattr(training, key)), "", origin))
     if training.method == "lora":
@@ -215,6 +231,12 @@ def resolve_training(workload: Workload, model: ResolvedModel | None = None) -> 
         optimizer=training.optimizer,
         lora_rank=training.lora_rank if training.method == "lora" else None,
         stack=training.stack,
+        attention=training.attention if text else "flash",
+        start=None if workload.start is None else start_moment(workload.start).date(),
+        open_choices=tuple(
+            key for key in keys if key in OPEN_CHOICES and key not in training.model_fields_set
+        ),
+        channels_last=training.channels_last,
         layout=None if training.layout == "auto" else training.layout,
         memory=training.memory,
         decode_samples_per_s_per_core=data.decode_samples_per_s_per_core,

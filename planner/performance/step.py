@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from planner.performance.constants import Constants
 from planner.performance.device import Devices
-from planner.performance.layouts import Layouts
+from planner.performance.layouts import Layouts, expert_shards
 from planner.performance.links import Links, all_reduce_s, send_s
 from planner.performance.micro import Micro
 from planner.performance.work import Floats, Work
@@ -40,7 +40,8 @@ def _sync_s(
     room = np.maximum(np.floor(devices.count / layout.tp), 1.0)
     inside = np.minimum(ranks, room)
     stage_layers = np.ceil(work.layers / layout.pp)
-    layer_params = (work.layer_params - work.expert_params + work.expert_params / layout.ep) / layout.tp
+    dense = (work.layer_params - work.expert_params) / layout.tp
+    layer_params = dense + work.expert_params / expert_shards(layout)
     ends = work.embed_params / layout.tp / np.minimum(layout.pp, 2.0)
     held = stage_layers * layer_params + ends
     trained = np.where(work.lora > 0, work.trainable_params / (layout.tp * layout.pp), held)
@@ -59,7 +60,7 @@ def _sync_s(
     full = layout.zero >= 3
     time = np.where(ranks > 1, np.where(full, sharded, once), 0.0)
     window = np.where(full, rounds * (stage_forward + stage_backward), scatters * stage_backward)
-    hidden = c[f"dp.overlap_ratio.{stack}"] * window
+    hidden = c.of_stack("dp.overlap_ratio", stack) * window
     exposed: Floats = np.maximum(time - hidden, c["dp.exposed_ratio"] * time)
     return exposed
 
@@ -69,9 +70,24 @@ def _optimizer_s(work: Work, devices: Devices, layout: Layouts, stack: str, c: C
     ranks = np.where(layout.zero >= 1, layout.dp * layout.cp, 1.0)
     share = work.trainable_params / (layout.tp * layout.pp * ranks)
     moved = share * (2.0 * work.opt_bytes + work.grad_bytes + work.weight_bytes)
-    launches = c[f"optimizer.layer_s.{stack}"] * np.ceil(work.layers / layout.pp)
-    result: Floats = moved / (devices.memory_rate * c[f"optimizer.bandwidth_ratio.{stack}"]) + launches
-    return result
+    launches = c.of_stack("optimizer.layer_s", stack) * np.ceil(work.layers / layout.pp)
+    result: Floats = moved / (devices.memory_rate * c.of_stack("optimizer.bandwidth_ratio", stack)) + launches
+    # Gradients go down, weights come up; the host reads and writes the states (ZeRO-Offload, arXiv 2101.06840).
+    link = share * (work.grad_bytes + work.weight_bytes) / devices.host_rate
+    host = moved / (c["offload.host_gb_per_s"] * 1e9)
+    return np.where(work.offload_optimizer > 0, np.maximum(link, host), result)
+
+
+def _offload_s(work: Work, devices: Devices, layout: Layouts, micro: Micro, c: Constants) -> Floats:
+    """Exposed time of one micro-batch's layer inputs on their way to the host and back, per layer, s."""
+    kept = (
+        micro.tokens
+        * work.hidden
+        * work.element_bytes
+        / np.where(layout.sequence_parallel > 0, layout.tp, 1.0)
+    )
+    moves = (work.offload_activations > 0) & (layout.recompute >= 2)
+    return np.where(moves, c["offload.exposed_ratio"] * 2.0 * kept / devices.host_rate, 0.0)
 
 
 def loading_s(work: Work, devices: Devices, layout: Layouts, c: Constants) -> Floats:
@@ -103,7 +119,8 @@ def step_time(
     full, selective = layout.recompute >= 2, layout.recompute == 1
     partly = np.where(work.materialised > 0, micro.attention, c["recompute.selective_ratio"] * micro.forward)
     again = np.where(full, micro.forward, np.where(selective, partly, 0.0))
-    body = stage_layers * (micro.forward + micro.backward + again)
+    offload = _offload_s(work, devices, layout, micro, c)
+    body = stage_layers * (micro.forward + micro.backward + again + offload)
     # Only the last stage has the output layer, so the other stages wait for it once per micro-batch.
     stage = body + micro.head
     volume = micro.tokens * work.hidden * work.element_bytes / layout.tp
@@ -124,7 +141,7 @@ def step_time(
         "bubble_s": (pp - 1.0) / layout.interleave * (body + send) * c["pp.bubble_ratio"],
         "dp_comm_s": exposed + waiting,
         "optimizer_s": _optimizer_s(work, devices, layout, stack, c),
-        "fixed_s": np.broadcast_to(c[f"fixed.step_s.{stack}"], m.shape),
+        "fixed_s": np.broadcast_to(c.of_stack("fixed.step_s", stack), m.shape),
     }
     return _finish(work, devices, layout, parts, c)
 
