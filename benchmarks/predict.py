@@ -18,13 +18,15 @@ from benchmarks.measured import PEAK_COLUMN, Case
 from catalogs.table import Table
 from planner.performance.constants import Constants
 from planner.performance.core import evaluate
-from planner.performance.device import build_devices
+from planner.performance.device import Devices, build_devices
 from planner.performance.interval import log_spread
 from planner.performance.layouts import Layouts, expert_parallel, interleave
 from planner.performance.memory import needed_gib
+from planner.performance.memory_host import with_offload
 from planner.performance.memory_work import Footprint, build_footprint, stack_footprints
 from planner.performance.search import estimate_shapes
 from planner.performance.spec import TrainingSpec
+from planner.performance.step import Step
 from planner.performance.work import Work, stack_work
 
 Floats = npt.NDArray[np.float64]
@@ -199,9 +201,15 @@ def throughput(groups: Sequence[Group], size: int, constants: Constants) -> Floa
     value = np.full(size, np.nan)
     for group in groups:
         devices = build_devices(group.hardware, group.training, group.kind, constants).take(group.device_row)
-        step = evaluate(group.work, devices, group.layout, group.kind, group.training.stack, constants)
+        step = _step(group, devices, constants)
         value[group.index] = group.work.global_batch / step.total * group.to_metric
     return value
+
+
+def _step(group: Group, devices: Devices, constants: Constants) -> Step:
+    step = evaluate(group.work, devices, group.layout, group.kind, group.training.stack, constants)
+    offloads = (group.footprint.offload_optimizer + group.footprint.offload_activations).any()
+    return with_offload(group.footprint, devices, group.layout, step, constants) if offloads else step
 
 
 def predict(groups: Sequence[Group], size: int, constants: Constants) -> dict[str, Any]:
@@ -210,7 +218,7 @@ def predict(groups: Sequence[Group], size: int, constants: Constants) -> dict[st
     mfu = np.full(size, np.nan)
     for group in groups:
         devices = build_devices(group.hardware, group.training, group.kind, constants).take(group.device_row)
-        step = evaluate(group.work, devices, group.layout, group.kind, group.training.stack, constants)
+        step = _step(group, devices, constants)
         samples = group.work.global_batch / step.total
         value[group.index] = samples * group.to_metric
         memory[group.index] = needed_gib(group.footprint, group.layout, constants)

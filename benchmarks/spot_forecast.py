@@ -77,7 +77,7 @@ class Days:
         if (name, half) not in self._models:
             cells = [cell for other, found in self._cells.items() if other != name for cell in found]
             if half < 2:
-                cells += [cell_of(_half(t, half)) for t in traces_of_file(self.directory / name)]
+                cells += [cell_of(half_of(t, half)) for t in traces_of_file(self.directory / name)]
             base = fit_hazards(())
             self._models[name, half] = HazardModel(tuple(cells), base.scales, {})
         return self._models[name, half]
@@ -236,7 +236,8 @@ def _ece(said: np.ndarray, met: np.ndarray) -> float:
     )
 
 
-def _half(trace: ZoneTrace, which: int) -> ZoneTrace:
+def half_of(trace: ZoneTrace, which: int) -> ZoneTrace:
+    """The first (0) or second half of a record."""
     n = len(trace.up)
     part = slice(0, n // 2) if which == 0 else slice(n // 2, n)
     fields = {name: getattr(trace, name) for name in trace.__dataclass_fields__}

@@ -89,9 +89,8 @@ def score_file(
     for out, fitted in fits:
         held = [cases[p] for p in out]
         value[out] = throughput(build_groups(held), len(held), fitted)
-        asked, refused = predict_workloads(held, True, fitted)
+        asked, _ = predict_workloads(held, True, fitted)
         users[out], users_spread[out] = asked["value"], asked["spread"]
-        skipped.update({f"users' path: {reason}": count for reason, count in refused.items()})
     known = np.isfinite(value) & (value > 0)
     skipped.update({"no prediction": int((~known).sum())} if not known.all() else {})
     at = np.flatnonzero(known)

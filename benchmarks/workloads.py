@@ -23,6 +23,7 @@ from planner.asked.job import Job, resolve_job
 from planner.estimation.predict import predict_shapes
 from planner.inputs.schema import Workload
 from planner.performance.constants import Constants
+from planner.performance.memory_options import MemoryOptions
 from planner.performance.work import stack_work
 
 LEVELS = ("none", "selective", "full")
@@ -30,8 +31,16 @@ _SIZES = (
     "layers", "hidden", "heads", "kv_heads", "head_dim", "ffn", "vocab", "experts", "experts_per_token", "moe_ffn",
     "image_size",
 )  # fmt: skip
-# Parts of the memory that a run keeps on its hosts: the only ones that move its step time.
-_OFFLOADS = ("offload_optimizer", "offload_weights", "offload_activations")
+# Choices of memory that a workload states; those of offload move the step time.
+_KEPT = (
+    "gradients",
+    "master",
+    "loss",
+    "dropout",
+    "offload_optimizer",
+    "offload_weights",
+    "offload_activations",
+)
 _TODAY = date(2026, 11, 1)
 # A row that ran has fitted: where a plan would call its memory too risky, riskier layouts count as well.
 RISKS = (0.5, 0.99, 1.0 - 1e-9)
@@ -47,7 +56,12 @@ def document(case: Case, users: bool) -> dict[str, Any]:
         "stack": case.training.stack,
         "layout": _layout(case, users) or "auto",
     }
-    kept = {name: True for name in _OFFLOADS if getattr(case.training.memory, name)}
+    memory = case.training.memory
+    kept = {
+        name: getattr(memory, name)
+        for name in _KEPT
+        if getattr(memory, name) != getattr(MemoryOptions(), name)
+    }
     if kept:
         training["memory"] = kept
     if case.kind == "transformer":

@@ -41,6 +41,7 @@ class CommandSpec:
 
 
 COMMANDS: dict[str, CommandSpec] = {
+    "init": CommandSpec("planner.commands.init", "init", "Start a workload, empty or from your own files."),
     "optimize": CommandSpec("planner.commands.optimize", "optimize", "Find the cheapest feasible plan."),
     "estimate": CommandSpec(
         "planner.commands.estimate", "estimate", "Predict speed and memory of a cluster you name."

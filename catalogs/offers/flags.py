@@ -24,7 +24,7 @@ class Flag(NamedTuple):
     Attributes:
         flag: id, as it stands in the `flags` column of offers.
         severity: whether it informs or refuses.
-        scope: what it speaks of: `offer`, `spot_offer` or `type`.
+        scope: what it speaks of: `offer`, `spot_offer`, `type` or `place` (place and stock are not known).
         description: the reason in words.
         remedy: what the user can do, or empty.
     """
@@ -73,6 +73,18 @@ def split_flags(text: str) -> tuple[str, ...]:
 def join_flags(flags: tuple[str, ...]) -> str:
     """Return the `flags` cell of `flags`: sorted, each once."""
     return FLAG_SEPARATOR.join(sorted(set(flags)))
+
+
+def is_placeless(flags: str) -> bool:
+    """Whether a `flags` cell says that place and stock are not known."""
+    known = load_flags()
+    return any(flag in known and known[flag].scope == "place" for flag in split_flags(flags))
+
+
+def placeless(offers: Table) -> BoolArray:
+    """Mask of offers whose place and stock are not known, shape `(n_offers,)`."""
+    column = offers.coded("flags")
+    return np.asarray([*map(is_placeless, column.values), False], dtype=np.bool_)[column.codes]
 
 
 def admit_offers(offers: Table, *, allow_flagged: bool, tolerated: frozenset[str] = frozenset()) -> Admission:

@@ -139,6 +139,8 @@ def _instance_types(machines: list[Machine], source: str) -> Table:
             "arch": texts("arch"),
             "intra_node": texts("intra_node"),
             "intra_node_gb_per_s": numbers("intra_node_gb_per_s"),
+            "link_domain_accelerators": numbers("link_domain_accelerators"),
+            "allocation_unit": numbers("allocation_unit"),
             "internode_gbps": numbers("internode_gbps"),
             "rdma": texts("rdma"),
             "local_nvme_gib": numbers("local_nvme_gib"),

@@ -49,6 +49,8 @@ FIELDS: Mapping[str, Field] = {
     "arch": Field(default="x86_64", choices=("x86_64", "arm64"), of_type=True),
     "intra_node": Field(default="unknown", choices=_LINKS, of_type=True),
     "intra_node_gb_per_s": _number("0", "10000", closed=False, of_type=True),
+    "link_domain_accelerators": _number("2", "1024", of_type=True),
+    "allocation_unit": _number("1", "1000", of_type=True),
     "internode_gbps": _number("0", "20000", closed=False, of_type=True),
     "rdma": Field(of_type=True),
     "local_nvme_gib": _number("0", "1e6", of_type=True),

@@ -40,6 +40,8 @@ _NAMES: Mapping[str, str] = {"lambdalabs": "lambda"}
 # Published as files that gpuhunt downloads; its other providers are asked live, if their keys are set.
 _PUBLISHED = ("cloudrift", "lambdalabs", "nebius", "oci", "runpod", "verda")
 _OWN_FETCHERS = frozenset({"aws", "azure", "gcp"})
+# Their list prices are copied to every region that the cloud has: the place says nothing.
+_PLACELESS = frozenset({"lambdalabs"})
 # One name stands for machines with any number of accelerators there.
 _NAMED_BY_CARD = frozenset({"runpod", "vastai"})
 _ARCHITECTURES = {"x86": "x86_64", "arm": "arm64"}
@@ -263,6 +265,7 @@ def parse_offers(
             "price_per_hour": price,
             "currency": "USD",
             "basis": "observed" if option == PurchaseOption.SPOT.value else "list",
+            "flags": "region_availability_not_reflected" if name in _PLACELESS else "",
             "source": "gpuhunt (dstackai/gpuhunt)",
             "as_of": as_of,
         }

@@ -34,7 +34,22 @@ DEFAULT = ("aws", "gcp", "azure", "alibaba")
 
 # Clouds that come with a source of several.
 COMES_WITH: Mapping[str, str] = dict.fromkeys(
-    ("cloudrift", "lambda", "nebius", "oci", "runpod", "vastai", "verda", "vultr"), "gpuhunt"
+    (
+        "cloudrift",
+        "crusoe",
+        "datacrunch",
+        "digitalocean",
+        "hotaisle",
+        "jarvislabs",
+        "lambda",
+        "nebius",
+        "oci",
+        "runpod",
+        "vastai",
+        "verda",
+        "vultr",
+    ),
+    "gpuhunt",
 )
 
 

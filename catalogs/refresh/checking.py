@@ -13,8 +13,10 @@ from catalogs.errors import CatalogError
 from catalogs.model import PurchaseOption
 from catalogs.normalize import usd_per
 from catalogs.offers.flags import join_flags, split_flags
+from catalogs.offers.racks import with_racks
 from catalogs.offers.retirement import mark_retired
 from catalogs.offers.suspicion import key_of
+from catalogs.providers.registry import BUILT_IN
 from catalogs.validate import Fault, References, validate_rows
 
 Row = Mapping[str, str]
@@ -52,7 +54,7 @@ def check_fetched(
 ) -> Checked:
     """Check text rows of one provider by the data dictionary, the known regions and plausible prices.
 
-    A provider that regions.csv does not know at all may have any region it lists itself.
+    A provider without a fetcher of its own here may have any region it lists itself.
 
     Args:
         types: rows of `instance_types`.
@@ -68,7 +70,9 @@ def check_fetched(
     good_types, type_faults = validate_rows(
         "instance_types", typed, References.of(accelerators, [], currencies)
     )
-    good_types, priced = mark_retired(good_types, priced, day or datetime.now(UTC).date().isoformat())
+    good_types, priced = mark_retired(
+        with_racks(good_types), priced, day or datetime.now(UTC).date().isoformat()
+    )
     references = _with_own_regions(References.of(accelerators, good_types, currencies), priced, regions)
     good_offers, offer_faults = validate_rows("offers", flag_dear_spot(priced), references)
     faults = (*type_faults, *offer_faults)
@@ -151,9 +155,8 @@ def _rates(currencies: Iterable[str]) -> dict[str, float]:
 
 
 def _with_own_regions(references: References, offers: Sequence[Row], regions: Sequence[str]) -> References:
-    listed = {provider for provider, _ in references.regions}
     own = {(row.get("provider", ""), region) for row in offers[:1] for region in regions}
     own |= {
         (row.get("provider", ""), row.get("region", "")) for row in offers if row.get("region", "") in regions
     }
-    return replace(references, regions=references.regions | {key for key in own if key[0] not in listed})
+    return replace(references, regions=references.regions | {key for key in own if key[0] not in BUILT_IN})

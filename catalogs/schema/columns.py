@@ -15,6 +15,7 @@ from catalogs.table import Array, Coded, Table
 
 COLUMNS_FILE = Path(__file__).parents[1] / "columns.csv"
 DATA_DIRECTORY = Path(__file__).parents[1] / "data"
+_LATER = {"instance_types": ("link_domain_accelerators", "allocation_unit")}
 
 
 class Column(NamedTuple):
@@ -110,6 +111,20 @@ def read_csv_table(name: str, path: Path) -> Table:
         ) from error
     check_header(name, rows[0] if rows else [], str(path))
     return make_table(name, rows[1:], str(path))
+
+
+def with_later_columns(name: str, rows: list[list[str]]) -> list[list[str]]:
+    """Rows of a file, its header first, that an earlier version wrote: columns that came later are empty in it."""
+    header = rows[0] if rows else []
+    later = [column for column in _LATER.get(name, ()) if column not in header]
+    kept = [column for column in column_names(name) if column not in later]
+    if not later or header != kept:
+        return rows
+    places = [header.index(column) if column in header else -1 for column in column_names(name)]
+    filled = [[*row, ""] for row in rows[1:] if len(row) == len(header)]
+    if len(filled) < len(rows) - 1:
+        return rows
+    return [list(column_names(name)), *([row[place] for place in places] for row in filled)]
 
 
 def check_header(name: str, header: Sequence[str], place: str) -> None:

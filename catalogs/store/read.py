@@ -15,7 +15,7 @@ from typing import Any
 
 from catalogs.errors import CatalogError
 from catalogs.model import SCHEMA_VERSION, ProviderManifest
-from catalogs.schema.columns import DATA_DIRECTORY, check_header
+from catalogs.schema.columns import DATA_DIRECTORY, check_header, with_later_columns
 
 MANIFEST = "manifest.json"
 SNAPSHOT_TABLES = ("instance_types", "offers")
@@ -143,5 +143,6 @@ def parse_file(name: str, path: Path, data: bytes) -> list[list[str]]:
         rows = list(csv.reader(io.StringIO(text)))
     except (OSError, EOFError, UnicodeDecodeError, csv.Error) as error:
         raise CatalogError(f"cannot read {path}: {error}; {_REMEDY}") from error
+    rows = with_later_columns(name, rows)
     check_header(name, rows[0] if rows else [], str(path))
     return rows[1:]

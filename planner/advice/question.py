@@ -124,6 +124,7 @@ def _joined(
             _usd(zone, plan),
             plan.provider,
             plan.nodes,
+            accelerators=round(plan.accelerators_per_node),
         )
         for zone in state.zones
     )

@@ -62,6 +62,7 @@ class SpotPlan:
         checkpoint_gb: size of one checkpoint, None where unknown.
         hashes: sha256 of the price snapshots, per provider.
         workload_sha256: of the workload file.
+        accelerators_per_node: of one instance.
     """
 
     name: str
@@ -80,6 +81,7 @@ class SpotPlan:
     hashes: Mapping[str, str]
     egress_usd: float = 0.0
     workload_sha256: str = ""
+    accelerators_per_node: float = 0.0
 
     @property
     def region(self) -> str:
@@ -150,6 +152,7 @@ def spot_plan(plan: Plan, place: str) -> SpotPlan:
         checkpoint_gb=None if launch is None else launch.checkpoints.size_gib * _GB_PER_GIB,
         hashes={source.provider: source.sha256 for source in plan.catalog},
         workload_sha256=plan.workload_sha256,
+        accelerators_per_node=spot[0].accelerators_per_node,
     )
 
 

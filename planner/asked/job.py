@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 from planner.inputs.resolve import resolve_model, resolve_training
 from planner.performance.kernels import default_attention
 from planner.performance.memory_options import MemoryOptions
+from planner.performance.post_training.read import tuning_of
 from planner.performance.spec import LayoutPin, ModelFamily, ModelSpec, TrainingSpec
 from planner.performance.work import lora_params
 from planner.records import record
 
 if TYPE_CHECKING:
-    from planner.inputs.resolve import Assumed, ResolvedModel, ResolvedTraining
+    from planner.inputs.resolved import Assumed, ResolvedModel, ResolvedTraining
     from planner.inputs.schema import Workload
 
 GIB = 2.0**30
@@ -77,20 +78,20 @@ def resolve_job(workload: Workload, on: date) -> Job:
     model = resolve_model(workload.model)
     training = resolve_training(workload, model)
     spec = _model_spec(model)
-    length = training.sequence_length if training.unit == "tokens" else 1
     data, checkpoint = workload.data, workload.checkpoint
     data_bytes = training.data_bytes
     per_sample = training.bytes_per_sample
     read = None if per_sample is None else training.runs * training.total_samples * per_sample
+    asked = _training_spec(training, spec)
     adapters = training.lora_rank is not None and not checkpoint.merge_adapters
-    params = lora_params(spec, training.lora_rank or 0) if adapters else spec.params
+    params = lora_params(spec, asked) if adapters else spec.params
     exported = params * EXPORT_BYTES_PER_PARAM / GB if checkpoint.export else 0.0
     return Job(
         model=spec,
-        training=_training_spec(training, spec),
+        training=asked,
         total_steps=training.total_steps,
         unit=training.unit,
-        units_per_step=training.global_batch * length,
+        units_per_step=training.global_batch * training.tokens_per_sample,
         data_gb=None if data_bytes is None else data_bytes / GB,
         read_gb=None if read is None else read / GB,
         stream=data.access == "stream",
@@ -134,4 +135,5 @@ def _training_spec(resolved: ResolvedTraining, model: ModelSpec) -> TrainingSpec
         bytes_per_sample=resolved.bytes_per_sample,
         decode_samples_per_s_per_core=resolved.decode_samples_per_s_per_core,
         memory=MemoryOptions() if resolved.memory is None else MemoryOptions(**resolved.memory.model_dump()),
+        tuning=tuning_of(resolved.post),
     )

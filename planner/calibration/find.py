@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from catalogs.store.read import history_directory
-from planner.inputs.resolve import Assumed
+from planner.inputs.resolved import Assumed
 
 if TYPE_CHECKING:
     from datetime import datetime

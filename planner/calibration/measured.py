@@ -62,8 +62,7 @@ def step_of(value: float, unit: str, job: Job) -> float:
         return 1.0 / value
     if unit == "tokens" and job.unit != "tokens":
         raise FaultError(Fault(_MEASURED, f"this model has no tokens; give {job.unit} per second"))
-    samples = job.training.global_batch
-    return (samples * job.training.sequence_length if unit == "tokens" else samples) / value
+    return (job.units_per_step if unit == "tokens" else job.training.global_batch) / value
 
 
 def _machines(device: str, count: int, offer_set: OfferSet) -> tuple[Machine, int]:

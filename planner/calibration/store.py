@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from planner.errors import InputError
+from planner.performance.post_training.read import tuning_from
+from planner.performance.post_training.spec import Tuning
 from planner.performance.spec import ModelFamily, ModelSpec, TrainingSpec
 from planner.records import record
 
@@ -60,7 +62,7 @@ def directory() -> Path:
 def file_name(calibration: Calibration) -> str:
     """Name of the file: readable, and the same for the same point, so that a new measurement replaces the old one."""
     point = json.dumps(
-        [_known(asdict(calibration.model)), _known(asdict(calibration.training)), calibration.cluster]
+        [_known(asdict(calibration.model)), _plain_training(calibration.training), calibration.cluster]
     )
     words = (
         calibration.model.name, f"{calibration.cluster['nodes']}x{calibration.cluster['instance_type']}",
@@ -87,7 +89,7 @@ def to_text(calibration: Calibration, predicted_s: float, spread: float) -> str:
         "created_at": calibration.created_at,
         "cluster": calibration.cluster,
         "model": _known(asdict(calibration.model)),
-        "training": _known(asdict(calibration.training)),
+        "training": _plain_training(calibration.training),
         "measured": {
             "step_time_s": calibration.step_time_s, "error_log": round(calibration.error, 5), **calibration.evidence,
         },
@@ -99,6 +101,14 @@ def to_text(calibration: Calibration, predicted_s: float, spread: float) -> str:
         "hardware": calibration.hardware,
     }  # fmt: skip
     return json.dumps(values, indent=2, allow_nan=False) + "\n"
+
+
+def _plain_training(training: TrainingSpec) -> dict[str, Any]:
+    """The training's values; those of post-training only where there is any."""
+    values = _known(asdict(training))
+    if training.tuning == Tuning():
+        del values["tuning"]
+    return values
 
 
 def _known(values: dict[str, Any]) -> dict[str, Any]:
@@ -184,6 +194,7 @@ def _training(values: dict[str, Any]) -> TrainingSpec:
     parts: dict[str, Any] = {
         field.name: type(field.default) for field in fields(TrainingSpec) if is_dataclass(field.default)
     }
+    parts["tuning"] = lambda **item: tuning_from(item)
     made: dict[str, Any] = {
         name: parts[name](**item) if name in parts else tuple(item) if isinstance(item, list) else item
         for name, item in values.items()

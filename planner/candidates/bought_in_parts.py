@@ -27,6 +27,7 @@ from planner.candidates.constraints.term import longest_hours
 from planner.candidates.limits import mark_deadline, mark_parts
 from planner.candidates.model import MIXED, Candidates, Mixes, append, concat_candidates
 from planner.candidates.running import checkpoint_interval, spot_outcome_of
+from planner.market.offers import unit_of_offer
 from planner.market.quota import draws_on
 from planner.records import record
 
@@ -121,13 +122,14 @@ def find_pools(asked: Asked, market: Market, scarce: IntArray, offer_bits: IntAr
 def _alone(asked: Asked, market: Market) -> npt.NDArray[np.bool_]:
     """Mask of offers that are part of no mix, shape `(n_offers,)`; what the user already has always may be.
 
-    A purchase of limited size is a cluster of its own. A new commitment of which the job carries a part owes more cash
-    than it costs: under a budget the cheapest split would not be the one that keeps it.
+    A purchase of limited size is a cluster of its own, and so are whole racks. A new commitment of which the job
+    carries a part owes more cash than it costs: under a budget the cheapest split would not be the one that keeps it.
     """
     work, offer_set = asked.workload, market.offer_set
     shared = work.prices.commitment_share is not None and work.constraints.budget_usd is not None
     alone = [rule.max_instances is not None or (shared and rule.whole_term) for rule in offer_set.rules]
-    return np.asarray(alone)[offer_set.rule_of_offer] & np.isnan(offer_set.owned_share)
+    new = np.asarray(alone)[offer_set.rule_of_offer] & np.isnan(offer_set.owned_share)
+    return np.asarray(new | (unit_of_offer(offer_set) > 1), dtype=np.bool_)
 
 
 def _distinct_offers(market: Market, rows: IntArray) -> IntArray:

@@ -23,6 +23,7 @@ from planner.candidates.sizes import (
     estimate_hardware,
     hardware_of_offer,
     hopeful_hardware,
+    unit_node_counts,
     with_checkpoint,
 )
 from planner.candidates.wanted import Wanted
@@ -100,8 +101,25 @@ class Engine:
         limits = context.asked.workload.constraints
         self.offer_bits = mark_offers(context.market.offer_set, limits, context.asked.job.model.family)
         self._coarse = build_candidates(self.context, self.offer_bits, self.shapes)
+        self._units = {} if sizes is not None else self._unit_sizes(limit)
+        self._coarse = self._with_units()
         self._steady: dict[bytes, Candidates] = {}
         self._partners: IntArray | None = None
+
+    def _unit_sizes(self, limit: int) -> dict[int, tuple[int, ...]]:
+        """Whole units of racks between the coarse sizes, by hardware row."""
+        wanted = unit_node_counts(self.context.market, limit)
+        return {row: tuple(sorted(set(counts) - set(self.counts))) for row, counts in wanted.items()}
+
+    def _with_units(self) -> Candidates:
+        """The coarse candidates, and racks in whole units."""
+        context, made = self.context, [self._coarse]
+        for row, counts in self._units.items():
+            if counts:
+                shapes = estimate_hardware(context.asked, context.market, np.asarray([row]), counts)
+                offers = np.flatnonzero(hardware_of_offer(context.market) == row)
+                made.append(build_candidates(context, self.offer_bits, shapes, offers))
+        return concat_candidates(made) if len(made) > 1 else self._coarse
 
     def at_hours(self, hours: float, wanted: Wanted = LISTED) -> Found:
         """Candidates at a deadline so many hours after the start (never a microsecond earlier)."""
@@ -150,6 +168,8 @@ class Engine:
         mask[leaders] = True
         offers = np.flatnonzero(mask[hardware_of_offer(context.market)] & (self.offer_bits == 0))
         shapes = estimate_hardware(context.asked, context.market, leaders, self._between)
+        for row, counts in self._units.items():  # those are there already
+            shapes = shapes.take(~((shapes["hardware_row"] == row) & np.isin(shapes["nodes"], counts)))
         return concat_candidates([self._coarse, build_candidates(context, self.offer_bits, shapes, offers)])
 
     def _with_parts(self, leaders: IntArray) -> Candidates:

@@ -30,8 +30,13 @@ def sure_hours(made: Candidates, at: IntArray, level: float) -> FloatArray:
 
 def uninterrupted_hours(made: Candidates, at: IntArray, level: float) -> FloatArray:
     """The same if nothing were ever taken away: a quick lower bound of `sure_hours`."""
+    return np.maximum(unhindered_hours(made, at, level), made.hours[at])
+
+
+def unhindered_hours(made: Candidates, at: IntArray, level: float) -> FloatArray:
+    """Start-up and work alone: a lower bound for a size of cluster, in however many zones it may run."""
     work = made.work_hours[at] * np.exp(_normal_quantile(level) * made.sigma[at])
-    return np.maximum(made.waiting_hours[at] + made.fixed_hours[at] + work, made.hours[at])
+    return made.waiting_hours[at] + made.fixed_hours[at] + work
 
 
 def _steady(made: Candidates, at: IntArray, level: float) -> FloatArray:

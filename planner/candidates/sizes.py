@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.candidates.factored import least_by_group
+from planner.market.offers import unit_of_offer
 from planner.performance.search import estimate_shapes
 
 if TYPE_CHECKING:
@@ -40,6 +41,16 @@ def coarse_node_counts(limit: int) -> tuple[int, ...]:
         if counts[-1] >= 8 * step:
             step *= 2
     return tuple(dict.fromkeys([*counts, limit]))
+
+
+def unit_node_counts(market: Market, limit: int) -> dict[int, tuple[int, ...]]:
+    """Node counts of hardware that is sold in units of several machines: their multiples, by hardware row."""
+    units = unit_of_offer(market.offer_set)
+    racks = np.flatnonzero(units > 1)
+    pairs = sorted(
+        {(int(row), int(units[at])) for row, at in zip(hardware_of_offer(market)[racks], racks, strict=True)}
+    )
+    return {row: tuple(range(unit, limit + 1, unit)) for row, unit in pairs if unit <= limit}
 
 
 def estimate_all(asked: Asked, market: Market, counts: Sequence[int]) -> Table:

@@ -15,6 +15,8 @@ _MACHINE_LINES = (
     ("arch", "architecture", ""),
     ("intra_node", "link inside", ""),
     ("intra_node_gb_per_s", "link rate", "GB/s per accelerator, both directions"),
+    ("link_domain_accelerators", "link domain", "accelerators, across machines"),
+    ("allocation_unit", "sold in units of", "machines"),
     ("internode_gbps", "network", "Gbit/s"),
     ("rdma", "RDMA", ""),
     ("local_nvme_gib", "local disk", "GiB"),
@@ -88,6 +90,8 @@ def _type_sections(summary: Mapping[str, Any], max_results: int) -> list[Section
 
 
 def _applies(machine: Mapping[str, Any], key: str) -> bool:
+    if key in ("link_domain_accelerators", "allocation_unit"):
+        return machine[key] is not None
     return not (key == "intra_node_gb_per_s" and machine["intra_node"] == "single")
 
 

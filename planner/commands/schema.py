@@ -22,6 +22,8 @@ import click
             "estimate",
             "plan",
             "presets",
+            "adapters",
+            "engines",
         ]
     ),
     default="workload",
@@ -32,7 +34,8 @@ def schema(what: str) -> None:
     Point your editor at it with a first line like
     `# yaml-language-server: $schema=workload.v1.json`.
     """
-    click.echo(_presets() if what == "presets" else _schema_of(what), nl=False)
+    lists = {"presets": _presets, "adapters": _adapters, "engines": _engines}
+    click.echo(lists[what]() if what in lists else _schema_of(what), nl=False)
 
 
 def _schema_of(kind: str) -> str:
@@ -59,6 +62,32 @@ def _presets() -> str:
         params = preset.values.get("params")
         size = f"{params / 1e9:.3g} B" if isinstance(params, int) else "unknown"
         rows.append((preset.name, str(preset.values["family"]), size, ", ".join(preset.aliases)))
+    return _aligned(rows)
+
+
+def _adapters() -> str:
+    """Return one line per kind of adapter: its class, step time over LoRA's formula, rows measured."""
+    from planner.performance.post_training.adapters import load_adapters
+
+    rows = [("ADAPTER", "CLASS", "STEP OVER LORA", "MEASURED ROWS")]
+    rows += [(c.kind, c.family, f"{c.step_ratio:.2f}", str(c.rows)) for c in load_adapters().values()]
+    return _aligned(rows)
+
+
+def _engines() -> str:
+    """Return one line per inference engine and year that the model knows."""
+    import csv
+    from pathlib import Path
+
+    with (Path(__file__).parent.parent / "data" / "engines.csv").open(encoding="utf-8", newline="") as file:
+        known = list(csv.DictReader(file))
+    rows = [("ENGINE", "YEAR", "SHARE OF BANDWIDTH", "")]
+    rows += [(row["engine"], row["year"], row["bandwidth_ratio"], "") for row in known]
+    return _aligned(rows)
+
+
+def _aligned(rows: list[tuple[str, str, str, str]]) -> str:
+    """Return rows as columns, the third one to the right."""
     widths = [max(len(row[column]) for row in rows) for column in range(3)]
     lines = [
         f"{row[0]:<{widths[0]}}  {row[1]:<{widths[1]}}  {row[2]:>{widths[2]}}  {row[3]}".rstrip()

@@ -143,7 +143,13 @@ def estimate_cluster(
 def _shape(
     asked: Asked, market: Market, machine: Machine, training: TrainingSpec, counts: Sequence[int]
 ) -> list[dict[str, Any]]:
-    hardware = market.offer_set.hardware.take([machine.hardware])
+    return predict_on(asked, market.offer_set.hardware.take([machine.hardware]), training, counts)
+
+
+def predict_on(
+    asked: Asked, hardware: Table, training: TrainingSpec, counts: Sequence[int]
+) -> list[dict[str, Any]]:
+    """Predict a job on one hardware row at each node count: the rows of `estimate_shapes`, corrected."""
     shapes = predict_shapes(asked.job.model, training, hardware, counts)
     if asked.calibration is not None:
         shapes = asked.calibration.apply(shapes, hardware)

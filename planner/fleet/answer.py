@@ -6,8 +6,10 @@ for the hours that it works, and a later deadline only lets it work longer: the 
 
 from __future__ import annotations
 
+import math
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +19,10 @@ from planner.candidates.constraints.throughput import throughput_floor
 from planner.candidates.engine import Engine, Found
 from planner.candidates.limits import case_of
 from planner.candidates.wanted import Wanted
+from planner.candidates.ways.course import CONFIDENCE_SLIP
 from planner.errors import InputError, PlannerError, TimeLimitError
+from planner.fleet.chance import progress_of, with_reserve
+from planner.fleet.limits import relaxations_of, unsure
 from planner.fleet.mix import Mix
 from planner.fleet.plan import fleet_plan, infeasible_fleet
 from planner.fleet.question import FleetInput
@@ -50,6 +55,11 @@ if TYPE_CHECKING:
 ROUNDING_RATIO = 1e-3
 _NEARBY = 200  # offers asked about again, beside those used
 _ROUNDS = 4  # times a mix is held against its bill, which rounds hours up
+_FIRST_SHARE = (
+    0.5  # of the reserve that a line of spot workers needs by itself: asked for first, and added each time
+)
+_RESERVES = 6  # times more or less is kept in reserve
+_NEAR = 0.02  # of the cost: as near to the bound as this, no smaller reserve is tried
 
 
 def plan_fleet(
@@ -99,40 +109,136 @@ def _plan(context: Context, options: Options, proven: list[tuple[FleetInput, Fle
     limit, work = _limit_hours(context.asked, context.dates), work_units(context.asked)
     workers = build_workers(found.candidates, limit)
     if not len(workers.at):
-        return infeasible_fleet(found, [], time.perf_counter() - begin)
+        return infeasible_fleet(found, (), time.perf_counter() - begin)
+    first = _cheapest(_Round(found, workers, limit, work, options, begin))
+    if proven is not None and first.result.has_plan:
+        proven.append((first.question, first.first))
+    sure = _sure_enough(_Round(found, workers, limit, work, options, begin, first.first), first)
+    if sure.mix is not None and sure.chance >= _confidence(context.asked, context.dates):
+        return fleet_plan(found, sure.mix)
+    if sure.mix is not None:
+        return infeasible_fleet(found, unsure(found, sure.mix), time.perf_counter() - begin)
+    if first.result.status is Status.NO_SOLUTION:
+        raise TimeLimitError(f"no fleet found within {options.time_limit_s:g} s; raise --time-limit")
+    reasons = relaxations_of(_reasons(first.question, first.result), context.asked)
+    return infeasible_fleet(found, reasons, time.perf_counter() - begin)
+
+
+def _confidence(asked: Asked, dates: Dates) -> float:
+    """Least probability to meet the deadline, with room for rounding; 0 without a deadline."""
+    if dates.deadline_hours is None:
+        return 0.0
+    return asked.workload.constraints.deadline_confidence - CONFIDENCE_SLIP
+
+
+@dataclass(frozen=True, eq=False)
+class _Round:
+    """A question about workers that leave some of their time in reserve; `first`: what was proven without any."""
+
+    found: Found
+    workers: Workers
+    limit: float
+    work: float
+    options: Options
+    begin: float
+    first: FleetResult | None = None
+
+    @property
+    def left_s(self) -> float:
+        """Seconds until the time limit."""
+        return self.options.time_limit_s - (time.perf_counter() - self.begin)
+
+    def chance(self, mix: Mix | None) -> float:
+        """Probability that a mix meets the deadline, 1 without one."""
+        deadline = self.found.context.dates.deadline_hours
+        if mix is None or deadline is None:
+            return 1.0
+        return progress_of(self.found, mix).chance(deadline, self.work)
+
+
+@dataclass(frozen=True, eq=False)
+class _Outcome:
+    """The cheapest mix of a round with its chance and cost; the last question and answer, and the first answer."""
+
+    mix: Mix | None
+    chance: float
+    cost_usd: Decimal
+    question: FleetInput
+    result: FleetResult
+    first: FleetResult
+
+
+def _sure_enough(asked: _Round, mean: _Outcome) -> _Outcome:
+    """The cheapest mix that meets the deadline with the confidence asked, else the surest known.
+
+    Spot workers leave some of their time in reserve: the least share, by bisection, with which the whole mix is sure.
+    """
+    wanted, best = _confidence(asked.found.context.asked, asked.found.context.dates), mean
+    low, high = 0.0, math.inf
+    for _ in range(_RESERVES):
+        sure = best.chance >= wanted
+        if best.mix is None or (sure and best is mean) or (asked.left_s <= 0 and (sure or low > 0)):
+            break
+        if sure and _gap_of(best) <= max(asked.options.gap, _NEAR):
+            break
+        share = low + _FIRST_SHARE if math.isinf(high) else (low + high) / 2.0
+        kept = with_reserve(asked.found.candidates, asked.workers, share, _crowd(asked.found, best.mix))
+        told = _cheapest(replace(asked, workers=kept)) if len(kept.at) else None
+        if told is None or told.mix is None:
+            high = share
+            continue
+        low, high = (low, share) if told.chance >= wanted else (share, high)
+        if told.chance >= wanted:
+            better = not sure or told.cost_usd < best.cost_usd
+        else:
+            better = not sure and told.chance > best.chance
+        best = told if better else best
+    return best
+
+
+def _gap_of(told: _Outcome) -> float:
+    """How far the cost of a mix lies above what any fleet costs at the mean of spot."""
+    return 1.0 - told.first.bound_usd / float(told.cost_usd) if told.cost_usd else 0.0
+
+
+def _crowd(found: Found, mix: Mix) -> float:
+    """Spot workers of a mix, over whom chance evens out."""
+    return max(float(mix.count[found.context.market.is_spot[mix.workers.rows]].sum()), 1.0)
+
+
+def _cheapest(asked: _Round) -> _Outcome:
+    """The cheapest mix of the workers asked about: hours billed whole, within the budget."""
+    found, options, work, workers = asked.found, asked.options, asked.work, asked.workers
+    context = found.context
     question = _question(context, workers, work)
-    result = _solve(question, options, options.time_limit_s)
-    first, plans, charged, spared = result, [], False, 0.0
-    if proven is not None and result.has_plan:
-        proven.append((question, result))
+    result = _solve(question, options, max(asked.left_s, 1.0))
+    first, charged, spared = result, False, 0.0
+    mixes: list[tuple[Decimal, Mix]] = []
     for _ in range(_ROUNDS):
         if not result.has_plan:
             break
-        mix = _mix(workers, result, limit, work)
-        mix = replace(mix, proof=first, gap=options.gap, seconds=time.perf_counter() - begin)
+        seconds = time.perf_counter() - asked.begin
+        mix = _mix(workers, result, asked.limit, work)
+        mix = replace(mix, proof=asked.first or first, gap=options.gap, seconds=seconds)
         plan = fleet_plan(found, mix)
         over = _over_budget(context.asked, plan)
-        plans += [plan] if over <= 0 else []
+        mixes += [(plan.total_usd, mix)] if over <= 0 else []
         rounding = float(plan.total_usd) - result.objective_usd
         if over <= 0 and (charged or rounding <= ROUNDING_RATIO * float(plan.total_usd)):
             break
-        if plans and result.termination is Termination.INTERRUPTED:
+        if mixes and result.termination is Termination.INTERRUPTED:
             break
         if charged:  # obligations may exceed what the job carries of them
             spared += over * (1 + 1e-6)
         else:
             workers = in_granules(*_nearby(workers, question, mix, everything=over > 0), work)
             charged = True
-        left_s = options.time_limit_s - (time.perf_counter() - begin)
-        if plans and left_s <= 0:
+        if mixes and asked.left_s <= 0:
             break
         question = _question(context, workers, work, spared)
-        result = _solve(question, options, max(left_s, 1.0))
-    if plans:
-        return min(plans, key=lambda plan: plan.total_usd)
-    if result.status is Status.NO_SOLUTION:
-        raise TimeLimitError(f"no fleet found within {options.time_limit_s:g} s; raise --time-limit")
-    return infeasible_fleet(found, _reasons(question, result), time.perf_counter() - begin)
+        result = _solve(question, options, max(asked.left_s, 1.0))
+    cost, best = min(mixes, key=lambda one: one[0]) if mixes else (Decimal(0), None)
+    return _Outcome(best, asked.chance(best), cost, question, result, asked.first or first)
 
 
 def _nearby(

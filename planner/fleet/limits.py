@@ -10,6 +10,7 @@ import math
 from typing import TYPE_CHECKING
 
 from planner.candidates.constraints.registry import BIT, constraint
+from planner.fleet.chance import MOST_HOURS, progress_of
 from planner.fleet.question import SHARES
 from planner.plan.model import Relaxation
 
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from planner.asked.model import Asked
+    from planner.candidates.engine import Found
+    from planner.fleet.mix import Mix
     from planner.fleet.question import Excess
 
 # limit of the model -> constraint of the registry; quotas and other uses carry the constraint's id themselves
@@ -58,6 +61,21 @@ def relaxations_of(broken: Sequence[Excess], asked: Asked) -> tuple[Relaxation, 
             note="; ".join(named.values()),
         ),
     )
+
+
+def unsure(found: Found, mix: Mix) -> tuple[Relaxation, ...]:
+    """What would be enough where the surest mix known misses its deadline too often: less confidence, or more time."""
+    dates, level = found.context.dates, found.context.asked.workload.constraints.deadline_confidence
+    assert dates.deadline_hours is not None
+    told = progress_of(found, mix)
+    reached = math.floor(told.chance(dates.deadline_hours, mix.work) * 1000) / 1000
+    sure, late = constraint("confidence"), constraint("deadline")
+    out = [Relaxation(sure.id, f"{level:g}", f"{reached:g}", None, sure.words)]
+    needed = math.ceil(told.hours_for(level, mix.work) * 10) / 10
+    if needed < MOST_HOURS:
+        note = f"{late.words}: this mix is then done with {level:g}"
+        out.append(Relaxation(late.id, f"{dates.deadline_hours:,.1f} h", f"{needed:,.1f} h", None, note))
+    return tuple(out)
 
 
 def _is_share(item: Excess) -> bool:

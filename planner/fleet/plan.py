@@ -12,7 +12,7 @@ import numpy as np
 from planner.candidates.filters import count_filters
 from planner.candidates.plan_parts.frame import cash_of, moment_text, offer_line, plan_frame, unknown_options
 from planner.candidates.plan_parts.warnings import plan_warnings
-from planner.fleet.limits import relaxations_of
+from planner.fleet.chance import progress_of
 from planner.market.obtainable import instances_at_once
 from planner.market.pricing import total_usd
 from planner.plan.ids import TimePartId
@@ -34,14 +34,15 @@ if TYPE_CHECKING:
     from planner.asked.model import Asked
     from planner.candidates.engine import Found
     from planner.fleet.mix import Mix
-    from planner.fleet.question import Excess
     from planner.fleet.search import FleetResult
     from planner.market.model import Market
+    from planner.plan.model import Relaxation
 
     FloatArray = npt.NDArray[np.float64]
     IntArray = npt.NDArray[np.int64]
 
 
+BASIS = "sized at the cautious end of the prediction; P: workers take each other's runs until the deadline"
 _NOTE = "cheapest fleet of one on-demand offer, limits on shares ignored"
 _Z80 = 1.2815515655446004  # standard normal quantile of 0.9: both tails of an 80 % interval
 
@@ -73,22 +74,10 @@ def fleet_plan(found: Found, mix: Mix) -> Plan:
         relaxations=(),
         unknown_options=unknown_options(context.market, lines),
         proof=_proof(found, mix, total),
-        warnings=(*plan_warnings(context, lines, risk), *_unsure(context.asked, launch)),
+        warnings=plan_warnings(context, lines, risk),
         n_results=1,
         n_feasible=report.passed,
         launch=launch,
-    )
-
-
-def _unsure(asked: Asked, launch: Launch | None) -> tuple[str, ...]:
-    """Say that spot makes the deadline less sure than asked: the fleet is sized for its mean goodput."""
-    wanted = asked.workload.constraints.deadline_confidence
-    chance = None if launch is None else launch.p_meet_deadline
-    if chance is None or chance >= wanted:
-        return ()
-    return (
-        f"the deadline is met with a probability of {chance:.0%}, {wanted:.0%} is asked: spot counts at its mean here;"
-        " set an earlier deadline, or exclude spot",
     )
 
 
@@ -167,15 +156,16 @@ def _risk(found: Found, mix: Mix, total: Decimal) -> Risk:
     course = made.hours[at] - made.waiting_hours[at] - made.fixed_hours[at]
     runs = mix.count * mix.hours / course
     expected = mix.workers.lead_hours + mix.hours / mix.workers.caution
+    deadline = made.context.dates.deadline_hours
     return Risk(
-        p_meet_deadline=None,
+        p_meet_deadline=None if deadline is None else progress_of(found, mix).chance(deadline, mix.work),
         expected_interruptions=float(made.interruptions[at] @ runs),
         expected_lost_hours=float(made.lost_hours[at] @ runs),
         expected_hours=float(expected.max()),
         worst_hours=mix.period,
         expected_cost_usd=total,
         worst_cost_usd=total,
-        basis="sized at the cautious end of the prediction, for deadline_confidence; spot at its mean goodput",
+        basis=BASIS,
     )
 
 
@@ -249,11 +239,11 @@ def _exact_gap(result: FleetResult, total: Decimal) -> float | None:
     return max(0.0, float((total - Decimal(repr(result.exact_bound_usd))) / total))
 
 
-def infeasible_fleet(found: Found, reasons: list[Excess], seconds: float) -> Plan:
+def infeasible_fleet(found: Found, relaxations: tuple[Relaxation, ...], seconds: float) -> Plan:
     """Build the answer when no mix exists: filter counts, and the least set of limits to move."""
     from planner.candidates.plan_parts.infeasible import find_relaxations, infeasible_plan
 
-    told = relaxations_of(reasons, found.context.asked) or tuple(
+    told = relaxations or tuple(
         replace(item, best=None, note=f"so that one run fits, all may need more: {item.note}")
         for item in find_relaxations(found)
     )

@@ -5,8 +5,9 @@
    coefficients U_r shrink), and the rows x_o <= u_o y_r and b_o <= m_o y_r that it breaks are added, round by round.
 3. A model restricted to the regions that the relaxation opens, and to the offers of least reduced cost, gives a plan
    that is often the optimum.
-4. Tightened again under the new Z, each region is opened in turn: offers that cannot be part of a cheaper fleet are
-   capped or fall out; what is left is solved to the gap. Bounds of all stages are combined.
+4. Tightened again under the new Z, offers that cannot be part of a cheaper fleet are capped or fall out; what is left
+   is solved to the gap. Where that takes long, each region is opened in turn for tighter caps, and it is solved again.
+   Bounds of all stages are combined.
 
 Every stage leaves a plan and a bound behind; at the time limit or Ctrl-C the best of both is the answer.
 """
@@ -32,12 +33,14 @@ from solvers.problem.options import SolveOptions
 from solvers.problem.presolve import restrict
 from solvers.problem.solution import Status, Termination
 from solvers.search.search import Search
+from solvers.search.tighten import caps_from_reduced_costs
 
 SECONDS_PER_OFFER = 8e-6  # about what building and relaxing the model takes
 CORE_TIME_SHARE = 0.4  # of the time left, at most, for the restricted model
 LEAST_CORE = 200  # offers in the restricted model, at least; a tenth of the offers above that
 LIKELY = 4  # regions in the restricted model beside those that the relaxation opens
 CORE_GAP_SHARE = 0.5  # the restricted model is solved to this share of the gap asked for
+SOON_SHARE = 0.1  # of the time left, at most, for a proof without opening each region in turn
 LEAST_S = 0.05  # for a solve that must be tried
 
 
@@ -94,6 +97,12 @@ def _run(search: FleetSearch) -> None:
         offers, problem, relaxation = tighten(search, offers, links_of(problem, offers))
         search.raise_exact(problem, relaxation)
     cutoff = record.cost * (1 - 0.9 * options.gap)
+    caps = caps_from_reduced_costs(problem, relaxation, cutoff)
+    soon_s = max(record.left_s() * SOON_SHARE, LEAST_S)
+    left = restrict(replace(problem, ub=caps), np.flatnonzero(caps > problem.lb))
+    search.columns = left.n_integers
+    if _prove(search, left, cutoff, soon_s):
+        return
     caps = caps_under(search, problem, offers, relaxation, cutoff)
     problem = restrict(replace(problem, ub=caps), np.flatnonzero(caps > problem.lb))
     search.columns = problem.n_integers
@@ -152,26 +161,30 @@ def _likely_regions(problem: Milp, offers: Prepared, relaxation: Relaxation) -> 
     return np.union1d(np.flatnonzero(opening > 1e-6), nearest)
 
 
-def _prove(search: FleetSearch, problem: Milp, cutoff: float) -> None:
-    """Solve what is left; all that was left out costs at least `cutoff`."""
+def _prove(search: FleetSearch, problem: Milp, cutoff: float, limit_s: float = math.inf) -> bool:
+    """Solve what is left, and tell whether that ends the search; all that was left out costs at least `cutoff`."""
     record = search.record
     start = _point(search, problem) if math.isfinite(cutoff) else {}
     core = 0 if math.isfinite(cutoff) else record.options.core_columns
-    solution = record.solve(problem, start=start, core_columns=core)
+    solution = record.solve(problem, limit_s, start=start, core_columns=core)
     if solution is None:
-        return
+        return record.done or math.isinf(limit_s)
     search.offer_solution(solution)
     if solution.has_point and not record.best:
         record.end(Termination.SOLVER_ERROR, "the solver's fleet breaks a limit")
-        return
+        return True
+    if solution.termination is Termination.TIME_LIMIT and math.isfinite(limit_s):
+        record.raise_bound(min(solution.bound, cutoff))
+        return record.done
     emptied = solution.status is Status.INFEASIBLE
     if emptied and not record.best:
         record.end(Termination.INFEASIBLE, solution.report.message)
-        return
+        return True
     # Nothing cheaper than the cutoff among what was left: the cutoff itself is proven.
     record.raise_bound(cutoff if emptied else min(solution.bound, cutoff))
     record.end(Termination.GAP_REACHED if emptied else solution.termination, solution.report.message)
     record.note("proof")
+    return True
 
 
 def proof_of(fleet: FleetInput, result: FleetResult) -> tuple[Milp, Floats, Floats | None]:

@@ -13,15 +13,8 @@ if TYPE_CHECKING:
     from planner.inputs.faults import Fault, Source
     from planner.inputs.load import LoadedWorkload, load_workload, parse_workload
     from planner.inputs.presets import Preset, find_preset, load_presets
-    from planner.inputs.resolve import (
-        Assumed,
-        ResolvedModel,
-        ResolvedTimes,
-        ResolvedTraining,
-        resolve_model,
-        resolve_times,
-        resolve_training,
-    )
+    from planner.inputs.resolve import resolve_model, resolve_times, resolve_training
+    from planner.inputs.resolved import Assumed, ResolvedModel, ResolvedTimes, ResolvedTraining
     from planner.inputs.schema import Workload
     from planner.inputs.tasks import TaskVariant, expand_task
 
@@ -50,10 +43,8 @@ _HOMES = {
     "faults": ("Fault", "Source"),
     "load": ("LoadedWorkload", "load_workload", "parse_workload"),
     "presets": ("Preset", "find_preset", "load_presets"),
-    "resolve": (
-        *("Assumed", "ResolvedModel", "ResolvedTimes", "ResolvedTraining"),
-        *("resolve_model", "resolve_times", "resolve_training"),
-    ),
+    "resolve": ("resolve_model", "resolve_times", "resolve_training"),
+    "resolved": ("Assumed", "ResolvedModel", "ResolvedTimes", "ResolvedTraining"),
     "schema": ("Workload",),
     "tasks": ("TaskVariant", "expand_task"),
 }

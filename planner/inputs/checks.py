@@ -10,9 +10,10 @@ from collections.abc import Callable, Collection, Iterator
 from datetime import UTC, date, datetime, time, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
+from planner.inputs.checks_post_training import RULES as POST_TRAINING_RULES
 from planner.inputs.faults import Fault, near
 from planner.inputs.models import merge_model, missing_fields
-from planner.inputs.presets import find_preset, preset_names
+from planner.inputs.presets import find_preset, preset_names, why_not_modelled
 
 if TYPE_CHECKING:
     from planner.inputs.schema import Workload
@@ -41,13 +42,16 @@ def _rule(*needs: str) -> Callable[[Check], Check]:
     return register
 
 
+_RULES += [_Rule(frozenset(needs), check) for needs, check in POST_TRAINING_RULES]
+
+
 def find_faults(workload: Workload, invalid: Collection[str] = ()) -> list[Fault]:
     """Return all faults of `workload`, leaving out rules that need one of the sections named `invalid`."""
     bad = frozenset(invalid)
     return [fault for rule in _RULES if not rule.needs & bad for fault in rule.check(workload)]
 
 
-@_rule("model", "task", "training")
+@_rule("kind", "model", "task", "training")
 def _what_is_trained(w: Workload) -> Iterator[Fault]:
     if w.task is not None:
         for name in ("model", "training"):
@@ -59,7 +63,7 @@ def _what_is_trained(w: Workload) -> Iterator[Fault]:
             (),
             "'model' is missing: name a preset or give sizes (or use 'task' when you know only your data)",
         )
-    if w.training is None:
+    if w.training is None and w.kind != "inference":
         yield Fault(
             (), "'training' is missing: say how long (tokens, samples, epochs or steps) and global_batch"
         )
@@ -79,17 +83,25 @@ def _model_is_known(w: Workload) -> Iterator[Fault]:
     if model is None:
         return
     if model.preset is not None and find_preset(model.preset) is None:
-        hint = near(model.preset, preset_names())
-        yield Fault(
-            ("model", "preset"),
-            f"preset '{model.preset}' is not known; 'planner schema presets' lists them",
-            hint,
-        )
+        yield unknown_preset(model.preset)
+        return
+    if model.preset is None and model.config is not None and model.family is None:
+        text = "is read beside a workload file: move this workload to a file of its own"
+        yield Fault(("model", "config"), text)
         return
     if model.preset is None and model.family is None:
-        yield Fault(("model",), "needs 'preset', or 'family' with explicit sizes", at_key=True)
+        yield Fault(("model",), "needs 'preset', 'config', or 'family' with explicit sizes", at_key=True)
         return
     yield from _model_is_complete(model)
+
+
+def unknown_preset(name: str) -> Fault:
+    """The fault of a preset's name that is not known: what is alike, or why there is none."""
+    reason = why_not_modelled(name)
+    if reason:
+        return Fault(("model", "preset"), f"'{name}' cannot be modelled as a preset. {reason}")
+    text = f"preset '{name}' is not known; 'planner schema presets' lists them"
+    return Fault(("model", "preset"), text, near(name, preset_names()))
 
 
 def _model_is_complete(model: Model) -> Iterator[Fault]:
@@ -158,17 +170,9 @@ def _one_length(w: Workload) -> Iterator[Fault]:
 
 
 @_rule("training")
-def _lora_and_layout(w: Workload) -> Iterator[Fault]:
+def _micro_batch(w: Workload) -> Iterator[Fault]:
     training = w.training
-    if training is None:
-        return
-    if training.method == "full" and "lora_rank" in training.model_fields_set:
-        yield Fault(
-            ("training", "lora_rank"),
-            "has no effect with method full: write 'method: lora' or remove it",
-            at_key=True,
-        )
-    if training.layout == "auto":
+    if training is None or training.layout == "auto":
         return
     micro = training.layout.micro_batch
     if micro is not None and micro > training.global_batch:
@@ -184,10 +188,10 @@ def _training_fits_model(w: Workload) -> Iterator[Fault]:
     if family is None or w.training is None or w.model is None:
         return
     training = w.training
-    if training.method == "lora" and family != "transformer":
+    if training.method != "full" and family != "transformer":
         yield Fault(
             ("training", "method"),
-            f"lora is modelled for transformers, not for family '{family}': write full",
+            f"{training.method} is modelled for transformers, not for family '{family}': write full",
         )
     if family == "transformer":
         yield from _transformer_training(w)
@@ -208,7 +212,12 @@ def _transformer_training(w: Workload) -> Iterator[Fault]:
     training = w.training
     assert training is not None and w.model is not None
     preset = find_preset(w.model.preset) if w.model.preset is not None else None
-    if training.sequence_length is None and (preset is None or preset.sequence_length is None):
+    generated = training.rollouts is not None
+    if (
+        training.sequence_length is None
+        and (preset is None or preset.sequence_length is None)
+        and not generated
+    ):
         yield Fault(
             ("training",),
             "needs sequence_length: the model is not a preset with a known context",
@@ -306,8 +315,8 @@ def _measured_unit(w: Workload) -> Iterator[Fault]:
 def _fleet_and_kind(w: Workload) -> Iterator[Fault]:
     if w.kind == "fleet" and w.fleet is None:
         yield Fault(("kind",), "fleet needs a 'fleet' section, e.g. 'fleet: {runs: 20}'")
-    if w.kind == "training" and w.fleet is not None:
-        yield Fault(("fleet",), "needs 'kind: fleet' (kind is training)", at_key=True)
+    if w.kind != "fleet" and w.fleet is not None:
+        yield Fault(("fleet",), f"needs 'kind: fleet' (kind is {w.kind})", at_key=True)
     if w.fleet is not None and w.fleet.max_regions is not None and w.fleet.max_share_per_region is not None:
         most = w.fleet.max_regions * w.fleet.max_share_per_region
         if most < 1:

@@ -27,11 +27,13 @@ _PACKAGE = Path(__file__).parent.parent
 # What a valid file becomes depends on these: a checkout where one was edited must not use older copies.
 _RULES = (
     *("data/schemas/workload.v1.json", "data/presets.csv", "units.py"),
+    *("data/adapters.csv", "data/objectives.csv"),
     *(
         f"inputs/{name}.py"
-        for name in ("checks", "compiled", "fields", "load", "measured", "models", "plain")
+        for name in ("checks", "compiled", "config_file", "fields", "load", "measured", "models", "plain")
     ),
     *(f"inputs/{name}.py" for name in ("presets", "quantities", "schema", "section", "training_schema")),
+    *(f"inputs/{name}.py" for name in ("checks_post_training", "post_training", "post_training_schema")),
     *(f"inputs/{name}.py" for name in ("view", "yaml12")),
 )
 

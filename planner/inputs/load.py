@@ -86,7 +86,8 @@ def load_workload(path: Path, *, cache: bool = True) -> LoadedWorkload:
         loaded = LoadedWorkload(known, sha256, path, source)
     else:
         loaded = parse_workload(decode(data, str(path)), path, sha256=sha256)
-        if cache:
+        # a copy is found by the workload's bytes alone, which do not tell whether the model's file changed
+        if cache and (loaded.workload.model is None or loaded.workload.model.config is None):
             save_copy(key, loaded.workload)
     _check_offer_files(loaded)
     return loaded
@@ -157,6 +158,7 @@ def parse_workload(text: str, path: Path, *, sha256: str | None = None) -> Loade
     Raises:
         InputError: with all faults.
     """
+    from planner.inputs.config_file import expand_config, sha256_with
     from planner.inputs.yaml12 import YamlError, parse_yaml
 
     name = str(path)
@@ -172,12 +174,15 @@ def parse_workload(text: str, path: Path, *, sha256: str | None = None) -> Loade
     if not isinstance(document.data, dict):
         kind = "a list" if isinstance(document.data, list) else "a single value"
         raise source.error([Fault((), f"the file must be a mapping of keys to values, not {kind}")])
-    faults = list(document.faults)
-    workload, found = validate(document.data)
+    expanded = expand_config(document.data, path.parent, lambda file: decode(read_limited(file), str(file)))
+    faults = [*document.faults, *expanded.faults]
+    if expanded.faults:
+        raise source.error(faults)
+    workload, found = validate(expanded.data)
     faults += [fault for fault in found if fault.path not in document.stand_ins]
     if faults or workload is None:
         raise source.error(faults)
-    return LoadedWorkload(workload, sha256, path, source)
+    return LoadedWorkload(workload, sha256_with(sha256, expanded.content), path, source)
 
 
 def validate(data: dict[str, Any]) -> tuple[Workload | None, list[Fault]]:

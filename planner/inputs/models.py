@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from planner.inputs.presets import Preset, find_preset
@@ -29,6 +29,7 @@ _SIZED_BY = frozenset(
         *("experts", "experts_per_token", "shared_experts", "moe_ffn", "dense_layers", "family"),
     )
 )
+_NAMES = ("preset", "config")
 _PER_SAMPLE = ("forward_flops_per_sample", "activations_per_sample")
 
 
@@ -37,15 +38,20 @@ def merge_model(model: Model) -> tuple[dict[str, Any], Preset | None]:
 
     An explicit dimension of a preset drops the preset's parameter counts, so that they are computed anew.
     """
-    explicit = {key: value for key, value in model if key != "preset" and value is not None}
+    explicit = {key: value for key, value in model if key not in _NAMES and value is not None}
     preset = find_preset(model.preset) if model.preset is not None else None
     values: dict[str, Any] = dict(preset.values) if preset is not None else {}
-    if (explicit.get("family") or values.get("family")) == "transformer" and explicit.keys() & _SIZED_BY:
+    if (explicit.get("family") or values.get("family")) == "transformer" and changes_size(explicit):
         values.pop("params", None)
         values.pop("active_params", None)
     values.update(explicit)
     fill_dimensions(values)
     return values, preset
+
+
+def changes_size(keys: Iterable[str]) -> bool:
+    """Whether stating one of these keys beside a known model changes its number of parameters."""
+    return not _SIZED_BY.isdisjoint(keys)
 
 
 def fill_dimensions(values: dict[str, Any]) -> None:

@@ -109,6 +109,21 @@ def find_preset(name: str) -> Preset | None:
     return None if found is None else load_presets()[found]
 
 
+@cache
+def _not_modelled() -> tuple[dict[str, str], ...]:
+    with (_DATA / "not_modelled.csv").open(encoding="utf-8", newline="") as file:
+        return tuple(csv.DictReader(file))
+
+
+def why_not_modelled(name: str) -> str:
+    """Why a model of that name is no preset and what to give instead; empty where nothing is known of it."""
+    word = name.strip().lower().rsplit("/", 1)[-1]
+    for row in _not_modelled():
+        if re.fullmatch(row["pattern"], word):
+            return f"{row['name']}: {row['reason']}; instead: {row['instead']}"
+    return ""
+
+
 def preset_names() -> tuple[str, ...]:
     """Return all names and aliases, for suggestions."""
     return tuple(name for p in load_presets().values() for name in (p.name, *p.aliases))

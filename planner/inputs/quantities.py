@@ -120,6 +120,14 @@ def parse_software(value: object) -> tuple[str, ...]:
     return tuple(words)
 
 
+def parse_targets(value: object) -> tuple[str, ...]:
+    """Read one name of adapted matrices, or a list of them."""
+    words = (value,) if isinstance(value, str) else value
+    if not isinstance(words, list | tuple) or not words or not all(isinstance(w, str) and w for w in words):
+        raise ValueError("must be attention, mlp, all_linear, or a list of matrices such as [q_proj, v_proj]")
+    return tuple(words)
+
+
 QUANTITIES: Mapping[str, Callable[[object], Any]] = {
     "duration": parse_duration,
     "size": parse_size,
@@ -133,4 +141,5 @@ QUANTITIES: Mapping[str, Callable[[object], Any]] = {
     "share": parse_share,
     "confidence": parse_confidence,
     "software": parse_software,
+    "targets": parse_targets,
 }

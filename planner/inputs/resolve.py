@@ -4,139 +4,31 @@ from __future__ import annotations
 
 import math
 from datetime import UTC, date, datetime, timedelta
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING
 
 from planner.errors import InputError
 from planner.inputs.checks import end_moment, start_moment
 from planner.inputs.faults import Fault, FaultError, near
 from planner.inputs.models import count_params, merge_model, missing_fields
+from planner.inputs.post_training import (
+    ADAPTED,
+    REQUESTS_PER_STEP,
+    PostTraining,
+    rank_of,
+    resolve_inference,
+    resolve_post_training,
+)
 from planner.inputs.presets import find_preset, preset_names
-from planner.records import record
+from planner.inputs.resolved import Assumed, Origin, ResolvedModel, ResolvedTimes, ResolvedTraining
 
 if TYPE_CHECKING:
     from planner.inputs.schema import Workload
-    from planner.inputs.training_schema import Data, Layout, Model, Training, TrainingMemory
+    from planner.inputs.training_schema import Data, Model, Training
 
-Origin = Literal["workload", "default", "derived"]
 # Choices of the training code that move the step time: where the user does not state one, the interval is wider.
 OPEN_CHOICES = ("stack", "attention")
 # Token ids are stored in 2 bytes while they fit, else in 4 (the usual packed formats).
 _TWO_BYTE_VOCAB = 65_536
-
-
-class Assumed(NamedTuple):
-    """A value the plan rests on, as text with its unit, and whether the user gave it."""
-
-    key: str
-    value: str
-    unit: str
-    origin: Origin
-    note: str = ""
-
-
-@record(frozen=True)
-class ResolvedModel:
-    """A complete model: the fields of `planner.performance.spec.ModelSpec` by name, and origin.
-
-    `context_length` is the published context of a preset in tokens; `assumptions` tells the sizes' origin.
-    """
-
-    name: str
-    family: Literal["transformer", "cnn", "vit", "diffusion"]
-    params: int
-    active_params: int | None = None
-    layers: int | None = None
-    hidden: int | None = None
-    heads: int | None = None
-    kv_heads: int | None = None
-    head_dim: int | None = None
-    ffn: int | None = None
-    gated_mlp: bool = False
-    vocab: int | None = None
-    tied_embeddings: bool = False
-    architecture: Literal["decoder", "encoder", "encoder_decoder"] = "decoder"
-    experts: int | None = None
-    experts_per_token: int | None = None
-    shared_experts: int = 0
-    moe_ffn: int | None = None
-    dense_layers: int = 0
-    attention_window: int | None = None
-    windowed_layers: int | None = None
-    attention_ratio: float = 1.0
-    predicted_share: float | None = None
-    image_size: int | None = None
-    forward_flops_per_sample: int | None = None
-    activations_per_sample: int | None = None
-    context_length: int | None = None
-    source: str = ""
-    as_of: str = ""
-    note: str = ""
-    assumptions: tuple[Assumed, ...] = ()
-
-
-@record(frozen=True)
-class ResolvedTraining:
-    """The amount of work of one run and how it is done.
-
-    Attributes:
-        unit: what throughput counts, tokens or samples.
-        total_samples: samples (sequences) of one run, repeats counted.
-        total_steps: optimizer steps of one run (the last may be partial).
-        total_tokens: tokens of one run; None for models without tokens.
-        sequence_length: tokens per sample; 1 for models without tokens.
-        global_batch: samples per optimizer step.
-        bytes_per_sample: bytes the loader delivers per sample; None unknown.
-        data_bytes: bytes of the whole set that must be where the training runs; None unknown.
-        lora_rank: None when all weights are trained.
-        layout: None when the planner chooses all of it.
-        memory: None when the software stack decides all of it.
-        attention: the attention kernel as given; `start` the day of the run where it is given (older software had
-            other kernels).
-        channels_last: memory layout of convolutions, None what the software has by default.
-        open_choices: what the user left to a default that moves the step time.
-        runs: independent runs (1 unless a fleet).
-    """
-
-    unit: Literal["tokens", "samples"]
-    total_samples: int
-    total_steps: int
-    total_tokens: int | None
-    sequence_length: int
-    global_batch: int
-    bytes_per_sample: float | None
-    data_bytes: int | None
-    precision: Literal["fp32", "tf32", "fp16", "bf16", "fp8", "fp4"]
-    optimizer: str
-    lora_rank: int | None
-    stack: Literal["eager", "fused", "compiled", "tuned", "tinygrad"]
-    attention: Literal["auto", "materialised", "fused", "flash"]
-    start: date | None
-    open_choices: tuple[str, ...]
-    channels_last: bool | None
-    layout: Layout | None
-    memory: TrainingMemory | None
-    decode_samples_per_s_per_core: float | None
-    runs: int
-    assumptions: tuple[Assumed, ...]
-
-    @property
-    def total_units(self) -> int:
-        """Return the work of one run in `unit`."""
-        return (
-            self.total_tokens
-            if self.unit == "tokens" and self.total_tokens is not None
-            else self.total_samples
-        )
-
-
-@record(frozen=True)
-class ResolvedTimes:
-    """Moments in UTC; `hours_available` is from start to deadline, None without a deadline."""
-
-    start: datetime
-    deadline: datetime | None
-    hours_available: float | None
-    assumptions: tuple[Assumed, ...]
 
 
 def resolve_model(model: Model) -> ResolvedModel:
@@ -164,9 +56,9 @@ def resolve_model(model: Model) -> ResolvedModel:
             values.setdefault("active_params", active)
     given = values.pop("name", None)
     return ResolvedModel(
-        name=given or (preset.name if preset is not None else f"{values['family']} of own sizes"),
+        name=given or (preset.name if preset else f"{values['family']} of {model.config or 'own sizes'}"),
         context_length=preset.sequence_length if preset is not None else None,
-        source=preset.source if preset is not None else "workload",
+        source=preset.source if preset is not None else model.config or "workload",
         as_of=preset.as_of if preset is not None else "",
         note=preset.note if preset is not None else "",
         assumptions=assumptions,
@@ -202,6 +94,8 @@ def resolve_training(workload: Workload, model: ResolvedModel | None = None) -> 
         InputError: `task` not expanded, or sizes needed are missing.
     """
     training, data = workload.training, workload.data
+    if workload.model is not None and workload.inference is not None:
+        return _resolve_requests(workload, model if model is not None else resolve_model(workload.model))
     if workload.model is None or training is None:
         raise InputError("the workload names a task: expand it to a model and a training first")
     model = model if model is not None else resolve_model(workload.model)
@@ -209,27 +103,27 @@ def resolve_training(workload: Workload, model: ResolvedModel | None = None) -> 
     runs = workload.fleet.runs if workload.fleet is not None else 1
     noted: list[Assumed] = []
     length = _sequence_length(training, model, noted) if text else 1
-    samples = _total_samples(training, data, length, noted)
-    bytes_per_sample = _bytes_per_sample(data, model, length, noted)
+    post = resolve_post_training(training, length)
+    content = post.tokens_per_sample(length) if text else 1.0
+    samples = _total_samples(training, data, content, noted)
+    bytes_per_sample = _bytes_per_sample(data, model, content, noted)
     keys = ("precision", "optimizer", "stack", *(("attention",) if text else ()))
     for key in keys:
         origin: Origin = "workload" if key in training.model_fields_set else "default"
         noted.append(Assumed(f"training.{key}", str(getattr(training, key)), "", origin))
-    if training.method == "lora":
-        origin = "workload" if "lora_rank" in training.model_fields_set else "default"
-        noted.append(Assumed("training.lora_rank", str(training.lora_rank), "", origin))
+    noted += _noted_of_adapters(training, post) + _noted_of_lengths(training, post)
     return ResolvedTraining(
         unit="tokens" if text else "samples",
         total_samples=samples,
         total_steps=training.steps or math.ceil(samples / training.global_batch),
-        total_tokens=(training.tokens or samples * length) if text else None,
+        total_tokens=(training.tokens or round(samples * content)) if text else None,
         sequence_length=length,
         global_batch=training.global_batch,
         bytes_per_sample=bytes_per_sample,
         data_bytes=_data_bytes(data, samples, runs, bytes_per_sample, noted),
         precision=training.precision,
         optimizer=training.optimizer,
-        lora_rank=training.lora_rank if training.method == "lora" else None,
+        lora_rank=rank_of(training),
         stack=training.stack,
         attention=training.attention if text else "flash",
         start=None if workload.start is None else start_moment(workload.start).date(),
@@ -242,6 +136,66 @@ def resolve_training(workload: Workload, model: ResolvedModel | None = None) -> 
         decode_samples_per_s_per_core=data.decode_samples_per_s_per_core,
         runs=runs,
         assumptions=tuple(noted),
+        post=post,
+        tokens_per_sample=content,
+    )
+
+
+def _noted_of_adapters(training: Training, post: PostTraining) -> list[Assumed]:
+    if training.method not in ADAPTED or post.adapter is None:
+        return []
+    named = "lora_rank" in training.model_fields_set or (
+        training.adapter is not None and training.adapter.rank
+    )
+    rank = Assumed("training.lora_rank", str(rank_of(training)), "", "workload" if named else "default")
+    given: Origin = "workload" if training.adapter is not None else "default"
+    out = [rank, Assumed("training.adapter", f"{post.adapter} on {', '.join(post.targets)}", "", given)]
+    if training.method == "qlora":
+        origin: Origin = "workload" if training.quantization else "default"
+        out.append(Assumed("training.quantization", post.base, "", origin))
+    return out
+
+
+def _noted_of_lengths(training: Training, post: PostTraining) -> list[Assumed]:
+    if post.lengths is None:
+        return []
+    lengths = post.lengths
+    origin: Origin = "workload" if training.lengths is not None else "derived"
+    text = f"mean {lengths.mean:,.0f}, p95 {lengths.p95:,.0f}, longest {lengths.longest:,.0f}"
+    return [Assumed("training.lengths", text, "tokens", origin)]
+
+
+def _resolve_requests(workload: Workload, model: ResolvedModel) -> ResolvedTraining:
+    """Batch inference as work that runs in steps of some requests each, which only count progress."""
+    section = workload.inference
+    assert section is not None
+    post = resolve_inference(section)
+    samples = section.requests or section.items or 0
+    content = post.lengths.mean if post.lengths is not None else 1.0
+    noted: list[Assumed] = []
+    per_sample = _bytes_per_sample(workload.data, model, content, noted)
+    text = model.family == "transformer"
+    batch = min(samples, REQUESTS_PER_STEP)
+    return ResolvedTraining(
+        unit="tokens" if text else "samples",
+        total_samples=samples,
+        total_steps=math.ceil(samples / batch),
+        total_tokens=round(samples * content) if text else None,
+        sequence_length=round(post.lengths.longest) if post.lengths is not None else 1,
+        global_batch=batch,
+        bytes_per_sample=per_sample,
+        data_bytes=_data_bytes(workload.data, samples, 1, per_sample, noted),
+        precision="fp16" if section.precision == "fp16" else "bf16",
+        optimizer="sgd",
+        lora_rank=None,
+        stack="tuned",
+        layout=None,
+        memory=None,
+        decode_samples_per_s_per_core=workload.data.decode_samples_per_s_per_core,
+        runs=1,
+        assumptions=tuple(noted),
+        post=post,
+        tokens_per_sample=content,
     )
 
 
@@ -249,6 +203,19 @@ def _sequence_length(training: Training, model: ResolvedModel, noted: list[Assum
     if training.sequence_length is not None:
         noted.append(Assumed("training.sequence_length", str(training.sequence_length), "tokens", "workload"))
         return training.sequence_length
+    if training.rollouts is not None:
+        longest = _longest_response(training)
+        if longest is not None:
+            noted.append(
+                Assumed(
+                    "training.sequence_length",
+                    str(longest),
+                    "tokens",
+                    "derived",
+                    "longest prompt and response",
+                )
+            )
+            return longest
     if model.context_length is None:
         text = "must be given: the model is not a preset with a known context"
         raise FaultError(Fault(("training", "sequence_length"), text))
@@ -257,7 +224,14 @@ def _sequence_length(training: Training, model: ResolvedModel, noted: list[Assum
     return model.context_length
 
 
-def _total_samples(training: Training, data: Data, length: int, noted: list[Assumed]) -> int:
+def _longest_response(training: Training) -> int | None:
+    """The longest prompt with the longest response, where both have a limit."""
+    assert training.rollouts is not None
+    prompt, response = training.rollouts.prompt_tokens.max, training.rollouts.response_tokens.max
+    return prompt + response if prompt and response else None
+
+
+def _total_samples(training: Training, data: Data, length: float, noted: list[Assumed]) -> int:
     """Return samples of one run, noting how they follow from what was given."""
     if training.samples is not None:
         return training.samples
@@ -276,7 +250,7 @@ def _total_samples(training: Training, data: Data, length: int, noted: list[Assu
     return samples
 
 
-def _set_samples(data: Data, length: int) -> tuple[int, str]:
+def _set_samples(data: Data, length: float) -> tuple[int, str]:
     """Return the samples in the set and how they were found."""
     if data.samples is not None:
         return data.samples, f"{data.samples:,} samples"
@@ -288,7 +262,7 @@ def _set_samples(data: Data, length: int) -> tuple[int, str]:
     raise FaultError(Fault(("training", "epochs"), text))
 
 
-def _bytes_per_sample(data: Data, model: ResolvedModel, length: int, noted: list[Assumed]) -> float | None:
+def _bytes_per_sample(data: Data, model: ResolvedModel, length: float, noted: list[Assumed]) -> float | None:
     """Return stored bytes per sample: as given, from the set, or from packed token ids; None unknown."""
     if data.sample_size is not None:
         return float(data.sample_size)

@@ -30,6 +30,7 @@ from planner.inputs.fields import (
     Software,
     Text,
 )
+from planner.inputs.post_training_schema import Inference
 from planner.inputs.section import Section
 from planner.inputs.training_schema import Checkpoint, Data, Model, Task, Training
 
@@ -214,19 +215,22 @@ class Spot(Section):
 
 
 class Workload(Section):
-    """One training job (`kind: training`) or divisible work (`kind: fleet`)."""
+    """One training job (`kind: training`), divisible work (`kind: fleet`), or answers in bulk (`kind: inference`)."""
 
     # `planner.inputs.load.validate` also applies the rules that join its sections (`planner.inputs.checks`).
 
     version: Literal[1] = Field(description="Version of this format.")
-    kind: Literal["training", "fleet"] = Field(
-        "training", description="One synchronous job, or divisible work."
+    kind: Literal["training", "fleet", "inference"] = Field(
+        "training", description="One synchronous job, divisible work, or batch inference."
     )
     name: Text = Field(description="Name shown on the plan.")
     description: str = Field("", description="Remark.")
     model: Model | None = Field(None, description="What is trained (absent only with task).")
     task: Task | None = Field(None, description="Instead of model and training, when only the data is known.")
-    training: Training | None = Field(None, description="How it is trained (absent only with task).")
+    training: Training | None = Field(
+        None, description="How it is trained (absent only with task or inference)."
+    )
+    inference: Inference | None = Field(None, description="What is answered (kind inference).")
     data: Data = Field(Data.model_construct(), description="The training set.")
     checkpoint: Checkpoint = Field(Checkpoint.model_construct(), description="What is saved.")
     start: Moment | None = Field(None, description="When training may start; default now.")

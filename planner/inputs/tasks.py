@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from planner.errors import InputError
-from planner.inputs.resolve import Assumed, ResolvedTraining, resolve_training
+from planner.inputs.resolve import resolve_training
+from planner.inputs.resolved import Assumed, ResolvedTraining
 from planner.records import record
 
 if TYPE_CHECKING:

@@ -20,16 +20,21 @@ from planner.inputs.fields import (
     Size,
     Text,
 )
+from planner.inputs.post_training_schema import Adapter, Lengths, Objective, Rollouts, Teacher
 from planner.inputs.section import Section
 
 
 class Model(Section):
-    """The model: a preset, or explicit sizes; explicit fields beside a preset override it."""
+    """The model: a preset, its config.json, or explicit sizes; explicit fields beside the others override them."""
 
     preset: Text | None = Field(None, description="Name of a known model, e.g. llama-3-8b or resnet-50.")
     name: Text | None = Field(
         None,
         description="Published name of a model given by sizes (resnet50d, yolov5s): its operators are looked up by it.",
+    )
+    config: Text | None = Field(
+        None,
+        description="Instead of a preset: the model's own config.json, beside this file; never downloaded.",
     )
     family: Literal["transformer", "cnn", "vit", "diffusion"] | None = Field(
         None, description="Transformers give dimensions; the others forward FLOPs and activations per sample."
@@ -154,6 +159,14 @@ class TrainingMemory(Section):
     dropout: Annotated[bool, Field(strict=True)] | None = Field(
         None, description="Dropout masks are kept; default: where the feed-forward network has no gate."
     )
+    offload_optimizer: Bool = Field(False, description="Optimizer states live in host memory, updated there.")
+    offload_weights: Bool = Field(False, description="Weights live in host memory too (ZeRO-3 only).")
+    offload_activations: Bool = Field(
+        False, description="What recompute keeps of each layer lives in host memory."
+    )
+    optimizer_in_backward: Bool = Field(
+        False, description="Each gradient is applied and freed at once; needs one micro-batch per step."
+    )
 
 
 class Training(Section):
@@ -169,14 +182,43 @@ class Training(Section):
     sequence_length: Count | None = Field(
         None, description="Tokens per sequence; default: the preset's context."
     )
+    lengths: Lengths | None = Field(
+        None, description="Lengths of the sequences; default: all are sequence_length long (or packed to it)."
+    )
+    packing: Bool | None = Field(
+        None,
+        description="Several sequences fill one of sequence_length; default: no where lengths is given, else yes.",
+    )
+    group_by_length: Bool = Field(
+        False, description="Sequences of like length share a batch, so that little is padded."
+    )
     precision: Literal["fp32", "tf32", "fp16", "bf16", "fp8", "fp4"] = Field(
         "bf16", description="Arithmetic of the matmuls; fp4 is NVFP4 or MXFP4."
     )
-    optimizer: Literal["adamw", "adam", "sgd", "lion", "adafactor", "adamw_8bit"] = Field(
-        "adamw", description="Decides the optimizer's memory."
+    optimizer: Literal[
+        "adamw", "adam", "sgd", "lion", "adafactor", "adamw_8bit", "paged_adamw", "paged_adamw_8bit"
+    ] = Field(
+        "adamw", description="Decides the optimizer's memory; paged states move to the host when it is short."
     )
-    method: Literal["full", "lora"] = Field("full", description="Train all weights or low-rank adapters.")
-    lora_rank: PositiveInt = Field(16, description="Rank of the adapters (method lora).")
+    objective: Objective = Field(
+        "pretrain", description="What is optimised; a sample of dpo, orpo and reward is a pair of sequences."
+    )
+    method: Literal["full", "lora", "qlora"] = Field(
+        "full", description="Train all weights, or adapters beside frozen 16-bit (lora) or quantised weights."
+    )
+    lora_rank: PositiveInt = Field(16, description="Rank of the adapters (methods lora and qlora).")
+    adapter: Adapter | None = Field(None, description="The adapters (methods lora and qlora).")
+    quantization: Literal["nf4", "nf4_double", "int8"] | None = Field(
+        None,
+        description="Frozen weights of method qlora; default nf4_double (4 bits, scales quantised again).",
+    )
+    reference: Literal["resident", "precomputed", "adapters_off", "none"] | None = Field(
+        None,
+        description="Reference model of dpo, kto, ppo and grpo: in memory, its log-probabilities computed beforehand, "
+        "or the model without its adapters; default: adapters_off with adapters, else resident.",
+    )
+    teacher: Teacher | None = Field(None, description="The teacher (objective distill).")
+    rollouts: Rollouts | None = Field(None, description="What is generated (objectives ppo and grpo).")
     stack: Literal["eager", "fused", "compiled", "tuned", "tinygrad"] = Field(
         "compiled",
         description="Software class: framework as is; hand-fused kernels (Megatron-DeepSpeed); graph compiler"

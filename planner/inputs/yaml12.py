@@ -69,7 +69,12 @@ class _Frame:
 
 @record
 class _Builder:
-    """Turns events into plain data; one instance per document."""
+    """Turns events into plain data; one instance per document.
+
+    `foreign` texts were written for another reader: merge keys merge, and of a key given twice the last value counts.
+    """
+
+    foreign: bool = False
 
     places: dict[Path, Place] = field(default_factory=dict)
     key_places: dict[Path, Place] = field(default_factory=dict)
@@ -130,11 +135,13 @@ class _Builder:
         path = (*top.path, key)
         assert isinstance(top.container, dict)
         top.key, top.key_known, top.keep, top.key_place = key, True, True, place
+        if key == "<<" and self.foreign:
+            return
         if key == "<<":
             text = "merge keys ('<<') are not part of YAML 1.2: write the keys out"
             self.faults.append(Fault(path, text, place=place))
             top.keep = False
-        elif key in top.container:
+        elif key in top.container and path in self.key_places:
             first = self.key_places[path]
             self.faults.append(
                 Fault(
@@ -143,7 +150,7 @@ class _Builder:
                     place=place,
                 )
             )
-            top.keep = False
+            top.keep = self.foreign
         else:
             self.key_places[path] = place
 
@@ -212,9 +219,18 @@ class _Builder:
         if isinstance(top.container, list):
             top.container.append(value)
             return
-        if top.key is not None and top.key not in top.container and top.key != "<<":
+        if top.key == "<<" and self.foreign:
+            _merge(top.container, value)
+        elif top.key is not None and (self.foreign or top.key not in top.container) and top.key != "<<":
             top.container[top.key] = value
         top.key, top.key_known, top.keep = None, False, True
+
+
+def _merge(container: dict[str, Any], value: Any) -> None:
+    """Add the keys of a mapping, or of a list of mappings, that are not given yet."""
+    for mapping in value if isinstance(value, list) else [value]:
+        for key, item in mapping.items() if isinstance(mapping, dict) else ():
+            container.setdefault(key, item)
 
 
 _STR_TAG = "tag:yaml.org,2002:str"
@@ -245,17 +261,18 @@ def resolve_scalar(text: str) -> str | int | float | bool | None:
     return float("nan") if text in _NAN else text
 
 
-def parse_yaml(text: str, name: str) -> Document:
+def parse_yaml(text: str, name: str, *, foreign: bool = False) -> Document:
     """Read one YAML document.
 
     Args:
         text: the document; `name` is how messages call it (a path).
         name: label of the source in messages.
+        foreign: the text was written for another reader: merge keys and repeated keys mean what they mean there.
 
     Raises:
         YamlError: not YAML, several documents, or beyond the limits on depth and size.
     """
-    builder, documents = _Builder(), 0
+    builder, documents = _Builder(foreign=foreign), 0
     loader = None
     try:
         loader = _Loader(text)
@@ -268,7 +285,7 @@ def parse_yaml(text: str, name: str) -> Document:
                         [
                             Fault(
                                 (),
-                                "holds a second document ('---'): one workload per file",
+                                "holds a second document ('---'): one per file",
                                 place=_place(event),
                             )
                         ]

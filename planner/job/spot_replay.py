@@ -85,11 +85,13 @@ def spot_job(made: Candidates, at: int, spot: list[Part], steady: list[Part]) ->
     assert context.dates.deadline_hours is not None
     room = context.dates.deadline_hours - float(made.waiting_hours[at] + made.fixed_hours[at]) + restart
     usd = context.market.offer_set.usd_per_hour
+    types, kind_of = context.market.offer_set.types, context.market.offer_set.type_of_offer
     zones = tuple(
         SpotZone(
             str(offers["zone"][part.row]) or str(offers["region"][part.row]), str(offers["region"][part.row]),
             str(offers["instance_type"][part.row]), float(usd[part.row]) * part.nodes,
             str(offers["provider"][part.row]), part.nodes,
+            accelerators=round(float(types["accelerator_count"][kind_of[part.row]])),
         )
         for part in spot
     )  # fmt: skip

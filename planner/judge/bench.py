@@ -175,8 +175,8 @@ class Bench:
             gbps = figures["inter_region_staging_gbps" if same else "cross_cloud_staging_gbps"]
         return work.data_gb * 8.0 / gbps / 3600.0
 
-    def capacity(self, offer: Offer, nodes: int) -> tuple[Capacity, str]:
-        """How spot of a gang comes and goes, and the evidence.
+    def capacity(self, offer: Offer, nodes: int) -> tuple[Capacity, str, float | None]:
+        """How spot of a gang comes and goes, the evidence, and the share of time up in the records behind it.
 
         Raises:
             NotRecomputedError: the workload brings records of its own.
@@ -197,9 +197,10 @@ class Bench:
             offer.text("region"),
             offer.text("zone"),
         )
-        pool = nearest_pool(*names) if recorded else None
+        pool = nearest_pool(*names, float(kind["accelerator_count"])) if recorded else None
+        observed = None
         if pool is not None:
-            found, source = between_gangs(pool[0], nodes), pool[1]
+            (found, observed), source = between_gangs(pool[0], nodes), pool[1]
         else:
             frailty = figures["spot_frailty_sd" if recorded else "spot_unrecorded_frailty_sd"]
             wait = known.mean_wait_hours * nodes**known.wait_exponent
@@ -209,7 +210,7 @@ class Bench:
             source = f"{known.basis}: {known.source} ({known.as_of})"
         if self.workload.kind == "fleet":  # a worker comes to its pool once, not with each run
             found = replace(found, first_wait=found.wait)
-        return found, source
+        return found, source, observed
 
     def interval(self, nodes: int, write: float, spot: Offer | None, pool: Capacity | None) -> float:
         """Hours between checkpoints: the workload's, else Young's for what comes unannounced, within bounds."""
@@ -368,6 +369,9 @@ def _check_purchases(buys: Sequence[Buy], *, in_turn: bool) -> None:
     names = ", ".join(buy.offer.offer_id for buy in buys)
     if any(sum(one.offer.offer_id == buy.offer.offer_id for one in buys) > buy.offer.copies for buy in buys):
         raise ImpossibleError(f"one offer is bought twice: {names}")
+    for buy in buys:
+        if buy.nodes % buy.offer.unit:
+            raise ImpossibleError(f"{buy.nodes} of {buy.offer.offer_id}: sold in units of {buy.offer.unit}")
     if len({(buy.offer.text("provider"), buy.offer.text("instance_type")) for buy in buys}) > 1:
         raise ImpossibleError(f"one job on several instance types: {names}")
     spot = [buy.offer.is_spot for buy in buys]

@@ -41,7 +41,7 @@ class Capacity:
 
 @cache
 def recorded() -> dict[tuple[str, str, str, str], tuple[list[list[float]], str]]:
-    """Recorded pools: (gang, rate, wait, first wait, frailty, dispersion) per gang, and the source."""
+    """Recorded pools: (gang, rate, wait, first wait, frailty, dispersion, observed) per gang, and the source."""
     found: dict[tuple[str, str, str, str], tuple[list[list[float]], str]] = {}
     with POOLS.open(encoding="utf-8", newline="") as file:
         rows = csv.reader(file)
@@ -52,18 +52,27 @@ def recorded() -> dict[tuple[str, str, str, str], tuple[list[list[float]], str]]
     return found
 
 
-def nearest_pool(provider: str, kind: str, region: str, zone: str) -> tuple[list[list[float]], str] | None:
-    """Record of the zone, its region, the type, or another size of its family."""
+def nearest_pool(
+    provider: str, kind: str, region: str, zone: str, accelerators: float
+) -> tuple[list[list[float]], str] | None:
+    """Record of the zone, its region, the type, or another size of its family, its gangs counted in instances."""
     family = f"{kind.split('.', 1)[0].split('-', 1)[0]}*"
     for name in (kind, family):
         for place in ((region, zone), (region, ""), ("", "")):
             if (provider, name, *place) in recorded():
-                return recorded()[(provider, name, *place)]
+                rows, source = recorded()[(provider, name, *place)]
+                if name == family:  # counted in accelerators
+                    rows = [[gang / max(accelerators, 1.0), *figures] for gang, *figures in rows]
+                return rows, source
     return None
 
 
-def between_gangs(rows: list[list[float]], nodes: float) -> Capacity:
-    """Figures of a gang between those recorded, straight in logarithms, constant beyond them."""
+def between_gangs(rows: list[list[float]], nodes: float) -> tuple[Capacity, float]:
+    """Figures of a gang between those recorded, straight in logarithms, constant beyond them.
+
+    Returns:
+        The figures, and the share of time up in the records.
+    """
     rows = sorted(rows)
     place = min(max(log(nodes), log(rows[0][0])), log(rows[-1][0]))
     low = max(k for k in range(len(rows)) if log(rows[k][0]) <= place)
@@ -72,9 +81,9 @@ def between_gangs(rows: list[list[float]], nodes: float) -> Capacity:
     share = (place - log(rows[low][0])) / gap if gap else 0.0
     figures = (
         exp(log(a) * (1.0 - share) + log(b) * share)
-        for a, b in zip(rows[low][1:], rows[high][1:], strict=True)
+        for a, b in zip(rows[low][1:-1], rows[high][1:-1], strict=True)
     )
-    return Capacity(*figures)
+    return Capacity(*figures), rows[low][-1] * (1.0 - share) + rows[high][-1] * share
 
 
 @record(frozen=True)

@@ -12,14 +12,13 @@ from planner.judge import frame, single
 from planner.judge.bench import Z80, Bench, Buy, ImpossibleError
 from planner.judge.document import Node
 from planner.judge.findings import STATED, Exactly, Findings, Near
-from planner.judge.fleet_launch import launch_of
+from planner.judge.fleet_launch import chance_of, course_of, launch_of
 from planner.judge.fleet_workers import Worker, limit_hours, runs_of, with_hours, worker_of
 from planner.judge.money import Charge, by_month, rounded, total
 
 WORK_SHARE = 1e-6  # of all work; what dividing it among workers may be off by
-_SPEEDS = 41
 _RATIO = 1e-6
-BASIS = "sized at the cautious end of the prediction, for deadline_confidence; spot at its mean goodput"
+BASIS = "sized at the cautious end of the prediction; P: workers take each other's runs until the deadline"
 LIMITED_BY = "see each instance type"
 SUMMED = "hours are summed over workers; the finish is that of all work at this size of the fleet"
 CHEAPEST = "cheapest fleet of one on-demand offer, limits on shares ignored"
@@ -51,12 +50,13 @@ def check(findings: Findings, bench: Bench, sha256: str) -> None:
     work = bench.work.steps * bench.work.units_per_step * runs
     lines = _lines(bench, workers)
     last = max(workers, key=lambda worker: worker.lead + worker.hours)
+    chance = chance_of(bench, course_of(bench, workers, lines), work)
     wanted: dict[str, Any] = {
         **frame.header(bench, sha256, created), "status": "planned", "finish_expected": frame.finish(bench, period),
         "lines": [_line(bench, worker, *bought, period) for worker, bought in zip(workers, lines, strict=True)],
         "total_usd": Near(sum((total(charges) for charges, _ in lines), Fraction(0)), _RATIO),
         "hours": Near(last.lead + last.hours, _RATIO), "timeline": _timeline(last, period),
-        "performance": _performance(bench, workers, period), "risk": _risk(plan, workers),
+        "performance": _performance(bench, workers, period), "risk": _risk(plan, workers, chance),
         "cash": _cash(bench, workers, lines, period), "launch": launch_of(bench, plan, workers, lines, period, work),
         "filters": STATED, "filter_pairs": STATED, "relaxations": [], "warnings": STATED, "n_feasible": STATED,
         "unknown_options": _unknown(bench, workers), "n_results": 1, "run_id": single.run_id(plan),
@@ -186,10 +186,10 @@ def _performance(bench: Bench, workers: Sequence[Worker], period: float) -> dict
     }  # fmt: skip
 
 
-def _risk(plan: Node, workers: Sequence[Worker]) -> dict[str, Any]:
+def _risk(plan: Node, workers: Sequence[Worker], chance: Near | None) -> dict[str, Any]:
     whole = Exactly(plan["total_usd"].money())
     return {
-        "p_meet_deadline": None,
+        "p_meet_deadline": chance,
         "expected_interruptions": Near(sum(w.run.interruptions * runs_of(w) for w in workers), _RATIO),
         "expected_lost_hours": Near(sum(w.run.lost * runs_of(w) for w in workers), _RATIO),
         "expected_hours": Near(max(w.lead + w.hours / w.caution for w in workers), _RATIO),

@@ -1,10 +1,14 @@
-"""The section `launch` of a fleet with spot: sums of many workers that come and go independently."""
+"""The section `launch` of a fleet with spot: sums of many workers that come and go independently.
+
+The chance to be done by an hour: over the speeds, the normal distribution function of the work done by then less the
+work asked, over its standard deviation (`_Course`).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from math import exp, hypot, sqrt
+from math import exp, inf, sqrt
 from typing import Any
 
 from planner.judge import frame
@@ -15,8 +19,12 @@ from planner.judge.findings import Exactly, Near
 from planner.judge.fleet_workers import Worker, runs_of
 from planner.judge.launch_figures import checkpoints, place
 from planner.judge.money import Charge, total
+from planner.records import record
 
-_SPEEDS = 41
+_SPEEDS = 400
+_HALVINGS = 60
+_LATEST = 1e6
+_SHORT = 1e-6  # of all work; what dividing it among workers may be off by
 _RATIO = 1e-6
 SUMMED = "hours are summed over workers; the finish is that of all work at this size of the fleet"
 
@@ -29,23 +37,17 @@ def launch_of(
     spot = [worker for worker in workers if worker.buy.offer.is_spot]
     if not spot:
         return None
-    units_var, usd_var, units, slow = 0.0, 0.0, 0.0, 0.0
+    usd_var = 0.0
     for worker, (charges, _) in zip(workers, lines, strict=True):
-        middle = worker.units * worker.caution
-        units += middle
-        slow += middle * worker.run.steps.sigma
         if worker.buy.offer.is_spot:
-            spread = _spread(bench, worker)
             bought = total([c for c in charges if c.kind in ("compute", "upfront", "system_disk")])
-            units_var += (middle * spread) ** 2
-            usd_var += (float(bought) * spread) ** 2
-    sigma, units_sd = slow / units, sqrt(units_var)
+            usd_var += (float(bought) * _spread(*_luck(bench, worker), worker.hours)) ** 2
     z = normal_point(0.9)
-    wide = exp(hypot(sigma, units_sd / units) * z)
-    early, late = min(period * work / (units * wide), period), max(period * work * wide / units, period)
+    course = course_of(bench, workers, lines)
+    early, late = min(course.until(0.1, work), period), max(course.until(0.9, work), period)
     sides, whole = Fraction(round(z * sqrt(usd_var), 2)), plan["total_usd"].money()
     first = max(spot, key=lambda w: w.count * w.paid)
-    done = None if bench.deadline is None else Near(_p_done(work, units, units_sd, sigma), 1e-4, 1e-5)
+    done = chance_of(bench, course, work)
     told = plan["launch"]
     saved = checkpoints(bench, first.run)
     return {
@@ -67,20 +69,83 @@ def launch_of(
     }  # fmt: skip
 
 
-def _spread(bench: Bench, worker: Worker) -> float:
-    """Standard deviation of the work of a line's workers together, over its mean."""
-    pool, _ = bench.capacity(worker.buy.offer, worker.buy.nodes)
+@record(frozen=True)
+class _Course:
+    """What lines do: hours before work, most hours of work, units per hour, log sd of the speed, luck (`_luck`)."""
+
+    lines: tuple[tuple[float, float, float, float, tuple[float, float]], ...]
+
+    def done(self, at: float, work: float) -> float:
+        """P(`work` is done `at` hours after the start)."""
+        each = []
+        for lead, most, rate, sigma, luck in self.lines:
+            hours = min(max(at - lead, 0.0), most)
+            each.append((rate * hours, sigma, _spread(*luck, hours)))
+        if not any(units * spread for units, _, spread in each):
+            return normal(_slowest([(units, sigma) for units, sigma, _ in each], work))
+        out = 0.0
+        for z in _POINTS:
+            slow = [(units * exp(-sigma * z), spread) for units, sigma, spread in each]
+            sd = sqrt(sum((units * spread) ** 2 for units, spread in slow))
+            out += normal((sum(units for units, _ in slow) - work) / max(sd, 1e-9 * work))
+        return out / _SPEEDS
+
+    def until(self, level: float, work: float) -> float:
+        """Hours after which `work` is done with probability `level`."""
+        low, high = 0.0, _LATEST
+        if self.done(high, work) < level:
+            return inf
+        while high - low > 1e-7 * high:
+            middle = (low + high) / 2.0
+            low, high = (low, middle) if self.done(middle, work) >= level else (middle, high)
+        return high
+
+
+_POINTS = tuple(normal_point((number + 0.5) / _SPEEDS) for number in range(_SPEEDS))
+
+
+def course_of(
+    bench: Bench, workers: Sequence[Worker], lines: Sequence[tuple[list[Charge], Fraction]]
+) -> _Course:
+    """How a fleet gets on: each worker goes on until the work is done, or what was bought of it ends."""
+    out = []
+    for worker, (_, billed) in zip(workers, lines, strict=True):
+        rule, most = worker.buy.offer.rule, inf
+        if rule.block_hours or rule.whole_term:
+            most = float(billed)
+        elif rule.max_term_hours is not None:
+            most = rule.max_term_hours
+        most = (most - worker.run.steps.fixed) / worker.paid_ratio
+        rate = worker.count * worker.units_per_hour * worker.caution
+        out.append((worker.lead, most, rate, worker.run.steps.sigma, _luck(bench, worker)))
+    return _Course(tuple(out))
+
+
+def chance_of(bench: Bench, course: _Course, work: float) -> Near | None:
+    """P(the fleet is done by the deadline), None without one."""
+    return None if bench.deadline is None else Near(course.done(bench.deadline_hours, work), 1e-4, 1e-5)
+
+
+def _luck(bench: Bench, worker: Worker) -> tuple[float, float]:
+    """Relative sd of the work of a line: times the root of its hours, and what hours do not lessen (Cox 1962)."""
+    if not worker.buy.offer.is_spot:
+        return 0.0, 0.0
+    pool = bench.capacity(worker.buy.offer, worker.buy.nodes)[0]
     load = pool.rate * pool.wait
     up = 1.0 / (1.0 + load)
-    alone = 2.0 * load * pool.wait * pool.dispersion * up**3 * worker.hours / worker.count
-    level = up * (1.0 - up) * pool.frailty_sd * worker.hours
-    return sqrt(alone + level * level) / (up * worker.hours)
+    alone = sqrt(2.0 * load * pool.wait * pool.dispersion * up / worker.count)
+    return alone, (1.0 - up) * pool.frailty_sd
 
 
-def _p_done(work: float, units: float, units_sd: float, sigma: float) -> float:
-    """P(the fleet does the work) over forty-one speeds."""
-    out = 0.0
-    for number in range(_SPEEDS):
-        slower = exp(-sigma * normal_point((number + 0.5) / _SPEEDS))
-        out += normal((units * slower - work) / max(units_sd * slower, 1e-9 * work))
-    return out / _SPEEDS
+def _spread(alone: float, level: float, hours: float) -> float:
+    return sqrt(alone * alone / max(hours, 1e-9) + level * level)
+
+
+def _slowest(each: Sequence[tuple[float, float]], work: float) -> float:
+    """Standard normal z of the slowest speed at which steady workers do `work`."""
+    low, high = -9.0, 9.0
+    for _ in range(_HALVINGS):
+        z = (low + high) / 2.0
+        enough = sum(units * exp(-sigma * z) for units, sigma in each) >= work * (1.0 - _SHORT)
+        low, high = (z, high) if enough else (low, z)
+    return low

@@ -71,10 +71,10 @@ def limit_hours(bench: Bench, work: float) -> float:
     floor = bench.workload.constraints.min_throughput
     hours = [bench.deadline_hours]
     if floor is not None:
-        length = bench.work.training.sequence_length if bench.work.unit == "tokens" else 1
+        length = bench.work.units_per_step / bench.work.training.global_batch
         per_s = floor.samples_per_s * length if floor.samples_per_s is not None else floor.tokens_per_s or 0.0
         if floor.samples_per_s is None and bench.work.unit != "tokens":
-            per_s /= bench.work.training.sequence_length
+            per_s /= length
         hours.append(work / per_s / 3600.0)
     least = min(hours)
     return bench.work.figures["fleet_horizon_hours"] if least == inf else least

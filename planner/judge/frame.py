@@ -97,7 +97,12 @@ def purchases(goods: Goods, node: Node) -> tuple[list[Buy], bool]:
     if not buys:
         node["parts"].fail("one purchase at least")
     in_turn = len(buys) > 1 and sum(buy.nodes for buy in buys) != node["nodes"].count()
-    return buys, in_turn
+    return (in_first_zone(goods, buys) if in_turn else buys), in_turn
+
+
+def in_first_zone(goods: Goods, buys: list[Buy]) -> list[Buy]:
+    """Purchases used one after another: a fall-back on-demand is bought in the first of zones that are alike."""
+    return [buy if buy.offer.is_spot else Buy(goods.first_alike(buy.offer), buy.nodes) for buy in buys]
 
 
 def parts_of(buys: Sequence[Buy]) -> list[dict[str, Any]]:

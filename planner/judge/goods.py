@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 KEY = ("provider", "region", "zone", "instance_type", "purchase_option", "option_variant")
 HARDWARE = (
     "accelerator", "accelerator_count", "accelerator_memory_gib", "memory_gib", "vcpus", "intra_node",
-    "intra_node_gb_per_s", "internode_gbps", "rdma", "local_nvme_gib",
+    "intra_node_gb_per_s", "link_domain_accelerators", "internode_gbps", "rdma", "local_nvme_gib",
 )  # fmt: skip
 ALREADY_OWNED = "already_owned"
 
@@ -105,6 +105,12 @@ class Offer:
         given = float(self.offer["capacity"])
         most = self.rule.max_instances
         return min(inf if isnan(given) else given, inf if most is None else most)
+
+    @property
+    def unit(self) -> int:
+        """Instances that are sold together; those that the user has are there one by one."""
+        stated = float(self.kind["allocation_unit"])
+        return 1 if isnan(stated) or self.owned or self.text("purchase_option") == "owned" else int(stated)
 
     def rank(self, wishes: Sequence[str]) -> tuple[Any, ...]:
         """What zones are taken by: the cheapest first; of equal ones those of regions wished for, then by id."""
@@ -270,6 +276,15 @@ class Goods:
         rows = self.offers.take(hit.nonzero()[0])
         return ["/".join(part or "-" for part in key) for key in rows.keys_of(*KEY)]
 
+    def first_alike(self, offer: Offer) -> Offer:
+        """Of the offers that differ from one in their zone alone the first by id: where on-demand is bought."""
+        fixed = [name for name in KEY if name != "zone"]
+        ids = self.ids(**{name: offer.text(name) for name in fixed})
+        return next(
+            (other for one in sorted(ids) if (other := self.find(one)) is not None and _alike(other, offer)),
+            offer,
+        )
+
     def quota(self, offer: Offer, nodes: int) -> dict[str, Any]:
         """The quota that instances count against, in the unit of the declared limit that leaves least room.
 
@@ -312,3 +327,9 @@ class Goods:
 
 class UnknownOfferError(MalformedError):
     """An offer that the catalog does not have: a fault of the answer, not of the file."""
+
+
+def _alike(one: Offer, other: Offer) -> bool:
+    """Whether two offers say the same but for the zone; unknown equals unknown."""
+    pairs = [(one.offer[name], other.offer[name]) for name in one.offer if name != "zone"]
+    return all(mine == its or (mine != mine and its != its) for mine, its in pairs)

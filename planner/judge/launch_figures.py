@@ -82,12 +82,13 @@ def checkpoints(bench: Bench, made: Candidate) -> dict[str, Any]:
 
 def place(bench: Bench, offer: Any, nodes: int, hours: Near) -> dict[str, Any]:
     """What is known of the capacity of one place, at the level of its evidence."""
-    pool, source = bench.capacity(offer, nodes)
+    pool, source, observed = bench.capacity(offer, nodes)
     level = exp(-(pool.frailty_sd**2) / 2.0)
     up, wait = 1.0 / max(pool.rate * level, 1e-300), pool.wait * level
     return {
         "offer_id": offer.offer_id, "spot_hours": hours, "mean_up_hours": Near(up),
-        "mean_wait_hours": Near(wait), "availability_ratio": Near(up / (up + wait)), "evidence": source,
+        "mean_wait_hours": Near(wait), "availability_ratio": Near(up / (up + wait)),
+        "observed_ratio": None if observed is None else Near(observed), "evidence": source,
     }  # fmt: skip
 
 

@@ -85,7 +85,7 @@ def _speed(plan: Json, workload: Workload) -> list[str]:
     from planner.inputs.resolve import resolve_training
 
     resolved = resolve_training(workload)
-    length = resolved.sequence_length if resolved.unit == "tokens" else 1
+    length = resolved.tokens_per_sample
     samples = plan["performance"]["throughput_per_s"] / length
     wanted = floor.samples_per_s if floor.samples_per_s is not None else (floor.tokens_per_s or 0.0) / length
     return [] if samples >= wanted * (1 - 1e-9) else [f"{samples:g} samples/s, {wanted:g} asked"]

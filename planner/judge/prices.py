@@ -1,6 +1,6 @@
-"""Expected spot prices computed anew from quotes and the published constants, without the code that plans.
+"""Expected prices computed anew from quotes and the published constants, without the code that plans.
 
-The formula is that of docs/prices.md; the constants are planner/data/prices/spot.csv.
+The formula is that of docs/prices.md; the constants are planner/data/prices/spot.csv and list.csv.
 """
 
 from __future__ import annotations
@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from datetime import date
 from decimal import Context, Decimal
 from fractions import Fraction
+from functools import cache
 from importlib.resources import files
 from math import erfc, exp, inf, isnan, log, nan, sqrt
 from typing import TYPE_CHECKING
 
-from catalogs.offers.flags import admit_offers
+from catalogs.offers.flags import admit_offers, is_placeless
 
 if TYPE_CHECKING:
     from catalogs.table import Table
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 _Z80 = 1.2815515655446008
 _FRESH_DAYS = 60
 _DIGITS = Context(prec=10)
+_NOT_CONTRACTUAL = ("on_demand", "flex_start", "dedicated")
 _CAP, _CAP_SLACK, _LIST = 0.10, 5e-4, 0.99
 
 
@@ -47,7 +49,7 @@ def scaled(quote: Fraction, ratio: float) -> Fraction:
 def expected_price(offers: Table, row: int, *, believed: bool, now: date, start: date) -> Fraction:
     """Price to expect of one offer of a catalog, in its currency; all of its provider tell of levels."""
     quote = Fraction(str(offers["price_per_hour"][row]))
-    if offers["purchase_option"][row] != "spot":
+    if offers["purchase_option"][row] not in ("spot", *_NOT_CONTRACTUAL):
         return quote
     own = offers.equals("provider", str(offers["provider"][row])).nonzero()[0]
     table, at = offers.take(own), int((own == row).nonzero()[0][0])
@@ -68,7 +70,7 @@ def quotes_of(
         start: day the run starts.
         only: the one offer that is asked for; the others are not priced.
     """
-    names = ("provider", "region", "instance_type", "purchase_option", "basis", "as_of")
+    names = ("provider", "region", "instance_type", "purchase_option", "basis", "as_of", "flags")
     rows = list(zip(*(offers[name].tolist() for name in names), strict=True))
     listed: dict[tuple[str, ...], float] = {}
     for row, price in zip(rows, usd, strict=True):
@@ -80,6 +82,9 @@ def quotes_of(
     for row, price in zip(rows, usd, strict=True):
         out.append(_quote(row, price, listed.get(row[:3], nan), quoted, quoted_types, now))
     wait = max((start - now).days, 0)
+    for row, quote in zip(rows, out, strict=True):
+        if quote.kind in ("listed", "unplaced"):
+            _price_list(quote, row[0], wait)
     constants, sound = _constants(), admit_offers(offers, allow_flagged=False).mask.tolist()
     for group in (True, False):  # a refused price sets no level of others
         at = [k for k, quote in enumerate(out) if quote.kind in ("observed", "derived") and usd[k] > 0]
@@ -101,6 +106,9 @@ def _quote(
     row: tuple[str, ...], price: float, listed: float, quoted: set[tuple[str, ...]], types: set[tuple[str, str]],
     now: date,
 ) -> Quote:  # fmt: skip
+    if row[3] in _NOT_CONTRACTUAL and row[4] != "declared":
+        kind = "unplaced" if is_placeless(row[6]) else "listed"
+        return Quote(kind, max(_age(row[5], now), 0.0))
     if row[3] != "spot":
         return Quote("firm")
     kind = row[4] if row[4] in ("derived", "declared") else "observed"
@@ -113,12 +121,27 @@ def _quote(
     return Quote(kind, max(_age(row[5], now), 0.0))
 
 
+def _price_list(quote: Quote, provider: str, wait: int) -> None:
+    """What a published price may have become: rare changes, and a margin where no place is named."""
+    row = _lists().get(provider) or _lists()["*"]
+    days = quote.age_days + wait
+    spread = _Z80 * float(row["change_sd"]) * sqrt(float(row["changes_per_year"]) * days / 365.25)
+    quote.expected = 1.0 + float(row["unplaced_margin"]) if quote.kind == "unplaced" else 1.0
+    quote.p10, quote.p90 = exp(-spread), quote.expected * exp(spread)
+
+
 def _age(text: str, now: date) -> float:
     parts = [int(part) for part in text.split("-") if part.isdigit()]
     try:
         return float((now - date(*[*parts, 1, 1][:3])).days)
     except (ValueError, TypeError):
         return 0.0
+
+
+@cache
+def _lists() -> dict[str, dict[str, str]]:
+    text = files("planner.data").joinpath("prices/list.csv").read_text(encoding="utf-8")
+    return {row["provider"]: row for row in csv.DictReader(text.splitlines())}
 
 
 def _constants() -> dict[str, dict[str, str]]:

@@ -32,6 +32,7 @@ LAYOUT = {
 }  # fmt: skip
 BREAKDOWN = (
     "compute", "memory_bound", "tp_comm", "pp_comm", "bubble", "dp_comm", "optimizer", "data_loading", "fixed",
+    "other_models", "offload",
 )  # fmt: skip
 # The worst hours of steady capacity are searched on a grid of 24 points in three rounds: the answer is at most one step
 # of the last one, 8 / 23^3 in the logarithm, above the quantile.
@@ -99,7 +100,7 @@ def purchases(bench: Bench, plan: Node) -> tuple[list[Buy], bool]:
     same = len({buy.nodes for buy in buys}) == 1
     strategy = "" if plan["launch"].is_null else plan["launch"]["strategy"].text()
     in_turn = len(buys) > 1 and same and (spot == len(buys) or strategy == "spot_with_fallback")
-    return buys, in_turn
+    return (frame.in_first_zone(bench.goods, buys) if in_turn else buys), in_turn
 
 
 def money(findings: Findings, plan: Node) -> None:

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING
 from planner.inputs.resolve import resolve_model, resolve_training
 from planner.performance.kernels import default_attention
 from planner.performance.memory_options import MemoryOptions
+from planner.performance.post_training.read import tuning_of
 from planner.performance.spec import LayoutPin, ModelFamily, ModelSpec, TrainingSpec
 from planner.performance.work import lora_params
 from planner.records import record
 
 if TYPE_CHECKING:
-    from planner.inputs.resolve import Assumed, ResolvedModel, ResolvedTraining
+    from planner.inputs.resolved import Assumed, ResolvedModel, ResolvedTraining
     from planner.inputs.schema import Workload
     from planner.inputs.training_schema import Checkpoint
 
@@ -76,13 +77,13 @@ def work_of(workload: Workload) -> Work:
     data, saved = workload.data, workload.checkpoint
     per_sample = training.bytes_per_sample
     restart = saved.restart_time
-    length = training.sequence_length if training.unit == "tokens" else 1
+    given = _training(training, spec)
     return Work(
         model=spec,
-        training=_training(training, spec),
+        training=given,
         steps=training.total_steps,
         unit=training.unit,
-        units_per_step=training.global_batch * length,
+        units_per_step=training.global_batch * training.tokens_per_sample,
         units=training.total_units * training.runs,
         data_gb=None if training.data_bytes is None else training.data_bytes / GB,
         read_gb=None if per_sample is None else training.runs * training.total_samples * per_sample / GB,
@@ -96,17 +97,18 @@ def work_of(workload: Workload) -> Work:
         restart_hours=figures["restart_time_s"] / 3600.0
         if restart is None
         else restart.total_seconds() / 3600.0,
-        export_gb=_exported(spec, training.lora_rank, saved) * WEIGHT_BYTES / GB,
+        export_gb=_exported(spec, given, saved) * WEIGHT_BYTES / GB,
         assumed=(*model.assumptions, *training.assumptions),
         figures=figures,
     )
 
 
-def _exported(spec: ModelSpec, rank: int | None, saved: Checkpoint) -> float:
+def _exported(spec: ModelSpec, training: TrainingSpec, saved: Checkpoint) -> float:
     """Parameters of the model that leaves the cluster: adapters where only they are trained and none are merged."""
     if not saved.export:
         return 0.0
-    return spec.params if rank is None or saved.merge_adapters else lora_params(spec, rank)
+    whole = training.lora_rank is None or saved.merge_adapters
+    return spec.params if whole else lora_params(spec, training)
 
 
 def _model(model: ResolvedModel) -> ModelSpec:
@@ -128,4 +130,5 @@ def _training(given: ResolvedTraining, model: ModelSpec) -> TrainingSpec:
         attention=kernel, open_choices=given.open_choices, channels_last=given.channels_last, layout=pinned,
         bytes_per_sample=given.bytes_per_sample,
         decode_samples_per_s_per_core=given.decode_samples_per_s_per_core, memory=memory,
+        tuning=tuning_of(given.post),
     )  # fmt: skip

@@ -150,6 +150,29 @@ def spot_constants() -> dict[str, Constants]:
     return models
 
 
+@record(frozen=True)
+class ListTerms:
+    """How list prices of a provider move, a row of list.csv.
+
+    Attributes:
+        changes_per_year: of one price; change_sd: of its logarithm in one change.
+        unplaced_margin: what finding a machine counts as where the list names no place, over the price.
+    """
+
+    changes_per_year: float
+    change_sd: float
+    unplaced_margin: float
+
+
+@cache
+def list_terms(provider: str) -> ListTerms:
+    """Terms of a provider's list prices; those of `*` for one without a history of its own."""
+    text = files("planner.data").joinpath("prices/list.csv").read_text(encoding="utf-8")
+    rows = {row["provider"]: row for row in csv.DictReader(text.splitlines())}
+    row = rows.get(provider, rows[OTHER_PROVIDER])
+    return ListTerms(**{name: float(row[name]) for name in ListTerms.__dataclass_fields__})
+
+
 _FIGURES = tuple(
     name for name in Constants.__dataclass_fields__ if name not in ("provider", "on_demand_base")
 )

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 HARDWARE_COLUMNS = (
     "accelerator", "accelerator_count", "accelerator_memory_gib", "memory_gib", "vcpus", "intra_node",
-    "intra_node_gb_per_s", "internode_gbps", "rdma", "local_nvme_gib",
+    "intra_node_gb_per_s", "link_domain_accelerators", "internode_gbps", "rdma", "local_nvme_gib",
 )  # fmt: skip
 ACCELERATOR_COLUMNS = (
     "generation", "vendor", "memory_gb_per_s", "fp32_tflops", "tf32_tflops", "fp16_tflops", "bf16_tflops",
@@ -253,6 +253,13 @@ def build_hardware(types: Table) -> tuple[Table, IntArray]:
         else:
             joined[name] = np.asarray(column)[at]
     return hardware.with_columns(**joined), np.asarray([code[row] for row in rows], dtype=np.int64)
+
+
+def unit_of_offer(offer_set: OfferSet) -> IntArray:
+    """Machines that each offer is sold in units of, 1 for those that the user has, shape `(n_offers,)`."""
+    unit = np.fmax(np.nan_to_num(offer_set.types.number("allocation_unit"), nan=1.0), 1.0)
+    had = ~np.isnan(offer_set.owned_share) | offer_set.offers.equals("purchase_option", "owned")
+    return np.where(had, 1, unit[offer_set.type_of_offer].astype(np.int64))
 
 
 def places_of(offers: Table) -> Coded:

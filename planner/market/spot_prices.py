@@ -1,7 +1,9 @@
 """Every offer's quote beside the price to expect when the run starts (`planner.market.expected_price`).
 
 Candidates compete by the expected price: it replaces the quote in the table of offers, and the quote is kept beside
-it. Prices of on-demand, reservations, blocks and own machines are firm: expected is what is listed.
+it. Reservations, blocks, own machines and a user's own list prices are firm: contract or user says them. Published
+on-demand prices change seldom: expected is what is listed, with an interval. Where a list names no place the machine
+has yet to be found, which counts as a margin on its price, so near-ties go to a known place.
 """
 
 from __future__ import annotations
@@ -11,9 +13,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from catalogs.offers.flags import admit_offers
+from catalogs.offers.flags import admit_offers, placeless
 from catalogs.table import Coded
-from planner.market.expected_price import Quotes, price_terms
+from planner.market.expected_price import Z80, Quotes, list_terms, price_terms
 from planner.market.pricing import price_age_days
 from planner.records import record
 
@@ -32,8 +34,9 @@ EXPECTED, QUOTED, FIRM = "expected", "quoted", "firm"
 _DIGITS = Context(prec=10)  # of an expected price
 # What an offer's price is. No market: a derived price at the cap of its feed (a bound, not a price), spot at list, or a
 # derived price where the type is quoted elsewhere but not in this region; there on-demand is what must be expected.
-KINDS = ("firm", "observed", "derived", "declared", "no_market")
-IS_FIRM, OBSERVED, DERIVED, DECLARED, NO_MARKET = range(len(KINDS))
+KINDS = ("firm", "observed", "derived", "declared", "no_market", "listed", "unplaced")
+IS_FIRM, OBSERVED, DERIVED, DECLARED, NO_MARKET, LISTED, UNPLACED = range(len(KINDS))
+_NOT_CONTRACTUAL = ("on_demand", "flex_start", "dedicated")
 CAP_RATIO, CAP_SLACK = 0.10, 5e-4
 
 
@@ -55,8 +58,8 @@ class PriceBook:
     p90_ratio: FloatArray
 
     def is_known(self) -> BoolArray:
-        """Mask of prices that were observed, or do not change until the run starts."""
-        return np.isin(self.kind, (IS_FIRM, OBSERVED, DECLARED))
+        """Mask of prices that were observed or are listed, at a known place."""
+        return np.isin(self.kind, (IS_FIRM, OBSERVED, DECLARED, LISTED))
 
     def price(self, quote: Decimal, row: int, name: str = "expected_ratio") -> Decimal:
         """A price of offer `row`, rounded as the offers' table holds it."""
@@ -93,6 +96,7 @@ def price_book(offers: Table, usd: FloatArray, mode: str, now: date, start: date
         admitted = admit_offers(offers, allow_flagged=False).mask
         known = rows[admitted[rows]]
         _expect(book, offers, usd, listed, rows, known)
+    _expect_lists(book, offers)
     none = np.flatnonzero((kind == NO_MARKET) & (usd > 0) & np.isfinite(listed))
     for column in (book.expected_ratio, book.p10_ratio, book.p90_ratio):
         column[none] = np.maximum(listed[none] / usd[none], 1.0)
@@ -142,6 +146,20 @@ def _expect(
             book.p10_ratio[at], book.p90_ratio[at] = later.p10 / usd[at], later.p90 / usd[at]
 
 
+def _expect_lists(book: PriceBook, offers: Table) -> None:
+    """Fill in the ratios of published on-demand prices: changes are rare, so variances of single ones add."""
+    provider = offers.coded("provider")
+    terms = [list_terms(name) for name in provider.values]
+    at = np.flatnonzero(np.isin(book.kind, (LISTED, UNPLACED)))
+    own = provider.codes[at]
+    per_day = np.asarray([one.change_sd**2 * one.changes_per_year / 365.25 for one in terms])
+    sd = np.sqrt(per_day[own] * book.horizon_days[at])
+    margin = np.asarray([one.unplaced_margin for one in terms])[own]
+    book.expected_ratio[at] = np.where(book.kind[at] == UNPLACED, 1.0 + margin, 1.0)
+    book.p10_ratio[at] = np.exp(-Z80 * sd)
+    book.p90_ratio[at] = book.expected_ratio[at] * np.exp(Z80 * sd)
+
+
 def on_demand_usd(offers: Table, usd: FloatArray) -> FloatArray:
     """On-demand price of each offer's type in its region, the least of its zones, NaN without one."""
     place = offers.distinct_keys("provider", "region", "instance_type")[0]
@@ -157,6 +175,8 @@ def _kinds(offers: Table, usd: FloatArray) -> IntArray:
     declared = spot & offers.equals("basis", "declared")
     kind = np.full(offers.n_rows, IS_FIRM, dtype=np.int64)
     kind[spot], kind[derived], kind[declared] = OBSERVED, DERIVED, DECLARED
+    listed = offers.is_in("purchase_option", _NOT_CONTRACTUAL) & ~offers.equals("basis", "declared")
+    kind[listed] = np.where(placeless(offers), UNPLACED, LISTED)[listed]
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = usd / on_demand_usd(offers, usd)
         capped = derived & (np.abs(ratio - CAP_RATIO) < CAP_SLACK)

@@ -40,14 +40,16 @@ class Devices:
         gemm_peak: dense peak for the precision of weights; `attn_peak` for attention (never fp8 or fp4).
         achievable: share of the peak that a large matmul reaches (measured, else by generation); `attn_achievable`
             that of attention, which has no part in 4 bit.
-        intra_rate: one-direction bytes/s per accelerator inside a node; `node_rate` bytes/s of the node's network.
+        pcie: 1 where accelerators of a node talk over PCI Express; `pcie_rate` bytes/s of its slot, one direction.
+        domain: accelerators that this link joins: those of the node, or of the rack where it spans nodes (NVL72).
+        intra_rate: one-direction bytes/s per accelerator inside a domain; `node_rate` bytes/s of the node's network.
         multiplier: learned time factor per (accelerator family, precision, stack), 1 where nothing is known.
         host_pace: time that the host takes to launch a kernel, relative to x86 servers of the Ampere generation.
-        host_rate: one-direction bytes/s between an accelerator and its host.
         spread: extra log-width of the interval where measurements are thin.
     """
 
     count: Floats
+    domain: Floats
     memory_gib: Floats
     host_gib: Floats
     vcpus: Floats
@@ -58,11 +60,11 @@ class Devices:
     memory_rate: Floats
     intra_rate: Floats
     pcie: Floats
+    pcie_rate: Floats
     node_rate: Floats
     rdma: Floats
     multiplier: Floats
     host_pace: Floats
-    host_rate: Floats
     spread: Floats
     reason: npt.NDArray[np.object_]
 
@@ -93,6 +95,7 @@ def build_devices(hardware: Table, training: TrainingSpec, kind: str, constants:
     rdma = np.asarray([str(word).lower() in RDMA_KINDS for word in hardware["rdma"]], dtype=np.float64)
     devices = Devices(
         count=count,
+        domain=_domain(hardware, count),
         memory_gib=hardware.number("accelerator_memory_gib"),
         host_gib=hardware.number("memory_gib"),
         vcpus=hardware.number("vcpus"),
@@ -103,16 +106,23 @@ def build_devices(hardware: Table, training: TrainingSpec, kind: str, constants:
         memory_rate=hardware.number("memory_gb_per_s") * 1e9 * fraction,
         intra_rate=intra,
         pcie=on_pcie,
+        pcie_rate=pcie_rate * 1e9,
         node_rate=network * 1e9 / 8.0,
         rdma=rdma,
         multiplier=_multiplier(hardware, f"multiplier.{kind}.{{}}.{group}.{training.stack}", constants),
-        host_rate=pcie_rate * 1e9,
         host_pace=_host_pace(hardware, constants),
         spread=_spread(hardware, kind, constants),
         reason=np.full(hardware.n_rows, "", dtype=object),
     )
     devices.reason[:] = _reasons(hardware, devices)
     return devices
+
+
+def _domain(hardware: Table, count: Floats) -> Floats:
+    """Accelerators on one link: what the hardware states, at least the node's; tables of old runs state none."""
+    if "link_domain_accelerators" not in hardware:
+        return count
+    return np.fmax(hardware.number("link_domain_accelerators"), count)
 
 
 def accelerator_family(accelerator: str) -> str:

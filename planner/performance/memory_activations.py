@@ -37,7 +37,7 @@ def passing(job: Footprint, layout: Layouts, level: int, c: Constants) -> Passin
     """
     if job.sampled:
         return _sampled(job, layout, level, c)
-    tokens = layout.micro_batch * job.work.seq / layout.cp * c["memory.activation_ratio"]
+    tokens = longest_tokens(job, layout) * c["memory.activation_ratio"]
     live, kept = _layer(job, layout, level, c)
     first, last = layers_in_flight(job, layout)
     saved = tokens * (kept * (1.0 - job.offload_activations) if level == FULL else kept)
@@ -48,6 +48,12 @@ def passing(job: Footprint, layout: Layouts, level: int, c: Constants) -> Passin
     at_last = saved * last + extra
     ends = piped & (at_first >= at_last + logits)
     return Passing(np.where(ends, at_first, at_last), np.where(ends, 0.0, logits))
+
+
+def longest_tokens(job: Footprint, layout: Layouts) -> Floats:
+    """Tokens per device of the fullest micro-batch: every sequence as long as any."""
+    result: Floats = layout.micro_batch * job.work.sequences * job.work.longest / layout.cp
+    return result
 
 
 def layers_in_flight(job: Footprint, layout: Layouts) -> tuple[Floats, Floats]:
@@ -89,7 +95,7 @@ def logit_bytes(job: Footprint, layout: Layouts, c: Constants) -> Floats:
     An adaptive softmax makes as many logits per token as its tables have rows of full width.
     """
     work = job.work
-    tokens = layout.micro_batch * work.seq / layout.cp
+    tokens = longest_tokens(job, layout)
     per_logit = np.asarray([c[f"memory.logit_bytes.{word}"] for word in LOGITS])[job.loss.astype(np.int64)]
     rows = np.minimum(work.vocab, work.head_params / work.hidden)
     result: Floats = per_logit * work.head_share * tokens * rows / layout.tp

@@ -9,11 +9,14 @@ from __future__ import annotations
 import numpy as np
 
 from planner.performance.constants import Constants
+from planner.performance.device import Devices
 from planner.performance.layouts import Layouts
-from planner.performance.memory import FULL, GIB
-from planner.performance.memory_activations import layers_in_flight
+from planner.performance.memory import FULL, GIB, needed_gib
+from planner.performance.memory_activations import layers_in_flight, longest_tokens
+from planner.performance.memory_risk import usable_gib
 from planner.performance.memory_states import held_params, sharing_ranks
 from planner.performance.memory_work import Footprint
+from planner.performance.step import Step
 from planner.performance.work import Floats
 
 HOST_PARTS = ("system_gib", "processes_gib", "loader_gib", "checkpoint_gib", "offload_gib")
@@ -65,7 +68,7 @@ def offloaded_bytes(job: Footprint, layout: Layouts) -> Floats:
 def _offloaded_activations(job: Footprint, layout: Layouts) -> Floats:
     if job.sampled:
         return np.zeros(layout.tp.shape)
-    tokens = layout.micro_batch * job.work.seq / layout.cp
+    tokens = longest_tokens(job, layout)
     shards = np.where(layout.sequence_parallel > 0, layout.tp, 1.0)
     kept = tokens * job.input_bytes / shards * layers_in_flight(job, layout)[0]
     return np.where(layout.recompute == FULL, job.offload_activations * kept, 0.0)
@@ -84,6 +87,31 @@ def offload_traffic_s(job: Footprint, layout: Layouts, pcie_bytes_per_s: Floats)
     in_flight = np.minimum(layout.pp, layout.micro_batches)
     again = 2.0 * _offloaded_activations(job, layout) * layout.micro_batches / in_flight
     result: Floats = (once + again) / pcie_bytes_per_s
+    return result
+
+
+def with_offload(job: Footprint, devices: Devices, layout: Layouts, step: Step, c: Constants) -> Step:
+    """Add what offload costs: the update in host memory, and traffic that the step does not hide.
+
+    All processes of a node share its memory; traffic overlaps with all but `offload.exposed_ratio` of the step.
+    """
+    work = job.work
+    states = work.trainable_params * (2.0 * job.opt_bytes + job.grad_bytes + job.weight_bytes) / layout.nodes
+    replicas = np.where(layout.zero >= 1, 1.0, np.minimum(layout.dp, devices.count))
+    update = job.offload_optimizer * states * replicas / (c["offload.host_gb_per_s"] * 1e9)
+    moved = offload_traffic_s(job, layout, devices.pcie_rate * c["offload.pcie_ratio"])
+    share = c["offload.exposed_ratio"]
+    exposed = np.maximum(moved - (1.0 - share) * step.total, share * moved)
+    extra = np.where(job.paged > 0, _spilled_s(job, devices, layout, c), update + exposed)
+    return Step(step.total + extra, {**step.parts, "offload_s": extra})
+
+
+def _spilled_s(job: Footprint, devices: Devices, layout: Layouts, c: Constants) -> Floats:
+    """Paged states are updated on the accelerator; those that do not fit there come and go each step."""
+    states = offloaded_bytes(job, layout) / GIB
+    room = usable_gib(devices.memory_gib, devices.memory_rate, c) - needed_gib(job, layout, c)
+    spilled = np.clip(states - np.maximum(room, 0.0), 0.0, states) * GIB
+    result: Floats = 2.0 * spilled / (devices.pcie_rate * c["offload.pcie_ratio"])
     return result
 
 

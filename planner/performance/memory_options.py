@@ -29,6 +29,7 @@ class MemoryOptions:
         offload_activations: the input that full recompute keeps of each layer lives in host memory.
         fp8_weights: weights are kept in 8 bit for the matmuls, without a 16-bit copy.
         shard_ranks: ranks that share one copy of what ZeRO or FSDP shards (hybrid sharding, often a node); `None`: all.
+        optimizer_in_backward: each gradient is applied and freed as soon as it is known (one micro-batch per step).
         dropout: whether dropout masks are kept; `None`: models without a gated MLP have dropout.
     """
 
@@ -42,3 +43,4 @@ class MemoryOptions:
     fp8_weights: bool = False
     shard_ranks: int | None = None
     dropout: bool | None = None
+    optimizer_in_backward: bool = False

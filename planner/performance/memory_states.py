@@ -69,14 +69,24 @@ def states(job: Footprint, layout: Layouts, c: Constants) -> States:
     offload_states = job.offload_optimizer > 0
     # With states on the host the 32-bit weights live there as well; 16-bit ones stay.
     resident = np.where(offload_states, np.minimum(resident, job.weight_bytes), resident)
-    weights = np.where(offload_weights, 0.0, resident * spread(zero3, dense, experts))
+    weights = resident * spread(zero3, dense, experts)
+    # Frozen layers may be kept in fewer bits; embedding tables stay in 16.
+    saved = (job.weight_bytes - work.frozen_bytes) * spread(zero3, dense - ends, experts)
+    weights = np.where(frozen, weights - saved, weights)
+    weights = np.where(offload_weights, 0.0, weights) * work.learners
+    weights = weights + work.other_params * job.weight_bytes * spread(zero3, dense, experts)
     # Sharded gradients go to the host as they are made (ZeRO-Offload, arXiv 2101.06840), without a pipeline.
     gone = offload_states & grads_split & (layout.pp <= 1)
-    gradients = np.where(gone, 0.0, job.grad_bytes * spread(grads_split, trained, trained_experts))
+    gradients = job.grad_bytes * spread(grads_split, trained, trained_experts)
+    # One layer's, or one table's, gradients live at a time.
+    table = np.minimum(work.embed_params, work.head_params) / layout.tp
+    passing = job.grad_bytes * np.maximum((dense - ends + experts) / np.ceil(work.layers / layout.pp), table)
+    gradients = np.where(job.in_backward > 0, np.minimum(gradients, passing), gradients)
+    gradients = np.where(gone, 0.0, gradients) * work.learners
     optimizer = np.where(zero3, job.shard_opt_bytes, job.opt_bytes) * spread(
         opt_split, trained, trained_experts
     )
-    optimizer = np.where(offload_states, 0.0, optimizer)
+    optimizer = np.where(offload_states, 0.0, optimizer) * work.learners
     missing = dense * (1.0 - 1.0 / ranks) + experts * (1.0 - 1.0 / over_experts)
     absent = np.where(offload_weights, dense + experts, missing)
     gathered = _gathered(job, layout, c, dense + experts - ends, missing, absent)

@@ -47,6 +47,8 @@ class Footprint:
         many_groups: 1 when the framework sets up communication for several kinds of parallelism.
         shard_ranks: the most ranks that share one copy of sharded states.
         offload_*: 1 when that part lives in host memory.
+        in_backward: 1 when each gradient is applied and freed at once.
+        paged: 1 when states that do not fit move to the host and back.
     """
 
     work: Work
@@ -68,6 +70,8 @@ class Footprint:
     offload_optimizer: Floats
     offload_weights: Floats
     offload_activations: Floats
+    in_backward: Floats
+    paged: Floats
 
     @property
     def sampled(self) -> bool:
@@ -101,9 +105,14 @@ def stack_footprints(jobs: Sequence[tuple[ModelSpec, TrainingSpec]], work: Work 
     return Footprint(work=work, **columns)
 
 
+_PICKED = (
+    "hidden", "heads", "longest", "attn_width", "kv_width", "routed", "materialised", "lora", "adapter_saved_bytes",
+)  # fmt: skip
+
+
 def _pick(work: Work, position: int) -> dict[str, float]:
     values = {}
-    for name in ("hidden", "heads", "seq", "attn_width", "kv_width", "routed", "materialised", "lora"):
+    for name in _PICKED:
         column = getattr(work, name)
         values[name] = float(column[position if len(column) > 1 else 0])
     return values
@@ -123,15 +132,21 @@ def _row(model: ModelSpec, training: TrainingSpec, sizes: dict[str, float]) -> d
         "stack": float(STACKS.index(training.stack)),
         "many_groups": float(not sampled and _many_groups(training)),
         "shard_ranks": float(options.shard_ranks or np.inf),
-        "offload_optimizer": float(options.offload_optimizer),
+        # Paged states move to the host when memory is short: a layout may count on it.
+        "offload_optimizer": float(options.offload_optimizer or training.optimizer.startswith("paged")),
         "offload_weights": float(options.offload_weights),
         "offload_activations": float(options.offload_activations),
+        "in_backward": float(options.optimizer_in_backward),
+        "paged": float(training.optimizer.startswith("paged")),
     }
 
 
 def _many_groups(training: TrainingSpec) -> bool:
+    """Fine-tuning recipes shard or replicate data and no more, but for those of tuned stacks."""
     wanted = training.memory.groups
-    return training.stack != "eager" if wanted == "auto" else wanted == "many"
+    if wanted != "auto":
+        return wanted == "many"
+    return training.stack == "tuned" if training.tuning.objective != "pretrain" else training.stack != "eager"
 
 
 def state_bytes_per_param(training: TrainingSpec) -> dict[str, float]:
@@ -196,10 +211,10 @@ def _activations(model: ModelSpec, training: TrainingSpec, sizes: dict[str, floa
     mlp = kept * width * (model.shared_experts if model.experts else 1.0)
     experts = (kept * width + 4.0 * hidden) * routed
     # Softmax output, and with dropout its mask and result.
-    scores = (5.0 if dropout else 2.0) * sizes["heads"] * sizes["seq"] * (sizes["materialised"] > 0)
+    scores = (5.0 if dropout else 2.0) * sizes["heads"] * sizes["longest"] * (sizes["materialised"] > 0)
     return {
         "act_shared_bytes": scale * (inputs + norms + masks) + upcast,
-        "act_split_bytes": scale * (attention + mlp),
+        "act_split_bytes": scale * (attention + mlp) + sizes["adapter_saved_bytes"],
         "act_routed_bytes": scale * experts,
         "score_bytes": scale * scores,
         "input_bytes": scale * 2.0 * hidden,

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from planner.performance.constants import Constants
 from planner.performance.device import Devices
 from planner.performance.layouts import Layouts
-from planner.performance.work import Floats, Work
+from planner.performance.work import Floats, Work, padded_tokens
 
 # Reached FLOP per byte of an A100-80 in 16 bit, for which the half sizes of matrices are given.
 REFERENCE_INTENSITY = 121.0
@@ -223,7 +223,16 @@ def head_s(work: Work, devices: Devices, tokens: Floats, tp: Floats, stack: str,
         share = np.where(odd, c["head.unaligned_ratio"], 1.0)
         forward, backward = forward / share, backward / share
     moved = c.of_stack("head.passes", stack) * predicted * work.vocab / tp * work.element_bytes
+    # A frozen projection needs no gradient of its weights.
+    backward = np.where(work.lora > 0, 0.5 * backward, backward)
     result: Floats = np.where(work.head_params > 0, forward + backward, 0.0) + moved / devices.memory_rate
+    return result
+
+
+def dequantise_s(work: Work, devices: Devices, tp: Floats, c: Constants) -> Floats:
+    """Time to write a layer's quantised weights out in 16 bit, before each pass that uses them."""
+    moved = work.dequantised * work.layer_params / tp * (work.frozen_bytes + 2.0)
+    result: Floats = c["adapter.dequantise_passes"] * moved / devices.memory_rate
     return result
 
 
@@ -241,7 +250,7 @@ def transformer_micro(
         c: constants.
     """
     tp = layout.tp
-    tokens = layout.micro_batch * work.seq / layout.cp
+    tokens = padded_tokens(work, layout.micro_batch) / layout.cp
     gemm, gemm_backward = layer_matmul_s(
         work, tokens, tp, layout.ep, matmul_of(work, devices, devices.gemm_peak, c), c
     )
@@ -252,17 +261,18 @@ def transformer_micro(
         + work.act_split_bytes / tp
     )
     passes = c.of_stack("memory.passes", stack) * (1.0 + c["memory.cast_ratio"] * work.casts)
-    moved = (
-        passes * moved + c["moe.copy_passes"] * tokens * work.routed * work.hidden * work.element_bytes / tp
-    )
-    memory = moved / (devices.memory_rate * c["memory.bandwidth_ratio"])
+    moved = moved + c.of_stack("adapter.passes", stack) * tokens * work.adapter_bytes / tp
+    copied = c["moe.copy_passes"] * tokens * work.routed * work.hidden * work.element_bytes / tp
+    memory = (passes * moved + copied) / (devices.memory_rate * c["memory.bandwidth_ratio"])
+    memory = memory + dequantise_s(work, devices, tp, c)
     # Routing, permuting tokens and back are kernels of their own.
     kernels = np.where(work.routed > 0, 1.0 + c["moe.launch_ratio"], 1.0)
     floor = np.broadcast_to(c.of_stack("floor.layer_s", stack) * devices.host_pace * kernels, gemm.shape)
     attn_factor = np.where(work.materialised > 0, 2.0, 2.5)
     forward = at_least(gemm + attention + memory + comm, floor)
     backward = at_least(
-        gemm_backward + attn_factor * attention + 2.0 * memory + comm, floor * c["floor.backward"]
+        gemm_backward + attn_factor * attention + 2.0 * memory + comm - dequantise_s(work, devices, tp, c),
+        floor * c["floor.backward"],
     )
     head = head_s(work, devices, tokens, tp, stack, c)
     return Micro(gemm, gemm_backward, attention, memory, floor, forward, backward, head, tokens)

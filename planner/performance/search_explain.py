@@ -22,6 +22,7 @@ _PARTS = {
     "compute_s": "compute", "memory_bound_s": "memory traffic", "tp_comm_s": "tensor, context and expert traffic",
     "pp_comm_s": "pipeline traffic", "bubble_s": "pipeline bubble", "dp_comm_s": "gradient traffic and stragglers",
     "optimizer_s": "optimizer", "data_loading_s": "data loading", "fixed_s": "fixed cost",
+    "other_models_s": "other models", "offload_s": "offload",
 }  # fmt: skip
 # Differences of a step below this share of it are not worth a word.
 _WORTH_TELLING = 0.002

@@ -14,6 +14,7 @@ from planner.performance.device import Devices, build_devices
 from planner.performance.kernels import with_kernel
 from planner.performance.layouts import Layouts
 from planner.performance.memory import FULL, NONE, SELECTIVE, levels_gib, needed_gib
+from planner.performance.memory_host import with_offload
 from planner.performance.memory_risk import budget_gib, usable_gib
 from planner.performance.memory_work import Footprint, build_footprint
 from planner.performance.spec import ModelSpec, TrainingSpec
@@ -93,7 +94,9 @@ def distinct_devices(devices: Devices, decodes: bool) -> tuple[Ints, Ints]:
 def step_of(job: Job, layout: Layouts) -> Step:
     """Step time of layouts whose `hardware` points into the job's devices."""
     devices = job.devices.take(layout.hardware)
-    return evaluate(job.work, devices, layout, job.kind, job.training.stack, job.constants)
+    step = evaluate(job.work, devices, layout, job.kind, job.training.stack, job.constants)
+    offloads = (job.footprint.offload_optimizer + job.footprint.offload_activations).any()
+    return with_offload(job.footprint, devices, layout, step, job.constants) if offloads else step
 
 
 def memory_levels(job: Job, layout: Layouts) -> tuple[Floats, Floats, Floats]:

@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import Literal
 
 from planner.performance.memory_options import MemoryOptions
+from planner.performance.post_training.spec import Tuning
 from planner.records import record
 
 
@@ -94,7 +95,7 @@ class TrainingSpec:
     deliver per sample, None when unknown. `attention` is the kernel (see `AttentionKernel`). `open_choices` names what
     the user left open and a default stands in for (`stack`, `attention`): it widens the interval. `allow_fp16_fallback`
     lets a bf16 job run in fp16 on devices without bf16. `channels_last` is the memory layout of convolutions, None what
-    the stack has by default: only eager PyTorch keeps channels outermost.
+    the stack has by default: only eager PyTorch keeps channels outermost. `tuning` is what post-training adds.
     """
 
     global_batch: int
@@ -111,3 +112,4 @@ class TrainingSpec:
     allow_fp16_fallback: bool = False
     channels_last: bool | None = None
     memory: MemoryOptions = MemoryOptions()
+    tuning: Tuning = Tuning()

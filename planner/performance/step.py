@@ -20,7 +20,7 @@ from planner.performance.work import Floats, Work
 
 COMPONENTS = (
     "compute_s", "memory_bound_s", "tp_comm_s", "pp_comm_s", "bubble_s", "dp_comm_s", "optimizer_s",
-    "data_loading_s", "fixed_s",
+    "data_loading_s", "fixed_s", "other_models_s", "offload_s",
 )  # fmt: skip
 
 
@@ -37,7 +37,7 @@ def _sync_s(
 ) -> Floats:
     """Gradient and weight traffic over data-parallel ranks that computation does not hide, s per step."""
     ranks = layout.dp * layout.cp
-    room = np.maximum(np.floor(devices.count / layout.tp), 1.0)
+    room = np.maximum(np.floor(devices.domain / layout.tp), 1.0)
     inside = np.minimum(ranks, room)
     stage_layers = np.ceil(work.layers / layout.pp)
     dense = (work.layer_params - work.expert_params) / layout.tp
@@ -72,22 +72,7 @@ def _optimizer_s(work: Work, devices: Devices, layout: Layouts, stack: str, c: C
     moved = share * (2.0 * work.opt_bytes + work.grad_bytes + work.weight_bytes)
     launches = c.of_stack("optimizer.layer_s", stack) * np.ceil(work.layers / layout.pp)
     result: Floats = moved / (devices.memory_rate * c.of_stack("optimizer.bandwidth_ratio", stack)) + launches
-    # Gradients go down, weights come up; the host reads and writes the states (ZeRO-Offload, arXiv 2101.06840).
-    link = share * (work.grad_bytes + work.weight_bytes) / devices.host_rate
-    host = moved / (c["offload.host_gb_per_s"] * 1e9)
-    return np.where(work.offload_optimizer > 0, np.maximum(link, host), result)
-
-
-def _offload_s(work: Work, devices: Devices, layout: Layouts, micro: Micro, c: Constants) -> Floats:
-    """Exposed time of one micro-batch's layer inputs on their way to the host and back, per layer, s."""
-    kept = (
-        micro.tokens
-        * work.hidden
-        * work.element_bytes
-        / np.where(layout.sequence_parallel > 0, layout.tp, 1.0)
-    )
-    moves = (work.offload_activations > 0) & (layout.recompute >= 2)
-    return np.where(moves, c["offload.exposed_ratio"] * 2.0 * kept / devices.host_rate, 0.0)
+    return result
 
 
 def loading_s(work: Work, devices: Devices, layout: Layouts, c: Constants) -> Floats:
@@ -119,12 +104,11 @@ def step_time(
     full, selective = layout.recompute >= 2, layout.recompute == 1
     partly = np.where(work.materialised > 0, micro.attention, c["recompute.selective_ratio"] * micro.forward)
     again = np.where(full, micro.forward, np.where(selective, partly, 0.0))
-    offload = _offload_s(work, devices, layout, micro, c)
-    body = stage_layers * (micro.forward + micro.backward + again + offload)
+    body = stage_layers * (micro.forward + micro.backward + again)
     # Only the last stage has the output layer, so the other stages wait for it once per micro-batch.
     stage = body + micro.head
     volume = micro.tokens * work.hidden * work.element_bytes / layout.tp
-    crosses = (layout.nodes > 1) & (layout.tp * layout.cp * layout.dp * 2.0 > devices.count)
+    crosses = (layout.nodes > 1) & (layout.tp * layout.cp * layout.dp * 2.0 > devices.domain)
     send = np.where(pp > 1, 2.0 * send_s(volume, crosses.astype(np.float64), devices.count, links), 0.0)
     send = send * layout.interleave * c["pp.exposed_ratio"]
     exposed = _sync_s(work, devices, layout, micro, links, stack, c)
@@ -143,7 +127,12 @@ def step_time(
         "optimizer_s": _optimizer_s(work, devices, layout, stack, c),
         "fixed_s": np.broadcast_to(c.of_stack("fixed.step_s", stack), m.shape),
     }
-    return _finish(work, devices, layout, parts, c)
+    # Reference, teacher or old policy run forward once over every sample; a second learner repeats all of a step.
+    forward = m * (stage_layers * micro.forward + micro.head / 3.0)
+    again_s = sum((parts[name] for name in parts if name != "fixed_s"), np.zeros(m.shape))
+    parts["offload_s"] = np.zeros(m.shape)
+    parts["other_models_s"] = work.forward_passes * forward + (work.learners - 1.0) * again_s
+    return _finish(work, devices, layout, parts, stack, c)
 
 
 def _busy(
@@ -157,9 +146,16 @@ def _busy(
     return result
 
 
-def _finish(work: Work, devices: Devices, layout: Layouts, parts: dict[str, Floats], c: Constants) -> Step:
-    """Apply the learned factor, clip at the roofline, add what data loading exceeds the step by."""
-    parts = {name: part * devices.multiplier for name, part in parts.items()}
+def _finish(
+    work: Work, devices: Devices, layout: Layouts, parts: dict[str, Floats], stack: str, c: Constants
+) -> Step:
+    """Apply the learned factors, clip at the roofline, add what data loading exceeds the step by."""
+    learned = (
+        devices.multiplier
+        * work.adapter_ratio
+        * np.where(work.tuned > 0, c.of_stack("tuning.ratio", stack), 1.0)
+    )
+    parts = {name: part * learned for name, part in parts.items()}
     total: Floats = sum(parts.values(), np.zeros(layout.nodes.shape))
     accelerators = layout.nodes * devices.count
     ideal = (

@@ -14,6 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from planner.performance.operators import operators_of
+from planner.performance.post_training.adapters import adapter_params
+from planner.performance.post_training.counts import COUNTS, post_training_counts
+from planner.performance.post_training.lengths import longest_of
 from planner.performance.spec import ModelFamily, ModelSpec, TrainingSpec
 
 Floats = npt.NDArray[np.float64]
@@ -25,6 +28,7 @@ PRECISION_GROUP = {
 # Bytes of optimizer state per trainable parameter in fp32; unknown optimizers count as two moments.
 OPTIMIZER_STATE_BYTES = {
     "sgd": 4.0, "momentum": 4.0, "lion": 4.0, "adafactor": 0.1, "adamw8bit": 2.0, "adamw_8bit": 2.0,
+    "paged_adamw_8bit": 2.0,
 }  # fmt: skip
 # Masked language models predict 15 % of the tokens (BERT, arXiv 1810.04805).
 MASKED_SHARE = 0.15
@@ -56,11 +60,10 @@ class Work:
         channels_last: 1 when convolutions keep the channel innermost in memory.
         materialised: 1 when attention scores go through memory, 0 for flash attention; `fused_softmax`: 1 where one
             kernel scales, masks and normalises them.
-        offload_optimizer, offload_activations: 1 when optimizer states, or the inputs that full recompute keeps, live
-            in host memory.
         vector_units: 1 where plain 32-bit arithmetic keeps matrix units idle; `casts`: 1 where matmul inputs are
             rewritten in 8 bit.
         weight_bytes, grad_bytes, opt_bytes: memory per parameter; `opt_bytes` is what ZeRO-1 shards.
+        sequences and the rest: what post-training adds (`planner.performance.post_training.counts`).
     """
 
     layers: Floats
@@ -92,8 +95,6 @@ class Work:
     score_ratio: Floats
     materialised: Floats
     fused_softmax: Floats
-    offload_optimizer: Floats
-    offload_activations: Floats
     lora: Floats
     element_bytes: Floats
     vector_units: Floats
@@ -111,6 +112,18 @@ class Work:
     global_batch: Floats
     bytes_per_sample: Floats
     decode_rate: Floats
+    sequences: Floats
+    length_width: Floats
+    longest: Floats
+    adapter_bytes: Floats
+    adapter_saved_bytes: Floats
+    adapter_ratio: Floats
+    frozen_bytes: Floats
+    dequantised: Floats
+    forward_passes: Floats
+    other_params: Floats
+    learners: Floats
+    tuned: Floats
 
     def take(self, index: npt.NDArray[np.int64]) -> Work:
         """Rows `index` of arrays with more than one row; single values stay as they are."""
@@ -119,6 +132,21 @@ class Work:
             value = getattr(self, field.name)
             picked[field.name] = value if value.shape[0] == 1 else value[index]
         return Work(**picked)
+
+
+def content_length(training: TrainingSpec) -> float:
+    """Mean tokens of a sequence that carry content."""
+    lengths = training.tuning.spread
+    return float(training.sequence_length) if lengths is None else lengths.mean
+
+
+def padded_tokens(work: Work, samples: Floats) -> Floats:
+    """Tokens that a micro-batch of samples computes: every sequence is as long as the longest of them."""
+    if not (work.length_width > 0).any():
+        return samples * work.sequences * work.seq
+    number = samples * work.sequences
+    padded = np.minimum(work.seq * longest_of(number, work.length_width), work.longest)
+    return number * np.where(work.length_width > 0, padded, work.seq)
 
 
 def is_sampled(model: ModelSpec) -> bool:
@@ -138,7 +166,12 @@ def build_work(model: ModelSpec, training: TrainingSpec) -> Work:
 def stack_work(jobs: Sequence[tuple[ModelSpec, TrainingSpec]]) -> Work:
     """Stack many jobs, shape `(n_jobs,)` per field."""
     rows: list[dict[str, Any]] = [
-        {**_state(model, training), **_sizes(model, training), **_operators(model)}
+        {
+            **_state(model, training),
+            **_sizes(model, training),
+            **_operators(model),
+            **post_training_counts(model, training),
+        }
         for model, training in jobs
     ]
     return Work(**{f.name: np.asarray([row[f.name] for row in rows], dtype=np.float64) for f in fields(Work)})
@@ -168,7 +201,7 @@ def _state(model: ModelSpec, training: TrainingSpec) -> dict[str, float]:
         weight, grad, opt = 2.0, 4.0, 4.0 + states
     return {
         "params": model.params,
-        "trainable_params": lora_params(model, training.lora_rank) if training.lora_rank else model.params,
+        "trainable_params": lora_params(model, training) if training.lora_rank else model.params,
         "lora": 1.0 if training.lora_rank else 0.0,
         "element_bytes": 2.0 if half else 4.0,
         "vector_units": 1.0 if training.precision == "fp32" else 0.0,
@@ -178,7 +211,7 @@ def _state(model: ModelSpec, training: TrainingSpec) -> dict[str, float]:
         "opt_bytes": opt,
         "sync_bytes": 2.0 if half else 4.0,
         "global_batch": float(training.global_batch),
-        "seq": float(training.sequence_length),
+        "seq": content_length(training),
         "bytes_per_sample": training.bytes_per_sample or 0.0,
         "decode_rate": training.decode_samples_per_s_per_core or 0.0,
         "is_vit": 1.0 if model.family is ModelFamily.VIT else 0.0,
@@ -186,18 +219,16 @@ def _state(model: ModelSpec, training: TrainingSpec) -> dict[str, float]:
             training.stack != "eager" if training.channels_last is None else training.channels_last
         ),
         "materialised": 1.0 if training.attention in ("materialised", "fused") else 0.0,
-        "offload_optimizer": float(training.memory.offload_optimizer),
-        "offload_activations": float(training.memory.offload_activations),
         "fused_softmax": 1.0 if training.attention == "fused" else 0.0,
     }
 
 
-def lora_params(model: ModelSpec, rank: int) -> float:
-    """Adapters on the four attention projections: rank x (inputs + outputs) per layer."""
-    if not (model.layers and model.hidden):
-        return 0.01 * model.params
-    q_width, kv_width = _attention_widths(model)
-    return float(model.layers * rank * (4 * model.hidden + 2 * q_width + 2 * kv_width))
+def lora_params(model: ModelSpec, training: TrainingSpec) -> float:
+    """Parameters of the adapters, 0 where all weights learn; by default low-rank ones on the attention projections."""
+    if training.lora_rank is None:
+        return 0.0
+    tuning = training.tuning
+    return adapter_params(model, training.lora_rank, tuning.adapter or "lora", tuning.targets)
 
 
 def _attention_widths(model: ModelSpec) -> tuple[float, float]:
@@ -231,7 +262,7 @@ def _sampled_sizes(model: ModelSpec) -> dict[str, float]:
         (
             f.name
             for f in fields(Work)
-            if f.name not in _STATE_FIELDS and f.name not in ("operators", "inferred")
+            if f.name not in _STATE_FIELDS and f.name not in ("operators", "inferred", *COUNTS)
         ),
         0.0,
     )
@@ -298,7 +329,7 @@ def _transformer_sizes(model: ModelSpec, training: TrainingSpec) -> dict[str, fl
     projections = 2.0 * hidden * (q_width + kv_width)
     layer, embed = _split_params(model, vocab * hidden, projections + matrices * hidden * ffn)
     active_total = model.active_params or model.params
-    layer_active = (active_total - embed) / layers if model.experts else layer
+    layer_active = (active_total - embed) / layers if model.experts or model.active_params else layer
     used = (per_token + model.shared_experts) if model.experts else 1.0
     by_dimensions = projections + matrices * hidden * ffn * used
     expert_params = min(layer * 0.98, matrices * hidden * ffn * experts) if model.experts else 0.0
@@ -310,12 +341,13 @@ def _transformer_sizes(model: ModelSpec, training: TrainingSpec) -> dict[str, fl
     scale = 1.0 if PRECISION_GROUP[training.precision] in ("half", "fp8") else 2.0
     causal = 0.5 if model.architecture == "decoder" else 1.0
     passes = 4.0 if training.lora_rank else 6.0
-    seq = float(training.sequence_length)
+    seq = content_length(training)
     usual = MASKED_SHARE if model.architecture == "encoder" else 1.0
     head_share = usual if model.predicted_share is None else model.predicted_share
     matmuls = layers * max(layer_active, 1.0) + head_share * min(vocab * hidden, embed)
     ratio = score_ratio(model, seq)
-    flops = seq * (passes * matmuls + 12.0 * causal * ratio * layers * q_width * seq)
+    scores = 12.0 * causal * ratio * layers * q_width * seq
+    flops = training.tuning.sequences * seq * (passes * matmuls + scores)
     return {
         "layers": layers,
         "hidden": hidden,
@@ -350,7 +382,7 @@ _STATE_FIELDS = frozenset(
     {
         "params", "trainable_params", "lora", "element_bytes", "weight_bytes", "grad_bytes", "opt_bytes", "sync_bytes",
         "global_batch", "seq", "bytes_per_sample", "decode_rate", "is_vit", "materialised", "fused_softmax",
-        "offload_optimizer", "offload_activations", "vector_units", "casts",
+        "vector_units", "casts",
         "channels_last",
     }
 )  # fmt: skip

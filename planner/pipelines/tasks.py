@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.candidates.engine import Engine
-from planner.candidates.finish import sure_hours, uninterrupted_hours
+from planner.candidates.finish import sure_hours, unhindered_hours
 from planner.candidates.model import IN_TURN
 from planner.candidates.plan_parts.bought import Source
 from planner.candidates.prepare import prepare, unlimited
@@ -93,10 +93,12 @@ class WorkloadTask:
         self._count = 0
 
     def least_hours(self) -> float:
-        """A time that no candidate beats, infinity where there is none."""
+        """A time that no candidate beats, infinity where there is none.
+
+        Nothing waits or is taken away: spot in several zones, built where a deadline asks for it, waits less.
+        """
         made = self._engine.at(None, self._wanted).candidates
-        at = np.flatnonzero(made.bits == 0)
-        hours = uninterrupted_hours(made, at, self.confidence)
+        hours = unhindered_hours(made, np.flatnonzero(made.bits == 0), self.confidence)
         return float(hours.min(initial=np.inf))
 
     def front(self, least: float, most: float) -> list[Way]:

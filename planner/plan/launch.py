@@ -29,7 +29,8 @@ class Checkpoints:
 class SpotPlace:
     """One zone (or region, where the catalog knows no zones) that spot is taken in, and the evidence on it.
 
-    `spot_hours` are expected there; `mean_up_hours` and `mean_wait_hours` are those of the whole gang.
+    `spot_hours` are expected there; `mean_up_hours`, `mean_wait_hours` and `availability_ratio` are the model's for the
+    whole gang, `observed_ratio` is the share of time up in the records behind them as seen, None without a record.
     """
 
     offer_id: str
@@ -37,6 +38,7 @@ class SpotPlace:
     mean_up_hours: float
     mean_wait_hours: float
     availability_ratio: float
+    observed_ratio: float | None
     evidence: str
 
 

@@ -7,6 +7,7 @@ from decimal import Decimal
 from planner.plan.model import CostLine, Plan, PlanLine
 from planner.plan.report_launch import launch, strategy_words
 from planner.plan.words import OBJECTIVES, cost_kind, layout_words, own_machines
+from planner.render import claims
 from planner.render.model import Chart, Column, Section, Unit, Value, facts, table_section
 from planner.render.numbers import UNKNOWN, amount, days_of, hours, moment, number, percent, price, usd
 from planner.render.words import DERIVED_MARK, cluster, devices, is_derived, join_some, option, place, share
@@ -18,6 +19,11 @@ _MAX_CASH = 14
 def verdict(plan: Plan) -> str:
     """Return the headline: what to run, where, for how much, ready when."""
     best = OBJECTIVES.get(plan.objective, "Best")
+    said = (
+        claims.best_plan(best, plan.proof.status, plan.proof.gap_ratio)
+        if plan.proof
+        else f"{best} feasible plan"
+    )
     until = f", deadline {moment(plan.deadline)}" if plan.deadline else ", no deadline"
     ready = f"{usd(plan.total_usd)}, {hours(plan.hours)} h{days_of(plan.hours)}"
     ready += f", finishes {moment(plan.finish_expected)}{until}"
@@ -27,7 +33,7 @@ def verdict(plan: Plan) -> str:
         machines = cluster(line.nodes, line.instance_type) + (f" ({inside})" if inside else "")
         bought = option(line.purchase_option, line.option_variant)
         where = place(line.provider, line.region, line.zone)
-        return f"{best} feasible plan: {machines} {bought} in {where}: {ready}"
+        return f"{said}: {machines} {bought} in {where}: {ready}"
     nodes = sum(line.nodes for line in plan.lines)
     if plan.kind == "training" and _in_turn(plan):
         first = plan.lines[0]
@@ -35,7 +41,7 @@ def verdict(plan: Plan) -> str:
         machines = cluster(first.nodes, first.instance_type) + (f" ({inside})" if inside else "")
         regions = len({line.region for line in plan.lines})
         where = place(first.provider, first.region, first.zone) + (" and elsewhere" if regions > 1 else "")
-        return f"{best} feasible plan: {machines} {strategy_words(plan)}, {where}: {ready}"
+        return f"{said}: {machines} {strategy_words(plan)}, {where}: {ready}"
     if plan.kind == "training":  # one cluster bought in parts
         first = plan.lines[0]
         inside = devices(sum(line.accelerators for line in plan.lines), first.accelerator)
@@ -44,10 +50,10 @@ def verdict(plan: Plan) -> str:
             f"{line.nodes} {option(line.purchase_option, line.option_variant)}" for line in plan.lines
         )
         where = place(first.provider, first.region, max(line.zone for line in plan.lines))
-        return f"{best} feasible plan: {machines}: {bought} in {where}: {ready}"
+        return f"{said}: {machines}: {bought} in {where}: {ready}"
     total = number(sum(line.accelerators for line in plan.lines), 6)
     mix = f"{len(plan.lines)} offers, {nodes:,} nodes, {total} accelerators"
-    return f"{best} feasible plan: {mix}: {ready}"
+    return f"{said}: {mix}: {ready}"
 
 
 def _in_turn(plan: Plan) -> bool:

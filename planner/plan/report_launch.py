@@ -104,7 +104,7 @@ def _evidence(told: Launch) -> str:
     for place in told.places:
         where = "/".join(part for part in place.offer_id.split("/")[1:3] if part != "-")
         up = f"{hours(place.mean_up_hours)} h up, {hours(place.mean_wait_hours)} h down in the mean"
-        texts.append(
-            f"{where}: {up}, up {percent(place.availability_ratio, 0)} of the time ({place.evidence or UNKNOWN})"
-        )
+        seen = "" if place.observed_ratio is None else f", in the records {percent(place.observed_ratio, 0)}"
+        share = f"up {percent(place.availability_ratio, 0)} of the time{seen}"
+        texts.append(f"{where}: {up}, {share} ({place.evidence or UNKNOWN})")
     return join_some(texts, _MAX_PLACES)

@@ -5,7 +5,11 @@
 
 from __future__ import annotations
 
+import math
+
 from planner.render.numbers import percent
+
+_FAR = 1.0  # of the bound; a plan that may be twice as dear is near nothing
 
 
 def state(status: str, of: str, gap_ratio: float = 0.0) -> str:
@@ -22,6 +26,22 @@ def state(status: str, of: str, gap_ratio: float = 0.0) -> str:
     if status == "infeasible":
         return f"infeasible: no choice {of} keeps every limit"
     return status
+
+
+def best_plan(best: str, status: str, gap_ratio: float) -> str:
+    """Return what a headline may say of a plan: the best, or how near it is proven to come.
+
+    Args:
+        best: `Cheapest` or `Fastest`.
+        status: a solver's; `optimal` is within the gap asked for.
+        gap_ratio: of the plan's figure, to the bound below which no plan is.
+    """
+    if status == "optimal":
+        return f"{best} feasible plan"
+    above = math.ceil(gap_ratio / (1.0 - gap_ratio) * 1000) / 1000 if gap_ratio < 1.0 else math.inf
+    if above > _FAR:
+        return "Feasible plan"
+    return f"Feasible plan within {percent(above, 1)} of the {best.lower()}"
 
 
 def none_below(amount: str, of: str, *, what: str = "plan", figure: str = "costs") -> str:

@@ -20,7 +20,7 @@ import numpy as np
 from catalogs.table import distinct
 from planner.records import record
 from planner.spot.distribution import SpotPool
-from planner.spot.pools import figures_at
+from planner.spot.pools import figures_at, observed_at
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,11 +44,13 @@ class GangRisk:
         pool: arrays of shape `(n,)`.
         source: index into `sources`, shape `(n,)`; -1 where nothing interrupts.
         sources: what the figures rest on.
+        observed: share of time up in the records behind them, as seen; NaN without a record, shape `(n,)`.
     """
 
     pool: SpotPool
     source: IntArray
     sources: tuple[str, ...]
+    observed: FloatArray
 
 
 def gang_risk(asked: Asked, market: Market, spot: SpotRisk, rows: IntArray, nodes: IntArray) -> GangRisk:
@@ -80,16 +82,16 @@ def gang_risk(asked: Asked, market: Market, spot: SpotRisk, rows: IntArray, node
         np.full(len(rows), assume.spot_dispersion_ratio),
     ]
     sources = [f"{p.basis}: {p.source} ({p.as_of})" for p in risk.priors]
-    source = prior.copy()
+    source, observed = prior.copy(), np.full(len(rows), np.nan)
     recorded = np.asarray([p.basis == "measured" for p in risk.priors] + [False])
     at = np.flatnonzero(market.is_spot[rows] & (recorded[prior] | (spot.hazards is not None)))
     if len(at):
-        _put_records(market, spot, rows, count, at, columns, source, sources)
+        _put_records(market, spot, rows, count, at, columns, source, sources, observed)
     if (
         asked.workload.kind == "fleet"
     ):  # a worker does run after run: it comes to its pool once, not with each
         columns[2] = columns[1]
-    return GangRisk(SpotPool(*columns), source, tuple(sources))
+    return GangRisk(SpotPool(*columns), source, tuple(sources), observed)
 
 
 def _put_records(
@@ -101,6 +103,7 @@ def _put_records(
     columns: Sequence[FloatArray],
     source: IntArray,
     sources: list[str],
+    observed: FloatArray,
 ) -> None:
     """Overwrite the figures of the candidates `at` with those of recorded pools, where there are any."""
     _, first, own = distinct(market.pool_of_offer[rows[at]])
@@ -121,6 +124,10 @@ def _put_records(
         for column, values in zip(columns, figures_at(pools, place_of[own], count[mine]), strict=True):
             column[mine] = values
         source[mine] = source_of[own]
+        observed[mine] = [
+            observed_at(pools[place], gang)
+            for place, gang in zip(place_of[own].tolist(), count[mine].tolist(), strict=True)
+        ]
 
 
 def _move_by_hint(

@@ -29,7 +29,8 @@ from planner.spot.hazards_cells import (
     save_cells,
 )
 from planner.spot.hazards_shrink import Scales, SideFit, fit_side
-from planner.spot.scales import scale_rows
+from planner.spot.hazards_table import HazardTable, make_table, mean_spell_hours, moved_table
+from planner.spot.scales import recorded_types, scale_rows
 
 if TYPE_CHECKING:
     from planner.spot.hints import Hint, Hints
@@ -42,84 +43,26 @@ Pool = tuple[str, str, str]
 
 __all__ = [
     "AGE_EDGES_HOURS", "HazardModel", "HazardTable", "Weather", "age_bucket", "fit_hazards", "load_hazards",
-    "load_weather",
+    "load_weather", "make_table", "mean_spell_hours", "moved_table",
 ]  # fmt: skip
 
 
-@record(frozen=True, eq=False)
-class HazardTable:
-    """Hazards of one gang in one zone; `1 - exp(-h tick)` is the chance to leave within a tick.
+class Asked(NamedTuple):
+    """What a table is asked for: `gang` instances together, of `accelerators` each (0: unknown), and where."""
 
-    Attributes:
-        age_edges_hours: lower edges of the age buckets, shape `(k,)`; `age_bucket` finds the bucket of an age.
-        down_per_hour: hazard of leaving up by age of the up spell, shape `(k,)`.
-        up_per_hour: hazard of leaving down by age of the down spell, shape `(k,)`.
-        frailty_sd_down, frailty_sd_up: sd of the log level of each over the time of a job: how far next week differs
-            from what was seen, and how little was seen.
-        availability_ratio: long-run share of time up that the hazards give.
-        hours_seen: hours of record behind the nearest level.
-        source: which level that is, in words.
-        of_family: a record of the gang's own family is behind it; without one, published bands and priors know more.
-    """
-
-    age_edges_hours: FloatArray
-    down_per_hour: FloatArray
-    up_per_hour: FloatArray
-    frailty_sd_down: float
-    frailty_sd_up: float
-    availability_ratio: float
-    hours_seen: float
-    source: str
-    of_family: bool = True
-
-    @property
-    def mean_up_hours(self) -> float:
-        """Mean length of an up spell."""
-        return mean_spell_hours(self.down_per_hour)
-
-    @property
-    def mean_down_hours(self) -> float:
-        """Mean length of a down spell."""
-        return mean_spell_hours(self.up_per_hour)
+    provider: str
+    type_: str
+    gang: int
+    accelerators: int
+    region: str
+    zone: str
 
 
-def make_table(
-    down_per_hour: FloatArray,
-    up_per_hour: FloatArray,
-    frailty_sd: tuple[float, float],
-    hours_seen: float,
-    source: str,
-    *,
-    of_family: bool = True,
-) -> HazardTable:
-    """A table from its hazards; the availability follows from the mean spells."""
-    up, down = mean_spell_hours(down_per_hour), mean_spell_hours(up_per_hour)
-    return HazardTable(
-        AGE_EDGES_HOURS,
-        down_per_hour,
-        up_per_hour,
-        *frailty_sd,
-        up / (up + down),
-        hours_seen,
-        source,
-        of_family,
-    )
+class Hours(NamedTuple):
+    """Hours of a record: up, and up or down."""
 
-
-def moved_table(table: HazardTable, hint: Hint) -> HazardTable:
-    """The table with its hazards moved by a hint."""
-    down, up = table.down_per_hour * np.exp(hint.log_down), table.up_per_hour * np.exp(hint.log_up)
-    sd = (table.frailty_sd_down, table.frailty_sd_up)
-    source = f"{table.source}; moved by {hint.by}"
-    return make_table(down, up, sd, table.hours_seen, source, of_family=table.of_family)
-
-
-def mean_spell_hours(hazard_per_hour: FloatArray) -> float:
-    """Mean of a spell whose hazard is constant within each age bucket: sum of S_b (1 - exp(-h_b w_b)) / h_b."""
-    width = np.append(np.diff(AGE_EDGES_HOURS), np.inf)
-    h = np.maximum(hazard_per_hour, 1e-9)
-    survive = np.exp(-np.concatenate(([0.0], np.cumsum(h[:-1] * width[:-1]))))
-    return float((survive * -np.expm1(-h * width) / h).sum())
+    up: float
+    seen: float
 
 
 @record(frozen=True, eq=False)
@@ -131,12 +74,14 @@ class HazardModel:
         scales: spread of the levels per direction.
         given: tables that stand above the counts, by zone name or `pool` key (from `planner.spot.hazards_evidence`).
         hints: what moves the tables of zones without a record (from `planner.spot.hints`).
+        accelerators: of one instance, by instance type; sizes of a family are compared by it.
     """
 
     cells: tuple[HazardCell, ...]
     scales: Mapping[str, Scales]
     given: Mapping[str, HazardTable]
     hints: Hints = field(default_factory=dict)
+    accelerators: Mapping[str, int] = field(default_factory=dict)
 
     def table_for(self, zone: SpotZone) -> HazardTable:
         """Hazards of a zone from the nearest evidence; never fails."""
@@ -144,11 +89,12 @@ class HazardModel:
             if name and name in self.given:
                 return self.given[name]
         type_ = plain_type(zone.instance_type)
-        key = (zone.provider, type_, zone.gang, zone.region, plain_zone(zone.pool or zone.name))
-        if key not in self._tables:
-            table, hint = self._look_up(*key), self.hint_for(zone)
-            self._tables[key] = table if hint is None else moved_table(table, hint)
-        return self._tables[key]
+        each = zone.accelerators or self.accelerators.get(type_, 0)
+        asked = Asked(zone.provider, type_, zone.gang, each, zone.region, plain_zone(zone.pool or zone.name))
+        if asked not in self._tables:
+            table, hint = self._look_up(asked), self.hint_for(zone)
+            self._tables[asked] = table if hint is None else moved_table(table, hint)
+        return self._tables[asked]
 
     def hint_for(self, zone: SpotZone) -> Hint | None:
         """What prices or scores say of a zone that was not recorded: of itself, else of its region."""
@@ -178,6 +124,10 @@ class HazardModel:
             both[place] = both[place] + hint if place in both else hint
         return replace(self, hints=both)
 
+    def with_accelerators(self, accelerators: Mapping[str, int]) -> HazardModel:
+        """The model with the accelerators of more instance types."""
+        return replace(self, accelerators={**accelerators, **self.accelerators})
+
     def save(self, path: Path) -> None:
         """Write the counts as CSV."""
         save_cells(self.cells, path)
@@ -185,10 +135,10 @@ class HazardModel:
     @staticmethod
     def load(path: Path) -> HazardModel:
         """Read counts that `save` wrote, with the bundled scales."""
-        return HazardModel(load_cells(path), load_scales(), {})
+        return HazardModel(load_cells(path), load_scales(), {}, accelerators=recorded_types())
 
     @cached_property
-    def _tables(self) -> dict[tuple[str, str, int, str, str], HazardTable]:
+    def _tables(self) -> dict[Asked, HazardTable]:
         return {}
 
     @cached_property
@@ -200,48 +150,57 @@ class HazardModel:
         for one in same:
             count[one] = count.get(one, 0) + 1
         weight = np.asarray([1.0 / count[one] for one in same])
+        never = np.asarray([c.never_up for c in self.cells], dtype=np.bool_)
         blank = np.zeros((0, len(AGE_EDGES_HOURS)))
 
         def stack(name: str) -> FloatArray:
             return np.asarray([getattr(c, name) for c in self.cells]) if self.cells else blank
 
         return {
-            "down": fit_side(keys, stack("downs"), stack("up_hours"), weight, self.scales["down"]),
-            "up": fit_side(keys, stack("ups"), stack("down_hours"), weight, self.scales["up"]),
+            "down": fit_side(
+                keys,
+                stack("downs"),
+                stack("up_hours"),
+                weight,
+                np.zeros(len(keys), bool),
+                self.scales["down"],
+            ),
+            "up": fit_side(keys, stack("ups"), stack("down_hours"), weight, never, self.scales["up"]),
         }
 
     @cached_property
-    def _pools(self) -> dict[tuple[str, str], dict[int, dict[tuple[str, str], float]]]:
+    def _pools(self) -> dict[tuple[str, str], dict[int, dict[tuple[str, str], Hours]]]:
         """(provider, type) -> gang -> (region, zone) -> hours seen."""
-        found: dict[tuple[str, str], dict[int, dict[tuple[str, str], float]]] = {}
+        found: dict[tuple[str, str], dict[int, dict[tuple[str, str], Hours]]] = {}
         for c in self.cells:
             zones = found.setdefault((c.provider, c.instance_type), {}).setdefault(c.gang, {})
-            zones[c.region, c.zone] = zones.get((c.region, c.zone), 0.0) + c.hours
+            old = zones.get((c.region, c.zone), Hours(0.0, 0.0))
+            zones[c.region, c.zone] = Hours(old.up + float(c.up_hours.sum()), old.seen + c.hours)
         return found
 
-    def _look_up(self, provider: str, type_: str, gang: int, region: str, zone: str) -> HazardTable:
+    def _look_up(self, asked: Asked) -> HazardTable:
         known = self._pools
-        own = [pool for pool in known if pool[1] == type_ and provider in ("", pool[0])]
+        own = [pool for pool in known if pool[1] == asked.type_ and asked.provider in ("", pool[0])]
         if own:
-            return self._of_pool(own[0], gang, region, zone, f"{own[0][0]} {type_}")
-        family = family_of(type_)
-        kin = [p for p in known if family_of(p[1]) == family and provider in ("", p[0])]
+            return self._of_pool(own[0], asked.gang, asked, f"{own[0][0]} {asked.type_}")
+        family = family_of(asked.type_)
+        kin = [p for p in known if family_of(p[1]) == family and asked.provider in ("", p[0])]
         if kin:
-            return self._of_several(kin, gang, region, zone, f"family {family}: other sizes")
-        mates = [p for p in known if p[0] == provider]
+            return self._of_several(kin, asked, f"family {family}: other sizes")
+        mates = [p for p in known if p[0] == asked.provider]
         if mates:
-            table = self._of_several(mates, gang, region, zone, f"prior of {provider}: its other families")
-            return replace(table, of_family=False)
+            table = self._of_several(mates, asked, f"prior of {asked.provider}: its other families")
+            return replace(table, of_family=False, observed_ratio=None)
         if known:
-            table = self._of_several(list(known), gang, region, zone, "nothing known: mean of everything")
-            return replace(table, of_family=False)
+            table = self._of_several(list(known), asked, "nothing known: mean of everything")
+            return replace(table, of_family=False, observed_ratio=None)
         one, sd = np.ones(len(AGE_EDGES_HOURS)), (1.0, 1.0)
         source = "no record at all: up 1 h and down 2 h in the mean, assumed"
         return make_table(one, one / 2, sd, 0.0, source, of_family=False)
 
-    def _of_pool(self, pool: tuple[str, str], gang: int, region: str, zone: str, label: str) -> HazardTable:
-        """The zone at this gang, between gangs it was seen at, else its region's or the pool's."""
-        by_gang = self._pools[pool]
+    def _of_pool(self, pool: tuple[str, str], gang: float, asked: Asked, label: str) -> HazardTable:
+        """The zone at this gang, between gangs that it was seen at, else its region's or the pool's."""
+        by_gang, region, zone = self._pools[pool], asked.region, asked.zone
         levels = (
             ("zone", [g for g, zones in by_gang.items() if (region, zone) in zones]),
             ("region", [g for g, zones in by_gang.items() if any(r == region for r, _ in zones)]),
@@ -249,22 +208,26 @@ class HazardModel:
         )
         level, gangs = next((name, found) for name, found in levels if found)
         near = _bracket(sorted(gangs), gang)
-        hours = min(
-            sum(
-                h
-                for (r, z), h in by_gang[g].items()
+        seen = [
+            [
+                hours
+                for (r, z), hours in by_gang[g].items()
                 if level == "pool" or (r == region and (level == "region" or z == zone))
-            )
+            ]
             for g in near
-        )
+        ]
+        hours = min(sum(one.seen for one in part) for part in seen)
         where = {"zone": f"zone {zone}", "region": f"region {region}", "pool": "all zones"}[level]
-        seen = f"x{gang}" if near == [gang] else f"x{gang} from x{' and x'.join(str(g) for g in near)}"
+        named = f"x{gang:g}" if near == [gang] else f"x{gang:g} from x{' and x'.join(str(g) for g in near)}"
         down, sd_down = self._at_gang("down", pool, near, gang, region, zone)
         up, sd_up = self._at_gang("up", pool, near, gang, region, zone)
-        return make_table(down, up, (sd_down, sd_up), hours, f"{label} {seen}, {where}, {hours:.0f} h seen")
+        return make_table(
+            down, up, (sd_down, sd_up), hours, f"{label} {named}, {where}, {hours:.0f} h seen",
+            observed_ratio=_observed(seen, near, gang),
+        )  # fmt: skip
 
     def _at_gang(
-        self, side: Side, pool: tuple[str, str], near: list[int], gang: int, region: str, zone: str
+        self, side: Side, pool: tuple[str, str], near: list[int], gang: float, region: str, zone: str
     ) -> tuple[FloatArray, float]:
         """Hazard at a gang: straight in log hazard over log gang between two that were seen.
 
@@ -275,28 +238,53 @@ class HazardModel:
         if len(near) == 1:
             beyond = (gang / near[0]) ** fit.scales.gang_exponent
             return found[0][0] * beyond, found[0][1]
-        share = float(np.log(gang / near[0]) / np.log(near[1] / near[0]))
+        share = _share(near, gang)
         (low, sd_low), (high, sd_high) = found
         return np.exp((1 - share) * np.log(low) + share * np.log(high)), max(sd_low, sd_high)
 
-    def _of_several(
-        self, pools: Sequence[tuple[str, str]], gang: int, region: str, zone: str, label: str
-    ) -> HazardTable:
-        """Geometric mean over pools, with the spread between pools added to the frailty."""
-        tables = [self._of_pool(pool, gang, region, zone, "") for pool in pools]
+    def _of_several(self, pools: Sequence[tuple[str, str]], asked: Asked, label: str) -> HazardTable:
+        """Geometric mean over pools, with the spread between pools added to the frailty.
+
+        Gangs are compared in accelerators: four instances of eight are judged by records of 32, where both sizes are
+        known.
+        """
+        gangs = [asked.gang * self._instances(asked, pool[1]) for pool in pools]
+        tables = [self._of_pool(pool, gang, asked, "") for pool, gang in zip(pools, gangs, strict=True)]
         down = np.exp(np.mean([np.log(t.down_per_hour) for t in tables], axis=0))
         up = np.exp(np.mean([np.log(t.up_per_hour) for t in tables], axis=0))
         sd = (
             float(np.hypot(max(t.frailty_sd_down for t in tables), self.scales["down"].pool_sd)),
             float(np.hypot(max(t.frailty_sd_up for t in tables), self.scales["up"].pool_sd)),
         )
-        return make_table(down, up, sd, 0.0, f"{label} ({len(tables)} pools), x{gang}")
+        seen = [t.observed_ratio for t in tables if t.observed_ratio is not None]
+        counted = ", gangs counted in accelerators" if asked.accelerators else f", x{asked.gang}"
+        return make_table(
+            down, up, sd, 0.0, f"{label} ({len(tables)} pools){counted}",
+            observed_ratio=float(np.mean(seen)) if seen else None,
+        )  # fmt: skip
+
+    def _instances(self, asked: Asked, recorded_type: str) -> float:
+        """How many instances of a recorded type hold the accelerators of one asked for; 1 where either is unknown."""
+        theirs = self.accelerators.get(recorded_type, 0)
+        return asked.accelerators / theirs if asked.accelerators and theirs else 1.0
 
 
-def _bracket(gangs: list[int], gang: int) -> list[int]:
+def _observed(seen: Sequence[Sequence[Hours]], near: list[int], gang: float) -> float:
+    """Share of time up at a gang, straight over log gang between the gangs seen."""
+    ratio = [sum(one.up for one in part) / max(sum(one.seen for one in part), 1e-9) for part in seen]
+    share = _share(near, gang) if len(near) > 1 else 0.0
+    return ratio[0] * (1.0 - share) + ratio[-1] * share
+
+
+def _share(near: list[int], gang: float) -> float:
+    """Where a gang lies between two, in logs."""
+    return float(np.log(gang / near[0]) / np.log(near[1] / near[0]))
+
+
+def _bracket(gangs: list[int], gang: float) -> list[int]:
     """The gang itself, or the two around it, or the nearest."""
     if gang in gangs:
-        return [gang]
+        return [int(gang)]
     below = [g for g in gangs if g < gang]
     above = [g for g in gangs if g > gang]
     return [*below[-1:], *above[:1]]
@@ -304,7 +292,8 @@ def _bracket(gangs: list[int], gang: int) -> list[int]:
 
 def fit_hazards(traces: Sequence[ZoneTrace]) -> HazardModel:
     """Fit a model to traces alone; `load_hazards().with_cells(...)` adds them to the bundled one instead."""
-    return HazardModel(tuple(cell_of(trace) for trace in traces), load_scales(), {})
+    cells = tuple(cell_of(trace) for trace in traces)
+    return HazardModel(cells, load_scales(), {}, accelerators=recorded_types())
 
 
 @cache

@@ -63,6 +63,11 @@ class HazardCell:
         """Hours seen, up or down."""
         return float(self.up_hours.sum() + self.down_hours.sum())
 
+    @property
+    def never_up(self) -> bool:
+        """Whether the gang could not be had once in the whole record."""
+        return not self.up_hours.any() and not self.ups.any() and bool(self.down_hours.any())
+
 
 def age_bucket(age_hours: npt.ArrayLike) -> IntArray:
     """Index of the age bucket; an age counts the present tick, as `ZoneState.since_hours` does.

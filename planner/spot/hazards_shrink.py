@@ -5,7 +5,8 @@ everything, normal effects per level, and factors `f_b` of pool and zone shrunk 
 Poisson, so a record with N ends where the shape expects E says `log((N + 1/2) / (E + 1/2))` with variance
 `1 / (N + 1/2)`, plus the variance of the drift between periods. Levels are combined as in a normal random-effects
 model, each node leaving its own data out of its prior (Robinson, "That BLUP is a good thing", Statistical Science
-6(1), 1991).
+6(1), 1991). A zone's own counts meet that prior with their exact likelihood (`planner.spot.hazards_posterior`), and a
+zone that was never up may be closed.
 """
 
 from __future__ import annotations
@@ -17,28 +18,29 @@ import numpy as np
 import numpy.typing as npt
 
 from planner.records import record
+from planner.spot.hazards_posterior import Belief, Count, closed_share, zone_level
 
 FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
 
 _SHAPE_ROUNDS = 12
 _PSEUDO_POOL, _PSEUDO_ZONE, _PSEUDO_RECORD = 20.0, 12.0, 4.0
 
 
 class Scales(NamedTuple):
-    """Standard deviations of the log hazard per level, and what one more factor e of gang adds to it."""
+    """Standard deviations of the log hazard per level, what one more factor e of gang adds to it, and closed pools.
+
+    `closed_prior`: how many spells met on this side belong to a pool that is closed; `closed_end_per_hour`: how soon
+    such a pool opens.
+    """
 
     drift_sd: float
     zone_sd: float
     region_sd: float
     pool_sd: float
     gang_exponent: float
-
-
-class Belief(NamedTuple):
-    """Normal belief about a log effect."""
-
-    mean: float
-    variance: float
+    closed_prior: float
+    closed_end_per_hour: float
 
 
 @record(frozen=True, eq=False)
@@ -51,6 +53,7 @@ class SideFit:
         pools, regions, zones: belief about the effect of each, by key; `regions` and `zones` are whole effects
             (their pool's included), without the drift of another period.
         pool_factor, zone_factor: departures from `shape` by age, shape `(k,)` each.
+        closed: per zone that was never up, the chance that it is closed.
     """
 
     shape: FloatArray
@@ -60,6 +63,7 @@ class SideFit:
     zones: dict[tuple[str, ...], Belief]
     pool_factor: dict[tuple[str, ...], FloatArray]
     zone_factor: dict[tuple[str, ...], FloatArray]
+    closed: dict[tuple[str, ...], float]
 
     def hazard(self, pool: tuple[str, ...], region: str, zone: str) -> tuple[FloatArray, float]:
         """Hazard per hour by age, and the sd of its log level, from the nearest level that is known."""
@@ -73,9 +77,9 @@ class SideFit:
             spread = s.zone_sd**2 + s.region_sd**2
         ones = np.ones(len(self.shape))
         factor = self.pool_factor.get(pool, ones) * self.zone_factor.get(zone_key, ones)
-        return self.shape * factor * np.exp(belief.mean), float(
-            np.sqrt(belief.variance + spread + s.drift_sd**2)
-        )
+        closed = self.closed.get(zone_key, 0.0)
+        hazard = (1.0 - closed) * self.shape * factor * np.exp(belief.mean) + closed * s.closed_end_per_hour
+        return hazard, float(np.sqrt(belief.variance + spread + s.drift_sd**2))
 
 
 def fit_side(
@@ -83,6 +87,7 @@ def fit_side(
     ends: FloatArray,
     hours: FloatArray,
     weight: FloatArray,
+    never: BoolArray,
     scales: Scales,
 ) -> SideFit:
     """Fit one direction.
@@ -93,6 +98,7 @@ def fit_side(
         hours: exposure, shape `(n, k)`.
         weight: how much a record counts towards the common shape, shape `(n,)` (the same probes cut at several
             gangs count once between them).
+        never: records in which no spell of this side ended because its zone was never seen on the other, shape `(n,)`.
         scales: spread of the levels.
     """
     shape, level = common_shape(ends, hours, weight)
@@ -102,12 +108,39 @@ def fit_side(
         Belief(float(np.log((n + 0.5) / (e + 0.5))), float(1.0 / (n + 0.5) + scales.drift_sd**2))
         for n, e in zip(count.tolist(), expected.tolist(), strict=True)
     ]
-    zones, regions, pools = _levels(keys, records, scales)
+    counts = [
+        Count(n, e, float(own.sum()) if stays else 0.0)
+        for n, e, own, stays in zip(count.tolist(), expected.tolist(), hours, never.tolist(), strict=True)
+    ]
+    priors, regions, pools = _levels(keys, records, scales)
+    zones, closed = _zones(keys, priors, counts, shape, scales)
     pool_factor = _factors([k[0] for k in keys], ends, (hours * shape) * level[:, None], _PSEUDO_POOL)
     of_pool = np.asarray([pool_factor[k[0]] for k in keys]).reshape(len(keys), len(shape))
     zone_keys = [(*k[0], k[1], k[2]) for k in keys]
     zone_factor = _factors(zone_keys, ends, (hours * shape) * level[:, None] * of_pool, _PSEUDO_ZONE)
-    return SideFit(shape, scales, pools, regions, zones, pool_factor, zone_factor)
+    return SideFit(shape, scales, pools, regions, zones, pool_factor, zone_factor, closed)
+
+
+def _zones(
+    keys: Sequence[tuple[tuple[str, ...], str, str]],
+    priors: dict[tuple[str, ...], Belief],
+    counts: Sequence[Count],
+    shape: FloatArray,
+    scales: Scales,
+) -> tuple[dict[tuple[str, ...], Belief], dict[tuple[str, ...], float]]:
+    """Level of each zone from its prior and all of its records, and how sure it is closed where it was never up."""
+    own: dict[tuple[str, ...], list[Count]] = {}
+    for (pool, region, zone), one in zip(keys, counts, strict=True):
+        own.setdefault((*pool, region, zone), []).append(one)
+    levels, closed = {}, {}
+    for key, mine in own.items():
+        hours = sum(one.never_up_hours for one in mine)
+        if not all(one.never_up_hours for one in mine):  # seen up in another record: what counts is how often
+            mine, hours = [one._replace(never_up_hours=0.0) for one in mine], 0.0
+        levels[key], likelihood = zone_level(priors[key], mine, shape, scales.drift_sd)
+        if hours:
+            closed[key] = closed_share(scales.closed_prior, likelihood, scales.closed_end_per_hour, hours)
+    return levels, closed
 
 
 def common_shape(ends: FloatArray, hours: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -129,7 +162,7 @@ def common_shape(ends: FloatArray, hours: FloatArray, weight: FloatArray) -> tup
 def _levels(
     keys: Sequence[tuple[tuple[str, ...], str, str]], records: list[Belief], scales: Scales
 ) -> tuple[dict[tuple[str, ...], Belief], dict[tuple[str, ...], Belief], dict[tuple[str, ...], Belief]]:
-    """Beliefs about zones, regions and pools: up the tree by precision, then down again without a node's own part."""
+    """Priors of zones, beliefs about regions and pools: up the tree, then down again without a node's own part."""
     by_zone = _grouped([(*pool, region, zone) for pool, region, zone in keys], records, 0.0)
     by_region = _grouped([key[:-1] for key in by_zone], list(by_zone.values()), scales.zone_sd**2)
     by_pool = _grouped([key[:-1] for key in by_region], list(by_region.values()), scales.region_sd**2)
@@ -138,11 +171,11 @@ def _levels(
     regions = _below(by_region, top, scales.region_sd**2)
     # a region's prior without the zone that asks: its other zones, under its pool without this region
     zones: dict[tuple[str, ...], Belief] = {}
-    for key, own in by_zone.items():
+    for key in by_zone:
         pool_prior = _joined([top, *_others(by_region, key[:-1], scales.region_sd**2)])
         region_prior = Belief(pool_prior.mean, pool_prior.variance + scales.region_sd**2)
         zone_prior = _joined([region_prior, *_others(by_zone, key, scales.zone_sd**2)])
-        zones[key] = _joined([Belief(zone_prior.mean, zone_prior.variance + scales.zone_sd**2), own])
+        zones[key] = Belief(zone_prior.mean, zone_prior.variance + scales.zone_sd**2)
     return zones, regions, pools
 
 

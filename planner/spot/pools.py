@@ -1,8 +1,9 @@
 """Figures of recorded spot pools, ready to use: `planner/data/spot/pools.csv`, derived from the hazards by age.
 
 Fitting hazards at every start would cost more than the plan, so their first and second moments are kept for each
-recorded type, region and zone at a few gangs. `python -m planner.spot.pools` writes the file anew; a test holds it
-equal to what the hazards say.
+recorded type, region and zone at a few gangs: instances of the type itself, accelerators where a row stands for the
+other sizes of a family. `python -m planner.spot.pools` writes the file anew; a test holds it equal to what the hazards
+say.
 """
 
 from __future__ import annotations
@@ -27,20 +28,26 @@ if TYPE_CHECKING:
     IntArray = npt.NDArray[np.int64]
 
 DATA_FILE = Path(__file__).parents[1] / "data" / "spot" / "pools.csv"
-GANGS = (1, 4, 16, 64)
+GANGS = (1, 4, 16, 64, 256)
 FIGURES = ("rate_per_hour", "wait_hours", "first_wait_hours", "frailty_sd", "dispersion_ratio")
-COLUMNS = ("provider", "instance_type", "region", "zone", "gang", *FIGURES, "source")
+COLUMNS = ("provider", "instance_type", "region", "zone", "gang", *FIGURES, "observed_ratio", "source")
 RECORDED = "recorded"
 OWN_RECORDS = "your records beside public ones"
 Key = tuple[str, str, str, str]
 
 
 class Pool(NamedTuple):
-    """Figures of one pool: `values` in the order of `FIGURES`, shape `(n_gangs, 5)`, at `gangs`; its source."""
+    """Figures of one pool: `values` in the order of `FIGURES`, shape `(n_gangs, 5)`, at `gangs`; its source.
+
+    `observed`: share of time up in its records, shape `(n_gangs,)`; `members`: how many of what `gangs` counts one
+    instance holds: its accelerators where the pool stands for other sizes of a family, else 1.
+    """
 
     gangs: FloatArray
     values: FloatArray
     source: str
+    observed: FloatArray
+    members: float = 1.0
 
 
 def figures_at(pools: Sequence[Pool], which: IntArray, gang: FloatArray) -> FloatArray:
@@ -54,7 +61,8 @@ def figures_at(pools: Sequence[Pool], which: IntArray, gang: FloatArray) -> Floa
     Returns:
         Figures in the order of `FIGURES`, shape `(5, n)`.
     """
-    known, place = np.log(pools[0].gangs), np.log(gang)
+    members = np.asarray([pool.members for pool in pools])
+    known, place = np.log(pools[0].gangs), np.log(gang * members[which])
     logs = np.log(np.stack([pool.values for pool in pools]))
     left = np.clip(np.searchsorted(known, place, side="right") - 1, 0, len(known) - 2)
     slope = (logs[which, left + 1] - logs[which, left]) / (known[left + 1] - known[left])[:, None]
@@ -62,6 +70,11 @@ def figures_at(pools: Sequence[Pool], which: IntArray, gang: FloatArray) -> Floa
     values[place <= known[0]] = logs[which[place <= known[0]], 0]
     values[place >= known[-1]] = logs[which[place >= known[-1]], -1]
     return np.asarray(np.exp(values).T, dtype=np.float64)
+
+
+def observed_at(pool: Pool, gang: float) -> float:
+    """Share of time up in the records of a pool at a gang, straight over log gang and flat beyond the gangs known."""
+    return float(np.interp(np.log(gang * pool.members), np.log(pool.gangs), pool.observed))
 
 
 def family_of(instance_type: str) -> str:
@@ -79,19 +92,29 @@ def recorded_pools() -> dict[Key, Pool]:
     with DATA_FILE.open(encoding="utf-8", newline="") as file:
         rows = csv.reader(file)
         next(rows)
-        for *key, gang, rate, wait, first, sd, dispersion, source in rows:
-            numbers = [float(text) for text in (gang, rate, wait, first, sd, dispersion)]
-            found.setdefault((key[0], key[1], key[2], key[3]), []).append((numbers, source))
+        for provider, kind, region, zone, *numbers, source in rows:
+            row = [float(text) for text in numbers]
+            found.setdefault((provider, kind, region, zone), []).append((row, source))
     return {key: _pool(rows_of) for key, rows_of in found.items()}
 
 
 def _pool(rows: list[tuple[list[float], str]]) -> Pool:
     numbers = np.asarray([values for values, _ in rows])
-    return Pool(numbers[:, 0], numbers[:, 1:], rows[0][1])
+    return Pool(numbers[:, 0], numbers[:, 1:-1], rows[0][1], numbers[:, -1])
 
 
-def find_pool(provider: str, instance_type: str, region: str, zone: str) -> Pool | None:
-    """The nearest recorded pool: the zone, its region, the type, other sizes of its family; None without any."""
+def find_pool(
+    provider: str, instance_type: str, region: str, zone: str, accelerators: float = 1.0
+) -> Pool | None:
+    """The nearest recorded pool: the zone, its region, the type, other sizes of its family; None without any.
+
+    Args:
+        provider: and the following, where spot is asked for.
+        instance_type: what is asked for.
+        region: its region.
+        zone: its zone, empty where the catalog knows none.
+        accelerators: of one instance; records of other sizes of the family are of so many accelerators.
+    """
     pools = recorded_pools()
     family = f"{family_of(instance_type)}*"
     keys = (
@@ -99,28 +122,36 @@ def find_pool(provider: str, instance_type: str, region: str, zone: str) -> Pool
         (provider, instance_type, "", ""), (provider, family, region, zone), (provider, family, region, ""),
         (provider, family, "", ""),
     )  # fmt: skip
-    return next((pools[key] for key in keys if key in pools), None)
+    key = next((key for key in keys if key in pools), None)
+    if key is None:
+        return None
+    return pools[key]._replace(members=max(accelerators, 1.0)) if key[1] == family else pools[key]
 
 
-def pool_of(model: HazardModel, provider: str, instance_type: str, region: str, zone: str) -> Pool | None:
-    """The same straight from hazards, for evidence of the user's own."""
+def pool_of(
+    model: HazardModel, provider: str, instance_type: str, region: str, zone: str, accelerators: float = 0.0
+) -> Pool | None:
+    """The same straight from hazards, for evidence of the user's own: gangs are instances."""
     from planner.spot.hazards import load_hazards
 
     label = RECORDED if model.cells is load_hazards().cells else OWN_RECORDS
-    place = spot_zone(provider, instance_type, region, zone)
+    place = spot_zone(provider, instance_type, region, zone, accelerators)
     tables = [model.table_for(replace(place, gang=gang)) for gang in GANGS]
     if not tables[0].of_family:
         return None
     values = np.asarray([figures_of(table) for table in tables])
     source = f"{label}: {tables[0].source}"
-    return Pool(np.asarray(GANGS, dtype=np.float64), values, source)
+    observed = np.asarray([np.nan if t.observed_ratio is None else t.observed_ratio for t in tables])
+    return Pool(np.asarray(GANGS, dtype=np.float64), values, source, observed)
 
 
-def spot_zone(provider: str, instance_type: str, region: str, zone: str) -> SpotZone:
+def spot_zone(
+    provider: str, instance_type: str, region: str, zone: str, accelerators: float = 0.0
+) -> SpotZone:
     """The place as hazards know it: its zone, or its region where the catalog knows no zones."""
     from planner.spot.policy.job import SpotZone
 
-    return SpotZone(zone or region, region, instance_type, 0.0, provider)
+    return SpotZone(zone or region, region, instance_type, 0.0, provider, accelerators=round(accelerators))
 
 
 def figures_of(table: HazardTable) -> tuple[float, ...]:
@@ -188,12 +219,13 @@ def pools_text() -> str:
     writer.writerow(COLUMNS)
     model = load_hazards()
     for provider, kind, region, zone in _places(model):
-        # any other size of the family stands for all of them
-        asked = kind if not kind.endswith("*") else f"{kind[:-1]}.other"
-        pool = pool_of(model, provider, asked, region, zone)
+        # another size of one accelerator stands for all sizes of its family: their gangs are counted in accelerators
+        others = kind.endswith("*")
+        asked = f"{kind[:-1]}.other" if others else kind
+        pool = pool_of(model, provider, asked, region, zone, 1.0 if others else 0.0)
         assert pool is not None
-        for gang, values in zip(pool.gangs, pool.values, strict=True):
-            figures = [f"{value:.5g}" for value in values]
+        for gang, values, seen in zip(pool.gangs, pool.values, pool.observed, strict=True):
+            figures = [f"{value:.5g}" for value in (*values, seen)]
             writer.writerow([provider, kind, region, zone, f"{gang:.0f}", *figures, pool.source])
     return out.getvalue()
 

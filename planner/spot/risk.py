@@ -53,10 +53,9 @@ class SpotRisk:
         if row not in self._recorded:
             from planner.spot.pools import find_pool, pool_of
 
+            place, each = self._spot_place(row), self._accelerators(row)
             self._recorded[row] = (
-                find_pool(*self._spot_place(row))
-                if self.hazards is None
-                else pool_of(self.hazards, *self._spot_place(row))
+                find_pool(*place, each) if self._model is None else pool_of(self._model, *place, each)
             )
         return self._recorded[row]
 
@@ -64,7 +63,20 @@ class SpotRisk:
         """The place of spot offer `row` as hazards know it."""
         from planner.spot.pools import spot_zone
 
-        return spot_zone(*self._spot_place(row))
+        return spot_zone(*self._spot_place(row), self._accelerators(row))
+
+    def _accelerators(self, row: int) -> float:
+        """Accelerators of one instance of offer `row`."""
+        return float(self.offer_set.types["accelerator_count"][self.offer_set.type_of_offer[row]])
+
+    @cached_property
+    def _model(self) -> HazardModel | None:
+        """The user's own hazards, with the sizes of all instance types of the catalog."""
+        if self.hazards is None:
+            return None
+        types = self.offer_set.types
+        sizes = zip(types["instance_type"].tolist(), types["accelerator_count"].tolist(), strict=True)
+        return self.hazards.with_accelerators({str(kind): round(count) for kind, count in sizes})
 
     def _spot_place(self, row: int) -> tuple[str, str, str, str]:
         """Provider, instance type, region and zone."""

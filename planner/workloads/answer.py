@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from planner.fleet.question import FleetInput
     from planner.fleet.search import FleetResult
     from planner.inputs.load import LoadedWorkload
-    from planner.inputs.resolve import Assumed
+    from planner.inputs.resolved import Assumed
     from planner.inputs.schema import Workload
     from planner.market.model import Market
 

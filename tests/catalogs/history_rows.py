@@ -25,6 +25,8 @@ def machine(
         "intra_node_gb_per_s": "600",
         "internode_gbps": "400",
         "rdma": "efa",
+        "link_domain_accelerators": "",
+        "allocation_unit": "",
         "local_nvme_gib": "0",
         "status": "current",
         "source": "Acme price list",

@@ -40,7 +40,8 @@ def test_size(bundled: Catalog) -> None:
     assert bundled.instance_types.n_rows >= 250
     assert bundled.offers.n_rows >= 6000
     assert len(set(bundled.offers.keys_of(*REGIONAL_OFFER_KEY))) >= 6000
-    assert {m.provider for m in bundled.manifests} == {"aws", "gcp", "azure", "alibaba", "lambda"}
+    clouds = {"aws", "gcp", "azure", "alibaba", "lambda", "oci", "vastai"}
+    assert {m.provider for m in bundled.manifests} == clouds
     assert sum(m.n_offers for m in bundled.manifests) == bundled.offers.n_rows
 
 

@@ -333,7 +333,7 @@ def test_the_users_own_record_counts(tmp_path: Path, run_cli: Run) -> None:
 
 def banded_plan(evidence: str = "band: 5-10 % a month (2026-01)") -> dict[str, Any]:
     """A plan that expects a place to be up for 40 h at a time and down for 10."""
-    place = SpotPlace(line_values()["offer_id"], 10.0, 40.0, 10.0, 0.8, evidence)
+    place = SpotPlace(line_values()["offer_id"], 10.0, 40.0, 10.0, 0.8, None, evidence)
     return plan_values(launch=plain(replace(LAUNCH, places=(place,))))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
@@ -34,6 +35,18 @@ class CatalogItem:
     flags: list[str] = field(default_factory=list)
 
 
+# Constructed after each cloud's module in gpuhunt: names, places and what is left open as they write them.
+MORE = {
+    "nebius": [CatalogItem("nebius", "gpu-h200-sxm", "eu-north1", 28.0, 128, 1600, 8, "H200", 141.0)],
+    "crusoe": [CatalogItem("crusoe", "h100-80gb-sxm-ib.8x", "us-east1-a", 31.2, 176, 960, 8, "H100", 80.0)],
+    "verda": [
+        CatalogItem("verda", "8H100.80S.176V", "FIN-01", 18.32, 176, 1480, 8, "H100", 80.0),
+        CatalogItem("verda", "8H100.80S.176V", "FIN-01", 6.4, 176, 1480, 8, "H100", 80.0, spot=True),
+    ],
+    "hotaisle": [
+        CatalogItem("hotaisle", "1x MI300X 13x", "us-michigan-1", 1.99, 13, 224, 1, "MI300X", 192.0)
+    ],
+}
 ITEMS = {
     "lambdalabs": [
         CatalogItem("lambdalabs", "gpu_8x_a100_80gb_sxm4", "us-east-1", 14.32, 240, 1800, 8, "A100", 80.0),
@@ -65,20 +78,30 @@ ITEMS = {
 }
 
 
+_LIVE = ("vastai", "crusoe", "hotaisle")
+
+
 class Catalog:
     """Answers from `ITEMS`; `broken` maps a provider to what its query raises."""
 
-    def __init__(self, broken: dict[str, Exception] | None = None) -> None:
+    def __init__(
+        self,
+        broken: dict[str, Exception] | None = None,
+        items: Mapping[str, list[CatalogItem]] | None = None,
+    ) -> None:
         self.broken = broken or {}
-        self.providers = [SimpleNamespace(NAME="vastai"), SimpleNamespace(NAME="aws")]
+        self.items = ITEMS if items is None else items
+        self.providers = [SimpleNamespace(NAME=name) for name in (*_LIVE, "aws")]
         self.catalog = {name: SimpleNamespace(version="20261118-7") for name in ITEMS if name != "vastai"}
 
     def query(self, *, provider: str) -> list[CatalogItem]:
         if provider in self.broken:
             raise self.broken[provider]
-        return list(ITEMS.get(provider, []))
+        return list(self.items.get(provider, []))
 
 
-def module(broken: dict[str, Exception] | None = None) -> Any:
+def module(
+    broken: dict[str, Exception] | None = None, items: Mapping[str, list[CatalogItem]] | None = None
+) -> Any:
     """Stands for `import gpuhunt`."""
-    return SimpleNamespace(default_catalog=lambda: Catalog(broken))
+    return SimpleNamespace(default_catalog=lambda: Catalog(broken, items))

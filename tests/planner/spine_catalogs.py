@@ -42,6 +42,8 @@ class Machine:
     arch: str = "x86_64"
     intra_node: str = "single"
     intra_node_gb_per_s: float = NAN
+    link_domain_accelerators: float = NAN
+    allocation_unit: float = NAN
     internode_gbps: float = 25.0
     rdma: str = ""
     local_nvme_gib: float = 500.0

@@ -12,16 +12,20 @@ from catalogs.normalize import decimal_text, split_date
 from catalogs.offers.flags import join_flags
 from catalogs.offers.retirement import retirement_of
 from catalogs.offers.suspicion import flag_suspicious
+from tools.import_catalog.marketplaces import NOT_STATED, marketplace_offers
 from tools.import_catalog.rules import IMPORT_DAY, Row, options_of, origin, read_json, read_rows, rule
 
+PLACELESS = "place_not_stated"
 # The list's own remarks -> our flags; the price remark about system disks is decided by region instead.
 _REMARKS = {
     "vendor_hides_gpu_model": "hidden_model",
     "suspect_DWS_sku_mispriced": "dws_priced_as_on_demand",
-    "region_availability_not_reflected": "region_availability_not_reflected",
+    "region_availability_not_reflected": PLACELESS,
     "no_on_demand_price_published": "no_on_demand_price_published",
 }
 _GN7 = re.compile(r"ecs\.(ebm)?gn7[-.]")
+_ULTRA_SERVERS = {"u-p6e-gb200x36": ("p6e-gb200.36xlarge", 9), "u-p6e-gb200x72": ("p6e-gb200.36xlarge", 18)}
+_REGION = re.compile(r"[a-z]+-[a-z]+-\d+")  # a local zone is named after its region: us-east-1-dfw-2a
 _DWS = "suspect_DWS_sku_mispriced"
 _CNY_PLACES = Decimal("0.0001")
 _FLOOR_TOLERANCE = Decimal("0.0001")
@@ -36,12 +40,20 @@ def build_offers(catalog: Path) -> list[Row]:
     """
     found: dict[tuple[str, ...], Row] = {}
     listed = read_rows(catalog / "offers.csv")
-    for row in [*listed, *_further_blocks(catalog), *_calculator_commitments(catalog, listed)]:
+    for row in [
+        *listed,
+        *_further_blocks(catalog),
+        *_azure_racks(catalog),
+        *_calculator_commitments(catalog, listed),
+    ]:
         for option in options_of(row["provider"]):
             if row.get(option["price"]):
                 offer = _offer(row, option)
                 found.setdefault(tuple(offer[name] for name in OFFER_KEY), offer)
-    for offer in _collected_gn7(catalog):
+    recorded = marketplace_offers(catalog)
+    newer = {(offer["provider"], offer["instance_type"]) for offer in recorded}
+    found = {key: offer for key, offer in found.items() if (key[0], key[3]) not in newer}
+    for offer in [*_collected_gn7(catalog), *recorded]:
         found.setdefault(tuple(offer[name] for name in OFFER_KEY), offer)
     return flag_suspicious([found[key] for key in sorted(found)])
 
@@ -56,7 +68,7 @@ def _offer(row: Row, option: Row) -> Row:
     term = PurchaseOption(option["purchase_option"]).term_hours
     return {
         "provider": provider,
-        "region": row["region"],
+        "region": NOT_STATED if PLACELESS in flags else row["region"],
         "zone": "" if option["regional"] == "yes" else row["zone"],
         "instance_type": row["instance_type"],
         "purchase_option": option["purchase_option"],
@@ -118,13 +130,29 @@ def _price(row: Row, usd: str) -> tuple[str, str, tuple[str, ...]]:
 
 
 def _further_blocks(catalog: Path) -> Iterable[Row]:
-    """Capacity blocks of Trainium2, which the price list has no other price for."""
+    """Capacity blocks of Trainium2 and of UltraServers, which the price list has no other price for."""
     listed = read_json(catalog / "raw" / "koyakimu" / "capacity-blocks-pricing.json")["instance_types"]
+    for name in sorted(_ULTRA_SERVERS.keys() & listed.keys()):
+        machine, count = _ULTRA_SERVERS[name]
+        for price in listed[name]["pricing"]:
+            region = _REGION.match(price["region_code"])
+            hourly = decimal_text(Decimal(str(price["hourly_rate_usd"])) / count)
+            yield _bare_row(
+                "aws", region.group() if region else price["region_code"], machine, "koyakimu"
+            ) | {"price_capacity_block_usd_hr": hourly}
     for name in sorted(name for name in listed if name.startswith("trn2.")):
         for price in listed[name]["pricing"]:
             yield _bare_row("aws", price["region_code"], name, "koyakimu") | {
                 "price_capacity_block_usd_hr": str(price["hourly_rate_usd"])
             }
+
+
+def _azure_racks(catalog: Path) -> Iterable[Row]:
+    """On-demand prices of ND GB200 v6, which the price list leaves out as it names no accelerator."""
+    for row in read_rows(catalog / "raw" / "karpenter_azure" / "ondemand.csv"):
+        if row["instance_type"] == "Standard_ND128isr_NDR_GB200_v6":
+            bare = _bare_row("azure", row["region"], row["instance_type"], "karpenter cross-checked")
+            yield bare | {_ON_DEMAND: row["price_on_demand_usd_hr"], "as_of": "2026-06-18"}
 
 
 def _calculator_commitments(catalog: Path, listed: Iterable[Row]) -> Iterable[Row]:

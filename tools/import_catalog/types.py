@@ -8,8 +8,10 @@ from decimal import Decimal
 from pathlib import Path
 
 from catalogs.normalize import decimal_text, family_of
+from catalogs.offers.racks import with_racks
 from catalogs.offers.retirement import retirement_of
 from catalogs.schema.columns import column_names
+from tools.import_catalog.marketplaces import marketplace_types
 from tools.import_catalog.rules import (
     HERE,
     IMPORT_DAY,
@@ -69,10 +71,10 @@ def build_types(catalog: Path, peaks: Mapping[str, Row]) -> list[Row]:
         dict.fromkeys(column_names("instance_types"), "")
         | row
         | {"family": family_of(row["provider"], row["instance_type"]), "status": "current"}
-        for row in read_rows(HERE / "type_facts.csv")
+        for row in [*read_rows(HERE / "type_facts.csv"), *marketplace_types(catalog)]
     ]
     _correct(out)
-    return sorted(out, key=lambda row: (row["provider"], row["instance_type"]))
+    return sorted(with_racks(out), key=lambda row: (row["provider"], row["instance_type"]))
 
 
 def _correct(rows: Iterable[Row]) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from catalogs.offers.flags import admit_offers
 from planner.candidates.constraints.base import Constraint, of_hardware
-from planner.market.offers import match_names
+from planner.market.offers import match_names, unit_of_offer
 from planner.performance.evidence import load_evidence
 
 if TYPE_CHECKING:
@@ -192,6 +192,20 @@ class Capacity(Constraint):
     def cells(self, offer_set: OfferSet, limits: Constraints, rows: Ints, nodes: Ints) -> Bools | None:
         """Clusters larger than the offer."""
         return np.asarray(nodes > offer_set.capacity[rows], dtype=np.bool_)
+
+
+class AllocationUnit(Constraint):
+    """Racks in parts, where machines are sold in units alone."""
+
+    id = "allocation_unit"
+    words = "no whole number of the units that these machines are sold in"
+    short = "no whole units"
+    is_fact = True
+
+    def cells(self, offer_set: OfferSet, limits: Constraints, rows: Ints, nodes: Ints) -> Bools | None:
+        """Clusters that are no multiple of the unit; machines that the user has are there one by one."""
+        units = unit_of_offer(offer_set)[rows]
+        return np.asarray(nodes % units != 0, dtype=np.bool_)
 
 
 class NoDiscount(Constraint):

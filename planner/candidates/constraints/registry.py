@@ -49,6 +49,7 @@ CONSTRAINTS: list[Constraint] = [
     facts.Network(),
     size.MaxNodes(),
     facts.Capacity(),
+    facts.AllocationUnit(),
     obtainable.Obtainable(),
     term.Term(),
     quota.Quota(),

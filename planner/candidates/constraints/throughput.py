@@ -42,7 +42,7 @@ def throughput_floor(limits: Constraints, job: Job) -> float:
     """`constraints.min_throughput` in the job's own unit per second."""
     floor = limits.min_throughput
     assert floor is not None
-    tokens, length = job.unit == "tokens", job.training.sequence_length
+    tokens, length = job.unit == "tokens", job.units_per_step / job.training.global_batch
     if floor.tokens_per_s is not None:
         return floor.tokens_per_s if tokens else floor.tokens_per_s / length
     assert floor.samples_per_s is not None

@@ -223,6 +223,7 @@ def spot_places(
             offer_id=context.market.offer_set.offer_id(row), spot_hours=float(hours[k]),
             mean_up_hours=float(up[k]) if pool.rate[k] > 0 else float("inf"),
             mean_wait_hours=float(wait[k]), availability_ratio=float(up[k] / (up[k] + wait[k])),
+            observed_ratio=None if np.isnan(known.observed[k]) else float(known.observed[k]),
             evidence=known.sources[int(known.source[k])],
         )
         for k, row in enumerate(rows.tolist())

@@ -23,7 +23,7 @@ OOM_WARNING = 0.05
 
 
 # What a reader of the plan must know of the offer itself: no place, no longer sold, an old price on purpose.
-_SAID_FLAGS = frozenset({"region_availability_not_reflected", "retired", "price_kept"})
+_SAID_FLAGS = frozenset({"place_not_stated", "region_availability_not_reflected", "retired", "price_kept"})
 
 
 def plan_warnings(
@@ -72,6 +72,7 @@ def plan_warnings(
             f"one cluster bought in parts ({bought}): the speed assumes that all its nodes share one network; "
             "ask for the same placement"
         )
+    out += dict.fromkeys(filter(None, (_rack_note(context, line) for line in lines)))
     spot = dict.fromkeys(line.instance_type for line in lines if line.purchase_option == "spot")
     out += filter(None, [unused_records(context.spot, list(spot))])
     budget = context.asked.workload.constraints.budget_usd
@@ -80,6 +81,21 @@ def plan_warnings(
             f"in the worst case the cost exceeds the budget: ${risk.worst_cost_usd:,.2f} > ${budget:,.2f}"
         )
     return tuple(dict.fromkeys(out))
+
+
+def _rack_note(context: Context, line: PlanLine) -> str:
+    """What a plan on racks assumes of their links, and how they are sold; "" for machines of their own."""
+    types = context.market.offer_set.types
+    same = types.equals("provider", line.provider) & types.equals("instance_type", line.instance_type)
+    row = types.row(int(same.argmax()))
+    joined, unit = row["link_domain_accelerators"], row["allocation_unit"]
+    if not joined > row["accelerator_count"]:
+        return ""
+    sold = f"; sold in units of {unit:g}" if unit > 1 else ""
+    return (
+        f"{line.instance_type}: the speed assumes racks in which {joined:g} accelerators "
+        f"({joined / row['accelerator_count']:g} machines) share one fast link{sold}"
+    )
 
 
 def memory_warnings(candidates: Candidates, at: int) -> tuple[str, ...]:

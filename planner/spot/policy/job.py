@@ -25,6 +25,7 @@ class SpotZone:
         instance_type, provider, gang: what is asked for there (gang: instances needed together).
         usd_per_hour: price of the whole gang, at launch.
         pool: key of the recorded pool its hazards are looked up by, or empty (instance type, zone and gang decide).
+        accelerators: of one instance; 0 where not known.
     """
 
     name: str
@@ -34,6 +35,7 @@ class SpotZone:
     provider: str = ""
     gang: int = 1
     pool: str = ""
+    accelerators: int = 0
 
 
 @record(frozen=True, eq=False)

@@ -63,7 +63,7 @@ def test_without_a_login_known_sizes_have_public_prices() -> None:
         types = {row["instance_type"]: row for row in frame_rows(one.fetch_instance_types(REGIONS))}
         offers = frame_rows(one.fetch_offers(REGIONS, frozenset({"on_demand"})))
         assert server.count(fake.SKUS) == 0
-    assert len(types) == 49
+    assert len(types) == 51
     assert "az login" in one.options.log.remarks[0]
     prices = {(row["region"], row["instance_type"]): row["price_per_hour"] for row in offers}
     assert prices["eastus", ND] == "27.197"

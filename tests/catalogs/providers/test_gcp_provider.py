@@ -167,7 +167,7 @@ def test_a_virtual_workstation_is_no_machine_of_its_own() -> None:
 
 
 def test_a_new_machine_of_a_known_gpu_has_unknown_links() -> None:
-    new = Machine("a4x-highgpu-4g", "r-a", 140, Decimal(884), "nvidia-gb200", 4, 0, "arm64", False)
+    new = Machine("a4x-highgpu-2g", "r-a", 140, Decimal(884), "nvidia-gb200", 4, 0, "arm64", False)
     (row,) = type_rows([new], AS_OF, FetchLog())
     assert (row["accelerator"], row["intra_node"], row["arch"]) == ("gb200-186gb", "unknown", "arm64")
     assert "not in the API" in row["note"]

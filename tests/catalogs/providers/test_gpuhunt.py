@@ -88,10 +88,33 @@ def test_each_cloud_is_stored_as_its_own_provider(tmp_path: Path, monkeypatch: p
 
     report = refresh(["gpuhunt"], FetchOptions(), create=create)
     status = {outcome.provider: outcome.status for outcome in report.outcomes}
-    assert status == {"lambda": "added", "runpod": "added", "vastai": "added"}
+    # of vastai every row is refused here, so the bundled asks stay
+    assert status == {"lambda": "added", "runpod": "added", "vastai": "failed"}
     assert any("oci: OSError" in text for text in report.outcomes[0].remarks)
     assert "runpod" in load_catalog(cache=False).sha256
     assert sum(len(outcome.not_understood) for outcome in report.outcomes) == 2  # told once
+
+
+def test_lists_copied_to_every_region_say_nothing_of_the_place() -> None:
+    _, _, offers = _fetch()
+    flags = {(row["provider"], row.get("flags", "")) for row in offers}
+    assert ("lambda", "region_availability_not_reflected") in flags
+    assert {flag for provider, flag in flags if provider != "lambda"} == {""}
+
+
+def test_the_other_clouds_of_gpuhunt_are_refreshed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PLANNER_DATA_DIR", str(tmp_path))
+    loaded = lambda: fake.module(items=fake.MORE)  # noqa: E731 - what stands for the import
+    report = refresh(["gpuhunt"], FetchOptions(), create=lambda _, options: GpuhuntProvider(options, loaded))
+    assert {outcome.provider: (outcome.status, outcome.n_offers) for outcome in report.outcomes} == {
+        "nebius": ("added", 1), "crusoe": ("added", 1), "verda": ("added", 2), "hotaisle": ("added", 1),
+    }  # fmt: skip
+    assert not any(outcome.refused for outcome in report.outcomes)
+    types = load_catalog(cache=False).instance_types
+    found = {str(row["provider"]): row["accelerator"] for row in types.rows() if row["provider"] in fake.MORE}
+    assert found == {
+        "nebius": "h200-141gb-sxm", "crusoe": "h100-80gb-sxm", "verda": "h100-80gb-sxm", "hotaisle": "mi300x-192gb-oam",
+    }  # fmt: skip
 
 
 def test_one_cloud_that_fails_does_not_hide_the_others_and_all_failing_is_an_error() -> None:

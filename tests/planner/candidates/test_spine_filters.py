@@ -82,6 +82,8 @@ TRIGGERS: dict[str, tuple[list[Offer], dict[str, Any]]] = {
     "network": ([Offer(replace(A10G, internode_gbps=float("nan")), "us-east-1", "1")], work()),
     "max_nodes": ([Offer(A100X8, "us-east-1", "20")], work(constraints={"max_accelerators": 16})),
     "capacity": ([replace(GOOD, capacity=2.0)], work()),
+    "allocation_unit": ([GOOD, Offer(replace(A10G, instance_type="rack", allocation_unit=3.0), "us-east-1", "1")],
+                        work()),
     "obtainable": ([GOOD], work(constraints={"obtainable": [
         {"accelerator": "a10g*", "purchase_option": "on_demand", "accelerators": 3}]})),
     "term": ([GOOD, Offer(L4, "us-central1", "0.1", "flex_start")], work(training={**SLOW, "samples": 2_000_000_000})),

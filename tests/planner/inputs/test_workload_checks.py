@@ -33,11 +33,14 @@ def outcome(text: str) -> str:
         ("", "'training' is missing: say how long"),
         (LLAMA, "'training' is missing"),
         (TOKENS, "'model' is missing"),
-        ("model: {}\n" + TOKENS, "model: needs 'preset', or 'family' with explicit sizes"),
+        ("model: {}\n" + TOKENS, "model: needs 'preset', 'config', or 'family' with explicit sizes"),
         ("model: {preset: gpt3-174b}\n" + TOKENS, "did you mean 'gpt-3-175b'?"),
         ("model: {family: transformer, layers: 2}\n" + TOKENS, "needs 'hidden', 'heads', 'vocab'"),
         ("model: {family: cnn}\n" + TOKENS, "needs 'params', 'forward_flops_per_sample'"),
-        ("model: {preset: flux.1-schnell}\n", "has no published 'forward_flops_per_sample'"),
+        (
+            "model: {preset: DLRM-v2}\n",
+            "cannot be modelled as a preset. DLRM: its time is embedding look-ups",
+        ),
         (
             "model: {family: transformer, layers: 2, hidden: 64, heads: 5, vocab: 9}\n",
             "5 heads do not divide",
@@ -127,7 +130,7 @@ def test_fault(text: str, expected: str) -> None:
         LLAMA + "training: {tokens: 1e9, global_batch: 64, layout: {tensor_parallel: 8, zero_stage: 0}}\n",
         LLAMA + "training: {tokens: 1e9, global_batch: 64, layout: auto, method: lora, lora_rank: 8}\n",
         f"model: {{{OWN}}}\ntraining: {{steps: 10, global_batch: 4, sequence_length: 128}}\n",
-        "model: {preset: flux.1-schnell, forward_flops_per_sample: 1e12, activations_per_sample: 1e8}\n"
+        "model: {preset: flux.1-dev, forward_flops_per_sample: 1e12, activations_per_sample: 1e8}\n"
         "training: {samples: 1e6, global_batch: 64}\n",
         "task: {type: text_finetuning, effort: small}\ndata: {size: 3GB}\n",
         "kind: fleet\nfleet: {runs: 4, max_spot_share: 0}\n" + LLAMA + TOKENS,

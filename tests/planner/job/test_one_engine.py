@@ -76,6 +76,11 @@ def test_small_instances_have_one_answer(block: int) -> None:
     assert [text for seed in range(block * 8, block * 8 + 8) for text in check_one_engine(seed)] == []
 
 
+def test_a_task_is_not_too_late_for_lack_of_one_zone() -> None:
+    # the least time of a task was that of spot in one zone: in two zones it waits less
+    assert check_one_engine(700784) == []
+
+
 def check_one_engine(seed: int) -> list[str]:
     """Disagreements on one small random catalog, at six deadlines."""
     sections, offers = random_instance(seed)

@@ -12,7 +12,7 @@ import pytest
 from planner.judge.prices import quotes_of
 from planner.market.spot_prices import KINDS, PriceBook, price_book
 from tests.conftest import ROOT
-from tests.planner.spine_catalogs import A10G, Offer, make_catalog, plan_on
+from tests.planner.spine_catalogs import A10G, Offer, make_catalog, plan_on, work
 
 NOW = date(2026, 11, 20)
 PLACES = ("us-east-1", "us-east-2", "us-west-2", "eu-west-1", "ca-central-1")
@@ -125,3 +125,26 @@ def test_the_best_plan_on_known_prices_is_beside_one_on_a_derived_price() -> Non
     assert plan.on_known_prices.purchase_option == "on_demand"
     assert plan.on_known_prices.delta_cost_usd > 0
     assert plan_on(make_catalog(market(("2",))), job()).plan.on_known_prices is None
+
+
+def test_a_list_price_has_a_spread_and_a_contract_has_none() -> None:
+    listed = Offer(A10G, "us-east-1", "1.0", as_of="2026-05-01")
+    line = plan_on(make_catalog([listed]), work()).plan.lines[0]
+    assert line.price_kind == "listed"
+    assert line.price_p10_per_hour is not None and line.price_p90_per_hour is not None
+    assert line.price_p10_per_hour < line.price_per_hour == Decimal("1.0") < line.price_p90_per_hour
+    block = plan_on(make_catalog([Offer(A10G, "us-east-1", "1.0", "capacity_block")]), work()).plan.lines[0]
+    assert (block.price_kind, block.price_p10_per_hour) == ("firm", block.price_p90_per_hour)
+
+
+@pytest.mark.parametrize(("known", "winner"), [("1.02", "us-east-1"), ("1.04", "eu-west-1")])
+def test_near_ties_go_to_a_known_place(known: str, winner: str) -> None:
+    """A list price without a place counts three percent dearer: that much a known place is worth."""
+    nowhere = Offer(A10G, "eu-west-1", "1.0", flags="place_not_stated")
+    plan = plan_on(make_catalog([nowhere, Offer(A10G, "us-east-1", known)]), work()).plan
+    assert plan.lines[0].region == winner
+    if winner == "eu-west-1":
+        assert plan.lines[0].price_kind == "unplaced"
+        assert plan.lines[0].quoted_price_per_hour == Decimal("1.0")
+        assert plan.on_known_prices is not None
+        assert any("Place and stock not known" in text for text in plan.warnings)

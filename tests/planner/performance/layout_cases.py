@@ -56,6 +56,7 @@ def machine_rows(draw: st.DrawFn) -> dict[str, Any]:
         **A100, "accelerator_count": draw(st.sampled_from([1.0, 2.0, 4.0, 6.0, 8.0, 16.0, 72.0])),
         "accelerator_memory_gib": draw(st.sampled_from([16.0, 40.0, 80.0, 192.0])), "intra_node": link[0],
         "intra_node_gb_per_s": link[1], "link_gb_per_s": link[1],
+        "link_domain_accelerators": draw(st.sampled_from([NAN, NAN, 72.0])),
         "internode_gbps": draw(st.sampled_from([NAN, 10.0, 100.0, 3200.0])),
         "rdma": draw(st.sampled_from(["", "efa"])), "bf16_tflops": draw(st.sampled_from([65.0, 312.0, 989.0])),
         "memory_gb_per_s": draw(st.sampled_from([300.0, 2039.0, 8000.0])),

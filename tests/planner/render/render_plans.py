@@ -278,7 +278,13 @@ LAUNCH = Launch(
     ),
     places=(
         SpotPlace(
-            "aws/us-east-1/use1-az4/p4d.24xlarge/spot/-", 121.5, 30.0, 2.4, 0.926, "band 5-10 % per month"
+            "aws/us-east-1/use1-az4/p4d.24xlarge/spot/-",
+            121.5,
+            30.0,
+            2.4,
+            0.926,
+            None,
+            "band 5-10 % per month",
         ),
     ),
     why=("on-demand alone would cost $8,993.88",),

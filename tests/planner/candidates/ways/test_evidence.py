@@ -59,12 +59,12 @@ def test_the_nearest_record_is_taken() -> None:
     zone = find_pool("aws", "p3.2xlarge", "us-west-2", "us-west-2a")
     region = find_pool("aws", "p3.2xlarge", "us-west-2", "usw2-az1")
     kind = find_pool("aws", "p3.2xlarge", "ap-south-1", "")
-    size = find_pool("aws", "p3.8xlarge", "ap-south-1", "")
+    size = find_pool("aws", "p3.8xlarge", "ap-south-1", "", 4.0)
     assert zone is not None and region is not None and kind is not None and size is not None
     for pool, word in ((zone, "zone"), (region, "region"), (kind, "all zones"), (size, "family")):
         assert word in pool.source
     assert find_pool("azure", "Standard_NC6s_v3", "eastus", "") is None
-    gangs = np.asarray([1.0, 2.0, 4.0, 16.0, 200.0])
+    gangs = np.asarray([1.0, 2.0, 4.0, 16.0, 300.0])
     figures = figures_at([size, zone], np.asarray([1, 1, 1, 1, 0]), gangs)
     assert figures.shape == (5, 5)
     assert np.all(np.diff(np.log(figures[:, :3]), 2) == pytest.approx(0.0, abs=1e-9))

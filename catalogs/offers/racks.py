@@ -1,0 +1,57 @@
+"""Machines that are racks in parts: how many are sold together, and how far their accelerators' own link reaches."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import cache
+
+from catalogs.schema.columns import DATA_DIRECTORY
+
+_COLUMNS = ("allocation_unit", "link_domain_accelerators")
+
+
+@dataclass(frozen=True)
+class Rack:
+    """One row of racks.csv.
+
+    Attributes:
+        provider: provider id.
+        pattern: glob over instance types.
+        allocation_unit: machines sold together, "" where one is sold or nothing is stated.
+        link_domain_accelerators: accelerators on one link across machines.
+        note: what a reader must know.
+        source: where.
+        as_of: when.
+    """
+
+    provider: str
+    pattern: str
+    allocation_unit: str
+    link_domain_accelerators: str
+    note: str
+    source: str
+    as_of: str
+
+
+@cache
+def load_racks() -> tuple[Rack, ...]:
+    """Read racks.csv."""
+    with (DATA_DIRECTORY / "racks.csv").open(encoding="utf-8", newline="") as file:
+        return tuple(Rack(**row) for row in csv.DictReader(file))
+
+
+def with_racks(types: Iterable[Mapping[str, str]]) -> list[dict[str, str]]:
+    """Rows of `instance_types` with unit and domain from racks.csv where they do not say themselves."""
+    return [_with_rack(dict(row)) for row in types]
+
+
+def _with_rack(row: dict[str, str]) -> dict[str, str]:
+    provider, name = row.get("provider", ""), row.get("instance_type", "")
+    for rack in load_racks():
+        if rack.provider == provider and fnmatchcase(name, rack.pattern):
+            stated = {column: getattr(rack, column) for column in _COLUMNS}
+            return row | {column: row.get(column) or value for column, value in stated.items()}
+    return row

@@ -1,0 +1,77 @@
+"""`planner init`: start a workload, empty or from the files that you train with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+# The names of planner.trainer_files.registry.FORMATS, which is imported only when a file is read; a test compares them.
+FORMAT_NAMES = (
+    "axolotl", "llama_factory", "trl", "torchtitan", "megatron", "nemo", "peft", "accelerate", "deepspeed",
+    "huggingface",
+)  # fmt: skip
+
+
+@click.command()
+@click.argument("more", nargs=-1, type=click.Path(path_type=Path), metavar="[PATH]...")
+@click.option(
+    "--from", "sources", multiple=True, type=click.Path(path_type=Path), metavar="PATH",
+    help="A file that you train with; several together (a trainer's and DeepSpeed's).",
+)  # fmt: skip
+@click.option("--model-config", type=click.Path(path_type=Path), default=None, metavar="PATH",
+              help="The model's config.json, where the files only name it.")  # fmt: skip
+@click.option(
+    "--model", default="", metavar="PRESET", help="The model as a preset, where the files only name it."
+)
+@click.option("--format", "kind", type=click.Choice(FORMAT_NAMES), default=None,
+              help="What the files are (default: by their content).")  # fmt: skip
+@click.option("--accelerators", type=click.IntRange(min=1), default=None, metavar="N",
+              help="That the run uses, where the files state a batch for each.")  # fmt: skip
+@click.option("--set", "values", multiple=True, metavar="KEY=VALUE",
+              help="A value of the workload, such as training.tokens=1e9 or constraints.deadline=7d.")  # fmt: skip
+@click.option("-o", "--out", "--output", type=click.Path(path_type=Path, dir_okay=False), default=None,
+              help="Write there, not to stdout.")  # fmt: skip
+@click.option("--force", is_flag=True, help="Replace the file of --out.")
+def init(
+    more: tuple[Path, ...], sources: tuple[Path, ...], model_config: Path | None, model: str, kind: str | None,
+    accelerators: int | None, values: tuple[str, ...], out: Path | None, force: bool,
+) -> None:  # fmt: skip
+    """Write a commented workload to start from.
+
+    With --from, what your files say is read: Hugging Face config.json, axolotl, LLaMA-Factory, TRL, torchtitan,
+    Megatron-LM arguments, NeMo, DeepSpeed, Accelerate, PEFT. Nothing in them is executed, imported or downloaded.
+    """
+    from planner.errors import InputError
+
+    if more and not sources:
+        raise InputError(f"{more[0]}: files to read are named by --from: planner init --from {more[0]}")
+    if out is not None and out.exists() and not force and (out.is_file() or out.is_symlink()):
+        raise InputError(f"{out}: exists already; name another file, or replace it with --force")
+    from planner.commands.output import show_text
+    from planner.trainer_files.answer import empty_workload, workload_from
+    from planner.trainer_files.gather import Wishes
+    from planner.trainer_files.stated import parse_stated
+
+    if sources:
+        wishes = Wishes(kind or "", model_config, model, accelerators, parse_stated(values))
+        initial = workload_from([*sources, *more], wishes)
+    else:
+        _refuse_without_files(model_config, model, values)
+        initial = empty_workload()
+    show_text(initial.text, out)
+    for text in initial.to_fill:
+        click.echo(f"to fill: {text}", err=True)
+    for text in initial.warnings:
+        click.echo(f"warning: {text}", err=True)
+
+
+def _refuse_without_files(model_config: Path | None, model: str, values: tuple[str, ...]) -> None:
+    from planner.errors import InputError
+
+    if model_config is not None:
+        raise InputError(f"--model-config completes the files of --from: planner init --from {model_config}")
+    if model or values:
+        raise InputError(
+            "--model and --set complete the files of --from: name one, or edit the empty workload"
+        )

@@ -1,0 +1,154 @@
+"""The chance that a fleet with spot is done by its deadline, and what spot workers keep in reserve for it.
+
+Workers come and go independently, but those of one offer share the level of its hazards, and all share the error of
+the predicted speed. Over h hours a worker is up for a h hours in the mean, a = 1 / (1 + L w), with variance
+h 2 L w^2 k / (1 + L w)^3 (alternating renewal process, Cox 1962; k: `dispersion`), and a frailty of log-sd s moves a by
+a (1 - a) s. At a speed slower by e^(-sigma z) the work of the whole fleet is a sum of many such, taken as normal:
+
+    P(done by t) = integral of phi(z) Phi((S(z, t) - W) / D(z, t)) dz
+
+with S the mean work until t, D its standard deviation over interruptions, W the work asked. Runs are independent, so a
+worker that is done with its share takes runs of those that are late: until the deadline, or the end of its block.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.fleet.question import WORK_TOLERANCE
+from planner.records import record
+from planner.spot.distribution import normal_cdf, normal_quantile
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from planner.candidates.engine import Found
+    from planner.candidates.model import Candidates
+    from planner.fleet.mix import Mix
+    from planner.fleet.workers import Workers
+
+    FloatArray = npt.NDArray[np.float64]
+
+SPEEDS = 400  # quantiles of the speed that the chance is averaged over
+MOST_HOURS = 1e6  # nothing takes longer
+_ROUNDS = 60  # of bisection: more than the digits of a number
+
+
+@record(frozen=True, eq=False)
+class Progress:
+    """The work that a mix does until a given hour, arrays of shape `(n_lines,)`.
+
+    Attributes:
+        lead: hours before the work begins; most: hours of work that can be paid, infinite where it is sold by the hour.
+        rate: units per hour of all workers of a line, at the middle of the prediction and at spot's mean goodput.
+        sigma: log sd of the speed.
+        alone: sd of one line's relative work times the root of its hours; level: sd that hours do not lessen.
+    """
+
+    lead: FloatArray
+    most: FloatArray
+    rate: FloatArray
+    sigma: FloatArray
+    alone: FloatArray
+    level: FloatArray
+
+    def spread(self, hours: FloatArray) -> FloatArray:
+        """Relative sd of each line's work over `hours`."""
+        return np.sqrt(self.alone**2 / np.maximum(hours, 1e-9) + self.level**2)
+
+    def chance(self, at_hours: float, work: float) -> float:
+        """P(`work` units are done `at_hours` after the start)."""
+        hours = np.minimum(np.maximum(at_hours - self.lead, 0.0), self.most)
+        done, spread = self.rate * hours, self.spread(hours)
+        if not (done * spread).any():
+            return 0.5 * math.erfc(-self._slowest(done, work) / math.sqrt(2.0))
+        z = normal_quantile((np.arange(SPEEDS) + 0.5) / SPEEDS)
+        each = done[None, :] * np.exp(-self.sigma[None, :] * z[:, None])
+        sd = np.sqrt(((each * spread[None, :]) ** 2).sum(axis=1))
+        return float(normal_cdf((each.sum(axis=1) - work) / np.maximum(sd, 1e-9 * work)).mean())
+
+    def _slowest(self, done: FloatArray, work: float) -> float:
+        """Standard normal z of the slowest speed at which `done` without interruptions is `work`."""
+        low, high = -9.0, 9.0
+        for _ in range(_ROUNDS):
+            middle = (low + high) / 2.0
+            enough = float((done * np.exp(-self.sigma * middle)).sum()) >= work * (1.0 - WORK_TOLERANCE)
+            low, high = (middle, high) if enough else (low, middle)
+        return low
+
+    def hours_for(self, level: float, work: float, most_hours: float = MOST_HOURS) -> float:
+        """Hours after the start at which `work` is done with probability `level`; infinite where it never is."""
+        low, high = 0.0, most_hours
+        if self.chance(high, work) < level:
+            return math.inf
+        for _ in range(_ROUNDS):
+            middle = (low + high) / 2.0
+            low, high = (low, middle) if self.chance(middle, work) >= level else (middle, high)
+        return high
+
+
+def progress_of(found: Found, mix: Mix) -> Progress:
+    """How the workers of a mix get on."""
+    workers, made = mix.workers, found.candidates
+    alone, level = spread_of(made, workers)
+    return Progress(
+        lead=workers.lead_hours,
+        most=_most_hours(made, mix),
+        rate=mix.count * workers.units_per_hour * workers.caution,
+        sigma=made.sigma[workers.at],
+        alone=alone / np.sqrt(mix.count),
+        level=level,
+    )
+
+
+def spread_of(made: Candidates, workers: Workers) -> tuple[FloatArray, FloatArray]:
+    """Relative sd of one worker's hours: times the root of its hours, and what hours do not lessen; 0 but for spot."""
+    context = made.context
+    alone, level = np.zeros(len(workers.rows)), np.zeros(len(workers.rows))
+    at = np.flatnonzero(context.market.is_spot[workers.rows])
+    if len(at):
+        pool = context.gang_risk(workers.rows[at], workers.nodes[at]).pool
+        load = pool.rate * pool.wait
+        up = 1.0 / (1.0 + load)
+        alone[at] = np.sqrt(2.0 * load * pool.wait * pool.dispersion * up)
+        level[at] = (1.0 - up) * pool.frailty_sd
+    return alone, level
+
+
+def _most_hours(made: Candidates, mix: Mix) -> FloatArray:
+    """Hours of work that each line's purchase holds; infinite where it is paid as it goes."""
+    market, workers = made.context.market, mix.workers
+    bought = workers.price(market, mix.hours).billed_hours
+    most = np.full(len(workers.rows), np.inf)
+    for at, code in enumerate(market.offer_set.rule_of_offer[workers.rows].tolist()):
+        rule = market.offer_set.rules[code]
+        if rule.block_hours or rule.whole_term:
+            most[at] = bought[at]
+        elif rule.max_term_hours is not None:
+            most[at] = rule.max_term_hours
+    return np.asarray((most - workers.fixed_hours) / workers.paid_ratio, dtype=np.float64)
+
+
+def with_reserve(made: Candidates, workers: Workers, share: float, crowd: float) -> Workers:
+    """Workers whose spot hours leave time for bad luck: a share of what the confidence asks of a line on its own.
+
+    Only the hours to be planned shrink: what a worker delivers and costs per hour stays.
+
+    Args:
+        made: the candidates behind them.
+        workers: ways to be a worker.
+        share: 0 plans at the mean; 1 leaves each line of `crowd` workers the time to be sure by itself.
+        crowd: workers over whom chance evens out.
+    """
+    if share <= 0:
+        return workers
+    alone, level = spread_of(made, workers)
+    sd = np.sqrt(alone**2 / (np.maximum(workers.hours_limit, 1e-9) * crowd) + level**2)
+    confidence = np.asarray([made.context.asked.workload.constraints.deadline_confidence])
+    z = max(float(normal_quantile(confidence)[0]), 0.0)
+    kept = replace(workers, hours_limit=workers.hours_limit * np.maximum(1.0 - share * z * sd, 0.0))
+    return kept.take(np.flatnonzero(kept.hours_limit > 0))

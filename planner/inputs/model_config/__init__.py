@@ -1,0 +1,6 @@
+"""What a model's own configuration file (`config.json`) says of its sizes: nothing is executed or downloaded."""
+
+from planner.inputs.model_config.model import ConfigModel
+from planner.inputs.model_config.read import is_model_config, model_of_config, parse_json
+
+__all__ = ["ConfigModel", "is_model_config", "model_of_config", "parse_json"]

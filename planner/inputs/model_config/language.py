@@ -1,0 +1,253 @@
+"""Sizes of decoders and encoders of text, layer by layer: mixers, dense and expert feed-forward networks, tables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from planner.inputs.model_config.mixers import Attention, mixer_params, mixers_of, pattern_of
+from planner.inputs.model_config.model import ConfigModel, Keys, ModelType
+from planner.records import record
+
+HIDDEN = ("hidden_size", "n_embd", "d_model", "dim", "model_dim")
+LAYERS = ("num_hidden_layers", "n_layer", "num_layers", "n_layers")
+HEADS = ("num_attention_heads", "n_head", "num_heads", "n_heads")
+KV_HEADS = ("num_key_value_heads", "num_kv_heads", "n_head_kv", "multi_query_group_num", "n_kv_heads")
+FFN = ("intermediate_size", "n_inner", "ffn_dim", "ffn_hidden_size", "hidden_dim", "d_ff", "block_ff_dim")
+VOCAB = ("vocab_size", "padded_vocab_size", "n_vocab")
+CONTEXT = (
+    "max_position_embeddings",
+    "n_positions",
+    "max_seq_len",
+    "seq_length",
+    "max_sequence_length",
+    "n_ctx",
+)
+_GATED_ACTIVATIONS = ("silu", "swiglu", "swish", "geglu", "reglu")
+
+
+@record(frozen=True)
+class Experts:
+    """Experts of a model: how many, how many a token passes, width of one; layers that have them."""
+
+    routed: int
+    per_token: int
+    shared: int
+    ffn: int
+    shared_ffn: int
+    layers: tuple[bool, ...]
+
+
+def read_text(keys: Keys, kind: ModelType, architecture: str = "decoder") -> ConfigModel:
+    """Read a decoder, or an encoder of text.
+
+    Raises:
+        InputError: a size is missing or odd; names the key.
+    """
+    layers = len(pattern_of(keys)) or keys.need(*LAYERS)
+    attention = _attention(keys)
+    gated = _gated(keys, kind)
+    ffn = _ffn(keys, attention.hidden)
+    experts = _experts(keys, layers, ffn)
+    tied = keys.flag("tie_word_embeddings", kind.tied) if architecture == "decoder" else True
+    vocab = keys.need(*VOCAB)
+    values: dict[str, Any] = {
+        "family": "transformer", "architecture": architecture, "layers": layers, "hidden": attention.hidden,
+        "heads": attention.heads, "kv_heads": attention.kv_heads, "head_dim": attention.head_dim,
+        "ffn": _dense_ffn(keys, ffn, experts), "gated_mlp": gated, "vocab": vocab, "tied_embeddings": tied,
+    }  # fmt: skip
+    if experts is not None:
+        values |= {
+            "experts": experts.routed, "experts_per_token": experts.per_token,
+            "shared_experts": round(experts.shared * experts.shared_ffn / experts.ffn), "moe_ffn": experts.ffn,
+            "dense_layers": experts.layers.count(False),
+        }  # fmt: skip
+    mixers = mixers_of(keys, layers)
+    total, active = _count(keys, kind, values, mixers, attention, experts)
+    values["params"] = total
+    if experts is not None:
+        values["active_params"] = active
+    return ConfigModel(
+        kind.name,
+        values,
+        {name: keys.used[names[0]] for name, names in _NAMES.items() if names[0] in keys.used},
+        keys.count(*CONTEXT),
+        tuple(_notes(keys, kind, mixers)),
+    )
+
+
+_NAMES = {
+    "layers": LAYERS,
+    "hidden": HIDDEN,
+    "heads": HEADS,
+    "kv_heads": KV_HEADS,
+    "ffn": FFN,
+    "vocab": VOCAB,
+}
+
+
+def _attention(keys: Keys) -> Attention:
+    hidden = keys.need(*HIDDEN)
+    heads = keys.size(*HEADS) or max(1, hidden // 64)
+    nested = Keys(keys.section("attn_config"), keys.place)
+    kv_heads = keys.size(*KV_HEADS) or nested.size("kv_n_heads") or heads
+    if keys.flag("multi_query", False) and not keys.flag("new_decoder_architecture", False):
+        kv_heads = 1
+    head_dim = keys.size("head_dim", "attention_head_dim", "kv_channels") or max(1, hidden // heads)
+    if "kv_lora_rank" in keys:
+        head_dim = keys.need("qk_nope_head_dim") + keys.need("qk_rope_head_dim")
+        kv_heads = heads
+    return Attention(hidden, heads, min(kv_heads, heads), head_dim)
+
+
+def _gated(keys: Keys, kind: ModelType) -> bool:
+    if kind.gated is not None:
+        return kind.gated
+    names = (keys.text(name).lower() for name in ("hidden_act", "hidden_activation", "activation_function"))
+    return next((name in _GATED_ACTIVATIONS for name in names if name), True)
+
+
+def _ffn(keys: Keys, hidden: int) -> int:
+    nested = Keys(keys.section("ffn_config"), keys.place)
+    per_layer = keys.data.get("intermediate_size")
+    if isinstance(per_layer, list) and per_layer and all(type(width) is int for width in per_layer):
+        return round(sum(per_layer) / len(per_layer))
+    width = keys.size(*FFN) or nested.size("ffn_hidden_size")
+    if width is not None and keys.flag("block_auto_adjust_ff_dim", False):
+        width = int((keys.ratio("block_ffn_dim_multiplier") or 1.0) * int(2 * width / 3))
+        multiple = keys.size("block_multiple_of") or 1
+        width = multiple * -(-width // multiple)
+    return (
+        width
+        or keys.size("shared_intermediate_size")
+        or round((keys.ratio("expansion_ratio") or 4.0) * hidden)
+    )
+
+
+def _dense_ffn(keys: Keys, ffn: int, experts: Experts | None) -> int:
+    """Width of the network of layers without experts."""
+    if experts is None:
+        return keys.size("shared_intermediate_size") or ffn
+    return keys.size("intermediate_size_mlp") or ffn
+
+
+def _experts(keys: Keys, layers: int, ffn: int) -> Experts | None:
+    nested = Keys(keys.section("ffn_config"), keys.place)
+    routed = keys.count(
+        "num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts", "num_moe_experts"
+    ) or nested.count("moe_num_experts")
+    if not routed or routed < 2:
+        return None
+    per_token = (
+        keys.size("num_experts_per_tok", "num_experts_per_token", "moe_topk", "moe_k", "experts_per_token",
+                  "top_k_experts", "num_selected_experts")
+        or nested.size("moe_top_k")
+        or 1
+    )  # fmt: skip
+    width = keys.size("moe_intermediate_size", "expert_intermediate_size", "moe_ffn_hidden_size") or ffn
+    shared = keys.count(
+        "n_shared_experts", "num_shared_experts", "num_shared_expert", "moe_num_shared_experts"
+    )
+    shared_width = width
+    wide = keys.count(
+        "shared_expert_intermediate_size", "shared_intermediate_size", "moe_shared_expert_intermediate_size"
+    )
+    if wide:
+        shared, shared_width = 1, wide
+    if keys.text("model_type").startswith("llama4"):
+        shared, shared_width = 1, width
+    return Experts(routed, per_token, shared or 0, width, shared_width, _expert_layers(keys, layers))
+
+
+def _expert_layers(keys: Keys, layers: int) -> tuple[bool, ...]:
+    """Which layers have experts: all but the leading, the listed dense ones, or every n-th."""
+    pattern = pattern_of(keys)
+    if pattern:
+        return tuple(letter == "E" for letter in pattern)
+    listed = keys.items("moe_layers")
+    if listed:
+        return tuple(layer in listed for layer in range(layers))
+    dense = keys.items("mlp_only_layers")
+    first = keys.count("first_k_dense_replace", "moe_layer_start_index", "num_dense_layers") or 0
+    step = (
+        keys.size("decoder_sparse_step", "interleave_moe_layer_step", "moe_layer_freq") if _steps(keys) else 1
+    )
+    period, offset = keys.size("expert_layer_period"), keys.count("expert_layer_offset") or 0
+    if period:
+        return tuple(layer % period == offset for layer in range(layers))
+    frequency = keys.items("moe_layer_freq")
+    if len(frequency) == layers:
+        return tuple(bool(each) for each in frequency)
+    every = step or 1
+    return tuple(
+        layer >= first and layer not in dense and (layer + 1) % every == 0 for layer in range(layers)
+    )
+
+
+def _steps(keys: Keys) -> bool:
+    return not isinstance(keys.data.get("moe_layer_freq"), list)
+
+
+def _count(
+    keys: Keys, kind: ModelType, values: dict[str, Any], mixers: tuple[str, ...], attention: Attention,
+    experts: Experts | None,
+) -> tuple[int, int]:  # fmt: skip
+    """Parameters in all, and those each token uses; biases are left out."""
+    hidden, matrices = attention.hidden, 3 if values["gated_mlp"] else 2
+    dense = matrices * hidden * values["ffn"]
+    total = sum(mixer_params(mixer, keys, attention) for mixer in mixers) + 2 * hidden * len(mixers)
+    active = total
+    one = matrices * hidden * experts.ffn if experts else 0
+    always = matrices * hidden * experts.shared_ffn * experts.shared if experts else 0
+    for layer, has_mlp in enumerate(_has_mlp(keys, len(mixers))):
+        if experts is not None and experts.layers[layer]:
+            router = hidden * experts.routed
+            total += router + always + experts.routed * one
+            active += router + always + experts.per_token * one
+        elif has_mlp:
+            total += dense
+            active += dense
+    tables = values["vocab"] * hidden * (1 if values["tied_embeddings"] else 2) + hidden
+    if kind.positions:
+        tables += (keys.count(*CONTEXT) or 0) * hidden
+    per_layer = keys.count("hidden_size_per_layer_input") or 0
+    tables += per_layer * len(mixers) * (keys.count("vocab_size_per_layer_input") or 0)
+    tables += per_layer * len(mixers) * 3 * hidden
+    return total + tables, active + tables
+
+
+def _has_mlp(keys: Keys, layers: int) -> tuple[bool, ...]:
+    pattern = pattern_of(keys)
+    if pattern:
+        return tuple(letter == "-" for letter in pattern)
+    bare = keys.text("model_type") in ("mamba", "mamba2", "falcon_mamba")
+    return (not bare,) * layers
+
+
+def _notes(keys: Keys, kind: ModelType, mixers: tuple[str, ...]) -> list[str]:
+    notes = [kind.note] if kind.note else []
+    others = [mixer for mixer in mixers if mixer not in ("attention", "none")]
+    if others:
+        notes.append(
+            f"{len(others)} of {len(mixers)} layers mix tokens without full attention; the time of attention is "
+            "counted for all layers, so long sequences are predicted too slow: calibrate with a measured run"
+        )
+    if "kv_lora_rank" in keys:
+        notes.append("latent attention: parameters are counted from its ranks, its time as plain attention")
+    if _window(keys):
+        notes.append(
+            f"a sliding window of {_window(keys):,} tokens is not counted: longer sequences are predicted too slow"
+        )
+    if keys.section("quantization_config"):
+        method = keys.section("quantization_config").get("quant_method", "unnamed")
+        notes.append(f"the weights are stored quantised ({method}); parameters are counted, not bytes")
+    if keys.count("num_nextn_predict_layers"):
+        notes.append("layers that predict further tokens are left out")
+    if "hidden_size_per_layer_input" in keys:
+        notes.append("embeddings of each layer are counted as parameters; the work of their layers is not")
+    return notes
+
+
+def _window(keys: Keys) -> int | None:
+    value = keys.data.get("sliding_window")
+    used = keys.flag("use_sliding_window", True)
+    return value if type(value) is int and value > 0 and used else None

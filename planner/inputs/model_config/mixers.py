@@ -1,0 +1,130 @@
+"""Parameters of what mixes the tokens of a layer: attention, latent attention, state spaces, linear attention."""
+
+from __future__ import annotations
+
+import math
+
+from planner.inputs.model_config.model import Keys
+from planner.records import record
+
+_LINEAR = ("linear_attention", "gated_delta_net", "linear", "kda")
+_STATE_SPACE = ("mamba", "mamba2", "ssm")
+
+
+@record(frozen=True)
+class Attention:
+    """Widths of attention: hidden, query heads, key/value heads, width of one head."""
+
+    hidden: int
+    heads: int
+    kv_heads: int
+    head_dim: int
+
+
+def pattern_of(keys: Keys) -> str:
+    """Layers that are one thing each, a letter for each: `M` state space, `*` attention, `-` dense, `E` experts."""
+    pattern = keys.text("hybrid_override_pattern")
+    named = [str(name) for name in keys.items("layers_block_type")]
+    if pattern or not {"moe", "mlp"} & set(named):
+        return pattern
+    return "".join({"moe": "E", "mlp": "-", "attention": "*"}.get(name, "M") for name in named)
+
+
+def mixers_of(keys: Keys, layers: int) -> tuple[str, ...]:
+    """The mixer of each layer: `attention`, `linear`, `mamba`, `conv`, `both` or `none`."""
+    pattern = pattern_of(keys)
+    if pattern:
+        return tuple({"M": "mamba", "*": "attention"}.get(letter, "none") for letter in pattern)
+    named = [str(name) for name in (*keys.items("layer_types"), *keys.items("layers_block_type"))][:layers]
+    if len(named) == layers:
+        return tuple(_mixer(name) for name in named)
+    if keys.items("attn_layer_indices"):
+        chosen = set(keys.items("attn_layer_indices"))
+        return tuple("attention" if layer in chosen else "mamba" for layer in range(layers))
+    period, offset = keys.size("attn_layer_period"), keys.count("attn_layer_offset") or 0
+    if period:
+        return tuple("attention" if layer % period == offset else "mamba" for layer in range(layers))
+    interval = keys.size("full_attention_interval")
+    if interval:
+        return tuple("linear" if (layer + 1) % interval else "attention" for layer in range(layers))
+    kind = keys.text("model_type")
+    if kind in ("mamba", "mamba2", "falcon_mamba"):
+        return ("mamba",) * layers
+    return ("both" if kind == "falcon_h1" else "attention",) * layers
+
+
+def _mixer(name: str) -> str:
+    if name in _LINEAR:
+        return "linear"
+    if name in _STATE_SPACE:
+        return "mamba"
+    return "conv" if name == "conv" else "attention"
+
+
+def mixer_params(kind: str, keys: Keys, attention: Attention) -> int:
+    """Parameters of one layer's mixer."""
+    if kind == "attention":
+        return attention_params(keys, attention)
+    if kind == "linear":
+        return _delta_net_params(keys, attention.hidden)
+    if kind == "mamba":
+        return _state_space_params(keys, attention.hidden)
+    if kind == "conv":
+        return 4 * attention.hidden**2 + attention.hidden * (keys.size("conv_L_cache") or 3)
+    if kind == "both":
+        return attention_params(keys, attention) + _state_space_params(keys, attention.hidden)
+    return 0
+
+
+def attention_params(keys: Keys, attention: Attention) -> int:
+    """Projections of attention; with `kv_lora_rank` those of latent attention (arXiv:2405.04434, appendix C)."""
+    hidden, heads = attention.hidden, attention.heads
+    latent = keys.size("kv_lora_rank")
+    if latent is None:
+        queries = 2 if keys.flag("attn_output_gate", keys.text("model_type") == "qwen3_next") else 1
+        width = heads * (queries + 1) + 2 * attention.kv_heads
+        return hidden * attention.head_dim * width
+    rope = keys.need("qk_rope_head_dim")
+    plain = keys.need("qk_nope_head_dim")
+    value = keys.need("v_head_dim")
+    rank = keys.size("q_lora_rank")
+    width = heads * (plain + rope)
+    queries_params = hidden * width if rank is None else rank * (hidden + width)
+    keys_values = hidden * (latent + rope) + latent * heads * (plain + value)
+    return queries_params + keys_values + heads * value * hidden
+
+
+def _delta_net_params(keys: Keys, hidden: int) -> int:
+    """Gated delta network (arXiv:2412.06464): queries, keys, values and gate, a short convolution, the output."""
+    key = keys.need("linear_num_key_heads") * keys.need("linear_key_head_dim")
+    heads = keys.need("linear_num_value_heads")
+    value = heads * keys.need("linear_value_head_dim")
+    convolution = (2 * key + value) * (keys.size("linear_conv_kernel_dim") or 4)
+    return hidden * (2 * key + 2 * value + 2 * heads) + convolution + value * hidden
+
+
+def _state_space_params(keys: Keys, hidden: int) -> int:
+    """Mamba (arXiv:2312.00752), or Mamba-2 (arXiv:2405.21060) where the state has heads."""
+    expand = keys.ratio("mamba_expand") or keys.ratio("expand") or 2.0
+    state = keys.size("mamba_d_state", "ssm_state_size", "state_size") or 16
+    kernel = keys.size("mamba_d_conv", "conv_kernel") or 4
+    heads = keys.size("mamba_n_heads", "mamba_num_heads", "n_mamba_heads")
+    if heads is None and keys.text("model_type") == "mamba2":
+        heads = keys.size("num_heads")
+    width = keys.size("mamba_d_ssm", "mamba_intermediate_size", "d_inner") or round(expand * hidden)
+    if heads is None:
+        rank = keys.size("mamba_dt_rank", "time_step_rank") if _is_number(keys) else None
+        rank = rank or math.ceil(hidden / 16)
+        return hidden * 3 * width + width * (kernel + rank + 2 * state + rank + state + 3)
+    one = keys.size("mamba_d_head", "mamba_head_dim")
+    if one is None and keys.text("model_type") == "mamba2":
+        one = keys.size("head_dim")
+    width = heads * one if one else width
+    groups = keys.size("mamba_n_groups", "n_groups", "mamba_ngroups") or 1
+    mixed = width + 2 * groups * state
+    return hidden * (width + mixed + heads) + mixed * (kernel + 1) + 3 * heads + width + width * hidden
+
+
+def _is_number(keys: Keys) -> bool:
+    """Whether the rank is given; `auto` means hidden / 16."""
+    return not any(isinstance(keys.data.get(name), str) for name in ("mamba_dt_rank", "time_step_rank"))

@@ -1,0 +1,218 @@
+"""From the keys of a `config.json` to a model: which reader a configuration has is a row of data/model_types.csv."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from planner.errors import InputError
+from planner.inputs.model_config.diffusion import read_diffusion
+from planner.inputs.model_config.language import read_text
+from planner.inputs.model_config.model import ConfigModel, Keys, ModelType
+from planner.inputs.model_config.perception import (
+    read_speech,
+    read_towers,
+    read_vision,
+    read_whisper,
+    vision_work,
+)
+from planner.inputs.model_config.seq2seq import read_bart, read_t5
+
+MAX_DEPTH = 32
+_DATA = Path(__file__).parents[2] / "data" / "model_types.csv"
+_TEXT_SECTIONS = ("text_config", "llm_config", "language_config", "language_model_config")
+_DENOISER = "Transformer2DModel"
+
+
+def parse_json(text: str, name: str) -> dict[str, Any]:
+    """Parse a JSON mapping of bounded depth without repeated keys.
+
+    Raises:
+        InputError: it is none; names line and column.
+    """
+    try:
+        data = json.loads(text, object_pairs_hook=_pairs)
+    except json.JSONDecodeError as error:
+        raise InputError(f"{name}:{error.lineno}:{error.colno}: is not valid JSON: {error.msg}") from None
+    except (RecursionError, ValueError) as error:
+        reason = "is nested too deeply" if isinstance(error, RecursionError) else str(error)
+        raise InputError(f"{name}: is not valid JSON: {reason}") from None
+    if not isinstance(data, dict):
+        raise InputError(f"{name}: must be a mapping of keys to values")
+    _check_depth(data, name)
+    return data
+
+
+def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    out: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in out:
+            raise ValueError(f"key '{key[:60]}' is given twice")
+        out[key] = value
+    return out
+
+
+def _check_depth(data: object, name: str) -> None:
+    level: list[object] = [data]
+    for _ in range(MAX_DEPTH):
+        level = [
+            item
+            for node in level
+            for item in (node.values() if isinstance(node, dict) else node if isinstance(node, list) else ())
+            if isinstance(item, dict | list)
+        ]
+        if not level:
+            return
+    raise InputError(f"{name}: is nested more than {MAX_DEPTH} levels deep")
+
+
+def is_model_config(data: Mapping[str, Any]) -> bool:
+    """Whether the keys look like a model's configuration."""
+    diffusers = isinstance(data.get("_class_name"), str)
+    return "model_type" in data or "architectures" in data or diffusers or _is_timm(data)
+
+
+def model_of_config(data: Mapping[str, Any], place: str) -> ConfigModel:
+    """Size the model of a configuration.
+
+    Args:
+        data: its keys.
+        place: what messages call it.
+
+    Raises:
+        InputError: a size is missing, or the architecture cannot be modelled; says why and what to do.
+    """
+    if isinstance(data.get("_class_name"), str):
+        return read_diffusion(Keys(data, place))
+    if _is_timm(data):
+        return _timm(data)
+    text = next((data[name] for name in _TEXT_SECTIONS if isinstance(data.get(name), dict)), None)
+    kind = _kind(data, place)
+    if isinstance(data.get("thinker_config"), dict):
+        return model_of_config(data["thinker_config"], f"{place}: thinker_config")
+    if text is not None and kind.reader not in ("towers", "refused"):
+        return _multimodal(data, text, place)
+    keys = Keys(data, place, kind.defaults)
+    if kind.reader == "refused":
+        raise InputError(f"{place}: model_type '{kind.name}' cannot be modelled: {kind.note}")
+    model = READERS[kind.reader](keys, kind)
+    vision = data.get("vision_config")
+    return (
+        _with_tower(model, vision, place) if isinstance(vision, dict) and kind.reader == "decoder" else model
+    )
+
+
+def _is_timm(data: Mapping[str, Any]) -> bool:
+    return isinstance(data.get("architecture"), str) and ("num_features" in data or "pretrained_cfg" in data)
+
+
+def _timm(data: Mapping[str, Any]) -> ConfigModel:
+    """The file of timm names the network and states no sizes: they are the preset's of that name."""
+    return ConfigModel(data["architecture"], {"preset": data["architecture"]}, {"preset": "architecture"})
+
+
+def _kind(data: Mapping[str, Any], place: str) -> ModelType:
+    name = data.get("model_type")
+    if not isinstance(name, str) or not name:
+        classes = data.get("architectures")
+        first = classes[0] if isinstance(classes, list) and classes else None
+        if not isinstance(first, str):
+            raise InputError(f"{place}: has no 'model_type': is it the config.json of a model?")
+        return _unknown(first)
+    known = load_model_types().get(name)
+    return known if known is not None else _unknown(name)
+
+
+def _unknown(name: str) -> ModelType:
+    text = f"model_type '{name[:60]}' is not known: read as a decoder of plain blocks; check params against its page"
+    return ModelType(name, "decoder", note=text)
+
+
+def _multimodal(data: Mapping[str, Any], text: Mapping[str, Any], place: str) -> ConfigModel:
+    """A language model with encoders of images or sound before it: theirs are parameters, their work is not counted."""
+    inherited = {
+        name: data[name] for name in ("tie_word_embeddings", "vocab_size", "model_type") if name in data
+    }
+    model = model_of_config({**inherited, **text}, f"{place}: text_config")
+    for name in ("vision_config", "audio_config"):
+        tower = data.get(name)
+        if isinstance(tower, dict):
+            model = _with_tower(model, tower, f"{place}: {name}")
+    return replace(model, model_type=str(data.get("model_type", model.model_type)))
+
+
+def _with_tower(model: ConfigModel, tower: Mapping[str, Any], place: str) -> ConfigModel:
+    keys = Keys(tower, place)
+    has_sizes = any(name in keys for name in ("num_hidden_layers", "depth", "encoder_layers"))
+    if not has_sizes:
+        note = "an encoder before the language model is not counted: its sizes are not in the file"
+        return replace(model, notes=(*model.notes, note))
+    params = _tower_params(keys)
+    values = dict(model.values)
+    values["params"] += params
+    if "active_params" in values:
+        values["active_params"] += params
+    note = (
+        f"an encoder of {params / 1e6:,.0f} M parameters before the language model is counted in params; "
+        "the work of its own positions is not: calibrate with a measured run"
+    )
+    return replace(model, values=values, notes=(*model.notes, note))
+
+
+def _tower_params(keys: Keys) -> int:
+    if "encoder_layers" in keys:
+        hidden, ffn = keys.need("d_model"), keys.need("encoder_ffn_dim")
+        return keys.need("encoder_layers") * (4 * hidden * hidden + 2 * hidden * ffn)
+    more = keys.count("num_global_layers") or 0
+    extended = {**keys.data, "num_hidden_layers": keys.need("num_hidden_layers", "depth") + more}
+    return vision_work(Keys(extended, keys.place)).params + _merger_params(keys)
+
+
+def _merger_params(keys: Keys) -> int:
+    """What joins neighbouring positions of an image before the language model, also after inner layers."""
+    merged, out = keys.size("spatial_merge_size"), keys.size("out_hidden_size")
+    if merged is None or out is None:
+        return 0
+    width = keys.need("embed_dim", "hidden_size") * merged**2
+    return (1 + len(keys.items("deepstack_visual_indexes"))) * width * (width + out)
+
+
+def _encoder(keys: Keys, kind: ModelType) -> ConfigModel:
+    return read_text(keys, kind, "encoder")
+
+
+READERS: dict[str, Callable[[Keys, ModelType], ConfigModel]] = {
+    "decoder": read_text,
+    "encoder": _encoder,
+    "t5": read_t5,
+    "bart": read_bart,
+    "vision": read_vision,
+    "towers": read_towers,
+    "whisper": read_whisper,
+    "speech": read_speech,
+}
+
+
+@cache
+def load_model_types() -> dict[str, ModelType]:
+    """Read data/model_types.csv, by name."""
+    with _DATA.open(encoding="utf-8", newline="") as file:
+        return {row["model_type"]: _model_type(row) for row in csv.DictReader(file)}
+
+
+def _model_type(row: dict[str, str]) -> ModelType:
+    defaults = dict(pair.split("=") for pair in row["defaults"].split(";") if pair)
+    return ModelType(
+        row["model_type"],
+        row["reader"],
+        {"yes": True, "no": False}.get(row["gated"]),
+        row["positions"] == "learned",
+        row["tied"] != "no",
+        {key: int(value) for key, value in defaults.items()},
+        row["note"],
+    )

@@ -1,0 +1,115 @@
+"""Fine-tuning, preference training, reinforcement learning and batch inference: sections of a workload.
+
+Attribute names are the YAML keys.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field, WithJsonSchema
+
+from planner.inputs.fields import Bool, Count, NonNegativeInt, PositiveFloat, PositiveInt, Text
+from planner.inputs.section import Section
+
+Objective = Literal["pretrain", "sft", "dpo", "orpo", "kto", "reward", "ppo", "grpo", "distill"]
+ServingPrecision = Literal["bf16", "fp16", "fp8", "int8", "int4", "fp4"]
+_TARGETS = {"type": "string", "minLength": 1, "maxLength": 200}
+Targets = Annotated[
+    tuple[Text, ...],
+    Field(min_length=1),
+    BeforeValidator(lambda value: (value,) if isinstance(value, str) else value),
+    WithJsonSchema({"anyOf": [_TARGETS, {"type": "array", "items": _TARGETS}], "x-quantity": "targets"}),
+]
+
+
+class Lengths(Section):
+    """How long sequences are, in tokens."""
+
+    mean: PositiveFloat = Field(description="Mean length.")
+    p95: PositiveFloat | None = Field(
+        None, description="Length that 95 % do not exceed; default: 2 x mean, at most max."
+    )
+    max: Count | None = Field(None, description="Longest, where longer ones are cut; default: no limit.")
+
+
+class Adapter(Section):
+    """What methods lora and qlora train beside the frozen weights."""
+
+    kind: Text = Field("lora", description="lora, dora, ia3, oft, ...; `planner schema adapters` lists them.")
+    rank: PositiveInt | None = Field(None, description="Rank; default 16. Same as training.lora_rank.")
+    targets: Targets = Field(
+        ("attention",),
+        description="Adapted matrices: attention, mlp, all_linear, or names such as q_proj, v_proj, down_proj.",
+    )
+
+
+class Teacher(Section):
+    """Of objective distill: the model whose outputs are learned; it runs forward only."""
+
+    preset: Text | None = Field(None, description="Name of a known model.")
+    params: Count | None = Field(None, description="Parameters, where it is no preset.")
+    active_params: Count | None = Field(None, description="Parameters used per token; default: params.")
+
+
+class Rollouts(Section):
+    """Of objectives ppo and grpo: the responses that each step generates; global_batch counts responses."""
+
+    prompt_tokens: Lengths = Field(description="Lengths of prompts.")
+    response_tokens: Lengths = Field(description="Lengths of responses; max is the limit of generation.")
+    samples_per_prompt: PositiveInt = Field(
+        1, description="Responses to each prompt; global_batch is a multiple of it."
+    )
+    update_batch: Count | None = Field(
+        None, description="Responses per optimizer update; default: global_batch, one update per step."
+    )
+    epochs: PositiveInt = Field(1, description="Passes over the responses of a step.")
+    engine: Text = Field(
+        "vllm", description="Generation engine; `planner schema engines` lists those measured."
+    )
+    engine_year: PositiveInt | None = Field(
+        None, description="Year of the engine's release; default: newest measured."
+    )
+    precision: ServingPrecision = Field("bf16", description="Weights of generation.")
+    tensor_parallel: PositiveInt | None = Field(
+        None, description="Accelerators of one engine; default: the fewest that hold the model well."
+    )
+    placement: Literal["colocated", "disaggregated"] = Field(
+        "colocated",
+        description="Generation takes turns with training on the same accelerators, or has its own.",
+    )
+    generation_share: Annotated[float, Field(strict=True, gt=0, lt=1)] | None = Field(
+        None,
+        description="Of placement disaggregated: share of the accelerators that generate; default: the best.",
+    )
+    steps_off_policy: NonNegativeInt = Field(
+        0, description="Steps by which generation may run ahead of training; 0: on policy."
+    )
+
+
+class Inference(Section):
+    """Of kind inference: requests answered in bulk by a trained model; nothing is trained."""
+
+    requests: Count | None = Field(None, description="Prompts to answer.")
+    items: Count | None = Field(
+        None, description="Images, texts or other samples (models without generation)."
+    )
+    input_tokens: Lengths | None = Field(None, description="Lengths of prompts.")
+    output_tokens: Lengths | None = Field(None, description="Lengths of answers.")
+    engine: Text = Field(
+        "vllm", description="Inference engine; `planner schema engines` lists those measured."
+    )
+    engine_year: PositiveInt | None = Field(
+        None, description="Year of the engine's release; default: newest measured."
+    )
+    precision: ServingPrecision = Field("bf16", description="Weights.")
+    kv_precision: Literal["bf16", "fp8"] = Field("bf16", description="Cached keys and values.")
+    tensor_parallel: PositiveInt | None = Field(
+        None, description="Accelerators of one replica; default: the planner's choice."
+    )
+    max_concurrency: PositiveInt | None = Field(
+        None, description="Most requests at once on one replica; default: the engine's limit."
+    )
+    shared_prefix: Bool = Field(
+        False, description="Prompts begin alike, and the engine keeps their keys and values."
+    )

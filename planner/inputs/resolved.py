@@ -1,0 +1,133 @@
+"""Values of a workload made complete, with their origin: model, training, moments."""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from planner.inputs.post_training import PostTraining
+from planner.records import record
+
+if TYPE_CHECKING:
+    from planner.inputs.training_schema import Layout, TrainingMemory
+
+Origin = Literal["workload", "default", "derived"]
+
+
+class Assumed(NamedTuple):
+    """A value the plan rests on, as text with its unit, and whether the user gave it."""
+
+    key: str
+    value: str
+    unit: str
+    origin: Origin
+    note: str = ""
+
+
+@record(frozen=True)
+class ResolvedModel:
+    """A complete model: the fields of `planner.performance.spec.ModelSpec` by name, and origin.
+
+    `context_length` is the published context of a preset in tokens; `assumptions` tells the sizes' origin.
+    """
+
+    name: str
+    family: Literal["transformer", "cnn", "vit", "diffusion"]
+    params: int
+    active_params: int | None = None
+    layers: int | None = None
+    hidden: int | None = None
+    heads: int | None = None
+    kv_heads: int | None = None
+    head_dim: int | None = None
+    ffn: int | None = None
+    gated_mlp: bool = False
+    vocab: int | None = None
+    tied_embeddings: bool = False
+    architecture: Literal["decoder", "encoder", "encoder_decoder"] = "decoder"
+    experts: int | None = None
+    experts_per_token: int | None = None
+    shared_experts: int = 0
+    moe_ffn: int | None = None
+    dense_layers: int = 0
+    attention_window: int | None = None
+    windowed_layers: int | None = None
+    attention_ratio: float = 1.0
+    predicted_share: float | None = None
+    image_size: int | None = None
+    forward_flops_per_sample: int | None = None
+    activations_per_sample: int | None = None
+    context_length: int | None = None
+    source: str = ""
+    as_of: str = ""
+    note: str = ""
+    assumptions: tuple[Assumed, ...] = ()
+
+
+@record(frozen=True)
+class ResolvedTraining:
+    """The amount of work of one run and how it is done.
+
+    Attributes:
+        unit: what throughput counts, tokens or samples.
+        total_samples: samples (sequences) of one run, repeats counted.
+        total_steps: optimizer steps of one run (the last may be partial).
+        total_tokens: tokens of one run; None for models without tokens.
+        sequence_length: tokens per sample; 1 for models without tokens.
+        global_batch: samples per optimizer step.
+        bytes_per_sample: bytes the loader delivers per sample; None unknown.
+        data_bytes: bytes of the whole set that must be where the training runs; None unknown.
+        lora_rank: None when all weights are trained.
+        layout: None when the planner chooses all of it.
+        memory: None when the software stack decides all of it.
+        attention: the attention kernel as given; `start` the day of the run where it is given (older software had
+            other kernels).
+        channels_last: memory layout of convolutions, None what the software has by default.
+        open_choices: what the user left to a default that moves the step time.
+        post: objective, adapters, lengths, rollouts or requests; its own defaults for pre-training.
+        tokens_per_sample: tokens of a sample that carry content, 1 for models without tokens.
+        runs: independent runs (1 unless a fleet).
+    """
+
+    unit: Literal["tokens", "samples"]
+    total_samples: int
+    total_steps: int
+    total_tokens: int | None
+    sequence_length: int
+    global_batch: int
+    bytes_per_sample: float | None
+    data_bytes: int | None
+    precision: Literal["fp32", "tf32", "fp16", "bf16", "fp8", "fp4"]
+    optimizer: str
+    lora_rank: int | None
+    stack: Literal["eager", "fused", "compiled", "tuned", "tinygrad"]
+    attention: Literal["auto", "materialised", "fused", "flash"]
+    start: date | None
+    open_choices: tuple[str, ...]
+    channels_last: bool | None
+    layout: Layout | None
+    memory: TrainingMemory | None
+    decode_samples_per_s_per_core: float | None
+    runs: int
+    assumptions: tuple[Assumed, ...]
+    post: PostTraining = PostTraining()
+    tokens_per_sample: float = 1.0
+
+    @property
+    def total_units(self) -> int:
+        """Return the work of one run in `unit`."""
+        return (
+            self.total_tokens
+            if self.unit == "tokens" and self.total_tokens is not None
+            else self.total_samples
+        )
+
+
+@record(frozen=True)
+class ResolvedTimes:
+    """Moments in UTC; `hours_available` is from start to deadline, None without a deadline."""
+
+    start: datetime
+    deadline: datetime | None
+    hours_available: float | None
+    assumptions: tuple[Assumed, ...]

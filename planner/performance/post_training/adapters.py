@@ -1,0 +1,104 @@
+"""Adapters: which matrices of a layer they change, their parameters, and what each kind costs over LoRA.
+
+Costs by kind are measured where data/adapters.csv says so; kinds never measured take the median of their class.
+"""
+
+from __future__ import annotations
+
+import csv
+from functools import cache
+from pathlib import Path
+
+from planner.performance.spec import ModelSpec
+from planner.records import record
+
+_DATA = Path(__file__).parents[2] / "data"
+# Names that code bases give to the matrices of a layer; unknown names count as one hidden x hidden matrix.
+_NAMES = {
+    "q": ("q_proj", "q", "query", "wq", "to_q", "add_q_proj"), "k": ("k_proj", "k", "key", "wk", "to_k", "add_k_proj"),
+    "v": ("v_proj", "v", "value", "wv", "to_v", "add_v_proj"),
+    "o": ("o_proj", "out_proj", "wo", "dense", "to_out", "to_out.0", "to_add_out"),
+    "qkv": ("query_key_value", "qkv_proj", "qkv", "c_attn", "wqkv", "attn_qkv"),
+    "gate": ("gate_proj", "w1"), "up": ("up_proj", "w3", "fc1", "dense_h_to_4h", "c_fc", "linear_in"),
+    "down": ("down_proj", "w2", "fc2", "dense_4h_to_h", "linear_out"), "gate_up": ("gate_up_proj", "linear_fc1"),
+    "qkv_mlp": ("to_qkv_mlp_proj",),
+}  # fmt: skip
+_ALIASES = {alias: name for name, aliases in _NAMES.items() for alias in aliases}
+_GROUPS = {"attention": ("q", "k", "v", "o"), "mlp": ("gate", "up", "down")}
+_GROUPS["all_linear"] = (*_GROUPS["attention"], *_GROUPS["mlp"])
+_ELSEWHERE = frozenset(("embed_tokens", "lm_head", "model.embed_tokens", "wte", "embeddings"))
+
+
+@record(frozen=True)
+class AdapterCost:
+    """A row of data/adapters.csv.
+
+    Attributes:
+        kind, family: name and class (low_rank, rotation, ...).
+        step_ratio: step time over that of LoRA on the same matrices.
+        saved_bytes: bytes kept per token and element of an adapted matrix's input for the backward pass.
+        spread: half width in log of the 80 % interval of `step_ratio`.
+        rows: measured rows behind it.
+    """
+
+    kind: str
+    family: str
+    step_ratio: float
+    saved_bytes: float
+    spread: float
+    rows: int
+
+
+@cache
+def load_adapters() -> dict[str, AdapterCost]:
+    """Read adapters.csv."""
+    with (_DATA / "adapters.csv").open(encoding="utf-8", newline="") as file:
+        return {
+            row["adapter"]: AdapterCost(
+                row["adapter"], row["class"], float(row["step_ratio"]), float(row["saved_bytes"]),
+                float(row["spread"]), int(row["rows"]),
+            )
+            for row in csv.DictReader(file)
+        }  # fmt: skip
+
+
+def adapted_matrices(model: ModelSpec, targets: tuple[str, ...]) -> list[tuple[float, float, float]]:
+    """(inputs, outputs, copies) of each adapted matrix of a layer, in elements; copies are experts."""
+    assert model.hidden is not None
+    hidden, heads = float(model.hidden), float(model.heads or max(1, model.hidden // 64))
+    head = float(model.head_dim or hidden / heads)
+    wide, narrow = heads * head, float(model.kv_heads or heads) * head
+    ffn, copies = float(model.ffn or 4 * hidden), 1.0
+    if model.experts:
+        ffn, copies = float(model.moe_ffn or ffn), float(model.experts + model.shared_experts)
+    sizes = {
+        "q": (hidden, wide, 1.0), "k": (hidden, narrow, 1.0), "v": (hidden, narrow, 1.0), "o": (wide, hidden, 1.0),
+        "qkv": (hidden, wide + 2 * narrow, 1.0), "gate": (hidden, ffn, copies), "up": (hidden, ffn, copies),
+        "down": (ffn, hidden, copies), "gate_up": (hidden, 2 * ffn, copies),
+        "qkv_mlp": (hidden, wide + 2 * narrow + 2 * ffn, copies),
+    }  # fmt: skip
+    if not model.gated_mlp:
+        del sizes["gate"]
+    names: list[str] = []
+    for target in targets:
+        names += _GROUPS.get(target) or [_ALIASES.get(target, target)]
+    known = dict.fromkeys(names)
+    return [
+        sizes.get(name, (hidden, hidden, 1.0))
+        for name in known
+        if name not in _ELSEWHERE and (name in sizes or name != "gate")
+    ]
+
+
+def adapter_params(model: ModelSpec, rank: int, kind: str, targets: tuple[str, ...]) -> float:
+    """Trained parameters of adapters in all layers; low-rank products count rank x (inputs + outputs)."""
+    if not (model.layers and model.hidden):
+        return 0.01 * model.params
+    family = load_adapters()[kind].family
+    per_layer = 0.0
+    for inputs, outputs, copies in adapted_matrices(model, targets):
+        each = {
+            "scaling": outputs, "prompt": inputs, "rotation": 0.5 * rank * inputs, "dense_update": 10.0 * rank,
+        }.get(family, rank * (inputs + outputs))  # fmt: skip
+        per_layer += copies * each
+    return float(model.layers * per_layer)

@@ -1,0 +1,77 @@
+"""From what a workload says of post-training (`planner.inputs.post_training.PostTraining`) to the model's own values.
+
+The argument is read by attribute, so that this package needs nothing of the input files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from planner.performance.post_training.spec import Engine, Lengths, Requests, Rollouts, Tuning
+
+
+def tuning_of(post: Any) -> Tuning:
+    """Turn a complete `PostTraining` into a `Tuning`."""
+    return Tuning(
+        objective=post.objective,
+        sequences=post.sequences,
+        adapter=post.adapter,
+        targets=tuple(post.targets),
+        base=post.base,
+        lengths=_lengths(post.lengths),
+        packed=post.packed,
+        grouped=post.grouped,
+        reference=post.reference,
+        critic=post.critic,
+        teacher_params=post.teacher_params,
+        teacher_active_params=post.teacher_active_params,
+        rollouts=None if post.rollouts is None else _rollouts(post),
+        requests=None if post.inference is None else _requests(post),
+    )
+
+
+def tuning_from(values: Mapping[str, Any]) -> Tuning:
+    """Rebuild a `Tuning` from the plain values of its fields."""
+    made = dict(values)
+    made["targets"] = tuple(made.get("targets", Tuning.targets))
+    if "lengths" in made:
+        made["lengths"] = Lengths(**made["lengths"])
+    for name, kind in (("rollouts", Rollouts), ("requests", Requests)):
+        if name in made:
+            parts = {key: Lengths(**made[name][key]) for key in ("prompts", "answers") if key in made[name]}
+            engine = {"engine": Engine(**made[name]["engine"])} if "engine" in made[name] else {}
+            made[name] = kind(**{"prompts": None, "answers": None, **made[name], **parts, **engine})
+    return Tuning(**made)
+
+
+def _lengths(given: Any) -> Lengths | None:
+    return None if given is None else Lengths(given.mean, given.p95, given.longest)
+
+
+def _rollouts(post: Any) -> Rollouts:
+    section = post.rollouts
+    prompts, answers = _lengths(post.prompts), _lengths(post.answers)
+    assert prompts is not None and answers is not None
+    return Rollouts(
+        prompts=prompts,
+        answers=answers,
+        samples_per_prompt=section.samples_per_prompt,
+        update_batch=section.update_batch,
+        epochs=section.epochs,
+        engine=Engine(
+            section.engine.lower(), section.engine_year, section.precision, "bf16", section.tensor_parallel
+        ),
+        colocated=section.placement == "colocated",
+        generation_share=section.generation_share,
+        steps_off_policy=section.steps_off_policy,
+    )
+
+
+def _requests(post: Any) -> Requests:
+    section = post.inference
+    engine = Engine(
+        section.engine.lower(), section.engine_year, section.precision, section.kv_precision,
+        section.tensor_parallel, section.max_concurrency,
+    )  # fmt: skip
+    return Requests(_lengths(post.prompts), _lengths(post.answers), engine, section.shared_prefix)

@@ -1,0 +1,109 @@
+"""Post-training as the performance model sees it: plain values; `planner.performance.spec.TrainingSpec` holds one."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from planner.records import record
+
+BaseWeights = Literal["half", "int8", "nf4", "nf4_double"]
+
+
+@record(frozen=True)
+class Lengths:
+    """Lengths of sequences in tokens: mean, the length 95 % do not exceed, and the longest."""
+
+    mean: float
+    p95: float
+    longest: float
+
+
+@record(frozen=True)
+class Engine:
+    """What generates answers.
+
+    Attributes:
+        name: engine, as data/engines.csv writes it; `year` of its release, None for the newest that was measured.
+        precision: of weights; `kv_precision` of cached keys and values.
+        tensor_parallel: accelerators of one replica, None leaves it to the search.
+        most_running: most requests at once on one replica, None for the engine's own limit.
+    """
+
+    name: str = "vllm"
+    year: int | None = None
+    precision: str = "bf16"
+    kv_precision: str = "bf16"
+    tensor_parallel: int | None = None
+    most_running: int | None = None
+
+
+@record(frozen=True)
+class Rollouts:
+    """What one step of reinforcement learning generates and learns from.
+
+    Attributes:
+        prompts, answers: lengths.
+        samples_per_prompt: answers to each prompt.
+        update_batch: answers per optimizer update, None for one update per step.
+        epochs: passes over the answers of a step.
+        engine: what generates.
+        colocated: generation takes turns with training on the same accelerators.
+        generation_share: share of the accelerators that generate where it does not; None leaves it to the search.
+        steps_off_policy: steps by which generation may run ahead.
+    """
+
+    prompts: Lengths
+    answers: Lengths
+    samples_per_prompt: int = 1
+    update_batch: int | None = None
+    epochs: int = 1
+    engine: Engine = Engine()
+    colocated: bool = True
+    generation_share: float | None = None
+    steps_off_policy: int = 0
+
+
+@record(frozen=True)
+class Requests:
+    """Batch inference: nothing is trained. `prompts` and `answers` are None for models that do not generate."""
+
+    prompts: Lengths | None
+    answers: Lengths | None
+    engine: Engine = Engine()
+    shared_prefix: bool = False
+
+
+@record(frozen=True)
+class Tuning:
+    """Post-training of a job.
+
+    Attributes:
+        objective: name; `sequences` of them make a sample.
+        adapter: kind of the adapters, None where all weights learn; `targets` the adapted matrices.
+        base: how frozen weights are kept.
+        lengths: lengths of sequences, None where all are as long as `TrainingSpec.sequence_length`; `packed`: several
+            fill one of that length; `grouped`: those of like length share a batch.
+        reference: none, resident, precomputed or adapters_off; `critic`: a model of the same size learns values.
+        teacher_params, teacher_active_params: of distillation.
+        rollouts: of reinforcement learning; `requests`: of batch inference.
+    """
+
+    objective: str = "pretrain"
+    sequences: int = 1
+    adapter: str | None = None
+    targets: tuple[str, ...] = ("attention",)
+    base: BaseWeights = "half"
+    lengths: Lengths | None = None
+    packed: bool = True
+    grouped: bool = False
+    reference: Literal["none", "resident", "precomputed", "adapters_off"] = "none"
+    critic: bool = False
+    teacher_params: float | None = None
+    teacher_active_params: float | None = None
+    rollouts: Rollouts | None = None
+    requests: Requests | None = None
+
+    @property
+    def spread(self) -> Lengths | None:
+        """Lengths, where sequences of a micro-batch are padded to the longest of them."""
+        return None if self.packed else self.lengths

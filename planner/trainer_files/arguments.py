@@ -1,0 +1,186 @@
+"""Arguments of a command line inside a shell script, without running it.
+
+Understood: continued lines, quotes, comments, assignments (`X=8`, `X=${X:-8}`, arrays, arithmetic of known numbers) and
+references to them. A reference to what the script does not set is left out and named.
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+import re
+import shlex
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from planner.errors import InputError
+
+MAX_WORDS = 20_000
+_MOST_EXPANSION = 100_000
+_DEPTH = 8
+_ASSIGNMENT = re.compile(
+    r"(?:export\s+|local\s+|readonly\s+|declare\s+(?:-\w+\s+)?)?([A-Za-z_]\w*)(\+?)=(.*)", re.DOTALL
+)
+_REFERENCE = re.compile(
+    r"\$\{([A-Za-z_]\w*|[0-9])(?:\[[@*0-9]+\])?(?::?([-=+?])([^{}]*))?\}|\$([A-Za-z_]\w*|[0-9])"
+)
+_ARITHMETIC = re.compile(r"\$\(\(([^()]*(?:\([^()]*\)[^()]*)*)\)\)")
+_COMMAND = re.compile(r"\$\((?!\()[^()]*\)|`[^`]*`")
+# an override of Hydra: `model.hidden_size=4096`
+_OVERRIDE = re.compile(r"\+*([A-Za-z_]\w*(?:\.\w+)+)=(.*)", re.DOTALL)
+# arguments that name places, which change neither speed nor memory
+_PLACES = re.compile(
+    r"path|file|save|load|dir|addr|port|rank|prefix|blend|name|tensorboard|wandb|tokenizer|cache"
+)
+_OPERATORS: Mapping[type, Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.floordiv,
+    ast.FloorDiv: operator.floordiv,
+}  # fmt: skip
+
+
+def parse_arguments(text: str, name: str) -> tuple[dict[str, Any], list[str]]:
+    """Read the `--name value` arguments of a script.
+
+    Args:
+        text: the script, or bare arguments.
+        name: what messages call it.
+
+    Returns:
+        Values by name (dashes as underscores; True without a value; a list for several) and remarks. Of an argument
+        given twice the last counts, as for a command.
+    """
+    variables: dict[str, str] = {}
+    words: list[str] = []
+    for line in _lines(text):
+        match = _ASSIGNMENT.fullmatch(line)
+        if match is not None and not line.startswith("-"):
+            value = _expand(_assigned(match[3]), variables)
+            variables[match[1]] = f"{variables.get(match[1], '')} {value}".strip() if match[2] else value
+            continue
+        if "--" in line or "$" in line:
+            words += _split(_expand(line, variables), name)
+        if len(words) > MAX_WORDS:
+            raise InputError(f"{name}: holds more than {MAX_WORDS:,} words: name the script of one run")
+    found, dropped = _arguments(words)
+    named = sorted(name for name in dropped if name not in found and not _PLACES.search(name))
+    remarks = [f"--{name.replace('_', '-')} is not read: the file does not set its value" for name in named]
+    return found, remarks
+
+
+def _lines(text: str) -> Iterator[str]:
+    """Commands: continued lines joined, arrays in brackets on one line, comments dropped."""
+    joined = re.sub(r"\\[ \t]*\r?\n", " ", text)
+    pending = ""
+    for raw in joined.splitlines():
+        line = re.sub(r"(^|\s)#.*$", r"\1", raw).strip()
+        if not line:
+            continue
+        pending = f"{pending} {line}".strip()
+        opened = _ASSIGNMENT.fullmatch(pending)
+        body = opened[3] if opened is not None else ""
+        if body.startswith("(") and not body.rstrip().endswith(")"):
+            continue
+        if body[:1] in ("'", '"') and (len(body) == 1 or body.count(body[0]) % 2):
+            continue
+        yield pending
+        pending = ""
+    if pending:
+        yield pending
+
+
+def _assigned(value: str) -> str:
+    value = value.strip().rstrip(";").strip()
+    if value.startswith("(") and value.endswith(")"):
+        return value[1:-1].strip()
+    if len(value) > 1 and value[0] == value[-1] and value[0] in "'\"":
+        return value[1:-1].strip()
+    return value
+
+
+def _expand(text: str, variables: Mapping[str, str]) -> str:
+    """Put in the values of variables; what is not known becomes a mark that no value has."""
+
+    def value_of(match: re.Match[str]) -> str:
+        name, kind, default = match[1] or match[4], match[2], match[3]
+        if name in variables and kind != "+":
+            return variables[name]
+        if kind in ("-", "="):
+            return _assigned(default or "")
+        if kind == "+":
+            return default or "" if name in variables else ""
+        return _UNSET
+
+    for _ in range(_DEPTH):
+        before = text
+        text = _COMMAND.sub(_UNSET, text)  # what a command would print is not known without running it
+        text = _ARITHMETIC.sub(lambda match: _calculated(_REFERENCE.sub(value_of, match[1]), variables), text)
+        text = _REFERENCE.sub(value_of, text)
+        if len(text) > _MOST_EXPANSION:
+            raise InputError("the variables of the script grow without bound: write the arguments out")
+        if text == before:
+            break
+    return text
+
+
+_UNSET = "\u2400"
+
+
+def _calculated(expression: str, variables: Mapping[str, str]) -> str:
+    names = re.sub(r"[A-Za-z_]\w*", lambda match: variables.get(match[0], match[0]), expression)
+    try:
+        return str(_number(ast.parse(names.strip(), mode="eval").body))
+    except (SyntaxError, ValueError, ZeroDivisionError, RecursionError, MemoryError):
+        return _UNSET
+
+
+def _number(node: ast.expr) -> int:
+    """Value of whole numbers under + - * /; nothing else is evaluated."""
+    if isinstance(node, ast.Constant) and type(node.value) is int and abs(node.value) < 10**12:
+        return node.value
+    if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
+        return int(_OPERATORS[type(node.op)](_number(node.left), _number(node.right)))
+    raise ValueError("not a sum of whole numbers")
+
+
+def _split(line: str, name: str) -> list[str]:
+    try:
+        return shlex.split(line)
+    except ValueError:
+        try:
+            return shlex.split(line.replace("'", " ").replace('"', " "))
+        except ValueError as error:
+            raise InputError(f"{name}: cannot split the arguments: {error}") from None
+
+
+def _arguments(words: list[str]) -> tuple[dict[str, Any], set[str]]:
+    """Values by name, and the names of those whose value is not known."""
+    found: dict[str, Any] = {}
+    dropped: set[str] = set()
+    name, values = "", []
+    for word in [*words, "--"]:
+        override = _OVERRIDE.fullmatch(word)
+        if override is not None:
+            _put(found, override[1], override[2])
+            continue
+        if not word.startswith("--"):
+            values.append(word)
+            continue
+        if name and _UNSET in "".join(values[:1]):
+            dropped.add(name)
+        elif name:
+            _put(found, name, True if not values else values[0] if len(values) == 1 else values)
+        name, _, value = word[2:].partition("=")
+        name = name.replace("-", "_")
+        values = [value] if value else []
+    return found, dropped
+
+
+def _put(found: dict[str, Any], name: str, value: Any) -> None:
+    """Set a value; a name with dots is a path."""
+    *sections, last = name.split(".")
+    for section in sections[:_DEPTH]:
+        inner = found.setdefault(section, {})
+        if not isinstance(inner, dict):
+            return
+        found = inner
+    found[last] = value

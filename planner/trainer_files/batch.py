@@ -1,0 +1,65 @@
+"""The global batch from what trainers state: samples per accelerator, accumulation, accelerators, parallel degrees."""
+
+from __future__ import annotations
+
+from math import prod
+
+from planner.trainer_files.formats.common import ACCELERATORS, ACCUMULATION, MICRO_BATCH
+from planner.trainer_files.model import Fact
+
+_ASSUMED_BATCH = 128
+_SPLITTING = ("tensor_parallel", "pipeline_parallel", "context_parallel")
+
+
+def global_batch(facts: dict[str, Fact], warnings: list[str]) -> Fact:
+    """The samples of one optimizer step, with how they follow from the files."""
+    key = "training.global_batch"
+    stated, micro = facts.get(key), facts.get(MICRO_BATCH)
+    if stated is not None:
+        _check(facts, stated, warnings)
+        return stated
+    if micro is None:
+        text = f"not in the files: {_ASSUMED_BATCH} sequences, as in fine-tuning"
+        return Fact(key, _ASSUMED_BATCH, text, assumed=True)
+    accumulation = facts.get(ACCUMULATION)
+    times = accumulation.value if accumulation is not None else 1
+    replicas, how, assumed = _replicas(facts)
+    parts = f"{micro.where} {micro.value} x {times} accumulated x {how}"
+    return Fact(key, micro.value * times * replicas, parts, assumed)
+
+
+def _replicas(facts: dict[str, Fact]) -> tuple[int, str, bool]:
+    """Copies of the model that see samples of their own, in words, and whether they are assumed."""
+    stated = [facts[key].value for key in ("batch.shards", "batch.replicas") if key in facts]
+    if stated:
+        return prod(stated), f"{prod(stated)} data-parallel", False
+    accelerators = facts.get(ACCELERATORS)
+    if accelerators is None:
+        return 1, "1 accelerator, for none are named: --accelerators states them", True
+    split = _split(facts)
+    if accelerators.value % split:
+        return (
+            max(1, accelerators.value // split),
+            f"{accelerators.value} accelerators / {split}, rounded",
+            True,
+        )
+    how = f"{accelerators.value} accelerators" + (f" / {split} that share a sample" if split > 1 else "")
+    return accelerators.value // split, how, False
+
+
+def _split(facts: dict[str, Fact]) -> int:
+    degrees = (facts.get(f"training.layout.{name}") for name in _SPLITTING)
+    return prod(fact.value for fact in degrees if fact is not None)
+
+
+def _check(facts: dict[str, Fact], stated: Fact, warnings: list[str]) -> None:
+    """Name a batch that its own parts contradict."""
+    if any(key not in facts for key in (MICRO_BATCH, ACCELERATORS)):
+        return
+    micro, accelerators = facts[MICRO_BATCH].value, facts[ACCELERATORS].value
+    one_pass = micro * max(1, accelerators // _split(facts))
+    if stated.value % one_pass:
+        warnings.append(
+            f"the global batch of {stated.value} is no multiple of the {one_pass} samples that {accelerators} "
+            f"accelerators take at {micro} each"
+        )

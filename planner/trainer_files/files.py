@@ -1,0 +1,73 @@
+"""From a path to parsed keys: JSON, YAML, TOML, or the arguments of a command in a shell script."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from planner.errors import InputError
+from planner.inputs.faults import Fault, Source, fault_text
+from planner.inputs.load import decode, read_limited
+from planner.inputs.model_config import parse_json
+from planner.inputs.yaml12 import YamlError, parse_yaml
+from planner.trainer_files.arguments import parse_arguments
+from planner.trainer_files.model import Document
+
+MAX_BYTES = 1024 * 1024
+_ARGUMENT = re.compile(r"(?m)^[^#\n]*?--[a-z][a-z0-9_-]{2,}")
+_TABLE = re.compile(r"(?m)^\s*\[[A-Za-z0-9_.\" -]+\]\s*(#.*)?$")
+
+
+def read_document(path: Path) -> Document:
+    """Read and parse a file.
+
+    Raises:
+        InputError: it cannot be read or parsed; names the place.
+    """
+    if path.is_dir():
+        path = _inside(path)
+    return parse_document(decode(read_limited(path, MAX_BYTES), str(path)), path)
+
+
+def _inside(folder: Path) -> Path:
+    """The model's configuration of a checkpoint's folder."""
+    for name in ("config.json", "adapter_config.json"):
+        if (folder / name).is_file():
+            return folder / name
+    raise InputError(f"{folder}: is a folder without config.json; name a file")
+
+
+def parse_document(text: str, path: Path) -> Document:
+    """Parse a text by its look: not the name of the file but its content tells the syntax."""
+    stripped = text.lstrip()
+    if not stripped:
+        raise InputError(f"{path}: is empty")
+    if stripped.startswith("{"):
+        return Document(path, "json", parse_json(text, str(path)))
+    if path.suffix.lower() == ".toml" or (_TABLE.search(text) and "=" in text and path.suffix != ".sh"):
+        return Document(path, "toml", _toml(text, path))
+    if path.suffix.lower() in (".yaml", ".yml") or not _ARGUMENT.search(text):
+        return _yaml(text, path)
+    arguments, remarks = parse_arguments(text, str(path))
+    return Document(path, "arguments", arguments, tuple(remarks))
+
+
+def _toml(text: str, path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
+        raise InputError(f"{path}: is not valid TOML: {error}") from None
+
+
+def _yaml(text: str, path: Path) -> Document:
+    name = str(path)
+    try:
+        parsed = parse_yaml(text, name, foreign=True)
+    except YamlError as error:
+        raise Source(name, text).error(error.faults) from None
+    if not isinstance(parsed.data, dict):
+        text = "holds no mapping of keys to values: which tool's configuration is it?"
+        raise parsed.source.error([Fault((), text)])
+    return Document(path, "yaml", parsed.data, tuple(fault_text(fault) for fault in parsed.faults))

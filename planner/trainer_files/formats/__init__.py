@@ -1,0 +1,1 @@
+"""One module per kind of file: `recognises(document)` and `read(document)`; the registry names them."""

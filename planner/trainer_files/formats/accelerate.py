@@ -1,0 +1,84 @@
+"""Accelerate: the YAML file of a launch, with FSDP, DeepSpeed or Megatron-LM inside."""
+
+from __future__ import annotations
+
+from planner.trainer_files.formats.common import (
+    ACCELERATORS,
+    ACCUMULATION,
+    NODES,
+    add_fsdp2,
+    add_offload,
+    add_shard,
+    add_whole,
+)
+from planner.trainer_files.keys import Lookup
+from planner.trainer_files.model import Document, Reading
+
+_MARKS = ("distributed_type", "compute_environment")
+_WITHOUT_EFFECT = (
+    r"compute_environment|debug|downcast_bf16|machine_rank|main_.*|rdzv_.*|same_network|tpu_.*|use_cpu|gpu_ids|enable_.*",
+    r"mpirun_.*|ipex_.*|dynamo_.*|command_file|commands|aws_.*|ec2_.*|sagemaker_.*|image_uri|profile|region|base_job.*",
+    r"additional_args|distributed_type|mixed_precision|num_.*|fp8_config|use_.*",
+)  # fmt: skip
+
+
+def recognises(document: Document) -> bool:
+    """Whether the keys are those of an Accelerate launch."""
+    data = document.data
+    named = any(mark in data for mark in _MARKS) or ("num_processes" in data and "mixed_precision" in data)
+    return document.syntax in ("yaml", "json") and named and "trainer" not in data
+
+
+def read(document: Document) -> Reading:
+    """Read a launch."""
+    keys, reading = Lookup(document), Reading(document.path, "Accelerate")
+    add_whole(reading, keys, ACCELERATORS, "num_processes")
+    add_whole(reading, keys, NODES, "num_machines")
+    precision = keys.text("mixed_precision")
+    if precision in ("bf16", "fp16", "fp8"):
+        reading.add("training.precision", precision, "mixed_precision")
+    elif precision == "no":
+        reading.add("training.precision", "fp32", "mixed_precision no")
+    _fsdp(reading, keys)
+    _deepspeed(reading, keys)
+    for name, target in (
+        ("tp_degree", "tensor_parallel"), ("pp_degree", "pipeline_parallel"), ("num_micro_batches", ""),
+    ):  # fmt: skip
+        if target:
+            add_whole(reading, keys, f"training.layout.{target}", f"megatron_lm_config.megatron_lm_{name}")
+    prefix = "parallelism_config.parallelism_config_"
+    add_whole(reading, keys, "training.layout.tensor_parallel", f"{prefix}tp_size", "tp_config.tp_size")
+    add_whole(reading, keys, "training.layout.context_parallel", f"{prefix}cp_size")
+    reading.unknown = keys.unknown(_WITHOUT_EFFECT)
+    return reading
+
+
+def _fsdp(reading: Reading, keys: Lookup) -> None:
+    config = "fsdp_config"
+    if not keys.has(config):
+        return
+    reshard = f"{config}.fsdp_reshard_after_forward"
+    strategy = keys.get(f"{config}.fsdp_sharding_strategy")
+    if keys.number(f"{config}.fsdp_version") == 2:
+        add_fsdp2(reading, keys.flag(reshard), reshard)
+    elif strategy is not None:
+        add_shard(reading, str(strategy), f"{config}.fsdp_sharding_strategy")
+    if keys.flag(f"{config}.fsdp_offload_params"):
+        add_offload(reading, f"{config}.fsdp_offload_params", "optimizer", "weights")
+    if keys.flag(f"{config}.fsdp_activation_checkpointing"):
+        reading.add("training.layout.recompute", "full", f"{config}.fsdp_activation_checkpointing")
+
+
+def _deepspeed(reading: Reading, keys: Lookup) -> None:
+    config = "deepspeed_config"
+    if not keys.has(config):
+        return
+    stage = keys.number(f"{config}.zero_stage")
+    if stage in (0, 1, 2, 3):
+        reading.add("training.layout.zero_stage", int(stage), f"{config}.zero_stage")
+    add_whole(reading, keys, ACCUMULATION, f"{config}.gradient_accumulation_steps")
+    for name, what in (("offload_optimizer", "optimizer"), ("offload_param", "weights")):
+        if keys.text(f"{config}.{name}_device") not in ("", "none"):
+            add_offload(reading, f"{config}.{name}_device", what)
+    if keys.text(f"{config}.deepspeed_config_file"):
+        reading.files["deepspeed"] = keys.text(f"{config}.deepspeed_config_file")

@@ -1,0 +1,119 @@
+"""What the files of several tools state alike: optimizer, precision, sharding, adapters, the figures of the batch."""
+
+from __future__ import annotations
+
+import re
+
+from planner.trainer_files.keys import Lookup
+from planner.trainer_files.model import Reading
+
+MICRO_BATCH, ACCUMULATION = "batch.per_accelerator", "batch.accumulation"
+ACCELERATORS, NODES = "batch.accelerators", "batch.nodes"
+
+# name of an optimizer (a pattern over letters and digits) -> the workload's name, and what differs
+_OPTIMIZERS: tuple[tuple[str, str, str], ...] = (
+    (r".*(galore|apollo|qgalore).*", "adamw", "its projected states are counted as those of AdamW"),
+    (r".*adafactor.*", "adafactor", ""),
+    (r".*4bit.*", "adamw_8bit", "states of 4 bit are counted as 8 bit"),
+    (r".*paged.*8bit.*", "paged_adamw_8bit", ""),
+    (r".*8bit.*|adamw?bnb.*|.*fp8adam.*", "adamw_8bit", ""),
+    (r".*paged.*lion.*", "lion", "paging to the host is not counted"),
+    (r".*paged.*", "paged_adamw", ""),
+    (r".*lion.*", "lion", ""),
+    (r"(torch)?(fused)?sgd.*|lomo|adalomo", "sgd", ""),
+    (r"adam|adamtorch.*|fusedadam|distributedfusedadam|cpuadam|deepspeedcpuadam", "adamw", ""),
+    (r".*adamw.*|distributedfusedadam.*|.*adam", "adamw", ""),
+)  # fmt: skip
+
+
+def add_optimizer(reading: Reading, keys: Lookup, key: str) -> None:
+    """Note the optimizer by the memory of its states."""
+    name = keys.text(key)
+    plain = re.sub(r"[^a-z0-9]", "", name.lower().rsplit(".", 1)[-1])
+    if not plain or plain == "auto":
+        return
+    for pattern, known, difference in _OPTIMIZERS:
+        if re.fullmatch(pattern, plain):
+            reading.add("training.optimizer", known, f"{key} {name}")
+            if difference:
+                reading.warn(f"{key} {name}: {difference}")
+            return
+    reading.add(
+        "training.optimizer", "adamw", f"{key} {name} is not modelled: AdamW is assumed", assumed=True
+    )
+    reading.warn(f"{key} {name} is not modelled: its memory is assumed to be AdamW's")
+
+
+def add_whole(reading: Reading, keys: Lookup, target: str, *names: str) -> None:
+    """Note the first of several keys that holds a whole number above zero."""
+    for name in names:
+        value = keys.whole(name)
+        if value is not None:
+            reading.add(target, value, name)
+            return
+
+
+def add_length(
+    reading: Reading, keys: Lookup, *, steps: str, epochs: str, default_epochs: float | None
+) -> None:
+    """Note how long training runs: steps count before epochs, as in the Trainer of Hugging Face."""
+    count = keys.whole(steps)
+    if count is not None:
+        reading.add("training.steps", count, steps)
+        return
+    passes = keys.number(epochs)
+    if passes is not None and passes > 0:
+        reading.add("training.epochs", float(passes), epochs)
+    elif default_epochs is not None:
+        reading.add("training.epochs", default_epochs, f"the default of {epochs}", assumed=True)
+
+
+def add_trainer_precision(reading: Reading, keys: Lookup) -> None:
+    """Note the arithmetic from the flags of the Trainer of Hugging Face."""
+    if keys.flag("fp8"):
+        reading.add("training.precision", "fp8", "fp8")
+    elif keys.flag("bf16") or keys.text("bf16") in ("auto", "full"):
+        assumed = keys.text("bf16") == "auto"
+        note = "bf16: auto, on accelerators that have it" if assumed else "bf16"
+        reading.add("training.precision", "bf16", note, assumed=assumed)
+    elif keys.flag("bfloat16") or keys.flag("pure_bf16"):
+        reading.add("training.precision", "bf16", keys.first("pure_bf16", "bfloat16"))
+    elif keys.flag("fp16") or keys.flag("float16"):
+        reading.add("training.precision", "fp16", keys.first("fp16", "float16"))
+
+
+def add_shard(reading: Reading, strategy: str, source: str) -> None:
+    """Note the ZeRO stage of a sharding strategy of FSDP."""
+    plain = re.sub(r"[^a-z0-9]", "", strategy.lower())
+    stage = {
+        "fullshard": 3, "1": 3, "shardgradop": 2, "2": 2, "noshard": 0, "3": 0, "hybridshard": 3, "4": 3,
+        "hybridshardzero2": 2, "5": 2,
+    }.get(plain)  # fmt: skip
+    reading.add("training.layout.zero_stage", stage, f"{source} {strategy}")
+    if plain.startswith("hybrid"):
+        reading.warn(f"{source} {strategy}: sharding within groups is not modelled; full sharding is taken")
+
+
+def add_fsdp2(reading: Reading, reshard: bool | None, source: str) -> None:
+    """Note the stage of the second version of FSDP: parameters stay gathered after forward, or not."""
+    if reshard is None:
+        reading.add(
+            "training.layout.zero_stage", 3, f"{source}, resharding after forward by default", assumed=True
+        )
+    else:
+        reading.add("training.layout.zero_stage", 3 if reshard else 2, source)
+
+
+def add_adapter(reading: Reading, kind: str, source: str, rank: int | None, rank_key: str) -> None:
+    """Note adapters, and their kind where it is not LoRA."""
+    reading.add("training.method", "lora", source)
+    if rank is not None:
+        reading.add("training.lora_rank", rank, rank_key)
+    if kind not in ("lora", "qlora", ""):
+        reading.add("training.adapter", kind, source)
+
+
+def add_offload(reading: Reading, source: str, *what: str) -> None:
+    """Note what is kept in host memory: `optimizer`, `weights`, `activations`."""
+    for name in what:
+        reading.add(f"training.memory.offload_{name}", True, source)

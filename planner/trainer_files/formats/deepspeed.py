@@ -1,0 +1,72 @@
+"""DeepSpeed: the JSON file of its engine (www.deepspeed.ai/docs/config-json); `auto` is the trainer's to say."""
+
+from __future__ import annotations
+
+from planner.trainer_files.formats.common import (
+    ACCUMULATION,
+    MICRO_BATCH,
+    add_offload,
+    add_optimizer,
+    add_whole,
+)
+from planner.trainer_files.keys import Lookup
+from planner.trainer_files.model import Document, Reading
+
+_MARKS = (
+    "zero_optimization", "train_micro_batch_size_per_gpu", "train_batch_size", "zero_allow_untested_optimizer",
+    "bfloat16",
+)  # fmt: skip
+_WITHOUT_EFFECT = (
+    r"_comment.*|gradient_clipping|zero_(allow|force).*|steps_per_print|wall_clock.*|dump_state|scheduler|prescale.*",
+    r"gradient_predivide.*|sparse_gradients|communication_data_type|comms_.*|.*monitor.*|tensorboard|wandb|csv_monitor",
+    r"flops_profiler|memory_breakdown|disable_.*|seed|checkpoint|data_types|elasticity|aio|autotuning|amp|hybrid_engine",
+    r"activation_checkpointing|data_efficiency|dataloader_.*|curriculum.*|compile|torch_autocast|eigenvalue|zenflow",
+)  # fmt: skip
+
+
+def recognises(document: Document) -> bool:
+    """Whether the keys are DeepSpeed's."""
+    data = document.data
+    return (
+        document.syntax in ("json", "yaml")
+        and any(mark in data for mark in _MARKS)
+        and "base_model" not in data
+    )
+
+
+def read(document: Document) -> Reading:
+    """Read an engine's configuration."""
+    keys, reading = Lookup(document), Reading(document.path, "DeepSpeed")
+    add_whole(reading, keys, "training.global_batch", "train_batch_size")
+    add_whole(reading, keys, MICRO_BATCH, "train_micro_batch_size_per_gpu")
+    add_whole(reading, keys, ACCUMULATION, "gradient_accumulation_steps")
+    for name, precision in (("fp8", "fp8"), ("bf16", "bf16"), ("bfloat16", "bf16"), ("fp16", "fp16")):
+        if keys.flag(f"{name}.enabled"):
+            reading.add("training.precision", precision, f"{name}.enabled")
+            break
+    stage = keys.number("zero_optimization.stage")
+    if stage is None and keys.has("zero_optimization"):
+        stage = 0
+    if stage is not None:
+        if stage not in (0, 1, 2, 3):
+            raise keys.wrong("zero_optimization.stage", "must be 0, 1, 2 or 3")
+        reading.add("training.layout.zero_stage", int(stage), "zero_optimization.stage")
+    for name, what in (("offload_optimizer", "optimizer"), ("offload_param", "weights")):
+        device = keys.text(f"zero_optimization.{name}.device")
+        if device not in ("", "none"):
+            add_offload(reading, f"zero_optimization.{name}.device {device}", what)
+        if device == "nvme":
+            reading.warn(f"zero_optimization.{name}.device nvme: counted as host memory, which is faster")
+    if keys.flag("zero_optimization.cpu_offload"):
+        add_offload(reading, "zero_optimization.cpu_offload", "optimizer")
+    add_optimizer(reading, keys, "optimizer.type")
+    add_whole(reading, keys, "training.layout.tensor_parallel", "tensor_parallel.autotp_size")
+    add_whole(reading, keys, "training.layout.context_parallel", "sequence_parallel_size")
+    add_whole(reading, keys, "training.layout.pipeline_parallel", "pipeline.stages")
+    if keys.has("compression_training"):
+        reading.warn("compression_training is not counted")
+    if keys.has("zero_optimization.zero_hpz_partition_size"):
+        reading.warn("zero_optimization.zero_hpz_partition_size: a second copy of the weights is not counted")
+    keys.seen |= {"zero_optimization", "bf16", "fp16", "optimizer", "tensor_parallel"}
+    reading.unknown = keys.unknown(_WITHOUT_EFFECT)
+    return reading

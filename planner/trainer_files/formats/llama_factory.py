@@ -1,0 +1,174 @@
+"""LLaMA-Factory: one YAML file of a run (https://llamafactory.readthedocs.io)."""
+
+from __future__ import annotations
+
+from planner.errors import InputError
+from planner.trainer_files.formats.common import (
+    ACCELERATORS,
+    ACCUMULATION,
+    MICRO_BATCH,
+    add_adapter,
+    add_length,
+    add_optimizer,
+    add_trainer_precision,
+    add_whole,
+)
+from planner.trainer_files.keys import Lookup
+from planner.trainer_files.model import Document, Reading
+
+_MARKS = ("finetuning_type", "template", "cutoff_len", "dataset_dir")
+_STAGES = {"pt": "pretrain", "sft": "sft", "rm": "reward", "ppo": "ppo", "dpo": "dpo", "kto": "kto"}
+_SPECIAL = {
+    "use_galore": "GaLore's projected states are counted as those of AdamW",
+    "use_apollo": "APOLLO's projected states are counted as those of AdamW",
+    "use_badam": "BAdam trains one block of layers at a time; all are counted",
+    "use_adam_mini": "Adam-mini's smaller states are counted as those of AdamW",
+    "use_muon": "Muon's single momentum is counted as AdamW's two",
+    "use_llama_pro": "LLaMA Pro trains new blocks alone; all weights are counted",
+    "use_unsloth": "Unsloth's kernels are not measured: the step is predicted as without them",
+    "shift_attn": "shifted sparse attention is counted as plain attention",
+    "mixture_of_depths": "mixture of depths is counted as the plain model",
+}
+_FROZEN = ("freeze_vision_tower", "freeze_multi_modal_projector", "freeze_language_model")
+_WITHOUT_EFFECT = (
+    r"trust_remote_code|adapter_.*|cache_dir|use_fast.*|resize_vocab|split_special.*|new_special.*|model_revision|hf_.*",
+    r"ms_.*|om_.*|low_cpu_mem.*|rope_scaling|flash_attn|image_.*|video_.*|audio_.*|crop_to.*|use_v1_kernels|use_cache",
+    r"infer_.*|vllm_.*|sglang_.*|offload_folder|export_.*|print_param.*|enable_liger.*|use_kt|kt_.*|moe_aux.*|use_reent.*",
+    r"template|dataset.*|eval.*|.*prompt.*|streaming|buffer_size|mix_.*|interleave_.*|overwrite_.*|preprocessing_.*",
+    r"max_samples|val_size|ignore_pad.*|neat_packing|tool_format|tokenized_path|media_dir|train_on_.*|mask_.*|enable_th.*",
+    r"lora_(alpha|dropout)|loraplus_.*|use_(rslora|pissa|dft_loss|eaft_loss|asft_loss|swanlab|ray)|pissa_.*|create_new.*",
+    r"additional_target|galore_.*|apollo_.*|badam_.*|freeze_extra.*|module_dropout|oft_.*|pref_.*|dpo_.*|kto_.*|simpo_.*",
+    r"ref_model.*|reward_.*|ppo_.*|swanlab_.*|stage|do_.*|output_dir|logging_.*|save_.*|plot_loss|report_to|ray_.*|run_.*",
+    r"learning_rate|lr_.*|warmup_.*|weight_decay|adam_.*|max_grad_norm|optim_args|ddp_.*|resume_.*|seed|data_seed|load_.*",
+    r"per_device_eval.*|predict_.*|metric_.*|compute_accuracy|include_.*|gradient_checkpointing_kwargs|label_.*|master_.*",
+    r"dataloader_.*|remove_unused.*|group_by.*|deepspeed|fsdp_config|early_stop.*|disable_tqdm|push_.*|hub_.*|num_beams",
+)  # fmt: skip
+
+
+def recognises(document: Document) -> bool:
+    """Whether the keys are LLaMA-Factory's."""
+    data = document.data
+    return "model_name_or_path" in data and any(mark in data for mark in _MARKS)
+
+
+def read(document: Document) -> Reading:
+    """Read a run.
+
+    Raises:
+        InputError: the file trains nothing.
+    """
+    keys, reading = Lookup(document), Reading(document.path, "LLaMA-Factory")
+    if keys.flag("do_train") is not True and (keys.flag("do_predict") or keys.flag("do_eval")):
+        raise InputError(
+            f"{document.path}: do_train is not set: the file only predicts or evaluates, it trains nothing"
+        )
+    if (
+        not keys.has("stage")
+        and not keys.has("per_device_train_batch_size")
+        and keys.flag("do_train") is not True
+    ):
+        raise InputError(
+            f"{document.path}: states no training (stage, do_train): is it for chat, export or inference?"
+        )
+    reading.hub_name, reading.hub_key = keys.text("model_name_or_path"), "model_name_or_path"
+    add_batch(reading, keys)
+    add_length(reading, keys, steps="max_steps", epochs="num_train_epochs", default_epochs=3.0)
+    add_whole(reading, keys, "training.sequence_length", "cutoff_len")
+    if "training.sequence_length" not in reading.facts:
+        reading.add("training.sequence_length", 2048, "the default of cutoff_len", assumed=True)
+    add_trainer_precision(reading, keys)
+    if "training.precision" not in reading.facts:
+        text = "neither bf16 nor fp16 is set: the weights' own precision"
+        reading.add("training.precision", "bf16", text, assumed=True)
+    if keys.flag("pure_bf16"):
+        reading.add("training.memory.master", "none", "pure_bf16")
+    add_optimizer(reading, keys, "optim")
+    _method(reading, keys)
+    _memory(reading, keys)
+    _samples(reading, keys)
+    if keys.text("deepspeed"):
+        reading.files["deepspeed"] = keys.text("deepspeed")
+    if keys.has("fsdp"):
+        reading.add("training.layout.zero_stage", 3, "fsdp")
+    for name, text in _SPECIAL.items():
+        if keys.flag(name):
+            reading.warn(f"{name}: {text}")
+    reading.unknown = keys.unknown(_WITHOUT_EFFECT)
+    return reading
+
+
+def add_batch(reading: Reading, keys: Lookup) -> None:
+    """Note the batch as the Trainer of Hugging Face states it, with its defaults."""
+    for target, name, default in (
+        (MICRO_BATCH, "per_device_train_batch_size", 8),
+        (ACCUMULATION, "gradient_accumulation_steps", 1),
+    ):
+        add_whole(reading, keys, target, name)
+        if target not in reading.facts:
+            reading.add(target, default, f"the default of {name}", assumed=True)
+    add_whole(reading, keys, ACCELERATORS, "ray_num_workers")
+
+
+def _method(reading: Reading, keys: Lookup) -> None:
+    stage = keys.text("stage") or "sft"
+    reading.add("training.objective", _objective(stage, keys.text("pref_loss")), "stage")
+    kind = keys.text("finetuning_type") or "lora"
+    if kind in ("lora", "oft"):
+        if keys.flag("use_dora"):
+            kind = "dora"
+        source = (
+            f"finetuning_type {kind}" if keys.has("finetuning_type") else "the default of finetuning_type"
+        )
+        default = 8 if kind != "oft" else None
+        add_adapter(reading, kind, source, keys.whole("lora_rank") or default, "lora_rank")
+        if keys.has("lora_target"):
+            reading.add("training.lora_targets", keys.get("lora_target"), "lora_target")
+        bits = keys.whole("quantization_bit")
+        if bits is not None:
+            reading.add("training.frozen_bits", bits, "quantization_bit")
+            keys.get("quantization_method")
+    elif kind == "freeze":
+        reading.add("training.method", "full", "finetuning_type freeze")
+        layers = keys.number("freeze_trainable_layers")
+        shown = 2 if layers is None else int(layers)
+        reading.warn(f"finetuning_type freeze: {shown} layers are trained, all are counted")
+    else:
+        reading.add("training.method", "full", f"finetuning_type {kind}")
+    frozen = [name for name in _FROZEN if keys.flag(name)]
+    if frozen:
+        reading.warn(f"{', '.join(frozen)}: frozen parts are counted as trained")
+
+
+def _objective(stage: str, loss: str) -> str:
+    if stage == "dpo" and loss in ("orpo", "simpo", "ipo"):
+        return loss
+    return _STAGES.get(stage, stage)
+
+
+def _memory(reading: Reading, keys: Lookup) -> None:
+    if keys.flag("disable_gradient_checkpointing"):
+        reading.add("training.layout.recompute", "none", "disable_gradient_checkpointing")
+    elif keys.flag("gradient_checkpointing"):
+        reading.add("training.layout.recompute", "full", "gradient_checkpointing")
+    else:
+        reading.add(
+            "training.layout.recompute", "full", "on unless disable_gradient_checkpointing", assumed=True
+        )
+    if keys.flag("enable_liger_kernel"):
+        reading.add("training.memory.loss", "tiled", "enable_liger_kernel")
+    compiled = bool(keys.flag("torch_compile"))
+    text = "torch_compile" if compiled else "torch_compile is not set: the framework as it is"
+    reading.add("training.stack", "compiled" if compiled else "eager", text, assumed=not compiled)
+    if not keys.flag("packing") and not keys.flag("neat_packing") and keys.text("stage") != "pt":
+        reading.warn(
+            "packing is off: each sequence is counted at its full length; shorter samples train faster"
+        )
+
+
+def _samples(reading: Reading, keys: Lookup) -> None:
+    most = keys.whole("max_samples")
+    sets = keys.get("dataset")
+    names = sets.split(",") if isinstance(sets, str) else sets if isinstance(sets, list) else []
+    if most is not None and names and "training.epochs" in reading.facts:
+        text = f"max_samples {most:,} of each of {len(names)} sets: at most so many"
+        reading.add("data.samples", most * len(names), text, assumed=True)

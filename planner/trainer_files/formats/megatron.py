@@ -1,0 +1,146 @@
+"""Megatron-LM and its descendants: the arguments in a launch script (megatron/training/arguments.py)."""
+
+from __future__ import annotations
+
+from planner.trainer_files.formats.common import (
+    ACCELERATORS,
+    MICRO_BATCH,
+    NODES,
+    add_offload,
+    add_optimizer,
+    add_whole,
+)
+from planner.trainer_files.formats.sizes import NUMBERS, stated_model
+from planner.trainer_files.keys import Lookup
+from planner.trainer_files.model import Document, Reading
+
+_MARKS = (
+    "num_layers",
+    "hidden_size",
+    "micro_batch_size",
+    "tensor_model_parallel_size",
+    "hybrid_override_pattern",
+)
+_WITHOUT_EFFECT = (
+    r".*lr.*|.*decay.*|adam_.*|clip_grad|init_method.*|.*dropout|seed|log_.*|tensorboard_.*|wandb_.*|timing_.*|eval_.*",
+    r"save.*|load.*|ckpt_.*|dist_ckpt.*|data_.*|.*_data_path|split|vocab_file|merge_file|tokenizer.*|num_workers|.*path",
+    r"norm.*|.*norm_epsilon|disable_bias.*|add_.*bias.*|position_.*|rotary_.*|use_rotary.*|no_position.*|attention_.*",
+    r"transformer_impl|use_mcore.*|distributed_.*|overlap_.*|no_.*|.*fusion|use_flash_attn|mock_data|exit_.*|moe_.*",
+    r"master_.*|node_rank|rdzv_.*|local_rank|log_dir|tee|redirects|nproc.*|nnodes|bias_.*|squared_relu|max_.*|min_.*",
+    r"accumulate_.*|attention_softmax.*|manual_gc.*|cross_entropy.*|async_.*|auto_detect.*|finetune|.*_interval|empty.*",
+    r"start_weight.*|end_weight.*|apply_.*|make_vocab.*|fp8_.*|te_.*|enable_.*|.*_iters|.*_samples|tp_comm.*|use_.*",
+    r"group_query_attention|swiglu|bf16|fp16|sequence_parallel|untie.*|train_.*|deepspeed.*|recompute_.*|qk_layer.*",
+)  # fmt: skip
+
+
+def recognises(document: Document) -> bool:
+    """Whether the arguments are Megatron-LM's."""
+    names = document.data
+    return (
+        document.syntax == "arguments" and sum(mark in names for mark in _MARKS) >= 2 and "model" not in names
+    )
+
+
+def read(document: Document) -> Reading:
+    """Read a launch script."""
+    keys, reading = Lookup(document), Reading(document.path, "Megatron-LM")
+    _layout(reading, keys)
+    split = reading.facts.get("training.layout.tensor_parallel")
+    gated = bool(keys.flag("swiglu") or keys.flag("gated_linear_unit"))
+    groups = (keys.whole("num_query_groups") or 1) if keys.flag("group_query_attention") else None
+    tied = not keys.flag("untie_embeddings_and_output_weights")
+    learned = keys.text("position_embedding_type") in ("", "learned_absolute") and not keys.flag(
+        "use_rotary_position_embeddings"
+    )
+    reading.model = stated_model(
+        keys, "", gated=gated, tied=tied, learned_positions=learned, kv_heads=groups,
+        vocab=keys.whole("padded_vocab_size") or keys.whole("vocab_size"),
+        split=split.value if split is not None else 1, latent=bool(keys.flag("multi_latent_attention")),
+    )  # fmt: skip
+    add_whole(reading, keys, MICRO_BATCH, "micro_batch_size")
+    add_whole(reading, keys, "training.global_batch", "global_batch_size")
+    add_whole(reading, keys, "training.sequence_length", "seq_length", "encoder_seq_length")
+    _length(reading, keys)
+    _precision(reading, keys)
+    add_optimizer(reading, keys, "optimizer")
+    reading.add("training.stack", "tuned", "Megatron-LM's fused kernels", assumed=True)
+    if keys.flag("optimizer_cpu_offload") or keys.flag("cpu_optimizer"):
+        add_offload(reading, keys.first("optimizer_cpu_offload", "cpu_optimizer"), "optimizer")
+    if keys.whole("mtp_num_layers"):
+        reading.warn("mtp_num_layers: layers that predict further tokens are not counted")
+    reading.unknown = keys.unknown((*_WITHOUT_EFFECT, *NUMBERS.values()))
+    return reading
+
+
+def _length(reading: Reading, keys: Lookup) -> None:
+    if keys.whole("train_iters") is not None:
+        add_whole(reading, keys, "training.steps", "train_iters")
+    else:
+        add_whole(reading, keys, "training.samples", "train_samples")
+    if "training.steps" not in reading.facts and "training.samples" not in reading.facts:
+        add_whole(reading, keys, "training.tokens", "train_tokens")
+    if keys.has("rampup_batch_size"):
+        reading.warn("rampup_batch_size: the smaller batches of the beginning are counted as full ones")
+
+
+def _precision(reading: Reading, keys: Lookup) -> None:
+    for name in ("fp4_format", "fp8_format", "fp8_hybrid", "fp8_e4m3"):
+        if keys.has(name):
+            reading.add("training.precision", name[:3], name)
+            return
+    for name in ("bf16", "fp16"):
+        if keys.flag(name):
+            reading.add("training.precision", name, name)
+            return
+    reading.add("training.precision", "fp32", "neither bf16 nor fp16 is set", assumed=True)
+
+
+def _layout(reading: Reading, keys: Lookup) -> None:
+    layout = "training.layout."
+    add_whole(reading, keys, f"{layout}tensor_parallel", "tensor_model_parallel_size", "model_parallel_size")
+    add_whole(reading, keys, f"{layout}pipeline_parallel", "pipeline_model_parallel_size")
+    add_whole(reading, keys, f"{layout}context_parallel", "context_parallel_size")
+    add_whole(reading, keys, f"{layout}expert_parallel", "expert_model_parallel_size")
+    if keys.flag("sequence_parallel") and f"{layout}tensor_parallel" in reading.facts:
+        reading.add(f"{layout}sequence_parallel", True, "sequence_parallel")
+    _interleave(reading, keys)
+    strategy = keys.text("data_parallel_sharding_strategy")
+    stages = {"no_shard": 0, "optim": 1, "optim_grads": 2, "optim_grads_params": 3}
+    if keys.number("zero_stage") in (0, 1, 2, 3):
+        reading.add(f"{layout}zero_stage", int(keys.number("zero_stage") or 0), "zero_stage")
+    elif strategy in stages:
+        reading.add(f"{layout}zero_stage", stages[strategy], "data_parallel_sharding_strategy")
+    elif keys.flag("use_torch_fsdp2"):
+        reading.add(f"{layout}zero_stage", 3, "use_torch_fsdp2")
+    elif keys.flag("use_distributed_optimizer"):
+        reading.add(f"{layout}zero_stage", 1, "use_distributed_optimizer")
+    granularity = keys.text("recompute_granularity")
+    if granularity in ("full", "selective"):
+        reading.add(f"{layout}recompute", granularity, "recompute_granularity")
+    elif keys.flag("recompute_activations"):
+        reading.add(f"{layout}recompute", "selective", "recompute_activations")
+    elif keys.flag("checkpoint_activations"):
+        reading.add(f"{layout}recompute", "full", "checkpoint_activations")
+    else:
+        reading.add(f"{layout}recompute", "none", "recompute is off by default", assumed=True)
+    _accelerators(reading, keys)
+
+
+def _interleave(reading: Reading, keys: Lookup) -> None:
+    stages = keys.whole("pipeline_model_parallel_size") or 1
+    per_stage, layers = keys.whole("num_layers_per_virtual_pipeline_stage"), keys.whole("num_layers")
+    if per_stage and layers and stages > 1:
+        reading.add(
+            "training.layout.interleave",
+            max(1, layers // stages // per_stage),
+            "num_layers_per_virtual_pipeline_stage",
+        )
+    elif stages > 1:
+        add_whole(reading, keys, "training.layout.interleave", "num_virtual_stages_per_pipeline_rank")
+
+
+def _accelerators(reading: Reading, keys: Lookup) -> None:
+    per_node, nodes = keys.get("nproc_per_node"), keys.get("nnodes")
+    if str(per_node).isdigit() and str(nodes).isdigit():
+        reading.add(ACCELERATORS, int(per_node) * int(nodes), "nproc_per_node x nnodes")
+        reading.add(NODES, int(nodes), "nnodes")

@@ -1,0 +1,203 @@
+"""NeMo: YAML of a run in the forms of NeMo 1 and 2, NeMo Automodel and NeMo RL, or overrides on a command line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from planner.trainer_files.formats.common import (
+    ACCELERATORS,
+    MICRO_BATCH,
+    NODES,
+    add_adapter,
+    add_offload,
+    add_optimizer,
+    add_whole,
+)
+from planner.trainer_files.formats.sizes import stated_model
+from planner.trainer_files.keys import Lookup
+from planner.trainer_files.model import Document, Reading
+
+_GATED = ("swiglu", "fast-swiglu", "geglu", "fast-geglu", "reglu", "fast-reglu", "silu")
+_SIZES = ("model.", "model.config.", "")
+_DEGREES = {
+    "tensor_parallel": ("tensor_model_parallel_size", "tensor_parallel_size", "tp_size"),
+    "pipeline_parallel": ("pipeline_model_parallel_size", "pp_size"),
+    "context_parallel": ("context_parallel_size", "cp_size"),
+    "expert_parallel": ("expert_model_parallel_size", "ep_size"),
+}
+_PLACES = (
+    "model.", "trainer.strategy.", "policy.megatron_cfg.", "policy.dtensor_cfg.", "distributed.", "strategy.",
+    "model.config.",
+)  # fmt: skip
+_OBJECTIVES = ("grpo", "dpo", "sft", "rm", "distillation")
+
+
+def recognises(document: Document) -> bool:
+    """Whether the sections are NeMo's."""
+    data = document.data
+    model, trainer = data.get("model"), data.get("trainer")
+    first = isinstance(model, Mapping) and isinstance(trainer, Mapping)
+    reinforcement = isinstance(data.get("policy"), Mapping) and "model_name" in data["policy"]
+    automodel = isinstance(data.get("step_scheduler"), Mapping) and isinstance(model, Mapping)
+    return (first or reinforcement or automodel) and document.syntax in ("yaml", "json", "arguments")
+
+
+def read(document: Document) -> Reading:
+    """Read a run."""
+    keys = Lookup(_opened(document))
+    reading = Reading(document.path, "NeMo")
+    _layout(reading, keys)
+    _model(reading, keys)
+    add_whole(reading, keys, MICRO_BATCH, "model.micro_batch_size", "data.micro_batch_size",
+              "policy.train_micro_batch_size", "step_scheduler.local_batch_size",
+              "model.data.train_ds.micro_batch_size")  # fmt: skip
+    add_whole(reading, keys, "training.global_batch", "model.global_batch_size", "data.global_batch_size",
+              "policy.train_global_batch_size", "step_scheduler.global_batch_size",
+              "model.data.train_ds.global_batch_size")  # fmt: skip
+    add_whole(reading, keys, "training.sequence_length", "model.encoder_seq_length", "data.seq_length",
+              "model.data.seq_length", "model.data.train_ds.max_seq_length", "policy.max_total_sequence_length",
+              "model.config.seq_length", "dataset.seq_length", "packed_sequence.packed_sequence_size")  # fmt: skip
+    _length(reading, keys)
+    _precision(reading, keys)
+    for name in ("model.optim.name", "optim.config.optimizer", "policy.optimizer.name", "optimizer._target_",
+                 "policy.megatron_cfg.optimizer.optimizer"):  # fmt: skip
+        if keys.has(name):
+            add_optimizer(reading, keys, name)
+            break
+    _adapters(reading, keys)
+    _objective(reading, keys)
+    reading.add("training.stack", "tuned", "NeMo's fused kernels", assumed=True)
+    return reading
+
+
+def _opened(document: Document) -> Document:
+    """The run inside a launcher's section `training`."""
+    inner = document.data.get("training")
+    inside = isinstance(inner, Mapping) and "model" in inner
+    return (
+        replace(document, data={**document.data, **inner})
+        if inside and isinstance(inner, Mapping)
+        else document
+    )
+
+
+def _model(reading: Reading, keys: Lookup) -> None:
+    named = keys.first(
+        "policy.model_name",
+        "model.pretrained_model_name_or_path",
+        "model.model_id",
+        "resume.restore_config.path",
+    )
+    prefix = next(
+        (prefix for prefix in _SIZES if keys.has(f"{prefix}num_layers") and keys.has(f"{prefix}hidden_size")),
+        None,
+    )
+    if prefix is None:
+        path = named or keys.first("model.restore_from_path", "restore_from_path")
+        reading.hub_name = keys.text(path).removesuffix(".nemo") if path else ""
+        reading.hub_key = path
+        return
+    split = reading.facts.get("training.layout.tensor_parallel")
+    tied = keys.flag(f"{prefix}share_embeddings_and_output_weights")
+    learned = keys.text(f"{prefix}position_embedding_type") in ("", "learned_absolute")
+    gated = keys.flag(f"{prefix}gated_linear_unit") or keys.text(f"{prefix}activation") in _GATED
+    reading.model = stated_model(
+        keys, prefix, gated=bool(gated), tied=tied is not False, learned_positions=learned,
+        vocab=keys.whole(f"{prefix}override_vocab_size") or keys.whole(f"{prefix}vocab_size"),
+        split=split.value if split is not None else 1, kv_heads=keys.whole(f"{prefix}num_query_groups"),
+        latent=bool(keys.flag(f"{prefix}multi_latent_attention")),
+    )  # fmt: skip
+
+
+def _layout(reading: Reading, keys: Lookup) -> None:
+    layout = "training.layout."
+    off = [
+        place
+        for place in ("policy.megatron_cfg.", "policy.dtensor_cfg.")
+        if keys.flag(f"{place}enabled") is False
+    ]
+    places = [place for place in _PLACES if place not in off]
+    for name, words in _DEGREES.items():
+        add_whole(reading, keys, layout + name, *(place + word for place in places for word in words))
+    sequence = keys.first(*(f"{place}sequence_parallel" for place in places))
+    if sequence and keys.flag(sequence) and f"{layout}tensor_parallel" in reading.facts:
+        reading.add(f"{layout}sequence_parallel", True, sequence)
+    granularity = keys.first(
+        "model.activations_checkpoint_granularity",
+        "model.config.recompute_granularity",
+        "model.recompute_granularity",
+    )
+    if keys.text(granularity) in ("full", "selective"):
+        reading.add(f"{layout}recompute", keys.text(granularity), granularity)
+    checkpointing = keys.first(*(f"{place}activation_checkpointing" for place in places))
+    if checkpointing:
+        reading.add(f"{layout}recompute", "full" if keys.flag(checkpointing) else "none", checkpointing)
+    if keys.flag("policy.dtensor_cfg.enabled"):
+        reading.add(f"{layout}zero_stage", 3, "policy.dtensor_cfg")
+    elif "dist" in keys.text("model.optim.name") or keys.flag(
+        "trainer.strategy.ddp.use_distributed_optimizer"
+    ):
+        reading.add(f"{layout}zero_stage", 1, "the distributed optimizer")
+    if keys.flag("policy.dtensor_cfg.cpu_offload"):
+        add_offload(reading, "policy.dtensor_cfg.cpu_offload", "optimizer", "weights")
+    devices = keys.first("trainer.devices", "cluster.gpus_per_node", "trainer.gpus")
+    nodes = keys.first("trainer.num_nodes", "cluster.num_nodes")
+    count = keys.get(devices)
+    if isinstance(count, list):
+        count = len(count)
+    if str(count).isdigit() and int(count) > 0:
+        number = keys.whole(nodes) if nodes else None
+        reading.add(ACCELERATORS, int(count) * (number or 1), f"{devices}{f' x {nodes}' if nodes else ''}")
+        reading.add(NODES, number, nodes)
+
+
+def _length(reading: Reading, keys: Lookup) -> None:
+    add_whole(reading, keys, "training.steps", "trainer.max_steps", "step_scheduler.max_steps", "sft.max_num_steps",
+              "dpo.max_num_steps", "grpo.max_num_steps", "train.train_iters")  # fmt: skip
+    if "training.steps" in reading.facts:
+        return
+    for name in (
+        "trainer.max_epochs",
+        "step_scheduler.num_epochs",
+        "sft.max_num_epochs",
+        "dpo.max_num_epochs",
+    ):
+        passes = keys.number(name)
+        if passes is not None and passes > 0:
+            reading.add("training.epochs", float(passes), name)
+            return
+
+
+def _precision(reading: Reading, keys: Lookup) -> None:
+    name = keys.first(
+        "trainer.precision", "trainer.plugins.precision", "policy.precision", "model.torch_dtype"
+    )
+    word = str(keys.get(name)).lower()
+    words = (("bf16", "bf16"), ("bfloat16", "bf16"), ("16", "fp16"), ("float16", "fp16"), ("32", "fp32"))
+    found = next((precision for part, precision in words if part in word), None)
+    if keys.flag("model.fp8") or keys.flag("policy.megatron_cfg.fp8_cfg.enabled"):
+        found, name = "fp8", keys.first("model.fp8", "policy.megatron_cfg.fp8_cfg.enabled")
+    reading.add("training.precision", found, name)
+
+
+def _adapters(reading: Reading, keys: Lookup) -> None:
+    scheme = keys.first(
+        "model.peft.peft_scheme", "peft.peft_scheme", "peft._target_", "policy.dtensor_cfg.lora_cfg.enabled"
+    )
+    kind = str(keys.get(scheme)).lower().rsplit(".", 1)[-1].removesuffix("config") if scheme else ""
+    if kind in ("", "none", "null", "false"):
+        return
+    rank = keys.first("model.peft.lora_tuning.adapter_dim", "peft.dim", "policy.dtensor_cfg.lora_cfg.dim")
+    known = "lora" if kind in ("true", "peft", "lora") else kind
+    add_adapter(reading, known, f"{scheme} {kind}", keys.whole(rank) if rank else None, rank)
+
+
+def _objective(reading: Reading, keys: Lookup) -> None:
+    for name in _OBJECTIVES:
+        if isinstance(keys.get(name), Mapping):
+            objective = {"rm": "reward", "distillation": "distill"}.get(name, name)
+            reading.add("training.objective", objective, f"section {name}")
+            break
+    add_whole(reading, keys, "rollouts.response_max", "policy.generation.max_new_tokens")
+    add_whole(reading, keys, "rollouts.samples_per_prompt", "grpo.num_generations_per_prompt")

@@ -1,0 +1,145 @@
+"""A model stated by the arguments of Megatron-LM and NeMo, put under the keys of a `config.json` and counted there."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from planner.errors import InputError
+from planner.inputs.model_config import ConfigModel, model_of_config
+from planner.trainer_files.hub import preset_of_hub_name
+from planner.trainer_files.keys import Lookup
+
+# key of config.json -> name in Megatron-LM and NeMo
+NUMBERS = {
+    "num_hidden_layers": "num_layers", "hidden_size": "hidden_size", "intermediate_size": "ffn_hidden_size",
+    "num_attention_heads": "num_attention_heads", "head_dim": "kv_channels",
+    "max_position_embeddings": "max_position_embeddings", "num_experts_per_tok": "moe_router_topk",
+    "moe_intermediate_size": "moe_ffn_hidden_size", "kv_lora_rank": "kv_lora_rank", "q_lora_rank": "q_lora_rank",
+    "shared_expert_intermediate_size": "moe_shared_expert_intermediate_size", "v_head_dim": "v_head_dim",
+    "qk_nope_head_dim": "qk_head_dim", "qk_rope_head_dim": "qk_pos_emb_head_dim", "mamba_num_heads": "mamba_num_heads",
+    "mamba_head_dim": "mamba_head_dim", "ssm_state_size": "mamba_state_dim", "n_groups": "mamba_num_groups",
+}  # fmt: skip
+# Values that Megatron-LM takes where an argument is absent (megatron/training/arguments.py).
+_LATENT = {"kv_lora_rank": 32, "qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "v_head_dim": 128}
+_STATE_SPACE = {"mamba_head_dim": 64, "ssm_state_size": 128, "n_groups": 8}
+_TOKENIZERS = {
+    "GPT2BPETokenizer": 50257, "BertWordPieceLowerCase": 30522, "BertWordPieceCase": 28996, "Llama2Tokenizer": 32000,
+}  # fmt: skip
+_USUAL_VOCAB = 50257
+
+
+def stated_model(
+    keys: Lookup, prefix: str, *, gated: bool, tied: bool, learned_positions: bool, vocab: int | None, split: int,
+    kv_heads: int | None, latent: bool,
+) -> ConfigModel:  # fmt: skip
+    """Count the model whose sizes are given under `prefix`.
+
+    Args:
+        keys: the file.
+        prefix: before each name, such as `model.`; empty for arguments.
+        gated: the feed-forward network has a gate.
+        tied: input and output embeddings are one.
+        learned_positions: positions have a table.
+        vocab: size of the vocabulary where it is stated.
+        split: accelerators over which the vocabulary is padded (tensor parallelism).
+        kv_heads: groups of queries; None: as many as heads.
+        latent: latent attention.
+
+    Raises:
+        InputError: a size is missing; names the argument.
+    """
+    data: dict[str, Any] = {"tie_word_embeddings": tied}
+    for name, own in NUMBERS.items():
+        value = keys.whole(prefix + own)
+        if value is not None:
+            data[name] = value
+    _complete(data, gated, kv_heads, latent)
+    _experts(keys, prefix, data)
+    pattern = keys.text(f"{prefix}hybrid_override_pattern") or keys.text(f"{prefix}hybrid_layer_pattern")
+    if pattern:
+        data = {**_STATE_SPACE, **data, "hybrid_override_pattern": pattern.replace("/", "").split(":")[0]}
+        hidden = data.get("hidden_size") or 0
+        data.setdefault("mamba_num_heads", 2 * hidden // data["mamba_head_dim"])
+    notes = []
+    if vocab is None:
+        vocab, note = _vocabulary(keys, prefix)
+        notes.append(note)
+    padding = 128 * max(1, split)
+    data["vocab_size"] = padding * -(-vocab // padding)
+    data["model_type"] = (
+        ("llama" if gated else "gpt2" if learned_positions else "gpt_neox") if not pattern else "nemotron_h"
+    )
+    place = str(keys.document.path)
+    missing = [
+        NUMBERS[name]
+        for name in ("num_hidden_layers", "hidden_size", "num_attention_heads")
+        if name not in data
+    ]
+    if missing and not pattern:
+        raise InputError(f"{place}: {' and '.join(prefix + name for name in missing)} must be given")
+    if gated and learned_positions:
+        notes.append("learned positions are not counted")
+    model = model_of_config(data, place)
+    sources = {key: f"{prefix}{NUMBERS.get(source, source)}" for key, source in model.sources.items()}
+    sources.pop("vocab", None)
+    return replace(model, model_type="own sizes", sources=sources, notes=(*model.notes, *notes))
+
+
+def _complete(data: dict[str, Any], gated: bool, kv_heads: int | None, latent: bool) -> None:
+    hidden = data.get("hidden_size")
+    if hidden and "intermediate_size" not in data:
+        data["intermediate_size"] = int(4 * hidden * 2 / 3 / 64) * 64 if gated else 4 * hidden
+    if kv_heads is not None:
+        data["num_key_value_heads"] = kv_heads
+    if latent:
+        for name, value in _LATENT.items():
+            data.setdefault(name, value)
+    else:
+        data.pop("kv_lora_rank", None)
+
+
+def _experts(keys: Lookup, prefix: str, data: dict[str, Any]) -> None:
+    experts = keys.whole(f"{prefix}num_experts") or keys.whole(f"{prefix}num_moe_experts")
+    if experts is None:
+        for name in ("num_experts_per_tok", "moe_intermediate_size", "shared_expert_intermediate_size"):
+            data.pop(name, None)
+        return
+    data["num_experts"] = experts
+    data.setdefault("num_experts_per_tok", 2)
+    frequency = keys.get(f"{prefix}moe_layer_freq")
+    layers = data.get("num_hidden_layers") or 0
+    if isinstance(frequency, str) and not frequency.isdigit():
+        frequency = _frequency(frequency)
+    if isinstance(frequency, list) and len(frequency) == layers:
+        data["moe_layer_freq"] = frequency
+    elif frequency is not None and str(frequency).isdigit() and int(frequency) > 1:
+        data["moe_layer_freq"] = [int(layer % int(frequency) == 0) for layer in range(layers)]
+
+
+def _frequency(text: str) -> list[int] | None:
+    """The list that an expression like `([0]*3+[1]*58)` stands for; nothing is evaluated."""
+    import re
+
+    out: list[int] = []
+    for part in text.replace(" ", "").strip("()").split("+"):
+        match = re.fullmatch(r"\(?\[([01](?:,[01])*)\]\)?(?:\*([0-9]{1,3}))?", part)
+        if match is None:
+            return None
+        out += [int(digit) for digit in match[1].split(",")] * int(match[2] or 1)
+        if len(out) > 1000:
+            return None
+    return out
+
+
+def _vocabulary(keys: Lookup, prefix: str) -> tuple[int, str]:
+    """The vocabulary by the tokenizer, and how it was taken."""
+    kind = keys.text(f"{prefix}tokenizer_type") or keys.text(f"{prefix}tokenizer.type")
+    if kind in _TOKENIZERS:
+        return _TOKENIZERS[kind], f"the vocabulary is that of {kind}"
+    for name in ("tokenizer_model", "tokenizer_name_or_path", "tokenizer.type", "tokenizer.model"):
+        text = keys.text(prefix + name)
+        preset = preset_of_hub_name(text) if text else None
+        if preset is not None and "vocab" in preset.values:
+            return int(preset.values["vocab"]), f"the vocabulary is that of {preset.name}, by {name}"
+    return _USUAL_VOCAB, f"assumed: the vocabulary has {_USUAL_VOCAB:,} tokens; the file does not state it"

@@ -1,0 +1,140 @@
+"""torchtitan: a TOML file, its dotted arguments, or the name of one of its configurations (`llama3_8b`)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from planner.inputs.model_config import model_of_config
+from planner.inputs.presets import find_preset
+from planner.trainer_files.formats.common import MICRO_BATCH, add_offload, add_optimizer, add_whole
+from planner.trainer_files.keys import Lookup
+from planner.trainer_files.model import Document, Reading
+
+# model of torchtitan -> beginning of a preset's name; `{}` is the flavour
+_PRESETS = {
+    "llama2": ("llama-2-{}",), "llama3": ("llama-3.1-{}", "llama-3.2-{}", "llama-3-{}"), "qwen3": ("qwen3-{}",),
+    "deepseek_v3": ("deepseek-v3-{}", "deepseek-v2-lite-{}"), "gpt_oss": ("gpt-oss-{}",), "flux": ("{}", "flux.1-{}"),
+    "llama4": ("llama-4-{}",),
+}  # fmt: skip
+_FLAVOURS = {"17bx16e": "scout", "17bx128e": "maverick", "flux-dev": "dev", "flux-schnell": "schnell"}
+_NAME = re.compile(r"(llama[234]|qwen3|deepseek_v3|gpt_oss|flux)[_-]([A-Za-z0-9.]+(?:[_-][A-Za-z0-9.]+)*)")
+_SECTIONS = ("training", "parallelism", "job", "activation_checkpoint", "experimental")
+# names of sizes in torchtitan's own arguments of a model -> those of config.json
+_ARGUMENTS = {
+    "dim": "hidden_size", "n_layers": "num_hidden_layers", "n_heads": "num_attention_heads",
+    "n_kv_heads": "num_key_value_heads", "vocab_size": "vocab_size", "hidden_dim": "intermediate_size",
+}  # fmt: skip
+
+
+def document_of_name(document: Document) -> Document | None:
+    """The document of a configuration's name, None where the word is not one."""
+    match = _NAME.fullmatch(document.path.name)
+    if match is None or "/" in str(document.path):
+        return None
+    flavour = match[2].replace("_", "-")
+    return Document(document.path, "name", {"model": {"name": match[1], "flavor": flavour}})
+
+
+def recognises(document: Document) -> bool:
+    """Whether the sections are torchtitan's."""
+    model = document.data.get("model")
+    if document.syntax == "name":
+        return True
+    named = isinstance(model, Mapping) and ("flavor" in model or "name" in model)
+    return named and any(section in document.data for section in _SECTIONS) and "trainer" not in document.data
+
+
+def read(document: Document) -> Reading:
+    """Read a run."""
+    keys, reading = Lookup(document), Reading(document.path, "torchtitan")
+    _model(reading, keys)
+    add_whole(reading, keys, MICRO_BATCH, "training.local_batch_size", "training.batch_size")
+    add_whole(reading, keys, "training.global_batch", "training.global_batch_size")
+    add_whole(reading, keys, "training.sequence_length", "training.seq_len")
+    add_whole(reading, keys, "training.steps", "training.steps")
+    add_optimizer(reading, keys, "optimizer.name")
+    _parallel(reading, keys)
+    mode = keys.text("activation_checkpoint.mode")
+    if mode in ("none", "selective", "full"):
+        reading.add("training.layout.recompute", mode, "activation_checkpoint.mode")
+    elif mode:
+        reading.warn(f"activation_checkpoint.mode {mode}: left to the planner")
+    _precision(reading, keys)
+    compiled = keys.flag("compile.enable") or keys.flag("training.compile")
+    source = keys.first("compile.enable", "training.compile") if compiled else "compile is not set"
+    reading.add("training.stack", "compiled" if compiled else "eager", source, assumed=not compiled)
+    if keys.flag("training.enable_cpu_offload") or keys.flag("experimental.enable_cpu_offload"):
+        add_offload(reading, "enable_cpu_offload", "optimizer", "weights")
+    keys.seen |= {
+        "job",
+        "profiling",
+        "metrics",
+        "lr_scheduler",
+        "checkpoint",
+        "comm",
+        "validation",
+        "quantize",
+    }
+    reading.unknown = keys.unknown(
+        ("memory_estimation", "fault_tolerance", "eval", "debug", "training", "model")
+    )
+    return reading
+
+
+def _model(reading: Reading, keys: Lookup) -> None:
+    name, flavour = keys.text("model.name"), keys.text("model.flavor").lower()
+    arguments = keys.get("model.args")
+    if isinstance(arguments, Mapping) and "dim" in arguments:
+        data = {own: arguments[key] for key, own in _ARGUMENTS.items() if key in arguments}
+        data.setdefault("intermediate_size", _ffn(arguments))
+        data.setdefault("vocab_size", 32000)
+        reading.model = model_of_config(
+            {"model_type": "llama", "tie_word_embeddings": False, **data}, str(reading.path)
+        )
+        return
+    flavour = _FLAVOURS.get(flavour, flavour)
+    spelt = [pattern.format(flavour) for pattern in _PRESETS.get(name, ())]
+    known = next((preset for preset in map(find_preset, spelt) if preset is not None), None)
+    reading.hub_key = "model.name and model.flavor"
+    reading.hub_name = known.name if known is not None else f"{name}-{keys.text('model.flavor')}"
+
+
+def _ffn(arguments: Mapping[str, object]) -> int:
+    """Width of the feed-forward network as torchtitan's Llama derives it."""
+    dim, multiple, factor = (arguments.get(key) for key in ("dim", "multiple_of", "ffn_dim_multiplier"))
+    width = int(2 * 4 * dim / 3) if isinstance(dim, int) else 0
+    width = int(factor * width) if isinstance(factor, int | float) and factor else width
+    step = multiple if isinstance(multiple, int) and multiple > 0 else 256
+    return step * -(-width // step)
+
+
+def _parallel(reading: Reading, keys: Lookup) -> None:
+    layout = "training.layout."
+    for degree in ("tensor", "pipeline", "context", "expert"):
+        name = f"{degree}_parallel_degree"
+        places = (f"parallelism.{name}", f"training.{name}", f"experimental.{name}")
+        add_whole(reading, keys, f"{layout}{degree}_parallel", *places)
+    shards = keys.first("parallelism.data_parallel_shard_degree", "training.data_parallel_shard_degree")
+    replicas = keys.first(
+        "parallelism.data_parallel_replicate_degree", "training.data_parallel_replicate_degree"
+    )
+    if shards and (keys.number(shards) or 0) > 0:
+        add_whole(reading, keys, "batch.shards", shards)
+        if replicas:
+            add_whole(reading, keys, "batch.replicas", replicas)
+    if not shards or keys.number(shards) != 1:
+        policy = keys.text("parallelism.fsdp_reshard_after_forward")
+        reading.add(f"{layout}zero_stage", 2 if policy == "never" else 3, shards or "sharded by default",
+                    assumed=not shards)  # fmt: skip
+
+
+def _precision(reading: Reading, keys: Lookup) -> None:
+    converters = keys.get("model.converters")
+    listed = " ".join(map(str, converters)) if isinstance(converters, list) else str(converters or "")
+    if "float8" in listed or "mx" in listed or keys.flag("float8.enable_float8_linear"):
+        reading.add("training.precision", "fp8", "model.converters")
+    else:
+        word = keys.text("training.mixed_precision_param")
+        precision = {"float32": "fp32", "bfloat16": "bf16"}.get(word, "bf16")
+        reading.add("training.precision", precision, "training.mixed_precision_param", assumed=not word)

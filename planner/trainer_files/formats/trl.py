@@ -1,0 +1,75 @@
+"""TRL and scripts around the Trainer of Hugging Face: its arguments in a YAML file or on a command line."""
+
+from __future__ import annotations
+
+from planner.trainer_files.formats.common import (
+    add_adapter,
+    add_length,
+    add_optimizer,
+    add_trainer_precision,
+    add_whole,
+)
+from planner.trainer_files.formats.llama_factory import add_batch
+from planner.trainer_files.formats.llama_factory import recognises as is_llama_factory
+from planner.trainer_files.keys import Lookup
+from planner.trainer_files.model import Document, Reading
+
+_MARKS = (
+    "per_device_train_batch_size", "num_train_epochs", "dataset_name", "max_seq_length", "max_length", "use_peft",
+    "dataset_mixer", "train_file",
+)  # fmt: skip
+_OBJECTIVES = ("grpo", "dpo", "orpo", "kto", "reward", "ppo", "sft")
+_WITHOUT_EFFECT = (r".*",)
+
+
+def recognises(document: Document) -> bool:
+    """Whether the keys are arguments of the Trainer, and not LLaMA-Factory's own."""
+    data = document.data
+    named = "model_name_or_path" in data or "model_name" in data
+    return named and any(mark in data for mark in _MARKS) and not is_llama_factory(document)
+
+
+def read(document: Document) -> Reading:
+    """Read a run."""
+    keys, reading = Lookup(document), Reading(document.path, "Hugging Face Trainer")
+    reading.hub_key = keys.first("model_name_or_path", "model_name")
+    reading.hub_name = keys.text(reading.hub_key)
+    add_batch(reading, keys)
+    add_length(reading, keys, steps="max_steps", epochs="num_train_epochs", default_epochs=3.0)
+    add_whole(
+        reading,
+        keys,
+        "training.sequence_length",
+        "max_seq_length",
+        "max_length",
+        "model_max_length",
+        "block_size",
+    )
+    add_trainer_precision(reading, keys)
+    if "training.precision" not in reading.facts:
+        reading.add("training.precision", "fp32", "neither bf16 nor fp16 is set", assumed=True)
+    add_optimizer(reading, keys, "optim")
+    if keys.flag("use_peft") or keys.has("lora_r") or keys.flag("use_lora"):
+        source = keys.first("use_peft", "use_lora", "lora_r")
+        add_adapter(reading, "lora", source, keys.whole("lora_r") or 16, "lora_r")
+        if keys.has("lora_target_modules"):
+            reading.add("training.lora_targets", keys.get("lora_target_modules"), "lora_target_modules")
+        for bits in (4, 8):
+            if keys.flag(f"load_in_{bits}bit"):
+                reading.add("training.frozen_bits", bits, f"load_in_{bits}bit")
+    objective = next((name for name in _OBJECTIVES if name in document.path.name.lower()), "")
+    if "num_generations" in document.data:
+        objective = "grpo"
+    reading.add("training.objective", objective or None, "by the file's name", assumed=True)
+    add_whole(reading, keys, "rollouts.response_max", "max_completion_length")
+    add_whole(reading, keys, "rollouts.samples_per_prompt", "num_generations")
+    checkpointing = keys.flag("gradient_checkpointing")
+    reading.add("training.layout.recompute", "full" if checkpointing else "none", "gradient_checkpointing",
+                assumed=checkpointing is None)  # fmt: skip
+    compiled = bool(keys.flag("torch_compile"))
+    text = "torch_compile" if compiled else "torch_compile is not set: the framework as it is"
+    reading.add("training.stack", "compiled" if compiled else "eager", text, assumed=not compiled)
+    if keys.text("deepspeed"):
+        reading.files["deepspeed"] = keys.text("deepspeed")
+    reading.unknown = keys.unknown(_WITHOUT_EFFECT)
+    return reading

@@ -1,0 +1,263 @@
+"""From several files to one draft: which fact counts, what the model is, what is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import field
+from pathlib import Path
+from typing import Any
+
+from planner.errors import InputError
+from planner.inputs.model_config import ConfigModel
+from planner.records import record
+from planner.trainer_files.batch import global_batch
+from planner.trainer_files.files import read_document
+from planner.trainer_files.formats.torchtitan import document_of_name
+from planner.trainer_files.hub import preset_of_hub_name
+from planner.trainer_files.methods import settle_method
+from planner.trainer_files.model import Blank, Document, Fact, Reading
+from planner.trainer_files.registry import FORMATS, detect, read
+
+_MOST_FILES = 20
+_USUAL_LENGTH = 4096
+_LENGTHS = ("tokens", "samples", "epochs", "steps")
+
+
+@record(frozen=True)
+class Wishes:
+    """What the user states beside the files.
+
+    Attributes:
+        format: of every file; empty: by content.
+        model_config: the model's `config.json`.
+        model: a preset.
+        accelerators: that the run uses.
+        values: values of the workload by dotted key; they replace what the files say.
+    """
+
+    format: str = ""
+    model_config: Path | None = None
+    model: str = ""
+    accelerators: int | None = None
+    values: Mapping[str, Any] = field(default_factory=dict)
+
+
+@record
+class Draft:
+    """A workload as far as the files state it; facts by dotted key in the order in which they are written."""
+
+    name: str
+    tools: list[str]
+    files: list[str]
+    facts: dict[str, Fact] = field(default_factory=dict)
+    blanks: list[Blank] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    unknown: dict[str, list[str]] = field(default_factory=dict)
+
+
+def gather(paths: Sequence[Path], wishes: Wishes) -> Draft:
+    """Read files and settle what they say.
+
+    Raises:
+        InputError: a file cannot be read, or the model is not known; says what to give.
+    """
+    readings = _readings(paths, wishes)
+    facts, warnings = _merged(readings)
+    draft = Draft("", [reading.tool for reading in readings], [reading.path.name for reading in readings])
+    draft.warnings = [*(text for reading in readings for text in reading.warnings), *warnings]
+    draft.unknown = {reading.path.name: reading.unknown for reading in readings if reading.unknown}
+    if wishes.accelerators is not None:
+        facts["batch.accelerators"] = Fact("batch.accelerators", wishes.accelerators, "--accelerators")
+    _settle_model(draft, readings, wishes, paths)
+    _settle_training(draft, facts, readings)
+    settle_method(draft.facts, facts, draft.warnings, draft.blanks)
+    for key, value in wishes.values.items():
+        draft.facts[key] = Fact(key, value, "stated on the command line")
+    _settle_length(draft)
+    _settle_constraints(draft)
+    return draft
+
+
+def _readings(paths: Sequence[Path], wishes: Wishes) -> list[Reading]:
+    """Each file, and those beside it that it names; trainers before launchers before engines."""
+    if len(paths) > _MOST_FILES:
+        raise InputError(f"--from: {len(paths)} files are more than {_MOST_FILES}: name those of one run")
+    ranked: list[tuple[int, Reading]] = []
+    known: set[Path] = set()
+    pending = [(path, wishes.format) for path in paths]
+    while pending:
+        path, kind = pending.pop(0)
+        if path.resolve() in known:
+            continue
+        known.add(path.resolve())
+        document = _named_run(path) or read_document(path)
+        name = kind or detect(document)
+        reading = read(document, name)
+        ranked.append((FORMATS[name].rank, reading))
+        for tool, named in reading.files.items():
+            beside = _beside(path, named)
+            if beside is not None:
+                pending.append((beside, tool))
+            else:
+                _guess_stage(reading, named)
+    return [reading for _, reading in sorted(ranked, key=lambda item: item[0])]
+
+
+def _named_run(path: Path) -> Document | None:
+    """What a word that is no file names: a configuration that torchtitan keeps in its code."""
+    return None if path.exists() else document_of_name(Document(path, "name", {}))
+
+
+def _beside(path: Path, named: str) -> Path | None:
+    """A named file in the folder of the one that names it, or below; never elsewhere."""
+    folder = path.parent.resolve()
+    for candidate in (folder / named, folder / Path(named).name):
+        try:
+            inside = candidate.resolve().is_relative_to(folder)
+            if inside and candidate.is_file():
+                return candidate
+        except (OSError, ValueError):
+            continue
+    return None
+
+
+def _guess_stage(reading: Reading, named: str) -> None:
+    """The ZeRO stage that the name of an absent file tells (`zero3_bf16.json`, `ds_z2_config.json`)."""
+    lowered = Path(named).name.lower()
+    for stage in (3, 2, 1, 0):
+        if any(f"{word}{stage}" in lowered for word in ("zero", "z", "stage", "zero_", "stage_")):
+            text = f"deepspeed {named}: not beside it, the stage by its name"
+            reading.add("training.layout.zero_stage", stage, text, assumed=True)
+            break
+    reading.warn(f"deepspeed {named} does not lie beside it: add it to --from to read it")
+
+
+def _merged(readings: Sequence[Reading]) -> tuple[dict[str, Fact], list[str]]:
+    """The first stated value of each fact; an assumed one only where none is stated."""
+    facts: dict[str, Fact] = {}
+    warnings: list[str] = []
+    for reading in readings:
+        for key, fact in reading.facts.items():
+            present = facts.get(key)
+            if present is None or (present.assumed and not fact.assumed):
+                facts[key] = fact
+            elif not fact.assumed and fact.value != present.value:
+                warnings.append(
+                    f"{key}: {fact.where} says {fact.value}, {present.where} says {present.value}: the latter is taken"
+                )
+    return facts, warnings
+
+
+def _settle_model(draft: Draft, readings: Sequence[Reading], wishes: Wishes, paths: Sequence[Path]) -> None:
+    named = next((reading for reading in readings if reading.hub_name and reading.model is None), None)
+    draft.name = _name(named.hub_name if named is not None else readings[0].path.stem, draft.tools[0])
+    if wishes.model_config is not None:
+        document = read_document(wishes.model_config)
+        _use_config(draft, read(document, "huggingface"), named)
+        return
+    if wishes.model:
+        draft.facts["model.preset"] = Fact("model.preset", wishes.model, "stated on the command line")
+        return
+    sized = next((reading for reading in readings if reading.model is not None), None)
+    if sized is not None:
+        _use_config(draft, sized, named)
+        return
+    if named is None:
+        raise InputError(
+            f"{', '.join(str(path) for path in paths)}: states no model: add the trainer's own file to --from, or name "
+            "the model with --model-config config.json or --model PRESET"
+        )
+    local = _local_model(named)
+    if local is not None:
+        _use_config(draft, read(read_document(local), "huggingface"), named)
+        return
+    preset = preset_of_hub_name(named.hub_name)
+    if preset is None:
+        raise InputError(
+            f"{named.path}: {named.hub_key} '{named.hub_name}' is no preset ('planner schema presets' lists them): "
+            "download its config.json and add --model-config config.json; nothing is downloaded for you"
+        )
+    where = f"{named.path.name}: {named.hub_key} {named.hub_name}, matched by name"
+    draft.facts["model.preset"] = Fact("model.preset", preset.name, where)
+
+
+def _local_model(reading: Reading) -> Path | None:
+    """`config.json` of a model that lies in a folder beside the file."""
+    if not reading.hub_name.startswith((".", "/")) and "/" in reading.hub_name:
+        folder = reading.path.parent / reading.hub_name
+        if not folder.is_dir():
+            return None
+    return _beside(reading.path, f"{reading.hub_name}/config.json")
+
+
+def _use_config(draft: Draft, sized: Reading, named: Reading | None) -> None:
+    model: ConfigModel | None = sized.model
+    assert model is not None
+    for key, value in model.values.items():
+        source = model.sources.get(key)
+        where = f"{sized.path.name}: {source}" if source else f"{sized.path.name}: {model.model_type}"
+        if key in ("params", "active_params"):
+            where = "counted from the sizes; remove it when you change one"
+        draft.facts[f"model.{key}"] = Fact(f"model.{key}", value, where)
+    draft.notes += [f"{sized.path.name}: {note}" for note in model.notes]
+    if model.context_length is not None:
+        draft.facts["context"] = Fact("context", model.context_length, f"{sized.path.name}: longest sequence")
+    if named is None and sized.hub_name:
+        draft.name = _name(sized.hub_name, draft.tools[0])
+
+
+def _settle_training(draft: Draft, facts: dict[str, Fact], readings: Sequence[Reading]) -> None:
+    written = (*_LENGTHS, "precision", "optimizer", "stack")
+    for key in (f"training.{name}" for name in written):
+        if key in facts:
+            draft.facts[key] = facts[key]
+    batch = global_batch(facts, draft.warnings)
+    draft.facts["training.global_batch"] = batch
+    family = draft.facts.get("model.family")
+    if family is None or family.value == "transformer":
+        _settle_sequence(draft, facts)
+    for key, fact in facts.items():
+        if key.startswith(("training.layout.", "training.memory.", "data.")) and key not in draft.facts:
+            draft.facts[key] = fact
+    if not any(reading.tool != "Hugging Face" for reading in readings):
+        draft.notes.append("the files describe the model alone: training is assumed; check every line of it")
+
+
+def _settle_sequence(draft: Draft, facts: dict[str, Fact]) -> None:
+    key = "training.sequence_length"
+    if key in facts:
+        draft.facts[key] = facts[key]
+        return
+    context = draft.facts.get("context")
+    length = min(_USUAL_LENGTH, context.value) if context is not None else _USUAL_LENGTH
+    draft.facts[key] = Fact(key, length, "not in the files", assumed=True)
+
+
+def _settle_length(draft: Draft) -> None:
+    draft.facts.pop("context", None)
+    family = draft.facts.get("model.family")
+    per_sample = family is not None and family.value != "transformer"
+    given = [name for name in _LENGTHS if f"training.{name}" in draft.facts]
+    if not given:
+        if per_sample:
+            draft.blanks.append(
+                Blank("training.samples", "1e6", "how many samples are trained on, repeats counted")
+            )
+        else:
+            draft.blanks.append(Blank("training.tokens", "1e9", "how many tokens are trained on"))
+    elif given == ["epochs"] and not any(key.startswith("data.") for key in draft.facts):
+        draft.blanks.append(Blank("data.samples", "50_000", "samples in the training set, for the epochs"))
+
+
+def _settle_constraints(draft: Draft) -> None:
+    if "constraints.deadline" not in draft.facts:
+        draft.blanks.append(
+            Blank("constraints.deadline", "7d", "by when it must be done (none: cheapest at any time)")
+        )
+
+
+def _name(text: str, tool: str) -> str:
+    word = text.rstrip("/").rsplit("/", 1)[-1].lower()
+    kept = "".join(letter if letter.isalnum() or letter in ".-" else "-" for letter in word).strip("-.")
+    return (kept or tool.lower())[:80]

@@ -1,0 +1,36 @@
+"""From the name of a model in a public collection to a preset: by name alone, nothing is looked up elsewhere."""
+
+from __future__ import annotations
+
+import re
+
+from planner.inputs.presets import Preset, find_preset
+
+# Endings that name a variant of the same sizes: how it was tuned, stored or released.
+_ENDINGS = re.compile(
+    r"[-_.]?(instruct|chat|base|it|pt|hf|awq|gptq|gguf|mlx|exl2|fp8|fp16|fp32|bf16|nf4|bnb|[248]bit|[48]-bit|int[48]|"
+    r"w[48]a(8|16)|g128|dynamic|quantized|unsloth|abliterated|uncensored|thinking|reasoning|preview|sft|dpo|rlhf|"
+    r"(19|2[0-9])[0-9]{2}|v[0-9]+(\.[0-9]+)?|[48]k|16k|32k|64k|128k|262k|1m|dequantized|unquantized|original|"
+    r"tokenizer|fixed|mirror|distilled|merged|ft|quantized\.w[48]a(8|16))$",
+    re.IGNORECASE,
+)
+_BEGINNINGS = re.compile(r"^(meta[-_]|unsloth[-_])", re.IGNORECASE)
+_MOST_ENDINGS = 8
+
+
+def preset_of_hub_name(name: str) -> Preset | None:
+    """The preset that a model's name stands for, None where none does.
+
+    Case, the organisation and endings that change no size (`-Instruct`, `-AWQ`, `-2507`) do not matter.
+    """
+    word = name.strip().rstrip("/").rsplit("/", 1)[-1]
+    for _ in range(_MOST_ENDINGS):
+        for spelling in (word, _BEGINNINGS.sub("", word)):
+            found = find_preset(spelling)
+            if found is not None:
+                return found
+        shorter = _ENDINGS.sub("", word)
+        if shorter in (word, ""):
+            return None
+        word = shorter
+    return None

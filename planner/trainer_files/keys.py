@@ -1,0 +1,114 @@
+"""Look-up in a foreign file: values under dotted keys, read leniently, with every key that was looked at remembered."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from planner.errors import InputError
+from planner.trainer_files.model import Document
+
+_YES = {
+    "true": True,
+    "yes": True,
+    "on": True,
+    "1": True,
+    "false": False,
+    "no": False,
+    "off": False,
+    "0": False,
+}
+_MOST = 10**15
+_NUMBER = re.compile(r"[-+]?[0-9][0-9_]*(\.[0-9]*)?([eE][-+]?[0-9]+)?")
+
+
+class Lookup:
+    """Values of a document by dotted key."""
+
+    def __init__(self, document: Document) -> None:
+        """Take the parsed file."""
+        self.document = document
+        self.seen: set[str] = set()
+
+    def get(self, key: str) -> Any:
+        """The value, None where there is none; an OmegaConf reference to another key is followed once."""
+        self.seen.add(key)
+        value = _walk(self.document.data, key)
+        if isinstance(value, list) and self.document.syntax == "arguments":
+            value = value[0]  # what follows belongs to the next command
+        if isinstance(value, str) and value.startswith("${") and value.endswith("}"):
+            return _walk(self.document.data, value[2:-1].strip().lstrip("."))
+        return value
+
+    def has(self, key: str) -> bool:
+        """Whether the key is given and is neither null nor empty."""
+        return self.get(key) not in (None, "", [], {})
+
+    def first(self, *keys: str) -> str:
+        """The first of the keys that is given, empty where none is."""
+        return next((key for key in keys if self.has(key)), "")
+
+    def flag(self, key: str) -> bool | None:
+        """True or false however it is written; None where it is absent or another word (`auto`)."""
+        value = self.get(key)
+        return value if isinstance(value, bool) else _YES.get(str(value).strip().lower())
+
+    def text(self, key: str) -> str:
+        """A text, empty where there is none."""
+        value = self.get(key)
+        return value.strip() if isinstance(value, str) else ""
+
+    def whole(self, key: str) -> int | None:
+        """A whole number above zero; None where the key is absent, `auto`, or 0 and below (not set).
+
+        Raises:
+            InputError: it is anything else.
+        """
+        number = self.number(key)
+        if number is None or number <= 0:
+            return None
+        if number != int(number):
+            raise self.wrong(key, "must be a whole number")
+        return int(number)
+
+    def number(self, key: str) -> float | None:
+        """A number; None where the key is absent or `auto`.
+
+        Raises:
+            InputError: it is anything else.
+        """
+        value = self.get(key)
+        if value is None or (
+            isinstance(value, str) and value.strip().lower() in ("", "auto", "none", "null")
+        ):
+            return None
+        if isinstance(value, str) and _NUMBER.fullmatch(value.strip()):
+            value = float(value)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= _MOST:
+            raise self.wrong(key, "must be a number")
+        return value
+
+    def wrong(self, key: str, text: str) -> InputError:
+        """The error for a value that cannot be."""
+        shown = repr(self.get(key))
+        return InputError(f"{self.document.path}: {key}: {text}, got {shown[:60]}")
+
+    def unknown(self, known: Iterable[str]) -> list[str]:
+        """Top-level keys with a value that were neither looked at nor match a pattern of `known`."""
+        pattern = re.compile("|".join(known))
+        looked = {key.split(".")[0] for key in self.seen}
+        return [
+            key
+            for key, value in self.document.data.items()
+            if key not in looked and value not in (None, "", [], {}, False) and not pattern.fullmatch(key)
+        ]
+
+
+def _walk(data: Mapping[str, Any], key: str) -> Any:
+    node: Any = data
+    for part in key.split("."):
+        if not isinstance(node, Mapping):
+            return None
+        node = node.get(part)
+    return node

@@ -1,0 +1,60 @@
+"""The kinds of files that are read, and which of them a file is."""
+
+from __future__ import annotations
+
+import importlib
+from typing import cast
+
+from planner.errors import InputError
+from planner.trainer_files.model import Document, Format, Read, Reading, Recognise
+
+_ROOM = "planner.trainer_files.formats"
+
+FORMATS: dict[str, Format] = {
+    "axolotl": Format("axolotl", f"{_ROOM}.axolotl", 1),
+    "llama_factory": Format("LLaMA-Factory", f"{_ROOM}.llama_factory", 1),
+    "trl": Format("TRL / Hugging Face Trainer", f"{_ROOM}.trl", 1),
+    "torchtitan": Format("torchtitan", f"{_ROOM}.torchtitan", 1),
+    "megatron": Format("Megatron-LM", f"{_ROOM}.megatron", 1),
+    "nemo": Format("NeMo", f"{_ROOM}.nemo", 1),
+    "peft": Format("PEFT", f"{_ROOM}.peft", 2),
+    "accelerate": Format("Accelerate", f"{_ROOM}.accelerate", 3),
+    "deepspeed": Format("DeepSpeed", f"{_ROOM}.deepspeed", 4),
+    "huggingface": Format("Hugging Face config.json", f"{_ROOM}.huggingface", 5),
+}
+
+
+def detect(document: Document) -> str:
+    """Name the format of a file by its content.
+
+    Raises:
+        InputError: it is none that is known, or looks like several; names them.
+    """
+    matching = [name for name, kind in FORMATS.items() if _recogniser(kind)(document)]
+    if len(matching) == 1:
+        return matching[0]
+    if not matching:
+        known = ", ".join(kind.title for kind in FORMATS.values())
+        keys = ", ".join(str(key) for key in list(document.data)[:8]) or "none"
+        raise InputError(
+            f"{document.path}: is none of the files that are read ({known}); its keys: {keys}; name the format with "
+            "--format if it is one"
+        )
+    titles = " and ".join(FORMATS[name].title for name in matching)
+    raise InputError(f"{document.path}: looks like {titles}; say which with --format {' or '.join(matching)}")
+
+
+def read(document: Document, name: str) -> Reading:
+    """Read a file of a named format.
+
+    Raises:
+        InputError: a value cannot be; names file and key.
+    """
+    kind = FORMATS[name]
+    reading = cast("Read", importlib.import_module(kind.module).read)(document)
+    reading.warnings.extend(f"{document.path.name}: {remark}" for remark in document.remarks)
+    return reading
+
+
+def _recogniser(kind: Format) -> Recognise:
+    return cast("Recognise", importlib.import_module(kind.module).recognises)

@@ -1,0 +1,81 @@
+"""A fleet meets its deadline with the confidence asked, or is infeasible and says what would be enough."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from planner.fleet.chance import Progress
+from planner.judge.lines import verify_plan
+from planner.plan.report_choice import verdict
+from planner.render.claims import best_plan
+from tests.planner.fleet.test_spine_fleet import POOL, exactly, fleet
+from tests.planner.spine_catalogs import loaded, make_catalog
+
+ROOMY = {"max_nodes": 20, "deadline": "8h"}
+
+
+@pytest.mark.parametrize("confidence", [0.5, 0.8, 0.9, 0.99])
+def test_a_fleet_on_spot_meets_its_deadline_with_the_confidence_asked(confidence: float) -> None:
+    job = fleet(6, {**ROOMY, "deadline_confidence": confidence})
+    plan = exactly(POOL, job)
+    assert plan.status == "planned"
+    assert any(line.purchase_option == "spot" for line in plan.lines) == (confidence <= 0.9)
+    assert plan.risk is not None and plan.risk.p_meet_deadline is not None
+    assert confidence <= plan.risk.p_meet_deadline < 1
+    if plan.launch is not None:
+        assert plan.launch.p_meet_deadline == plan.risk.p_meet_deadline
+        # nine times of ten it is done by P90, and that is in time
+        assert (plan.launch.p90_hours <= 8.0) == (plan.risk.p_meet_deadline >= 0.9)
+    assert verify_plan(plan.to_dict(), loaded(job).workload, make_catalog(POOL).offers) == []
+
+
+def test_a_fleet_made_for_less_confidence_is_rejected() -> None:
+    plan = exactly(POOL, fleet(6, {**ROOMY, "deadline_confidence": 0.8})).to_dict()
+    surer = loaded(fleet(6, {**ROOMY, "deadline_confidence": 0.99})).workload
+    faults = verify_plan(plan, surer, make_catalog(POOL).offers)
+    assert any("P(deadline met)" in fault and "below 0.99" in fault for fault in faults)
+
+
+def test_where_no_mix_is_sure_enough_the_answer_names_what_would_be() -> None:
+    spot = [offer for offer in POOL if offer.purchase_option == "spot"]
+    least = 5  # enough at the mean of spot
+    plan = exactly(spot, fleet(6, {**ROOMY, "max_nodes": least, "deadline_confidence": 0.93}))
+    assert plan.status == "infeasible"
+    told = {item.constraint: item for item in plan.relaxations}
+    assert set(told) == {"confidence", "deadline"}
+    assert told["confidence"].current == "0.93"
+    enough = float(told["confidence"].needed)
+    assert 0 < enough < 0.93
+    limits = {"max_nodes": least, "deadline_confidence": 0.93, "deadline": told["deadline"].needed}
+    assert exactly(spot, fleet(6, limits)).status == "planned"
+    assert (
+        exactly(spot, fleet(6, {**ROOMY, "max_nodes": least, "deadline_confidence": enough})).status
+        == "planned"
+    )
+
+
+def test_the_headline_says_cheapest_only_of_what_is_proven_so() -> None:
+    assert best_plan("Cheapest", "optimal", 0.0009) == "Cheapest feasible plan"
+    assert best_plan("Cheapest", "feasible", 0.02) == "Feasible plan within 2.1 % of the cheapest"
+    assert best_plan("Cheapest", "feasible", 1.0) == "Feasible plan"
+    plan = exactly(POOL, fleet(6, ROOMY))
+    assert plan.proof is not None and plan.proof.status == "feasible"
+    assert verdict(plan).startswith("Feasible plan within ")
+
+
+def test_chances_follow_the_normal_distribution_and_never_fall_with_time() -> None:
+    """Without interruptions the speed alone decides; with them an early deadline is likelier met, a late one less."""
+    line = {"lead": np.array([1.0]), "most": np.array([np.inf]), "rate": np.array([100.0])}
+    steady = Progress(**line, sigma=np.array([0.2]), alone=np.zeros(1), level=np.zeros(1))
+    assert steady.chance(11.0, 1000.0) == pytest.approx(0.5, abs=1e-4)
+    assert steady.chance(11.0, 1000.0 * np.exp(-0.2 * 1.2815515655)) == pytest.approx(0.9, abs=1e-4)
+    taken = Progress(**line, sigma=np.array([0.2]), alone=np.array([0.5]), level=np.array([0.3]))
+    chances = [taken.chance(hours, 1000.0) for hours in (5, 9, 11, 13, 20, 40)]
+    assert chances == sorted(chances)
+    assert 0.5 < taken.chance(14.0, 1000.0) < steady.chance(14.0, 1000.0)
+    assert taken.chance(taken.hours_for(0.9, 1000.0), 1000.0) == pytest.approx(0.9, abs=1e-6)
+    block = Progress(
+        **{**line, "most": np.array([5.0])}, sigma=np.array([0.2]), alone=np.zeros(1), level=np.zeros(1)
+    )
+    assert block.hours_for(0.9, 1000.0) == np.inf

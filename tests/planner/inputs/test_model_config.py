@@ -1,0 +1,222 @@
+"""`config.json` of the architectures that people train: parameters as published, odd files refused with a reason."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from planner.errors import InputError
+from planner.inputs import load_workload
+from planner.inputs.model_config import model_of_config, parse_json
+from planner.inputs.model_config.read import READERS, load_model_types
+from tests.conftest import ROOT
+
+LLAMA_8B = {
+    "model_type": "llama", "hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32,
+    "num_attention_heads": 32, "num_key_value_heads": 8, "vocab_size": 128256, "tie_word_embeddings": False,
+}  # fmt: skip
+LATENT = {
+    "kv_lora_rank": 512, "qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "v_head_dim": 128, "moe_layer_freq": 1,
+    "tie_word_embeddings": False,
+}  # fmt: skip
+NEMOTRON = "M-M-M-M*-M-M-M-M-M*-M-M-M-M-M*-M-M-M-M-M*-M-M-M-M-M-"
+
+# published parameters in billions, and the documented keys of the published configuration
+PUBLISHED: list[tuple[float, dict[str, Any]]] = [
+    (8.030, LLAMA_8B),
+    (3.213, {**LLAMA_8B, "hidden_size": 3072, "intermediate_size": 8192, "num_hidden_layers": 28, "head_dim": 128,
+             "num_attention_heads": 24, "tie_word_embeddings": True}),
+    (671.026, {**LATENT, "model_type": "deepseek_v3", "hidden_size": 7168, "num_hidden_layers": 61,
+               "num_attention_heads": 128, "num_key_value_heads": 128, "q_lora_rank": 1536, "n_routed_experts": 256,
+               "num_experts_per_tok": 8, "n_shared_experts": 1, "moe_intermediate_size": 2048, "vocab_size": 129280,
+               "intermediate_size": 18432, "first_k_dense_replace": 3}),
+    (15.706, {**LATENT, "model_type": "deepseek_v2", "hidden_size": 2048, "num_hidden_layers": 27,
+              "num_attention_heads": 16, "num_key_value_heads": 16, "q_lora_rank": None, "n_routed_experts": 64,
+              "num_experts_per_tok": 6, "n_shared_experts": 2, "moe_intermediate_size": 1408, "vocab_size": 102400,
+              "intermediate_size": 10944, "first_k_dense_replace": 1}),
+    (51.570, {"model_type": "jamba", "hidden_size": 4096, "num_hidden_layers": 32, "num_attention_heads": 32,
+              "num_key_value_heads": 8, "intermediate_size": 14336, "vocab_size": 65536, "attn_layer_period": 8,
+              "attn_layer_offset": 4, "expert_layer_period": 2, "expert_layer_offset": 1, "num_experts": 16,
+              "num_experts_per_tok": 2, "mamba_d_state": 16, "mamba_d_conv": 4, "mamba_expand": 2,
+              "mamba_dt_rank": 256, "tie_word_embeddings": False}),
+    (79.67, {"model_type": "qwen3_next", "hidden_size": 2048, "num_hidden_layers": 48, "num_attention_heads": 16,
+             "num_key_value_heads": 2, "head_dim": 256, "intermediate_size": 5120, "vocab_size": 151936,
+             "num_experts": 512, "num_experts_per_tok": 10, "moe_intermediate_size": 512,
+             "shared_expert_intermediate_size": 512, "linear_num_value_heads": 32, "linear_num_key_heads": 16,
+             "linear_key_head_dim": 128, "linear_value_head_dim": 128, "tie_word_embeddings": False}),
+    (2.703, {"model_type": "mamba2", "hidden_size": 2560, "num_hidden_layers": 64, "num_heads": 80, "head_dim": 64,
+             "state_size": 128, "n_groups": 1, "expand": 2, "conv_kernel": 4, "vocab_size": 50288}),
+    (8.101, {"model_type": "nemotron_h", "hidden_size": 4096, "hybrid_override_pattern": NEMOTRON,
+             "num_attention_heads": 32, "num_key_value_heads": 8, "attention_head_dim": 128, "n_groups": 8,
+             "intermediate_size": 21504, "vocab_size": 131072, "mamba_num_heads": 128, "mamba_head_dim": 64,
+             "ssm_state_size": 128, "tie_word_embeddings": False}),
+    (20.91, {"model_type": "gpt_oss", "hidden_size": 2880, "num_hidden_layers": 24, "num_attention_heads": 64,
+             "num_key_value_heads": 8, "head_dim": 64, "intermediate_size": 2880, "num_local_experts": 32,
+             "num_experts_per_tok": 4, "vocab_size": 201088, "tie_word_embeddings": False}),
+    (14.316, {"model_type": "qwen2_moe", "hidden_size": 2048, "num_hidden_layers": 24, "num_attention_heads": 16,
+              "num_key_value_heads": 16, "intermediate_size": 5632, "moe_intermediate_size": 1408,
+              "shared_expert_intermediate_size": 5632, "num_experts": 60, "num_experts_per_tok": 4,
+              "vocab_size": 151936, "tie_word_embeddings": False}),
+    (107.77, {"model_type": "llama4", "text_config": {
+        "model_type": "llama4_text", "hidden_size": 5120, "num_hidden_layers": 48, "num_attention_heads": 40,
+        "num_key_value_heads": 8, "head_dim": 128, "intermediate_size": 8192, "intermediate_size_mlp": 16384,
+        "num_local_experts": 16, "num_experts_per_tok": 1, "interleave_moe_layer_step": 1, "vocab_size": 202048,
+        "tie_word_embeddings": False}}),
+    (4.30, {"model_type": "gemma3", "text_config": {
+        "hidden_size": 2560, "intermediate_size": 10240, "model_type": "gemma3_text", "num_hidden_layers": 34,
+        "sliding_window": 1024}, "vision_config": {
+        "hidden_size": 1152, "image_size": 896, "intermediate_size": 4304, "num_attention_heads": 16,
+        "num_hidden_layers": 27, "patch_size": 14}}),
+    (1.170, {"model_type": "lfm2", "hidden_size": 2048, "num_hidden_layers": 16, "num_attention_heads": 32,
+             "num_key_value_heads": 8, "block_ff_dim": 12288, "block_auto_adjust_ff_dim": True,
+             "block_multiple_of": 256, "conv_L_cache": 3, "vocab_size": 65536,
+             "layer_types": ["full_attention" if at in (2, 5, 8, 10, 12, 14) else "conv" for at in range(16)]}),
+    (131.6, {"model_type": "dbrx", "d_model": 6144, "n_layers": 40, "n_heads": 48, "vocab_size": 100352,
+             "attn_config": {"kv_n_heads": 8}, "tie_word_embeddings": False,
+             "ffn_config": {"ffn_hidden_size": 10752, "moe_num_experts": 16, "moe_top_k": 4}}),
+    (6.92, {"model_type": "falcon", "hidden_size": 4544, "num_hidden_layers": 32, "num_attention_heads": 71,
+            "multi_query": True, "new_decoder_architecture": False, "vocab_size": 65024}),
+    (0.1244, {"model_type": "gpt2", "n_embd": 768, "n_layer": 12, "n_head": 12, "n_positions": 1024,
+              "vocab_size": 50257}),
+    (0.1094, {"model_type": "bert", "hidden_size": 768, "num_hidden_layers": 12, "vocab_size": 30522}),
+    (0.149, {"model_type": "modernbert", "hidden_size": 768, "num_hidden_layers": 22, "num_attention_heads": 12,
+             "intermediate_size": 1152, "vocab_size": 50368}),
+    (0.2229, {"model_type": "t5", "d_model": 768, "num_layers": 12, "num_heads": 12, "d_kv": 64, "d_ff": 3072,
+              "vocab_size": 32128, "feed_forward_proj": "relu"}),
+    (0.4063, {"model_type": "bart", "d_model": 1024, "encoder_layers": 12, "decoder_layers": 12,
+              "encoder_attention_heads": 16, "encoder_ffn_dim": 4096, "vocab_size": 50265,
+              "max_position_embeddings": 1024}),
+    (1.5435, {"model_type": "whisper", "d_model": 1280, "encoder_layers": 32, "decoder_layers": 32,
+              "encoder_attention_heads": 20, "decoder_attention_heads": 20, "encoder_ffn_dim": 5120,
+              "decoder_ffn_dim": 5120, "num_mel_bins": 128, "vocab_size": 51866}),
+    (0.0944, {"model_type": "wav2vec2", "hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12,
+              "intermediate_size": 3072}),
+    (0.1513, {"model_type": "clip", "text_config": {}, "vision_config": {"patch_size": 32}, "projection_dim": 512}),
+    (0.2032, {"model_type": "siglip", "vision_config": {"patch_size": 16}, "text_config": {
+        "hidden_size": 768, "intermediate_size": 3072, "num_attention_heads": 12, "vocab_size": 32000,
+        "max_position_embeddings": 64}}),
+    (1.1365, {"model_type": "dinov2", "hidden_size": 1536, "num_hidden_layers": 40, "num_attention_heads": 24,
+              "patch_size": 14, "image_size": 518, "use_swiglu_ffn": True}),
+    (11.90, {"_class_name": "FluxTransformer2DModel", "num_layers": 19, "num_single_layers": 38, "in_channels": 64,
+             "joint_attention_dim": 4096, "pooled_projection_dim": 768, "num_attention_heads": 24,
+             "attention_head_dim": 128}),
+    (2.03, {"_class_name": "SD3Transformer2DModel", "num_layers": 24, "num_attention_heads": 24,
+            "attention_head_dim": 64, "sample_size": 128, "patch_size": 2, "joint_attention_dim": 4096,
+            "pooled_projection_dim": 2048, "in_channels": 16}),
+]  # fmt: skip
+
+
+def _kind(config: dict[str, Any]) -> str:
+    return str(config.get("model_type") or config["_class_name"])
+
+
+@pytest.mark.parametrize(("billions", "config"), PUBLISHED, ids=[_kind(config) for _, config in PUBLISHED])
+def test_parameters_are_the_published_ones_to_one_per_cent(billions: float, config: dict[str, Any]) -> None:
+    model = model_of_config(config, "config.json")
+    assert model.values["params"] / 1e9 == pytest.approx(billions, rel=0.01)
+    assert model.values.get("active_params", 0) < model.values["params"]
+
+
+def test_a_vision_transformer_has_the_published_work() -> None:
+    config = {"model_type": "vit", "hidden_size": 1024, "num_hidden_layers": 24, "num_attention_heads": 16,
+              "intermediate_size": 4096, "patch_size": 16, "image_size": 224}  # fmt: skip
+    values = model_of_config(config, "config.json").values
+    # timm's counts for ViT-L/16, as in presets.csv
+    assert values["forward_flops_per_sample"] == pytest.approx(123_200_000_000, rel=0.01)
+    assert values["activations_per_sample"] == pytest.approx(63_520_000, rel=0.01)
+
+
+def test_quantised_weights_do_not_change_the_count() -> None:
+    quantised = {**LLAMA_8B, "quantization_config": {"quant_method": "awq", "bits": 4}}
+    model = model_of_config(quantised, "config.json")
+    assert model.values == model_of_config(LLAMA_8B, "config.json").values
+    assert any("awq" in note for note in model.notes)
+
+
+@pytest.mark.parametrize(
+    ("config", "reason"),
+    [
+        ({"model_type": "albert", "hidden_size": 768}, "share one set of weights"),
+        ({"model_type": "llama", "hidden_size": "wide"}, "hidden_size: must be a whole number"),
+        ({"model_type": "llama", "hidden_size": 0}, "hidden_size: must be above 0"),
+        ({"model_type": "qwen3", "hidden_size": 4096}, "has no 'num_hidden_layers'"),
+        ({"hidden_size": 4096}, "has no 'model_type'"),
+        ({"_class_name": "UNet2DConditionModel"}, "stable-diffusion-xl"),
+        ({"model_type": "llama", "tie_word_embeddings": "yes"}, "tie_word_embeddings: must be true or false"),
+        ({"model_type": "vit", "image_size": 8, "hidden_size": 8, "num_hidden_layers": 1}, "patch_size"),
+    ],
+)
+def test_odd_configurations_are_refused_with_the_reason(config: dict[str, Any], reason: str) -> None:
+    with pytest.raises(InputError) as error:
+        model_of_config(config, "config.json")
+    assert "config.json" in str(error.value)
+    assert reason in str(error.value)
+
+
+@pytest.mark.parametrize("text", ["{", '{"a": 1, "a": 2}', "[1]", '{"a": ' * 2000 + "1" + "}" * 2000])
+def test_json_that_cannot_be_read_is_refused(text: str) -> None:
+    with pytest.raises(InputError, match=r"^c\.json"):
+        parse_json(text, "c.json")
+
+
+def test_every_model_type_has_a_reader_or_a_reason() -> None:
+    for kind in load_model_types().values():
+        assert kind.reader in READERS or (kind.reader == "refused" and kind.note), kind.name
+
+
+def _workload(folder: Path, model: str) -> Path:
+    (folder / "config.json").write_text(json.dumps(LLAMA_8B))
+    path = folder / "w.yaml"
+    path.write_text(
+        f"version: 1\nname: x\nmodel: {{{model}}}\n"
+        "training: {tokens: 1e9, global_batch: 64, sequence_length: 4096}\n"
+    )
+    return path
+
+
+def test_a_workload_may_name_the_file_and_is_read_again_when_it_changes(tmp_path: Path) -> None:
+    path = _workload(tmp_path, "config: ./config.json")
+    first = load_workload(path)
+    assert first.workload.model is not None
+    assert first.workload.model.params == 8_030_261_248
+    (tmp_path / "config.json").write_text(json.dumps({**LLAMA_8B, "num_hidden_layers": 16}))
+    second = load_workload(path)
+    assert second.workload.model is not None
+    assert second.workload.model.layers == 16
+    assert second.sha256 != first.sha256
+
+
+def test_a_size_beside_the_file_replaces_its_parameters(tmp_path: Path) -> None:
+    loaded = load_workload(_workload(tmp_path, "config: config.json, layers: 16"))
+    assert loaded.workload.model is not None
+    assert (loaded.workload.model.layers, loaded.workload.model.params) == (16, None)
+
+
+@pytest.mark.parametrize(
+    ("model", "reason"),
+    [
+        ("config: absent.json", r"w\.yaml:3:\d+: model\.config: .*absent\.json: no such file"),
+        ("config: config.json, preset: gpt-2-124m", "remove one of the two"),
+        ("config: w.yaml", "is not valid JSON"),
+    ],
+)
+def test_a_file_that_does_not_serve_is_named_with_its_place(tmp_path: Path, model: str, reason: str) -> None:
+    with pytest.raises(InputError, match=reason):
+        load_workload(_workload(tmp_path, model))
+
+
+SAMPLES = ROOT.parent / "shared" / "training_configs" / "huggingface"
+
+
+@pytest.mark.skipif(not SAMPLES.is_dir(), reason="no samples beside the project")
+@pytest.mark.shared
+def test_samples_are_as_large_as_their_names_say() -> None:
+    sizes = {"Llama-3.1-8B": 8.03, "Llama-3.2-3B": 3.21, "Qwen2.5-14B": 14.77, "Qwen2.5-7B": 7.62,
+             "Qwen3-30B-A3B": 30.53, "Qwen3-32B": 32.76, "Qwen3-8B": 8.19}  # fmt: skip
+    for name, billions in sizes.items():
+        path = SAMPLES / f"{name}.config.json"
+        model = model_of_config(parse_json(path.read_text(), str(path)), str(path))
+        assert model.values["params"] / 1e9 == pytest.approx(billions, rel=0.01), name

@@ -1,0 +1,441 @@
+"""Each kind of file: what is read, what is assumed, what is refused. Fixtures are written from documented keys."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from planner.commands.init import FORMAT_NAMES
+from planner.errors import InputError
+from planner.inputs import parse_workload
+from planner.trainer_files.answer import workload_from
+from planner.trainer_files.files import parse_document
+from planner.trainer_files.gather import Wishes, gather
+from planner.trainer_files.registry import FORMATS, detect
+from tests.conftest import ROOT
+
+AXOLOTL = """
+base_model: NousResearch/Meta-Llama-3.1-8B
+adapter: qlora
+load_in_4bit: true
+lora_r: 32
+lora_target_linear: true
+datasets: [{path: some/set, type: alpaca}]
+sequence_len: 4096
+sample_packing: true
+micro_batch_size: 2
+gradient_accumulation_steps: 4
+num_epochs: 3
+optimizer: adamw_bnb_8bit
+bf16: auto
+gradient_checkpointing: true
+deepspeed: configs/zero3_bf16.json
+"""
+DEEPSPEED = {
+    "train_micro_batch_size_per_gpu": "auto",
+    "gradient_accumulation_steps": "auto",
+    "bf16": {"enabled": "auto"},
+    "zero_optimization": {"stage": 2, "offload_optimizer": {"device": "cpu"}},
+}
+LLAMA_FACTORY = """
+model_name_or_path: Qwen/Qwen3-8B
+stage: dpo
+do_train: true
+finetuning_type: lora
+lora_rank: 8
+lora_target: all
+dataset: first,second
+template: qwen3
+cutoff_len: 2048
+max_samples: 1000
+per_device_train_batch_size: 1
+gradient_accumulation_steps: 8
+num_train_epochs: 3.0
+bf16: true
+"""
+ACCELERATE = """
+compute_environment: LOCAL_MACHINE
+distributed_type: FSDP
+downcast_bf16: 'no'
+fsdp_config:
+  fsdp_sharding_strategy: SHARD_GRAD_OP
+  fsdp_offload_params: false
+mixed_precision: bf16
+num_machines: 2
+num_processes: 16
+"""
+PEFT = {"peft_type": "LORA", "r": 64, "base_model_name_or_path": "meta-llama/Llama-2-7b-hf",
+        "target_modules": ["q_proj", "v_proj"]}  # fmt: skip
+TRL = """
+model_name_or_path: mistralai/Mistral-7B-v0.1
+dataset_name: some/set
+max_length: 1024
+per_device_train_batch_size: 4
+gradient_accumulation_steps: 2
+max_steps: 500
+bf16: true
+"""
+CONFIG = {"model_type": "llama", "hidden_size": 2048, "intermediate_size": 8192, "num_hidden_layers": 16,
+          "num_attention_heads": 32, "num_key_value_heads": 8, "head_dim": 64, "vocab_size": 128256,
+          "tie_word_embeddings": True, "max_position_embeddings": 131072}  # fmt: skip
+MEGATRON = r"""
+#!/bin/bash
+# an 8B model on 16 nodes
+GPUS_PER_NODE=8
+NNODES=${NNODES:-16}
+TP=4
+PP=2
+GPT_ARGS=(
+    --num-layers 32 --hidden-size 4096 --ffn-hidden-size 14336
+    --num-attention-heads 32 --group-query-attention --num-query-groups 8
+    --swiglu --untie-embeddings-and-output-weights --position-embedding-type rope
+    --vocab-size 128256
+)
+TRAIN_ARGS="--micro-batch-size 1 --global-batch-size $((8 * 16)) --seq-length 8192 \
+    --train-iters 1000 --bf16 --lr 3e-4"
+torchrun --nproc_per_node $GPUS_PER_NODE --nnodes "${NNODES}" pretrain_gpt.py \
+    ${GPT_ARGS[@]} ${TRAIN_ARGS} \
+    --tensor-model-parallel-size $TP --pipeline-model-parallel-size $PP --sequence-parallel \
+    --use-distributed-optimizer --recompute-granularity selective --data-path $DATA
+echo "done"
+"""
+NEMO = """
+trainer: {devices: 8, num_nodes: 4, max_steps: 300000, precision: bf16}
+model:
+  micro_batch_size: 1
+  global_batch_size: 256
+  tensor_model_parallel_size: 2
+  pipeline_model_parallel_size: 1
+  encoder_seq_length: 2048
+  max_position_embeddings: ${.encoder_seq_length}
+  num_layers: 24
+  hidden_size: 2048
+  ffn_hidden_size: 8192
+  num_attention_heads: 16
+  activation: gelu
+  tokenizer: {type: GPT2BPETokenizer}
+  activations_checkpoint_granularity: full
+  optim: {name: distributed_fused_adam}
+"""
+TORCHTITAN = """
+[job]
+description = "Llama 3 8B"
+
+[model]
+name = "llama3"
+flavor = "8B"
+converters = ["float8"]
+
+[optimizer]
+name = "AdamW"
+
+[training]
+local_batch_size = 2
+seq_len = 8192
+steps = 1000
+
+[parallelism]
+data_parallel_replicate_degree = 1
+data_parallel_shard_degree = -1
+tensor_parallel_degree = 2
+
+[activation_checkpoint]
+mode = "selective"
+
+[compile]
+enable = true
+"""
+FIXTURES: dict[str, str] = {
+    "megatron": MEGATRON, "nemo": NEMO, "torchtitan": TORCHTITAN,
+    "axolotl": AXOLOTL, "deepspeed": json.dumps(DEEPSPEED), "llama_factory": LLAMA_FACTORY,
+    "accelerate": ACCELERATE, "peft": json.dumps(PEFT), "trl": TRL, "huggingface": json.dumps(CONFIG),
+}  # fmt: skip
+
+
+def write(folder: Path, name: str, text: str) -> Path:
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def draft(folder: Path, *texts: str, **wishes: Any) -> dict[str, Any]:
+    paths = [write(folder, f"file{at}.txt", text) for at, text in enumerate(texts)]
+    found = gather(paths, Wishes(**wishes))
+    return {key: fact.value for key, fact in found.facts.items()}
+
+
+def filled(text: str) -> str:
+    """The blanks uncommented: what a user does first."""
+    lines: list[str] = []
+    for line in text.splitlines():
+        section = re.fullmatch(r"# (model|training|data|constraints):", line)
+        if section or (lines and "# FILL" in lines[-1]):
+            line = line.replace("# ", "", 1)
+        lines.append(line)
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_every_format_has_a_fixture_and_is_told_by_its_content(name: str) -> None:
+    assert detect(parse_document(FIXTURES[name], Path("some-file"))) == name
+
+
+def test_the_command_offers_every_format() -> None:
+    assert set(FORMAT_NAMES) == set(FORMATS)
+
+
+def test_axolotl(tmp_path: Path) -> None:
+    found = draft(tmp_path, AXOLOTL, accelerators=8)
+    assert found["model.preset"] == "llama-3.1-8b"
+    assert found["training.epochs"] == 3
+    assert found["training.global_batch"] == 2 * 4 * 8
+    assert found["training.sequence_length"] == 4096
+    assert found["training.optimizer"] == "adamw_8bit"
+    assert found["training.lora_rank"] == 32
+    assert found["training.layout.recompute"] == "full"
+    assert found["training.layout.zero_stage"] == 3  # by the name of the absent file
+
+
+def test_a_named_file_is_read_beside_and_nowhere_else(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    folder.mkdir()
+    write(folder, "zero3_bf16.json", json.dumps(DEEPSPEED))
+    path = write(folder, "a.yaml", AXOLOTL)
+    found = gather([path], Wishes())
+    assert found.facts["training.layout.zero_stage"].value == 2
+    assert any(
+        "offload_optimizer" in text for text in found.warnings
+    ) or "training.memory.offload_optimizer" in (found.facts)
+    write(tmp_path, "ds.json", json.dumps({"zero_optimization": {"stage": 1}}))
+    outside = write(folder, "b.yaml", AXOLOTL.replace("configs/zero3_bf16.json", "../ds.json"))
+    found = gather([outside], Wishes())
+    assert "training.layout.zero_stage" not in found.facts
+
+
+def test_llama_factory(tmp_path: Path) -> None:
+    found = draft(tmp_path, LLAMA_FACTORY, ACCELERATE)
+    assert found["training.global_batch"] == 1 * 8 * 16
+    assert found["data.samples"] == 2000
+    assert found["training.layout.zero_stage"] == 2
+    assert found["training.layout.recompute"] == "full"  # its default
+    assert (found["training.method"], found["training.lora_rank"]) == ("lora", 8)
+
+
+def test_predicting_files_train_nothing(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="trains nothing"):
+        draft(tmp_path, LLAMA_FACTORY.replace("do_train: true", "do_predict: true"))
+
+
+def test_deepspeed_auto_is_left_to_the_trainer(tmp_path: Path) -> None:
+    found = draft(tmp_path, TRL, json.dumps(DEEPSPEED), accelerators=4)
+    assert found["training.global_batch"] == 4 * 2 * 4
+    assert found["training.steps"] == 500
+    assert found["training.layout.zero_stage"] == 2
+
+
+def test_contradictions_are_named_and_the_trainer_counts(tmp_path: Path) -> None:
+    engine = write(tmp_path, "ds.json", json.dumps({"gradient_accumulation_steps": 16, "fp16": {"enabled": True}}
+                                                    | {"zero_optimization": {"stage": 1}}))  # fmt: skip
+    found = gather([write(tmp_path, "t.yaml", TRL), engine], Wishes())
+    assert found.facts["training.precision"].value == "bf16"
+    assert any("ds.json: fp16.enabled says fp16" in text for text in found.warnings)
+
+
+def test_peft_names_adapter_and_model(tmp_path: Path) -> None:
+    found = draft(tmp_path, json.dumps(PEFT))
+    assert found["model.preset"] == "llama-2-7b"
+    assert (found["training.method"], found["training.lora_rank"]) == ("lora", 64)
+
+
+def test_megatron_arguments_through_variables_arrays_and_arithmetic(tmp_path: Path) -> None:
+    found = gather([write(tmp_path, "train.sh", MEGATRON)], Wishes())
+    values = {key: fact.value for key, fact in found.facts.items()}
+    assert values["model.params"] == pytest.approx(8.03e9, rel=0.001)
+    assert values["training.global_batch"] == 128
+    assert values["training.steps"] == 1000
+    assert values["training.precision"] == "bf16"
+    layout = {key.rpartition(".")[2]: value for key, value in values.items() if "layout" in key}
+    assert layout == {"tensor_parallel": 4, "pipeline_parallel": 2, "zero_stage": 1, "recompute": "selective",
+                      "sequence_parallel": True}  # fmt: skip
+    assert found.warnings == []
+    unset = gather([write(tmp_path, "train.sh", MEGATRON.replace("TP=4", ""))], Wishes())
+    assert any("--tensor-model-parallel-size is not read" in text for text in unset.warnings)
+
+
+def test_megatron_mixture_of_experts_with_latent_attention(tmp_path: Path) -> None:
+    text = (
+        "--num-layers 61 --hidden-size 7168 --ffn-hidden-size 18432 --num-attention-heads 128 --swiglu"
+        " --untie-embeddings-and-output-weights --position-embedding-type rope --multi-latent-attention"
+        " --q-lora-rank 1536 --kv-lora-rank 512 --qk-head-dim 128 --qk-pos-emb-head-dim 64 --v-head-dim 128"
+        " --num-experts 256 --moe-router-topk 8 --moe-ffn-hidden-size 2048"
+        " --moe-shared-expert-intermediate-size 2048 --moe-layer-freq '([0]*3+[1]*58)' --vocab-size 129280"
+        " --micro-batch-size 1 --global-batch-size 8192 --seq-length 4096 --train-samples 1e6 --bf16"
+        " --expert-model-parallel-size 64"
+    )
+    found = draft(tmp_path, text)
+    assert found["model.params"] == pytest.approx(671.03e9, rel=0.001)
+    assert found["model.active_params"] == pytest.approx(37.55e9, rel=0.001)
+    assert found["training.layout.expert_parallel"] == 64
+    assert found["training.samples"] == 1_000_000
+
+
+def test_variables_that_grow_without_bound_are_refused(tmp_path: Path) -> None:
+    lines = ["A0=--num-layers"] + [f'A{at}="$A{at - 1} $A{at - 1} $A{at - 1}"' for at in range(1, 30)]
+    with pytest.raises(InputError, match="grow without bound"):
+        draft(tmp_path, "\n".join([*lines, "train $A29 --hidden-size 8 --num-layers 2"]))
+
+
+def test_nothing_of_a_script_is_executed(tmp_path: Path) -> None:
+    made = tmp_path / "made"
+    text = MEGATRON.replace("TP=4", f"TP=$(touch {made}; echo 4)").replace("PP=2", f"PP=`touch {made}`")
+    found = gather([write(tmp_path, "train.sh", text)], Wishes())
+    assert not made.exists()
+    assert "training.layout.tensor_parallel" not in found.facts
+
+
+def test_nemo(tmp_path: Path) -> None:
+    found = draft(tmp_path, NEMO)
+    assert found["model.params"] == pytest.approx(1.3157e9, rel=0.01)
+    assert found["training.global_batch"] == 256
+    assert found["training.sequence_length"] == 2048
+    assert found["training.layout.tensor_parallel"] == 2
+    assert found["training.layout.recompute"] == "full"
+
+
+def test_nemo_overrides_on_a_command_line(tmp_path: Path) -> None:
+    text = (
+        "python megatron_gpt_pretraining.py --config-name=gpt trainer.devices=8 trainer.num_nodes=2 \\\n"
+        " trainer.precision=bf16 trainer.max_steps=100 model.num_layers=24 model.hidden_size=2048 \\\n"
+        " model.num_attention_heads=16 model.micro_batch_size=4 model.global_batch_size=512"
+    )
+    found = draft(tmp_path, text)
+    assert found["training.global_batch"] == 512
+    assert found["model.layers"] == 24
+
+
+def test_nemo_rl(tmp_path: Path) -> None:
+    text = """
+policy:
+  model_name: Qwen/Qwen3-8B
+  train_global_batch_size: 512
+  train_micro_batch_size: 4
+  max_total_sequence_length: 4096
+  precision: bfloat16
+  dtensor_cfg: {enabled: true, tensor_parallel_size: 2, activation_checkpointing: true}
+sft: {max_num_steps: 60}
+cluster: {gpus_per_node: 8, num_nodes: 2}
+"""
+    found = draft(tmp_path, text)
+    assert found["model.preset"] == "qwen3-8b"
+    assert found["training.steps"] == 60
+    assert found["training.layout.tensor_parallel"] == 2
+
+
+def test_torchtitan(tmp_path: Path) -> None:
+    found = draft(tmp_path, TORCHTITAN, accelerators=16)
+    assert found["model.preset"] == "llama-3.1-8b"
+    assert found["training.global_batch"] == 2 * 16 // 2
+    assert found["training.precision"] == "fp8"
+    assert found["training.stack"] == "compiled"
+    assert found["training.layout.recompute"] == "selective"
+
+
+def test_the_name_of_a_torchtitan_configuration_serves_as_a_file() -> None:
+    assert gather([Path("llama3_8b")], Wishes()).facts["model.preset"].value == "llama-3.1-8b"
+    with pytest.raises(InputError, match="no such file"):
+        gather([Path("llama9_8b")], Wishes())
+
+
+def test_a_model_alone_is_sized_and_its_training_assumed(tmp_path: Path) -> None:
+    found = gather([write(tmp_path, "config.json", json.dumps(CONFIG))], Wishes())
+    assert found.facts["model.params"].value == pytest.approx(1.2358e9, rel=0.001)
+    assert found.facts["training.global_batch"].assumed
+    assert {blank.key for blank in found.blanks} == {"training.tokens", "constraints.deadline"}
+
+
+def test_model_config_serves_where_the_name_is_unknown(tmp_path: Path) -> None:
+    unknown = AXOLOTL.replace("NousResearch/Meta-Llama-3.1-8B", "someone/unheard-of")
+    with pytest.raises(InputError, match=r"base_model 'someone/unheard-of' is no preset.*--model-config"):
+        draft(tmp_path, unknown)
+    config = write(tmp_path, "config.json", json.dumps(CONFIG))
+    assert draft(tmp_path, unknown, model_config=config)["model.layers"] == 16
+
+
+def test_a_model_in_a_folder_beside_is_read(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    write(tmp_path / "mine", "config.json", json.dumps(CONFIG))
+    assert draft(tmp_path, AXOLOTL.replace("NousResearch/Meta-Llama-3.1-8B", "./mine"))["model.layers"] == 16
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_every_fixture_gives_a_valid_workload(name: str, tmp_path: Path) -> None:
+    path = write(tmp_path, "file", FIXTURES[name])
+    model = "" if name not in ("deepspeed", "accelerate") else "llama-3.1-8b"
+    initial = workload_from([path], Wishes(model=model))
+    loaded = parse_workload(filled(initial.text), tmp_path / "workload.yaml")
+    assert loaded.workload.training is not None
+
+
+def test_anchors_and_merge_keys_mean_what_the_trainer_reads(tmp_path: Path) -> None:
+    text = "base: &base {micro_batch_size: 3, sequence_len: 512}\n<<: *base\n" + AXOLOTL.replace(
+        "sequence_len: 4096", "gradient_accumulation_steps: 2"
+    )
+    found = draft(tmp_path, text)
+    assert found["training.sequence_length"] == 512
+    assert found["training.global_batch"] == 2 * 4  # the last of repeated keys, over the merged one
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "is empty"),
+        ("just words", "holds no mapping"),
+        ("a: 1\nb: 2\n", "is none of the files that are read"),
+        ("a: [1, 2\n", "is not valid YAML"),
+        ("base_model: x\nadapter: lora\nmicro_batch_size: two\n", "micro_batch_size: must be a number"),
+        ("base_model: x\nadapter: lora\nmicro_batch_size: 1.5\n", "micro_batch_size: must be a whole number"),
+        (
+            "base_model: x\nadapter: lora\nmodel_name_or_path: y\ntemplate: z\n",
+            "looks like axolotl and LLaMA",
+        ),
+        ("[" * 5000, "nested"),
+        ("&a [*a]", "refers to itself"),
+    ],
+)
+def test_odd_files_are_refused_with_a_reason(text: str, reason: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError) as error:
+        draft(tmp_path, text)
+    assert "file0.txt" in str(error.value)
+    assert reason in str(error.value)
+
+
+def test_nothing_in_a_file_ends_a_comment_early(tmp_path: Path) -> None:
+    text = AXOLOTL.replace("base_model: NousResearch/Meta-Llama-3.1-8B",
+                           'base_model: "x/Meta-Llama-3.1-8B"\noptimizer_note: 1').replace(
+        "adamw_bnb_8bit", '"odd\\nversion: 2"')  # fmt: skip
+    initial = workload_from([write(tmp_path, "a.yaml", text)], Wishes())
+    assert parse_workload(filled(initial.text), tmp_path / "w.yaml").workload.version == 1
+
+
+SAMPLES = ROOT.parent / "shared" / "training_configs"
+
+
+@pytest.mark.skipif(not SAMPLES.is_dir(), reason="no samples beside the project")
+@pytest.mark.shared
+def test_every_sample_gives_a_valid_workload_or_a_named_reason(tmp_path: Path) -> None:
+    reasons = {}
+    for path in sorted(SAMPLES.glob("*/*")):
+        launcher = path.parent.name in ("accelerate", "deepspeed")
+        wishes = Wishes(model="llama-3.1-8b" if launcher else "", accelerators=8)
+        try:
+            initial = workload_from([path], wishes)
+        except InputError as error:
+            reasons[path.name] = str(error)
+            continue
+        parse_workload(filled(initial.text), tmp_path / "workload.yaml")
+    assert all(path in text for path, text in reasons.items())
+    assert all("is no preset" in text or "trains nothing" in text for text in reasons.values()), reasons
