@@ -73,12 +73,14 @@ class QueryResult:
         n_offers: offers in the catalog.
         n_flagged: offers that match but are kept out by a refusing flag.
         unmatched: filters that fit nothing in the catalog, as (field, text, near misses).
+        unpriced: machines that were asked for by name or accelerator and have no price where it was asked.
     """
 
     offers: Table
     n_offers: int
     n_flagged: int
     unmatched: tuple[tuple[str, str, tuple[str, ...]], ...] = field(default=())
+    unpriced: tuple[str, ...] = ()
 
 
 def query_offers(catalog: Catalog, query: OfferQuery) -> QueryResult:
@@ -89,6 +91,7 @@ def query_offers(catalog: Catalog, query: OfferQuery) -> QueryResult:
     """
     _check(catalog, query)
     mask, unmatched = _match(catalog, query)
+    unpriced = _unpriced(catalog, query, mask)
     found = Catalog(
         catalog.instance_types, catalog.offers.take(mask), catalog.accelerators, catalog.manifests
     )
@@ -100,7 +103,7 @@ def query_offers(catalog: Catalog, query: OfferQuery) -> QueryResult:
     kept = np.flatnonzero(admission.mask)
     ordered = kept[_order(offers.take(kept), SORT_KEYS[query.sort])]
     chosen = offers.with_columns(refused_by=admission.refused_by).take(ordered)
-    return QueryResult(chosen, catalog.offers.n_rows, offers.n_rows - len(kept), tuple(unmatched))
+    return QueryResult(chosen, catalog.offers.n_rows, offers.n_rows - len(kept), tuple(unmatched), unpriced)
 
 
 def with_machines(catalog: Catalog) -> Table:
@@ -199,12 +202,20 @@ def _match(catalog: Catalog, query: OfferQuery) -> tuple[BoolArray, Unmatched]:
     for column, wanted in (("provider", query.providers), ("purchase_option", query.purchase_options)):
         if wanted:
             mask &= offers.is_in(column, wanted)
-    if query.instance_types:
-        mask &= _match_texts("instance type", query.instance_types, offers.coded("instance_type"), unmatched)
     if query.regions:
         place = tuple(text if "/" in text else f"*/{text}" for text in query.regions)
         mask &= _match_texts("region", place, _places(offers), unmatched)
     return mask, unmatched
+
+
+def _unpriced(catalog: Catalog, query: OfferQuery, mask: BoolArray) -> tuple[str, ...]:
+    """Machines asked for by name or accelerator without an offer in `mask`; none where neither is asked for."""
+    if not (query.accelerators or query.instance_types):
+        return ()
+    types = catalog.instance_types
+    machines = _match_machines(types, query, [])
+    machines[catalog.offers.take(mask).lookup(types, INSTANCE_TYPE_KEY)] = False
+    return tuple(sorted({str(name) for name in types["instance_type"][machines]}))
 
 
 def _match_machines(types: Table, query: OfferQuery, unmatched: Unmatched) -> BoolArray:
@@ -212,6 +223,10 @@ def _match_machines(types: Table, query: OfferQuery, unmatched: Unmatched) -> Bo
     mask = np.ones(types.n_rows, dtype=np.bool_)
     if query.accelerators:
         mask &= _match_texts("accelerator", query.accelerators, types.coded("accelerator"), unmatched)
+    if query.instance_types:
+        mask &= _match_texts("instance type", query.instance_types, types.coded("instance_type"), unmatched)
+    if query.providers:
+        mask &= types.is_in("provider", query.providers)
     if query.min_accelerators:
         mask &= types["accelerator_count"] >= query.min_accelerators
     if query.min_memory_gib:

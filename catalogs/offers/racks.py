@@ -22,6 +22,7 @@ class Rack:
         pattern: glob over instance types.
         allocation_unit: machines sold together, "" where one is sold or nothing is stated.
         link_domain_accelerators: accelerators on one link across machines.
+        sold_as: names of the units, separated by blanks, where they have names of their own.
         note: what a reader must know.
         source: where.
         as_of: when.
@@ -31,6 +32,7 @@ class Rack:
     pattern: str
     allocation_unit: str
     link_domain_accelerators: str
+    sold_as: str
     note: str
     source: str
     as_of: str
@@ -48,10 +50,15 @@ def with_racks(types: Iterable[Mapping[str, str]]) -> list[dict[str, str]]:
     return [_with_rack(dict(row)) for row in types]
 
 
+def rack_of(provider: str, instance_type: str) -> Rack | None:
+    """The rack that a machine is part of, None for one of its own."""
+    fitting = (one for one in load_racks() if one.provider == provider)
+    return next((one for one in fitting if fnmatchcase(instance_type, one.pattern)), None)
+
+
 def _with_rack(row: dict[str, str]) -> dict[str, str]:
-    provider, name = row.get("provider", ""), row.get("instance_type", "")
-    for rack in load_racks():
-        if rack.provider == provider and fnmatchcase(name, rack.pattern):
-            stated = {column: getattr(rack, column) for column in _COLUMNS}
-            return row | {column: row.get(column) or value for column, value in stated.items()}
-    return row
+    rack = rack_of(row.get("provider", ""), row.get("instance_type", ""))
+    if rack is None:
+        return row
+    stated = {column: getattr(rack, column) for column in _COLUMNS}
+    return row | {column: row.get(column) or value for column, value in stated.items()}

@@ -293,13 +293,12 @@ class AwsAccount:
     def _blocks(self, region: str, zones: Mapping[str, str], known: Region) -> list[Row]:
         rows: list[Row] = []
         reader = self._reader("capacity block", region, commitments.BLOCK_API)
-        for name in sorted(known.blocks):
+        for query in (query for name in sorted(known.blocks) for query in commitments.block_queries(name)):
             pages = self.clients.pages(
                 "ec2",
                 "describe_capacity_block_offerings",
                 region,
-                InstanceType=name,
-                InstanceCount=1,
+                **query,
                 CapacityDurationHours=_BLOCK_HOURS,
                 StartDateRange=self._now(),
             )

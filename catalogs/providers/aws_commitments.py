@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 from catalogs.model import PurchaseOption
+from catalogs.offers.racks import rack_of
 from catalogs.providers.aws_rows import Price, Row, amount, changed, field, is_hourly, listed, payment_word
 from catalogs.providers.row_reader import RowReader, read_rows
 
@@ -109,6 +110,14 @@ def _variant(plan: str, payment: str) -> str:
     if payment == _USUAL_PAYMENT:
         return plan
     return f"{plan or 'compute'}.{payment}"
+
+
+def block_queries(instance_type: str) -> list[dict[str, Any]]:
+    """Arguments that ask for blocks of a machine: by its type, or by the UltraServers that it is sold in."""
+    rack = rack_of("aws", instance_type)
+    if rack is None or not rack.sold_as:
+        return [{"InstanceType": instance_type, "InstanceCount": 1}]
+    return [{"UltraserverType": name, "UltraserverCount": 1} for name in rack.sold_as.split()]
 
 
 def parse_blocks(

@@ -149,17 +149,21 @@ def parse_advisor(
 ) -> dict[tuple[str, str], Advice]:
     """Bands and savings of the Spot Advisor's data file, by (region, instance type), for Linux.
 
-    The file states the band as an index into `ranges`; a range no band of the catalog fits is an error.
+    The file states the band as an index into `ranges`; a range no band of the catalog fits costs its machines.
 
     Raises:
         SchemaChanged: naming the field that is missing or not as known.
     """
     known = field(payload, "spot_advisor", ADVISOR_API)
-    bands = _bands(payload)
+    bands = _bands(payload, reader)
     found = {}
     for region in regions:
-        entries = ((known.get(region) or {}).get("Linux") or {}).items()
-        for name, one in read_rows(reader, entries, partial(_advice, bands, region), lambda item: item[0]):
+        entries = (known.get(region) or {}).get("Linux") or {}
+        if not isinstance(entries, Mapping):
+            raise changed(ADVISOR_API, f"spot_advisor.{region}.Linux", region)
+        for name, one in read_rows(
+            reader, entries.items(), partial(_advice, bands, region), lambda item: item[0]
+        ):
             found[region, name] = one
     return found
 
@@ -173,12 +177,17 @@ def _advice(bands: Mapping[int, str], region: str, item: tuple[str, Any]) -> tup
     return name, Advice(bands[index], amount(percent, f"{where}.{name}.s", ADVISOR_API, region) / 100)
 
 
-def _bands(payload: Mapping[str, Any]) -> dict[int, str]:
+def _bands(payload: Mapping[str, Any], reader: RowReader | None) -> dict[int, str]:
+    """Bands by their index; a range that no band of the catalog fits costs the machines in it."""
+
+    def band(item: Mapping[str, Any]) -> tuple[int, str]:
+        index, label = field(item, "index", ADVISOR_API), field(item, "label", ADVISOR_API)
+        if label not in _BANDS or not isinstance(index, int):
+            raise changed(ADVISOR_API, "ranges.label")
+        return index, label
+
     ranges = listed(payload, "ranges", ADVISOR_API)
-    found = {field(item, "index", ADVISOR_API): field(item, "label", ADVISOR_API) for item in ranges}
-    if any(label not in _BANDS for label in found.values()):
-        raise changed(ADVISOR_API, "ranges.label")
-    return found
+    return dict(read_rows(reader, ranges, band, lambda item: f"range {item['label']}"))
 
 
 def derived_spot_rows(on_demand: Iterable[Row], advice: Mapping[tuple[str, str], Advice]) -> list[Row]:

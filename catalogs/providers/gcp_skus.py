@@ -146,7 +146,7 @@ def _sku(item: Any) -> Sku:
         sku_id=str(item["skuId"]),
         description=" ".join(str(item["description"]).split()),
         category=(category["resourceFamily"], category["resourceGroup"], category["usageType"]),
-        regions=tuple(item["serviceRegions"]),
+        regions=_texts(item["serviceRegions"]),
         unit=unit,
         price=price,
         currency=currency,
@@ -262,6 +262,8 @@ def _misfit(rule: SkuRule, sku: Sku, currency: str) -> str:
         return "its price is tiered or absent"
     if sku.unit not in rule.unit.split("|"):
         return f"its unit is {sku.unit!r}, expected {rule.unit}"
+    if not sku.price.is_finite():
+        return "its price is no number"
     if sku.price <= 0:
         return "its price is zero"
     if currency and sku.currency != currency:
@@ -273,6 +275,12 @@ def _per_hour(price: Decimal, unit: str) -> Decimal:
     if unit.endswith(".mo"):
         price = price / HOURS_PER_MONTH
     return price * GB_PER_GIB if unit.startswith("GBy") else price
+
+
+def _texts(values: Any) -> tuple[str, ...]:
+    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+        raise TypeError("serviceRegions: no list of texts")
+    return tuple(values)
 
 
 def _store(book: RateBook, key: tuple[str, str, str, str], price: Decimal, sku: Sku) -> None:

@@ -48,7 +48,10 @@ class RowReader:
             parse: reads one row.
             name: the row's own name; may fail like `parse`.
         """
-        out = []
+        out: list[Result] = []
+        if isinstance(items, str | bytes) or not isinstance(items, Iterable):
+            self._refuse("the list", f"{items!r:.40} is no list")
+            return out
         for at, item in enumerate(items):
             try:
                 result = parse(item)

@@ -12,6 +12,7 @@ import numpy as np
 from planner.advice.model import Advice, Option, Status, Word
 from planner.advice.reasons import reason
 from planner.advice.rollout import Forced, Guarded, futures_of, roll_out
+from planner.spot.launch import chance_of
 from planner.spot.policy.job import Action, JobState, SpotJob
 from planner.spot.policy.registry import make_policy
 from planner.spot.policy.view import EPS_HOURS, MODES, JobView
@@ -169,4 +170,4 @@ def _others(state: JobState, chosen: Action) -> list[Action]:
 
 def _p_spot_alone(job: SpotJob, state: JobState, up: BoolArray) -> float:
     """Probability to finish on spot alone, from here on."""
-    return float(roll_out(job, make_policy("spot_only", job, {}), state, up).finished.mean())
+    return chance_of("spot_only", roll_out(job, make_policy("spot_only", job, {}), state, up).finished)

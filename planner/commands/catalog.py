@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -90,10 +91,17 @@ def list_offers(
     table = found.offers.take(range(min(limit, found.offers.n_rows)))
     kept_out = f"; {found.n_flagged} more kept out by a flag (--allow-flagged)" if found.n_flagged else ""
     said = f"{table.n_rows} of {found.offers.n_rows} shown{kept_out}"
+    if found.unpriced:
+        said += f"; no price there: {_some(found.unpriced)}"
     answer = offers_answer(table, SORT_KEYS[query.sort], f"Offers, cheapest first: {said}")
     show_answer(answer, output, out)
     if not getattr(ctx.obj, "quiet", False):
         click.echo(said, err=True)
+
+
+def _some(names: Sequence[str], most: int = 8) -> str:
+    """The first names, and how many there are."""
+    return ", ".join(names[:most]) + (f", ... ({len(names)} in all)" if len(names) > most else "")
 
 
 @catalog.command()

@@ -40,7 +40,7 @@ LIMITS = {
     "dp_comm": "gradient traffic and stragglers: a faster network, a larger batch or fewer nodes would help",
     "optimizer": "the optimizer step: sharding it (ZeRO-1 and up), or a larger batch, would help",
     "data_loading": "data loading: faster storage, more CPU cores or pre-decoded data would help",
-    "other_models": "reference, teacher or critic: precomputed log-probabilities, where possible, would help",
+    "other_models": "reference, teacher, critic or helpers: precomputed log-probabilities, where possible, would help",
     "offload": "states in host memory: more accelerators, or fewer states (8 bit, adapters), would help",
     "fixed": "fixed time per step: a larger batch per accelerator would help",
 }
@@ -53,7 +53,7 @@ PARTS = {
     "dp_comm": "gradients, stragglers",
     "optimizer": "optimizer",
     "data_loading": "waiting for data",
-    "other_models": "reference, teacher, critic",
+    "other_models": "reference, teacher, critic, helpers",
     "offload": "offload",
     "fixed": "fixed",
 }

@@ -111,6 +111,9 @@ def _model_is_complete(model: Model) -> Iterator[Fault]:
             ("model", "heads"), f"{heads} heads do not divide hidden {hidden}: correct one, or give head_dim"
         )
         return
+    if (model.helper_params is None) != (model.helper_flops_per_sample is None):
+        missing_one = "helper_params" if model.helper_params is None else "helper_flops_per_sample"
+        yield Fault(("model", missing_one), "helpers need both helper_params and helper_flops_per_sample")
     values, preset = merge_model(model)
     yield from _sizes_apply(model, str(values["family"]))
     missing = missing_fields(values)

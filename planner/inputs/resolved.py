@@ -57,6 +57,8 @@ class ResolvedModel:
     image_size: int | None = None
     forward_flops_per_sample: int | None = None
     activations_per_sample: int | None = None
+    helper_params: int | None = None
+    helper_flops_per_sample: int | None = None
     context_length: int | None = None
     source: str = ""
     as_of: str = ""

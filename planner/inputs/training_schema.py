@@ -90,6 +90,13 @@ class Model(Section):
         None,
         description="Elements kept per sample for the backward pass (outputs of convolutions, matmuls).",
     )
+    helper_params: Count | None = Field(
+        None,
+        description="Parameters of frozen networks that run beside it (text encoder, autoencoder, image encoder).",
+    )
+    helper_flops_per_sample: Count | None = Field(
+        None, description="FLOPs of the helpers' forward pass of one sample; they have no backward pass."
+    )
 
 
 class Task(Section):

@@ -309,11 +309,13 @@ class Bench:
         last = buys[-1].offer
         fallback = not last.is_spot
         regions = ["/".join(offer.place) for offer in spot]
-        pools = [self.capacity(offer, nodes)[0] for offer in spot]
+        known = [self.capacity(offer, nodes) for offer in spot]
+        pools = [pool for pool, _, _ in known]
+        lines = [source if observed is None else None for _, source, observed in known]
         figures = self.work.figures
         near, far = figures["spot_zone_correlation_ratio"], figures["spot_region_correlation_ratio"]
         if len(spot) > 1:
-            union = unite(pools, regions, near, far)
+            union = unite(pools, regions, near, far, lines)
             pool, shares, moves = union.pool, union.shares, union.moves
         else:
             pool, shares, moves = pools[0], (1.0,), 0.0

@@ -17,6 +17,7 @@ from statistics import NormalDist
 from planner.records import record
 
 POOLS = Path(__file__).parents[1] / "data" / "spot" / "pools.csv"
+CALIBRATION = POOLS.with_name("meet_calibration.csv")
 LARGEST_EXPONENT = 700.0
 _FAR = 8.0  # standard deviations beyond which a chance counts as 0 or 1
 
@@ -84,6 +85,30 @@ def between_gangs(rows: list[list[float]], nodes: float) -> tuple[Capacity, floa
         for a, b in zip(rows[low][1:-1], rows[high][1:-1], strict=True)
     )
     return Capacity(*figures), rows[low][-1] * (1.0 - share) + rows[high][-1] * share
+
+
+@cache
+def _calibration() -> tuple[float, float]:
+    """Slope and shift of the log odds of plans' chances."""
+    with CALIBRATION.open(encoding="utf-8", newline="") as file:
+        row = next(row for row in csv.DictReader(file) if row["estimator"] == "renewal")
+    return float(row["slope"]), float(row["shift"])
+
+
+def calibrated(chance: float) -> float:
+    """A chance of the model as it came true on recorded days."""
+    slope, shift = _calibration()
+    if not 0.0 < chance < 1.0:
+        return min(max(chance, 0.0), 1.0)
+    return 1.0 / (1.0 + exp(-shift - slope * log(chance / (1.0 - chance))))
+
+
+def model_chance(chance: float) -> float:
+    """The model's chance behind a calibrated one."""
+    slope, shift = _calibration()
+    if not 0.0 < chance < 1.0:
+        return min(max(chance, 0.0), 1.0)
+    return 1.0 / (1.0 + exp((shift - log(chance / (1.0 - chance))) / slope))
 
 
 @record(frozen=True)
@@ -298,6 +323,17 @@ class Elapsed:
     def _blend(self, even: Callable[[Skewed], float], skewed: Callable[[Skewed], float]) -> float:
         return (1.0 - self.skew) * even(self._excess) + self.skew * skewed(self._excess)
 
+    @property
+    def said_still(self) -> float:
+        """Calibrated chance of the undisturbed time."""
+        return 1.0 if self.calm else calibrated(self.still)
+
+    def said_moved(self, hours: float) -> float:
+        """P(elapsed <= hours, and more than undisturbed), calibrated."""
+        if self.calm:
+            return 0.0
+        return calibrated(min(self.still + self.moved(hours), 1.0)) - self.said_still
+
     def moved(self, hours: float) -> float:
         """P(elapsed <= hours, and more than undisturbed)."""
         if self.calm:
@@ -342,16 +378,16 @@ def _normal_quadrature(points: int) -> tuple[tuple[float, float], ...]:
 
 
 def chance_within(course: Course, pool: Capacity, hours: float, sigma: float) -> float:
-    """P(a job on spot ends within `hours`), where the log of its speed is off by `sigma`."""
+    """Calibrated P(a job on spot ends within `hours`), where the log of its speed is off by `sigma`."""
     if hours <= 0.0:
         return 0.0
     if not sigma:
-        return Elapsed(course, pool).within(hours)
+        return calibrated(Elapsed(course, pool).within(hours))
     moved = still = 0.0
     for node, weight in _normal_quadrature(7):
         elapsed = Elapsed(course.slower(exp(sigma * node)), pool)
-        moved += weight * elapsed.moved(hours)
-        still += weight * (1.0 if elapsed.calm else elapsed.still)
+        moved += weight * elapsed.said_moved(hours)
+        still += weight * elapsed.said_still
     return min(still * normal(log(hours / course.floor) / sigma) + moved, 1.0)
 
 

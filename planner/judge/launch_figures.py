@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from planner.judge import frame
 from planner.judge.bench import Bench, Bought, Candidate
+from planner.judge.chance import calibrated
 from planner.judge.findings import STATED, Exactly, Near
 from planner.judge.money import billed, total
 from planner.judge.turns import outcomes, spread
@@ -42,7 +43,7 @@ def launch_of(bench: Bench, plan: Node, made: Candidate) -> dict[str, Any]:
     return {
         "strategy": "spot_with_fallback" if fallback else "spot_with_steady" if steady else "spot",
         "p_meet_deadline": _chance(made.p_meet), "p_meet_spot_only_ratio": _chance(alone),
-        "p_on_demand_needed_ratio": _chance(course.p_change if course else 0.0),
+        "p_on_demand_needed_ratio": _chance(1.0 - calibrated(1.0 - course.p_change) if course else 0.0),
         "expected_cost_usd": Exactly(whole),
         "cost_p10_usd": Near(min(Fraction(usd[0]), whole), _SPREAD_RATIO, 0.011),
         "cost_p90_usd": Near(max(Fraction(usd[1]), whole), _SPREAD_RATIO, 0.011),
@@ -51,7 +52,7 @@ def launch_of(bench: Bench, plan: Node, made: Candidate) -> dict[str, Any]:
         "finish_p10": frame.finish(bench, plan["launch"]["p10_hours"].number()),
         "finish_p90": frame.finish(bench, plan["launch"]["p90_hours"].number()),
         "expected_interruptions": Near(made.interruptions, ratio), "spot_hours": Near(spot_hours, ratio),
-        "on_demand_hours": Near(other, ratio, 1e-8),
+        "on_demand_hours": Near(other, ratio, 1e-5),
         "waiting_hours": Near(max(made.hours - made.waiting - paid, 0.0), ratio, 1e-7),
         "lost_hours": Near(made.lost, ratio, 1e-8),
         "on_demand_acquire_s": Near(bench.work.figures["on_demand_acquire_s"]), "checkpoints": checkpoints(bench, made),

@@ -53,7 +53,25 @@ def _deadline(plan: Json, workload: Workload) -> list[str]:
     wanted = workload.constraints.deadline_confidence
     if times.deadline is not None and p_meet is not None and p_meet < wanted - 1e-6:
         faults.append(f"P(deadline met) {p_meet} is below {wanted}")
-    return faults
+    return faults + (_unrecorded(plan, workload) if times.deadline is not None else [])
+
+
+def _unrecorded(plan: Json, workload: Workload) -> list[str]:
+    """Spot alone by a deadline rests on records, unless the user wants no fall-back."""
+    launch = plan.get("launch")
+    if plan["kind"] != "training" or not launch or launch["strategy"] != "spot":
+        return []
+    limits = workload.constraints
+    bought = limits.purchase_options
+    if workload.spot.fallback == "none" or "on_demand" in limits.exclude_purchase_options:
+        return []
+    if bought is not None and "on_demand" not in bought:
+        return []
+    return [
+        f"{place['offer_id']}: spot alone by a deadline without a record of its family"
+        for place in launch["places"]
+        if place["observed_ratio"] is None
+    ]
 
 
 def _totals(plan: Json, limits: Constraints) -> list[str]:

@@ -122,7 +122,7 @@ def _cluster(plan: Json) -> list[str]:
             faults.append(f"offer_id {line['offer_id']} is not that of its line ({key})")
         faults += _compute(line)
         if plan["kind"] == "fleet":
-            faults += _ranks(line, line["nodes"] * line["accelerators_per_node"])
+            faults += _ranks(line, _devices(line))
     if plan["kind"] == "fleet":
         return faults
     return faults + (_one_after_another(plan) if runs_in_turn(plan) else _one_cluster(plan))
@@ -165,8 +165,7 @@ def _one_cluster(plan: Json) -> list[str]:
         # spot instances are not paid while the job waits for them; the others are
         if line["purchase_option"] != "spot" and float(line["billed_hours"]) < used - _HOURS * max(1.0, used):
             faults.append(f"{line['offer_id']}: {line['billed_hours']} h billed, in use for {used:.6f} h")
-    devices = sum(line["nodes"] * line["accelerators_per_node"] for line in lines)
-    return faults + _ranks(lines[0], devices)
+    return faults + _ranks(lines[0], sum(map(_devices, lines)))
 
 
 def _one_after_another(plan: Json) -> list[str]:
@@ -180,7 +179,7 @@ def _one_after_another(plan: Json) -> list[str]:
     for region in sorted({line["region"] for line in lines}):
         own = [line for line in lines if line["region"] == region]
         faults += [f"{label}: charged by more than one line" for label in sorted(_by_two_lines(own))]
-    return faults + _ranks(lines[0], lines[0]["nodes"] * lines[0]["accelerators_per_node"])
+    return faults + _ranks(lines[0], _devices(lines[0]))
 
 
 def _by_two_lines(lines: list[Json]) -> set[str]:
@@ -194,12 +193,17 @@ def _by_two_lines(lines: list[Json]) -> set[str]:
     return twice
 
 
-def _ranks(line: Json, devices: float) -> list[str]:
+def _devices(line: Json) -> int:
+    """Devices that a process can take on a line's instances; a share of an accelerator is one of its own."""
+    return int(line["nodes"]) * max(int(line["accelerators_per_node"] + 1e-9), 1)
+
+
+def _ranks(line: Json, devices: int) -> list[str]:
     if line["layout"] is None:
         return []
     ways = ("tensor_parallel", "pipeline_parallel", "context_parallel", "data_parallel")
     ranks = prod(line["layout"][way] for way in ways)
-    return [] if ranks == devices else [f"layout uses {ranks} ranks on {devices:g} accelerators"]
+    return [] if ranks == devices else [f"layout uses {ranks} ranks on {devices} accelerators"]
 
 
 def _work(plan: Json, workload: Workload) -> list[str]:

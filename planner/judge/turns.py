@@ -6,7 +6,16 @@ from collections.abc import Sequence
 from functools import cache
 from math import exp, inf, sqrt
 
-from planner.judge.chance import Capacity, Course, Elapsed, chance_within, means, normal_point, steady_chance
+from planner.judge.chance import (
+    Capacity,
+    Course,
+    Elapsed,
+    chance_within,
+    means,
+    model_chance,
+    normal_point,
+    steady_chance,
+)
 from planner.records import record
 
 _STEPS = 24
@@ -23,7 +32,9 @@ class Union:
     moves: float
 
 
-def unite(given: Sequence[Capacity], regions: Sequence[str], near: float, far: float) -> Union:
+def unite(
+    given: Sequence[Capacity], regions: Sequence[str], near: float, far: float, lines: Sequence[str | None]
+) -> Union:
     """See zones, cheapest first, as one pool.
 
     A run takes the first zone that is up. After a spell in zone i another zone j is down with
@@ -34,6 +45,7 @@ def unite(given: Sequence[Capacity], regions: Sequence[str], near: float, far: f
         regions: region of each zone.
         near: correlation of being down within a region.
         far: across regions.
+        lines: the line of a table that each zone is known from alone, None with a record: one line is one error.
     """
     zones = [pool.level(-1.0) for pool in given]
     count = len(zones)
@@ -63,7 +75,7 @@ def unite(given: Sequence[Capacity], regions: Sequence[str], near: float, far: f
     )
     moves = sum(spell[i] * step[i][j] for i in range(count) for j in range(count) if regions[i] != regions[j])
     link = far if count > 1 else 1.0
-    spread = sqrt(link + (1.0 - link) * sum(share * share for share in shares))
+    spread = sqrt(_common_error(shares, link, lines))
     rest = 1.0 - up[0]
     for j in range(1, count):
         rest *= 1.0 - up[j] + linked[0][j] * up[j]
@@ -76,6 +88,16 @@ def unite(given: Sequence[Capacity], regions: Sequence[str], near: float, far: f
         dispersion=sum(s * z.dispersion for s, z in zip(shares, zones, strict=True)) * square,
     )
     return Union(pool.level(1.0), tuple(shares), moves)
+
+
+def _common_error(shares: Sequence[float], link: float, lines: Sequence[str | None]) -> float:
+    """Variance of the mean level of zones over that of one; zones of one line of a table share its error whole."""
+    total = 0.0
+    for i, one in enumerate(shares):
+        for j, other in enumerate(shares):
+            alike = i == j or (lines[i] is not None and lines[i] == lines[j])
+            total += one * other * (1.0 if alike else link)
+    return total
 
 
 @cache
@@ -186,7 +208,7 @@ def outcomes(now: Situation) -> list[Outcome]:
         shares = [number / _SHARES for number in range(1, _SHARES + 1)]
         kept = _kept(course, now.pool, shares, slack) if now.fallback else []
         for number in range(_LUCK):
-            level = (number + 0.5) / _LUCK
+            level = model_chance((number + 0.5) / _LUCK)  # equally likely by the calibrated chances
             elapsed, paid = (min(hours, _LONGEST_HOURS) for hours in whole.at(level))
             if not now.fallback or not (elapsed - whole.floor > slack or slack < 0):
                 out.append(Outcome(elapsed, paid, 0.0))

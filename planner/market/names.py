@@ -9,7 +9,7 @@ import numpy as np
 
 from catalogs.offers.naming import fits_name
 from planner.inputs.faults import Fault, near
-from planner.market.offers import match_names, places_of
+from planner.market.offers import match_globs, match_names, places_of
 from planner.market.quota import known_quotas
 
 if TYPE_CHECKING:
@@ -84,6 +84,40 @@ def _unpriced(limits: Constraints, offer_set: OfferSet) -> Iterator[Fault]:
             found = sorted({column.values[code] for code in column.codes[named]})
             text = f"no offers with prices for {', '.join(found)}: refresh the catalog, or name another"
             yield Fault(("constraints", key, "allow"), text)
+
+
+def name_notes(limits: Constraints, offer_set: OfferSet) -> Iterator[str]:
+    """Yield what short names in `allow` and `deny` stand for, and which machines that were named have no price.
+
+    Args:
+        limits: the workload's limits.
+        offer_set: what can be bought; offers in regions that are not allowed count as none.
+    """
+    for key, rule in (("accelerators", limits.accelerators), ("instance_types", limits.instance_types)):
+        known = offer_set.types.coded(key.removesuffix("s")).values
+        for side, names in (("allow", rule.allow or ()), ("deny", rule.deny)):
+            for name in names:
+                found = sorted(one for one in known if fits_name(name, one, known))
+                if not set("*?[") & set(name) and name.lower() not in map(str.lower, found):
+                    yield f"{key}.{side} {name} stands for {_examples(found)}"
+    yield from _without_price(limits, offer_set)
+
+
+def _without_price(limits: Constraints, offer_set: OfferSet) -> Iterator[str]:
+    """Yield the machines that `allow` names and that nobody prices in the regions asked for."""
+    types, offers = offer_set.types, offer_set.offers
+    wanted = np.ones(types.n_rows, dtype=np.bool_)
+    for column, rule in (("accelerator", limits.accelerators), ("instance_type", limits.instance_types)):
+        if rule.allow:
+            wanted &= match_names(types.coded(column), rule.allow)
+    here = offer_set.usd_per_hour >= 0
+    if limits.regions is not None:
+        here = here & match_globs(places_of(offers), limits.regions)
+    wanted[offer_set.type_of_offer[here]] = False
+    if (limits.instance_types.allow or limits.accelerators.allow) and wanted.any():
+        where = "" if limits.regions is None else " in the regions asked for"
+        names = sorted({str(name) for name in types["instance_type"][wanted]})
+        yield f"no price{where}, so not considered: {_examples(names)}"
 
 
 def quota_faults(

@@ -41,7 +41,8 @@ class ModelSpec:
     `attention_window` tokens are what a token sees in `windowed_layers` of the layers (by default all).
     `predicted_share` of the tokens reach the output layer of the vocabulary
     (0 for classifiers and span heads; by default all, or the masked ones of an encoder). `None` means not applicable or
-    unknown, never zero.
+    unknown, never zero. `helper_params` and `helper_flops_per_sample` are those of frozen networks whose forward pass
+    runs for each sample beside the model (text encoder, autoencoder, image encoder).
     """
 
     name: str
@@ -66,6 +67,8 @@ class ModelSpec:
     image_size: int | None = None
     forward_flops_per_sample: float | None = None
     activations_per_sample: float | None = None
+    helper_params: float | None = None
+    helper_flops_per_sample: float | None = None
     attention_ratio: float = 1.0
     attention_window: int | None = None
     windowed_layers: int | None = None

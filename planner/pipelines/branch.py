@@ -1,10 +1,12 @@
 """Branch and bound over the relaxation of a pipeline: what is fractional in it are a few knots of tasks.
 
-Where the relaxation halves a task, it halves with it the tasks that would move to the same place; deciding that one
-task unties the knot. So a node is the candidates that are still allowed, its bound the relaxation over them, and the
-task branched on is the one whose hours the relaxation mixes most: at the place it leans to or at any other; at one
-place, fast or slow. Nodes are taken best bound first. Candidates whose reduced cost passes the cutoff are dropped on
-the way (Savelsbergh 1994), so the relaxations become small. Every relaxation is rounded, repaired and improved.
+Where the relaxation halves a task, it halves with it the tasks that would move to the same place, all by the same
+share: a knot. Deciding one of its tasks unties it. So a node is the candidates that are still allowed, its bound the
+relaxation over them, and the two knots whose tasks' hours are mixed most are tried: a task at the place it leans to or
+at any other; at one place, fast or slow. The split that raises both bounds more is taken. The search goes down to the
+better side at once, which leaves the next relaxation little to change, and comes back best bound first. Candidates
+whose reduced cost passes the cutoff are dropped on the way (Savelsbergh 1994). Every relaxation is rounded, repaired
+and improved. Sources: product of both sides' gains (Achterberg, Koch and Martin 2005, "Branching rules revisited").
 """
 
 from __future__ import annotations
@@ -16,10 +18,18 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from planner.pipelines.local_search import LocalSearch, repaired
-from planner.pipelines.model import Move, Stay
-from planner.pipelines.question import Bools, Floats, Ints, PipelineInput, follow, windows
+from planner.pipelines.model import build_pipeline
+from planner.pipelines.question import (
+    Bools,
+    Floats,
+    Ints,
+    PipelineInput,
+    follow,
+    priced_for_solver,
+    windows,
+)
+from solvers.backends.registry import get_backend
 from solvers.problem.milp import Milp
-from solvers.problem.presolve import restrict
 from solvers.problem.solution import Termination
 from solvers.search.search import Search
 from solvers.search.tighten import safe_bound
@@ -27,6 +37,9 @@ from solvers.search.tighten import safe_bound
 SUPPORT = 1e-6  # a candidate that the relaxation uses at all
 SAFE = 1e-6  # of the cutoff: a candidate is dropped only this far beyond it
 TIME_TOLERANCE = 1e-6  # of the deadline: what a solver's tolerance may miss it by
+SHARE_DIGITS = 5  # tasks split by the same share, to so many digits, form a knot
+PROBED = 2  # knots tried at a node
+LEAST_GAIN = 1e-6  # of the cutoff: a side that gains less counts as this much where splits are compared
 
 
 @dataclass(order=True)
@@ -53,69 +66,64 @@ class Node:
         return np.asarray(self.allowed & ~(dear & (self.x <= SUPPORT)), dtype=np.bool_)
 
 
-class Branching:
-    """A model with its question; makes nodes and explores them on the search's clock."""
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Two sides of a node: a task's candidates inside and outside a mask of shape `(n,)`."""
 
-    def __init__(self, search: Search[Ints], pipe: PipelineInput, problem: Milp) -> None:
-        """Take the question and its model, whose first columns are the candidates."""
-        self._search, self._pipe, self._problem = search, pipe, problem
+    task: int
+    inside: Bools
+
+
+class Branching:
+    """The relaxation over some candidates of a pipeline; makes nodes and explores them on the search's clock."""
+
+    def __init__(self, search: Search[Ints], pipe: PipelineInput, rows: Ints) -> None:
+        """Build the relaxation.
+
+        Args:
+            search: where plans are offered, as positions in `pipe`.
+            pipe: the question.
+            rows: candidates to branch over, positions in `pipe`; masks of nodes are over these.
+        """
+        self._search, self._whole, self._rows = search, pipe, rows
+        self._pipe = pipe if len(rows) == len(pipe.keys) else pipe.take(rows)
+        self._problem = build_pipeline(priced_for_solver(self._pipe, search.cost))
+        self._linear = get_backend(search.options.backend).linear(self._problem)
         self._number = 0
-        self._moves = np.array(
-            [(k.edge, k.source, k.target) for k in problem.column_keys if isinstance(k, Move)]
-        )
-        self._stays = np.array([(k.edge, k.place) for k in problem.column_keys if isinstance(k, Stay)])
+
+    def root(self) -> Node | None:
+        """The node with all candidates."""
+        return self.node(np.ones(len(self._rows), dtype=np.bool_))
 
     def node(self, allowed: Bools) -> Node | None:
         """Relax over `allowed`; None where no time is left, a bound of inf where nothing there keeps the deadline."""
-        pipe, problem = self._pipe, self._problem
+        pipe, count = self._pipe, len(allowed)
         self._number += 1
-        count = len(pipe.keys)
+        empty = Node(np.inf, self._number, allowed, np.zeros(count), np.zeros(count))
         if len(np.unique(pipe.task[allowed])) < pipe.n_tasks:
-            return Node(np.inf, self._number, allowed, np.zeros(count), np.zeros(count))
-        columns = self._columns(allowed)
-        limited = self._within_windows(problem, allowed) if pipe.timed else problem
-        relaxation = self._search.relax(
-            limited if len(columns) == problem.n_columns else restrict(limited, columns)
-        )
+            return empty
+        relaxation = self._search.relax_again(self._linear, self._limited(allowed))
         if relaxation is None:
             return None
         if relaxation.termination is Termination.INFEASIBLE:
-            return Node(np.inf, self._number, allowed, np.zeros(count), np.zeros(count))
+            return empty
         if relaxation.x is None or relaxation.reduced_costs is None:
             return None
-        x, reduced, own = np.zeros(count), np.zeros(count), np.flatnonzero(allowed)
-        x[own], reduced[own] = relaxation.x[: len(own)], relaxation.reduced_costs[: len(own)]
+        x, reduced = relaxation.x[:count], relaxation.reduced_costs[:count]
         return Node(safe_bound(relaxation), self._number, allowed, x, reduced)
 
-    def _columns(self, allowed: Bools) -> Ints:
-        """Columns that can be above 0 where only the allowed candidates can, candidates first, ascending."""
-        pipe, kept = self._pipe, np.ones(self._problem.n_columns, dtype=np.bool_)
-        kept[: len(allowed)] = allowed
-        at_place = np.zeros((pipe.n_tasks, len(pipe.group)), dtype=np.bool_)
-        at_place[pipe.task[allowed], pipe.place[allowed]] = True
-        at_group = np.zeros((pipe.n_tasks, pipe.n_groups), dtype=np.bool_)
-        at_group[pipe.task[allowed], pipe.group[pipe.place[allowed]]] = True
-        for block in self._problem.column_blocks:
-            if block.name == "f" and len(self._moves):
-                edge, source, target = self._moves.T
-                kept[block.indices] = (
-                    at_group[pipe.source[edge], source] & at_group[pipe.target[edge], target]
-                )
-            elif block.name == "s" and len(self._stays):
-                edge, place = self._stays.T
-                kept[block.indices] = at_place[pipe.source[edge], place] & at_place[pipe.target[edge], place]
-        return np.flatnonzero(kept)
-
-    def _within_windows(self, problem: Milp, allowed: Bools) -> Milp:
-        """The model with the starts and ends that the allowed candidates leave."""
-        earliest, latest = windows(self._pipe, allowed)
+    def _limited(self, allowed: Bools) -> Milp:
+        """The model where only the allowed candidates can be taken, with the starts and ends that they leave."""
+        problem, pipe = self._problem, self._pipe
         lower, upper, ends = problem.lb.copy(), problem.ub.copy(), problem.row_hi.copy()
-        for block in problem.column_blocks:
-            if block.name == "start":
-                lower[block.indices] = earliest
-                upper[block.indices] = np.maximum(latest, earliest)
+        upper[: len(allowed)] = allowed
+        if not pipe.timed:
+            return replace(problem, ub=upper)
+        earliest, latest = windows(pipe, allowed)
+        starts = next(block for block in problem.column_blocks if block.name == "start")
         finish = problem.row_block("finish")
         assert finish is not None
+        lower[starts.indices], upper[starts.indices] = earliest, np.maximum(latest, earliest)
         ends[finish.indices] = latest
         return replace(problem, lb=lower, ub=upper, row_hi=ends)
 
@@ -123,10 +131,15 @@ class Branching:
         """Improve a choice and keep it if it is the cheapest; one that misses the deadline is repaired first."""
         until_s = time.perf_counter() + max(self._search.left_s(), 0.0)
         kept = repaired(self._pipe, choice, until_s)
-        if kept is not None:
-            local = LocalSearch(self._pipe, kept, until_s)
-            local.improve(thrifty=False)
-            self._search.offer(local.chosen, follow(self._pipe, local.chosen).cost_usd)
+        if kept is None:
+            return
+        near = LocalSearch(self._pipe, kept, until_s)
+        near.improve(thrifty=False)
+        chosen = self._rows[near.chosen]
+        if self._search.offer(chosen, follow(self._whole, chosen).cost_usd):
+            wide = LocalSearch(self._whole, chosen, until_s)
+            wide.improve(thrifty=False)
+            self._search.offer(wide.chosen, follow(self._whole, wide.chosen).cost_usd)
 
     def round(self, node: Node) -> None:
         """Offer the choice that a node's relaxation leans to."""
@@ -134,7 +147,7 @@ class Branching:
         self.offer(order[np.searchsorted(self._pipe.task[order], np.arange(self._pipe.n_tasks))])
 
     def explore(self, root: Node, *, gap: float, most_nodes: int) -> float:
-        """Branch until every choice within the root is found, or proven to cost nearly as much as the best.
+        """Branch until every choice within the root is known, or proven to cost nearly as much as the best.
 
         Args:
             root: where to begin; it has a relaxation.
@@ -144,58 +157,92 @@ class Branching:
         Returns:
             The bound on every choice within the root.
         """
-        open_nodes, proven = [root], np.inf
+        waiting, proven, node = [root], np.inf, None
         for _ in range(most_nodes):
             cutoff = self._search.cost * (1 - gap)
-            if not open_nodes or open_nodes[0].bound >= cutoff:
-                break
-            node = heapq.heappop(open_nodes)
-            allowed = node.dropped(cutoff)
-            sides = self._sides(node)
-            if sides is None:  # whole: the best choice within the node, but for what the model rounds off
+            if node is None or node.bound >= cutoff:
+                if node is not None:
+                    heapq.heappush(waiting, node)
+                if not waiting or waiting[0].bound >= cutoff:
+                    node = None
+                    break
+                node = heapq.heappop(waiting)
+            splits = self._splits(node)
+            if not splits:  # whole: the best choice within the node, but for what the model rounds off
                 self._offer_whole(node)
-                proven = min(proven, node.bound)
+                proven, node = min(proven, node.bound), None
                 continue
+            allowed = node.dropped(cutoff)
             proven = min(proven, cutoff)  # what was dropped
-            for part in sides:
-                child = self.node(allowed & part)
-                if child is None:
-                    return min(proven, node.bound, *(other.bound for other in open_nodes))
-                child.bound = max(child.bound, node.bound)
-                if np.isfinite(child.bound):
-                    self.round(child)
-                    heapq.heappush(open_nodes, child)
-        return min(proven, open_nodes[0].bound) if open_nodes else proven
+            sides = self._best_sides(node, allowed, splits, cutoff)
+            if sides is None:
+                break
+            sides.sort()
+            for side in sides[1:]:
+                heapq.heappush(waiting, side)
+            node = sides[0] if sides else None
+            if node is not None:
+                self.round(node)
+        left = [*waiting, *([] if node is None else [node])]
+        return min(proven, *(one.bound for one in left)) if left else proven
+
+    def _best_sides(
+        self, node: Node, allowed: Bools, splits: list[Split], cutoff: float
+    ) -> list[Node] | None:
+        """The sides, where anything keeps the deadline, of the split that raises both bounds most; None: no time."""
+        best, gain = [], -1.0
+        for split in splits:
+            sides = []
+            for inside in (split.inside, ~split.inside):
+                side = self.node(allowed & (inside | (self._pipe.task != split.task)))
+                if side is None:
+                    return None
+                side.bound = max(side.bound, node.bound)
+                sides.append(side)
+            least = LEAST_GAIN * abs(cutoff)
+            one, other = (max(min(side.bound, cutoff) - node.bound, least) for side in sides)
+            if one * other > gain:
+                best, gain = [side for side in sides if np.isfinite(side.bound)], one * other
+            if min(side.bound for side in sides) >= cutoff:
+                break
+        return best
 
     def _offer_whole(self, node: Node) -> None:
         """Offer a whole relaxation as it is, too: it may miss the deadline by the solver's tolerance."""
         self.round(node)
-        chosen = np.flatnonzero(node.x > 0.5)
-        course = follow(self._pipe, chosen)
-        if course.end_hours.max(initial=0.0) <= self._pipe.deadline_hours * (1 + TIME_TOLERANCE):
+        chosen = self._rows[np.flatnonzero(node.x > 0.5)]
+        course = follow(self._whole, chosen)
+        if course.end_hours.max(initial=0.0) <= self._whole.deadline_hours * (1 + TIME_TOLERANCE):
             self._search.offer(chosen, course.cost_usd)
 
-    def _sides(self, node: Node) -> tuple[Bools, Bools] | None:
-        """Both sides of the split of a node, each `(n,)` and with all of the other tasks; None where all is whole."""
+    def _splits(self, node: Node) -> list[Split]:
+        """A split for each of the knots whose tasks are mixed most, the likely best first; [] where all is whole."""
         pipe = self._pipe
         used = np.flatnonzero(node.x > SUPPORT)
+        task, place, x = pipe.task[used], pipe.place[used], node.x[used]
+        if len(task) == pipe.n_tasks:
+            return []
         spread = pipe.hours[used] if pipe.timed else pipe.cost_usd[used]
-        weight = np.bincount(pipe.task[used], weights=node.x[used], minlength=pipe.n_tasks)
-        mean = np.bincount(pipe.task[used], weights=node.x[used] * spread, minlength=pipe.n_tasks) / weight
-        mixed = np.bincount(pipe.task[used], minlength=pipe.n_tasks) > 1
-        if not mixed.any():
-            return None
-        apart = np.bincount(
-            pipe.task[used],
-            weights=node.x[used] * np.abs(spread - mean[pipe.task[used]]),
-            minlength=pipe.n_tasks,
+
+        def per_task(weights: Floats) -> Floats:
+            return np.bincount(task, weights=weights, minlength=pipe.n_tasks).astype(np.float64)
+
+        apart = per_task(x * np.abs(spread - (per_task(x * spread) / per_task(x))[task]))
+        at_place = np.zeros((pipe.n_tasks, len(pipe.group)))
+        np.add.at(at_place, (task, place), x)
+        several = (at_place > 0).sum(axis=1) > 1
+        low, high = np.full(pipe.n_tasks, np.inf), np.full(pipe.n_tasks, -np.inf)
+        np.minimum.at(low, task, pipe.hours[used])
+        np.maximum.at(high, task, pipe.hours[used])
+        inside = np.where(
+            several[pipe.task],
+            pipe.place == at_place.argmax(axis=1)[pipe.task],
+            pipe.hours <= ((low + high) / 2)[pipe.task],
         )
-        task = int(np.argmax(np.where(mixed, apart, -1.0)))
-        own = used[pipe.task[used] == task]
-        if len(np.unique(pipe.place[own])) > 1:
-            at_place = np.bincount(pipe.place[own], weights=node.x[own])
-            inside = pipe.place == int(np.argmax(at_place))
-        else:
-            inside = pipe.hours <= pipe.hours[own].min() / 2 + pipe.hours[own].max() / 2
-        others = pipe.task != task
-        return np.asarray(inside | others, dtype=np.bool_), np.asarray(~inside | others, dtype=np.bool_)
+        mixed = np.flatnonzero(per_task(np.ones(len(x))) > 1)
+        share = per_task(x * inside[used])[mixed]
+        knots, of = np.unique(np.round(np.minimum(share, 1 - share), SHARE_DIGITS), return_inverse=True)
+        weight = np.bincount(of, weights=apart[mixed], minlength=len(knots))
+        ranked = np.argsort(-weight, kind="stable")[:PROBED].tolist()
+        tasks = [int(mixed[of == knot][np.argmax(apart[mixed[of == knot]])]) for knot in ranked]
+        return [Split(at, np.asarray(inside, dtype=np.bool_)) for at in tasks]

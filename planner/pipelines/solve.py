@@ -26,7 +26,6 @@ from planner.pipelines.question import (
 )
 from planner.pipelines.tree import solve_tree
 from solvers.problem.errors import ModelError
-from solvers.problem.milp import Milp
 from solvers.problem.options import SolveOptions
 from solvers.problem.solution import Solution, Status, Termination, relative_gap
 from solvers.search.search import Search
@@ -35,10 +34,7 @@ WHOLE_BELOW = 1_500  # candidates; fewer are solved as one model at once
 TREE_TIME_SHARE = 0.4  # of the time limit, at most, for dynamic programming with a deadline
 LOCAL_TIME_SHARE = 0.3  # of the time limit, at most, for the first plan
 LEAST_TIME_SHARE = 0.5  # of the time limit, at most, for the least time where no plan is known
-SUPPORT_GAP_SHARE, SUPPORT_NODES = (
-    0.25,
-    25,
-)  # the branching that looks for a plan, among the relaxation's places
+SUPPORT_GAP_SHARE, SUPPORT_NODES = 0.25, 60  # branching for a plan, among the relaxation's places
 GAP_SHARE, MOST_NODES = 0.9, 150  # the branching that proves
 _KEEP = ("f", "s", "start", "last")
 
@@ -127,13 +123,12 @@ def _by_solver(search: Search[Ints], pipe: PipelineInput, whole_below: int) -> N
     search.note("first plan")
     if search.done:
         return
-    problem = build_pipeline(priced_for_solver(pipe, search.cost))
     if len(pipe.keys) < whole_below:
         everything = np.ones(len(pipe.keys), dtype=np.bool_)
-        search.raise_bound(_as_one_model(search, pipe, problem, everything, math.inf))
+        search.raise_bound(_as_one_model(search, pipe, everything, math.inf))
         return
-    branching = Branching(search, pipe, problem)
-    root = branching.node(np.ones(len(pipe.keys), dtype=np.bool_))
+    branching = Branching(search, pipe, np.arange(len(pipe.keys)))
+    root = branching.root()
     if root is None:
         return
     if math.isinf(root.bound):
@@ -142,27 +137,35 @@ def _by_solver(search: Search[Ints], pipe: PipelineInput, whole_below: int) -> N
     search.raise_bound(root.bound)
     branching.round(root)
     search.note("relaxation")
-    _explore(search, pipe, problem, branching, root)
+    _explore(search, pipe, root)
 
 
-def _explore(
-    search: Search[Ints], pipe: PipelineInput, problem: Milp, branching: Branching, root: Node
-) -> None:
+def _explore(search: Search[Ints], pipe: PipelineInput, root: Node) -> None:
     """Branch among the places that the relaxation uses for a plan, then over all for the proof, then as one model."""
     gap = search.options.gap
     if search.done:
         return
-    near = replace(root, allowed=_at_used_places(pipe, root))
-    branching.explore(near, gap=gap * SUPPORT_GAP_SHARE, most_nodes=SUPPORT_NODES)
+    _branch(search, pipe, _at_used_places(pipe, root), gap * SUPPORT_GAP_SHARE, SUPPORT_NODES)
     search.note("near the relaxation")
     if search.done:
         return
-    search.raise_bound(branching.explore(root, gap=gap * GAP_SHARE, most_nodes=MOST_NODES))
+    cutoff = search.cost * (1 - gap * GAP_SHARE)
+    left = root.dropped(cutoff)
+    search.raise_bound(min(cutoff, _branch(search, pipe, left, gap * GAP_SHARE, MOST_NODES)))
     search.note("branching")
     if search.done:
         return
     cutoff = search.cost * (1 - gap * GAP_SHARE)
-    search.raise_bound(_as_one_model(search, pipe, problem, root.dropped(cutoff), cutoff))
+    search.raise_bound(_as_one_model(search, pipe, root.dropped(cutoff), cutoff))
+
+
+def _branch(search: Search[Ints], pipe: PipelineInput, among: Bools, gap: float, most_nodes: int) -> float:
+    """Branch over the candidates `among`; return the bound on every choice of them, -inf where no time is left."""
+    branching = Branching(search, pipe, np.flatnonzero(among))
+    root = branching.root()
+    if root is None:
+        return -math.inf
+    return branching.explore(root, gap=gap, most_nodes=most_nodes)
 
 
 def _at_used_places(pipe: PipelineInput, root: Node) -> Bools:
@@ -173,16 +176,14 @@ def _at_used_places(pipe: PipelineInput, root: Node) -> Bools:
     return np.asarray(at[pipe.task, pipe.place], dtype=np.bool_)
 
 
-def _as_one_model(
-    search: Search[Ints], pipe: PipelineInput, problem: Milp, allowed: Bools, cutoff: float
-) -> float:
+def _as_one_model(search: Search[Ints], pipe: PipelineInput, allowed: Bools, cutoff: float) -> float:
     """Solve over the candidates `allowed`, offer what is found, and return the bound on every choice.
 
     Raises:
         ModelError: the solver's choice misses the deadline: its fault.
     """
     part = pipe if allowed.all() else pipe.take(np.flatnonzero(allowed))
-    model = problem if part is pipe else build_pipeline(priced_for_solver(part, search.cost))
+    model = build_pipeline(priced_for_solver(part, search.cost))
     known = {} if search.best is None else _point(part, pipe, search.best)
     found = search.solve(model, start=known, keep_blocks=_KEEP)
     if found is None:

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 LOOK_BACK = 16  # rivals compared per candidate; more would find little and is never wrong
 MOST_ENGINES = 12  # kept at once: each holds some ten thousand priced candidates
-_LATE = BIT["deadline"] | BIT["confidence"]
+_LATE = BIT["deadline"] | BIT["unrecorded"] | BIT["confidence"]
 # on-demand serves as cheaply as such spot does, but it may be on-demand that the jobs lack
 _SHARED = _LATE | BIT["no_discount"]
 

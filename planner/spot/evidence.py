@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from planner.spot.risk import SpotRisk
 
     FloatArray = npt.NDArray[np.float64]
+    BoolArray = npt.NDArray[np.bool_]
     IntArray = npt.NDArray[np.int64]
 
 
@@ -51,6 +52,18 @@ class GangRisk:
     source: IntArray
     sources: tuple[str, ...]
     observed: FloatArray
+
+    @property
+    def recorded(self) -> BoolArray:
+        """Whether a record of the gang's own family is behind the figures, shape `(n,)`."""
+        return ~np.isnan(self.observed)
+
+    @property
+    def shared(self) -> IntArray:
+        """Code of what offers without a record are known from, the same for the same evidence; -1 with a record."""
+        named = {text: code for code, text in enumerate(dict.fromkeys(self.sources))}
+        code = np.asarray([named[text] for text in self.sources], dtype=np.int64)
+        return np.where(self.recorded | (self.source < 0), -1, code[self.source])
 
 
 def gang_risk(asked: Asked, market: Market, spot: SpotRisk, rows: IntArray, nodes: IntArray) -> GangRisk:
@@ -124,10 +137,7 @@ def _put_records(
         for column, values in zip(columns, figures_at(pools, place_of[own], count[mine]), strict=True):
             column[mine] = values
         source[mine] = source_of[own]
-        observed[mine] = [
-            observed_at(pools[place], gang)
-            for place, gang in zip(place_of[own].tolist(), count[mine].tolist(), strict=True)
-        ]
+        observed[mine] = observed_at(pools, place_of[own], count[mine])
 
 
 def _move_by_hint(

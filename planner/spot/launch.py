@@ -1,7 +1,8 @@
 """What is known of a spot job before its launch: chance to meet the deadline, cost and its range, by Monte Carlo.
 
 Futures of all zones (`planner.spot.futures`) are replayed with spot alone and with the policy that will drive the job
-(`planner.spot.replay_batch`, the same decisions as at run time), at the prices of launch.
+(`planner.spot.replay_batch`, the same decisions as at run time), at the prices of launch. Chances of spot alone are
+calibrated (`planner.spot.meet`).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import numpy.typing as npt
 from planner.records import record
 from planner.spot.futures import sample_futures
 from planner.spot.hazards import HazardModel, HazardTable
+from planner.spot.meet import calibration
 from planner.spot.policy.job import SpotJob, SpotZone
 
 FloatArray = npt.NDArray[np.float64]
@@ -118,8 +120,8 @@ def forecast_launch(
     early, usual, late = (float(v) for v in np.quantile(finish, (0.1, 0.5, 0.9)))
     return LaunchForecast(
         policy_name=policy_name,
-        p_meet_spot_only_ratio=float(alone.finished.mean()),
-        p_meet_ratio=float(own.finished.mean()),
+        p_meet_spot_only_ratio=chance_of("spot_only", alone.finished),
+        p_meet_ratio=chance_of(policy_name, own.finished),
         cost_ratio=_ratio(job, float(own.cost_usd.mean())),
         cost_ratio_p50=_ratio(job, middle),
         cost_ratio_p10=_ratio(job, low),
@@ -141,6 +143,12 @@ def forecast_launch(
         sources={name: table.source for name, table in known.items()},
         history_hours=min(len(job.history.get(zone.name, ())) for zone in job.zones) * job.tick_hours,
     )
+
+
+def chance_of(policy_name: str, finished: BoolArray) -> float:
+    """Chance that a policy meets the deadline, from the futures in which it did; of spot alone it is calibrated."""
+    share = float(finished.mean())
+    return float(calibration("replay").apply(share)) if policy_name == "spot_only" else share
 
 
 def _ratio(job: SpotJob, cost_usd: float) -> float:
@@ -170,7 +178,8 @@ def p_meet_spot_only(
     done = np.cumsum(progress_hours(up, job.tick_hours, job.restart_hours), axis=1)
     last = np.minimum(np.floor(np.asarray(deadlines_hours) / job.tick_hours + 1e-6).astype(int), ticks)
     need = job.work_hours - 1e-9
-    return np.asarray([float((done[:, at - 1] >= need).mean()) if at > 0 else 0.0 for at in last])
+    met = [float((done[:, at - 1] >= need).mean()) if at > 0 else 0.0 for at in last]
+    return calibration("replay").apply(met)
 
 
 def progress_hours(up: BoolArray, tick_hours: float, restart_hours: float) -> FloatArray:

@@ -72,9 +72,23 @@ def figures_at(pools: Sequence[Pool], which: IntArray, gang: FloatArray) -> Floa
     return np.asarray(np.exp(values).T, dtype=np.float64)
 
 
-def observed_at(pool: Pool, gang: float) -> float:
-    """Share of time up in the records of a pool at a gang, straight over log gang and flat beyond the gangs known."""
-    return float(np.interp(np.log(gang * pool.members), np.log(pool.gangs), pool.observed))
+def observed_at(pools: Sequence[Pool], which: IntArray, gang: FloatArray) -> FloatArray:
+    """Share of time up in the records of pools at gangs, straight over log gang and flat beyond the gangs known.
+
+    Args:
+        pools: of the same known gangs.
+        which: pool of each gang asked for, shape `(n,)`.
+        gang: instances that must run together, shape `(n,)`.
+
+    Returns:
+        Shares, shape `(n,)`.
+    """
+    members = np.asarray([pool.members for pool in pools])
+    known, seen = np.log(pools[0].gangs), np.stack([pool.observed for pool in pools])
+    place = np.clip(np.log(gang * members[which]), known[0], known[-1])
+    left = np.clip(np.searchsorted(known, place, side="right") - 1, 0, len(known) - 2)
+    share = (place - known[left]) / (known[left + 1] - known[left])
+    return np.asarray(seen[which, left] * (1.0 - share) + seen[which, left + 1] * share, dtype=np.float64)
 
 
 def family_of(instance_type: str) -> str:

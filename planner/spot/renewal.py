@@ -13,6 +13,7 @@ import numpy.typing as npt
 from planner.records import record
 from planner.spot.checkpoint import young_interval_hours
 from planner.spot.distribution import MEAN_POINTS, SpotPool, describe_elapsed, frailties, meet_probability
+from planner.spot.meet import calibration
 from planner.spot.moments import FloatArray, Job, compute_moments, split_job
 
 FRAILTY_SD = 0.35
@@ -101,9 +102,9 @@ def _outcome(
     meet, p90, paid_p90 = nothing, nothing, nothing
     if with_distribution:
         spread = describe_elapsed(job, pool)
-        p90, paid_p90 = spread.quantile(0.9)
+        p90, paid_p90 = spread.quantile(calibration("renewal").invert(0.9))
         if deadline is not None:
-            meet = np.where(np.isposinf(deadline), 1.0, spread.cdf(deadline))
+            meet = np.where(np.isposinf(deadline), 1.0, spread.chance(deadline))
     return SpotOutcome(
         expected_elapsed_hours=elapsed,
         expected_paid_hours=paid,

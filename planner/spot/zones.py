@@ -39,13 +39,17 @@ class Union:
     moves: FloatArray
 
 
-def unite(zones: SpotPool, region: IntArray, correlation: tuple[float, float]) -> Union:
+def unite(
+    zones: SpotPool, region: IntArray, correlation: tuple[float, float], evidence: IntArray | None = None
+) -> Union:
     """See sets of zones as one pool each.
 
     Args:
         zones: arrays of shape `(n, k)`, each set cheapest zone first.
         region: code of each zone's region, of the same shape.
         correlation: of being down, within a region and across regions.
+        evidence: of the same shape: zones of one code of 0 or more are known from one line of a table alone and share
+            its error whole; -1: zones with a record of their own. None: all have one.
     """
     n, k = zones.rate.shape
     zones = _levels(zones, -1.0)
@@ -71,14 +75,24 @@ def unite(zones: SpotPool, region: IntArray, correlation: tuple[float, float]) -
     moves = (spell[:, :, None] * step * ~same).sum(axis=(1, 2))
     square = (waits * pause * pause).sum(axis=1) / np.maximum(wait * wait, 1e-300)
     mean = {name: (shares * getattr(zones, name)).sum(axis=1) for name in ("dispersion", "frailty_sd")}
-    # one shared part of the levels and one of each zone's own
-    link = correlation[1] if k > 1 else 1.0
-    spread = np.sqrt(link + (1.0 - link) * (shares * shares).sum(axis=1))
+    spread = np.sqrt(_common_error(shares, correlation[1] if k > 1 else 1.0, evidence))
     pool = SpotPool(
         rate=rate, wait=wait, first_wait=_first_wait(zones, up, linked, rate * wait),
         frailty_sd=mean["frailty_sd"] * spread, dispersion=mean["dispersion"] * square,
     )  # fmt: skip
     return Union(_levels(pool, 1.0), shares, moves)
+
+
+def _common_error(shares: FloatArray, link: float, evidence: IntArray | None) -> FloatArray:
+    """Variance of the mean level of a set over that of one zone: levels have a shared part and one of each zone's own.
+
+    Zones known from one line of a table have no part of their own: its error is theirs, all of it.
+    """
+    alike = np.eye(shares.shape[1], dtype=np.bool_)[None, :, :]
+    if evidence is not None:
+        alike = alike | ((evidence[:, :, None] == evidence[:, None, :]) & (evidence[:, :, None] >= 0))
+    linked = np.where(alike, 1.0, link)
+    return np.asarray((shares[:, :, None] * linked * shares[:, None, :]).sum(axis=(1, 2)))
 
 
 def _levels(pool: SpotPool, sign: float) -> SpotPool:

@@ -30,12 +30,16 @@ _COMMAND = re.compile(r"\$\((?!\()[^()]*\)|`[^`]*`")
 _OVERRIDE = re.compile(r"\+*([A-Za-z_]\w*(?:\.\w+)+)=(.*)", re.DOTALL)
 # arguments that name places, which change neither speed nor memory
 _PLACES = re.compile(
-    r"path|file|save|load|dir|addr|port|rank|prefix|blend|name|tensorboard|wandb|tokenizer|cache"
+    r"path|file|save|load|dir|addr|port|node_rank|local_rank|prefix|blend|name|tensorboard|wandb|tokenizer|cache"
 )
 _OPERATORS: Mapping[type, Callable[[Any, Any], Any]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.floordiv,
     ast.FloorDiv: operator.floordiv,
 }  # fmt: skip
+
+
+class _EndlessError(Exception):
+    """Variables refer to each other so that their text grows without bound."""
 
 
 def parse_arguments(text: str, name: str) -> tuple[dict[str, Any], list[str]]:
@@ -49,6 +53,18 @@ def parse_arguments(text: str, name: str) -> tuple[dict[str, Any], list[str]]:
         Values by name (dashes as underscores; True without a value; a list for several) and remarks. Of an argument
         given twice the last counts, as for a command.
     """
+    try:
+        words = _words(text, name)
+    except _EndlessError:
+        raise InputError(f"{name}: its variables grow without bound: write the arguments out") from None
+    found, dropped = _arguments([part for word in words for part in _parts(word)])
+    named = sorted(name for name in dropped if name not in found and not _PLACES.search(name))
+    remarks = [f"--{name.replace('_', '-')} is not read: the file does not set its value" for name in named]
+    return found, remarks
+
+
+def _words(text: str, name: str) -> list[str]:
+    """Words of the commands, variables put in."""
     variables: dict[str, str] = {}
     words: list[str] = []
     for line in _lines(text):
@@ -61,18 +77,19 @@ def parse_arguments(text: str, name: str) -> tuple[dict[str, Any], list[str]]:
             words += _split(_expand(line, variables), name)
         if len(words) > MAX_WORDS:
             raise InputError(f"{name}: holds more than {MAX_WORDS:,} words: name the script of one run")
-    found, dropped = _arguments(words)
-    named = sorted(name for name in dropped if name not in found and not _PLACES.search(name))
-    remarks = [f"--{name.replace('_', '-')} is not read: the file does not set its value" for name in named]
-    return found, remarks
+    if not any(word.startswith("--") for word in words):  # the variables are put together elsewhere
+        words = [word for value in variables.values() for word in _split(_expand(value, variables), name)]
+    return words
 
 
 def _lines(text: str) -> Iterator[str]:
     """Commands: continued lines joined, arrays in brackets on one line, comments dropped."""
-    joined = re.sub(r"\\[ \t]*\r?\n", " ", text)
+    # a comment ends with its line, also where that ends with a backslash
+    bare = "\n".join(re.sub(r"(^|\s)#.*$", r"\1", line) for line in text.splitlines())
+    joined = re.sub(r"\\[ \t]*\n", " ", bare)
     pending = ""
     for raw in joined.splitlines():
-        line = re.sub(r"(^|\s)#.*$", r"\1", raw).strip()
+        line = raw.strip()
         if not line:
             continue
         pending = f"{pending} {line}".strip()
@@ -116,7 +133,7 @@ def _expand(text: str, variables: Mapping[str, str]) -> str:
         text = _ARITHMETIC.sub(lambda match: _calculated(_REFERENCE.sub(value_of, match[1]), variables), text)
         text = _REFERENCE.sub(value_of, text)
         if len(text) > _MOST_EXPANSION:
-            raise InputError("the variables of the script grow without bound: write the arguments out")
+            raise _EndlessError
         if text == before:
             break
     return text
@@ -150,6 +167,12 @@ def _split(line: str, name: str) -> list[str]:
             return shlex.split(line.replace("'", " ").replace('"', " "))
         except ValueError as error:
             raise InputError(f"{name}: cannot split the arguments: {error}") from None
+
+
+def _parts(word: str) -> list[str]:
+    """The arguments inside one quoted word, as `sh -c "..."` and lists of `"--name value"` have them."""
+    inside = " --" in word or (word.startswith("--") and any(letter.isspace() for letter in word))
+    return word.split() if inside else [word]
 
 
 def _arguments(words: list[str]) -> tuple[dict[str, Any], set[str]]:

@@ -19,7 +19,7 @@ def global_batch(facts: dict[str, Fact], warnings: list[str]) -> Fact:
         _check(facts, stated, warnings)
         return stated
     if micro is None:
-        text = f"not in the files: {_ASSUMED_BATCH} sequences, as in fine-tuning"
+        text = f"not in the files: {_ASSUMED_BATCH} samples, as in fine-tuning"
         return Fact(key, _ASSUMED_BATCH, text, assumed=True)
     accumulation = facts.get(ACCUMULATION)
     times = accumulation.value if accumulation is not None else 1
@@ -35,7 +35,7 @@ def _replicas(facts: dict[str, Fact]) -> tuple[int, str, bool]:
         return prod(stated), f"{prod(stated)} data-parallel", False
     accelerators = facts.get(ACCELERATORS)
     if accelerators is None:
-        return 1, "1 accelerator, for none are named: --accelerators states them", True
+        return 1, "1 accelerator (--accelerators N)", True
     split = _split(facts)
     if accelerators.value % split:
         return (

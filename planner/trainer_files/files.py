@@ -17,6 +17,7 @@ from planner.trainer_files.model import Document
 
 MAX_BYTES = 1024 * 1024
 _ARGUMENT = re.compile(r"(?m)^[^#\n]*?--[a-z][a-z0-9_-]{2,}")
+_FLAG_KEY = re.compile(r"(?m)^\s*--[a-z][a-z0-9_-]*:(\s|$)")
 _TABLE = re.compile(r"(?m)^\s*\[[A-Za-z0-9_.\" -]+\]\s*(#.*)?$")
 
 
@@ -48,7 +49,8 @@ def parse_document(text: str, path: Path) -> Document:
         return Document(path, "json", parse_json(text, str(path)))
     if path.suffix.lower() == ".toml" or (_TABLE.search(text) and "=" in text and path.suffix != ".sh"):
         return Document(path, "toml", _toml(text, path))
-    if path.suffix.lower() in (".yaml", ".yml") or not _ARGUMENT.search(text):
+    is_yaml = path.suffix.lower() in (".yaml", ".yml") or bool(_FLAG_KEY.search(text))
+    if is_yaml or not _ARGUMENT.search(text):
         return _yaml(text, path)
     arguments, remarks = parse_arguments(text, str(path))
     return Document(path, "arguments", arguments, tuple(remarks))
@@ -70,4 +72,19 @@ def _yaml(text: str, path: Path) -> Document:
     if not isinstance(parsed.data, dict):
         text = "holds no mapping of keys to values: which tool's configuration is it?"
         raise parsed.source.error([Fault((), text)])
-    return Document(path, "yaml", parsed.data, tuple(fault_text(fault) for fault in parsed.faults))
+    remarks = tuple(fault_text(fault) for fault in parsed.faults)
+    flags = _flags(parsed.data)
+    if flags:
+        return Document(path, "arguments", flags, remarks)
+    return Document(path, "yaml", parsed.data, remarks)
+
+
+def _flags(data: dict[str, Any]) -> dict[str, Any]:
+    """Arguments that are keys of the file or of one of its sections: `MODEL_ARGS: {--num-layers: 12}`."""
+    sections = [data, *(value for value in data.values() if isinstance(value, dict))]
+    return {
+        key[2:].replace("-", "_"): value
+        for section in sections
+        for key, value in section.items()
+        if key.startswith("--")
+    }

@@ -72,8 +72,7 @@ def gather(paths: Sequence[Path], wishes: Wishes) -> Draft:
     _settle_model(draft, readings, wishes, paths)
     _settle_training(draft, facts, readings)
     settle_method(draft.facts, facts, draft.warnings, draft.blanks)
-    for key, value in wishes.values.items():
-        draft.facts[key] = Fact(key, value, "stated on the command line")
+    _settle_stated(draft, wishes.values)
     _settle_length(draft)
     _settle_constraints(draft)
     return draft
@@ -151,7 +150,7 @@ def _merged(readings: Sequence[Reading]) -> tuple[dict[str, Fact], list[str]]:
 
 def _settle_model(draft: Draft, readings: Sequence[Reading], wishes: Wishes, paths: Sequence[Path]) -> None:
     named = next((reading for reading in readings if reading.hub_name and reading.model is None), None)
-    draft.name = _name(named.hub_name if named is not None else readings[0].path.stem, draft.tools[0])
+    draft.name = _name(named.hub_name if named is not None else _stem(readings[0].path), draft.tools[0])
     if wishes.model_config is not None:
         document = read_document(wishes.model_config)
         _use_config(draft, read(document, "huggingface"), named)
@@ -183,12 +182,13 @@ def _settle_model(draft: Draft, readings: Sequence[Reading], wishes: Wishes, pat
 
 
 def _local_model(reading: Reading) -> Path | None:
-    """`config.json` of a model that lies in a folder beside the file."""
-    if not reading.hub_name.startswith((".", "/")) and "/" in reading.hub_name:
-        folder = reading.path.parent / reading.hub_name
-        if not folder.is_dir():
-            return None
-    return _beside(reading.path, f"{reading.hub_name}/config.json")
+    """`config.json` of a model that lies in a folder beside the file, or below."""
+    folder = reading.path.parent.resolve()
+    try:
+        file = (folder / reading.hub_name / "config.json").resolve()
+        return file if file.is_relative_to(folder) and file.parent != folder and file.is_file() else None
+    except (OSError, ValueError):
+        return None
 
 
 def _use_config(draft: Draft, sized: Reading, named: Reading | None) -> None:
@@ -234,6 +234,16 @@ def _settle_sequence(draft: Draft, facts: dict[str, Fact]) -> None:
     draft.facts[key] = Fact(key, length, "not in the files", assumed=True)
 
 
+def _settle_stated(draft: Draft, values: Mapping[str, Any]) -> None:
+    """Put in what the user states; a length of training replaces the files' own, and a blank that is given goes."""
+    lengths = {f"training.{name}" for name in _LENGTHS}
+    if lengths & values.keys():
+        draft.facts = {key: fact for key, fact in draft.facts.items() if key not in lengths}
+    for key, value in values.items():
+        draft.facts[key] = Fact(key, value, "stated on the command line")
+    draft.blanks = [blank for blank in draft.blanks if blank.key not in values]
+
+
 def _settle_length(draft: Draft) -> None:
     draft.facts.pop("context", None)
     family = draft.facts.get("model.family")
@@ -255,6 +265,12 @@ def _settle_constraints(draft: Draft) -> None:
         draft.blanks.append(
             Blank("constraints.deadline", "7d", "by when it must be done (none: cheapest at any time)")
         )
+
+
+def _stem(path: Path) -> str:
+    """What a file is called after: `config.json` after its folder."""
+    stem = path.stem.removesuffix(".config")
+    return stem if stem != "config" else path.resolve().parent.name
 
 
 def _name(text: str, tool: str) -> str:

@@ -8,10 +8,15 @@ from planner.inputs.presets import Preset, find_preset
 
 # Endings that name a variant of the same sizes: how it was tuned, stored or released.
 _ENDINGS = re.compile(
-    r"[-_.]?(instruct|chat|base|it|pt|hf|awq|gptq|gguf|mlx|exl2|fp8|fp16|fp32|bf16|nf4|bnb|[248]bit|[48]-bit|int[48]|"
-    r"w[48]a(8|16)|g128|dynamic|quantized|unsloth|abliterated|uncensored|thinking|reasoning|preview|sft|dpo|rlhf|"
-    r"(19|2[0-9])[0-9]{2}|v[0-9]+(\.[0-9]+)?|[48]k|16k|32k|64k|128k|262k|1m|dequantized|unquantized|original|"
-    r"tokenizer|fixed|mirror|distilled|merged|ft|quantized\.w[48]a(8|16))$",
+    r"[-_.]("
+    # how it was tuned
+    r"instruct|chat|base|it|pt|ft|sft|dpo|rlhf|thinking|reasoning|abliterated|uncensored|distilled|merged|"
+    # how it is stored
+    r"hf|awq|gptq|gguf|mlx|exl2|fp8|fp16|fp32|bf16|nf4|bnb|[248]bit|[48]-bit|int[48]|w[48]a(8|16)|g128|dynamic|quantized|"
+    r"quantized\.w[48]a(8|16)|dequantized|unquantized|unsloth|fixed|mirror|original|"
+    # its release: year and month, month and day, version, context
+    r"(19|2[0-9])[0-9]{2}|0[0-9]{3}|1[0-2][0-9]{2}|v[0-9]+(\.[0-9]+)?|preview|[48]k|16k|32k|64k|128k|262k|1m"
+    r")$",
     re.IGNORECASE,
 )
 _BEGINNINGS = re.compile(r"^(meta[-_]|unsloth[-_])", re.IGNORECASE)

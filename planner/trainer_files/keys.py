@@ -37,8 +37,8 @@ class Lookup:
         value = _walk(self.document.data, key)
         if isinstance(value, list) and self.document.syntax == "arguments":
             value = value[0]  # what follows belongs to the next command
-        if isinstance(value, str) and value.startswith("${") and value.endswith("}"):
-            return _walk(self.document.data, value[2:-1].strip().lstrip("."))
+        if isinstance(value, str) and value.startswith("${"):
+            return _walk(self.document.data, _referred(key, value))
         return value
 
     def has(self, key: str) -> bool:
@@ -103,6 +103,15 @@ class Lookup:
             for key, value in self.document.data.items()
             if key not in looked and value not in (None, "", [], {}, False) and not pattern.fullmatch(key)
         ]
+
+
+def _referred(key: str, reference: str) -> str:
+    """The key that an OmegaConf reference names: `${model.x}`, or `${.x}` beside it and `${..x}` a section up."""
+    match = re.fullmatch(r"\$\{\s*(\.*)([\w.]+)\s*\}", reference)
+    if match is None:
+        return ""  # a resolver, which is not run
+    up = len(match[1])
+    return ".".join([*key.split(".")[:-up], match[2]]) if up else match[2]
 
 
 def _walk(data: Mapping[str, Any], key: str) -> Any:

@@ -19,16 +19,17 @@ _MOST_UNKNOWN = 12
 
 def render_draft(draft: Draft) -> str:
     """The workload as YAML."""
+    top = {"version": 1, "name": draft.name}
+    top |= {key: fact.value for key, fact in draft.facts.items() if "." not in key}
     lines = [
         "# yaml-language-server: $schema=workload.v1.json",
         *_comment(f"A draft by `planner init --from {' '.join(draft.files)}`: check each line."),
         *_comment("'assumed' is not in the files; lines that begin with '# FILL' are still to be given."),
-        "version: 1",
-        f"name: {scalar(draft.name)}",
+        *(f"{key}: {_value(value)}" for key, value in top.items()),
     ]
-    for section in _SECTIONS:
+    others = (key.partition(".")[0] for key in draft.facts if "." in key)
+    for section in dict.fromkeys((*_SECTIONS, *others)):
         lines += _section(draft, section)
-    lines += _others(draft)
     lines += _remarks(draft)
     return "\n".join(lines) + "\n"
 
@@ -50,7 +51,10 @@ def _section(draft: Draft, section: str) -> list[str]:
 
 def _plant(tree: dict[str, Any], path: list[str], fact: Fact) -> None:
     for part in path[:-1]:
-        tree = tree.setdefault(part, {})
+        inner = tree.get(part)
+        if not isinstance(inner, dict):  # `layout: auto` and then a part of it
+            inner = tree[part] = {}
+        tree = inner
     tree[path[-1]] = fact
 
 
@@ -70,19 +74,8 @@ def _tree(tree: dict[str, Any], depth: int, only: str) -> list[str]:
 
 
 def _blank(blank: Blank) -> list[str]:
-    section, _, key = blank.key.partition(".")
-    text = f"  # {key}: {blank.example}"
-    del section
-    return [f"  # FILL {blank.key}: {_one_line(blank.why)}", text]
-
-
-def _others(draft: Draft) -> list[str]:
-    """Keys outside the usual sections, as the user stated them."""
-    lines = []
-    for key, fact in draft.facts.items():
-        if key.partition(".")[0] not in _SECTIONS and "." not in key:
-            lines.append(f"{key}: {_value(fact.value)}")
-    return ["", *lines] if lines else []
+    key = blank.key.partition(".")[2]
+    return [f"  # FILL {blank.key}: {_one_line(blank.why)}", f"  # {key}: {blank.example}"]
 
 
 def _remarks(draft: Draft) -> list[str]:

@@ -7,7 +7,7 @@ import math
 import sys
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -57,6 +57,34 @@ class Relaxation:
     duals: Floats | None = None
 
 
+class Linear:
+    """A linear relaxation solved again and again while limits of its columns and rows change.
+
+    A backend that can goes on from the last basis: a few steps of the dual simplex method instead of all of them.
+    """
+
+    def __init__(self, scaled: Scaled, solve: Callable[[Milp, float], Relaxation]) -> None:
+        """Take the scaled model and what solves it with other limits within seconds."""
+        self._scaled, self._solve = scaled, solve
+
+    def relax(self, limited: Milp, time_limit_s: float) -> Relaxation:
+        """Solve under the limits of `limited`, which is otherwise the same model.
+
+        Args:
+            limited: the model with other `lb`, `ub`, `row_lo` or `row_hi`.
+            time_limit_s: seconds, at most.
+        """
+        factors = self._scaled.row_factors
+        scaled = replace(
+            self._scaled.problem,
+            lb=limited.lb,
+            ub=limited.ub,
+            row_lo=limited.row_lo * factors,
+            row_hi=limited.row_hi * factors,
+        )
+        return _unscaled(self._scaled, self._solve(scaled, time_limit_s))
+
+
 class Backend(Protocol):
     """A solver. Never mutates its arguments; an unknown status is ERROR, never OPTIMAL."""
 
@@ -77,6 +105,9 @@ class Backend(Protocol):
 
     def relax(self, problem: Milp, time_limit_s: float) -> Relaxation:
         """Solve the linear relaxation."""
+
+    def linear(self, problem: Milp) -> Linear:
+        """The linear relaxation, to be solved again and again while limits change."""
 
     def probe(self, problem: Milp, columns: Ints, time_limit_s: float) -> Iterator[Relaxation]:
         """Solve the linear relaxation with each of `columns` in turn held at its upper bound."""
@@ -147,18 +178,22 @@ class ScalingBackend(ABC):
         scaled = scale(problem)
         return _unscaled(scaled, self._relax(scaled.problem, time_limit_s))
 
+    def linear(self, problem: Milp) -> Linear:
+        """The linear relaxation, to be solved again and again while limits change."""
+        scaled = scale(problem)
+        return Linear(scaled, self._again(scaled.problem))
+
+    def _again(self, problem: Milp) -> Callable[[Milp, float], Relaxation]:  # noqa: ARG002
+        """What solves the relaxation of the scaled `problem` under other limits; here afresh each time."""
+        return self._relax
+
     def probe(self, problem: Milp, columns: Ints, time_limit_s: float) -> Iterator[Relaxation]:
         """Solve the linear relaxation with each of `columns` in turn held at its upper bound."""
-        scaled = scale(problem)
-        for relaxation in self._probe(scaled.problem, columns, time_limit_s):
-            yield _unscaled(scaled, relaxation)
-
-    def _probe(self, problem: Milp, columns: Ints, time_limit_s: float) -> Iterator[Relaxation]:
-        end = time.perf_counter() + time_limit_s
-        for column in columns:
+        end, linear = time.perf_counter() + time_limit_s, self.linear(problem)
+        for column in columns.tolist():
             lower = problem.lb.copy()
             lower[column] = problem.ub[column]
-            yield self._relax(replace(problem, lb=lower), max(end - time.perf_counter(), 0.0))
+            yield linear.relax(replace(problem, lb=lower), max(end - time.perf_counter(), 0.0))
 
     def _finish(self, problem: Milp, scaled: Scaled, raw: Raw, options: SolveOptions) -> Checked:
         if raw.x is None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import importlib.util
 import math
-from collections.abc import Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from solvers.backends.base import Feature, Raw, Relaxation, ScalingBackend, require_plain
-from solvers.problem.milp import Floats, Ints, Milp
+from solvers.problem.milp import Floats, Milp
 from solvers.problem.solution import Termination
 
 # HighsModelStatus name -> our word; anything not listed is UNKNOWN, which is an ERROR.
@@ -79,15 +79,21 @@ class HighsBackend(ScalingBackend):
     def _relax(self, problem: Milp, time_limit_s: float) -> Relaxation:
         return _relaxed(_load(problem, np.zeros(problem.n_columns, dtype=np.bool_), time_limit_s))
 
-    def _probe(self, problem: Milp, columns: Ints, time_limit_s: float) -> Iterator[Relaxation]:
+    def _again(self, problem: Milp) -> Callable[[Milp, float], Relaxation]:
         """Each relaxation starts from the last one's basis: a few steps of the dual simplex method."""
-        solver = _load(problem, np.zeros(problem.n_columns, dtype=np.bool_), time_limit_s)
+        solver = _load(problem, np.zeros(problem.n_columns, dtype=np.bool_), math.inf)
         solver.setOptionValue("presolve", "off")
-        solver.run()
-        for column in columns.tolist():
-            solver.changeColBounds(column, float(problem.ub[column]), float(problem.ub[column]))
-            yield _relaxed(solver)
-            solver.changeColBounds(column, float(problem.lb[column]), float(problem.ub[column]))
+        columns = np.arange(problem.n_columns, dtype=np.int32)
+        rows = np.arange(problem.n_rows, dtype=np.int32)
+
+        def relax(limited: Milp, time_limit_s: float) -> Relaxation:
+            solver.changeColsBounds(len(columns), columns, limited.lb, limited.ub)
+            solver.changeRowsBounds(len(rows), rows, limited.row_lo, limited.row_hi)
+            # the solver's clock goes on from solve to solve
+            solver.setOptionValue("time_limit", solver.getRunTime() + max(time_limit_s, 1e-3))
+            return _relaxed(solver)
+
+        return relax
 
 
 def _relaxed(solver: Any) -> Relaxation:

@@ -15,10 +15,11 @@ import math
 import queue
 import sys
 import threading
+from collections.abc import Callable
 
 import numpy as np
 
-from solvers.backends.base import Checked, Relaxation, feasible_start, to_solution, violation
+from solvers.backends.base import Checked, Linear, Relaxation, feasible_start, to_solution, violation
 from solvers.backends.quiet import quiet_stdout
 from solvers.backends.registry import get_backend
 from solvers.execution.leftover import watch
@@ -96,21 +97,31 @@ def relax(problem: Milp, time_limit_s: float, backend: str = "scipy") -> Relaxat
         BackendError: the backend asked for is unknown or absent.
     """
     solver = get_backend(backend)
+    return _within(lambda: solver.relax(problem, time_limit_s), time_limit_s, solver.start_up_s())
+
+
+def relax_again(linear: Linear, limited: Milp, time_limit_s: float) -> Relaxation:
+    """The same for a relaxation under new limits; one that overran its time must not be asked again."""
+    return _within(lambda: linear.relax(limited, time_limit_s), time_limit_s, 0.0)
+
+
+def _within(work: Callable[[], Relaxation], time_limit_s: float, start_up_s: float) -> Relaxation:
+    """Do `work` in a thread that is left behind a little after the limit."""
     if math.isinf(time_limit_s):
-        return solver.relax(problem, time_limit_s)
+        return work()
     answers: queue.SimpleQueue[Relaxation | Exception] = queue.SimpleQueue()
 
-    def work() -> None:
+    def answer() -> None:
         try:
-            answers.put(solver.relax(problem, time_limit_s))
+            answers.put(work())
         except Exception as error:  # noqa: BLE001 - carried to the caller's thread and raised there
             answers.put(error)
 
-    thread = threading.Thread(target=work, name="relaxation", daemon=True)
+    thread = threading.Thread(target=answer, name="relaxation", daemon=True)
     watch(thread)
     thread.start()
     try:
-        found = answers.get(timeout=time_limit_s * (1 + GRACE) + solver.start_up_s())
+        found = answers.get(timeout=time_limit_s * (1 + GRACE) + start_up_s)
     except queue.Empty:
         return Relaxation(Termination.TIME_LIMIT, message="the solver overran its time limit")
     if isinstance(found, Exception):

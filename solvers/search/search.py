@@ -17,8 +17,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
 
-from solvers.backends.base import Relaxation
-from solvers.execution.solve import relax, solve
+from solvers.backends.base import Linear, Relaxation
+from solvers.execution.solve import relax, relax_again, solve
 from solvers.problem.milp import Milp
 from solvers.problem.options import SolveOptions
 from solvers.problem.solution import Solution, Status, Termination, relative_gap
@@ -183,6 +183,14 @@ class Search(Generic[Point]):
             self._timed_out()
             return None
         return relax(problem, options.time_limit_s, options.backend)
+
+    def relax_again(self, linear: Linear, limited: Milp) -> Relaxation | None:
+        """Solve a relaxation under other limits on the search's clock; None where no time is left."""
+        options = self.within()
+        if options is None:
+            self._timed_out()
+            return None
+        return relax_again(linear, limited, options.time_limit_s)
 
     def settle(self) -> None:
         """End a search whose stages are over: by the gap, or else by the clock, unless another reason is recorded."""

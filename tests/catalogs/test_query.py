@@ -126,3 +126,12 @@ def test_the_memory_of_a_share_is_its_own(bundled: Catalog) -> None:
     row = query_offers(bundled, query).offers.row(0)
     assert row["usd_per_gib_hour"] == pytest.approx(row["usd_per_hour"] / 4)
     assert query_offers(bundled, replace(query, min_memory_gib=4.1)).offers.n_rows == 0
+
+
+def test_machines_without_a_price_are_named_where_they_are_asked_for(bundled: Catalog) -> None:
+    abroad = query_offers(bundled, OfferQuery(instance_types=("ecs.gn7-*",), regions=("alibaba/ap-*",)))
+    assert abroad.offers.n_rows == 0
+    assert "ecs.gn7-c12g1.3xlarge" in abroad.unpriced
+    nowhere = query_offers(bundled, OfferQuery(instance_types=("ecs.gn7-c13g1.6xlarge",)))
+    assert (nowhere.unmatched, nowhere.unpriced) == ((), ("ecs.gn7-c13g1.6xlarge",))
+    assert query_offers(bundled, OfferQuery(regions=("alibaba/ap-*",))).unpriced == ()

@@ -178,7 +178,7 @@ MACHINES = {
     "p5.48xlarge": ("h100-80gb-sxm", "nvswitch", 900, 3200, "efa"),
     "Standard_NC24ads_A100_v4": ("a100-80gb-pcie", "single", None, 20, ""),
     "Standard_ND96asr_v4": ("a100-40gb-sxm", "nvswitch", 600, 1600, "infiniband"),
-    "Standard_NC80adis_H100_v5": ("h100-94gb-nvl", "pcie", None, None, ""),
+    "Standard_NC80adis_H100_v5": ("h100-94gb-nvl", "pcie", None, 80, ""),
     "a2-highgpu-1g": ("a100-40gb-sxm", "single", None, 24, ""),
     "a2-highgpu-8g": ("a100-40gb-sxm", "nvswitch", 600, 100, ""),
     "a3-ultragpu-8g": ("h200-141gb-sxm", "nvswitch", 900, 3200, "roce"),

@@ -104,12 +104,12 @@ def test_the_list_of_snapshots(home: Path, run_cli: Run) -> None:
     assert mine[-1].endswith("in use")
     rows = json.loads(run_cli("catalog", "history", "--provider", "acme", "-o", "json").stdout)["snapshots"]
     assert [row["in_use"] for row in rows] == [False, False, False, True]
-    assert run_cli("catalog", "history", "-o", "csv").stdout.count("\n") == 10
+    assert run_cli("catalog", "history", "-o", "csv").stdout.count("\n") == 12
 
 
 def test_the_list_without_a_history(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run_cli: Run) -> None:
     monkeypatch.setenv("PLANNER_DATA_DIR", str(tmp_path))
-    assert run_cli("catalog", "history").stdout.count("bundled") == 5
+    assert run_cli("catalog", "history").stdout.count("bundled") == 7
     assert run_cli("catalog", "history", "--compact", "--prune").code == 0
     assert not list(tmp_path.iterdir())
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.conftest import CliResult
 from tests.planner.trainer_files.test_formats import AXOLOTL, LLAMA_FACTORY, filled
@@ -39,6 +40,23 @@ def test_blanks_may_be_stated_at_once(run_cli: Run, tmp_path: Path) -> None:
     done = run_cli("init", "--from", str(source), *stated, "-o", str(out))
     assert done.code == 0
     assert "to fill" not in done.stderr
+    assert run_cli("estimate", str(out), "--instance-type", "p5.48xlarge").code == 0
+
+
+def test_what_is_stated_replaces_what_the_files_say(run_cli: Run, tmp_path: Path) -> None:
+    source, out = tmp_path / "run.yaml", tmp_path / "workload.yaml"
+    source.write_text(AXOLOTL)
+    stated = {
+        "name": "mine", "training.steps": 100, "training.layout": "auto", "preferences.objective": "time",
+        "constraints.deadline": "3d",
+    }  # fmt: skip
+    args = [part for key, value in stated.items() for part in ("--set", f"{key}={value}")]
+    done = run_cli("init", "--from", str(source), *args, "-o", str(out))
+    assert (done.code, done.stderr.count("to fill")) == (0, 0)
+    written = yaml.safe_load(out.read_text())
+    assert (written["name"], written["preferences"]) == ("mine", {"objective": "time"})
+    assert (written["training"]["steps"], written["training"]["layout"]) == (100, "auto")
+    assert "epochs" not in written["training"]
     assert run_cli("estimate", str(out), "--instance-type", "p5.48xlarge").code == 0
 
 

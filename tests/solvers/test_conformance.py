@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -97,6 +98,20 @@ class Conformance:
         assert relaxation.x is not None and relaxation.reduced_costs is not None
         resting = relaxation.x <= 1e-9
         assert (relaxation.reduced_costs[resting] >= -1e-7).all()
+
+    def test_a_relaxation_under_changing_limits_is_that_of_each_model(self, backend: Backend) -> None:
+        problem = cases.cover()
+        linear, draw = backend.linear(problem), np.random.default_rng(3)
+        for _ in range(12):
+            closed = draw.random(problem.n_columns) < 0.3
+            limited = replace(
+                problem, ub=np.where(closed, 0.0, problem.ub), row_lo=problem.row_lo * draw.uniform(0.5, 1.5)
+            )
+            again, afresh = linear.relax(limited, 10.0), backend.relax(limited, 10.0)
+            assert again.termination is afresh.termination
+            if again.x is not None:
+                assert again.objective == pytest.approx(afresh.objective, rel=1e-9)
+                assert not again.x[closed].any()
 
     def test_relaxation_of_an_empty_model(self, backend: Backend) -> None:
         builder = MilpBuilder("empty")

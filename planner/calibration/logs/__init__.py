@@ -68,6 +68,10 @@ READERS: dict[str, Reader] = {
         "planner.calibration.logs.hf", "trainer_state.json, all_results.json or output of the HF Trainer"
     ),
     "torch": Reader("planner.calibration.logs.torch_trace", "trace of torch.profiler (ProfilerStep ranges)"),
+    "tensorboard": Reader(
+        "planner.calibration.logs.tensorboard", "TensorBoard event file (events.out.tfevents...)"
+    ),
+    "wandb": Reader("planner.calibration.logs.wandb", "wandb-summary.json of Weights & Biases"),
     "nsys": Reader(
         "planner.calibration.logs.nsys", "Nsight Systems: SQLite export or nvtx_pushpop_trace CSV"
     ),
@@ -97,7 +101,11 @@ def detect(head: bytes) -> str:
     """Name the format of a file that begins with `head`."""
     if head.startswith(b"SQLite format 3\x00"):
         return "nsys"
+    if b"brain.Event:" in head[:64]:
+        return "tensorboard"
     text = head.decode("utf-8", "replace")
+    if text.lstrip().startswith("{") and ('"_wandb"' in text or '"_runtime"' in text):
+        return "wandb"
     if b'"traceEvents"' in head or b'"schemaVersion"' in head:
         return "torch"
     if '"log_history"' in text or "train_runtime" in text:

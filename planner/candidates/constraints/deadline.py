@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.candidates.constraints.base import Constraint, round_up
+from planner.candidates.model import SINGLE
 
 if TYPE_CHECKING:
     from planner.candidates.constraints.base import Bools, Case, Floats, Ints
     from planner.candidates.model import Candidates
+    from planner.inputs.schema import Workload
 
 _NEAREST = 64  # candidates whose deadline is worked out
 
@@ -44,6 +46,32 @@ class Deadline(Constraint):
         """Hours given and needed."""
         needed = float(hours_needed(case, made, np.asarray([at]))[0])
         return f"{case.deadline_hours:,.1f} h", f"{round_up(needed):,.1f} h"
+
+
+class Unrecorded(Constraint):
+    """Spot alone by a deadline where nobody recorded how spot comes and goes.
+
+    A published band or a prior is a month's share over a region: enough to expect a cost, not to promise an end.
+    """
+
+    id = "unrecorded"
+    words = (
+        "spot alone by a deadline, where no record of its family says how spot comes and goes"
+        " (with on-demand to fall back on it may run; `spot.fallback: none` admits it)"
+    )
+    short = "spot alone without a record"
+    is_fact = True
+    needs_deadline = True
+
+    def mask(self, case: Case, made: Candidates) -> Bools | None:
+        """Single offers of spot that rest on a table alone."""
+        context = made.context
+        if case.deadline_hours is None or not needs_record(case.workload):
+            return None
+        removed = np.zeros(len(made.bits), dtype=np.bool_)
+        at = np.flatnonzero((made.kind == SINGLE) & context.market.is_spot[made.offer])
+        removed[at] = ~context.gang_risk(made.offer[at], made.nodes[at]).recorded
+        return removed
 
 
 class Confidence(Constraint):
@@ -80,6 +108,14 @@ class Confidence(Constraint):
     def change(self, case: Case, made: Candidates, at: int) -> tuple[str, str]:
         """Probability asked and reached."""
         return f"{case.limits.deadline_confidence:g}", f"{np.floor(made.p_meet[at] * 1000) / 1000:g}"
+
+
+def needs_record(workload: Workload) -> bool:
+    """Whether spot alone by a deadline must rest on records: not in fleets, nor where the user leaves no fall-back."""
+    limits = workload.constraints
+    admitted = limits.purchase_options is None or "on_demand" in limits.purchase_options
+    falls_back = admitted and "on_demand" not in limits.exclude_purchase_options
+    return workload.kind == "training" and falls_back and workload.spot.fallback != "none"
 
 
 def hours_needed(case: Case, made: Candidates, at: Ints) -> Floats:

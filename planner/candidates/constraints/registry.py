@@ -55,6 +55,7 @@ CONSTRAINTS: list[Constraint] = [
     quota.Quota(),
     throughput.LeastThroughput(),
     deadline.Deadline(),
+    deadline.Unrecorded(),
     deadline.Confidence(),
     facts.NoDiscount(),
     budget.Budget(),

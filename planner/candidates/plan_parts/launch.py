@@ -14,6 +14,7 @@ from planner.candidates.plan_parts.summary import describe, summarize
 from planner.candidates.running import meet_probability, model_arguments, steady_hours
 from planner.candidates.ways.outcomes import Outcomes, Task, possible_outcomes
 from planner.plan.launch import Checkpoints, Launch, SpotPlace
+from planner.spot.meet import calibration
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -70,7 +71,7 @@ def launch_of(made: Candidates, at: int, total: Decimal) -> Launch | None:
     return Launch(
         strategy="spot_with_fallback" if fallback else "spot_with_steady" if steady else "spot",
         p_meet_deadline=known[0], p_meet_spot_only_ratio=known[1],
-        p_on_demand_needed_ratio=float(made.turns.p_change[made.detail[at]]) if turn and made.turns else 0.0,
+        p_on_demand_needed_ratio=_p_change(made, at) if turn else 0.0,
         expected_cost_usd=total, cost_p10_usd=min(usd_low, total), cost_p90_usd=max(usd_high, total),
         expected_hours=float(made.hours[at]), p10_hours=low, p90_hours=high, finish_p10=_moment(context.dates, low),
         finish_p90=_moment(context.dates, high),
@@ -181,6 +182,13 @@ def _meets(made: Candidates, at: int) -> tuple[float | None, float | None]:
     return chance, chance
 
 
+def _p_change(made: Candidates, at: int) -> float:
+    """Calibrated probability that on-demand is needed: that the waits and losses are more than can be afforded."""
+    assert made.turns is not None
+    kept = 1.0 - made.turns.p_change[made.detail[at]]
+    return float(1.0 - calibration("renewal").apply(kept))
+
+
 def _moment(dates: Dates, hours: float) -> str:
     return (dates.start + timedelta(hours=min(hours, 1e6))).isoformat(timespec="minutes")
 
@@ -243,7 +251,11 @@ def _why(made: Candidates, at: int, alone: float | None) -> tuple[str, ...]:
     wanted = context.asked.workload.constraints.deadline_confidence
     if alone is not None and alone < wanted:
         out.append(f"spot alone would meet the deadline with {alone:.0%}, {wanted:.0%} is asked")
-    if len([part for part in made.parts(at) if context.market.is_spot[part.row]]) > 1:
+    spot = [part for part in made.parts(at) if context.market.is_spot[part.row]]
+    rows, nodes = (np.asarray([getattr(part, name) for part in spot]) for name in ("row", "nodes"))
+    if len(spot) < len(made.parts(at)) and not context.gang_risk(rows, nodes).recorded.all():
+        out.append("no record says how spot comes and goes there: by a deadline on-demand stands by")
+    if len(spot) > 1:
         one = best_of(made, ONE_ZONE)
         said = "none of the candidates compared on spot in one zone keeps every limit"
         out.append(said if one is None else f"spot in one zone would cost {_brief(made, one)}")

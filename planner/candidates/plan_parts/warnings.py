@@ -6,6 +6,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from catalogs.offers.flags import load_flags
+from planner.market.names import name_notes
 from planner.market.offers import places_of
 from planner.market.pricing import price_age_days
 from planner.performance.evidence import load_evidence
@@ -32,6 +33,7 @@ def plan_warnings(
     """Collect warnings about prices, risk and budget of the chosen lines; `in_turn`: used one after another."""
     out = [note.text for note in context.market.offer_set.notes if note.is_warning]
     out += context.asked.calibration.warnings if context.asked.calibration is not None else ()
+    out += name_notes(context.asked.workload.constraints, context.market.offer_set)
     family = context.asked.job.model.family
     for vendor in dict.fromkeys(context.market.vendor_of(line.accelerator) for line in lines):
         evidence = load_evidence().get((vendor, family))

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from planner.candidates.constraints.deadline import needs_record
 from planner.candidates.constraints.registry import BIT
 from planner.candidates.limits import mark_parts
 from planner.candidates.model import IN_TURN, SINGLE, Candidates, Turns, append, join_pools, join_tables
@@ -125,7 +126,7 @@ def on_demand_partners(market: Market, offer_bits: IntArray, *, anywhere: bool =
 def spot_candidates(made: Candidates) -> IntArray:
     """Spot candidates that no limit removes but those that a fall-back changes."""
     context = made.context
-    changed = BIT["deadline"] | BIT["confidence"] | BIT["budget"]
+    changed = BIT["deadline"] | BIT["unrecorded"] | BIT["confidence"] | BIT["budget"]
     single = made.kind == SINGLE
     return np.flatnonzero(single & context.market.is_spot[made.offer] & ((made.bits & ~changed) == 0))
 
@@ -200,8 +201,20 @@ def set_cells(
     if not len(members):
         return None
     cells = union_cells(made, members, partner)
-    alone = cells.take(np.flatnonzero(cells.on_demand >= 0))
+    alone = cells.take(np.flatnonzero((cells.on_demand >= 0) & _may_run_alone(made, cells)))
+    cells = cells.take(np.flatnonzero((cells.on_demand >= 0) | _may_run_alone(made, cells)))
     return join_cells([cells, replace(alone, on_demand=np.full_like(alone.on_demand, -1))])
+
+
+def _may_run_alone(made: Candidates, cells: Cells) -> BoolArray:
+    """Whether sets may do without a fall-back: each of their zones rests on a record, where that is asked."""
+    if not needs_record(made.context.asked.workload):
+        return np.ones(len(cells.base), dtype=np.bool_)
+    has = cells.zones >= 0
+    nodes = np.broadcast_to(made.nodes[cells.base][:, None], cells.zones.shape)
+    known = np.ones(cells.zones.shape, dtype=np.bool_)
+    known[has] = made.context.gang_risk(cells.zones[has], nodes[has]).recorded
+    return np.asarray(known.all(axis=1))
 
 
 @lru_cache(maxsize=16)
@@ -255,11 +268,11 @@ def union_cells(made: Candidates, members: IntArray, partner: IntArray) -> Cells
     for size in sorted(set(sizes.tolist())):
         own = members[sizes == size][:, :size]
         rows, flat = made.offer[own], made.offer[own].ravel()
-        pool = context.gang_risk(flat, made.nodes[own].ravel()).pool
-        each = SpotPool(**{f.name: getattr(pool, f.name).reshape(own.shape) for f in fields(SpotPool)})
+        risk = context.gang_risk(flat, made.nodes[own].ravel())
+        each = SpotPool(**{f.name: getattr(risk.pool, f.name).reshape(own.shape) for f in fields(SpotPool)})
         assume = context.asked.assumptions
         linked = (assume.spot_zone_correlation_ratio, assume.spot_region_correlation_ratio)
-        union = unite(each, context.market.region_of_offer[rows], linked)
+        union = unite(each, context.market.region_of_offer[rows], linked, risk.shared.reshape(own.shape))
         fallbacks = partner[rows]
         price = np.where(fallbacks >= 0, context.market.offer_set.usd_per_hour[fallbacks], np.inf)
         on_demand = np.take_along_axis(fallbacks, price.argmin(axis=1)[:, None], axis=1)[:, 0]

@@ -14,6 +14,7 @@ import numpy as np
 from planner.candidates.ways.fallback import falling
 from planner.records import record
 from planner.spot.distribution import SpotPool, describe_elapsed, normal_quantile, scaled_job
+from planner.spot.meet import calibration
 from planner.spot.moments import split_job
 
 if TYPE_CHECKING:
@@ -58,7 +59,8 @@ class Task:
 def possible_outcomes(task: Task, pool: SpotPool) -> Outcomes:
     """All outcomes of a candidate on the pool of one gang, arrays of shape `(1,)`."""
     speed = normal_quantile((np.arange(_SPEEDS) + 0.5) / _SPEEDS)
-    luck = (np.arange(_LUCK) + 0.5) / _LUCK
+    # levels that are as likely as each other by the calibrated chances
+    luck = calibration("renewal").invert((np.arange(_LUCK) + 0.5) / _LUCK)
     slower = np.exp(task.sigma * speed)
     one = [np.asarray([value]) for value in (task.work, task.interval, task.write, task.restart, task.notice)]
     job = split_job(*one)

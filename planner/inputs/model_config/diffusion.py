@@ -107,6 +107,8 @@ def _tokens(pixels: int, patch: int) -> int:
 
 
 def _model(keys: Keys, work: Work, hidden: int, heads: int, layers: int, image: int) -> ConfigModel:
+    if layers < 1 or work.params < 1:
+        raise InputError(f"{keys.place}: num_layers: does not describe a network")
     values = {
         "family": "diffusion", "params": work.params, "layers": layers, "hidden": hidden, "heads": heads,
         "image_size": image, "forward_flops_per_sample": work.flops, "activations_per_sample": work.activations,

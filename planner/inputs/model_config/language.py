@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from planner.errors import InputError
 from planner.inputs.model_config.mixers import Attention, mixer_params, mixers_of, pattern_of
 from planner.inputs.model_config.model import ConfigModel, Keys, ModelType
 from planner.records import record
@@ -69,7 +70,7 @@ def read_text(keys: Keys, kind: ModelType, architecture: str = "decoder") -> Con
     return ConfigModel(
         kind.name,
         values,
-        {name: keys.used[names[0]] for name, names in _NAMES.items() if names[0] in keys.used},
+        _sources(keys),
         keys.count(*CONTEXT),
         tuple(_notes(keys, kind, mixers)),
     )
@@ -85,6 +86,12 @@ _NAMES = {
 }
 
 
+def _sources(keys: Keys) -> dict[str, str]:
+    """The configuration's key behind each size."""
+    sources = {name: keys.used[names[0]] for name, names in _NAMES.items() if names[0] in keys.used}
+    return sources | ({"tied_embeddings": "tie_word_embeddings"} if "tie_word_embeddings" in keys else {})
+
+
 def _attention(keys: Keys) -> Attention:
     hidden = keys.need(*HIDDEN)
     heads = keys.size(*HEADS) or max(1, hidden // 64)
@@ -96,6 +103,10 @@ def _attention(keys: Keys) -> Attention:
     if "kv_lora_rank" in keys:
         head_dim = keys.need("qk_nope_head_dim") + keys.need("qk_rope_head_dim")
         kv_heads = heads
+    if kv_heads < heads and heads % kv_heads:
+        raise InputError(
+            f"{keys.place}: {kv_heads} key/value heads do not divide the {heads} attention heads"
+        )
     return Attention(hidden, heads, min(kv_heads, heads), head_dim)
 
 
@@ -108,9 +119,6 @@ def _gated(keys: Keys, kind: ModelType) -> bool:
 
 def _ffn(keys: Keys, hidden: int) -> int:
     nested = Keys(keys.section("ffn_config"), keys.place)
-    per_layer = keys.data.get("intermediate_size")
-    if isinstance(per_layer, list) and per_layer and all(type(width) is int for width in per_layer):
-        return round(sum(per_layer) / len(per_layer))
     width = keys.size(*FFN) or nested.size("ffn_hidden_size")
     if width is not None and keys.flag("block_auto_adjust_ff_dim", False):
         width = int((keys.ratio("block_ffn_dim_multiplier") or 1.0) * int(2 * width / 3))

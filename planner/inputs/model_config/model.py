@@ -108,6 +108,8 @@ class Keys:
             if value is None:
                 continue
             self.used[names[0]] = name
+            if isinstance(value, list) and value and all(type(item) is int for item in value):
+                value = round(sum(value) / len(value))  # one for each layer: their mean stands for all
             whole = int(value) if isinstance(value, float) and value.is_integer() else value
             if type(whole) is not int or not 0 <= whole <= _MOST:
                 raise InputError(f"{self.place}: {name}: must be a whole number, got {_shown(value)}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from planner.errors import InputError
 from planner.inputs.model_config.blocks import Work, block, linear
 from planner.inputs.model_config.model import ConfigModel, Keys, ModelType
 
@@ -83,7 +84,7 @@ def read_speech(keys: Keys, kind: ModelType) -> ConfigModel:
     work, length, before = Work(), _SPEECH_SAMPLES, 1
     for width, kernel, stride in zip(channels, kernels, strides, strict=False):
         if not all(type(number) is int and number > 0 for number in (width, kernel, stride)):
-            return _odd(keys, "conv_dim")
+            raise _odd(keys, "conv_dim")
         length = max(1, (length - kernel) // stride + 1)
         work += linear(before * kernel, width, length)
         before = width
@@ -114,7 +115,7 @@ def vision_work(keys: Keys) -> Work:
     channels = keys.size("num_channels", "in_channels", "in_chans") or 3
     patches = (image // patch) ** 2
     if not patches:
-        _odd(keys, "patch_size")
+        raise _odd(keys, "patch_size")
     gated = keys.flag("use_swiglu_ffn", False) or keys.text("hidden_act") == "silu"
     if keys.flag("use_swiglu_ffn", False):
         ffn = 8 * math.ceil(2 * ffn / 3 / 8)  # DINOv2 keeps the parameters of the plain network
@@ -133,17 +134,17 @@ def _image_size(keys: Keys) -> int:
 def _values(
     keys: Keys, work: Work, *, layers: int, heads: str = "num_attention_heads", hidden: str = "hidden_size"
 ) -> dict[str, Any]:
+    width, number = keys.need(hidden), keys.need(heads)
+    if width % number:
+        raise InputError(f"{keys.place}: {heads} {number} does not divide {hidden} {width}")
     return {
-        "family": "vit", "params": work.params, "layers": layers, "hidden": keys.need(hidden),
-        "heads": keys.need(heads), "forward_flops_per_sample": work.flops,
-        "activations_per_sample": work.activations,
+        "family": "vit", "params": work.params, "layers": layers, "hidden": width, "heads": number,
+        "forward_flops_per_sample": work.flops, "activations_per_sample": work.activations,
     }  # fmt: skip
 
 
-def _odd(keys: Keys, name: str) -> ConfigModel:
-    from planner.errors import InputError
-
-    raise InputError(f"{keys.place}: {name}: does not describe a network")
+def _odd(keys: Keys, name: str) -> InputError:
+    return InputError(f"{keys.place}: {name}: does not describe a network")
 
 
 _CLIP_VISION = {

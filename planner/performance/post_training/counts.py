@@ -8,7 +8,7 @@ adapter_saved_bytes bytes they keep per token and layer for the backward pass
 adapter_ratio       step time over that of LoRA on the same matrices
 frozen_bytes        bytes per frozen weight of a layer, 0 where none is frozen
 dequantised         1 where frozen weights are quantised and written out in 16 bit before each use
-forward_passes      forward passes of other models (reference, teacher, old policy) over one of the learner
+forward_passes      forward passes of other models (reference, teacher, old policy, helpers) over one of the learner
 other_params        parameters of other resident models over the learner's
 learners            models that learn (2 with a critic)
     tuned               1 for anything but pre-training
@@ -22,7 +22,6 @@ from planner.performance.post_training.adapters import adapted_matrices, load_ad
 from planner.performance.post_training.lengths import log_width
 
 if TYPE_CHECKING:
-    from planner.performance.post_training.spec import Tuning
     from planner.performance.spec import ModelSpec, TrainingSpec
 
 COUNTS = (
@@ -40,7 +39,7 @@ def post_training_counts(model: ModelSpec, training: TrainingSpec) -> dict[str, 
     """The columns of one job."""
     tuning = training.tuning
     lengths = tuning.spread
-    other, passes = _others(model, tuning)
+    other, passes = _others(model, training)
     return {
         "sequences": float(tuning.sequences),
         "length_width": 0.0
@@ -75,12 +74,22 @@ def _adapters(model: ModelSpec, training: TrainingSpec) -> dict[str, float]:
     }
 
 
-def _others(model: ModelSpec, tuning: Tuning) -> tuple[float, float]:
+def _others(model: ModelSpec, training: TrainingSpec) -> tuple[float, float]:
     """Parameters of resident other models, and their forward passes per sample, both relative to the learner's."""
+    tuning = training.tuning
     resident = 1.0 if tuning.reference == "resident" else 0.0
     passes = 1.0 if tuning.reference in ("resident", "adapters_off") else 0.0
     if tuning.teacher_params is not None:
         active = tuning.teacher_active_params or tuning.teacher_params
         resident += tuning.teacher_params / model.params
         passes += active / (model.active_params or model.params)
+    if model.helper_params and model.helper_flops_per_sample:
+        resident += model.helper_params / model.params
+        passes += model.helper_flops_per_sample / _forward_flops(model, training)
     return resident, passes
+
+
+def _forward_flops(model: ModelSpec, training: TrainingSpec) -> float:
+    """FLOPs of one forward pass of one sample: 2 per active parameter and token, attention left out (1 to 10 %)."""
+    counted = 2.0 * (model.active_params or model.params) * training.sequence_length
+    return model.forward_flops_per_sample or counted

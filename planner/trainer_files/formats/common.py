@@ -117,3 +117,22 @@ def add_offload(reading: Reading, source: str, *what: str) -> None:
     """Note what is kept in host memory: `optimizer`, `weights`, `activations`."""
     for name in what:
         reading.add(f"training.memory.offload_{name}", True, source)
+
+
+def add_launcher(reading: Reading, keys: Lookup) -> None:
+    """Note the accelerators that a launcher on the same command line starts: torchrun, deepspeed, accelerate."""
+    total = keys.get("num_processes")
+    if _is_count(total):
+        reading.add(ACCELERATORS, int(total), "num_processes")
+        return
+    for each, machines in (("nproc_per_node", "nnodes"), ("num_gpus", "num_nodes")):
+        number, nodes = keys.get(each), keys.get(machines)
+        if _is_count(number) and (nodes is None or _is_count(nodes)):
+            count = int(nodes or 1)
+            reading.add(ACCELERATORS, int(number) * count, f"{each} x {machines}" if nodes else each)
+            reading.add(NODES, count, machines)
+            return
+
+
+def _is_count(value: object) -> bool:
+    return str(value).isascii() and str(value).isdigit() and 0 < int(str(value)) < 10**7

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from planner.trainer_files.formats.common import (
-    ACCELERATORS,
     MICRO_BATCH,
-    NODES,
+    add_launcher,
     add_offload,
     add_optimizer,
     add_whole,
@@ -123,7 +122,7 @@ def _layout(reading: Reading, keys: Lookup) -> None:
         reading.add(f"{layout}recompute", "full", "checkpoint_activations")
     else:
         reading.add(f"{layout}recompute", "none", "recompute is off by default", assumed=True)
-    _accelerators(reading, keys)
+    add_launcher(reading, keys)
 
 
 def _interleave(reading: Reading, keys: Lookup) -> None:
@@ -137,10 +136,3 @@ def _interleave(reading: Reading, keys: Lookup) -> None:
         )
     elif stages > 1:
         add_whole(reading, keys, "training.layout.interleave", "num_virtual_stages_per_pipeline_rank")
-
-
-def _accelerators(reading: Reading, keys: Lookup) -> None:
-    per_node, nodes = keys.get("nproc_per_node"), keys.get("nnodes")
-    if str(per_node).isdigit() and str(nodes).isdigit():
-        reading.add(ACCELERATORS, int(per_node) * int(nodes), "nproc_per_node x nnodes")
-        reading.add(NODES, int(nodes), "nnodes")

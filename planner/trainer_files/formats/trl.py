@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from planner.trainer_files.formats.common import (
     add_adapter,
+    add_launcher,
     add_length,
     add_optimizer,
     add_trainer_precision,
@@ -35,6 +36,8 @@ def read(document: Document) -> Reading:
     reading.hub_key = keys.first("model_name_or_path", "model_name")
     reading.hub_name = keys.text(reading.hub_key)
     add_batch(reading, keys)
+    if document.syntax == "arguments":
+        add_launcher(reading, keys)
     add_length(reading, keys, steps="max_steps", epochs="num_train_epochs", default_epochs=3.0)
     add_whole(
         reading,
@@ -45,6 +48,11 @@ def read(document: Document) -> Reading:
         "model_max_length",
         "block_size",
     )
+    prompt, response = keys.whole("max_prompt_length"), keys.whole("max_completion_length")
+    if prompt is not None and response is not None and "training.sequence_length" not in reading.facts:
+        reading.add(
+            "training.sequence_length", prompt + response, "max_prompt_length + max_completion_length"
+        )
     add_trainer_precision(reading, keys)
     if "training.precision" not in reading.facts:
         reading.add("training.precision", "fp32", "neither bf16 nor fp16 is set", assumed=True)
@@ -57,15 +65,23 @@ def read(document: Document) -> Reading:
         for bits in (4, 8):
             if keys.flag(f"load_in_{bits}bit"):
                 reading.add("training.frozen_bits", bits, f"load_in_{bits}bit")
-    objective = next((name for name in _OBJECTIVES if name in document.path.name.lower()), "")
-    if "num_generations" in document.data:
-        objective = "grpo"
-    reading.add("training.objective", objective or None, "by the file's name", assumed=True)
+    if keys.has("num_generations"):
+        reading.add("training.objective", "grpo", "num_generations")
+    else:
+        named = next((name for name in _OBJECTIVES if name in document.path.name.lower()), None)
+        reading.add("training.objective", named, "by the file's name", assumed=True)
     add_whole(reading, keys, "rollouts.response_max", "max_completion_length")
     add_whole(reading, keys, "rollouts.samples_per_prompt", "num_generations")
     checkpointing = keys.flag("gradient_checkpointing")
-    reading.add("training.layout.recompute", "full" if checkpointing else "none", "gradient_checkpointing",
-                assumed=checkpointing is None)  # fmt: skip
+    stated = (
+        "gradient_checkpointing" if checkpointing is not None else "gradient_checkpointing is off by default"
+    )
+    reading.add(
+        "training.layout.recompute",
+        "full" if checkpointing else "none",
+        stated,
+        assumed=checkpointing is None,
+    )
     compiled = bool(keys.flag("torch_compile"))
     text = "torch_compile" if compiled else "torch_compile is not set: the framework as it is"
     reading.add("training.stack", "compiled" if compiled else "eager", text, assumed=not compiled)

@@ -472,3 +472,20 @@ def test_a_region_not_opted_in_is_no_matter_of_credentials(code: str, region: st
     with pytest.raises(ProviderError) as caught, mapped("ec2:DescribeInstanceTypes", region):
         raise ClientError(answer, "DescribeInstanceTypes")  # type: ignore[arg-type]
     assert caught.value.kind == kind
+
+
+def test_blocks_of_racks_are_asked_for_by_ultraserver_and_priced_per_machine() -> None:
+    import botocore.session
+    from botocore.validate import ParamValidator
+
+    service = botocore.session.get_session().get_service_model("ec2")
+    shape = service.operation_model("DescribeCapacityBlockOfferings").input_shape
+    queries = aws_commitments.block_queries("p6e-gb200.36xlarge")
+    assert [query["UltraserverType"] for query in queries] == ["u-p6e-gb200x36", "u-p6e-gb200x72"]
+    for query in (*queries, *aws_commitments.block_queries("p5.48xlarge")):
+        report = ParamValidator().validate({**query, "CapacityDurationHours": 24}, shape)
+        assert not report.has_errors(), report.generate_report()
+    rack = {"UltraserverType": "u-p6e-gb200x72", "UltraserverCount": 1, "UpfrontFee": "18285.696"}
+    item = block(InstanceType="p6e-gb200.36xlarge", InstanceCount=18, **rack)
+    (row,) = aws_commitments.parse_blocks({"CapacityBlockOfferings": [item]}, ZONES, "us-east-1", TODAY)
+    assert (row["instance_type"], row["price_per_hour"]) == ("p6e-gb200.36xlarge", "42.328")

@@ -27,6 +27,8 @@ CASES = [
     ("hf_output.log", "hf", "seconds", 2.2),
     ("torch_trace.json", "torch", "seconds", 2.01),
     ("nsys.csv", "nsys", "seconds", 2.0),
+    ("events.out.tfevents", "tensorboard", "seconds", 2.0),
+    ("wandb-summary.json", "wandb", "seconds", 2.2),
 ]
 
 
@@ -53,6 +55,39 @@ def test_what_the_log_tells_of_the_run_is_kept() -> None:
     assert read_log(FIXTURES / "megatron.log").global_batch == 16
     assert read_log(FIXTURES / "torch_trace.json").accelerators == 8
     assert "whole run" in read_log(FIXTURES / "trainer_state.json").note
+
+
+def test_event_files_of_both_writers_are_read_and_fall_back_to_the_moments(tmp_path: Path) -> None:
+    tensors = read_log(FIXTURES / "events.tensor.tfevents").values
+    assert tensors == pytest.approx((2.0, 2.02, 1.98), rel=1e-6)
+    unnamed = tmp_path / "events.out.tfevents.1"
+    unnamed.write_bytes(
+        (FIXTURES / "events.out.tfevents").read_bytes().replace(b"iteration-time", b"iteration-loss")
+    )
+    log = read_log(unnamed)
+    assert "between logged steps" in log.note
+    assert steady(log) == pytest.approx(2.0, rel=0.01)
+
+
+@pytest.mark.parametrize("cut", [1, 13, 40, 200])
+def test_event_files_cut_short_give_what_is_whole(cut: int, tmp_path: Path) -> None:
+    data = (FIXTURES / "events.out.tfevents").read_bytes()
+    whole = len(read_log(FIXTURES / "events.out.tfevents").values)
+    short = tmp_path / "events"
+    short.write_bytes(data[:-cut])
+    assert 0 < len(read_log(short).values) <= whole
+    short.write_bytes(data[:24] + b"\xff" * 40 + data[64:])
+    with pytest.raises(InputError, match=r"damaged|no scalar"):
+        read_log(short, "tensorboard")
+
+
+def test_a_wandb_summary_without_steps_says_what_to_export(tmp_path: Path) -> None:
+    path = tmp_path / "wandb-summary.json"
+    path.write_text('{"_runtime": 10, "_step": 5}')
+    with pytest.raises(InputError, match=r"export the run's history"):
+        read_log(path)
+    path.write_text('{"_runtime": 10, "perf/step_time": 1.5}')
+    assert read_log(path).values == (1.5,)
 
 
 def test_nsys_ranks_do_not_add_up_and_other_names_can_be_asked_for() -> None:

@@ -90,6 +90,8 @@ TRIGGERS: dict[str, tuple[list[Offer], dict[str, Any]]] = {
     "quota": ([GOOD], work(constraints={"quota": [{"provider": "aws", "quota": "g5", "limit": 24}]})),
     "throughput": ([GOOD], work(constraints={"min_throughput": {"tokens_per_s": 300_000}})),
     "deadline": ([GOOD], work(constraints=within(hours_of([GOOD]) * 1.1, 0.5))),
+    "unrecorded": ([GOOD, replace(GOOD, purchase_option="spot", price_per_hour="0.5")],
+                   work(constraints=within(hours_of([GOOD]) * 20.0, 0.5))),
     "confidence": ([GOOD], work(constraints=within(ALONE_HOURS * 1.03, 0.99))),
     "no_discount": ([GOOD, replace(GOOD, purchase_option="spot")], work()),
     "budget": ([GOOD], work(constraints={"budget_usd": f"{ALONE_USD * 1.1:.2f}"})),

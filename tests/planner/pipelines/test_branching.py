@@ -11,7 +11,6 @@ import pytest
 from benchmarks.instances.pipeline import pipeline_instance
 from planner.pipelines.branch import TIME_TOLERANCE, Branching, Node
 from planner.pipelines.local_search import LocalSearch, least, local_choice, shortest
-from planner.pipelines.model import build_pipeline
 from planner.pipelines.question import Ints, PipelineInput, cheapest_usd, follow, reduce
 from planner.pipelines.solve import least_hours, solve_pipeline
 from solvers.problem.options import SolveOptions
@@ -57,7 +56,7 @@ def test_what_a_node_drops_no_cheaper_choice_has() -> None:
         if len(np.unique(pipe.task)) < pipe.n_tasks:
             continue
         search: Search[Ints] = Search(SolveOptions(gap=0.0))
-        node = Branching(search, pipe, build_pipeline(pipe)).node(np.ones(len(pipe.keys), dtype=np.bool_))
+        node = Branching(search, pipe, np.arange(len(pipe.keys))).root()
         best = least_cost(pipe)
         if node is None or math.isinf(best):
             continue
@@ -70,17 +69,19 @@ def test_what_a_node_drops_no_cheaper_choice_has() -> None:
 
 def test_the_two_sides_of_a_split_part_one_task_and_lose_no_choice() -> None:
     pipe, _ = reduce(pipeline_instance(15, 40, 3, slack=0.3))
-    branching = Branching(Search(SolveOptions()), pipe, build_pipeline(pipe))
-    node = branching.node(np.ones(len(pipe.keys), dtype=np.bool_))
+    branching = Branching(Search(SolveOptions()), pipe, np.arange(len(pipe.keys)))
+    node = branching.root()
     assert isinstance(node, Node)
-    sides = branching._sides(node)
-    assert sides is not None
-    assert (sides[0] | sides[1]).all()
-    (task,) = np.unique(pipe.task[~(sides[0] & sides[1])])
-    own = pipe.task == task
-    assert (sides[0] ^ sides[1])[own].all()
-    used = own & (node.x > 1e-6)
-    assert (used & sides[0]).any() and (used & sides[1]).any()
+    splits = branching._splits(node)
+    assert splits
+    for split in splits:
+        own = (pipe.task == split.task) & (node.x > 1e-6)
+        assert (own & split.inside).any() and (own & ~split.inside).any()
+    sides = branching._best_sides(node, node.allowed, splits, math.inf)
+    assert sides is not None and len(sides) == 2
+    assert (sides[0].allowed | sides[1].allowed).all()
+    (task,) = np.unique(pipe.task[~(sides[0].allowed & sides[1].allowed)])
+    assert (sides[0].allowed ^ sides[1].allowed)[pipe.task == task].all()
 
 
 def test_a_plan_exists_at_once_and_its_bound_is_at_least_the_cheapest_ways() -> None:

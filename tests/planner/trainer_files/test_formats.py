@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from planner.commands.init import FORMAT_NAMES
 from planner.errors import InputError
@@ -237,6 +239,60 @@ def test_deepspeed_auto_is_left_to_the_trainer(tmp_path: Path) -> None:
     assert found["training.layout.zero_stage"] == 2
 
 
+@pytest.mark.parametrize(
+    ("launcher", "accelerators"),
+    [
+        ("torchrun --nproc_per_node 8 --nnodes 2", 16),
+        ("torchrun --nproc_per_node=8", 8),
+        ("deepspeed --num_gpus=4 --num_nodes=2", 8),
+        ("accelerate launch --num_processes 6", 6),
+        ("torchrun --nproc_per_node gpu", 1),
+        ("python", 1),
+    ],
+)
+def test_arguments_of_the_trainer_behind_a_launcher(launcher: str, accelerators: int, tmp_path: Path) -> None:
+    text = (
+        f"{launcher} run_clm.py --model_name_or_path gpt2 --dataset_name x --per_device_train_batch_size 4"
+        " --gradient_accumulation_steps 2 --max_steps 100 --block_size 1024 --bf16 --output_dir out"
+    )
+    found = draft(tmp_path, text)
+    assert found["model.preset"] == "gpt-2-124m"
+    assert found["training.global_batch"] == 8 * accelerators
+    assert found["training.steps"] == 100
+
+
+def test_reinforcement_states_what_it_needs_beyond_the_file(tmp_path: Path) -> None:
+    text = TRL.replace(
+        "max_length: 1024", "num_generations: 8\nmax_prompt_length: 512\nmax_completion_length: 1536"
+    )
+    found = gather([write(tmp_path, "run.yaml", text)], Wishes())
+    assert found.facts["training.objective"].value == "grpo"
+    assert found.facts["training.sequence_length"].value == 2048
+    (blank,) = [blank for blank in found.blanks if blank.key == "training.rollouts"]
+    assert "samples_per_prompt: 8" in blank.example
+    assert "max: 1536" in blank.example
+
+
+def test_adapters_quantisation_and_host_memory_are_keys_of_the_workload(tmp_path: Path) -> None:
+    text = AXOLOTL.replace(
+        "deepspeed: configs/zero3_bf16.json", "gradient_checkpointing: offload\npeft_use_dora: true"
+    )
+    found = draft(tmp_path, text)
+    assert (found["training.method"], found["training.quantization"]) == ("qlora", "nf4_double")
+    assert (found["training.adapter.kind"], found["training.adapter.targets"]) == ("dora", ["all_linear"])
+    assert found["training.memory.offload_activations"] is True
+    unknown = json.dumps({**PEFT, "peft_type": "NEW_KIND"})
+    assert draft(tmp_path, unknown)["training.adapter.kind"] == "other"
+
+
+def test_weights_in_host_memory_need_the_third_stage(tmp_path: Path) -> None:
+    engine = {"zero_optimization": {"stage": 2, "offload_param": {"device": "cpu"}}}
+    path = write(tmp_path, "ds.json", json.dumps(engine))
+    found = gather([write(tmp_path, "t.yaml", TRL), path], Wishes())
+    assert "training.memory.offload_weights" not in found.facts
+    assert any("ZeRO stage 3 alone" in text for text in found.warnings)
+
+
 def test_contradictions_are_named_and_the_trainer_counts(tmp_path: Path) -> None:
     engine = write(tmp_path, "ds.json", json.dumps({"gradient_accumulation_steps": 16, "fp16": {"enabled": True}}
                                                     | {"zero_optimization": {"stage": 1}}))  # fmt: skip
@@ -283,6 +339,28 @@ def test_megatron_mixture_of_experts_with_latent_attention(tmp_path: Path) -> No
     assert found["training.samples"] == 1_000_000
 
 
+SIZES = "--num-layers 2 --hidden-size 64 --num-attention-heads 4 --seq-length 128 --micro-batch-size 1"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'ARGS=(\n "--num-layers 2"\n "--hidden-size 64"\n --num-attention-heads 4\n --seq-length 128\n'
+        " --micro-batch-size 1\n)\nrun ${ARGS[@]}",
+        f'options=" \\\n {SIZES}"\nrun_cmd="python -u pretrain_gpt.py ${{options}}"\nsrun sh -c "${{run_cmd}}"',
+        f'GPT_ARGS="{SIZES}"\nexport GPT_ARGS',
+        f"A=(\n --exit-interval 4 \\\n # --num-experts 8 \\\n {SIZES}\n)\nrun ${{A[@]}}",
+        "MODEL_ARGS:\n  --num-layers: 2\n  --hidden-size: 64\n  --num-attention-heads: 4\n  --seq-length: 128\n"
+        "  --micro-batch-size: 1\n  --bf16: true\n",
+    ],
+)
+def test_megatron_arguments_however_the_script_puts_them_together(text: str, tmp_path: Path) -> None:
+    found = draft(tmp_path, text)
+    assert (found["model.layers"], found["model.hidden"], found["model.heads"]) == (2, 64, 4)
+    assert found["training.sequence_length"] == 128
+    assert "model.experts" not in found
+
+
 def test_variables_that_grow_without_bound_are_refused(tmp_path: Path) -> None:
     lines = ["A0=--num-layers"] + [f'A{at}="$A{at - 1} $A{at - 1} $A{at - 1}"' for at in range(1, 30)]
     with pytest.raises(InputError, match="grow without bound"):
@@ -315,6 +393,15 @@ def test_nemo_overrides_on_a_command_line(tmp_path: Path) -> None:
     found = draft(tmp_path, text)
     assert found["training.global_batch"] == 512
     assert found["model.layers"] == 24
+
+
+def test_references_of_omegaconf_are_followed_and_resolvers_left_out(tmp_path: Path) -> None:
+    text = NEMO.replace("ffn_hidden_size: 8192", "ffn_hidden_size: ${multiply:4, ${.hidden_size}}").replace(
+        "encoder_seq_length: 2048", "encoder_seq_length: ${model.max_position_embeddings}"
+    ).replace("max_position_embeddings: ${.encoder_seq_length}", "max_position_embeddings: 1024")  # fmt: skip
+    found = draft(tmp_path, text)
+    assert found["training.sequence_length"] == 1024
+    assert found["model.ffn"] == 4 * 2048
 
 
 def test_nemo_rl(tmp_path: Path) -> None:
@@ -380,6 +467,13 @@ def test_every_fixture_gives_a_valid_workload(name: str, tmp_path: Path) -> None
     assert loaded.workload.training is not None
 
 
+def test_a_config_beside_the_file_is_no_model_that_was_not_named(tmp_path: Path) -> None:
+    write(tmp_path, "config.json", json.dumps(CONFIG))
+    assert draft(tmp_path, AXOLOTL)["model.preset"] == "llama-3.1-8b"
+    with pytest.raises(InputError, match="is no preset"):
+        draft(tmp_path, AXOLOTL.replace("NousResearch/Meta-Llama-3.1-8B", "unheard-of"))
+
+
 def test_anchors_and_merge_keys_mean_what_the_trainer_reads(tmp_path: Path) -> None:
     text = "base: &base {micro_batch_size: 3, sequence_len: 512}\n<<: *base\n" + AXOLOTL.replace(
         "sequence_len: 4096", "gradient_accumulation_steps: 2"
@@ -419,6 +513,31 @@ def test_nothing_in_a_file_ends_a_comment_early(tmp_path: Path) -> None:
         "adamw_bnb_8bit", '"odd\\nversion: 2"')  # fmt: skip
     initial = workload_from([write(tmp_path, "a.yaml", text)], Wishes())
     assert parse_workload(filled(initial.text), tmp_path / "w.yaml").workload.version == 1
+
+
+ODD = st.sampled_from(
+    ["", "-1", "0", "1e400", "null", "[]", "{}", "1.5", "9" * 30, "auto", "[1, 2]", "{a: 1}", "*a", "${a.b}", "$(ls)",
+     "!!python/object:os.system x", "nan", "\u2028", "\x85"]
+)  # fmt: skip
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.sampled_from(sorted(FIXTURES)), st.data())
+def test_any_changed_file_gives_a_valid_workload_or_an_error_that_names_it(
+    tmp_path: Path, name: str, drawn: st.DataObject
+) -> None:
+    lines = FIXTURES[name].splitlines()
+    for _ in range(drawn.draw(st.integers(1, 3))):
+        at = drawn.draw(st.integers(0, len(lines) - 1))
+        cut = drawn.draw(st.integers(0, len(lines[at])))
+        lines[at] = lines[at][:cut] + drawn.draw(ODD)
+    path = write(tmp_path, "changed.txt", "\n".join(lines))
+    try:
+        initial = workload_from([path], Wishes(model="llama-3.1-8b" if drawn.draw(st.booleans()) else ""))
+    except InputError as error:
+        assert "changed.txt" in str(error)
+        return
+    assert parse_workload(filled(initial.text), tmp_path / "workload.yaml").workload.training is not None
 
 
 SAMPLES = ROOT.parent / "shared" / "training_configs"

@@ -27,7 +27,7 @@ from tests.planner.candidates.ways.cases import (
 from tests.planner.spine_catalogs import not_dearer
 
 TIGHT = 20.0
-LOOSE = 200.0
+LOOSE = 600.0
 
 
 def plan_of(*args: Any, **changes: Any) -> Plan:
@@ -290,7 +290,7 @@ def test_zones_of_one_set_are_of_one_type_though_another_performs_the_same() -> 
     ]
     plan = plan_of(offers, TIGHT)
     assert len(plan.lines) > 2
-    assert {line.instance_type for line in plan.lines} == {"p3.2xlarge"}
+    assert len({line.instance_type for line in plan.lines}) == 1
 
 
 def test_a_fall_back_never_makes_the_plan_dearer_than_several_zones_of_spot_alone() -> None:

@@ -1,0 +1,52 @@
+"""Chances to meet a deadline on spot, calibrated: what a model says against how often it came true on recorded days.
+
+`logit(p') = shift + slope logit(p)`, fitted on days that the hazards were not fitted to (Platt, "Probabilistic outputs
+for support vector machines", 1999); constants in planner/data/spot/meet_calibration.csv, figures in docs/risk.md. The
+map rises, keeps 0 and 1, and has an inverse: a confidence asked for is one of the model, so limits and chances agree.
+"""
+
+from __future__ import annotations
+
+import csv
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from planner.records import record
+
+FloatArray = npt.NDArray[np.float64]
+
+DATA_FILE = Path(__file__).parents[1] / "data" / "spot" / "meet_calibration.csv"
+
+
+@record(frozen=True)
+class Calibration:
+    """A map of chances, by slope and shift of the log odds."""
+
+    slope: float
+    shift: float
+
+    def apply(self, chance: npt.ArrayLike) -> FloatArray:
+        """The calibrated chance of each chance of the model, any shape, 0..1."""
+        return _by_odds(np.asarray(chance, dtype=np.float64), self.slope, self.shift)
+
+    def invert(self, chance: npt.ArrayLike) -> FloatArray:
+        """The model's chance behind each calibrated one, any shape, 0..1."""
+        return _by_odds(np.asarray(chance, dtype=np.float64), 1.0 / self.slope, -self.shift / self.slope)
+
+
+def _by_odds(chance: FloatArray, slope: float, shift: float) -> FloatArray:
+    """`logistic(shift + slope logit(chance))` without logarithms of 0: quotients of powers."""
+    met = np.exp(shift) * np.clip(chance, 0.0, 1.0) ** slope
+    late = (1.0 - np.clip(chance, 0.0, 1.0)) ** slope
+    return np.asarray(met / (met + late))
+
+
+@cache
+def calibration(estimator: str) -> Calibration:
+    """The constants of `renewal` (plans) or `replay` (drawn futures with the last hours known)."""
+    with DATA_FILE.open(encoding="utf-8", newline="") as file:
+        rows = {row["estimator"]: row for row in csv.DictReader(file)}
+    return Calibration(float(rows[estimator]["slope"]), float(rows[estimator]["shift"]))
