@@ -17,6 +17,10 @@ from benchmarks.accelerators import find_device
 from benchmarks.measured_vision import channels_last, sampled_model
 from benchmarks.memory_rows import MemoryRule, memory_rule
 from benchmarks.rows import Skip, number, read_csv, whole
+from planner.inputs.post_training import resolve_post_training
+from planner.inputs.training_schema import Training
+from planner.performance.post_training.read import tuning_of
+from planner.performance.post_training.spec import Tuning
 from planner.performance.spec import ModelFamily, ModelSpec, TrainingSpec
 
 DATA = Path(__file__).resolve().parent / "data"
@@ -140,7 +144,7 @@ def _case(
         global_batch=batch, sequence_length=max(sequence, 1), precision=precision,  # type: ignore[arg-type]
         lora_rank=16 if row["family"] == "transformer-lora" else None, stack=rule["stack"],  # type: ignore[arg-type]
         optimizer="sgd" if kind is ModelFamily.CNN else "adamw", attention=rule["attention"],  # type: ignore[arg-type]
-        memory=memory.options, channels_last=channels_last(row, rule),
+        memory=memory.options, channels_last=channels_last(row, rule), tuning=_tuning(row, sequence),
     )  # fmt: skip
     hardware, per_node = hardware_of(row, device, per_node, gpus, layout, networks)
     return Case(
@@ -177,6 +181,14 @@ def run_date(text: str) -> str:
     if found := re.match(r"(\d\d)\.(\d\d)(?:\.|$)", text):
         return f"20{found[1]}-{found[2]}-01"
     return ""
+
+
+def _tuning(row: dict[str, str], sequence: int) -> Tuning:
+    """What adapters add, as a workload that states them is read."""
+    if row["family"] != "transformer-lora":
+        return Tuning()
+    stated = {"steps": 1, "global_batch": 1, "sequence_length": max(sequence, 1), "method": "lora"}
+    return tuning_of(resolve_post_training(Training.model_validate(stated), max(sequence, 1)))
 
 
 def _in_unit(metric: str, value: float) -> float:

@@ -125,7 +125,7 @@ def resolve_training(workload: Workload, model: ResolvedModel | None = None) -> 
         optimizer=training.optimizer,
         lora_rank=rank_of(training),
         stack=training.stack,
-        attention=training.attention if text else "flash",
+        attention=training.attention,
         start=None if workload.start is None else start_moment(workload.start).date(),
         open_choices=tuple(
             key for key in keys if key in OPEN_CHOICES and key not in training.model_fields_set
@@ -189,6 +189,10 @@ def _resolve_requests(workload: Workload, model: ResolvedModel) -> ResolvedTrain
         optimizer="sgd",
         lora_rank=None,
         stack="tuned",
+        attention="auto",
+        start=None,
+        open_choices=(),
+        channels_last=None,
         layout=None,
         memory=None,
         decode_samples_per_s_per_core=workload.data.decode_samples_per_s_per_core,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.performance.spec import AttentionKernel, ModelSpec, StackClass, TrainingSpec
+from planner.performance.spec import AttentionKernel, ModelFamily, ModelSpec, StackClass, TrainingSpec
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -31,8 +31,10 @@ def default_attention(stack: StackClass, model: ModelSpec, start: date | None) -
     """The kernel of a run that starts on `start` (None: now): by accelerator once flash attention was there.
 
     Eager code of encoders and of decoders without a gated feed-forward network is mostly older than flash attention
-    (the scripts behind the measured rows never got it); code of gated decoders calls it.
+    (the scripts behind the measured rows never got it); code of gated decoders calls it. So with eager vision models.
     """
+    if model.family is not ModelFamily.TRANSFORMER:
+        return "materialised" if stack in ("eager", "tinygrad") else "flash"
     older_code = model.architecture != "decoder" or not model.gated_mlp
     if (start is not None and start < FLASH_SINCE) or (stack in ("eager", "tinygrad") and older_code):
         return before_flash(stack)
