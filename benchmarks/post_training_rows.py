@@ -84,7 +84,8 @@ def read_row(row: dict[str, str]) -> Row:
 
 def _accelerator(name: str) -> str:
     """The name as the measured rows of pre-training write it: `H100 80GB` is the SXM card."""
-    bare = name.replace("NVIDIA ", "").replace("80GB", "SXM-80").replace("40GB", "SXM-40")
+    bare = name.replace("NVIDIA ", "").replace("H100 80GB", "H100-SXM")
+    bare = bare.replace("80GB", "SXM-80").replace("40GB", "SXM-40")
     return bare.replace(" ", "-") if "SXM" in bare else bare
 
 

@@ -7,6 +7,7 @@ from datetime import date, timedelta
 from typing import TYPE_CHECKING
 
 from planner.inputs.resolve import resolve_model, resolve_training
+from planner.performance.inference.answers import answer_bytes
 from planner.performance.kernels import default_attention
 from planner.performance.memory_options import MemoryOptions
 from planner.performance.post_training.read import tuning_of
@@ -74,7 +75,6 @@ def resolve_job(workload: Workload, on: date) -> Job:
         on: date for exchange rates.
     """
     assert workload.model is not None
-    assert workload.training is not None
     model = resolve_model(workload.model)
     training = resolve_training(workload, model)
     spec = _model_spec(model)
@@ -85,7 +85,10 @@ def resolve_job(workload: Workload, on: date) -> Job:
     asked = _training_spec(training, spec)
     adapters = training.lora_rank is not None and not checkpoint.merge_adapters
     params = lora_params(spec, asked) if adapters else spec.params
-    exported = params * EXPORT_BYTES_PER_PARAM / GB if checkpoint.export else 0.0
+    written = params * EXPORT_BYTES_PER_PARAM
+    if asked.tuning.requests is not None:
+        written = training.total_samples * answer_bytes(asked)
+    exported = written / GB if checkpoint.export else 0.0
     return Job(
         model=spec,
         training=asked,

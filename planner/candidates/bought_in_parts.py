@@ -27,6 +27,8 @@ from planner.candidates.constraints.term import longest_hours
 from planner.candidates.limits import mark_deadline, mark_parts
 from planner.candidates.model import MIXED, Candidates, Mixes, append, concat_candidates
 from planner.candidates.running import checkpoint_interval, spot_outcome_of
+from planner.candidates.starts import parts_wait_hours
+from planner.candidates.timing import staging_hours
 from planner.market.offers import unit_of_offer
 from planner.market.quota import draws_on
 from planner.records import record
@@ -259,8 +261,10 @@ def _mix(made: Candidates, pool: Pool, number: int, cells: Cells) -> _Mixed:
     usable = np.flatnonzero((counts.sum(axis=1) == need) & ((counts > 0).sum(axis=1) + (gang > 0) > 1))
     cells = _take(cells, usable)
     base, gang, counts, unit_usd = base[usable], gang[usable], counts[usable], unit_usd[usable]
-    hours, steady_paid = hours[usable], steady_paid[usable]
+    steady_paid = steady_paid[usable]
     offer = np.column_stack([cells.spot, np.where(counts > 0, pool.steady, -1)])
+    waiting = _waiting(made, base, offer)
+    hours = waiting + steady_paid
     nodes = np.column_stack([gang, counts])
     paid = np.repeat(steady_paid[:, None], nodes.shape[1], axis=1)
     paid[:, 0] = made.fixed_hours[base] + cells.spot_paid
@@ -269,6 +273,7 @@ def _mix(made: Candidates, pool: Pool, number: int, cells: Cells) -> _Mixed:
     dearest = 1 + np.argmax(np.where(counts > 0, unit_usd, -1.0), axis=1)
     lead = (np.arange(len(base)), np.where(gang > 0, 0, dearest))
     columns = {name: getattr(made, name)[base] for name in _TIMES} | {
+        "waiting_hours": waiting,
         "offer": offer[lead], "bits": np.zeros(len(base), dtype=np.int64), "hours": hours, "paid_hours": paid[lead],
         "billed_hours": priced["billed_hours"][lead], "p_meet": np.full(len(base), np.nan),
         "interruptions": cells.interruptions, "lost_hours": cells.lost, "interval_hours": cells.interval,
@@ -282,7 +287,17 @@ def _mix(made: Candidates, pool: Pool, number: int, cells: Cells) -> _Mixed:
     return _Mixed(columns, mixes)
 
 
-_TIMES = ("shape", "nodes", "work_hours", "sigma", "waiting_hours", "fixed_hours", "write_hours")
+_TIMES = ("shape", "nodes", "work_hours", "sigma", "fixed_hours", "write_hours")
+
+
+def _waiting(made: Candidates, base: IntArray, offer: IntArray) -> FloatArray:
+    """Hours before clusters are in use: the data come while the last part is waited for."""
+    context = made.context
+    staging = staging_hours(context.market.offer_set, context.asked.job, context.asked.assumptions)
+    assume = context.asked.assumptions
+    wait = parts_wait_hours(context.starts, offer, made.nodes[base])
+    before = (assume.provision_s + assume.on_demand_acquire_s) / 3600.0
+    return np.asarray(before + np.maximum(staging[made.offer[base]], wait), dtype=np.float64)
 
 
 def price_parts(

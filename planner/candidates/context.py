@@ -6,8 +6,11 @@ A function takes the parts that it needs; candidates carry the run that they bel
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from planner.market.obtainable import most_obtainable
+from planner.market.starts import Starts, starts_of
 from planner.records import record
 from planner.spot.evidence import gang_risk
 
@@ -34,6 +37,12 @@ class Context:
     dates: Dates
     market: Market
     spot: SpotRisk
+
+    @cached_property
+    def starts(self) -> Starts:
+        """How long each offer's capacity takes to come from the run's start on."""
+        limits, offers = self.asked.workload.constraints, self.market.offer_set
+        return starts_of(offers, limits.waiting, most_obtainable(offers, limits.obtainable), self.dates.start)
 
     def with_deadline(self, deadline: datetime | None, start: datetime | None = None) -> Context:
         """The same run with another deadline; market and risk, and what was worked out of them, are shared.

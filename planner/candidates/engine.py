@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -104,6 +104,8 @@ class Engine:
         self._units = {} if sizes is not None else self._unit_sizes(limit)
         self._coarse = self._with_units()
         self._steady: dict[bytes, Candidates] = {}
+        self._at_start: dict[datetime, Engine] = {}
+        self._limits: dict[str, Any] = {"max_nodes": max_nodes, "sizes": sizes}
         self._partners: IntArray | None = None
 
     def _unit_sizes(self, limit: int) -> dict[int, tuple[int, ...]]:
@@ -135,6 +137,8 @@ class Engine:
             wanted: what the question needs beside the best candidate.
             start: another start than the run's; only the hours up to the deadline depend on it.
         """
+        if start is not None and start != self.context.dates.start and self._has_calendar:
+            return self._starting(start).at(deadline, wanted)
         context = self.context.with_deadline(deadline, start)
         leaders = self._leaders(context, wanted)
         made = self._sized(leaders) if wanted.one_offer else self._with_parts(leaders)
@@ -149,6 +153,18 @@ class Engine:
             mark_no_discount(made, self._partners)
             made = add_turns(made, self.offer_bits, wanted)
         return Found(context, made, self.offer_bits, self.counts, len(leaders), wanted)
+
+    @property
+    def _has_calendar(self) -> bool:
+        """Whether an admitted offer begins at an hour of the day: then waits depend on the start."""
+        return bool((self.context.starts.has_calendar & (self.offer_bits == 0)).any())
+
+    def _starting(self, start: datetime) -> Engine:
+        """The same question asked at another start."""
+        if start not in self._at_start:
+            context = self.context.with_deadline(None, start)
+            self._at_start[start] = Engine(context, **self._limits, shapes=self.shapes)
+        return self._at_start[start]
 
     def _leaders(self, context: Context, wanted: Wanted) -> IntArray:
         """Hardware that is looked at in all sizes between the coarse ones."""

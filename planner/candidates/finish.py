@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from planner.candidates.running import finish_quantile, steady_hours
+from planner.candidates.starts import chance_had
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -20,11 +21,11 @@ if TYPE_CHECKING:
 def sure_hours(made: Candidates, at: IntArray, level: float) -> FloatArray:
     """Hours within which candidates end with probability `level`, never less than expected, shape `(len(at),)`."""
     context = made.context
-    hours = np.empty(len(at))
+    hours, levels = np.empty(len(at)), level / chance_had(made, at)
     spot = context.market.is_spot[made.offer[at]]
-    hours[~spot] = _steady(made, at[~spot], level)
+    hours[~spot] = _steady(made, at[~spot], levels[~spot])
     if spot.any():
-        hours[spot] = np.maximum(finish_quantile(made, at[spot], level), made.hours[at[spot]])
+        hours[spot] = np.maximum(finish_quantile(made, at[spot], levels[spot]), made.hours[at[spot]])
     return hours
 
 
@@ -39,17 +40,16 @@ def unhindered_hours(made: Candidates, at: IntArray, level: float) -> FloatArray
     return made.waiting_hours[at] + made.fixed_hours[at] + work
 
 
-def _steady(made: Candidates, at: IntArray, level: float) -> FloatArray:
+def _steady(made: Candidates, at: IntArray, level: FloatArray) -> FloatArray:
     """Log-normal step time: the quantile of the work is the quantile of the step."""
     context = made.context
+    distinct, own = np.unique(level, return_inverse=True)
+    slow = np.asarray([_normal_quantile(one) for one in distinct.tolist()], dtype=np.float64)[own]
     nodes, work = made.nodes[at], made.work_hours[at]
     need = steady_hours(context.asked, nodes, work, made.write_hours[at], made.interval_hours[at])
-    sure = (
-        made.waiting_hours[at]
-        + made.fixed_hours[at]
-        + need * np.exp(_normal_quantile(level) * made.sigma[at])
-    )
-    return np.maximum(sure, made.hours[at])
+    sure = made.waiting_hours[at] + made.fixed_hours[at] + need * np.exp(slow * made.sigma[at])
+    # where capacity comes too seldom, no time is enough
+    return np.where(level < 1.0, np.maximum(sure, made.hours[at]), np.inf)
 
 
 def _normal_quantile(level: float) -> float:

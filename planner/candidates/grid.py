@@ -78,9 +78,9 @@ def _evaluate(
     )  # fmt: skip
     nodes = shapes["nodes"][at].astype(np.int64)
     acquire = np.where(context.market.is_spot[rows], 0.0, assume.on_demand_acquire_s)
-    waiting = (assume.provision_s + acquire) / 3600.0 + staging_hours(context.market.offer_set, job, assume)[
-        rows
-    ]
+    staging = staging_hours(context.market.offer_set, job, assume)[rows]
+    # the data come while capacity is waited for
+    waiting = (assume.provision_s + acquire) / 3600.0 + np.maximum(staging, context.starts.hours(rows, nodes))
     fixed = fixed_hours(assume, times)[at]
     work, write = times.work[at], times.checkpoint_write[at]
     run = run_candidates(context, rows, nodes, work, write)

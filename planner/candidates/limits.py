@@ -10,6 +10,7 @@ from planner.candidates.constraints.base import Case
 from planner.candidates.constraints.registry import CONSTRAINTS
 from planner.candidates.filters import mark
 from planner.candidates.running import finish_quantile, meet_probability
+from planner.candidates.starts import chance_had
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -30,12 +31,13 @@ def case_of(context: Context) -> Case:
     def chance(made: Candidates, at: IntArray) -> FloatArray:
         assert context.dates.deadline_hours is not None
         available = context.dates.deadline_hours - made.waiting_hours[at] - made.fixed_hours[at]
-        return meet_probability(
+        chance = meet_probability(
             context, *made.gang(at), made.sigma[at], made.write_hours[at], made.interval_hours[at], available
         )
+        return np.asarray(chance * chance_had(made, at), dtype=np.float64)
 
     def finish(made: Candidates, at: IntArray, level: float) -> FloatArray:
-        return finish_quantile(made, at, level)
+        return finish_quantile(made, at, level / chance_had(made, at))
 
     asked, market = context.asked, context.market
     hours = context.dates.deadline_hours

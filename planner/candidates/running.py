@@ -174,8 +174,12 @@ def meet_probability(
     return np.clip(out, 0.0, 1.0)
 
 
-def finish_quantile(made: Candidates, at: IntArray, level: float) -> FloatArray:
-    """Hours from the start within which candidates end with probability `level`, by bisection, shape `(len(at),)`."""
+def finish_quantile(made: Candidates, at: IntArray, level: float | FloatArray) -> FloatArray:
+    """Hours from the start within which candidates end with probability `level`, by bisection, shape `(len(at),)`.
+
+    Given that capacity comes; a level of 1 or more is never reached.
+    """
+    wanted = np.broadcast_to(np.asarray(level, dtype=np.float64), len(at))[:, None]
     context = made.context
     base = made.waiting_hours[at] + made.fixed_hours[at]
     need = np.maximum(made.hours[at] - base, 1e-6)
@@ -189,7 +193,7 @@ def finish_quantile(made: Candidates, at: IntArray, level: float) -> FloatArray:
             context, *made.gang(each), made.sigma[each], made.write_hours[each], made.interval_hours[each],
             np.exp(grid.ravel()),
         ).reshape(grid.shape)  # fmt: skip
-        first = np.minimum(np.maximum((chance < level).sum(axis=1), 1), _QUANTILE_POINTS - 1)
+        first = np.minimum(np.maximum((chance < wanted).sum(axis=1), 1), _QUANTILE_POINTS - 1)
         row = np.arange(len(at))
         low, high = grid[row, first - 1], grid[row, first]
     return np.asarray(base + np.exp(high), dtype=np.float64)

@@ -37,7 +37,7 @@ def _layout(asked: Asked, training: TrainingSpec, hardware: Table, row: dict[str
 
 def loading_of(asked: Asked, training: TrainingSpec, hardware: Table, row: dict[str, Any]) -> Loading:
     """Data loading of one step: its time if nothing hid it, its share of the step, and how busy accelerators stay."""
-    if not training.bytes_per_sample:
+    if not training.bytes_per_sample or training.tuning.requests is not None:
         return Loading(None, None, None)
     job = build_job(asked.job.model, training, hardware)
     layout = _layout(asked, training, hardware, row)
@@ -50,6 +50,9 @@ def loading_of(asked: Asked, training: TrainingSpec, hardware: Table, row: dict[
 
 def memory_of(asked: Asked, training: TrainingSpec, hardware: Table, row: dict[str, Any]) -> Memory:
     """Needed and usable memory per accelerator, by kind where the model tells."""
+    if training.tuning.requests is not None:
+        need, has = row["memory_needed_gib"], row["memory_available_gib"]
+        return Memory(need, has, has, {}, None)
     job = build_job(asked.job.model, training, hardware)
     parts: dict[str, float] = {}
     if not row["reason"]:
@@ -63,6 +66,8 @@ def memory_of(asked: Asked, training: TrainingSpec, hardware: Table, row: dict[s
 
 def others_of(asked: Asked, training: TrainingSpec, hardware: Table, nodes: int) -> LayoutReport | None:
     """What the other layouts lost by; None where nothing can be compared on this machine."""
+    if training.tuning.requests is not None:
+        return None
     try:
         return explain_layouts(asked.job.model, training, hardware, nodes)
     except ValueError:  # no peak, memory or network to judge by: the estimate's own reason says so

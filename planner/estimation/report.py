@@ -41,6 +41,8 @@ LIMITS = {
     "optimizer": "the optimizer step: sharding it (ZeRO-1 and up), or a larger batch, would help",
     "data_loading": "data loading: faster storage, more CPU cores or pre-decoded data would help",
     "other_models": "reference, teacher, critic or helpers: precomputed log-probabilities, where possible, would help",
+    "generation": "generating responses: memory bandwidth and the longest responses; a faster engine would help",
+    "refit": "new weights on their way to the engines: a faster link would help",
     "offload": "states in host memory: more accelerators, or fewer states (8 bit, adapters), would help",
     "fixed": "fixed time per step: a larger batch per accelerator would help",
 }
@@ -55,6 +57,8 @@ PARTS = {
     "data_loading": "waiting for data",
     "other_models": "reference, teacher, critic, helpers",
     "offload": "offload",
+    "generation": "generation of responses",
+    "refit": "weights to the engine",
     "fixed": "fixed",
 }
 

@@ -58,6 +58,7 @@ _ROUNDS = 4  # times a mix is held against its bill, which rounds hours up
 _FIRST_SHARE = (
     0.5  # of the reserve that a line of spot workers needs by itself: asked for first, and added each time
 )
+_Proven = tuple[FleetInput, FleetResult]  # a question, and the answer with its proof
 _RESERVES = 6  # times more or less is kept in reserve
 _NEAR = 0.02  # of the cost: as near to the bound as this, no smaller reserve is tried
 
@@ -66,7 +67,7 @@ def plan_fleet(
     loaded: LoadedWorkload,
     context: Context,
     options: Options,
-    proven: list[tuple[FleetInput, FleetResult]] | None = None,
+    proven: list[_Proven] | None = None,
 ) -> Plan:
     """Find the cheapest mix of workers.
 
@@ -102,7 +103,7 @@ def _check_asked(loaded: LoadedWorkload, workload: Workload) -> None:
         raise loaded.error(faults)
 
 
-def _plan(context: Context, options: Options, proven: list[tuple[FleetInput, FleetResult]] | None) -> Plan:
+def _plan(context: Context, options: Options, proven: list[_Proven] | None) -> Plan:
     begin = time.perf_counter()
     found = _candidates(context)
     context = found.context
@@ -112,7 +113,7 @@ def _plan(context: Context, options: Options, proven: list[tuple[FleetInput, Fle
         return infeasible_fleet(found, (), time.perf_counter() - begin)
     first = _cheapest(_Round(found, workers, limit, work, options, begin))
     if proven is not None and first.result.has_plan:
-        proven.append((first.question, first.first))
+        proven.append(first.first)
     sure = _sure_enough(_Round(found, workers, limit, work, options, begin, first.first), first)
     if sure.mix is not None and sure.chance >= _confidence(context.asked, context.dates):
         return fleet_plan(found, sure.mix)
@@ -141,7 +142,7 @@ class _Round:
     work: float
     options: Options
     begin: float
-    first: FleetResult | None = None
+    first: _Proven | None = None
 
     @property
     def left_s(self) -> float:
@@ -158,14 +159,14 @@ class _Round:
 
 @dataclass(frozen=True, eq=False)
 class _Outcome:
-    """The cheapest mix of a round with its chance and cost; the last question and answer, and the first answer."""
+    """The cheapest mix of a round with its chance and cost; the last question and answer, and the first ones."""
 
     mix: Mix | None
     chance: float
     cost_usd: Decimal
     question: FleetInput
     result: FleetResult
-    first: FleetResult
+    first: _Proven
 
 
 def _sure_enough(asked: _Round, mean: _Outcome) -> _Outcome:
@@ -198,7 +199,7 @@ def _sure_enough(asked: _Round, mean: _Outcome) -> _Outcome:
 
 def _gap_of(told: _Outcome) -> float:
     """How far the cost of a mix lies above what any fleet costs at the mean of spot."""
-    return 1.0 - told.first.bound_usd / float(told.cost_usd) if told.cost_usd else 0.0
+    return 1.0 - told.first[1].bound_usd / float(told.cost_usd) if told.cost_usd else 0.0
 
 
 def _crowd(found: Found, mix: Mix) -> float:
@@ -212,14 +213,14 @@ def _cheapest(asked: _Round) -> _Outcome:
     context = found.context
     question = _question(context, workers, work)
     result = _solve(question, options, max(asked.left_s, 1.0))
-    first, charged, spared = result, False, 0.0
+    first, charged, spared = asked.first or (question, result), False, 0.0
     mixes: list[tuple[Decimal, Mix]] = []
     for _ in range(_ROUNDS):
         if not result.has_plan:
             break
         seconds = time.perf_counter() - asked.begin
         mix = _mix(workers, result, asked.limit, work)
-        mix = replace(mix, proof=asked.first or first, gap=options.gap, seconds=seconds)
+        mix = replace(mix, proof=first[1], gap=options.gap, seconds=seconds)
         plan = fleet_plan(found, mix)
         over = _over_budget(context.asked, plan)
         mixes += [(plan.total_usd, mix)] if over <= 0 else []
@@ -238,7 +239,7 @@ def _cheapest(asked: _Round) -> _Outcome:
         question = _question(context, workers, work, spared)
         result = _solve(question, options, max(asked.left_s, 1.0))
     cost, best = min(mixes, key=lambda one: one[0]) if mixes else (Decimal(0), None)
-    return _Outcome(best, asked.chance(best), cost, question, result, asked.first or first)
+    return _Outcome(best, asked.chance(best), cost, question, result, first)
 
 
 def _nearby(

@@ -198,16 +198,7 @@ def _needs_of_requests(w: Workload, section: Inference) -> Iterator[Fault]:
             yield Fault(("inference", key), "this model has no such tokens: remove it", at_key=True)
 
 
-def not_yet_modelled(w: Workload) -> Iterator[Fault]:
-    """Refuse what the performance model cannot predict."""
-    if w.training is not None and w.training.rollouts is not None:
-        yield Fault(("training", "objective"), f"{w.training.objective} is not modelled yet")
-    if w.kind == "inference":
-        yield Fault(("kind",), "inference is not modelled yet")
-
-
 RULES = (
-    (("kind", "training"), not_yet_modelled),
     (("training",), method_faults),
     (("training", "model"), objective_faults),
     (("training",), length_faults),

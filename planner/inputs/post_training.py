@@ -155,7 +155,8 @@ def resolve_post_training(training: Training, sequence_length: int) -> PostTrain
         base=(training.quantization or "nf4_double") if training.method == "qlora" else "half",
         lengths=lengths,
         packed=packed,
-        grouped=training.group_by_length,
+        # trainers of reinforcement learning pack answers, or sort them by length
+        grouped=training.group_by_length or training.rollouts is not None,
         reference=reference if objective.reference else "none",
         critic=objective.critic,
         teacher_params=teacher,

@@ -19,6 +19,7 @@ _INTEGERS = frozenset(
         "heads",
         "kv_heads",
         "head_dim",
+        "kv_width",
         "ffn",
         "vocab",
         "experts",

@@ -40,6 +40,7 @@ class ResolvedModel:
     heads: int | None = None
     kv_heads: int | None = None
     head_dim: int | None = None
+    kv_width: int | None = None
     ffn: int | None = None
     gated_mlp: bool = False
     vocab: int | None = None

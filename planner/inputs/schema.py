@@ -74,6 +74,17 @@ class ObtainableLimit(Section):
     region: Text = Field("*", description="Region pattern.")
 
 
+class StartWait(Section):
+    """How long the user waits for capacity; wins over the planner's assumption."""
+
+    accelerator: Text = Field("*", description="Pattern over accelerator ids.")
+    purchase_option: Text = Field(description="How it is bought; a pattern, e.g. on_demand or *.")
+    hours: NonNegativeFloat = Field(description="From asking to having it, at any size.")
+    never_ratio: Share = Field(0.0, description="Probability that it does not come, 0..1.")
+    provider: Text | None = Field(None, description="Provider id; absent: any.")
+    region: Text = Field("*", description="Region pattern.")
+
+
 class Constraints(Section):
     """What a plan must satisfy."""
 
@@ -107,6 +118,9 @@ class Constraints(Section):
     quota: tuple[QuotaLimit, ...] = Field((), description="Account limits.")
     obtainable: tuple[ObtainableLimit, ...] = Field(
         (), description="What spot or on-demand brings by asking, where it is known better than assumed."
+    )
+    waiting: tuple[StartWait, ...] = Field(
+        (), description="How long capacity takes to come, where it is known better than assumed."
     )
     deadline_confidence: Confidence = Field(
         0.9, description="Probability with which the deadline must be met."

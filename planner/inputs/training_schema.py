@@ -51,6 +51,10 @@ class Model(Section):
     heads: PositiveInt | None = Field(None, description="Attention heads.")
     kv_heads: PositiveInt | None = Field(None, description="Key/value heads; default = heads.")
     head_dim: PositiveInt | None = Field(None, description="Width of one head; default = hidden / heads.")
+    kv_width: PositiveInt | None = Field(
+        None,
+        description="Elements cached per token and layer when answering; default: 2 x kv_heads x head_dim.",
+    )
     ffn: PositiveInt | None = Field(
         None, description="Width of the feed-forward layer; default = 4 x hidden."
     )

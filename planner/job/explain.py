@@ -75,6 +75,8 @@ def explain_layout(asked: Asked, market: Market, plan: Plan) -> list[str]:
 
     if plan.kind == "fleet" or not plan.lines or plan.lines[0].layout is None:
         return []
+    if asked.job.training.tuning.requests is not None:  # replicas, not layouts of a training step
+        return []
     line, offers = plan.lines[0], market.offer_set
     in_turn = plan.launch is not None and plan.launch.strategy != "spot_with_steady"
     nodes = line.nodes if in_turn else sum(part.nodes for part in plan.lines)

@@ -75,6 +75,7 @@ def replay_of(made: Candidates, at: int, plan: Plan, futures: int) -> Replay | N
 def spot_job(made: Candidates, at: int, spot: list[Part], steady: list[Part]) -> SpotJob:
     """Candidate `at` in the words of a policy; its first start is a restart like any other."""
     context = made.context
+    from planner.candidates.plan_parts.launch import acquire_hours
     from planner.spot.policy.job import SpotJob, SpotZone
 
     one, offers = np.asarray([at]), context.market.offer_set.offers
@@ -105,7 +106,7 @@ def spot_job(made: Candidates, at: int, spot: list[Part], steady: list[Part]) ->
     return SpotJob(
         work_hours=float(work[0]), deadline_hours=room, restart_hours=restart,
         on_demand_usd_per_hour=sum(float(usd[part.row]) * part.nodes for part in steady) or zones[0].usd_per_hour,
-        zones=zones, egress_usd=egress, on_demand_acquire_hours=context.asked.assumptions.on_demand_acquire_s / 3600.0,
+        zones=zones, egress_usd=egress, on_demand_acquire_hours=acquire_hours(made, at),
         tick_hours=max(_TICK_HOURS, room / _MOST_TICKS),
     )  # fmt: skip
 

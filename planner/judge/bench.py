@@ -20,6 +20,7 @@ from planner.judge.chance import (
     steady_chance,
 )
 from planner.judge.money import GB_PER_GIB, Charge, Prices, rounded, total
+from planner.judge.starts import waits
 from planner.judge.turns import InTurn, Situation, run, unite
 from planner.judge.work import GB, GIB, Work
 from planner.performance.search import estimate_shapes
@@ -263,7 +264,8 @@ class Bench:
         pool = None if spot is None else self.capacity(spot.offer, gang)[0]
         interval = self.interval(gang, steps.write, None if spot is None else spot.offer, pool)
         acquire = 0.0 if len(buys) == 1 and spot else self.work.hours("on_demand_acquire")
-        waiting = self.work.hours("provision") + acquire + self.staging(buys[0].offer)
+        wait, had = waits([buy.offer for buy in buys], nodes, self.workload.constraints, self.start)
+        waiting = self.work.hours("provision") + acquire + max(self.staging(buys[0].offer), wait)
         room = self.deadline_hours - waiting - steps.fixed
         failures = self.work.figures["machine_failures_per_node_hour"]
         situation = None
@@ -282,7 +284,7 @@ class Bench:
             need = self.steady(gang, course.work, steps.write, interval)
             p_meet = 1.0 if room == inf else chance_within(course, pool, room, steps.sigma)
             situation = Situation(
-                course, pool, steps.fixed, need, steps.sigma, room, 0.0, 0.0, fallback=False
+                course, pool, steps.fixed, need, steps.sigma, room, 0.0, 1.0, 0.0, fallback=False
             )
         hours = waiting + steps.fixed + elapsed
         parts = []
@@ -291,7 +293,7 @@ class Bench:
             parts.append(self._bought(buy, used, expected=False, place=hours if number == 0 else None))
         return Candidate(
             nodes=nodes, shape=shape, steps=steps, waiting=waiting, hours=hours, interval=interval,
-            interruptions=count, lost=lost, p_meet=None if self.deadline is None else p_meet, parts=tuple(parts),
+            interruptions=count, lost=lost, p_meet=None if self.deadline is None else p_meet * had, parts=tuple(parts),
             in_turn=False, situation=situation, course=None, need=need, moved_gb=Fraction(0),
         )  # fmt: skip
 
@@ -321,17 +323,17 @@ class Bench:
             pool, shares, moves = pools[0], (1.0,), 0.0
         interval = self.interval(nodes, steps.write, spot[0], pools[0])
         waiting = self.work.hours("provision") + max(self.staging(buy.offer) for buy in buys)
+        late, had = waits([last], nodes, self.workload.constraints, self.start)
         situation = Situation(
             course=self.course(spot[0], steps, steps.work, interval), pool=pool, fixed=steps.fixed,
             steady=self.steady(nodes, steps.work, steps.write, interval), sigma=steps.sigma,
-            room=self.deadline_hours - waiting - steps.fixed, acquire=self.work.hours("on_demand_acquire"),
-            export=steps.write + self.work.hours("export"), fallback=fallback,
+            room=self.deadline_hours - waiting - steps.fixed, had=had, fallback=fallback,
+            acquire=self.work.hours("on_demand_acquire") + late, export=steps.write + self.work.hours("export"),
         )  # fmt: skip
         course = run(situation)
         hours = waiting + steps.fixed + course.elapsed
-        away = sum(
-            s for s, at in zip(shares, regions, strict=True) if fallback and at != "/".join(last.place)
-        )
+        home = "/".join(last.place)
+        away = sum(s for s, at in zip(shares, regions, strict=True) if fallback and at != home)
         carried = course.interruptions * moves + away * course.p_change
         moved_gb = rounded(carried * self.work.checkpoint_gib * float(GB_PER_GIB))
         parts = []

@@ -60,6 +60,7 @@ def check(findings: Findings, bench: Bench, sha256: str) -> None:
         "cash": _cash(bench, workers, lines, period), "launch": launch_of(bench, plan, workers, lines, period, work),
         "filters": STATED, "filter_pairs": STATED, "relaxations": [], "warnings": STATED, "n_feasible": STATED,
         "unknown_options": _unknown(bench, workers), "n_results": 1, "run_id": single.run_id(plan),
+        "starts_in_hours": single.starts_in(plan),
         "assumptions": frame.assumptions(bench), "confidence": "normal", "sensitivity": [], "on_known_prices": None,
         "alternatives": [],
         "folded": [],

@@ -65,7 +65,7 @@ def launch_of(
         "lost_hours": Near(sum(w.run.lost * runs_of(w) for w in spot), _RATIO),
         "on_demand_acquire_s": Near(bench.work.figures["on_demand_acquire_s"]), "checkpoints": saved,
         "places": [place(bench, w.buy.offer, w.buy.nodes, Near(w.count * w.paid, _RATIO)) for w in spot], "why": [],
-        "notes": [SUMMED], "replay": None,
+        "notes": [SUMMED], "replay": None, "first_wait_hours": 0.0,
     }  # fmt: skip
 
 

@@ -15,6 +15,7 @@ from planner.plan.upgrade import SCHEMA_VERSION
 
 if TYPE_CHECKING:
     from catalogs.model import Catalog
+    from planner.inputs.schema import Workload
     from planner.judge.goods import Goods
 
 # Of expected hours and money of steady capacity and of spot alone: formulas in another order.
@@ -240,11 +241,16 @@ def finish(bench: Bench, hours: float) -> Moment:
     return Moment(bench.start + timedelta(hours=min(hours, 1e6)))
 
 
+def _kind(workload: Workload) -> str:
+    """Plans of one job, batch inference among them, are of kind training."""
+    return "fleet" if workload.kind == "fleet" else "training"
+
+
 def header(bench: Bench, sha256: str, created: datetime) -> dict[str, Any]:
     """Names and dates of a plan that do not depend on its choice."""
     workload = bench.workload
     return {
-        "workload": workload.name, "workload_sha256": sha256, "kind": workload.kind,
+        "workload": workload.name, "workload_sha256": sha256, "kind": _kind(workload),
         "created_at": created.isoformat(timespec="minutes"), "planner_version": STATED,
         "start": Moment(bench.start), "deadline": None if bench.deadline is None else Moment(bench.deadline),
         "objective": workload.preferences.objective, "excluded": list(EXCLUDED), "currency": "USD",

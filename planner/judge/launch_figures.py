@@ -14,6 +14,7 @@ from planner.judge.money import billed, total
 from planner.judge.turns import outcomes, spread
 
 if TYPE_CHECKING:
+    from planner.judge.chance import Capacity
     from planner.judge.document import Node
 
 # P10 and P90 lie between two of 369 outcomes; each is a quantile of a table of the normal distribution on one side and
@@ -22,7 +23,7 @@ _SPREAD_RATIO = 5e-4
 _CHANCE_RATIO = 1e-4
 UNKNOWN = (
     "whether on-demand can be had when it is asked for is not published, for the newest accelerators (H100 and later) "
-    "least of all: the deadline holds while it is had within assumptions.on_demand_acquire_s"
+    "least of all: the wait and how often none comes are assumed (constraints.waiting)"
 )
 
 
@@ -55,10 +56,27 @@ def launch_of(bench: Bench, plan: Node, made: Candidate) -> dict[str, Any]:
         "on_demand_hours": Near(other, ratio, 1e-5),
         "waiting_hours": Near(max(made.hours - made.waiting - paid, 0.0), ratio, 1e-7),
         "lost_hours": Near(made.lost, ratio, 1e-8),
-        "on_demand_acquire_s": Near(bench.work.figures["on_demand_acquire_s"]), "checkpoints": checkpoints(bench, made),
+        "on_demand_acquire_s": Near(_acquire_s(bench, made), 1e-9, 1e-6), "checkpoints": checkpoints(bench, made),
         "places": [place(bench, part.offer, part.nodes, Near(part.paid_hours, ratio)) for part in spot], "why": STATED,
+        "first_wait_hours": Near(first_wait_hours(made.situation.pool), ratio, 1e-7),
         "notes": [UNKNOWN] if fallback else [], "replay": None if plan["launch"]["replay"].is_null else STATED,
     }  # fmt: skip
+
+
+def first_wait_hours(pool: Capacity) -> float:
+    """Expected hours from asking for spot to the first start: where it is gone, the wait of who comes at any time."""
+    load = pool.rate * pool.wait
+    return pool.first_wait * load / (1.0 + load)
+
+
+def _acquire_s(bench: Bench, made: Candidate) -> float:
+    """Seconds from asking for on-demand to having it, that of the fall-back where there is one."""
+    own = made.situation is not None and made.situation.fallback
+    return (
+        3600.0 * made.situation.acquire
+        if own and made.situation
+        else bench.work.figures["on_demand_acquire_s"]
+    )
 
 
 def _chance(value: float | None) -> Near | None:

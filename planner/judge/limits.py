@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from catalogs.offers.naming import fits_name
 from planner.judge.launch import runs_in_turn
+from planner.judge.starts import most_by_asking
 
 if TYPE_CHECKING:
     from planner.inputs.schema import Constraints, Workload
@@ -98,7 +99,7 @@ def _totals(plan: Json, limits: Constraints) -> list[str]:
 
 def _speed(plan: Json, workload: Workload) -> list[str]:
     floor = workload.constraints.min_throughput
-    if floor is None or workload.training is None:
+    if floor is None or (workload.training is None and workload.inference is None):
         return []
     from planner.inputs.resolve import resolve_training
 
@@ -203,30 +204,11 @@ def _obtainable(plan: Json, limits: Constraints) -> list[str]:
             line["nodes"] * line["accelerators_per_node"],
         )
         accelerator, option = line["accelerator"], line["purchase_option"]
-        told = [
-            own.accelerators
-            for own in limits.obtainable
-            if fnmatchcase(accelerator, own.accelerator) and fnmatchcase(region, own.region)
-            if own.purchase_option == option and own.provider in (None, provider)
-        ]
-        most = told[-1] if told else _assumed_obtainable(accelerator, option)
+        most = most_by_asking(provider, region, accelerator, option, limits)
         if most is not None and count > most:
             what = f"{count:g} x {accelerator} {option} at once in {provider}/{region}"
             faults.append(f"{what}: asking brings {most:g}")
     return faults
-
-
-def _assumed_obtainable(accelerator: str, option: str) -> float | None:
-    """The first row of obtainable.csv that matches; None: firm."""
-    import csv
-    from pathlib import Path
-
-    path = Path(__file__).parents[1] / "data" / "obtainable.csv"
-    with path.open(encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            if row["purchase_option"] == option and fnmatchcase(accelerator, row["accelerator"]):
-                return float(row["most_accelerators"])
-    return None
 
 
 def _quota_names(line: Json) -> dict[str, str]:

@@ -25,7 +25,7 @@ _CENT_TRILLIONTH = Fraction(1, 10**12)
 _HOURS = 1e-6
 _COMMITMENT_KEY = ("provider", "region", "instance_type", "purchase_option")
 _ONCE_PER_PLACE = ("data_storage", "checkpoint_storage", "data_transfer")
-_NOT_IN_USE = ("data_staging", "provisioning")
+_NOT_IN_USE = ("data_staging", "capacity", "provisioning")
 _COMMITMENTS = ("reserved", "cud", "savings_plan", "subscription", "owned", "dedicated")
 
 
@@ -208,7 +208,7 @@ def _ranks(line: Json, devices: int) -> list[str]:
 
 def _work(plan: Json, workload: Workload) -> list[str]:
     """Steps x throughput must do the work (a task's workload is not known here)."""
-    if workload.training is None:
+    if workload.training is None and workload.inference is None:
         return []
     from planner.inputs.resolve import resolve_training
 

@@ -13,6 +13,7 @@ from planner.judge import frame
 from planner.judge.bench import Bench, Bought, Buy, Candidate, ImpossibleError, NotRecomputedError
 from planner.judge.chance import chance_within
 from planner.judge.findings import STATED, Exactly, Findings, Moment, Near, NotRecomputed
+from planner.judge.pipeline_quotas import check_shared
 from planner.judge.schedule import GB, moved_usd
 from planner.judge.work import assumption_rows
 
@@ -39,7 +40,21 @@ def check(findings: Findings, loaded: LoadedPipeline, memory: Memory) -> None:
     if sorted(stages) != sorted(names):
         return
     transfers = _transfers(pipeline.tasks, stages)
-    _course(findings, pipeline.tasks, stages, transfers, answer)
+    waits = {name: [one.text() for one in node["waits_for"]] for name, node in stages.items()}
+    for name, others in waits.items():
+        known = set(others) <= set(names) and len(set(others)) == len(others)
+        findings.require(known, stages[name]["waits_for"].path, "not other tasks, each once")
+    if not all(set(others) <= set(names) for others in waits.values()):
+        return
+    if _sorted(pipeline.tasks, waits) is None:
+        findings.fault("tasks", "tasks wait for each other in a circle")
+        return
+    limits = [
+        limit for one in loaded.workloads if one is not None for limit in one.workload.constraints.quota
+    ]
+    check_shared(findings, list(answer["tasks"]), limits, memory.catalog.instance_types)
+    _course(findings, pipeline.tasks, stages, transfers, waits)
+    findings.saw(answer["end_hours"])
     total = sum((node["cost_usd"].money() for node in (*answer["tasks"], *answer["transfers"])), Fraction(0))
     limit = pipeline.deadline
     length = limit if isinstance(limit, timedelta) or limit is None else end_moment(limit) - start
@@ -107,23 +122,25 @@ def _transfers(tasks: tuple[PipelineTask, ...], stages: dict[str, Node]) -> list
 
 def _course(
     findings: Findings, tasks: tuple[PipelineTask, ...], stages: dict[str, Node], moves: list[dict[str, Any]],
-    answer: Node,
+    waits: dict[str, list[str]],
 ) -> None:  # fmt: skip
-    """Each task starts when the last of what it reads has come; critical is what delays the end."""
+    """Each task starts when the last of what it reads has come and those it waits for have ended."""
     edges = list(zip([(r.task, t.name) for t in tasks for r in t.reads], moves, strict=True))
     hours = {pair: move["hours"].value if isinstance(move["hours"], Near) else 0.0 for pair, move in edges}
     ends = {name: node["end_hours"].number() for name, node in stages.items()}
     latest = dict.fromkeys(stages, max(ends.values()))
-    for task in reversed(_sorted(tasks)):
-        for name in task_readers(tasks, task.name):
+    for task in reversed(_sorted(tasks, waits) or []):
+        followers = [(name, hours[task.name, name]) for name in task_readers(tasks, task.name)]
+        followers += [(name, 0.0) for name, others in waits.items() if task.name in others]
+        for name, move in followers:
             length = ends[name] - stages[name]["start_hours"].number()
-            latest[task.name] = min(latest[task.name], latest[name] - length - hours[task.name, name])
+            latest[task.name] = min(latest[task.name], latest[name] - length - move)
     for task in tasks:
         node = stages[task.name]
-        begin = max((ends[read.task] + hours[read.task, task.name] for read in task.reads), default=0.0)
+        read = [ends[read.task] + hours[read.task, task.name] for read in task.reads]
+        begin = max([0.0, *read, *(ends[name] for name in waits[task.name])])
         findings.expect(node["start_hours"], Near(begin, slack=_HOURS))
         findings.expect(node["critical"], ends[task.name] >= latest[task.name] - _TIE)
-    findings.saw(answer["end_hours"])
 
 
 def task_readers(tasks: tuple[PipelineTask, ...], name: str) -> list[str]:
@@ -131,13 +148,15 @@ def task_readers(tasks: tuple[PipelineTask, ...], name: str) -> list[str]:
     return [task.name for task in tasks for read in task.reads if read.task == name]
 
 
-def _sorted(tasks: tuple[PipelineTask, ...]) -> list[PipelineTask]:
-    """Tasks, each after those it reads from."""
+def _sorted(tasks: tuple[PipelineTask, ...], waits: dict[str, list[str]]) -> list[PipelineTask] | None:
+    """Tasks, each after those it reads from or waits for; None where there is a circle."""
     done: list[PipelineTask] = []
     left = list(tasks)
     while left:
         names = {task.name for task in done}
-        ready = [task for task in left if all(read.task in names for read in task.reads)]
+        ready = [task for task in left if {*(read.task for read in task.reads), *waits[task.name]} <= names]
+        if not ready:
+            return None
         done += ready
         left = [task for task in left if task not in ready]
     return done
@@ -146,7 +165,12 @@ def _sorted(tasks: tuple[PipelineTask, ...]) -> list[PipelineTask]:
 def _stage(memory: Memory, loaded: LoadedPipeline, at: int, node: Node, answer: Node) -> dict[str, Any]:
     task, workload = loaded.pipeline.tasks[at], loaded.workloads[at]
     length = node["end_hours"].number() - node["start_hours"].number()
-    times: dict[str, Any] = {"task": task.name, "critical": STATED, "start_hours": STATED}
+    times: dict[str, Any] = {
+        "task": task.name,
+        "critical": STATED,
+        "start_hours": STATED,
+        "waits_for": [one.text() for one in node["waits_for"]],
+    }
     if workload is None:
         return times | _sized(task, node)
     if not 0 < length <= 1e6:

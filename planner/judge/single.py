@@ -18,6 +18,7 @@ from planner.judge.findings import STATED, Between, Exactly, Findings, Near
 from planner.judge.launch_figures import launch_of
 from planner.judge.money import by_month, total
 from planner.judge.prices import scaled
+from planner.judge.starts import waits
 
 if TYPE_CHECKING:
     from planner.judge.bench import Bought
@@ -32,7 +33,7 @@ LAYOUT = {
 }  # fmt: skip
 BREAKDOWN = (
     "compute", "memory_bound", "tp_comm", "pp_comm", "bubble", "dp_comm", "optimizer", "data_loading", "fixed",
-    "other_models", "offload",
+    "other_models", "offload", "generation", "refit",
 )  # fmt: skip
 # The worst hours of steady capacity are searched on a grid of 24 points in three rounds: the answer is at most one step
 # of the last one, 8 / 23^3 in the logarithm, above the quantile.
@@ -65,7 +66,7 @@ def check(findings: Findings, bench: Bench, sha256: str) -> None:
         "unknown_options": unknown_options(bench, made), "warnings": STATED, "n_feasible": STATED,
         "n_results": len(plan["alternatives"]) + 1, "run_id": run_id(plan), "assumptions": STATED, "confidence": STATED,
         "sensitivity": STATED, "on_known_prices": STATED, "alternatives": STATED, "savings": STATED, "folded": STATED,
-        "proof": proof(bench, plan, made),
+        "proof": proof(bench, plan, made), "starts_in_hours": starts_in(plan),
     }  # fmt: skip
     findings.expect(plan, wanted)
     alternatives(findings, bench, plan, (given_total, given_hours), decision_of(buys, in_turn=in_turn))
@@ -183,11 +184,14 @@ def timeline(bench: Bench, made: Candidate) -> list[dict[str, Any]]:
     work, steps = bench.work, made.steps
     all_spot = made.in_turn or all(part.offer.is_spot for part in made.parts)
     provision = work.hours("provision") + (0.0 if all_spot else work.hours("on_demand_acquire"))
+    offers = [] if made.in_turn else [part.offer for part in made.parts]
+    wait = waits(offers, made.nodes, bench.workload.constraints, bench.start)[0]
     training = steps.work / (1.0 + work.figures["evaluation_share_ratio"])
     saving = steps.work * steps.write / made.interval
     rest = made.hours - made.waiting - steps.fixed - steps.work - saving
     rows = (
-        ("data_staging", made.waiting - provision, "default"), ("provisioning", provision, "default"),
+        ("data_staging", made.waiting - provision - wait, "default"), ("capacity", wait, "default"),
+        ("provisioning", provision, "default"),
         ("image_pull", work.hours("image_pull"), "default"), ("data_to_nodes", steps.staging_to_nodes, "default"),
         ("warm_up", work.hours("compile_warmup"), "default"), ("training_steps", training, "model"),
         ("evaluation", steps.work - training, "default"), ("checkpoints", saving, "model"),
@@ -292,6 +296,14 @@ def unknown_options(bench: Bench, made: Candidate) -> list[str]:
         for provider, kind in kinds
         for option in without_price(bench.goods.catalog, provider, kind)
     ]
+
+
+def starts_in(plan: Node) -> Near:
+    """Hours until the first instance is in use: the parts of the timeline before it, and the first wait for spot."""
+    before = ("data_staging", "capacity", "provisioning", "fleet_lead")
+    parts = sum(part["hours"].number() for part in plan["timeline"] if part["id"].text() in before)
+    wait = 0.0 if plan["launch"].is_null else plan["launch"]["first_wait_hours"].number()
+    return Near(parts + wait, 1e-9, 1e-9)
 
 
 def run_id(plan: Node) -> str:

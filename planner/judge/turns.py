@@ -134,6 +134,7 @@ class Situation:
     sigma: float
     room: float
     acquire: float
+    had: float  # probability that the fall-back comes
     export: float
     fallback: bool
 
@@ -149,6 +150,7 @@ def run(now: Situation) -> InTurn:
         )  # fmt: skip
     change_hours = now.course.restart + now.acquire
     slack = now.room - change_hours - now.steady
+    missing = 1.0 - now.had
     share, change, wasted = _work_left(now.course, now.pool, slack)
     lost = min(free.lost * (1.0 - share), wasted)
     done = now.course.floor * (1.0 - share)
@@ -159,7 +161,8 @@ def run(now: Situation) -> InTurn:
         interruptions=free.interruptions * (1.0 - share),
         lost=lost + change * now.course.restart,
         p_change=change,
-        p_meet=steady_chance(now.steady, max(now.room - change_hours, 0.0), now.sigma),
+        p_meet=steady_chance(now.steady, max(now.room - change_hours, 0.0), now.sigma)
+        * (1.0 - change * missing),
         p_alone=alone,
         share=share,
     )

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from planner.inputs.resolve import resolve_model, resolve_training
+from planner.performance.inference.answers import answer_bytes
 from planner.performance.kernels import default_attention
 from planner.performance.memory_options import MemoryOptions
 from planner.performance.post_training.read import tuning_of
@@ -97,18 +98,20 @@ def work_of(workload: Workload) -> Work:
         restart_hours=figures["restart_time_s"] / 3600.0
         if restart is None
         else restart.total_seconds() / 3600.0,
-        export_gb=_exported(spec, given, saved) * WEIGHT_BYTES / GB,
+        export_gb=_exported(spec, given, training.total_samples, saved) / GB,
         assumed=(*model.assumptions, *training.assumptions),
         figures=figures,
     )
 
 
-def _exported(spec: ModelSpec, training: TrainingSpec, saved: Checkpoint) -> float:
-    """Parameters of the model that leaves the cluster: adapters where only they are trained and none are merged."""
+def _exported(spec: ModelSpec, training: TrainingSpec, samples: int, saved: Checkpoint) -> float:
+    """Bytes that leave the cluster: answers, adapters where only they are trained and none are merged, or the model."""
     if not saved.export:
         return 0.0
+    if training.tuning.requests is not None:
+        return samples * answer_bytes(training)
     whole = training.lora_rank is None or saved.merge_adapters
-    return spec.params if whole else lora_params(spec, training)
+    return (spec.params if whole else lora_params(spec, training)) * WEIGHT_BYTES
 
 
 def _model(model: ResolvedModel) -> ModelSpec:

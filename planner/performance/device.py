@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from catalogs.table import Coded, Table
 from planner.performance.constants import Constants
+from planner.performance.inference.chips import serving_columns
 from planner.performance.spec import TrainingSpec
 from planner.performance.work import PRECISION_GROUP, Floats
 
@@ -43,6 +44,8 @@ class Devices:
         pcie: 1 where accelerators of a node talk over PCI Express; `pcie_rate` bytes/s of its slot, one direction.
         domain: accelerators that this link joins: those of the node, or of the rack where it spans nodes (NVL72).
         intra_rate: one-direction bytes/s per accelerator inside a domain; `node_rate` bytes/s of the node's network.
+        serve_peak: FLOP/s at the precision of generation; `serve_compute`, `serve_bandwidth` and `serve_step` what a
+            chip reaches of an engine's shares and fixed times (`planner.performance.inference.chips`).
         multiplier: learned time factor per (accelerator family, precision, stack), 1 where nothing is known.
         host_pace: time that the host takes to launch a kernel, relative to x86 servers of the Ampere generation.
         spread: extra log-width of the interval where measurements are thin.
@@ -63,6 +66,10 @@ class Devices:
     pcie_rate: Floats
     node_rate: Floats
     rdma: Floats
+    serve_peak: Floats
+    serve_compute: Floats
+    serve_bandwidth: Floats
+    serve_step: Floats
     multiplier: Floats
     host_pace: Floats
     spread: Floats
@@ -109,6 +116,7 @@ def build_devices(hardware: Table, training: TrainingSpec, kind: str, constants:
         pcie_rate=pcie_rate * 1e9,
         node_rate=network * 1e9 / 8.0,
         rdma=rdma,
+        **serving_columns(hardware, training.tuning, constants),
         multiplier=_multiplier(hardware, f"multiplier.{kind}.{{}}.{group}.{training.stack}", constants),
         host_pace=_host_pace(hardware, constants),
         spread=_spread(hardware, kind, constants),

@@ -70,9 +70,9 @@ def states(job: Footprint, layout: Layouts, c: Constants) -> States:
     # With states on the host the 32-bit weights live there as well; 16-bit ones stay.
     resident = np.where(offload_states, np.minimum(resident, job.weight_bytes), resident)
     weights = resident * spread(zero3, dense, experts)
-    # Frozen layers may be kept in fewer bits; embedding tables stay in 16.
+    # Quantised layers have fewer bits; embedding tables keep theirs.
     saved = (job.weight_bytes - work.frozen_bytes) * spread(zero3, dense - ends, experts)
-    weights = np.where(frozen, weights - saved, weights)
+    weights = np.where(work.dequantised > 0, weights - saved, weights)
     weights = np.where(offload_weights, 0.0, weights) * work.learners
     weights = weights + work.other_params * job.weight_bytes * spread(zero3, dense, experts)
     # Sharded gradients go to the host as they are made (ZeRO-Offload, arXiv 2101.06840), without a pipeline.
@@ -120,7 +120,9 @@ def _gathered(
     eager = job.stack == STACKS.index("eager")
     running = np.where(eager, np.maximum(running, c["memory.bucket_params"]), running)
     params = running + table + np.where(trains, np.maximum(layer, table), 0.0)
-    stage = absent * job.weight_bytes
+    # Quantised weights travel packed.
+    each = np.where(work.dequantised > 0, work.frozen_bytes, job.weight_bytes)
+    stage = absent * each
     piped = stage + np.where(trains, missing * job.grad_bytes, 0.0)
-    flat = np.minimum(params * job.weight_bytes, stage)
+    flat = np.minimum(params * each, stage)
     return np.where(layout.zero >= 3, np.where(layout.pp > 1, piped, flat), 0.0)

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from catalogs.table import Coded, Table
 from planner.performance.constants import Constants
+from planner.performance.inference.shapes import estimate_requests
 from planner.performance.kernels import lacks_flash
 from planner.performance.layouts import Layouts
 from planner.performance.layouts_grid import build_bounds
@@ -51,6 +52,8 @@ def estimate_shapes(
     Raises:
         ValueError: when the model lacks a size that its family needs.
     """
+    if training.tuning.requests is not None:
+        return estimate_requests(model, training, hardware, node_counts, max_accelerators, constants)
     old = lacks_flash(hardware)
     if training.attention == "auto" and old.any() and not old.all():
         parts = [np.flatnonzero(old), np.flatnonzero(~old)]
@@ -67,6 +70,8 @@ def estimate_shapes(
     job = replace(whole, devices=whole.devices.take(first))
     nodes = np.asarray(list(node_counts), dtype=np.int64)
     table = search_job(job, nodes, max_accelerators, prune=prune)[0]
+    if training.tuning.rollouts is not None:
+        table = _without_engine(table)
     pair = (inverse[:, None] * len(nodes) + np.arange(len(nodes))[None, :]).ravel()
     rows = np.repeat(np.arange(hardware.n_rows, dtype=np.int64), len(nodes))
     return table.take(pair).with_columns(hardware_row=rows)
@@ -103,6 +108,16 @@ def estimate_layouts(
     found = np.flatnonzero(codes == words.index(""))
     nodes = layout.nodes.astype(np.int64)
     return shape_table(job, device, nodes, Coded(codes, words), found, layout.take(found), need)
+
+
+def _without_engine(table: Table) -> Table:
+    """Clusters that train the model but hold no engine that generates run out of memory there."""
+    none = np.isinf(table["step_time_s"])
+    if not none.any():
+        return table
+    codes, words = coded(np.asarray(table["reason"], dtype=np.object_), _OWN_REASONS)
+    _mark(codes, words, "out_of_memory", none)
+    return table.with_columns(fits=np.asarray(table["fits"]) & ~none, reason=Coded(codes, words))
 
 
 def _mark(

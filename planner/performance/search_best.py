@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from planner.performance.layouts import Layouts
 from planner.performance.layouts_grid import Bounds, Grid, grid
-from planner.performance.search_job import LEVELS, Ints, Job, memory_levels, step_of
+from planner.performance.search_job import LEVELS, Ints, Job, memory_levels, step_of, training_step_of
 from planner.performance.work import Floats
 from planner.records import record
 
@@ -240,6 +240,6 @@ def _whole_model_s(job: Job, layout: Layouts) -> Floats:
     alone = replace(layout, nodes=nodes, pp=one, dp=dp, zero=0.0 * one, micro_batches=one, interleave=one)
     # A batch of nothing: neither the roofline of the whole batch nor its loading counts here.
     small = replace(job, work=replace(job.work, global_batch=np.full(1, 1e-9)))
-    parts = [step_of(small, alone.take(part)).parts for part in _chunks(layout.n_rows)]
+    parts = [training_step_of(small, alone.take(part)).parts for part in _chunks(layout.n_rows)]
     times = [part["compute_s"] + part["memory_bound_s"] + part["tp_comm_s"] for part in parts]
     return np.concatenate([np.zeros(0), *times])

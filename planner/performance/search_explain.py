@@ -23,6 +23,7 @@ _PARTS = {
     "pp_comm_s": "pipeline traffic", "bubble_s": "pipeline bubble", "dp_comm_s": "gradient traffic and stragglers",
     "optimizer_s": "optimizer", "data_loading_s": "data loading", "fixed_s": "fixed cost",
     "other_models_s": "other models", "offload_s": "offload",
+    "generation_s": "generation", "refit_s": "weights to the engine",
 }  # fmt: skip
 # Differences of a step below this share of it are not worth a word.
 _WORTH_TELLING = 0.002
@@ -168,7 +169,9 @@ class _Ranking:
     def __init__(self, job: Job, layout: Layouts, need: Floats) -> None:
         step = step_of(job, layout)
         self.layout, self.need, self.total = layout, need, step.total
-        self.parts = np.stack([np.broadcast_to(step.parts[name], step.total.shape) for name in COMPONENTS])
+        parts = np.stack([np.broadcast_to(step.parts[name], step.total.shape) for name in COMPONENTS])
+        # where no engine fits, generation takes for ever: nothing is compared with it
+        self.parts = np.where(np.isfinite(parts), parts, 0.0)
 
     def ranked(self, at: int, best: int | None) -> RankedLayout:
         """Layout `at` beside layout `best`."""

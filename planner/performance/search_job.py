@@ -13,10 +13,12 @@ from planner.performance.core import evaluate
 from planner.performance.device import Devices, build_devices
 from planner.performance.kernels import with_kernel
 from planner.performance.layouts import Layouts
+from planner.performance.links import build_links
 from planner.performance.memory import FULL, NONE, SELECTIVE, levels_gib, needed_gib
 from planner.performance.memory_host import with_offload
 from planner.performance.memory_risk import budget_gib, usable_gib
 from planner.performance.memory_work import Footprint, build_footprint
+from planner.performance.post_training.reinforcement import with_rollouts
 from planner.performance.spec import ModelSpec, TrainingSpec
 from planner.performance.step import Step
 from planner.performance.work import Floats, Work, build_work, is_sampled
@@ -92,7 +94,19 @@ def distinct_devices(devices: Devices, decodes: bool) -> tuple[Ints, Ints]:
 
 
 def step_of(job: Job, layout: Layouts) -> Step:
-    """Step time of layouts whose `hardware` points into the job's devices."""
+    """Step time of layouts whose `hardware` points into the job's devices, generation included."""
+    step = training_step_of(job, layout)
+    rollouts = job.training.tuning.rollouts
+    if rollouts is None:
+        return step
+    devices = job.devices.take(layout.hardware)
+    links = build_links(devices, job.constants)
+    samples = job.training.global_batch
+    return with_rollouts(job.model, rollouts, samples, devices, layout, links, step, job.constants)
+
+
+def training_step_of(job: Job, layout: Layouts) -> Step:
+    """As `step_of`, of training alone."""
     devices = job.devices.take(layout.hardware)
     step = evaluate(job.work, devices, layout, job.kind, job.training.stack, job.constants)
     offloads = (job.footprint.offload_optimizer + job.footprint.offload_activations).any()

@@ -12,6 +12,7 @@ from planner.performance.interval import log_spread
 from planner.performance.layouts import Layouts
 from planner.performance.memory_host import HOST_PARTS, host_needs
 from planner.performance.memory_risk import oom_probability
+from planner.performance.post_training.adapters import adapter_spread
 from planner.performance.search_job import Ints, Job, step_of
 from planner.performance.step import COMPONENTS, Step
 from planner.performance.work import Floats
@@ -45,7 +46,7 @@ def shape_table(
     fits = np.zeros(size, dtype=np.bool_)
     fits[found] = True
     total = numbers(step.total)
-    thin = job.devices.spread[device]
+    thin = np.hypot(job.devices.spread[device], adapter_spread(job.training))
     accelerators = nodes * job.devices.count[device]
     spread = np.exp(
         log_spread(
@@ -63,6 +64,7 @@ def shape_table(
     host = host_needs(job.footprint, layout, job.devices.count[layout.hardware], job.constants)
     columns: dict[str, Any] = {"hardware_row": device, "nodes": nodes, "fits": fits, "reason": reason}
     columns |= _layout_columns(size, found, layout)
+    needed = sum((host[name] for name in HOST_PARTS), np.zeros(len(found))) + parked_gib(job, layout)
     columns |= {
         "step_time_s": total,
         "step_time_low_s": np.minimum(np.maximum(total / spread, flops / peak), total),
@@ -72,13 +74,26 @@ def shape_table(
         "memory_needed_gib": need,
         "memory_available_gib": job.available_gib[device],
         "oom_probability": oom_probability(need, job.available_gib[device], job.constants),
-        "host_memory_needed_gib": numbers(sum((host[name] for name in HOST_PARTS), np.zeros(len(found)))),
+        "host_memory_needed_gib": numbers(needed),
         "limited_by": _limits(step, size, found),
     }
     columns |= {name: numbers(step.parts[name]) for name in COMPONENTS}
     checkpoint = (job.work.weight_bytes[0] + job.work.opt_bytes[0]) * job.work.trainable_params[0] / 1024.0**3
     columns["checkpoint_gib"] = np.full(size, checkpoint)
     return Table(columns, length=size)
+
+
+def parked_gib(job: Job, layout: Layouts) -> Floats:
+    """Host memory per node that holds the trainer's weights and states while colocated engines generate, GiB."""
+    rollouts = job.training.tuning.rollouts
+    if rollouts is None or not rollouts.colocated:
+        return np.zeros(layout.nodes.shape)
+    held = job.work.params * job.footprint.weight_bytes + job.work.trainable_params * job.footprint.opt_bytes
+    copies = job.work.learners + job.work.other_params * job.footprint.weight_bytes / (
+        job.footprint.weight_bytes + job.footprint.opt_bytes
+    )
+    result: Floats = held * copies / layout.nodes / 1024.0**3
+    return result
 
 
 def _layout_columns(size: int, found: Ints, layout: Layouts) -> dict[str, Any]:

@@ -36,13 +36,14 @@ class ModelSpec:
 
     Transformers (decoder, encoder or both) give dimensions; CNN, ViT and diffusion models give
     `forward_flops_per_sample` (2 x multiply-accumulates) and `activations_per_sample` (elements kept for backward).
-    A ViT may give both. `attention_ratio` is the score work relative to plain attention (relative positions, recurrent
-    memory: above 1; hybrids, whose other layers keep a state instead of scores: their share of attention layers);
-    `attention_window` tokens are what a token sees in `windowed_layers` of the layers (by default all).
-    `predicted_share` of the tokens reach the output layer of the vocabulary
-    (0 for classifiers and span heads; by default all, or the masked ones of an encoder). `None` means not applicable or
-    unknown, never zero. `helper_params` and `helper_flops_per_sample` are those of frozen networks whose forward pass
-    runs for each sample beside the model (text encoder, autoencoder, image encoder).
+    A ViT may give both. `kv_width` is what generation caches per token and layer (latent attention: its latent).
+    `attention_ratio` is the score work relative to plain attention (relative positions, recurrent memory: above 1;
+    hybrids, whose other layers keep a state instead of scores: their share of attention layers); `attention_window`
+    tokens are what a token sees in `windowed_layers` of the layers (by default all). `predicted_share` of the tokens
+    reach the output layer of the vocabulary (0 for classifiers and span heads; by default all, or the masked ones of an
+    encoder). `None` means not applicable or unknown, never zero. `helper_params` and `helper_flops_per_sample` are
+    those of frozen networks whose forward pass runs for each sample beside the model (text encoder, autoencoder, image
+    encoder).
     """
 
     name: str
@@ -54,6 +55,7 @@ class ModelSpec:
     heads: int | None = None
     kv_heads: int | None = None
     head_dim: int | None = None
+    kv_width: int | None = None
     ffn: int | None = None
     gated_mlp: bool = False
     vocab: int | None = None

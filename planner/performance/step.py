@@ -20,8 +20,12 @@ from planner.performance.work import Floats, Work
 
 COMPONENTS = (
     "compute_s", "memory_bound_s", "tp_comm_s", "pp_comm_s", "bubble_s", "dp_comm_s", "optimizer_s",
-    "data_loading_s", "fixed_s", "other_models_s", "offload_s",
+    "data_loading_s", "fixed_s", "other_models_s", "offload_s", "generation_s", "refit_s",
 )  # fmt: skip
+
+
+# What each optimizer update of a step pays again; the rest grows with passes over the samples.
+_PER_UPDATE = frozenset(("dp_comm_s", "optimizer_s", "bubble_s", "fixed_s"))
 
 
 @dataclass(frozen=True)
@@ -127,10 +131,12 @@ def step_time(
         "optimizer_s": _optimizer_s(work, devices, layout, stack, c),
         "fixed_s": np.broadcast_to(c.of_stack("fixed.step_s", stack), m.shape),
     }
+    for name in parts:
+        parts[name] = parts[name] * np.where(name in _PER_UPDATE, work.updates, work.epochs)
     # Reference, teacher or old policy run forward once over every sample; a second learner repeats all of a step.
     forward = m * (stage_layers * micro.forward + micro.head / 3.0)
     again_s = sum((parts[name] for name in parts if name != "fixed_s"), np.zeros(m.shape))
-    parts["offload_s"] = np.zeros(m.shape)
+    parts |= dict.fromkeys(("offload_s", "generation_s", "refit_s"), np.zeros(m.shape))
     parts["other_models_s"] = work.forward_passes * forward + (work.learners - 1.0) * again_s
     return _finish(work, devices, layout, parts, stack, c)
 

@@ -124,6 +124,8 @@ class Work:
     other_params: Floats
     learners: Floats
     tuned: Floats
+    updates: Floats
+    epochs: Floats
 
     def take(self, index: npt.NDArray[np.int64]) -> Work:
         """Rows `index` of arrays with more than one row; single values stay as they are."""

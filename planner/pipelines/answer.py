@@ -18,11 +18,12 @@ from planner.candidates.plan_parts.frame import sources_of
 from planner.candidates.prepare import check_ages
 from planner.errors import PlannerError
 from planner.inputs.checks import start_moment
+from planner.pipelines.draws import shared_quotas
 from planner.pipelines.gather import Gathered, Gatherer
 from planner.pipelines.moves import curve_usd
-from planner.pipelines.overlap import Run, exceeded_together
 from planner.pipelines.question import latest_ends
-from planner.pipelines.solve import PipelineResult, least_hours, solve_pipeline
+from planner.pipelines.shared import in_order, solve_shared
+from planner.pipelines.solve import PipelineResult, least_hours
 from planner.pipelines.way import Way
 from planner.records import record
 from planner.render.presentable import Presentable
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from catalogs.model import Catalog
     from planner.asked.options import Options
     from planner.inputs.pipeline_load import LoadedPipeline
+    from planner.pipelines.shared import SharedQuota
     from planner.plan.model import CatalogSource
     from solvers.problem.options import SolveOptions
 
@@ -43,12 +45,13 @@ LEAST_TIME_SHARE = 0.05  # of the time limit, for the least time, where the sear
 
 @record(frozen=True)
 class Stage:
-    """A task as planned, hours from the pipeline's start."""
+    """A task as planned, hours from the pipeline's start; `waits_for` tasks whose shared quota it takes over."""
 
     way: Way
     start_hours: float
     end_hours: float
     critical: bool
+    waits_for: tuple[str, ...] = ()
 
 
 @record(frozen=True)
@@ -75,8 +78,8 @@ class PipelineAnswer(Presentable):
         least_hours_bound: no choice ends sooner; None where `least_hours` is.
         over_budget_usd: what the best plan costs above the budget, None when within it (or without one).
         empty_tasks: tasks that no candidate fits at all.
+        shared: quotas on which several tasks may draw at once.
         sha256, created_at, sources: of the file, of the run, the price snapshots; gap_asked: where the search may stop.
-        over_quota: quotas that tasks exceed together, though each keeps them.
         compared: feasible candidates per task; durations: at how many durations its ways were asked for.
     """
 
@@ -102,7 +105,7 @@ class PipelineAnswer(Presentable):
     created_at: str = ""
     sources: tuple[CatalogSource, ...] = ()
     gap_asked: float = 0.0
-    over_quota: tuple[str, ...] = ()
+    shared: tuple[str, ...] = ()
 
     @property
     def end_hours(self) -> float:
@@ -148,8 +151,9 @@ def plan_pipeline(
     gathered = gatherer.gather()
     solving = SolveOptions(gap=options.gap, time_limit_s=options.time_limit_s, backend=options.backend)
     method: Literal["auto", "milp"] = "milp" if options.solver == "milp" else "auto"
-    result = solve_pipeline(gathered.pipe, solving, method=method)
-    gathered, result = _with_time_as_planned(gatherer, gathered, result, solving, method)
+    asking = Asking(loaded, catalog, solving, method)
+    result = asking.solve(gathered, solving.time_limit_s)
+    gathered, result = _with_time_as_planned(gatherer, gathered, result, asking)
     pipe = gathered.pipe
     empty = tuple(name for at, name in enumerate(pipe.tasks) if not (pipe.task == at).any())
     stages, transfers = _told(gathered, result)
@@ -158,7 +162,7 @@ def plan_pipeline(
     )
     _check(total, result)
     least = bound = None
-    if result.status is Status.INFEASIBLE and not empty and pipe.timed:
+    if result.status is Status.INFEASIBLE and not empty and pipe.timed and not result.conflict:
         left = solving.time_limit_s - result.seconds
         limited = replace(solving, time_limit_s=max(left, LEAST_TIME_SHARE * solving.time_limit_s))
         least, bound = least_hours(pipe, limited)
@@ -174,35 +178,49 @@ def plan_pipeline(
         durations=dict(zip(pipe.tasks, gathered.durations, strict=True)), result=result,
         seconds=time.perf_counter() - begin, sha256=loaded.sha256,
         created_at=options.now.isoformat(timespec="minutes"), sources=sources_of(catalog), gap_asked=options.gap,
-        over_quota=_over_quota(loaded, stages, catalog),
+        shared=asking.shared_names(gathered),
     )  # fmt: skip
 
 
-def _over_quota(loaded: LoadedPipeline, stages: tuple[Stage, ...], catalog: Catalog) -> tuple[str, ...]:
-    """Declared quotas that tasks of the plan exceed together."""
-    given = [one.workload.constraints.quota for one in loaded.workloads if one is not None]
-    runs = [Run(stage.way, stage.start_hours, stage.end_hours) for stage in stages]
-    limits = [limit for own in given for limit in own]
-    return tuple(exceeded_together(runs, limits, catalog.instance_types, load_tariffs()))
+@record(frozen=True)
+class Asking:
+    """How the candidates gathered are solved: within the quotas that tasks share."""
+
+    loaded: LoadedPipeline
+    catalog: Catalog
+    solving: SolveOptions
+    method: Literal["auto", "milp"]
+
+    def _quotas(self, gathered: Gathered) -> tuple[SharedQuota, ...]:
+        given = [one.workload.constraints.quota for one in self.loaded.workloads if one is not None]
+        limits = [limit for own in given for limit in own]
+        ways = [key for key in gathered.pipe.keys if isinstance(key, Way)]
+        return shared_quotas(ways, limits, self.catalog.instance_types, load_tariffs())
+
+    def shared_names(self, gathered: Gathered) -> tuple[str, ...]:
+        """Place and name of each quota that tasks share."""
+        return tuple(quota.name for quota in self._quotas(gathered))
+
+    def solve(self, gathered: Gathered, limit_s: float) -> PipelineResult:
+        """The best choice within `limit_s`."""
+        options = replace(self.solving, time_limit_s=limit_s)
+        return solve_shared(gathered.pipe, self._quotas(gathered), options, method=self.method)
 
 
 def _with_time_as_planned(
-    gatherer: Gatherer,
-    gathered: Gathered,
-    result: PipelineResult,
-    solving: SolveOptions,
-    method: Literal["auto", "milp"],
+    gatherer: Gatherer, gathered: Gathered, result: PipelineResult, asking: Asking
 ) -> tuple[Gathered, PipelineResult]:
     """Ask for ways at the time that each task has in the plan, and plan again while that makes it cheaper."""
-    left = solving.time_limit_s - result.seconds
+    left = asking.solving.time_limit_s - result.seconds
     for _ in range(MOST_ROUNDS):
         if result.course is None or not gathered.pipe.timed or left <= 0:
             break
-        ends = latest_ends(gathered.pipe, result.course, gathered.pipe.deadline_hours)
+        pipe = in_order(gathered.pipe, result.orders)
+        ends = latest_ends(pipe, result.course, pipe.deadline_hours)
         more = gatherer.more((ends - result.course.start_hours).tolist())
         if more is None:
             break
-        other = solve_pipeline(more.pipe, replace(solving, time_limit_s=left), method=method)
+        other = asking.solve(more, left)
         left -= other.seconds
         if other.course is None:
             break
@@ -224,9 +242,9 @@ def _told(gathered: Gathered, result: PipelineResult) -> tuple[tuple[Stage, ...]
     stages = []
     for at, way in enumerate(ways):
         assert isinstance(way, Way)
-        stages.append(
-            Stage(way, float(course.start_hours[at]), float(course.end_hours[at]), bool(critical[at]))
-        )
+        waits = tuple(pipe.tasks[before] for before, after in result.orders if after == at)
+        start, end = float(course.start_hours[at]), float(course.end_hours[at])
+        stages.append(Stage(way, start, end, bool(critical[at]), waits))
     transfers = []
     for edge, (u, v) in enumerate(zip(pipe.source.tolist(), pipe.target.tolist(), strict=True)):
         source, target = stages[u].way, stages[v].way
@@ -247,7 +265,7 @@ def _critical(gathered: Gathered, result: PipelineResult) -> np.ndarray[tuple[in
     """Tasks that, if they took longer, would end the pipeline later."""
     course = result.course
     assert course is not None
-    latest = latest_ends(gathered.pipe, course, float(course.end_hours.max()))
+    latest = latest_ends(in_order(gathered.pipe, result.orders), course, float(course.end_hours.max()))
     return np.asarray(course.end_hours >= latest - TIE_HOURS)
 
 

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 LEAST_TIME_GAP = 2e-3  # the least time is called the smallest change when its bound is this near
 _COLUMNS = (
     "row", "task", "reads_from", "provider", "region", "zone", "instance_type", "purchase_option", "option_variant",
-    "nodes", "start_hours", "end_hours", "expected_hours", "size_gb", "cost_usd", "critical", "price_as_of", "basis",
+    "nodes", "start_hours", "end_hours", "expected_hours", "size_gb", "cost_usd", "critical", "waits_for",
+    "price_as_of", "basis",
 )  # fmt: skip
 
 
@@ -41,7 +42,7 @@ def pipeline_report(answer: PipelineAnswer) -> Answer:
             "candidates": answer.compared, "durations": answer.durations, "about": _searched(answer),
         },
     }  # fmt: skip
-    rows = [{"row": "task", **row} for row in stages]
+    rows = [{"row": "task", **row, "waits_for": "; ".join(row["waits_for"])} for row in stages]
     rows += [
         {"row": "transfer", **row, "task": row["target"], "reads_from": row["source"]} for row in transfers
     ]
@@ -64,6 +65,7 @@ def _stage_values(stage: Stage) -> dict[str, Any]:
         "start_hours": stage.start_hours,
         "end_hours": stage.end_hours,
         "critical": stage.critical,
+        "waits_for": list(stage.waits_for),
     }
     names = ("provider", "region", "zone", "instance_type", "purchase_option", "option_variant", "nodes",
              "expected_hours", "cost_usd", "price_as_of")  # fmt: skip
@@ -98,7 +100,8 @@ def _reason(answer: PipelineAnswer) -> str:
     if answer.empty_tasks:
         return f"no candidate fits {', '.join(answer.empty_tasks)}"
     if answer.result.status.value == "infeasible":
-        return f"no choice {_set_of(answer)} keeps the deadline"
+        quotas = " and the quotas that tasks share" if answer.result.conflict else ""
+        return f"no choice {_set_of(answer)} keeps the deadline{quotas}"
     return answer.result.message or "none was found in time"
 
 
@@ -114,6 +117,8 @@ def _advice(answer: PipelineAnswer) -> tuple[str, ...]:
         bound = numbers.hours(answer.least_hours_bound)
         text = f"A deadline of {least} h can be kept instead of {now} h"
         return (f"{text}; none below {bound} h can by any {_set_of(answer)}",)
+    if answer.result.conflict:
+        return (f"Raise the quota or the deadline: {answer.result.conflict}",)
     if answer.undecided:
         return ("A longer --time-limit may find a plan, or prove that there is none",)
     if answer.empty_tasks:
@@ -127,7 +132,6 @@ def _warnings(answer: PipelineAnswer) -> list[Section]:
         f"{t.source} -> {t.target}: transfer price unknown, the dearest known internet price is assumed"
         for t in derived
     )
-    text += answer.over_quota
     return [Section("warnings", "Warnings", text, warning=True)] if text else []
 
 
@@ -154,7 +158,11 @@ def _tasks(answer: PipelineAnswer) -> list[Section]:
     )
     names = tuple(stage.way.task for stage in answer.stages)
     chart = Chart("time_line", "", "spans", names, series, "hours", "When each task runs.", drawn_only=True)
-    return [table_section("tasks", "Tasks", columns, rows, charts=(chart,))]
+    notes = tuple(
+        f"{stage.way.task} waits for {' and '.join(stage.waits_for)} to end: together they would exceed a quota"
+        for stage in answer.stages if stage.waits_for
+    )  # fmt: skip
+    return [table_section("tasks", "Tasks", columns, rows, notes, charts=(chart,))]
 
 
 def _transfers(answer: PipelineAnswer) -> list[Section]:
@@ -180,6 +188,11 @@ def _money(value: float) -> Decimal | None:
 
 def _searched(answer: PipelineAnswer) -> str:
     """What the proof is about."""
+    tail = f"; tasks together within {len(answer.shared)} shared quotas" if answer.shared else ""
+    return _candidates_searched(answer) + tail
+
+
+def _candidates_searched(answer: PipelineAnswer) -> str:
     asked = {name: count for name, count in answer.durations.items() if count}
     if not asked:
         return (

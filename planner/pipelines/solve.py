@@ -52,6 +52,8 @@ class PipelineResult:
         dropped: candidates that the exact reductions dropped, by rule.
         seconds: wall-clock seconds.
         message: the last words of the search.
+        conflict: the tasks that exceed a shared quota together in the best choice without it, where no plan keeps it.
+        orders: (before, after) where a task waits for another to end, though it reads nothing of it.
     """
 
     chosen: Mapping[str, Hashable]
@@ -62,6 +64,8 @@ class PipelineResult:
     seconds: float
     dropped: Mapping[str, int] = field(default_factory=dict)
     message: str = ""
+    conflict: str = ""
+    orders: tuple[tuple[int, int], ...] = ()
 
     @property
     def gap(self) -> float:

@@ -27,6 +27,10 @@ class TimePartId(PartId):
         "data_staging",
         "The data set is copied into the region before the cluster starts; not billed.",
     )
+    CAPACITY = (
+        "capacity",
+        "Capacity that was asked for comes, or a block begins; the data set is copied meanwhile; not billed.",
+    )
     PROVISIONING = "provisioning", "The instances are requested and started; not billed."
     IMAGE_PULL = "image_pull", "The container image is pulled onto the nodes."
     DATA_TO_NODES = "data_to_nodes", "The data set is read from object storage onto the nodes."
@@ -42,6 +46,12 @@ class TimePartId(PartId):
         "fleet_work",
         "Work of the fleet worker that ends last, evaluation and interruptions included.",
     )
+
+
+# parts during which no instance is in use yet
+BEFORE_USE = frozenset(
+    (TimePartId.DATA_STAGING, TimePartId.CAPACITY, TimePartId.PROVISIONING, TimePartId.FLEET_LEAD)
+)
 
 
 class CostId(PartId):

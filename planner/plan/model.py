@@ -11,7 +11,7 @@ from decimal import Decimal
 from typing import Any, ClassVar, Literal, Self
 
 from planner.plan.brief import Folded, Summary
-from planner.plan.ids import CostId, TimePartId
+from planner.plan.ids import BEFORE_USE, CostId, TimePartId
 from planner.plan.launch import Launch
 from planner.plan.plain import plain
 from planner.plan.upgrade import SCHEMA_VERSION
@@ -334,7 +334,7 @@ class Plan(Presentable):
     schema_version: int = SCHEMA_VERSION
     stated_run_id: str = ""
 
-    derived: ClassVar[tuple[str, ...]] = ("run_id",)
+    derived: ClassVar[tuple[str, ...]] = ("run_id", "starts_in_hours")
     unsaved: ClassVar[tuple[str, ...]] = ("stated_run_id",)
 
     @property
@@ -352,6 +352,14 @@ class Plan(Presentable):
         prices = [(source.provider, source.sha256) for source in self.catalog]
         text = json.dumps((self.workload_sha256, choice, prices), sort_keys=True)
         return f"run-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
+
+    @property
+    def starts_in_hours(self) -> float | None:
+        """Expected hours from the start to the first instance in use: data, capacity, provisioning; None: no plan."""
+        if not self.timeline:
+            return None
+        before = sum(part.hours for part in self.timeline if part.id in BEFORE_USE)
+        return before + (0.0 if self.launch is None else self.launch.first_wait_hours)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON values; Decimals become decimal strings, derived values are added."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 
+from planner.plan.ids import TimePartId
 from planner.plan.model import CostLine, Plan, PlanLine
 from planner.plan.report_launch import launch, strategy_words
 from planner.plan.words import OBJECTIVES, cost_kind, layout_words, own_machines
@@ -217,7 +218,11 @@ def timeline(plan: Plan, verbose: bool) -> list[Section]:
     total = sum(part.hours for part in plan.timeline)
     if not verbose:
         spent = [f"{part.name} {hours(part.hours)}" for part in plan.timeline if part.hours]
-        return [facts("time", "Time", [("hours", f"{hours(total)} h", total, "hours", " + ".join(spent))])]
+        shown: list[tuple[str, str, Value, Unit, str]] = [
+            ("hours", f"{hours(total)} h", total, "hours", " + ".join(spent)),
+            ("starts_in_hours", "starts", plan.starts_in_hours, "hours", _starts(plan)),
+        ]
+        return [facts("time", "Time", shown)]
     columns = (
         Column("part", "part", "text"), Column("hours", "hours", "hours"), Column("share_ratio", "share", "ratio"),
         Column("origin", "origin", "text"), Column("note", "note", "text"),
@@ -228,6 +233,19 @@ def timeline(plan: Plan, verbose: bool) -> list[Section]:
     ]
     spans = _spans([(part.name, part.hours) for part in plan.timeline if part.hours > 0])
     return [table_section("time", "Time", columns, rows, charts=spans)]
+
+
+def _starts(plan: Plan) -> str:
+    """When the first instance is in use, and how sure that is."""
+    if plan.launch is not None and plan.launch.strategy == "spot_in_fleet":
+        return f"from about {hours(plan.starts_in_hours or 0.0)} h on, worker by worker as spot is had"
+    about = f"in about {hours(plan.starts_in_hours or 0.0)} h"
+    if plan.launch is not None and plan.launch.first_wait_hours > 0:
+        wait = hours(plan.launch.first_wait_hours)
+        return f"{about}, of them {wait} h expected until spot is had (as its records say)"
+    if any(part.id is TimePartId.CAPACITY for part in plan.timeline):
+        return f"{about}; the wait for capacity is assumed (constraints.waiting takes what you know)"
+    return about
 
 
 def _spans(parts: list[tuple[str, float]]) -> tuple[Chart, ...]:

@@ -51,7 +51,7 @@ def launch(told: Launch) -> Section:
         ),
     ]  # fmt: skip
     if told.strategy == "spot_with_fallback":
-        said = f"assumed to be had {number(told.on_demand_acquire_s)} s after it is asked for"
+        said = f"assumed to be had {hours(told.on_demand_acquire_s / 3600.0)} h after it is asked for"
         rows.append(("on_demand_acquire_s", "on-demand", told.on_demand_acquire_s, "seconds", said))
     if told.replay is not None:
         rows.append(
@@ -82,7 +82,7 @@ def _deadline(told: Launch) -> str:
     if told.strategy != "spot_with_fallback":
         return text
     return (
-        f"{text} while on-demand can be had, {percent(told.p_meet_spot_only_ratio)} on spot alone; "
+        f"{text}, {percent(told.p_meet_spot_only_ratio)} on spot alone; "
         f"on-demand is needed with {percent(told.p_on_demand_needed_ratio)}"
     )
 

@@ -40,6 +40,7 @@ COLUMNS = (
     "price_source",
     "flags",
     "offer_id",
+    "starts_in_hours",
     "p_meet_deadline",
     "p_meet_spot_only_ratio",
     "cost_p10_usd",
@@ -59,7 +60,10 @@ COLUMNS = (
 
 def flat_rows(plan: Plan) -> list[dict[str, Cell]]:
     """Rows under `COLUMNS`; an infeasible plan has those of its relaxations."""
-    rows: list[dict[str, Cell]] = [_line(line, rank) for rank, line in enumerate(plan.lines, start=1)]
+    rows: list[dict[str, Cell]] = [
+        _line(line, rank) | {"starts_in_hours": plan.starts_in_hours}
+        for rank, line in enumerate(plan.lines, start=1)
+    ]
     if plan.savings is not None and plan.savings.baseline is not None:
         rows.append(_summary("baseline", None, plan.savings.baseline))
     rows += [_summary("alternative", rank, item) for rank, item in enumerate(plan.alternatives, start=2)]

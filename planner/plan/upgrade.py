@@ -14,6 +14,7 @@ from planner.plan.ids import CostId, TimePartId
 OLDEST_VERSION, SCHEMA_VERSION = 1, 2
 _TIME_PARTS = {
     "data into the region": TimePartId.DATA_STAGING,
+    "waiting for capacity": TimePartId.CAPACITY,
     "provisioning": TimePartId.PROVISIONING,
     "image pull": TimePartId.IMAGE_PULL,
     "data to the nodes": TimePartId.DATA_TO_NODES,

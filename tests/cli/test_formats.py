@@ -40,7 +40,7 @@ SEARCHES = {
     "schedule": "planner.schedules.answer.plan_schedule",
     "serving": "planner.serving.answer.plan_serving",
 }
-WITHOUT_FORMATS = {"schema", "config", "doctor", "refresh", "import", "accept"}
+WITHOUT_FORMATS = {"schema", "config", "doctor", "refresh", "import", "accept", "init"}
 
 
 def _commands(group: click.Group) -> dict[str, click.Command]:

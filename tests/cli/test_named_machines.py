@@ -55,4 +55,4 @@ def test_a_retired_machine_is_used_only_where_it_is_named(run_cli: Run, tmp_path
 
 def test_a_price_without_a_place_is_said_on_the_plan(run_cli: Run, tmp_path: Path) -> None:
     done = run_cli("optimize", _workload(tmp_path / "w.yaml", providers=["lambda"]), "--as-of", "2026-11-20")
-    assert done.code == 0 and "Place not known" in done.stdout
+    assert done.code == 0 and "Place and stock not known" in done.stdout

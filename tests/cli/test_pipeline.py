@@ -135,11 +135,8 @@ def test_a_fleet_is_no_task(tmp_path: Path, run_cli: Run) -> None:
     assert result.code == 2 and "needs a workload of kind: training" in result.stderr
 
 
-@pytest.mark.parametrize(("reads", "warned"), [("[]", True), ("[{task: one, size: 1GB}]", False)])
-def test_a_quota_that_tasks_exceed_together_is_named(
-    reads: str, warned: bool, tmp_path: Path, run_cli: Run
-) -> None:
-    """Each task draws 8 GPUs of 8; side by side they draw 16, one after the other 8."""
+def shared_quota(tmp_path: Path, reads: str, deadline: str = "") -> Path:
+    """Two tasks that draw 8 GPUs of 8 each: side by side they draw 16."""
     text = (ROOT / "examples" / "resnet50-imagenet.yaml").read_text()
     limits = (
         "constraints:\n  providers: [aws]\n  regions: [us-east-1]\n  max_nodes: 1\n  purchase_options: [on_demand]\n"
@@ -151,9 +148,43 @@ def test_a_quota_that_tasks_exceed_together_is_named(
     (tmp_path / "w.yaml").write_text(before + limits + "\n".join(rest))
     path = tmp_path / "pipeline.yaml"
     path.write_text(
-        "version: 1\nkind: pipeline\nname: p\ntasks:\n  - {name: one, workload: w.yaml}\n"
+        f"version: 1\nkind: pipeline\nname: p\n{deadline}tasks:\n  - {{name: one, workload: w.yaml}}\n"
         f"  - {{name: two, workload: w.yaml, reads: {reads}}}\n"
     )
-    result = run_cli("pipeline", str(path), "-o", "md")
+    return path
+
+
+@pytest.mark.parametrize(("reads", "waits"), [("[]", True), ("[{task: one, size: 1GB}]", False)])
+def test_tasks_that_exceed_a_quota_together_run_one_after_the_other(
+    reads: str, waits: bool, tmp_path: Path, run_cli: Run
+) -> None:
+    path = shared_quota(tmp_path, reads)
+    assert ("waits for" in run_cli("pipeline", str(path), "-o", "md", *DAY).stdout) is waits
+    result = run_cli("pipeline", str(path), "-o", "json", *DAY)
     assert result.code == 0, result.stderr
-    assert ("draw 16 on the quota aws/us-east-1 a100, whose limit is 8" in result.stdout) is warned
+    answer = json.loads(result.stdout)
+    first, second = answer["tasks"]
+    assert second["start_hours"] >= first["end_hours"] - 1e-6
+    assert second["waits_for"] == ([first["task"]] if waits else [])
+    saved = tmp_path / "answer.json"
+    saved.write_text(result.stdout)
+    assert run_cli("verify", str(saved), "--workload", str(path)).code == 0
+    length = second["end_hours"] - second["start_hours"]
+    second |= {"waits_for": [], "start_hours": 0.0, "end_hours": length}
+    saved.write_text(json.dumps(answer))
+    forged = run_cli("verify", str(saved), "--workload", str(path))
+    assert forged.code != 0
+    assert "draw 16 at once on aws/us-east-1 a100, limit 8" in " ".join(forged.stdout.split())
+
+
+def test_a_deadline_that_no_order_keeps_is_infeasible_and_names_the_quota(
+    tmp_path: Path, run_cli: Run
+) -> None:
+    loose = json.loads(run_cli("pipeline", str(shared_quota(tmp_path, "[]")), "-o", "json", *DAY).stdout)
+    hours = loose["end_hours"] * 0.75
+    path = shared_quota(tmp_path, "[]", f"deadline: {hours:.2f}h\n")
+    result = run_cli("pipeline", str(path), *DAY)
+    assert result.code == 3, result.stderr
+    said = " ".join(result.stdout.split())
+    assert "keeps the deadline and the quotas that tasks share" in said
+    assert "one, two would draw 16 at once on the quota aws/us-east-1 a100, limit 8" in said

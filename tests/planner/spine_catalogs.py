@@ -142,7 +142,8 @@ def work(**changes: Any) -> dict[str, Any]:
         "training": {"samples": 20_000_000, "global_batch": 256, "sequence_length": 128, "precision": "fp16"},
         "data": {"size": "20GB"},
         "checkpoint": {"export": False, "size": "1GB", "interval": "30m"},
-        "constraints": {"max_nodes": 8},
+        # waits and failures to get capacity have tests of their own (test_starts.py)
+        "constraints": {"max_nodes": 8, "waiting": [{"purchase_option": "*", "hours": 0}]},
     }
     constraints = {**base["constraints"], **changes.pop("constraints", {})}
     return {**base, **changes, "constraints": constraints}

@@ -23,7 +23,7 @@ class Deadline(Constraint):
     id = "deadline"
     words = "expected finish after the deadline"
     short = "after the deadline"
-    paths = ("constraints.deadline",)
+    paths = ("constraints.deadline", "constraints.waiting")
     unit = "hours"
     is_measured = True
     needs_deadline = True
@@ -115,7 +115,7 @@ def needs_record(workload: Workload) -> bool:
     limits = workload.constraints
     admitted = limits.purchase_options is None or "on_demand" in limits.purchase_options
     falls_back = admitted and "on_demand" not in limits.exclude_purchase_options
-    return workload.kind == "training" and falls_back and workload.spot.fallback != "none"
+    return workload.kind != "fleet" and falls_back and workload.spot.fallback != "none"
 
 
 def hours_needed(case: Case, made: Candidates, at: Ints) -> Floats:

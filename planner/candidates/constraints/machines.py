@@ -125,7 +125,7 @@ class LeastMemory(Constraint):
     def mask(self, case: Case, made: Candidates) -> Bools | None:
         """Clusters with less in all; workers of a fleet meet it together (`fleet.model.memory`)."""
         least = case.limits.min_total_memory_gib
-        if least is None or case.workload.kind != "training":
+        if least is None or case.workload.kind == "fleet":
             return None
         types, kind = case.offer_set.types, case.offer_set.type_of_offer[made.offer]
         # The memory of a share is the share's own.

@@ -26,7 +26,7 @@ class LeastThroughput(Constraint):
 
     def mask(self, case: Case, made: Candidates) -> Bools | None:
         """Slower candidates."""
-        if case.limits.min_throughput is None or case.workload.kind != "training":
+        if case.limits.min_throughput is None or case.workload.kind == "fleet":
             return None
         step = np.asarray(made.shapes["step_time_s"], dtype=np.float64)[made.shape]
         return np.asarray(

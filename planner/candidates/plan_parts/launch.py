@@ -12,6 +12,7 @@ from planner.candidates.decisions import ON_DEMAND, ONE_ZONE, best_of
 from planner.candidates.model import IN_TURN
 from planner.candidates.plan_parts.summary import describe, summarize
 from planner.candidates.running import meet_probability, model_arguments, steady_hours
+from planner.candidates.starts import chance_had, fallback_hours
 from planner.candidates.ways.outcomes import Outcomes, Task, possible_outcomes
 from planner.plan.launch import Checkpoints, Launch, SpotPlace
 from planner.spot.meet import calibration
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 LOW, HIGH = 0.1, 0.9
 _UNKNOWN = (
     "whether on-demand can be had when it is asked for is not published, for the newest accelerators (H100 and later) "
-    "least of all: the deadline holds while it is had within assumptions.on_demand_acquire_s"
+    "least of all: the wait and how often none comes are assumed (constraints.waiting)"
 )
 
 
@@ -78,9 +79,10 @@ def launch_of(made: Candidates, at: int, total: Decimal) -> Launch | None:
         expected_interruptions=float(made.interruptions[at]), spot_hours=expected_spot,
         on_demand_hours=sum((part.paid_hours for part in parts if turn and part not in spot), 0.0),
         waiting_hours=max(waits, 0.0), lost_hours=float(made.lost_hours[at]),
-        on_demand_acquire_s=context.asked.assumptions.on_demand_acquire_s,
+        on_demand_acquire_s=acquire_hours(made, at) * 3600.0,
         checkpoints=checkpoints_of(made, at, rows.tolist()), places=spot_places(context, rows, nodes, paid),
         why=_why(made, at, known[1]), notes=(_UNKNOWN,) if fallback else (),
+        first_wait_hours=float((pool.first_wait * pool.rate * pool.wait / (1.0 + pool.rate * pool.wait))[0]),
     )  # fmt: skip
 
 
@@ -130,8 +132,18 @@ def _task(made: Candidates, at: int, fallback: bool) -> Task:
         notice=float(context.spot.figures.notice_hours[rows[0]]),
         steady=float(steady_hours(context.asked, nodes, work, write, interval)[0]), sigma=float(made.sigma[at]),
         room=np.inf if context.dates.deadline_hours is None else context.dates.deadline_hours - used,
-        acquire=context.asked.assumptions.on_demand_acquire_s / 3600.0, has_fallback=fallback,
+        acquire=acquire_hours(made, at), has_fallback=fallback,
     )  # fmt: skip
+
+
+def acquire_hours(made: Candidates, at: int) -> float:
+    """Hours from asking for on-demand to having it, that of the fall-back where there is one."""
+    context, wait = made.context, 0.0
+    last = made.parts(at)[-1]
+    if made.kind[at] == IN_TURN and not context.market.is_spot[last.row]:
+        one = np.asarray([at])
+        wait = float(fallback_hours(context.starts, np.asarray([last.row]), made.nodes[one])[0])
+    return wait + context.asked.assumptions.on_demand_acquire_s / 3600.0
 
 
 def _usd(made: Candidates, at: int, outcomes: Outcomes, spot: list[Part], steady: list[Part]) -> FloatArray:
@@ -178,8 +190,9 @@ def _meets(made: Candidates, at: int) -> tuple[float | None, float | None]:
         )  # fmt: skip
         return float(made.p_meet[at]), float(alone[0])
     write, interval = made.write_hours[one], made.interval_hours[one]
-    chance = float(meet_probability(context, *made.gang(one), made.sigma[one], write, interval, room)[0])
-    return chance, chance
+    chance = meet_probability(context, *made.gang(one), made.sigma[one], write, interval, room)
+    known = float((chance * chance_had(made, one))[0])
+    return known, known
 
 
 def _p_change(made: Candidates, at: int) -> float:

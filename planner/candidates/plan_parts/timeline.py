@@ -9,6 +9,7 @@ import numpy as np
 
 from planner.candidates.model import IN_TURN
 from planner.candidates.running import finish_quantile
+from planner.candidates.starts import wait_hours
 from planner.candidates.timing import Z80
 from planner.performance.step import COMPONENTS
 from planner.plan.ids import TimePartId
@@ -40,7 +41,8 @@ def timeline_of(candidates: Candidates, at: int) -> tuple[TimePart, ...]:
     export = write + assume.export_s / 3600.0
     pull, warm = assume.image_pull_s / 3600.0, assume.compile_warmup_s / 3600.0
     to_nodes = float(candidates.fixed_hours[at]) - export - pull - warm
-    staging = float(candidates.waiting_hours[at]) - provision
+    wait = wait_hours(candidates, at)
+    staging = float(candidates.waiting_hours[at]) - provision - wait
     rest = (
         float(candidates.hours[at] - candidates.waiting_hours[at] - candidates.fixed_hours[at])
         - work
@@ -55,6 +57,7 @@ def timeline_of(candidates: Candidates, at: int) -> tuple[TimePart, ...]:
             "default",
             f"from {job.location or 'your site'}, before the cluster starts",
         ),
+        TimePart(TimePartId.CAPACITY, "waiting for capacity", wait, "default", _wait_note(staging)),
         TimePart(TimePartId.PROVISIONING, "provisioning", provision, "default", "not billed"),
         TimePart(TimePartId.IMAGE_PULL, "image pull", pull, "default"),
         TimePart(
@@ -82,6 +85,11 @@ def timeline_of(candidates: Candidates, at: int) -> tuple[TimePart, ...]:
         TimePart(TimePartId.FINAL_EXPORT, "final export", export, "default"),
     ]
     return tuple(part for part in parts if part.hours > 1e-9)
+
+
+def _wait_note(staging: float) -> str:
+    """What happens besides while capacity is waited for."""
+    return "not billed" if staging > 1e-9 else "not billed; the data come meanwhile"
 
 
 def performance_of(candidates: Candidates, at: int) -> Performance:

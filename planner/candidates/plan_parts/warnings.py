@@ -68,7 +68,7 @@ def plan_warnings(
             for cost in line.costs
             if "unknown_transfer_price" in cost.flags
         ]
-    if context.asked.workload.kind == "training" and len(lines) > 1 and not in_turn:
+    if context.asked.workload.kind != "fleet" and len(lines) > 1 and not in_turn:
         bought = " + ".join(f"{line.nodes} {line.purchase_option}" for line in lines)
         out.append(
             f"one cluster bought in parts ({bought}): the speed assumes that all its nodes share one network; "

@@ -10,6 +10,7 @@ import numpy as np
 
 from catalogs.table import distinct
 from planner.candidates.running import model_arguments, steady_hours
+from planner.candidates.starts import fallback_hours
 from planner.candidates.ways.fallback import fallback
 from planner.market.pricing import PriceTag, exact, price_line
 from planner.plan.ids import CostId
@@ -127,7 +128,7 @@ def frame_of(made: Candidates, cells: Cells) -> Frame:
         made.write_hours[base],
         made.interval_hours[base],
     )
-    late = room - _change_hours(context.asked)
+    late = room - _change_hours(made, cells)
     return Frame(
         waiting=waiting, room=room, steady=steady, slack=np.where(has, late - steady, np.inf),
         surely=_steady_probability(np.maximum(late, 0.0), steady, made.sigma[base]),
@@ -136,9 +137,11 @@ def frame_of(made: Candidates, cells: Cells) -> Frame:
     )  # fmt: skip
 
 
-def _change_hours(asked: Asked) -> float:
+def _change_hours(made: Candidates, cells: Cells) -> FloatArray:
     """Hours from asking for on-demand to progress on it."""
-    return asked.restart_hours + asked.assumptions.on_demand_acquire_s / 3600.0
+    asked = made.context.asked
+    wait = fallback_hours(made.context.starts, cells.on_demand, made.nodes[cells.base])
+    return np.asarray(asked.restart_hours + asked.assumptions.on_demand_acquire_s / 3600.0 + wait)
 
 
 def run_in_turn(made: Candidates, cells: Cells, frame: Frame) -> Course:
@@ -172,7 +175,8 @@ def run_in_turn(made: Candidates, cells: Cells, frame: Frame) -> Course:
     left = fallback(job, cells.pool, slack)
     share, change = (np.where(has, value, 0.0) for value in (left.work_share, left.p_change))
     on_spot = job.floor_hours * (1.0 - share)
-    in_turn = on_spot + left.wasted_hours + share * steady + change * _change_hours(context.asked)
+    in_turn = on_spot + left.wasted_hours + share * steady + change * _change_hours(made, cells)
+    had = np.where(has, context.starts.had(cells.on_demand, made.nodes[base]), 1.0)
     lost = free.expected_lost_hours * (1.0 - share)
     lost = np.where(has, np.minimum(lost, left.wasted_hours), lost)
     export = write + context.asked.assumptions.export_s / 3600.0
@@ -182,7 +186,7 @@ def run_in_turn(made: Candidates, cells: Cells, frame: Frame) -> Course:
         on_demand_hours=share * steady + change * (restart + export),
         interruptions=free.expected_interruptions * (1.0 - share),
         lost=lost + change * restart, slack=slack, p_change=change,
-        p_meet=np.where(has, frame.surely, alone), p_spot_only=alone, work_share=share,
+        p_meet=np.where(has, frame.surely * (1.0 - change * (1.0 - had)), alone), p_spot_only=alone, work_share=share,
     )  # fmt: skip
 
 

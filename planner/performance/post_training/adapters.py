@@ -9,7 +9,7 @@ import csv
 from functools import cache
 from pathlib import Path
 
-from planner.performance.spec import ModelSpec
+from planner.performance.spec import ModelSpec, TrainingSpec
 from planner.records import record
 
 _DATA = Path(__file__).parents[2] / "data"
@@ -60,6 +60,12 @@ def load_adapters() -> dict[str, AdapterCost]:
             )
             for row in csv.DictReader(file)
         }  # fmt: skip
+
+
+def adapter_spread(training: TrainingSpec) -> float:
+    """Half width in log of the 80 % interval that the adapters' kind adds; 0 where all weights learn, or with LoRA."""
+    kind = training.tuning.adapter or "lora"
+    return load_adapters()[kind].spread if training.lora_rank and kind != "lora" else 0.0
 
 
 def adapted_matrices(model: ModelSpec, targets: tuple[str, ...]) -> list[tuple[float, float, float]]:

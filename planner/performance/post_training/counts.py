@@ -11,7 +11,8 @@ dequantised         1 where frozen weights are quantised and written out in 16 b
 forward_passes      forward passes of other models (reference, teacher, old policy, helpers) over one of the learner
 other_params        parameters of other resident models over the learner's
 learners            models that learn (2 with a critic)
-    tuned               1 for anything but pre-training
+updates, epochs     optimizer updates of a step, and passes over its samples
+tuned               1 for anything but pre-training
 """
 
 from __future__ import annotations
@@ -26,12 +27,12 @@ if TYPE_CHECKING:
 
 COUNTS = (
     "sequences", "length_width", "longest", "adapter_bytes", "adapter_saved_bytes", "adapter_ratio", "frozen_bytes",
-    "dequantised", "forward_passes", "other_params", "learners", "tuned",
+    "dequantised", "forward_passes", "other_params", "learners", "tuned", "updates", "epochs",
 )  # fmt: skip
-# Bits per weight: nf4 has a 32-bit scale per block of 64 weights, double quantisation 8 bits and a 32-bit scale per 256
-# of these (Dettmers et al. 2023, arXiv 2305.14314, section 3); int8 has one scale per row (arXiv 2208.07339).
 # Batches of like length keep a tenth of the spread: buckets of 20 batches (PEFT's and the Trainer's default is 50).
 _GROUPED = 0.1
+# Bits per weight: nf4 has a 32-bit scale per block of 64 weights, double quantisation 8 bits and a 32-bit scale per 256
+# of these (Dettmers et al. 2023, arXiv 2305.14314, section 3); int8 has one scale per row (arXiv 2208.07339).
 _BASE_BYTES = {"half": 2.0, "int8": 1.0, "nf4": 4.5 / 8.0, "nf4_double": 4.127 / 8.0}
 
 
@@ -51,6 +52,7 @@ def post_training_counts(model: ModelSpec, training: TrainingSpec) -> dict[str, 
         "other_params": other,
         "learners": 2.0 if tuning.critic else 1.0,
         "tuned": float(tuning.objective != "pretrain"),
+        **_updates(training),
     }
 
 
@@ -74,11 +76,21 @@ def _adapters(model: ModelSpec, training: TrainingSpec) -> dict[str, float]:
     }
 
 
+def _updates(training: TrainingSpec) -> dict[str, float]:
+    rollouts = training.tuning.rollouts
+    if rollouts is None:
+        return {"updates": 1.0, "epochs": 1.0}
+    each = training.global_batch / (rollouts.update_batch or training.global_batch)
+    return {"updates": each * rollouts.epochs, "epochs": float(rollouts.epochs)}
+
+
 def _others(model: ModelSpec, training: TrainingSpec) -> tuple[float, float]:
     """Parameters of resident other models, and their forward passes per sample, both relative to the learner's."""
     tuning = training.tuning
     resident = 1.0 if tuning.reference == "resident" else 0.0
     passes = 1.0 if tuning.reference in ("resident", "adapters_off") else 0.0
+    # the policy that generated gives the log-probabilities that an update is measured against
+    passes += 1.0 if tuning.rollouts is not None else 0.0
     if tuning.teacher_params is not None:
         active = tuning.teacher_active_params or tuning.teacher_params
         resident += tuning.teacher_params / model.params

@@ -40,14 +40,14 @@ def test_a_fleet_made_for_less_confidence_is_rejected() -> None:
 def test_where_no_mix_is_sure_enough_the_answer_names_what_would_be() -> None:
     spot = [offer for offer in POOL if offer.purchase_option == "spot"]
     least = 5  # enough at the mean of spot
-    plan = exactly(spot, fleet(6, {**ROOMY, "max_nodes": least, "deadline_confidence": 0.93}))
+    plan = exactly(spot, fleet(6, {**ROOMY, "max_nodes": least, "deadline_confidence": 0.9}))
     assert plan.status == "infeasible"
     told = {item.constraint: item for item in plan.relaxations}
     assert set(told) == {"confidence", "deadline"}
-    assert told["confidence"].current == "0.93"
+    assert told["confidence"].current == "0.9"
     enough = float(told["confidence"].needed)
-    assert 0 < enough < 0.93
-    limits = {"max_nodes": least, "deadline_confidence": 0.93, "deadline": told["deadline"].needed}
+    assert 0 < enough < 0.9
+    limits = {"max_nodes": least, "deadline_confidence": 0.9, "deadline": told["deadline"].needed}
     assert exactly(spot, fleet(6, limits)).status == "planned"
     assert (
         exactly(spot, fleet(6, {**ROOMY, "max_nodes": least, "deadline_confidence": enough})).status

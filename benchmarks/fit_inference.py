@@ -1,0 +1,183 @@
+"""Fit engines.csv and the constants `chip.*` and `decode.*` of inference.csv; with groups of rows left out in turn.
+
+Soft-L1 least squares on the log of the rate, with a ridge towards typical values, so that an engine or a chip with few
+rows stays near them. A bandwidth share above 1 is not identified by its rows (the fixed time of a step takes its part):
+the planner caps engine x chip below 1.
+
+    python -m benchmarks.fit_inference --data measured.csv [--left-out] [--write]
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import least_squares
+
+from benchmarks.error_figures import errors
+from benchmarks.inference_rows import Measured, load_cases
+from planner.performance.constants import DIRECTORY
+from planner.performance.inference.engines import find_engine, load_engines
+from planner.performance.inference.rates import Cases, Efficiency, output_rate
+
+Floats = npt.NDArray[np.float64]
+FOLDS = 4
+# Typical values of an engine's compute and bandwidth shares and step, s, and how hard they pull (in log).
+ENGINE, ENGINE_PULL = (0.45, 0.75, 2e-3), (2.0, 4.0, 1.0)
+CHIP_PULL = 1.5
+COMMON = ("decode.layer_s", "decode.expert_layer_s", "decode.tensor_loss", "decode.server_ratio",
+          "decode.interactive_ratio")  # fmt: skip
+COMMON_START = (np.log(2e-5), np.log(4e-5), 0.15, np.log(0.9), np.log(0.6))
+COMMON_PULL = (1.0, 1.0, 5.0, 5.0, 2.0)
+SCATTER = 0.25
+
+
+class Question:
+    """The rows, and which constants each depends on."""
+
+    def __init__(self, cases: Cases, rows: list[Measured]) -> None:
+        self.cases, self.rows = cases, rows
+        found = [find_engine(row.engine, row.year) for row in rows]
+        self.engines = sorted({(item.name, item.year) for item in found})
+        self.chips = ["", *sorted({row.chip for row in rows} - {""})]
+        self.engine = np.asarray([self.engines.index((item.name, item.year)) for item in found])
+        self.chip = np.asarray([self.chips.index(row.chip) for row in rows])
+        self.most = np.asarray([item.most_running for item in found])
+        self.scenario = np.asarray(
+            [[row.scenario == word for row in rows] for word in ("server", "interactive")]
+        )
+        self.rate = np.log([row.rate for row in rows])
+        self.start = np.concatenate(
+            [np.repeat(np.log(ENGINE), len(self.engines)), np.zeros(3 * (len(self.chips) - 1)), COMMON_START]
+        )
+        self.pull = np.concatenate(
+            [
+                np.repeat(ENGINE_PULL, len(self.engines)),
+                np.full(3 * (len(self.chips) - 1), CHIP_PULL),
+                COMMON_PULL,
+            ]
+        )
+
+    def split(self, values: Floats) -> tuple[Floats, Floats, Floats]:
+        """Values by engine, by chip (NVIDIA 0) and common ones."""
+        size, others = len(self.engines), len(self.chips) - 1
+        chips = values[3 * size : 3 * (size + others)].reshape(3, others)
+        return (
+            values[: 3 * size].reshape(3, size),
+            np.hstack([np.zeros((3, 1)), chips]),
+            values[3 * (size + others) :],
+        )
+
+    def predict(self, values: Floats, at: npt.NDArray[np.int64]) -> Floats:
+        """Log of the rate of rows `at`."""
+        engine, chip, common = self.split(values)
+        both = engine[:, self.engine[at]] + chip[:, self.chip[at]]
+        made = Efficiency(
+            np.minimum(np.exp(both[0]), 0.95), np.minimum(np.exp(both[1]), 0.98), np.exp(both[2]),
+            float(np.exp(common[0])), float(np.exp(common[1])), float(common[2]), self.most[at],
+        )  # fmt: skip
+        result: Floats = np.log(output_rate(self.cases.take(at), made)) + common[3:] @ self.scenario[:, at]
+        return result
+
+    def fit(self, at: npt.NDArray[np.int64], start: Floats | None = None) -> Floats:
+        """Constants that fit rows `at`."""
+
+        def gaps(values: Floats) -> Floats:
+            near = (self.predict(values, at) - self.rate[at]) / SCATTER
+            return np.concatenate([near, self.pull * (values - self.start)])
+
+        first = self.start if start is None else start
+        return np.asarray(least_squares(gaps, first, loss="soft_l1", max_nfev=30).x)
+
+
+def left_out(question: Question, start: Floats) -> Floats:
+    """Log of the rate of every row, predicted with its group (source, model, accelerator) left out."""
+    groups = sorted({row.group for row in question.rows})
+    order = np.random.default_rng(0).permutation(len(groups))
+    fold = {groups[at]: place % FOLDS for place, at in enumerate(order.tolist())}
+    own = np.asarray([fold[row.group] for row in question.rows])
+    predicted = np.zeros(len(own))
+    for number in range(FOLDS):
+        values = question.fit(np.flatnonzero(own != number), start)
+        away = np.flatnonzero(own == number)
+        predicted[away] = question.predict(values, away)
+    return predicted
+
+
+def write(question: Question, values: Floats, data: Path) -> None:
+    """Rewrite the two tables; engines that share another's figures keep them."""
+    engine, chip, common = question.split(values)
+    gap = np.abs(question.predict(values, np.arange(len(question.rows))) - question.rate)
+    kept = {(row.name, row.year): row for row in load_engines()}
+    lines = []
+    for (name, year), old in sorted(kept.items()):
+        if (name, year) not in question.engines or old.rows == 0:
+            figures = (
+                old.compute,
+                old.bandwidth,
+                old.step_s,
+                old.spread,
+                old.rows,
+                "as a measured engine of its time",
+            )
+        else:
+            at = question.engines.index((name, year))
+            mine = question.engine == at
+            compute, bandwidth, step = np.exp(engine[:, at]).tolist()
+            spread = max(float(np.quantile(gap[mine], 0.8)), 0.1)
+            figures = (
+                compute,
+                bandwidth,
+                step,
+                spread,
+                int(mine.sum()),
+                "python -m benchmarks.fit_inference",
+            )
+        lines.append([name, year, *(f"{x:.3g}" for x in figures[:3]), f"{old.most_running:g}", f"{figures[3]:.3g}",
+                      *figures[4:]])  # fmt: skip
+    with (data / "engines.csv").open("w", encoding="utf-8", newline="") as file:
+        made = csv.writer(file, lineterminator="\n")
+        made.writerow(["engine", "year", "compute_ratio", "bandwidth_ratio", "step_s", "most_running", "spread", "rows",
+                       "source"])  # fmt: skip
+        made.writerows(lines)
+    changed = {
+        name: float(x if name.endswith("loss") else np.exp(x)) for name, x in zip(COMMON, common, strict=True)
+    }
+    for row, word in enumerate(("compute", "bandwidth", "step")):
+        changed |= {
+            f"chip.{c}.{word}": float(np.exp(chip[row, k])) for k, c in enumerate(question.chips) if c
+        }
+    path = data / "performance" / "inference.csv"
+    text = path.read_text(encoding="utf-8").splitlines()
+    cells = [line.split(",") for line in text]
+    out = [[c[0], f"{changed[c[0]]:.4g}", *c[2:]] if c[0] in changed else c for c in cells]
+    path.write_text("\n".join(",".join(c) for c in out) + "\n", encoding="utf-8")
+
+
+def main() -> int:
+    """Fit, print the errors, write on request."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument(
+        "--left-out", action="store_true", help="also predict every row with its group left out"
+    )
+    parser.add_argument("--write", action="store_true", help="rewrite the planner's tables")
+    chosen = parser.parse_args()
+    cases, rows, _ = load_cases(chosen.data)
+    question = Question(cases, rows)
+    everything = np.arange(len(rows))
+    values = question.fit(everything)
+    measured = np.exp(question.rate)
+    print("all rows:", errors(np.exp(question.predict(values, everything)), measured))
+    if chosen.left_out:
+        print("group left out:", errors(np.exp(left_out(question, values)), measured), flush=True)
+    if chosen.write:
+        write(question, values, DIRECTORY.parent)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,98 @@
+"""Judge the inference model on measured rows: rate per system, time to the first token, time per token.
+
+python -m benchmarks.inference --data measured.csv
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections import defaultdict
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from benchmarks.error_figures import errors
+from benchmarks.inference_rows import Measured, load_cases
+from planner.performance.constants import Constants, load_constants
+from planner.performance.inference.engines import EngineRow, find_engine
+from planner.performance.inference.rates import Cases, Efficiency, output_rate, prefill_s, sequences, step_s
+
+Floats = npt.NDArray[np.float64]
+
+
+def efficiency_of(rows: list[Measured], c: Constants, engines: list[EngineRow] | None = None) -> Efficiency:
+    """What each row's engine reaches on its chip, by the planner's tables."""
+    found = engines or [find_engine(row.engine, row.year) for row in rows]
+
+    def chip(word: str) -> Floats:
+        return np.asarray([c.get(f"chip.{row.chip}.{word}", 1.0) for row in rows])
+
+    def engine(word: str) -> Floats:
+        return np.asarray([getattr(item, word) for item in found], dtype=np.float64)
+
+    return Efficiency(
+        np.minimum(engine("compute") * chip("compute"), 0.95),
+        np.minimum(engine("bandwidth") * chip("bandwidth"), 0.98),
+        engine("step_s") * chip("step"),
+        c["decode.layer_s"], c["decode.expert_layer_s"], c["decode.tensor_loss"], engine("most_running"),
+    )  # fmt: skip
+
+
+def predict_rates(cases: Cases, rows: list[Measured], c: Constants) -> tuple[Floats, Floats]:
+    """Predicted tokens per second of each replica, and the half width in log of its 80 % interval."""
+    limits = {"server": c["decode.server_ratio"], "interactive": c["decode.interactive_ratio"]}
+    slowed = np.asarray([limits.get(row.scenario, 1.0) for row in rows])
+    spread = np.asarray([find_engine(row.engine, row.year).spread for row in rows])
+    return output_rate(cases, efficiency_of(rows, c)) * slowed, spread
+
+
+def report(cases: Cases, rows: list[Measured]) -> list[str]:
+    """Figures of all rows, by class and by source."""
+    c = load_constants()
+    predicted, spread = predict_rates(cases, rows, c)
+    measured = np.asarray([row.rate for row in rows])
+    held = np.abs(np.log(predicted / measured)) <= spread
+    groups: dict[str, list[int]] = defaultdict(list)
+    for at, row in enumerate(rows):
+        for name in ("all", row.kind, "  " + row.source, "  engine " + row.engine):
+            groups[name].append(at)
+    out = []
+    for name in sorted(groups, key=lambda name: (name.startswith("  "), name)):
+        at = np.asarray(groups[name])
+        out.append(
+            _line(name, errors(predicted[at], measured[at]))
+            + f"  in the 80 % interval {held[at].mean():4.0%}"
+        )
+    engine = efficiency_of(rows, c)
+    number = sequences(cases, engine)
+    context = cases.prompt + 0.5 * cases.answer
+    for name, values, stated in (
+        ("time to the first token", prefill_s(cases, engine), np.asarray([row.ttft_s for row in rows])),
+        ("time per token", step_s(cases, engine, number, context), np.asarray([row.tpot_s for row in rows])),
+    ):
+        known = np.isfinite(stated) & np.isfinite(cases.running)
+        out.append(_line(name, errors(values[known], stated[known])))
+    return out
+
+
+def _line(name: str, score: dict[str, float]) -> str:
+    if not score["n"]:
+        return f"{name:44} no row"
+    return (f"{name:44} n {score['n']:5.0f}  median {score['median']:5.1f}  MAPE {score['mape']:6.1f}  "
+            f"p90 {score['p90']:6.1f}  ratio {score['bias']:5.2f}")  # fmt: skip
+
+
+def main() -> int:
+    """Print the figures of one file."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, required=True, help="CSV with the columns of measured.csv")
+    cases, rows, left_out = load_cases(parser.parse_args().data)
+    print("\n".join(report(cases, rows)))
+    for reason, count in left_out.most_common():
+        print(f"left out: {count} x {reason}")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,150 @@
+"""How long capacity takes to come, and how often it never does: waiting.csv and the user's word.
+
+    hours = lead + hours x accelerators / size,     P(it never comes) = never_ratio x accelerators / size
+
+size: the most that asking brings (`planner.market.obtainable`, the user's word included), else that of the row.
+An offer with a start hour (capacity blocks) begins at the first such hour after its lead. Spot is not in the table: its
+wait follows from the records of its pool (`planner.spot.evidence`). What is owned or reserved is there at once.
+"""
+
+from __future__ import annotations
+
+import csv
+from datetime import UTC, datetime, time, timedelta
+from fnmatch import fnmatchcase
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.records import record
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+
+    from planner.inputs.schema import StartWait
+    from planner.market.offers import OfferSet
+
+    Floats = npt.NDArray[np.float64]
+    IntArray = npt.NDArray[np.int64]
+    BoolArray = npt.NDArray[np.bool_]
+
+_DATA = Path(__file__).parents[1] / "data" / "waiting.csv"
+MOST_NEVER = 0.5  # however large the cluster
+
+
+@record(frozen=True)
+class StartRule:
+    """One row of waiting.csv; of several rows that match an offer, the first counts.
+
+    Attributes:
+        provider, accelerator: patterns.
+        lead_hours: whatever the size; hours: more for as many accelerators as asking brings (where nothing bounds them,
+            `accelerators`), in proportion.
+        never_ratio: probability that so many never come, in proportion too.
+        start_utc: hour of the day at which it starts, None: any.
+        basis: `assumed`, or `recorded` where a public record shows it.
+    """
+
+    provider: str
+    purchase_option: str
+    accelerator: str
+    lead_hours: float
+    hours: float
+    accelerators: float
+    never_ratio: float
+    start_utc: time | None
+    basis: str
+    source: str
+    as_of: str
+
+
+@cache
+def load_starts() -> tuple[StartRule, ...]:
+    """Read waiting.csv in its order."""
+    with _DATA.open(encoding="utf-8", newline="") as file:
+        return tuple(
+            StartRule(
+                row["provider"], row["purchase_option"], row["accelerator"], float(row["lead_hours"]),
+                float(row["hours"]), float(row["accelerators"]), float(row["never_ratio"]),
+                time.fromisoformat(row["start_utc"]) if row["start_utc"] else None,
+                row["basis"], row["source"], row["as_of"],
+            )
+            for row in csv.DictReader(file)
+        )  # fmt: skip
+
+
+@record(frozen=True, eq=False)
+class Starts:
+    """Waits of every offer, shape `(n_offers,)`: hours whatever the size, and per accelerator."""
+
+    lead: Floats
+    each: Floats
+    never_each: Floats
+    accelerators: Floats
+    never_flat: Floats
+    has_calendar: BoolArray
+
+    def hours(self, rows: IntArray, nodes: IntArray | Floats) -> Floats:
+        """Hours from asking for `nodes` instances of offers to having them."""
+        asked = self.accelerators[rows] * nodes
+        return np.asarray(self.lead[rows] + self.each[rows] * asked, dtype=np.float64)
+
+    def had(self, rows: IntArray, nodes: IntArray | Floats) -> Floats:
+        """Probability that they come at all."""
+        never = self.never_flat[rows] + self.never_each[rows] * self.accelerators[rows] * nodes
+        return np.asarray(1.0 - np.minimum(never, MOST_NEVER), dtype=np.float64)
+
+
+def starts_of(offer_set: OfferSet, told: Sequence[StartWait], most: Floats, start: datetime) -> Starts:
+    """Waits of every offer for a job that starts to ask at `start`.
+
+    Args:
+        offer_set: what can be bought.
+        told: what the user knows; the last that matches an offer wins over waiting.csv.
+        most: accelerators of each offer that asking brings, infinite where it is firm, shape `(n_offers,)`.
+        start: moment from which capacity is asked for.
+    """
+    offers, count = offer_set.offers, offer_set.offers.n_rows
+    names = offer_set.types.coded("accelerator")
+    own = names.codes[offer_set.type_of_offer]
+
+    def matching(provider: str, option: str, accelerator: str, region: str = "*") -> BoolArray:
+        hit = np.ones(count, dtype=np.bool_)
+        for column, pattern in (("provider", provider), ("purchase_option", option), ("region", region)):
+            if pattern != "*":
+                values = offers.coded(column)
+                same = [fnmatchcase(value, pattern) for value in values.values]
+                hit &= np.asarray([*same, False])[values.codes]
+        same = [fnmatchcase(name, accelerator) for name in names.values]
+        return np.asarray(hit & np.asarray([*same, False])[own], dtype=np.bool_)
+
+    lead, each, never, flat = (np.zeros(count) for _ in range(4))
+    calendar = np.zeros(count, dtype=np.bool_)
+    for rule in reversed(load_starts()):
+        mine = matching(rule.provider, rule.purchase_option, rule.accelerator)
+        lead[mine] = _lead_hours(rule, start)
+        size = np.where(np.isfinite(most[mine]), most[mine], rule.accelerators)
+        each[mine], never[mine] = rule.hours / size, rule.never_ratio / size
+        calendar[mine] = rule.start_utc is not None
+    for known in told:
+        mine = matching(known.provider or "*", known.purchase_option, known.accelerator, known.region)
+        lead[mine], each[mine], never[mine], calendar[mine] = known.hours, 0.0, 0.0, False
+        flat[mine] = known.never_ratio
+    spot = offers.equals("purchase_option", "spot")
+    lead[spot], each[spot], never[spot], flat[spot] = 0.0, 0.0, 0.0, 0.0
+    held = np.asarray(offer_set.types["accelerator_count"][offer_set.type_of_offer], dtype=np.float64)
+    return Starts(lead, each, never, np.nan_to_num(held, nan=1.0), flat, calendar)
+
+
+def _lead_hours(rule: StartRule, start: datetime) -> float:
+    """Hours from `start` to the first moment at which the rule lets a cluster begin."""
+    if rule.start_utc is None:
+        return rule.lead_hours
+    earliest = start.astimezone(UTC) + timedelta(hours=rule.lead_hours)
+    begin = datetime.combine(earliest.date(), rule.start_utc, tzinfo=UTC)
+    begin += timedelta(days=1) if begin < earliest else timedelta(0)
+    return (begin - start).total_seconds() / 3600.0

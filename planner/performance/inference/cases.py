@@ -1,0 +1,67 @@
+"""From a model and devices to the cases of `planner.performance.inference.rates`."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from planner.performance.constants import Constants
+from planner.performance.device import Devices
+from planner.performance.inference.chips import WEIGHT_BYTES
+from planner.performance.inference.rates import Cases
+from planner.performance.memory_risk import usable_gib
+from planner.performance.post_training.spec import Engine
+from planner.performance.spec import ModelSpec
+
+Floats = npt.NDArray[np.float64]
+GIB = 1024.0**3
+_KEY_BYTES = {"bf16": 2.0, "fp8": 1.0}
+
+
+def build_cases(
+    model: ModelSpec,
+    engine: Engine,
+    devices: Devices,
+    *,
+    prompt: float,
+    answer: float,
+    running: Floats,
+    tp: Floats,
+    c: Constants,
+) -> Cases:
+    """One case per device row.
+
+    Args:
+        model: sizes of a transformer.
+        engine: precision of weights, keys and values.
+        devices: one row per case.
+        prompt: tokens of a request.
+        answer: tokens of its answer.
+        running: requests at once on a replica.
+        tp: accelerators of a replica.
+        c: constants.
+    """
+    assert model.layers is not None and model.hidden is not None
+    heads = float(model.heads or max(1, model.hidden // 64))
+    head = float(model.head_dim or model.hidden / heads)
+    width = float(model.kv_width or 2.0 * (model.kv_heads or heads) * head)
+    params, active = float(model.params), float(model.active_params or model.params)
+    experts, used = float(model.experts or 0), float(model.experts_per_token or 0)
+    routed = (params - active) / (experts - used) * experts if experts > used else 0.0
+    shape = devices.count.shape
+    values = {
+        "params": params, "active": active, "routed": routed, "layers": model.layers, "hidden": model.hidden,
+        "experts": experts, "per_token": used,
+        "key_value_bytes": model.layers * width * _KEY_BYTES[engine.kv_precision],
+        "weight_bytes": WEIGHT_BYTES[engine.precision], "prompt": prompt, "answer": answer, "pp": 1.0,
+    }  # fmt: skip
+    columns = {name: np.full(shape, float(value)) for name, value in values.items()}
+    memory = usable_gib(devices.memory_gib, devices.memory_rate, c) * GIB
+    return Cases(
+        **columns,
+        running=running,
+        tp=tp,
+        peak=devices.serve_peak,
+        memory_rate=devices.memory_rate,
+        memory=memory,
+    )

@@ -1,0 +1,51 @@
+"""What chips reach of an engine's efficiency, and their peak at the precision of generation."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from catalogs.table import Table
+    from planner.performance.constants import Constants
+    from planner.performance.post_training.spec import Engine, Tuning
+
+Floats = npt.NDArray[np.float64]
+# Bytes per weight with scales, and the columns of peaks that its arithmetic may use, best first.
+WEIGHT_BYTES = {"bf16": 2.0, "fp16": 2.0, "fp8": 1.0, "int8": 1.0, "int4": 0.56, "fp4": 0.56}
+_PEAKS = {"fp8": ("fp8_tflops",), "fp4": ("fp4_tflops", "fp8_tflops")}
+_HALF = ("bf16_tflops", "fp16_tflops")
+_FACTORS = ("compute", "bandwidth", "step")
+
+
+def chip_class(vendor: str, generation: str) -> str:
+    """The class by which constants `chip.<class>.*` are named."""
+    return {"cdna2": "amd.cdna2", "gaudi2": "habana", "gaudi3": "habana"}.get(generation, vendor)
+
+
+def serving_columns(hardware: Table, tuning: Tuning, c: Constants) -> dict[str, Floats]:
+    """Columns of `Devices` for generation; NaN peaks and factors of 1 where nothing is generated."""
+    engine = engine_of(tuning)
+    size = hardware.n_rows
+    if engine is None:
+        return {"serve_peak": np.full(size, np.nan), **{f"serve_{name}": np.ones(size) for name in _FACTORS}}
+    peak = np.full(size, np.nan)
+    for column in (*_PEAKS.get(engine.precision, ()), *_HALF):
+        peak = np.where(np.isnan(peak), hardware.number(column) * 1e12, peak)
+    classes = [
+        chip_class(str(v), str(g)) for v, g in zip(hardware["vendor"], hardware["generation"], strict=True)
+    ]
+    factors = {
+        f"serve_{name}": np.asarray([c.get(f"chip.{word}.{name}", 1.0) for word in classes])
+        for name in _FACTORS
+    }
+    return {"serve_peak": peak, **factors}
+
+
+def engine_of(tuning: Tuning) -> Engine | None:
+    """The engine of a job that generates, else None."""
+    if tuning.rollouts is not None:
+        return tuning.rollouts.engine
+    return None if tuning.requests is None else tuning.requests.engine

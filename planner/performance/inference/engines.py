@@ -1,0 +1,82 @@
+"""Inference engines by year of release: shares of peak and bandwidth, fixed times (data/engines.csv)."""
+
+from __future__ import annotations
+
+import csv
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from planner.performance.constants import Constants
+from planner.performance.device import Devices
+from planner.performance.inference.rates import Efficiency
+from planner.performance.post_training.spec import Engine
+from planner.records import record
+
+_DATA = Path(__file__).parents[2] / "data" / "engines.csv"
+
+
+@record(frozen=True)
+class EngineRow:
+    """One engine in one year.
+
+    Attributes:
+        name, year: of the release.
+        compute, bandwidth: shares of peak FLOP/s and memory rate.
+        step_s: fixed time of a decode step.
+        most_running: requests at once.
+        spread: half width in log of the 80 % interval of its rate.
+        rows: measured rows behind it.
+    """
+
+    name: str
+    year: int
+    compute: float
+    bandwidth: float
+    step_s: float
+    most_running: float
+    spread: float
+    rows: int
+
+
+@cache
+def load_engines() -> tuple[EngineRow, ...]:
+    """Read engines.csv."""
+    with _DATA.open(encoding="utf-8", newline="") as file:
+        return tuple(
+            EngineRow(
+                row["engine"], int(row["year"]), float(row["compute_ratio"]), float(row["bandwidth_ratio"]),
+                float(row["step_s"]), float(row["most_running"]), float(row["spread"]), int(row["rows"]),
+            )
+            for row in csv.DictReader(file)
+        )  # fmt: skip
+
+
+def find_engine(name: str, year: int | None) -> EngineRow:
+    """The engine in that year, else in the nearest one that was measured; without a year the newest.
+
+    Raises:
+        ValueError: no engine of that name.
+    """
+    rows = [row for row in load_engines() if row.name == name]
+    if not rows:
+        raise ValueError(f"inference engine {name!r} is not known")
+    if year is None:
+        return max(rows, key=lambda row: row.year)
+    return min(rows, key=lambda row: (abs(row.year - year), -row.year))
+
+
+def efficiency(engine: Engine, devices: Devices, c: Constants) -> Efficiency:
+    """What the engine reaches on each device row."""
+    row = find_engine(engine.name, engine.year)
+    most = float(engine.most_running or row.most_running)
+    return Efficiency(
+        np.minimum(row.compute * devices.serve_compute, 0.95),
+        np.minimum(row.bandwidth * devices.serve_bandwidth, 0.98),
+        row.step_s * devices.serve_step,
+        c["decode.layer_s"],
+        c["decode.expert_layer_s"],
+        c["decode.tensor_loss"],
+        np.full(devices.count.shape, most),
+    )

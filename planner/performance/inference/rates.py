@@ -1,0 +1,135 @@
+"""Prefill, decode and steady rate of one replica; every argument is an array of one row per case.
+
+Formulas (N, A total and active parameters, w bytes per weight, I and O prompt and answer tokens, B sequences at once):
+prefill of a request 2 A I + 2 L h I^2 FLOPs at the compute rate; a decode step reads the weights that B sequences touch
+and their keys and values (Pope et al. 2022, arXiv 2211.05102); experts touched E (1 - (1 - k / E)^B); a pipeline of p
+stages reads its weights once per micro-batch, so that p speeds up keys, values and arithmetic alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+# Share of memory that an engine gives to weights, keys and values (vLLM's gpu_memory_utilization).
+MEMORY_SHARE = 0.9
+# Keys and values are read with less than the full rate: pages, and heads that share them.
+KEY_VALUE_READS = 1.3
+
+
+@dataclass(frozen=True)
+class Cases:
+    """What is asked of a replica; shape `(n,)` each.
+
+    Attributes:
+        params, active: parameters in all, and per token; `routed`: those in routed experts.
+        layers, hidden: sizes; `experts`, `per_token`: routed experts of a layer and those of a token (0 for dense).
+        key_value_bytes: bytes of keys and values per token.
+        weight_bytes: per parameter.
+        prompt, answer: tokens of a request; answer 0: prefill alone.
+        running: requests at once, inf: as many as fit.
+        tp, pp: accelerators that split each layer, and stages.
+        peak: FLOP/s of an accelerator at the precision of arithmetic; `memory_rate` bytes/s; `memory`: bytes.
+    """
+
+    params: Floats
+    active: Floats
+    routed: Floats
+    layers: Floats
+    hidden: Floats
+    experts: Floats
+    per_token: Floats
+    key_value_bytes: Floats
+    weight_bytes: Floats
+    prompt: Floats
+    answer: Floats
+    running: Floats
+    tp: Floats
+    pp: Floats
+    peak: Floats
+    memory_rate: Floats
+    memory: Floats
+
+    def take(self, index: Any) -> Cases:
+        """Return rows `index`."""
+        return Cases(**{field.name: getattr(self, field.name)[index] for field in fields(self)})
+
+
+@dataclass(frozen=True)
+class Efficiency:
+    """What an engine reaches on a chip; shape `(n,)` or scalars.
+
+    Attributes:
+        compute, bandwidth: shares of peak and memory rate.
+        step_s: fixed time of a decode step; `layer_s` more per layer and doubling of tensor parallelism;
+            `expert_layer_s` more per layer with experts.
+        tensor_loss: power of tensor parallelism that is lost.
+        most_running: requests at once that the engine allows.
+    """
+
+    compute: Floats
+    bandwidth: Floats
+    step_s: Floats
+    layer_s: float
+    expert_layer_s: float
+    tensor_loss: float
+    most_running: Floats
+
+
+def room(case: Cases) -> Floats:
+    """Sequences whose keys and values fit beside the weights; a sequence counts with its mean length and some more."""
+    free = MEMORY_SHARE * case.memory * case.tp * case.pp - case.params * case.weight_bytes
+    each = np.maximum(case.key_value_bytes * (case.prompt + 0.6 * case.answer), 1.0)
+    return np.maximum(free, 0.0) / each
+
+
+def sequences(case: Cases, engine: Efficiency) -> Floats:
+    """Sequences that run at once, at least one."""
+    most = np.minimum(np.minimum(case.running, engine.most_running), np.floor(room(case)))
+    result: Floats = np.maximum(most, 1.0)
+    return result
+
+
+def prefill_s(case: Cases, engine: Efficiency) -> Floats:
+    """Time to read one prompt, s."""
+    flops = 2.0 * case.active * case.prompt + 2.0 * case.layers * case.hidden * case.prompt**2
+    split = case.tp ** (1.0 - engine.tensor_loss) * np.where(case.running > 1, case.pp, 1.0)
+    # a prompt shorter than the chip's ridge is bound by the weights, as a step of decoding is
+    reads = case.active * case.weight_bytes / (case.tp * case.memory_rate * engine.bandwidth)
+    alone = np.where(case.running > 1, 0.0, reads)
+    result: Floats = np.hypot(flops / (split * case.peak * engine.compute), alone)
+    return result
+
+
+def touched(case: Cases, number: Floats) -> Floats:
+    """Parameters that `number` sequences touch in one step."""
+    experts = np.maximum(case.experts, 1.0)
+    share = 1.0 - (1.0 - np.minimum(case.per_token / experts, 1.0)) ** number
+    return case.params - case.routed + case.routed * np.where(case.experts > 0, share, 1.0)
+
+
+def step_s(case: Cases, engine: Efficiency, number: Floats, context: Floats) -> Floats:
+    """Time of a step that adds one token to each of `number` sequences of `context` tokens, s."""
+    split = case.tp ** (1.0 - engine.tensor_loss)
+    rate = case.memory_rate * engine.bandwidth
+    weights = touched(case, number) * case.weight_bytes / (split * rate)
+    keys = KEY_VALUE_READS * number * case.key_value_bytes * context / (split * case.pp * rate)
+    work = 2.0 * case.active * number / (split * case.pp * case.peak * engine.compute)
+    fixed = engine.step_s + engine.layer_s * case.layers * np.log2(np.maximum(case.tp, 1.0))
+    fixed = fixed + np.where(case.experts > 0, engine.expert_layer_s * case.layers, 0.0)
+    result: Floats = np.hypot(weights + keys, work) + fixed
+    return result
+
+
+def output_rate(case: Cases, engine: Efficiency) -> Floats:
+    """Tokens per second of a replica in steady state: answers, or prompts where nothing is answered."""
+    number = sequences(case, engine)
+    read = number * prefill_s(case, engine)
+    write = case.answer * step_s(case, engine, number, case.prompt + 0.5 * case.answer)
+    tokens = np.where(case.answer > 0, case.answer, case.prompt)
+    result: Floats = number * tokens / (read + np.where(case.answer > 0, write, engine.step_s))
+    return result

@@ -1,0 +1,95 @@
+"""One step of generation for reinforcement learning: all answers of a step, to the last token of the longest.
+
+Answers of different lengths run side by side and finish one after another, so that the end of a step runs a few long
+answers on an idle machine; the time is integrated over the falling number of live ones.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from planner.performance.constants import Constants
+from planner.performance.device import Devices
+from planner.performance.inference.cases import build_cases
+from planner.performance.inference.engines import efficiency
+from planner.performance.inference.rates import Cases, Efficiency, prefill_s, room, step_s
+from planner.performance.post_training.lengths import log_width, normal_quantile, quantiles
+from planner.performance.post_training.spec import Lengths, Rollouts
+from planner.performance.spec import ModelSpec
+
+Floats = npt.NDArray[np.float64]
+QUANTILES = 24
+DEGREES = (1, 2, 4, 8, 16, 32, 64)
+
+
+def generation_s(
+    model: ModelSpec, rollouts: Rollouts, samples: int, devices: Devices, accelerators: Floats, c: Constants
+) -> tuple[Floats, Floats]:
+    """Time to generate the answers of a step, s, and the accelerators of one engine; infinite where none fits.
+
+    Args:
+        model: what generates.
+        rollouts: lengths, samples per prompt, engine.
+        samples: answers of a step.
+        devices: one row per cluster.
+        accelerators: that generate, in each cluster.
+        c: constants.
+    """
+    best = np.full(accelerators.shape, np.inf)
+    chosen = np.ones(accelerators.shape)
+    pinned = rollouts.engine.tensor_parallel
+    for degree in (pinned,) if pinned else DEGREES:
+        tp = np.full(accelerators.shape, float(degree))
+        time = _with_degree(model, rollouts, samples, devices, accelerators, tp, c)
+        better = (degree <= accelerators) & (time < best * (1.0 - 1e-9))
+        best, chosen = np.where(better, time, best), np.where(better, tp, chosen)
+    return best, chosen
+
+
+def _with_degree(
+    model: ModelSpec,
+    rollouts: Rollouts,
+    samples: int,
+    devices: Devices,
+    accelerators: Floats,
+    tp: Floats,
+    c: Constants,
+) -> Floats:
+    replicas = np.maximum(np.floor(accelerators / tp), 1.0)
+    share = np.ceil(samples / replicas)
+    prompt, answers = rollouts.prompts.mean, rollouts.answers
+    case = build_cases(
+        model, rollouts.engine, devices, prompt=prompt, answer=answers.mean, running=share, tp=tp, c=c
+    )
+    engine = efficiency(rollouts.engine, devices, c)
+    fits = room(case) >= 1.0
+    live = np.maximum(np.minimum(np.minimum(share, engine.most_running), np.floor(room(case))), 1.0)
+    # each prompt is read once, its keys and values shared by its samples
+    read = np.maximum(share / rollouts.samples_per_prompt, 1.0) * prefill_s(case, engine)
+    context = np.full(live.shape, prompt + 0.5 * answers.mean)
+    steady: Floats = (share - live) * answers.mean / live * step_s(case, engine, live, context)
+    time = read + steady + _tail_s(case, engine, live, prompt, answers, samples)
+    return np.where(fits, time * c["rollouts.generation_ratio"], np.inf)
+
+
+def _tail_s(
+    case: Cases, engine: Efficiency, live: Floats, prompt: float, answers: Lengths, samples: int
+) -> Floats:
+    """Time for `live` answers that start together, until the last has ended."""
+    lengths = np.append(quantiles(answers, QUANTILES), longest_answer(answers, samples))
+    left = 1.0 - np.arange(QUANTILES + 1) / QUANTILES
+    total, before = np.zeros(live.shape), 0.0
+    for length, share in zip(lengths.tolist(), left.tolist(), strict=True):
+        number = np.maximum(live * share, 1.0)
+        context = np.full(live.shape, prompt + 0.5 * (before + length))
+        total = total + max(length - before, 0.0) * step_s(case, engine, number, context)
+        before = max(before, length)
+    return total
+
+
+def longest_answer(answers: Lengths, samples: int) -> float:
+    """The longest of a step's answers: the quantile 1 - 1 / samples, or the limit."""
+    width = log_width(answers)
+    draw = float(normal_quantile(np.asarray([1.0 - 0.5 / max(samples, 1)]))[0])
+    return float(min(answers.mean * np.exp(width * draw - 0.5 * width * width), answers.longest))

@@ -1,0 +1,213 @@
+"""Batch inference on clusters: the best replica per (hardware type, node count), as the table of `estimate_shapes`.
+
+A step answers `global_batch` requests, spread evenly over replicas that share nothing; each replica is one group of
+tensor-parallel accelerators inside a node. Models that do not generate (encoders, images) are timed by the share of the
+peak that their class was measured to reach.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from catalogs.table import Coded, Table
+from planner.performance.constants import Constants, load_constants
+from planner.performance.device import Devices, build_devices
+from planner.performance.inference.answers import answer_bytes
+from planner.performance.inference.cases import GIB, build_cases
+from planner.performance.inference.chips import WEIGHT_BYTES
+from planner.performance.inference.engines import efficiency, find_engine
+from planner.performance.inference.rates import output_rate, prefill_s, room, sequences
+from planner.performance.memory_risk import usable_gib
+from planner.performance.post_training.spec import Requests
+from planner.performance.spec import ModelSpec, TrainingSpec
+from planner.performance.step import COMPONENTS
+from planner.records import record
+
+Floats = npt.NDArray[np.float64]
+# Least room for keys and values beside the weights: sequences of mean length.
+LEAST_SEQUENCES = 4.0
+
+
+@record(frozen=True, eq=False)
+class Replica:
+    """The best replica on each device row; rates in samples/s of the whole node, 0 where none fits.
+
+    Attributes:
+        per_node: samples per second of a node; `tp`: accelerators of a replica.
+        need_gib: weights, keys and values per accelerator; `least_gib`: of the smallest choice that was tried.
+        reading: share of the time that goes to prompts.
+    """
+
+    per_node: Floats
+    tp: Floats
+    need_gib: Floats
+    least_gib: Floats
+    reading: Floats
+
+
+def estimate_requests(
+    model: ModelSpec,
+    training: TrainingSpec,
+    hardware: Table,
+    node_counts: Sequence[int],
+    max_accelerators: int | None,
+    constants: Constants | None,
+) -> Table:
+    """Estimate batch inference; arguments and columns are those of `planner.performance.search.estimate_shapes`."""
+    c = constants or load_constants()
+    requests = training.tuning.requests
+    assert requests is not None
+    devices = build_devices(hardware, training, model.family.value, c)
+    answers = requests.answers is not None
+    made = (
+        _generating(model, requests, devices, c) if answers else _items(model, training, requests, devices, c)
+    )
+    nodes = np.asarray(list(node_counts), dtype=np.int64)
+    device = np.repeat(np.arange(hardware.n_rows, dtype=np.int64), len(nodes))
+    return _table(
+        model, training, devices, made, device, np.tile(nodes, hardware.n_rows), max_accelerators, c
+    )
+
+
+def _generating(model: ModelSpec, requests: Requests, devices: Devices, c: Constants) -> Replica:
+    """Replicas of a model that writes answers: every tensor-parallel degree that divides a node is tried."""
+    assert requests.prompts is not None and requests.answers is not None
+    engine, size = requests.engine, devices.count.shape
+    none, endless = np.zeros(size), np.full(size, np.inf)
+    best = Replica(none, np.ones(size), endless, endless, none)
+    degrees = (engine.tensor_parallel,) if engine.tensor_parallel else (1, 2, 4, 8, 16)
+    reads = 0.0 if requests.shared_prefix else 1.0
+    for degree in degrees:
+        tp = np.full(size, float(degree))
+        case = build_cases(
+            model, engine, devices, prompt=requests.prompts.mean, answer=requests.answers.mean,
+            running=np.full(size, np.inf), tp=tp, c=c,
+        )  # fmt: skip
+        able = efficiency(engine, devices, c)
+        running = sequences(case, able)
+        rate = output_rate(case, able) / requests.answers.mean
+        read = running * prefill_s(case, able) * rate / running
+        if not reads:  # prompts that begin alike are read once
+            rate, read = rate / np.maximum(1.0 - read, 0.05), np.zeros(size)
+        length = requests.prompts.mean + 0.6 * requests.answers.mean
+        need = (case.params * case.weight_bytes + running * case.key_value_bytes * length) / tp / GIB
+        fits = (devices.count % tp == 0) & (room(case) >= LEAST_SEQUENCES)
+        node = np.where(fits, rate * devices.count / tp, 0.0)
+        wins = np.nan_to_num(node) > best.per_node
+        best = Replica(
+            np.where(wins, node, best.per_node),
+            np.where(wins, tp, best.tp),
+            np.where(wins, need, best.need_gib),
+            np.minimum(best.least_gib, case.params * case.weight_bytes / tp / GIB),
+            np.where(wins, read, best.reading),
+        )
+    return best
+
+
+def _items(
+    model: ModelSpec, training: TrainingSpec, requests: Requests, devices: Devices, c: Constants
+) -> Replica:
+    """One replica per accelerator that runs forward only, at its class's measured share of the peak."""
+    prompts = requests.prompts
+    if model.forward_flops_per_sample:
+        flops = float(model.forward_flops_per_sample)
+    else:
+        length = prompts.mean if prompts is not None else float(training.sequence_length)
+        wide = 4.0 * float(model.layers or 1) * float(model.hidden or 1) * length
+        flops = length * (2.0 * float(model.active_params or model.params) + wide)
+    kind = "encoder" if model.family.value == "transformer" else model.family.value
+    rate = devices.serve_peak * devices.serve_compute * c[f"items.ratio.{kind}"] / flops
+    weights = model.params * WEIGHT_BYTES[requests.engine.precision] / GIB
+    size = devices.count.shape
+    need = np.full(size, weights + c["items.work_gib"])
+    fits = need <= usable_gib(devices.memory_gib, devices.memory_rate, c)
+    node = np.where(fits, np.nan_to_num(rate) * devices.count, 0.0)
+    return Replica(node, np.ones(size), need, need, np.ones(size))
+
+
+def _spread(training: TrainingSpec, devices: Devices, c: Constants) -> Floats:
+    """Half width in log of the 80 % interval of the rate."""
+    requests = training.tuning.requests
+    assert requests is not None
+    own = find_engine(requests.engine.name, requests.engine.year).spread
+    base = own if requests.answers is not None else c["items.spread"]
+    # chips that few rows measured, and lengths known by their mean alone
+    unlike = np.where(devices.serve_compute == 1.0, 0.0, c["items.spread"] / 2.0)
+    result: Floats = np.hypot(base, unlike)
+    return result
+
+
+def _table(
+    model: ModelSpec,
+    training: TrainingSpec,
+    devices: Devices,
+    made: Replica,
+    device: npt.NDArray[np.int64],
+    nodes: npt.NDArray[np.int64],
+    max_accelerators: int | None,
+    c: Constants,
+) -> Table:
+    """Rows by device and node count; what cannot run has its reason, zeros and NaN."""
+    available = usable_gib(devices.memory_gib, devices.memory_rate, c)[device]
+    accelerators = nodes * devices.count[device]
+    words = [str(word) for word in devices.reason[device]]
+    slow = ~(made.per_node[device] > 0)
+    for at in range(len(words)):
+        if not words[at] and max_accelerators and accelerators[at] > max_accelerators:
+            words[at] = "too_many_accelerators"
+        elif not words[at] and slow[at]:
+            words[at] = "out_of_memory"
+    fits = np.asarray([not word for word in words])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        total = np.where(fits, training.global_batch / (made.per_node[device] * nodes), np.nan)
+    spread = np.exp(_spread(training, devices, c))[device]
+    parts = dict.fromkeys(COMPONENTS, np.where(fits, 0.0, np.nan))
+    parts["compute_s"] = total * made.reading[device]
+    parts["generation_s"] = total * (1.0 - made.reading[device])
+    whole = np.where(fits, 1, 0)
+    tp = made.tp[device].astype(np.int64) * whole
+    degrees = {
+        "pp": whole,
+        "cp": whole,
+        "ep": whole,
+        "interleave": whole,
+        "micro_batch": whole,
+        "grad_accum": whole,
+    }
+    flops = 2.0 * float(model.active_params or model.params) * training.global_batch
+    columns: dict[str, Any] = {
+        "hardware_row": device, "nodes": nodes, "fits": fits, "reason": Coded.encode(words),
+        "tp": tp, **degrees, "dp": np.where(fits, accelerators // np.maximum(tp, 1), 0).astype(np.int64),
+        "zero_stage": 0 * whole, "sequence_parallel": np.zeros(len(whole), dtype=np.bool_),
+        "recompute": Coded(np.zeros(len(whole), dtype=np.int32), ("none", "selective", "full")),
+        "step_time_s": total, "step_time_low_s": total / spread, "step_time_high_s": total * spread,
+        "samples_per_s": training.global_batch / total,
+        "mfu": flops * _tokens(training) / (total * accelerators * devices.serve_peak[device]),
+        "memory_needed_gib": np.where(fits, made.need_gib[device], made.least_gib[device]),
+        "memory_available_gib": available, "oom_probability": np.where(fits, 0.0, 1.0),
+        "host_memory_needed_gib": c["memory.host.system_gib"] + devices.count[device] * c["memory.host.process_gib"],
+        "limited_by": Coded.encode(_limits(made, device, fits)), **parts,
+        "checkpoint_gib": np.full(len(whole), _unsaved_gib(training)),
+    }  # fmt: skip
+    return Table(columns, length=len(device))
+
+
+def _unsaved_gib(training: TrainingSpec) -> float:
+    """Answers of a step, written out when it ends: what an interruption loses, and a new start reads."""
+    return training.global_batch * answer_bytes(training) / GIB
+
+
+def _tokens(training: TrainingSpec) -> float:
+    lengths = training.tuning.lengths
+    return 1.0 if lengths is None else lengths.mean
+
+
+def _limits(made: Replica, device: npt.NDArray[np.int64], fits: npt.NDArray[np.bool_]) -> list[str]:
+    reads = made.reading[device] > 0.5
+    return [
+        "" if not ok else "compute" if read else "generation" for ok, read in zip(fits, reads, strict=True)
+    ]

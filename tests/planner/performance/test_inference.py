@@ -1,0 +1,149 @@
+"""The inference model: rates of replicas, generation of a step, batch inference on clusters."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from catalogs.table import Table
+from planner.asked.job import resolve_job
+from planner.errors import InputError
+from planner.inputs.load import parse_workload
+from planner.performance.inference.engines import find_engine
+from planner.performance.inference.rates import (
+    Cases,
+    Efficiency,
+    output_rate,
+    prefill_s,
+    room,
+    step_s,
+    touched,
+)
+from planner.performance.search import estimate_shapes
+from tests.planner.performance.test_performance import A100
+
+REQUESTS = {
+    "requests": 1e6, "input_tokens": {"mean": 900}, "output_tokens": {"mean": 300, "max": 2000}, "engine": "vllm",
+}  # fmt: skip
+H100 = {**A100, "memory_gb_per_s": 3350.0, "bf16_tflops": 989.0, "fp16_tflops": 989.0, "fp8_tflops": 1979.0,
+        "generation": "hopper"}  # fmt: skip
+
+
+def case(**changes: float) -> Cases:
+    """Llama-3.1-8B in 16 bit on one H100."""
+    values = {
+        "params": 8.03e9, "active": 8.03e9, "routed": 0.0, "layers": 32, "hidden": 4096, "experts": 0, "per_token": 0,
+        "key_value_bytes": 131_072, "weight_bytes": 2.0, "prompt": 512, "answer": 512, "running": np.inf, "tp": 1,
+        "pp": 1, "peak": 989e12, "memory_rate": 3.35e12, "memory": 80e9,
+    } | changes  # fmt: skip
+    return Cases(**{name: np.asarray([float(value)]) for name, value in values.items()})
+
+
+def engine(**changes: float) -> Efficiency:
+    one = np.ones(1)
+    made = Efficiency(0.5 * one, 0.8 * one, 1e-3 * one, 2e-5, 2e-5, 0.2, 256 * one)
+    return replace(made, **{name: value * one for name, value in changes.items()})
+
+
+def workload(**sections: Any) -> str:
+    base = {
+        "version": 1,
+        "kind": "inference",
+        "name": "t",
+        "model": {"preset": "llama-3.1-8b"},
+        "inference": REQUESTS,
+    }
+    return json.dumps({key: value for key, value in (base | sections).items() if value is not None})
+
+
+def estimate(machine: dict[str, Any] = H100, nodes: tuple[int, ...] = (1,), **sections: Any) -> Table:
+    job = resolve_job(parse_workload(workload(**sections), Path("w.yaml")).workload, date(2026, 11, 20))
+    return estimate_shapes(job.model, job.training, Table({k: [v] for k, v in machine.items()}), nodes)
+
+
+def test_one_sequence_decodes_at_the_speed_of_memory() -> None:
+    alone = step_s(case(running=1), engine(), np.ones(1), np.asarray([768.0]))[0]
+    weights = 8.03e9 * 2 / (3.35e12 * 0.8)
+    assert weights < alone < 1.4 * weights
+
+
+def test_long_prompts_are_read_at_the_speed_of_arithmetic() -> None:
+    read = prefill_s(case(prompt=8192, running=1), engine())[0]
+    flops = 2 * 8.03e9 * 8192 + 2 * 32 * 4096 * 8192**2
+    assert read == pytest.approx(flops / (989e12 * 0.5), rel=0.02)
+
+
+@given(st.floats(1, 512), st.floats(1, 512), st.floats(16, 8192))
+def test_more_sequences_raise_the_rate_and_never_the_speed_of_one(
+    few: float, more: float, context: float
+) -> None:
+    low, high = sorted((few, more))
+    times = [step_s(case(), engine(), np.asarray([n]), np.asarray([context]))[0] for n in (low, high)]
+    assert times[0] <= times[1] * (1 + 1e-12)
+    assert low / times[0] <= high / times[1] * (1 + 1e-9)
+
+
+@given(st.floats(1, 4096))
+def test_experts_touched_lie_between_one_sequence_s_and_all(number: float) -> None:
+    mixture = case(params=30e9, active=3e9, routed=28e9, experts=128, per_token=8)
+    seen = touched(mixture, np.asarray([number]))[0]
+    assert 3e9 * 0.99 <= seen <= 30e9 * (1 + 1e-12)
+
+
+def test_without_room_for_keys_the_rate_falls() -> None:
+    tight = case(params=35e9, active=35e9, key_value_bytes=327_680)
+    roomy = case(params=35e9, active=35e9, key_value_bytes=327_680, memory=141e9)
+    assert room(tight)[0] < 20 < room(roomy)[0]
+    assert output_rate(roomy, engine())[0] > 3 * output_rate(tight, engine())[0]
+
+
+def test_engines_go_by_the_nearest_year_and_the_newest_by_default() -> None:
+    assert find_engine("vllm", None).year == 2025
+    assert find_engine("vllm", 2022).year == 2023
+    with pytest.raises(ValueError, match="not known"):
+        find_engine("nosuch", None)
+
+
+def test_nodes_answer_in_proportion_and_eight_bit_answers_faster() -> None:
+    table = estimate(nodes=(1, 4))
+    assert table["step_time_s"][0] == pytest.approx(4 * table["step_time_s"][1])
+    half, eight = estimate(), estimate(inference=REQUESTS | {"precision": "fp8"})
+    assert eight["step_time_s"][0] < 0.8 * half["step_time_s"][0]
+    assert table["step_time_low_s"][0] < table["step_time_s"][0] < table["step_time_high_s"][0]
+
+
+def test_a_model_larger_than_a_node_does_not_run() -> None:
+    row = estimate(model={"preset": "llama-3.1-405b"}).row(0)
+    assert (row["fits"], row["reason"]) == (False, "out_of_memory")
+    assert estimate(model={"preset": "llama-3.1-70b"}).row(0)["tp"] > 1
+
+
+def test_tokens_in_and_out_are_the_work() -> None:
+    job = resolve_job(parse_workload(workload(), Path("w.yaml")).workload, date(2026, 11, 20))
+    assert job.total_units == pytest.approx(1e6 * 1200, rel=0.01)
+    assert job.export_gb == pytest.approx(1e6 * 300 * 4 / 1e9)
+
+
+@pytest.mark.parametrize(
+    ("sections", "message"),
+    [
+        ({"inference": None}, "inference needs a section 'inference'"),
+        ({"training": {"tokens": 1e9, "global_batch": 8}}, "nothing is trained with kind inference"),
+        ({"inference": REQUESTS | {"engine": "vlm"}}, "'vlm' is not known"),
+        ({"inference": {"items": 5}}, "give requests, input_tokens and output_tokens"),
+        ({"model": {"preset": "resnet-50"}}, "does not generate: give items"),
+        ({"kind": "training"}, "needs 'kind: inference'"),
+    ],
+)
+def test_questions_without_sense_are_refused(sections: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        parse_workload(workload(**sections), Path("w.yaml"))
+    assert message in str(caught.value)

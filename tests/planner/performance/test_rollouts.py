@@ -1,0 +1,91 @@
+"""Steps of reinforcement learning: generation with its tail, log-probabilities, updates, refit."""
+
+from __future__ import annotations
+
+import json
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from catalogs.table import Table
+from planner.asked.job import resolve_job
+from planner.errors import InputError
+from planner.inputs.load import parse_workload
+from planner.performance.search import estimate_shapes
+from planner.performance.step import COMPONENTS
+from tests.planner.performance.test_inference import H100
+
+ROLLOUTS = {
+    "prompt_tokens": {"mean": 150, "max": 512}, "samples_per_prompt": 16,
+    "response_tokens": {"mean": 800, "p95": 1600, "max": 3584},
+}  # fmt: skip
+PIN = {"zero_stage": 3, "micro_batch": 4, "recompute": "full", "tensor_parallel": 1, "pipeline_parallel": 1}
+TRAINING = {"objective": "grpo", "steps": 100, "global_batch": 1024, "stack": "tuned", "layout": PIN}
+
+
+def text(training: dict[str, Any], rollouts: dict[str, Any]) -> str:
+    training = TRAINING | {"rollouts": ROLLOUTS | rollouts} | training
+    return json.dumps({"version": 1, "name": "t", "model": {"preset": "llama-3.1-8b"}, "training": training})
+
+
+def estimate(training: dict[str, Any] | None = None, **rollouts: Any) -> dict[str, Any]:
+    loaded = parse_workload(text(training or {}, rollouts), Path("w.yaml"))
+    job = resolve_job(loaded.workload, date(2026, 11, 20))
+    return estimate_shapes(job.model, job.training, Table({k: [v] for k, v in H100.items()}), [2]).row(0)
+
+
+def test_the_parts_of_a_step_add_up() -> None:
+    row = estimate()
+    assert sum(row[name] for name in COMPONENTS) == pytest.approx(row["step_time_s"])
+    assert row["generation_s"] > 0.2 * row["step_time_s"]
+    assert row["other_models_s"] > 0
+    assert row["refit_s"] > 0
+
+
+def test_the_tail_counts_not_the_mean_alone() -> None:
+    even = estimate(response_tokens={"mean": 800, "p95": 801, "max": 802})
+    assert estimate()["generation_s"] > 1.15 * even["generation_s"]
+
+
+def test_the_work_is_prompts_and_answers() -> None:
+    job = resolve_job(parse_workload(text({}, {}), Path("w.yaml")).workload, date(2026, 11, 20))
+    assert job.total_units == pytest.approx(100 * 1024 * 950)
+    assert job.training.sequence_length == 512 + 3584
+
+
+def test_ppo_s_critic_costs_another_model() -> None:
+    grpo, ppo = estimate(), estimate({"objective": "ppo"})
+    assert ppo["step_time_s"] > grpo["step_time_s"]
+    assert ppo["memory_needed_gib"] > 1.1 * grpo["memory_needed_gib"]
+
+
+def test_running_ahead_hides_the_shorter_of_generation_and_training() -> None:
+    apart = {"placement": "disaggregated", "generation_share": 0.5}
+    on_policy, ahead = estimate(**apart), estimate(**apart, steps_off_policy=1)
+    assert ahead["step_time_s"] < 0.8 * on_policy["step_time_s"]
+    free = estimate(placement="disaggregated", steps_off_policy=1)
+    assert free["step_time_s"] <= ahead["step_time_s"] * (1 + 1e-12)
+
+
+def test_more_updates_and_epochs_take_longer() -> None:
+    assert estimate(update_batch=256)["step_time_s"] > estimate()["step_time_s"]
+    assert estimate(epochs=2)["compute_s"] == pytest.approx(2 * estimate()["compute_s"])
+
+
+@pytest.mark.parametrize(
+    ("training", "rollouts", "message"),
+    [
+        ({"global_batch": 1000}, {}, "16 must divide global_batch"),
+        ({}, {"steps_off_policy": 1}, "placement: disaggregated"),
+        ({}, {"generation_share": 0.5}, "needs 'placement: disaggregated'"),
+        ({}, {"update_batch": 100}, "must divide global_batch"),
+        ({"reference": "precomputed"}, {}, "are new in each step"),
+        ({"objective": "sft"}, {}, "objective sft has no rollouts"),
+    ],
+)
+def test_what_cannot_be_is_refused(training: dict[str, Any], rollouts: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        parse_workload(text(training, rollouts), Path("w.yaml"))
+    assert message in str(caught.value)
