@@ -96,6 +96,7 @@ def checkpoints(bench: Bench, made: Candidate) -> dict[str, Any]:
         "stored_in": stored, "notice_s": None if rule.notice_s is None else Near(rule.notice_s),
         "notice_source": f"{rule.source} ({rule.as_of})",
         "fits_in_notice": rule.notice_s is not None and write_s <= rule.notice_s,
+        "read_s": Near(made.steps.read * 3600.0), "restart_s": Near(made.steps.restart * 3600.0),
     }  # fmt: skip
 
 

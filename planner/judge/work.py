@@ -47,6 +47,7 @@ class Work:
     kept: int
     interval_hours: float | None
     restart_hours: float
+    restart_given: bool
     export_gb: float
     assumed: tuple[Assumed, ...]
     figures: Mapping[str, float]
@@ -98,6 +99,7 @@ def work_of(workload: Workload) -> Work:
         restart_hours=figures["restart_time_s"] / 3600.0
         if restart is None
         else restart.total_seconds() / 3600.0,
+        restart_given=restart is not None,
         export_gb=_exported(spec, given, training.total_samples, saved) / GB,
         assumed=(*model.assumptions, *training.assumptions),
         figures=figures,
