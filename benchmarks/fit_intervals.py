@@ -3,29 +3,47 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
 from benchmarks.measured import Case
+from benchmarks.predict import build_groups, throughput
+from planner.performance.constants import Constants
+from planner.performance.device import accelerator_family
+from planner.performance.interval import AXES, axes
+from planner.performance.kernels import default_attention, with_kernel
+from planner.performance.work import stack_work
 
 Floats = npt.NDArray[np.float64]
 COVERAGE = 0.8
+# Half-width of the central 80 % of a normal distribution, in standard deviations.
+Z80 = 1.2816
 # Extra log width of a generation that was never measured, and where the link inside the node is not stated.
 NEVER_MEASURED, UNKNOWN_LINK = 0.3, 0.15
 NO_ROWS = 0.5
 # A stack with fewer rows than this takes the width of its whole family.
-LEAST_ROWS = 40
+LEAST_ROWS = 30
+# Evidence (publishers x root of workload groups) at which a family's own residuals count as much as the prior.
+HALF_EVIDENCE = 2.0
+# Log width per doubling outside of what was measured: an assumption.
+PER_DOUBLING = 0.1
+# Share of the rows beyond the bounds of "measured": single extreme rows are no evidence.
+TAIL = 0.02
 
 
-def interval_widths(cases: Sequence[Case], unseen: Floats, kinds: Sequence[str]) -> dict[str, float]:
-    """Constants of the interval: a width per family and stack, extra spread where a generation is thin.
+def interval_widths(
+    cases: Sequence[Case], unseen: Floats, kinds: Sequence[str], constants: Constants
+) -> dict[str, float]:
+    """Constants of the interval: a width per family and stack, and what thin families, experts and open choices add.
 
     Args:
         cases: the measured rows.
         unseen: their predictions with their workload group left out of the fit, shape `(n_cases,)`.
         kinds: model families to give widths for.
+        constants: the fitted constants, for what an open choice moves.
     """
     gap = np.abs(np.log(unseen) - np.log([case.measured.value for case in cases]))
     widths: dict[str, float] = {}
@@ -34,28 +52,99 @@ def interval_widths(cases: Sequence[Case], unseen: Floats, kinds: Sequence[str])
         if not rows:
             widths[f"interval.{kind}"] = NO_ROWS
             continue
-        thin = np.zeros(len(cases))
-        for generation in sorted({cases[p].generation for p in rows}):
-            own = [p for p in rows if cases[p].generation == generation]
-            rates = [float(cases[p].hardware["memory_gb_per_s"]) for p in own]
-            extra = _thin(cases, own)
-            thin[own] = extra
-            widths[f"thin.{kind}.{generation}"] = extra
-            widths[f"thin.{kind}.{generation}.slowest_gb_per_s"] = min(rates)
-            widths[f"thin.{kind}.{generation}.fastest_gb_per_s"] = max(rates)
-        widths[f"interval.{kind}"] = base_width(gap[rows], thin[rows])
-        for stack in sorted({cases[p].training.stack for p in rows}):
-            own = [p for p in rows if cases[p].training.stack == stack]
-            if len(own) >= LEAST_ROWS:
-                widths[f"interval.{kind}.{stack}"] = base_width(gap[own], thin[own])
+        own = [cases[p] for p in rows]
+        widths |= _of_kind(kind, own, gap[rows])
+        if kind == "transformer":
+            widths |= open_widths(own, constants) | {"interval.per_doubling": PER_DOUBLING}
     return widths
 
 
-def _thin(cases: Sequence[Case], rows: Sequence[int]) -> float:
-    """Extra log width of a generation: falls with the sources and the workloads measured on it."""
-    sources = len({cases[p].group for p in rows})
-    works = len({cases[p].split_group for p in rows})
-    return round(NEVER_MEASURED / math.sqrt(1.0 + sources * math.sqrt(works) / 2.0), 4)
+def _of_kind(kind: str, cases: Sequence[Case], gap: Floats) -> dict[str, float]:
+    generations = [case.generation for case in cases]
+    families = [accelerator_family(str(case.hardware["accelerator"])) for case in cases]
+    stacks = [case.training.stack for case in cases]
+    experts = np.asarray([bool(case.model.experts) for case in cases])
+    typical = {s: _quantile(gap[[p for p, x in enumerate(stacks) if x == s]]) for s in set(stacks)}
+    usual = np.asarray([typical[s] for s in stacks])
+    out: dict[str, float] = {}
+    thin = np.zeros(len(cases))
+    for names in (generations, families):
+        for name in sorted(set(names)):
+            own = [p for p, x in enumerate(names) if x == name]
+            extra = _extra([cases[p] for p in own], gap[own], usual[own])
+            thin[own] = extra
+            out[f"thin.{kind}.{name}"] = round(extra, 4)
+    for name in sorted(set(generations)):
+        rates = [
+            float(c.hardware["memory_gb_per_s"]) for c, g in zip(cases, generations, strict=True) if g == name
+        ]
+        out[f"thin.{kind}.{name}.slowest_gb_per_s"] = min(rates)
+        out[f"thin.{kind}.{name}.fastest_gb_per_s"] = max(rates)
+    if experts.sum() >= LEAST_ROWS:
+        squared = gap[experts] ** 2 - thin[experts] ** 2 - usual[experts] ** 2
+        extra = math.sqrt(max(float(np.quantile(squared, COVERAGE)), 0.0))
+        out[f"interval.{kind}.experts"] = round(extra, 4)
+        thin = np.where(experts, np.hypot(thin, extra), thin)
+    out[f"interval.{kind}"] = base_width(gap, thin)
+    for stack in sorted(set(stacks)):
+        own = [p for p, x in enumerate(stacks) if x == stack]
+        if len(own) >= LEAST_ROWS:
+            out[f"interval.{kind}.{stack}"] = base_width(gap[own], thin[own])
+            out |= _bounds(kind, stack, [cases[p] for p in own])
+    return out
+
+
+def _extra(cases: Sequence[Case], gap: Floats, usual: Floats) -> float:
+    """Extra log width of an accelerator family: its own where publishers and workloads are many, else the prior's."""
+    publishers = len({case.group for case in cases})
+    works = len({case.split_group for case in cases})
+    evidence = publishers * math.sqrt(works)
+    prior = NEVER_MEASURED**2 / (1.0 + evidence / 2.0)
+    own = max(float(np.quantile(gap * gap - usual * usual, COVERAGE)), 0.0)
+    return math.sqrt((evidence * own + HALF_EVIDENCE * prior) / (evidence + HALF_EVIDENCE))
+
+
+def _bounds(kind: str, stack: str, cases: Sequence[Case]) -> dict[str, float]:
+    """What was measured with a software class, by the axes that jobs are compared by."""
+    work = stack_work([(case.model, case.training) for case in cases])
+    values = axes(work, np.asarray([float(case.accelerators) for case in cases]))
+    out: dict[str, float] = {}
+    for axis in AXES:
+        low, high = np.quantile(values[axis], [TAIL, 1.0 - TAIL])
+        out[f"measured.{kind}.{stack}.{axis}.low"] = float(low)
+        out[f"measured.{kind}.{stack}.{axis}.high"] = float(high)
+    return out
+
+
+def open_widths(cases: Sequence[Case], constants: Constants) -> dict[str, float]:
+    """How far the default of a choice that a user leaves open moves predictions: the 80 % width of that spread."""
+    stated = throughput(build_groups(cases), len(cases), constants)
+
+    def moved(change: Callable[[Case], Case]) -> float:
+        changed = [change(case) for case in cases]
+        shift = np.log(throughput(build_groups(changed), len(changed), constants) / stated)
+        return Z80 * float(np.sqrt(np.mean(shift * shift)))
+
+    return {
+        "interval.open.stack": round(moved(_compiled), 4),
+        "interval.open.attention": round(moved(_default_kernel), 4),
+    }
+
+
+def _compiled(case: Case) -> Case:
+    return replace(case, training=replace(case.training, stack="compiled"))
+
+
+def _default_kernel(case: Case) -> Case:
+    from benchmarks.predict import hardware_table
+
+    kernel = default_attention(case.training.stack, case.model, None)
+    training = replace(case.training, attention=kernel)
+    return replace(case, training=with_kernel(training, hardware_table([case])))
+
+
+def _quantile(gap: Floats) -> float:
+    return float(np.quantile(gap, COVERAGE)) if len(gap) else NO_ROWS
 
 
 def base_width(gap: Floats, thin: Floats) -> float:

@@ -33,6 +33,17 @@ Floats = npt.NDArray[np.float64]
 FAMILIES = {"transformer": ("transformer",), "vision": ("cnn", "vit", "diffusion")}
 KINDS = tuple(kind for kinds in FAMILIES.values() for kind in kinds)
 STACKS = ("eager", "compiled", "tuned")
+# Not in that order: hand-fused kernels, measured on models of another kind; tinygrad, eager and what it adds.
+OTHER_STACKS = ("fused", "tinygrad")
+# Constants of a software class that lengthen a step, and those that shorten it: a leaner class has less of the first
+# and more of the second.
+LENGTHENS = (
+    "attention.lag", "memory.passes", "floor.layer_s", "head.passes", "tp.skew_s", "tp.exposed", "optimizer.layer_s",
+    "fixed.step_s",
+)  # fmt: skip
+# Eager and compiled code call the same flash attention.
+SAME_KERNEL = ("attention.lag", "attention.fused_ratio")
+SHORTENS = ("attention.fused_ratio", "dp.overlap_ratio", "optimizer.bandwidth_ratio")
 SAMPLED = ("vision.",)
 # Evidence (distinct sources and workload groups) at which half of a median residual is believed.
 HALF_EVIDENCE = 12.0
@@ -96,6 +107,16 @@ def fit(cases: Sequence[Case], start: Constants, path: Path = DIRECTORY) -> Cons
     return constants
 
 
+def in_order(constants: Constants) -> Constants:
+    """`constants` with those of each class no leaner than those of the next: eager, compiled, tuned."""
+    changes = {f"{name}.eager": constants[f"{name}.compiled"] for name in SAME_KERNEL}
+    for name, choose in [*((n, min) for n in LENGTHENS), *((n, max) for n in SHORTENS)]:
+        first = changes.get(f"{name}.eager", constants[f"{name}.eager"])
+        compiled = changes[f"{name}.compiled"] = choose(constants[f"{name}.compiled"], first)
+        changes[f"{name}.tuned"] = choose(constants[f"{name}.tuned"], compiled)
+    return constants.replace(changes)
+
+
 def row_weights(cases: Sequence[Case]) -> Floats:
     """Weights that keep large sources and large workload groups from drowning small ones."""
     by_group: dict[str, int] = {}
@@ -119,7 +140,9 @@ def _fit_physical(cases: Sequence[Case], free: list[Free], constants: Constants)
     prior = PRIOR_WEIGHT * LOSS_SCALE * math.sqrt(len(cases) / 500.0)
 
     def residuals(x: Floats) -> Floats:
-        trial = constants.replace(dict(zip((f.name for f in free), np.exp(x).tolist(), strict=True)))
+        trial = in_order(
+            constants.replace(dict(zip((f.name for f in free), np.exp(x).tolist(), strict=True)))
+        )
         value = throughput(groups, len(cases), trial)
         gap = np.log(np.maximum(value, 1e-30)) - measured
         gap = np.where(np.isfinite(gap), gap, 0.0)
@@ -130,9 +153,11 @@ def _fit_physical(cases: Sequence[Case], free: list[Free], constants: Constants)
 
     start = np.clip(centre, low + 1e-6, high - 1e-6)
     found = least_squares(
-        residuals, start, bounds=(low, high), diff_step=1e-3, max_nfev=25, xtol=1e-4, ftol=1e-4
+        residuals, start, bounds=(low, high), diff_step=1e-3, max_nfev=40, xtol=1e-4, ftol=1e-4
     )
-    return constants.replace(dict(zip((f.name for f in free), np.exp(found.x).tolist(), strict=True)))
+    return in_order(
+        constants.replace(dict(zip((f.name for f in free), np.exp(found.x).tolist(), strict=True)))
+    )
 
 
 def _multipliers(cases: Sequence[Case], constants: Constants, kind: str) -> dict[str, float]:
@@ -184,7 +209,12 @@ def _spell(
                 cells = [(*start, precision, stack) for start in chain]
                 raw.append(sum(shift.get(key, 0.0) for key in (*chain, *cells)))
                 proof.append(evidence.get(cells[-1], 0.1))
-            for stack, whole in zip(STACKS, falling(raw, proof), strict=True):
+            factors = dict(zip(STACKS, falling(raw, proof), strict=True))
+            more = {s: sum(shift.get((*start, precision, s), 0.0) for start in chain) for s in OTHER_STACKS}
+            base = sum(shift.get(key, 0.0) for key in chain)
+            factors["fused"] = base + more["fused"]
+            factors["tinygrad"] = factors["eager"] + more["tinygrad"]
+            for stack, whole in factors.items():
                 out[f"multiplier.{kind}.{name}.{precision}.{stack}"] = round(math.exp(whole), 4)
     return out
 
@@ -233,12 +263,21 @@ def _row(name: str, value: float, unit: str, lower: str, upper: str, provenance:
     }
 
 
+def _unit(name: str) -> tuple[str, str]:
+    """Unit and greatest value of a constant of the interval."""
+    if name.endswith("gb_per_s"):
+        return "GB/s", "20000"
+    return ("count", "1e15") if name.startswith("measured.") else ("log ratio", "1")
+
+
 def write_constants(
     constants: Constants, path: Path, intervals: dict[str, float], command: str, kinds: Sequence[str]
 ) -> None:
     """Rewrite one file: fitted values in place, learned factors and intervals of `kinds` after them."""
     rows = [
-        row for row in read_csv(path) if not row["name"].startswith(("multiplier.", "thin.", "interval."))
+        row
+        for row in read_csv(path)
+        if not row["name"].startswith(("multiplier.", "thin.", "interval.", "measured."))
     ]
     for row in rows:
         if row["provenance"].startswith("fitted"):
@@ -252,7 +291,7 @@ def write_constants(
         if name.split(".")[1] in kinds
     ]
     for name in sorted(intervals):
-        unit, upper = ("GB/s", "20000") if name.endswith("gb_per_s") else ("log ratio", "1")
+        unit, upper = _unit(name)
         if name.split(".")[1] in kinds:
             rows += [_row(name, intervals[name], unit, "0", upper, f"residuals: {command}")]
     with path.open("w", encoding="utf-8", newline="") as file:
@@ -284,11 +323,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         cases, _ = settle([case for case in cases if case.kind in kinds], load_priors(constants))
         fitted = fit(cases, constants, chosen.out)
         unseen = held_out(cases, fold_labels(cases, FOLDS), constants, chosen.out)
-        widths = interval_widths(cases, unseen, kinds)
+        widths = interval_widths(cases, unseen, kinds, fitted)
         # What all families share stands with the transformers.
         if family == "transformer":
-            widths |= {"thin.default": NEVER_MEASURED, "interval.unknown_link": UNKNOWN_LINK}
-        owned = (*kinds, "default", "unknown_link") if family == "transformer" else kinds
+            widths |= {"thin.default": NEVER_MEASURED, "thin.family": NEVER_MEASURED / 2.0}
+            widths["interval.unknown_link"] = UNKNOWN_LINK
+        owned = (
+            (*kinds, "default", "family", "unknown_link", "per_doubling", "open")
+            if family == "transformer"
+            else kinds
+        )
         write_constants(fitted, chosen.out / f"{family}.csv", widths, command, owned)
         print(f"{len(cases)} rows, constants written to {family}.csv")
     return 0

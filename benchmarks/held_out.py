@@ -7,7 +7,7 @@ rows kept aside ask: a model on a machine for which nothing was measured.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -45,11 +45,19 @@ def held_out(
     Families are fitted apart: a left-out CNN row says nothing of transformers.
     """
     value = np.full(len(cases), np.nan)
+    for out, constants in fits_without(cases, labels, start, path):
+        held = [cases[p] for p in out]
+        value[out] = throughput(build_groups(held), len(held), constants)
+    return value
+
+
+def fits_without(
+    cases: Sequence[Case], labels: Sequence[str], start: Constants, path: Path = DIRECTORY
+) -> Iterator[tuple[list[int], Constants]]:
+    """Positions of the cases of each label and family, with constants fitted on the family's other cases."""
     for kinds in FAMILIES.values():
         for label in sorted(set(labels)):
             out = [p for p, case in enumerate(cases) if labels[p] == label and case.kind in kinds]
             rest = [case for p, case in enumerate(cases) if labels[p] != label and case.kind in kinds]
             if out:
-                held = [cases[p] for p in out]
-                value[out] = throughput(build_groups(held), len(held), fit(rest, start, path))
-    return value
+                yield out, fit(rest, start, path)

@@ -72,6 +72,16 @@ def gives_way(saved: Saved, answer: dict[str, Any]) -> str:
     return ""
 
 
+def saved_certificates(paths: list[Path]) -> list[Saved]:
+    """Certificates (`--certificate FILE` of a command), with what `planner verify` says of them."""
+    from planner.plan.certificates import check_certificate, summary
+
+    def judge(certificate: dict[str, Any]) -> list[str]:
+        return check_certificate(certificate) or [summary(certificate)]
+
+    return [Saved(path.name, "certificate", json.loads(path.read_text()), set(), judge) for path in paths]
+
+
 def run(answers: list[Saved], count: int, seed: int) -> tuple[Counter[str], list[str]]:
     """Break answers `count` times; returns tries by kind, and what gave way."""
     rng, tried, found = random.Random(seed), Counter[str](), []
@@ -94,8 +104,10 @@ def main() -> None:
     parser.add_argument("--n", type=int, default=1000, help="broken answers")
     parser.add_argument("--seed", type=int, default=0, help="seed of the draws")
     parser.add_argument("--kinds", default="", help="kinds of answer, comma-separated; default all")
+    parser.add_argument("--certificates", nargs="+", type=Path, help="break these files instead of answers")
     given = parser.parse_args()
-    answers = [saved for saved in saved_answers() if not given.kinds or saved.kind in given.kinds.split(",")]
+    every = saved_certificates(given.certificates) if given.certificates else saved_answers()
+    answers = [saved for saved in every if not given.kinds or saved.kind in given.kinds.split(",")]
     begin = time.process_time()
     tried, found = run(answers, given.n, given.seed)
     for kind in sorted(tried):

@@ -17,6 +17,10 @@ from benchmarks.accelerators import find_device
 from benchmarks.measured_vision import channels_last, sampled_model
 from benchmarks.memory_rows import MemoryRule, memory_rule
 from benchmarks.rows import Skip, number, read_csv, whole
+from planner.inputs.post_training import resolve_post_training
+from planner.inputs.training_schema import Training
+from planner.performance.post_training.read import tuning_of
+from planner.performance.post_training.spec import Tuning
 from planner.performance.spec import ModelFamily, ModelSpec, TrainingSpec
 
 DATA = Path(__file__).resolve().parent / "data"
@@ -50,7 +54,12 @@ class Measured:
 
 @dataclass(frozen=True)
 class Case:
-    """One row's inputs. `layout` holds tp, pp, cp, dp, zero, micro_batch, recompute ...; None when unknown."""
+    """One row's inputs. `layout` holds tp, pp, cp, dp, zero, micro_batch, recompute ...; None when unknown.
+
+    `stated_layout` are the parts of the layout that the row itself says, `ran_on` the first day of its month (empty:
+    unknown):
+    what a user would state; the rest is known of its source.
+    """
 
     row_id: str
     source: str
@@ -68,6 +77,8 @@ class Case:
     measured: Measured
     memory: MemoryRule = field(default_factory=MemoryRule)
     framework: str = ""
+    stated_layout: frozenset[str] = frozenset()
+    ran_on: str = ""
 
 
 def load_cases(
@@ -79,7 +90,7 @@ def load_cases(
     rules = read_csv(DATA / "source_rules.csv")
     vision_rules = read_csv(DATA / "vision_source_rules.csv")
     models = read_csv(DATA / "models.csv")
-    networks = {row["generation"]: row for row in read_csv(DATA / "default_networks.csv")}
+    networks = read_networks()
     cases: list[Case] = []
     skipped: Counter[str] = Counter()
     for row in rows:
@@ -133,15 +144,51 @@ def _case(
         global_batch=batch, sequence_length=max(sequence, 1), precision=precision,  # type: ignore[arg-type]
         lora_rank=16 if row["family"] == "transformer-lora" else None, stack=rule["stack"],  # type: ignore[arg-type]
         optimizer="sgd" if kind is ModelFamily.CNN else "adamw", attention=rule["attention"],  # type: ignore[arg-type]
-        memory=memory.options, channels_last=channels_last(row, rule),
+        memory=memory.options, channels_last=channels_last(row, rule), tuning=_tuning(row, sequence),
     )  # fmt: skip
-    hardware, per_node = _hardware(row, device, per_node, gpus, layout, networks)
+    hardware, per_node = hardware_of(row, device, per_node, gpus, layout, networks)
     return Case(
         row["row_id"], row["source"], rule["group"], row.get("split_group", ""), str(device["generation"]), kind.value,
         model, training, hardware, -(-gpus // per_node), gpus, layout, int(number(row, "ep") or 1),
         Measured(row["metric"], _in_unit(row["metric"], value), number(row, "mem_gib_per_gpu") or NAN), memory,
         row["framework"],
+        _stated_layout(row), run_date(row.get("date", "")),
     )  # fmt: skip
+
+
+# Columns of a row and the part of a workload's layout that they state.
+_LAYOUT_COLUMNS = {
+    "tp": "tensor_parallel", "pp": "pipeline_parallel", "cp": "context_parallel", "zero_stage": "zero_stage",
+    "micro_batch": "micro_batch", "activation_ckpt": "recompute", "ep": "expert_parallel",
+}  # fmt: skip
+# Publication of MLPerf Training's rounds (mlcommons.org).
+_ROUNDS = {"v0.7": "2020-07", "v2.1": "2022-11", "v3.1": "2023-11", "v4.0": "2024-06", "v5.0": "2025-06",
+           "v5.1": "2025-11"}  # fmt: skip
+
+
+def _stated_layout(row: dict[str, str]) -> frozenset[str]:
+    stated = {part for column, part in _LAYOUT_COLUMNS.items() if row.get(column)}
+    if row.get("activation_ckpt", "").split("+")[0].strip() not in ("none", "selective", "full"):
+        stated.discard("recompute")
+    return frozenset(stated)
+
+
+def run_date(text: str) -> str:
+    """The first day of the month that a row names: `2022-02`, a round of MLPerf, a release such as `25.11`."""
+    text = _ROUNDS.get(text.strip(), text.strip())
+    if found := re.match(r"(20\d\d)(?:-(0[1-9]|1[0-2])(?:\D|$))?", text):
+        return f"{found[1]}-{found[2] or '06'}-01"
+    if found := re.match(r"(\d\d)\.(\d\d)(?:\.|$)", text):
+        return f"20{found[1]}-{found[2]}-01"
+    return ""
+
+
+def _tuning(row: dict[str, str], sequence: int) -> Tuning:
+    """What adapters add, as a workload that states them is read."""
+    if row["family"] != "transformer-lora":
+        return Tuning()
+    stated = {"steps": 1, "global_batch": 1, "sequence_length": max(sequence, 1), "method": "lora"}
+    return tuning_of(resolve_post_training(Training.model_validate(stated), max(sequence, 1)))
 
 
 def _in_unit(metric: str, value: float) -> float:
@@ -195,7 +242,8 @@ def _model(row: dict[str, str], models: list[dict[str, str]], kind: ModelFamily)
         raise Skip("parameters not stated")
     if kind is not ModelFamily.TRANSFORMER:
         return sampled_model(row, kind, params)
-    known = next((m for m in models if row["model_name"].startswith(m["model_prefix"])), {})
+    name = row["model_name"].lower()
+    known = next((m for m in models if name.startswith(m["model_prefix"].lower())), {})
     if row["family"] == "hybrid-moe":
         raise Skip("hybrid of attention and state-space layers")
     layers = number(row, "layers") or number(known, "layers")
@@ -275,7 +323,12 @@ def _recompute(word: str, default: str) -> int:
     return known.get(first, known.get(default, 0))
 
 
-def _hardware(
+def read_networks() -> dict[str, dict[str, str]]:
+    """Networks of clusters whose rows do not state theirs, by accelerator generation."""
+    return {row["generation"]: row for row in read_csv(DATA / "default_networks.csv")}
+
+
+def hardware_of(
     row: dict[str, str],
     device: dict[str, Any],
     per_node: int,

@@ -115,7 +115,7 @@ def predict_memory(cases: Sequence[Case], c: Constants, blocks: Sequence[Block] 
         parts = needed_parts(block.job, block.layout, c)
         total = np.sum([parts[name] for name in PARTS], axis=0)
         framework = total - parts["runtime_gib"]
-        waste = 1.0 + c[f"memory.fragmentation_ratio.{block.stack}"]
+        waste = 1.0 + c.of_stack("memory.fragmentation_ratio", block.stack)
         own = how[block.positions]
         counted = np.select([own == "allocated", own == "reserved"], [framework / waste, framework], total)
         out["device"][block.positions], out["counted"][block.positions] = total, counted

@@ -18,13 +18,15 @@ from benchmarks.measured import PEAK_COLUMN, Case
 from catalogs.table import Table
 from planner.performance.constants import Constants
 from planner.performance.core import evaluate
-from planner.performance.device import build_devices
+from planner.performance.device import Devices, build_devices
 from planner.performance.interval import log_spread
 from planner.performance.layouts import Layouts, expert_parallel, interleave
 from planner.performance.memory import needed_gib
+from planner.performance.memory_host import with_offload
 from planner.performance.memory_work import Footprint, build_footprint, stack_footprints
 from planner.performance.search import estimate_shapes
 from planner.performance.spec import TrainingSpec
+from planner.performance.step import Step
 from planner.performance.work import Work, stack_work
 
 Floats = npt.NDArray[np.float64]
@@ -153,7 +155,7 @@ def build_groups(cases: Sequence[Case]) -> list[Group]:
     for (kind, _, _), positions in sorted(keys.items()):
         chosen = [cases[p] for p in positions]
         work = stack_work([(case.model, case.training) for case in chosen])
-        factor = np.asarray([_to_metric(case, work.flops_per_sample[n]) for n, case in enumerate(chosen)])
+        factor = np.asarray([metric_factor(case, work.flops_per_sample[n]) for n, case in enumerate(chosen)])
         distinct: dict[str, int] = {}
         device_row = [
             distinct.setdefault(repr(sorted(case.hardware.items())), len(distinct)) for case in chosen
@@ -176,7 +178,7 @@ def build_groups(cases: Sequence[Case]) -> list[Group]:
     return groups
 
 
-def _to_metric(case: Case, flops: float) -> float:
+def metric_factor(case: Case, flops: float) -> float:
     """Factor from samples/s to the row's metric."""
     metric, sequence = case.measured.metric, case.training.sequence_length
     if metric == "samples_per_s":
@@ -199,9 +201,15 @@ def throughput(groups: Sequence[Group], size: int, constants: Constants) -> Floa
     value = np.full(size, np.nan)
     for group in groups:
         devices = build_devices(group.hardware, group.training, group.kind, constants).take(group.device_row)
-        step = evaluate(group.work, devices, group.layout, group.kind, group.training.stack, constants)
+        step = _step(group, devices, constants)
         value[group.index] = group.work.global_batch / step.total * group.to_metric
     return value
+
+
+def _step(group: Group, devices: Devices, constants: Constants) -> Step:
+    step = evaluate(group.work, devices, group.layout, group.kind, group.training.stack, constants)
+    offloads = (group.footprint.offload_optimizer + group.footprint.offload_activations).any()
+    return with_offload(group.footprint, devices, group.layout, step, constants) if offloads else step
 
 
 def predict(groups: Sequence[Group], size: int, constants: Constants) -> dict[str, Any]:
@@ -210,12 +218,13 @@ def predict(groups: Sequence[Group], size: int, constants: Constants) -> dict[st
     mfu = np.full(size, np.nan)
     for group in groups:
         devices = build_devices(group.hardware, group.training, group.kind, constants).take(group.device_row)
-        step = evaluate(group.work, devices, group.layout, group.kind, group.training.stack, constants)
+        step = _step(group, devices, constants)
         samples = group.work.global_batch / step.total
         value[group.index] = samples * group.to_metric
         memory[group.index] = needed_gib(group.footprint, group.layout, constants)
+        accelerators = group.layout.nodes * devices.count
         spread[group.index] = log_spread(
-            group.kind, group.training.stack, devices.spread, group.work.inferred, constants
+            group.kind, group.training.stack, group.work, devices.spread, accelerators, constants
         )
         mfu[group.index] = (
             samples * group.work.flops_per_sample / (group.layout.nodes * devices.count * devices.gemm_peak)

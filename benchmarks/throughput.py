@@ -30,9 +30,10 @@ from benchmarks.memory_score import memory_score
 from benchmarks.one_measurement import after_one_measurement
 from benchmarks.one_measurement import render as one_measurement_lines
 from benchmarks.points import load_rows
-from benchmarks.predict import build_groups, predict, settle
+from benchmarks.predict import build_groups, predict, settle, throughput
 from benchmarks.residuals import residual_lines
 from benchmarks.rows import read_csv
+from benchmarks.workloads import predict_workloads
 from planner.performance.constants import load_constants
 
 Floats = npt.NDArray[np.float64]
@@ -46,12 +47,13 @@ MAIN_PARTS = (
 
 @dataclass(frozen=True)
 class Scored:
-    """Cases with predictions beside them, arrays of shape `(n_cases,)`."""
+    """Cases with predictions beside them, arrays of shape `(n_cases,)`; `users`: those of the users' path."""
 
     cases: list[Case]
     predicted: Floats
     memory_gib: Floats
     spread: Floats
+    users: Scored | None = None
 
     @property
     def measured(self) -> Floats:
@@ -73,30 +75,36 @@ def score_file(
     cases, skipped = load_cases(load_rows(data), load_devices())
     if leave_source_out or group_folds:
         from benchmarks.fit_performance import load_priors
-        from benchmarks.held_out import fold_labels, held_out, source_labels
+        from benchmarks.held_out import fits_without, fold_labels, source_labels
 
         cases, dropped = settle(cases, load_priors(constants))
         labels = source_labels(cases) if leave_source_out else fold_labels(cases, group_folds)
-        value = held_out(cases, labels, constants)
-        rest = predict(build_groups(cases), len(cases), constants)
+        fits = list(fits_without(cases, labels, constants))
     else:
         cases, dropped = settle(cases, constants)
-        rest = predict(build_groups(cases), len(cases), constants)
-        value = rest["value"]
+        fits = [(list(range(len(cases))), constants)]
     skipped.update(dropped)
+    rest = predict(build_groups(cases), len(cases), constants)
+    value, users, users_spread = (np.full(len(cases), np.nan) for _ in range(3))
+    for out, fitted in fits:
+        held = [cases[p] for p in out]
+        value[out] = throughput(build_groups(held), len(held), fitted)
+        asked, _ = predict_workloads(held, True, fitted)
+        users[out], users_spread[out] = asked["value"], asked["spread"]
     known = np.isfinite(value) & (value > 0)
     skipped.update({"no prediction": int((~known).sum())} if not known.all() else {})
     at = np.flatnonzero(known)
     kept = [cases[p] for p in at]
-    return Scored(kept, value[at], rest["memory_gib"][at], rest["spread"][at]), skipped
+    own = np.flatnonzero(known & np.isfinite(users))
+    asked = Scored([cases[p] for p in own], users[own], rest["memory_gib"][own], users_spread[own])
+    return Scored(kept, value[at], rest["memory_gib"][at], rest["spread"][at], asked), skipped
 
 
 def summarise(scored: Scored) -> dict[str, Any]:
     """All figures of the report."""
     measured, predicted = scored.measured, scored.predicted
-    transformer = np.asarray([case.kind == "transformer" for case in scored.cases], dtype=np.bool_)
-    one_node = np.asarray([case.source.startswith(ONE_NODE) for case in scored.cases], dtype=np.bool_)
-    several = np.asarray([case.source.startswith(SEVERAL_NODES) for case in scored.cases], dtype=np.bool_)
+    masks = main_masks(scored)
+    transformer, one_node = masks["transformers"], masks["vTrain one-node"]
     groups = np.asarray([case.group for case in scored.cases])
 
     def part(mask: npt.NDArray[np.bool_]) -> dict[str, float]:
@@ -114,18 +122,36 @@ def summarise(scored: Scored) -> dict[str, Any]:
     }
     medians = [v["median"] for k, v in by_source.items() if k.endswith("transformers")]
     return {
-        "transformers": part(transformer),
-        "transformers without vTrain one-node": part(transformer & ~one_node),
-        "vTrain one-node": part(one_node),
-        "vTrain multi-node": part(several),
-        "CNN/ViT": part(~transformer),
+        **{name: part(mask) for name, mask in masks.items()},
         "sources": by_source,
+        "users' path": _users(scored.users) if scored.users else {},
         "median of source medians (transformers)": float(np.median(medians)) if medians else None,
         "interval": {name: interval_score(scored, mask) for name, mask in parts.items() if mask.any()},
         "GPU order": pair_order(scored),
         "layout regret": layout_regret(scored),
         "one measurement": after_one_measurement(scored),
     }
+
+
+def _users(scored: Scored) -> dict[str, Any]:
+    """Errors and interval of the users' path, by the main parts."""
+    masks = main_masks(scored)
+    measured = scored.measured
+    return {
+        name: {**errors(scored.predicted[mask], measured[mask]), **interval_score(scored, mask)}
+        for name, mask in masks.items()
+        if mask.any()
+    }
+
+
+def main_masks(scored: Scored) -> dict[str, npt.NDArray[np.bool_]]:
+    """The main parts of the report, as masks of the cases."""
+    transformer = np.asarray([case.kind == "transformer" for case in scored.cases], dtype=np.bool_)
+    one_node = np.asarray([case.source.startswith(ONE_NODE) for case in scored.cases], dtype=np.bool_)
+    several = np.asarray([case.source.startswith(SEVERAL_NODES) for case in scored.cases], dtype=np.bool_)
+    return dict(
+        zip(MAIN_PARTS, (transformer, transformer & ~one_node, one_node, several, ~transformer), strict=True)
+    )
 
 
 def interval_score(scored: Scored, mask: npt.NDArray[np.bool_]) -> dict[str, float]:
@@ -195,6 +221,12 @@ def render(report: dict[str, Any], skipped: Counter[str]) -> str:
     """The report as text."""
     lines = [f"{'rows':46} {'n':>6} {'MAPE':>7} {'median':>7} {'p90':>7} {'bias':>6}"]
     lines += [_line(name, report[name]) for name in MAIN_PARTS]
+    lines += [_line(f"users' path: {name}", value) for name, value in report["users' path"].items()]
+    lines += [
+        f"80 % interval, users' path, {name}: covers {value['coverage']:.1%},"
+        f" half-width x {value['mean_factor']:.2f} mean"
+        for name, value in report["users' path"].items()
+    ]
     lines += [_line("  " + name, value) for name, value in report["sources"].items()]
     lines += memory_lines(report["memory"])
     for tool, both in report.get("peers", {}).items():

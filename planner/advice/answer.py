@@ -11,7 +11,7 @@ import numpy as np
 
 from planner.advice.model import Advice, Option, Status, Word
 from planner.advice.reasons import reason
-from planner.advice.rollout import Forced, Guarded, futures_of, roll_out
+from planner.advice.rollout import Forced, Guarded, futures_of, roll_out, with_history
 from planner.spot.launch import chance_of
 from planner.spot.policy.job import Action, JobState, SpotJob
 from planner.spot.policy.registry import make_policy
@@ -48,7 +48,11 @@ def advise(
     """
     job, state = question.job, question.state
     tables = {zone.name: model.table_for(zone) for zone in job.zones}
-    policy = make_policy(policy_name, job, tables)
+    # what the loop saw of its zones tells the policy how they are these days
+    told = {zone.name for zone in state.zones if len(question.history.get(zone.name, ()))}
+    seen = with_history(job, tables, state, question.history)
+    history = {name: hours for name, hours in seen.history.items() if name in told}
+    policy = make_policy(policy_name, replace(job, history=history), tables)
     work, left = job.work_hours - state.done_hours, _time_left(question)
     settled = _settled(question, work, left)
     if settled is not None:

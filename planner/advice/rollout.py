@@ -95,6 +95,24 @@ def futures_of(
     from planner.spot.futures import sample_futures
 
     ticks = ticks_left(JobView(job), state)
+    seen = with_history(job, tables, state, history)
+    later = sample_futures(seen, tables, n, max(ticks - 1, 1), seed)
+    now = np.array([zone.available for zone in state.zones])
+    first = np.broadcast_to(now[None, :, None], (n, len(now), 1))
+    return np.concatenate([first, later], axis=2)[:, :, :ticks]
+
+
+def with_history(
+    job: SpotJob, tables: Mapping[str, HazardTable], state: JobState, history: Mapping[str, BoolArray]
+) -> SpotJob:
+    """The job with what was seen of its zones up to now: what came before the present spells, and the spells.
+
+    Args:
+        job: the job.
+        tables: hazards per zone name.
+        state: the present; its spells' ages count.
+        history: per zone name what came before the present spell, up per tick, oldest first.
+    """
     seen = {}
     for zone in state.zones:
         spell = np.full(max(round(zone.since_hours / job.tick_hours), 1), zone.available)
@@ -106,10 +124,7 @@ def futures_of(
             ticks_before = max(round(min(mean, DAY_HOURS) / job.tick_hours), 1)
             before = np.full(ticks_before, not zone.available)
         seen[zone.name] = np.concatenate([before, spell])
-    later = sample_futures(replace(job, history=seen), tables, n, max(ticks - 1, 1), seed)
-    now = np.array([zone.available for zone in state.zones])
-    first = np.broadcast_to(now[None, :, None], (n, len(now), 1))
-    return np.concatenate([first, later], axis=2)[:, :, :ticks]
+    return replace(job, history=seen)
 
 
 def roll_out(job: SpotJob, policy: ArrayPolicy, state: JobState, up: BoolArray) -> BatchReplay:

@@ -144,7 +144,15 @@ def spot_plan(plan: Plan, place: str) -> SpotPlan:
         nodes=spot[0].nodes,
         on_demand_usd_per_hour=None if steady is None else _hourly(plan, steady, place),
         work_hours=work_hours,
-        restart_hours=_restart_hours(plan, assumed.seconds("restart_time_s", _RESTART_S) / 3600.0),
+        restart_hours=_restart_hours(
+            plan,
+            (
+                assumed.seconds("restart_time_s", _RESTART_S)
+                if launch is None
+                else launch.checkpoints.restart_s
+            )
+            / 3600.0,
+        ),
         start=_moment(plan.start),
         deadline=None if plan.deadline is None else _moment(plan.deadline),
         steps=_steps(plan, hours.get(TimePartId.TRAINING_STEPS)),

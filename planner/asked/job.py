@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from planner.inputs.resolve import resolve_model, resolve_training
 from planner.performance.inference.answers import answer_bytes
+from planner.performance.kernels import default_attention
 from planner.performance.memory_options import MemoryOptions
 from planner.performance.post_training.read import tuning_of
 from planner.performance.spec import LayoutPin, ModelFamily, ModelSpec, TrainingSpec
@@ -81,7 +82,7 @@ def resolve_job(workload: Workload, on: date) -> Job:
     data_bytes = training.data_bytes
     per_sample = training.bytes_per_sample
     read = None if per_sample is None else training.runs * training.total_samples * per_sample
-    asked = _training_spec(training)
+    asked = _training_spec(training, spec)
     adapters = training.lora_rank is not None and not checkpoint.merge_adapters
     params = lora_params(spec, asked) if adapters else spec.params
     written = params * EXPORT_BYTES_PER_PARAM
@@ -120,7 +121,7 @@ def _model_spec(model: ResolvedModel) -> ModelSpec:
     return ModelSpec(**{**values, "family": ModelFamily(model.family)})
 
 
-def _training_spec(resolved: ResolvedTraining) -> TrainingSpec:
+def _training_spec(resolved: ResolvedTraining, model: ModelSpec) -> TrainingSpec:
     return TrainingSpec(
         global_batch=resolved.global_batch,
         sequence_length=resolved.sequence_length,
@@ -128,6 +129,11 @@ def _training_spec(resolved: ResolvedTraining) -> TrainingSpec:
         optimizer=resolved.optimizer,
         lora_rank=resolved.lora_rank,
         stack=resolved.stack,
+        attention=default_attention(resolved.stack, model, resolved.start)
+        if resolved.attention == "auto"
+        else resolved.attention,
+        open_choices=resolved.open_choices,
+        channels_last=resolved.channels_last,
         layout=LayoutPin() if resolved.layout is None else LayoutPin(**resolved.layout.model_dump()),
         bytes_per_sample=resolved.bytes_per_sample,
         decode_samples_per_s_per_core=resolved.decode_samples_per_s_per_core,

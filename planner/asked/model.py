@@ -5,13 +5,21 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
+import numpy as np
+
 from planner.records import record
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from catalogs.table import Table
     from planner.asked.assumptions import Assumptions
     from planner.asked.job import Job
     from planner.inputs.schema import Workload
+
+    FloatArray = npt.NDArray[np.float64]
+
+_GB_PER_GIB = 2.0**30 / 1e9
 
 
 class Correction(Protocol):
@@ -38,11 +46,23 @@ class Asked:
     assumptions: Assumptions
     calibration: Correction | None = None
 
-    @property
-    def restart_hours(self) -> float:
-        """Hours from the end of an interruption to training again."""
+    def read_hours(self, write_hours: FloatArray) -> FloatArray:
+        """Hours to read a checkpoint back, from those to write it: all nodes at once, up to what the store gives.
+
+        Args:
+            write_hours: of one checkpoint, any shape; it tells how many nodes share the work.
+        """
+        assume = self.assumptions
+        per_node = assume.checkpoint_write_gb_per_s_per_node / assume.object_store_read_gb_per_s_per_node
+        least_s = self.job.checkpoint_gib * _GB_PER_GIB / assume.object_store_read_gb_per_s_total
+        return np.maximum(write_hours * per_node, least_s / 3600.0)
+
+    def restart_hours(self, write_hours: FloatArray) -> FloatArray:
+        """Hours from capacity back to training: the workload's, else the assumed ones and reading a checkpoint."""
         given = self.job.restart_hours
-        return self.assumptions.restart_time_s / 3600.0 if given is None else given
+        if given is not None:
+            return np.full_like(write_hours, given)
+        return self.assumptions.restart_time_s / 3600.0 + self.read_hours(write_hours)
 
 
 @record(frozen=True)

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from catalogs.table import Table
 from planner.calibration.kernel import Z80, Points, load_prior, posterior, spread_ratio
+from planner.performance.constants import Constants, load_constants
 from planner.performance.search import estimate_shapes
 from planner.performance.step import COMPONENTS
 from planner.records import record
@@ -22,6 +23,9 @@ Floats = npt.NDArray[np.float64]
 _TIMES = ("step_time_s", "step_time_low_s", "step_time_high_s")
 # A residual this many standard deviations out is more likely a wrong input than a slow run.
 SUSPECT_DEVIATIONS = 3.0
+# What was measured did fit, whatever the memory model says; a need 1.4 times the memory (this probability of running
+# out) is another workload than the one that ran.
+RAN = 0.99
 
 
 @record(frozen=True)
@@ -55,12 +59,19 @@ def predict_all(calibrations: Sequence[Calibration]) -> list[Predicted]:
     for positions in jobs.values():
         first = calibrations[positions[0]]
         sizes = sorted({int(calibrations[position].cluster["nodes"]) for position in positions})
-        shapes = estimate_shapes(first.model, first.training, hardware_table(first.hardware), sizes)
+        shapes = estimate_shapes(
+            first.model, first.training, hardware_table(first.hardware), sizes, constants=_as_run()
+        )
         for position in positions:
             found[position] = _predicted(
                 shapes.row(sizes.index(int(calibrations[position].cluster["nodes"])))
             )
     return [found[position] for position in range(len(calibrations))]
+
+
+def _as_run() -> Constants:
+    """The model's constants with the memory limit of a run that is known to have fitted."""
+    return load_constants().replace({"memory.oom_limit": RAN})
 
 
 def _predicted(row: dict[str, Any]) -> Predicted:

@@ -196,7 +196,8 @@ def _training(values: dict[str, Any]) -> TrainingSpec:
     }
     parts["tuning"] = lambda **item: tuning_from(item)
     made: dict[str, Any] = {
-        name: parts[name](**item) if name in parts else item for name, item in values.items()
+        name: parts[name](**item) if name in parts else tuple(item) if isinstance(item, list) else item
+        for name, item in values.items()
     }
     return TrainingSpec(**made)
 

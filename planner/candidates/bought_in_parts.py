@@ -174,7 +174,7 @@ def _spot_cells(made: Candidates, sizes: IntArray, spot: int) -> Cells:
     rows, write = np.full(len(base), spot), made.write_hours[base]
     interval = checkpoint_interval(context, rows, gang, write)
     others = context.asked.assumptions.machine_failures_per_node_hour * (made.nodes[base] - gang)
-    loss = others * (interval / 2.0 + context.asked.restart_hours)
+    loss = others * (interval / 2.0 + context.asked.restart_hours(write))
     work = made.work_hours[base] * (1.0 + loss)
     run = spot_outcome_of(context, rows, gang, work, write, interval, None)
     return Cells(

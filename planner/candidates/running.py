@@ -77,7 +77,7 @@ def steady_hours(
     First order in the failure rate: `work (1 + delta/tau) (1 + lambda (tau/2 + restart))`, lambda per cluster-hour.
     """
     rate = asked.assumptions.machine_failures_per_node_hour * nodes
-    loss = rate * (interval / 2.0 + asked.restart_hours)
+    loss = rate * (interval / 2.0 + asked.restart_hours(write))
     return work * (1.0 + write / interval) * (1.0 + loss)
 
 
@@ -135,7 +135,7 @@ def model_arguments(
         "first_wait_hours": pool.first_wait,
         "checkpoint_interval_hours": interval,
         "checkpoint_write_hours": write,
-        "restart_hours": asked.restart_hours,
+        "restart_hours": asked.restart_hours(write),
         "notice_hours": spot.figures.notice_hours[rows],
         "frailty_sd": pool.frailty_sd,
         "dispersion": pool.dispersion,

@@ -12,13 +12,14 @@ from planner.candidates.constraints.registry import SHAPE_FILTERS, constraint
 from planner.candidates.prepare import build_context
 from planner.errors import InputError
 from planner.estimation.layout import division_fault, merge_pins, pinned
-from planner.estimation.parts import host_of, learned_factor, loading_of, memory_of, others_of
+from planner.estimation.parts import doubts_of, host_of, learned_factor, loading_of, memory_of, others_of
+from planner.estimation.predict import predict_shapes
+from planner.estimation.run import run_totals
 from planner.estimation.values import Estimate, Interval, Remedy
 from planner.inputs.faults import FaultError
 from planner.inputs.tasks import expand_task
 from planner.market.machines import Machine, find_machine
 from planner.performance.constants import load_constants
-from planner.performance.search import estimate_shapes
 from planner.performance.spec import LayoutPin
 from planner.performance.step import COMPONENTS
 from planner.plan.model import Layout
@@ -149,11 +150,7 @@ def predict_on(
     asked: Asked, hardware: Table, training: TrainingSpec, counts: Sequence[int]
 ) -> list[dict[str, Any]]:
     """Predict a job on one hardware row at each node count: the rows of `estimate_shapes`, corrected."""
-    constants = load_constants()
-    if pinned(training.layout):
-        # a layout that somebody asks for is judged by what is likely, not by the care a plan takes
-        constants = constants.replace({"memory.oom_limit": 0.5})
-    shapes = estimate_shapes(asked.job.model, training, hardware, counts, constants=constants)
+    shapes = predict_shapes(asked.job.model, training, hardware, counts)
     if asked.calibration is not None:
         shapes = asked.calibration.apply(shapes, hardware)
     return [shapes.row(position) for position in range(shapes.n_rows)]
@@ -188,6 +185,8 @@ def _describe(
         calibration=_calibration(asked, hardware),
         remedy=None if fits else nearest_fit(asked, market, machine, nodes, training),
         others=others_of(asked, training, hardware, nodes),
+        run=run_totals(asked.job, row, nodes * max(1, int(machine.accelerators))) if fits else None,
+        doubts=doubts_of(asked, training, hardware, nodes) if fits else (),
     )
 
 

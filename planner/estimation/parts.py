@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from planner.estimation.values import Host, Loading, Memory
+from planner.performance.interval import doubts
 from planner.performance.layouts import explicit
 from planner.performance.memory import needed_parts
 from planner.performance.search_explain import LayoutReport, explain_layouts
@@ -88,6 +89,18 @@ def host_of(asked: Asked, hardware: Table, nodes: int, row: dict[str, Any]) -> H
 
 def _known(value: Any) -> float | None:
     return float(value) if np.isfinite(value) else None
+
+
+def doubts_of(asked: Asked, training: TrainingSpec, hardware: Table, nodes: int) -> tuple[str, ...]:
+    """Why the prediction is uncertain, in words; empty where it is as good as most, or rests on the user's own runs."""
+    if asked.calibration is not None and asked.calibration.describe(str(hardware["generation"][0])):
+        return ()
+    job = build_job(asked.job.model, training, hardware)
+    accelerators = nodes * float(job.devices.count[0])
+    thin = float(job.devices.spread[0])
+    return doubts(
+        job.kind, training.stack, job.work, thin, accelerators, job.constants, training.open_choices
+    )
 
 
 def learned_factor(asked: Asked, training: TrainingSpec, hardware: Table) -> float:

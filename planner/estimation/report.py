@@ -121,10 +121,30 @@ def _single(name: str, item: Estimate) -> tuple[str, list[Section], bool]:
         ("limited_by", "limited by", item.limited_by, "text", limit),
     ]
     sections = [
-        facts("speed", "Speed", rows), _breakdown(item), *_memory(item), *_others(item), *_loading(item), _host(item),
-        _basis(item),
+        facts("speed", "Speed", rows), *_run(item), _breakdown(item), *_memory(item), *_others(item), *_loading(item),
+        _host(item), _basis(item),
     ]  # fmt: skip
     return title, sections, True
+
+
+def _run(item: Estimate) -> list[Section]:
+    """The whole run: work, hours, accelerator-hours and goodput."""
+    run = item.run
+    if run is None:
+        return []
+    total, wall, useful = run.accelerator_hours, run.wall_hours, run.goodput
+    spent = f"{three(total.value)} (80 %: {three(total.low)} to {three(total.high)})"
+    lasts = f"{three(wall.value)} h (80 %: {three(wall.low)} to {three(wall.high)})"
+    bounds = f"{percent(useful.low)} on a first large run, {percent(useful.high)} at best"
+    left = f"{percent(useful.value)} ({bounds})"
+    stops = f"{number(run.stops)} unplanned, a checkpoint every {three(run.checkpoint_interval_hours * 60.0)} minutes"
+    return [facts("run", "Whole run", [
+        ("total_flops", "work", run.flops, "number", f"{run.flops:.3g} FLOPs"),
+        ("accelerator_hours", "accelerator-hours", total.value, "number", spent),
+        ("wall_hours", "duration", wall.value, "number", lasts),
+        ("goodput_ratio", "goodput", useful.value, "ratio", left),
+        ("stops", "stops", run.stops, "number", stops),
+    ])]  # fmt: skip
 
 
 def _breakdown(item: Estimate) -> Section:
@@ -267,7 +287,10 @@ def _basis(item: Estimate) -> Section:
         ("learned_factor", "learned factor", item.learned_factor, "number", learned),
         ("calibration", "calibration", item.calibration or None, "text", item.calibration or none),
     ]
-    return facts("basis", "Rests on", rows, detail=True)
+    if item.doubts:
+        words = "low: " + "; ".join(item.doubts)
+        rows.append(("confidence", "confidence", words, "text", words))
+    return facts("basis", "Rests on", rows, detail=not item.doubts)
 
 
 def _many(name: str, estimates: Sequence[Estimate]) -> tuple[str, list[Section], bool]:

@@ -14,8 +14,8 @@ COLUMNS = (
     "step_time_s", "step_time_low_s", "step_time_high_s", "mfu_ratio", "hfu_ratio", "limited_by", "memory_needed_gib",
     "memory_usable_gib", "oom_ratio", "tensor_parallel", "pipeline_parallel", "context_parallel", "data_parallel",
     "expert_parallel", "interleave", "sequence_parallel", "zero_stage", "micro_batch", "grad_accumulation",
-    "recompute", "precision", "stack", "learned_factor",
-    "calibration",
+    "recompute", "precision", "stack", "learned_factor", "calibration", "total_flops", "wall_hours",
+    "accelerator_hours", "accelerator_hours_low", "accelerator_hours_high", "goodput_ratio", "doubts",
 )  # fmt: skip
 
 
@@ -43,12 +43,39 @@ def values_of(item: Estimate) -> dict[str, Any]:
         "breakdown_s": dict(item.breakdown_s) or None,
         "limited_by": item.limited_by or None,
         "layout": None if item.layout is None else asdict(item.layout),
+        **_run_values(item),
         **_machine_values(item),
         "precision": item.precision,
         "stack": item.stack,
         "learned_factor": item.learned_factor,
         "calibration": item.calibration or None,
+        "doubts": list(item.doubts),
         **_instead_values(item),
+    }
+
+
+def _run_values(item: Estimate) -> dict[str, Any]:
+    """The whole run."""
+    run = item.run
+    if run is None:
+        return {"run": None}
+    total, wall = run.accelerator_hours, run.wall_hours
+    return {
+        "run": {
+            "total_flops": run.flops,
+            "step_hours": run.step_hours,
+            "wall_hours": wall.value,
+            "wall_hours_low": wall.low,
+            "wall_hours_high": wall.high,
+            "accelerator_hours": total.value,
+            "accelerator_hours_low": total.low,
+            "accelerator_hours_high": total.high,
+            "goodput_ratio": run.goodput.value,
+            "goodput_low_ratio": run.goodput.low,
+            "goodput_high_ratio": run.goodput.high,
+            "stops": run.stops,
+            "checkpoint_interval_hours": run.checkpoint_interval_hours,
+        }
     }
 
 
@@ -107,4 +134,6 @@ def row_of(name: str, item: Estimate) -> dict[str, Any]:
     memory = values["memory"]
     flat |= {"memory_needed_gib": memory["needed_gib"], "memory_usable_gib": memory["usable_gib"]}
     flat["oom_ratio"] = memory["oom_ratio"]
+    flat |= values["run"] or {}
+    flat["doubts"] = "; ".join(values["doubts"])
     return {name: flat.get(name) for name in COLUMNS}

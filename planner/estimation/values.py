@@ -32,6 +32,35 @@ class Interval:
 
 
 @record(frozen=True)
+class RunTotals:
+    """One whole run of the workload on a cluster.
+
+    Attributes:
+        flops: model FLOPs of all steps.
+        accelerators: in the cluster.
+        step_hours: hours of training steps alone.
+        wall_hours: hours from launch to end, stops, checkpoints, evaluation and start-up included.
+        goodput: step hours over wall hours: of a typical site, of a first large run, of a hardened site.
+        stops: unplanned stops to expect.
+        checkpoint_interval_hours: best time between checkpoints.
+    """
+
+    flops: float
+    accelerators: int
+    step_hours: float
+    wall_hours: Interval
+    goodput: Interval
+    stops: float
+    checkpoint_interval_hours: float
+
+    @property
+    def accelerator_hours(self) -> Interval:
+        """Wall hours times accelerators."""
+        wall, count = self.wall_hours, self.accelerators
+        return Interval(wall.value * count, wall.low * count, wall.high * count)
+
+
+@record(frozen=True)
 class Loading:
     """Reading and decoding one batch against the step; `seconds` None where the size of a sample is unknown."""
 
@@ -98,7 +127,8 @@ class Estimate:
 
     Where it does not fit (`reason` not empty), `layout`, `step_s` and what follows from them are None, and `remedy` is
     the nearest layout that fits; `others` tells what the other layouts lost by. `learned_factor` is the model's learned
-    correction of the step time, `calibration` the sentence about the user's own measurements, empty without any.
+    correction of the step time, `run` the totals of the whole workload, `doubts` says why the interval is wide (empty
+    where it is not), `calibration` the sentence about the user's own measurements, empty without any.
     """
 
     machine: Machine
@@ -121,6 +151,8 @@ class Estimate:
     calibration: str
     remedy: Remedy | None
     others: LayoutReport | None
+    run: RunTotals | None = None
+    doubts: tuple[str, ...] = ()
 
     @property
     def accelerators(self) -> int:

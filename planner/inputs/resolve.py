@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from planner.inputs.schema import Workload
     from planner.inputs.training_schema import Data, Model, Training
 
+# Choices of the training code that move the step time: where the user does not state one, the interval is wider.
+OPEN_CHOICES = ("stack", "attention")
 # Token ids are stored in 2 bytes while they fit, else in 4 (the usual packed formats).
 _TWO_BYTE_VOCAB = 65_536
 
@@ -52,8 +54,9 @@ def resolve_model(model: Model) -> ResolvedModel:
         values.setdefault("params", total)
         if values.get("experts") is not None:
             values.setdefault("active_params", active)
+    given = values.pop("name", None)
     return ResolvedModel(
-        name=preset.name if preset is not None else f"{values['family']} of {model.config or 'own sizes'}",
+        name=given or (preset.name if preset else f"{values['family']} of {model.config or 'own sizes'}"),
         context_length=preset.sequence_length if preset is not None else None,
         source=preset.source if preset is not None else model.config or "workload",
         as_of=preset.as_of if preset is not None else "",
@@ -104,7 +107,8 @@ def resolve_training(workload: Workload, model: ResolvedModel | None = None) -> 
     content = post.tokens_per_sample(length) if text else 1.0
     samples = _total_samples(training, data, content, noted)
     bytes_per_sample = _bytes_per_sample(data, model, content, noted)
-    for key in ("precision", "optimizer", "stack"):
+    keys = ("precision", "optimizer", "stack", *(("attention",) if text else ()))
+    for key in keys:
         origin: Origin = "workload" if key in training.model_fields_set else "default"
         noted.append(Assumed(f"training.{key}", str(getattr(training, key)), "", origin))
     noted += _noted_of_adapters(training, post) + _noted_of_lengths(training, post)
@@ -121,6 +125,12 @@ def resolve_training(workload: Workload, model: ResolvedModel | None = None) -> 
         optimizer=training.optimizer,
         lora_rank=rank_of(training),
         stack=training.stack,
+        attention=training.attention,
+        start=None if workload.start is None else start_moment(workload.start).date(),
+        open_choices=tuple(
+            key for key in keys if key in OPEN_CHOICES and key not in training.model_fields_set
+        ),
+        channels_last=training.channels_last,
         layout=None if training.layout == "auto" else training.layout,
         memory=training.memory,
         decode_samples_per_s_per_core=data.decode_samples_per_s_per_core,
@@ -179,6 +189,10 @@ def _resolve_requests(workload: Workload, model: ResolvedModel) -> ResolvedTrain
         optimizer="sgd",
         lora_rank=None,
         stack="tuned",
+        attention="auto",
+        start=None,
+        open_choices=(),
+        channels_last=None,
         layout=None,
         memory=None,
         decode_samples_per_s_per_core=workload.data.decode_samples_per_s_per_core,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import date, datetime
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from planner.inputs.post_training import PostTraining
@@ -51,6 +51,10 @@ class ResolvedModel:
     shared_experts: int = 0
     moe_ffn: int | None = None
     dense_layers: int = 0
+    attention_window: int | None = None
+    windowed_layers: int | None = None
+    attention_ratio: float = 1.0
+    predicted_share: float | None = None
     image_size: int | None = None
     forward_flops_per_sample: int | None = None
     activations_per_sample: int | None = None
@@ -79,6 +83,10 @@ class ResolvedTraining:
         lora_rank: None when all weights are trained.
         layout: None when the planner chooses all of it.
         memory: None when the software stack decides all of it.
+        attention: the attention kernel as given; `start` the day of the run where it is given (older software had
+            other kernels).
+        channels_last: memory layout of convolutions, None what the software has by default.
+        open_choices: what the user left to a default that moves the step time.
         post: objective, adapters, lengths, rollouts or requests; its own defaults for pre-training.
         tokens_per_sample: tokens of a sample that carry content, 1 for models without tokens.
         runs: independent runs (1 unless a fleet).
@@ -95,7 +103,11 @@ class ResolvedTraining:
     precision: Literal["fp32", "tf32", "fp16", "bf16", "fp8", "fp4"]
     optimizer: str
     lora_rank: int | None
-    stack: Literal["eager", "compiled", "tuned"]
+    stack: Literal["eager", "fused", "compiled", "tuned", "tinygrad"]
+    attention: Literal["auto", "materialised", "fused", "flash"]
+    start: date | None
+    open_choices: tuple[str, ...]
+    channels_last: bool | None
     layout: Layout | None
     memory: TrainingMemory | None
     decode_samples_per_s_per_core: float | None

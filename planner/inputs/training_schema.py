@@ -28,6 +28,10 @@ class Model(Section):
     """The model: a preset, its config.json, or explicit sizes; explicit fields beside the others override them."""
 
     preset: Text | None = Field(None, description="Name of a known model, e.g. llama-3-8b or resnet-50.")
+    name: Text | None = Field(
+        None,
+        description="Published name of a model given by sizes (resnet50d, yolov5s): its operators are looked up by it.",
+    )
     config: Text | None = Field(
         None,
         description="Instead of a preset: the model's own config.json, beside this file; never downloaded.",
@@ -66,6 +70,22 @@ class Model(Section):
     shared_experts: NonNegativeInt | None = Field(None, description="Experts every token passes through.")
     moe_ffn: PositiveInt | None = Field(None, description="Feed-forward width of one expert; default = ffn.")
     dense_layers: NonNegativeInt | None = Field(None, description="Leading layers without experts.")
+    attention_window: PositiveInt | None = Field(
+        None, description="Tokens that a token sees (sliding-window attention); default: all before it."
+    )
+    windowed_layers: NonNegativeInt | None = Field(
+        None, description="Layers with that window; the others see all. Default: every layer."
+    )
+    attention_ratio: PositiveFloat | None = Field(
+        None,
+        description="Score work relative to plain attention: the share of attention layers of a hybrid (below 1), or"
+        " above 1 for relative positions and recurrent memory; default 1.",
+    )
+    predicted_share: Annotated[float, Field(ge=0, le=1)] | None = Field(
+        None,
+        description="Share of the tokens that reach the output layer of the vocabulary: 0 for classifiers and span"
+        " heads; default 1, of encoders 0.15 (masked language models).",
+    )
     image_size: PositiveInt | None = Field(None, description="Side of the square input image in pixels.")
     forward_flops_per_sample: Count | None = Field(
         None, description="FLOPs of one forward pass of one sample (2 x multiply-accumulates)."
@@ -210,8 +230,19 @@ class Training(Section):
     )
     teacher: Teacher | None = Field(None, description="The teacher (objective distill).")
     rollouts: Rollouts | None = Field(None, description="What is generated (objectives ppo and grpo).")
-    stack: Literal["eager", "compiled", "tuned"] = Field(
-        "compiled", description="Software class: framework as is, compiled/fused kernels, vendor-tuned."
+    stack: Literal["eager", "fused", "compiled", "tuned", "tinygrad"] = Field(
+        "compiled",
+        description="Software class: framework as is; hand-fused kernels (Megatron-DeepSpeed); graph compiler"
+        " (torch.compile, XLA); vendor-tuned recipe; tinygrad. Left out: compiled, with a wider interval.",
+    )
+    attention: Literal["auto", "materialised", "fused", "flash"] = Field(
+        "auto",
+        description="Attention kernel: scores through memory, the same with a fused softmax, or flash. auto: flash on"
+        " accelerators from Ampere on; older ones, and runs that start before June 2022, without it.",
+    )
+    channels_last: Bool | None = Field(
+        None,
+        description="Memory layout of convolutions (NHWC); default: as the software class has it, eager keeps NCHW.",
     )
     layout: LayoutChoice = Field("auto", description="Parallel layout: auto, or parts of it pinned.")
     memory: TrainingMemory | None = Field(None, description="What the training code keeps in memory.")

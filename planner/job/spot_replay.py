@@ -82,7 +82,7 @@ def spot_job(made: Candidates, at: int, spot: list[Part], steady: list[Part]) ->
     write, interval = float(made.write_hours[at]), float(made.interval_hours[at])
     notice = float(context.spot.figures.notice_hours[spot[0].row])
     repeated = notice if notice >= write else (interval + write) / 2.0
-    restart = context.asked.restart_hours + repeated
+    restart = float(context.asked.restart_hours(made.write_hours[one])[0]) + repeated
     assert context.dates.deadline_hours is not None
     room = context.dates.deadline_hours - float(made.waiting_hours[at] + made.fixed_hours[at]) + restart
     usd = context.market.offer_set.usd_per_hour

@@ -71,6 +71,8 @@ class Steps:
     write: float
     fixed: float
     staging_to_nodes: float
+    read: float
+    restart: float
 
 
 @record(frozen=True)
@@ -145,13 +147,10 @@ class Bench:
     def steps(self, shape: dict[str, Any], nodes: int) -> Steps:
         """Hours of one size: steps and evaluation, a checkpoint, and what is in use but not work."""
         work, figures = self.work, self.work.figures
-        write = (
-            work.checkpoint_gib * GIB / GB / (figures["checkpoint_write_gb_per_s_per_node"] * nodes * 3600.0)
-        )
-        read = min(
-            figures["object_store_read_gb_per_s_per_node"] * nodes,
-            figures["object_store_read_gb_per_s_total"],
-        )
+        saved_gb = work.checkpoint_gib * GIB / GB
+        write = saved_gb / (figures["checkpoint_write_gb_per_s_per_node"] * nodes * 3600.0)
+        rate = "object_store_read_gb_per_s"
+        read = min(figures[f"{rate}_per_node"] * nodes, figures[f"{rate}_total"])
         staged = ((work.data_gb or 0.0) if work.stage else 0.0) / read / 3600.0
         fixed = (
             work.hours("image_pull") + work.hours("compile_warmup") + staged + write + work.hours("export")
@@ -162,6 +161,8 @@ class Bench:
             write=write,
             fixed=fixed,
             staging_to_nodes=staged,
+            read=saved_gb / read / 3600.0,
+            restart=work.restart_hours + (0.0 if work.restart_given else saved_gb / read / 3600.0),
         )
 
     def staging(self, offer: Offer) -> float:
@@ -223,15 +224,14 @@ class Bench:
         bounds = self.work.hours("checkpoint_min_interval"), self.work.hours("checkpoint_interval")
         return min(max(sqrt(2.0 * write / rate), bounds[0]), bounds[1])
 
-    def steady(self, nodes: int, work: float, write: float, interval: float) -> float:
+    def steady(self, nodes: int, work: float, steps: Steps, interval: float) -> float:
         """Hours of work on capacity nobody takes back, with checkpoints and machine failures."""
         loss = self.work.figures["machine_failures_per_node_hour"] * nodes
-        return work * (1.0 + write / interval) * (1.0 + loss * (interval / 2.0 + self.work.restart_hours))
+        return work * (1.0 + steps.write / interval) * (1.0 + loss * (interval / 2.0 + steps.restart))
 
     def course(self, offer: Offer, steps: Steps, work: float, interval: float) -> Course:
         """The work as spot sees it."""
-        notice = (offer.rule.notice_s or 0.0) / 3600.0
-        return Course(work, interval, steps.write, self.work.restart_hours, notice)
+        return Course(work, interval, steps.write, steps.restart, (offer.rule.notice_s or 0.0) / 3600.0)
 
     def candidate(self, buys: Sequence[Buy], *, in_turn: bool) -> Candidate:
         """Recompute a way to do the job: purchases that run together, or one after another."""
@@ -270,18 +270,18 @@ class Bench:
         failures = self.work.figures["machine_failures_per_node_hour"]
         situation = None
         if spot is None or pool is None:
-            elapsed = paid = self.steady(nodes, steps.work, steps.write, interval)
+            elapsed = paid = self.steady(nodes, steps.work, steps, interval)
             count = failures * nodes * elapsed
             lost = elapsed - steps.work * (1.0 + steps.write / interval)
             p_meet, need = steady_chance(elapsed, room, steps.sigma), elapsed
         else:
             others = failures * (nodes - gang)
-            loss = others * (interval / 2.0 + self.work.restart_hours)
+            loss = others * (interval / 2.0 + steps.restart)
             course = self.course(spot.offer, steps, steps.work * (1.0 + loss), interval)
             of_spot = means(course, pool)
             elapsed, paid = of_spot.elapsed, of_spot.paid
             count, lost = of_spot.interruptions + others * course.work, of_spot.lost + steps.work * loss
-            need = self.steady(gang, course.work, steps.write, interval)
+            need = self.steady(gang, course.work, steps, interval)
             p_meet = 1.0 if room == inf else chance_within(course, pool, room, steps.sigma)
             situation = Situation(
                 course, pool, steps.fixed, need, steps.sigma, room, 0.0, 1.0, 0.0, fallback=False
@@ -326,7 +326,7 @@ class Bench:
         late, had = waits([last], nodes, self.workload.constraints, self.start)
         situation = Situation(
             course=self.course(spot[0], steps, steps.work, interval), pool=pool, fixed=steps.fixed,
-            steady=self.steady(nodes, steps.work, steps.write, interval), sigma=steps.sigma,
+            steady=self.steady(nodes, steps.work, steps, interval), sigma=steps.sigma,
             room=self.deadline_hours - waiting - steps.fixed, had=had, fallback=fallback,
             acquire=self.work.hours("on_demand_acquire") + late, export=steps.write + self.work.hours("export"),
         )  # fmt: skip

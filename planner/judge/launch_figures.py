@@ -53,7 +53,7 @@ def launch_of(bench: Bench, plan: Node, made: Candidate) -> dict[str, Any]:
         "finish_p10": frame.finish(bench, plan["launch"]["p10_hours"].number()),
         "finish_p90": frame.finish(bench, plan["launch"]["p90_hours"].number()),
         "expected_interruptions": Near(made.interruptions, ratio), "spot_hours": Near(spot_hours, ratio),
-        "on_demand_hours": Near(other, ratio, 1e-5),
+        "on_demand_hours": Near(other, max(ratio, _CHANCE_RATIO), 1e-5),
         "waiting_hours": Near(max(made.hours - made.waiting - paid, 0.0), ratio, 1e-7),
         "lost_hours": Near(made.lost, ratio, 1e-8),
         "on_demand_acquire_s": Near(_acquire_s(bench, made), 1e-9, 1e-6), "checkpoints": checkpoints(bench, made),
@@ -96,6 +96,7 @@ def checkpoints(bench: Bench, made: Candidate) -> dict[str, Any]:
         "stored_in": stored, "notice_s": None if rule.notice_s is None else Near(rule.notice_s),
         "notice_source": f"{rule.source} ({rule.as_of})",
         "fits_in_notice": rule.notice_s is not None and write_s <= rule.notice_s,
+        "read_s": Near(made.steps.read * 3600.0), "restart_s": Near(made.steps.restart * 3600.0),
     }  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from planner.inputs.resolve import resolve_model, resolve_training
 from planner.performance.inference.answers import answer_bytes
+from planner.performance.kernels import default_attention
 from planner.performance.memory_options import MemoryOptions
 from planner.performance.post_training.read import tuning_of
 from planner.performance.spec import LayoutPin, ModelFamily, ModelSpec, TrainingSpec
@@ -46,6 +47,7 @@ class Work:
     kept: int
     interval_hours: float | None
     restart_hours: float
+    restart_given: bool
     export_gb: float
     assumed: tuple[Assumed, ...]
     figures: Mapping[str, float]
@@ -77,7 +79,7 @@ def work_of(workload: Workload) -> Work:
     data, saved = workload.data, workload.checkpoint
     per_sample = training.bytes_per_sample
     restart = saved.restart_time
-    given = _training(training)
+    given = _training(training, spec)
     return Work(
         model=spec,
         training=given,
@@ -97,6 +99,7 @@ def work_of(workload: Workload) -> Work:
         restart_hours=figures["restart_time_s"] / 3600.0
         if restart is None
         else restart.total_seconds() / 3600.0,
+        restart_given=restart is not None,
         export_gb=_exported(spec, given, training.total_samples, saved) / GB,
         assumed=(*model.assumptions, *training.assumptions),
         figures=figures,
@@ -120,12 +123,16 @@ def _model(model: ResolvedModel) -> ModelSpec:
     return ModelSpec(**{**known, "family": ModelFamily(model.family)})
 
 
-def _training(given: ResolvedTraining) -> TrainingSpec:
+def _training(given: ResolvedTraining, model: ModelSpec) -> TrainingSpec:
     pinned = LayoutPin() if given.layout is None else LayoutPin(**given.layout.model_dump())
     memory = MemoryOptions() if given.memory is None else MemoryOptions(**given.memory.model_dump())
+    kernel = (
+        default_attention(given.stack, model, given.start) if given.attention == "auto" else given.attention
+    )
     return TrainingSpec(
         global_batch=given.global_batch, sequence_length=given.sequence_length, precision=given.precision,
-        optimizer=given.optimizer, lora_rank=given.lora_rank, stack=given.stack, layout=pinned,
+        optimizer=given.optimizer, lora_rank=given.lora_rank, stack=given.stack,
+        attention=kernel, open_choices=given.open_choices, channels_last=given.channels_last, layout=pinned,
         bytes_per_sample=given.bytes_per_sample,
         decode_samples_per_s_per_core=given.decode_samples_per_s_per_core, memory=memory,
         tuning=tuning_of(given.post),

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 
+from planner.performance.software import RESEMBLES
 from planner.records import record
 
 DIRECTORY = Path(__file__).resolve().parent.parent / "data" / "performance"
@@ -29,6 +30,11 @@ class Constants:
     def get(self, name: str, default: float) -> float:
         """Return constant `name`, or `default` when the file has none."""
         return self.values.get(name, default)
+
+    def of_stack(self, name: str, stack: str) -> float:
+        """Return constant `name` of a software class, or that of the class it resembles where it has none."""
+        value = self.values.get(f"{name}.{stack}")
+        return self.values[f"{name}.{RESEMBLES[stack]}"] if value is None else value
 
     def replace(self, changes: Mapping[str, float]) -> Constants:
         """Return a copy with `changes` applied (fitting and sensitivity)."""

@@ -47,6 +47,7 @@ class Devices:
         serve_peak: FLOP/s at the precision of generation; `serve_compute`, `serve_bandwidth` and `serve_step` what a
             chip reaches of an engine's shares and fixed times (`planner.performance.inference.chips`).
         multiplier: learned time factor per (accelerator family, precision, stack), 1 where nothing is known.
+        host_pace: time that the host takes to launch a kernel, relative to x86 servers of the Ampere generation.
         spread: extra log-width of the interval where measurements are thin.
     """
 
@@ -70,6 +71,7 @@ class Devices:
     serve_bandwidth: Floats
     serve_step: Floats
     multiplier: Floats
+    host_pace: Floats
     spread: Floats
     reason: npt.NDArray[np.object_]
 
@@ -116,6 +118,7 @@ def build_devices(hardware: Table, training: TrainingSpec, kind: str, constants:
         rdma=rdma,
         **serving_columns(hardware, training.tuning, constants),
         multiplier=_multiplier(hardware, f"multiplier.{kind}.{{}}.{group}.{training.stack}", constants),
+        host_pace=_host_pace(hardware, constants),
         spread=_spread(hardware, kind, constants),
         reason=np.full(hardware.n_rows, "", dtype=object),
     )
@@ -147,6 +150,15 @@ def _multiplier(hardware: Table, pattern: str, constants: Constants) -> Floats:
     return np.where(np.isnan(family), generation, family)
 
 
+def _host_pace(hardware: Table, constants: Constants) -> Floats:
+    """Launch time of each row's host: of accelerators that come with one, else of the generation, else 1."""
+    pace = _by_generation(constants, hardware["generation"], "floor.host.{}", 1.0)
+    if "accelerator" not in hardware:
+        return pace
+    own = [constants.get(f"floor.host.{accelerator_family(str(a))}", np.nan) for a in hardware["accelerator"]]
+    return np.where(np.isnan(own), pace, own)
+
+
 def _by_generation(
     constants: Constants, generation: npt.NDArray[Any], pattern: str, default: float
 ) -> Floats:
@@ -154,10 +166,15 @@ def _by_generation(
 
 
 def _spread(hardware: Table, kind: str, constants: Constants) -> Floats:
-    """Extra log-width: by generation, full where the memory is slower or faster than any measured one of it."""
+    """Extra log-width by accelerator family or generation; full where the memory is outside of what was measured."""
     generation, rate = hardware["generation"], hardware.number("memory_gb_per_s")
     unknown = constants["thin.default"]
     spread = _by_generation(constants, generation, f"thin.{kind}.{{}}", unknown)
+    if "accelerator" in hardware:
+        names = [f"thin.{kind}.{accelerator_family(str(a))}" for a in hardware["accelerator"]]
+        own = np.asarray([constants.get(name, np.nan) for name in names], dtype=np.float64)
+        # A family that was never measured is less sure than its generation.
+        spread = np.where(np.isnan(own), np.hypot(spread, constants["thin.family"]), own)
     low = _by_generation(constants, generation, f"thin.{kind}.{{}}.slowest_gb_per_s", np.inf)
     high = _by_generation(constants, generation, f"thin.{kind}.{{}}.fastest_gb_per_s", 0.0)
     spread = np.where((rate < 0.9 * low) | (rate > 1.1 * high), np.maximum(spread, unknown), spread)

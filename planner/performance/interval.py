@@ -1,24 +1,104 @@
-"""80 % intervals from grouped residuals of the measured rows; wider where measurements are thin."""
+"""80 % intervals from residuals of measured rows that the fit had not seen: wider where less was measured.
+
+The log width is the root of the sum of squares of what covers 80 % of the rows of the software class, what the
+accelerator family adds (many rows and publishers: little), what mixtures of experts add, how many doublings a job is
+beyond what was measured with its software, and what the user left open.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
 from planner.performance.constants import Constants
-from planner.performance.work import Floats
+from planner.performance.work import Floats, Work
+
+# Beyond this width a prediction is called uncertain, in words.
+UNCERTAIN = 0.35
+# What a job is compared by with the measured ones, and how a figure outside is told.
+AXES = {
+    "sequence": "sequence length",
+    "size": "model size",
+    "work": "work per accelerator and step",
+}
 
 
-def log_spread(kind: str, stack: str, thin: Floats, inferred: Floats, c: Constants) -> Floats:
-    """Half-width of the 80 % interval in log step time, shape of `thin`.
+def log_spread(
+    kind: str,
+    stack: str,
+    work: Work,
+    thin: Floats,
+    accelerators: Floats,
+    c: Constants,
+    open_choices: tuple[str, ...] = (),
+) -> Floats:
+    """Half-width of the 80 % interval in log step time, shape of `thin` and `accelerators`.
 
     Args:
         kind: model family.
         stack: software stack class.
-        thin: extra spread of the accelerator generation (0 where many rows were measured).
-        inferred: 1 where the operators of a vision model are inferred from its FLOPs.
-        c: constants; `interval.<kind>.<stack>` (or `interval.<kind>`) is the width that, with `thin`, covers 80 % of
+        work: the job; one row, or one per row of `thin`.
+        thin: extra spread of the accelerator family (0 where many rows were measured).
+        accelerators: devices of the cluster.
+        c: constants; `interval.<kind>.<stack>` (or `interval.<kind>`) is the width that, with the rest, covers 80 % of
             the measured rows when their workload group is left out of the fit.
+        open_choices: what the user left open; each adds `interval.open.<choice>`.
     """
     base = c.get(f"interval.{kind}.{stack}", c[f"interval.{kind}"])
-    result: Floats = np.sqrt(base * base + thin * thin + inferred * c["vision.inferred_spread"] ** 2)
+    squares = base**2 + thin * thin + work.inferred * c["vision.inferred_spread"] ** 2
+    squares = squares + np.where(work.routed > 0, c.get(f"interval.{kind}.experts", 0.0) ** 2, 0.0)
+    beyond = sum(distances(kind, stack, work, accelerators, c).values(), np.zeros(accelerators.shape))
+    squares = squares + (c["interval.per_doubling"] * beyond) ** 2
+    squares = squares + sum(c.get(f"interval.open.{choice}", 0.0) ** 2 for choice in open_choices)
+    result: Floats = np.sqrt(squares)
     return result
+
+
+def distances(kind: str, stack: str, work: Work, accelerators: Floats, c: Constants) -> dict[str, Floats]:
+    """Doublings by which jobs are outside of what was measured with their software, by axis."""
+    out: dict[str, Floats] = {}
+    for axis, value in axes(work, accelerators).items():
+        low = c.get(f"measured.{kind}.{stack}.{axis}.low", np.nan)
+        high = c.get(f"measured.{kind}.{stack}.{axis}.high", np.nan)
+        doublings = np.fmax(np.log2(low / value), np.log2(value / high))
+        out[axis] = np.broadcast_to(np.fmax(doublings, 0.0), accelerators.shape)
+    return out
+
+
+def axes(work: Work, accelerators: Floats) -> dict[str, Floats]:
+    """What jobs are compared by: tokens, parameters that a token uses, tokens (samples) per accelerator and step."""
+    active = np.where(work.routed > 0, work.layers * work.layer_active_params, work.params)
+    return {
+        "sequence": np.maximum(work.seq, 1.0),
+        "size": np.maximum(active, 1.0),
+        "work": np.maximum(work.global_batch * work.seq, 1.0) / accelerators,
+    }
+
+
+def doubts(
+    kind: str,
+    stack: str,
+    work: Work,
+    thin: float,
+    accelerators: float,
+    c: Constants,
+    open_choices: tuple[str, ...],
+) -> tuple[str, ...]:
+    """Why the interval of one job is wide, in words; empty where the prediction is as good as most."""
+    count = np.asarray([accelerators])
+    width = log_spread(kind, stack, work, np.asarray([thin]), count, c, open_choices)
+    if not width[0] > UNCERTAIN:
+        return ()
+    words = []
+    if thin > 0.2:
+        words.append("few runs were measured on this accelerator family")
+    if work.inferred[0] > 0:
+        words.append("the network's operators are inferred from its FLOPs")
+    if work.routed[0] > 0 and c.get(f"interval.{kind}.experts", 0.0) > 0:
+        words.append("mixtures of experts vary with the software release")
+    for axis, doublings in distances(kind, stack, work, count, c).items():
+        if doublings[0] >= 1.0:
+            words.append(
+                f"{AXES[axis]} is {2.0 ** doublings[0]:.0f} x outside of what was measured with this software"
+            )
+    words += [f"training.{choice} is left open" for choice in open_choices]
+    return tuple(words) or ("runs with this software vary widely",)

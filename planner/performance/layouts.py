@@ -72,6 +72,15 @@ def expert_parallel(experts: int, dp: Floats, count: Floats) -> Floats:
     return result
 
 
+def expert_shards(layout: Layouts) -> Floats:
+    """Devices over which the experts of a layer are divided: by tensor and expert parallelism.
+
+    Where the expert degree is above dp x cp, experts are spread over tensor ranks instead of being split by them.
+    """
+    result: Floats = layout.tp * np.minimum(layout.ep, np.maximum(layout.dp * layout.cp, 1.0))
+    return result
+
+
 _DEFAULTS = {
     "hardware": 0, "nodes": 1, "tp": 1, "pp": 1, "cp": 1, "zero": 0, "micro_batch": 1, "recompute": 0,
 }  # fmt: skip

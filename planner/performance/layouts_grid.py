@@ -156,9 +156,9 @@ def shard_axes(bounds: Bounds) -> Ints:
 
 
 def fits_node(tp: Ints, count: int, pinned: bool) -> npt.NDArray[np.bool_]:
-    """Tensor groups that fill nodes evenly; a pinned degree may span any number of them."""
-    inside, across = count % tp == 0, (tp % count == 0) & (pinned | (tp <= MAX_TENSOR_ACROSS))
-    return np.asarray(inside | across, dtype=np.bool_)
+    """Tensor groups that fill nodes evenly; a pinned degree may span nodes in any way."""
+    inside, across = count % tp == 0, (tp % count == 0) & (tp <= MAX_TENSOR_ACROSS)
+    return np.asarray(inside | across | pinned, dtype=np.bool_)
 
 
 @lru_cache(maxsize=8)
@@ -233,12 +233,15 @@ def _with_options(
     virtuals = [pin.interleave] if pin.interleave else list(range(1, deepest + 1))
     axes = np.meshgrid(eps, zeros, virtuals, indexing="ij")
     ep, zero, virtual = (np.asarray(axis, dtype=np.int64).ravel() for axis in axes)
-    ok = ranks[:, None] % ep == 0
+    # Pinned experts may also be spread over tensor ranks (Megatron-LM's expert tensor parallelism of 1).
+    spread = ranks * tp if pin.expert_parallel else ranks
+    ok = spread[:, None] % ep == 0
     if pin.zero_stage is None:
         alone, flat = (ranks == 1)[:, None], (pp == 1)[:, None]
         ok &= np.where(alone, zero == 0, (zero == 1) | (zero == 3) | (flat & (zero == 2)))
     # Interleaved stages take turns in groups of pp micro-batches (Megatron-LM SC'21).
-    deep = (2 * virtual * pp[:, None] <= bounds.layers) & (number % pp == 0)[:, None] & (pp > 1)[:, None]
+    turns = (number % pp == 0) | (pin.interleave is not None)
+    deep = (2 * virtual * pp[:, None] <= bounds.layers) & turns[:, None] & (pp > 1)[:, None]
     ok &= (virtual == 1) | deep
     row, option = np.nonzero(ok)
     return [

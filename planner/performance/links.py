@@ -76,11 +76,29 @@ def send_s(volume: Floats, crosses: Floats, sharing: Floats, links: Links) -> Fl
     return np.where(crosses > 0, across, inside)
 
 
-def _all_to_all_s(volume: Floats, ep: Floats, tp: Floats, devices: Devices, links: Links) -> Floats:
-    """Time to hand each of `ep` ranks its share of `volume` bytes: on the fast link and across nodes at once, s."""
-    inside = np.minimum(np.maximum(np.floor(devices.domain / tp), 1.0), ep)
-    near = volume * (inside - 1.0) / ep / links.intra
-    far = np.where(ep > inside, volume * (ep - inside) / ep * devices.count / links.inter_node, 0.0)
+def _all_to_all_s(
+    token: Floats, work: Work, layout: Layouts, devices: Devices, links: Links, once_per_node: bool
+) -> Floats:
+    """Time to hand tokens to their experts: on the fast link and across nodes at once, s.
+
+    Args:
+        token: bytes of all tokens of a device, one copy each.
+        work: gives the experts that each token goes to.
+        layout: gives the expert-parallel degree; where it is above dp x cp, tensor ranks hold experts of their own.
+        devices: how many share the fast link and the node's network.
+        links: usable rates.
+        once_per_node: a token that several experts of one node want crosses the network once and is copied there
+            (DeepSeek-V3, arXiv 2412.19437, section 3.2.2).
+    """
+    ep, k = layout.ep, np.maximum(work.routed, 1.0)
+    room = np.maximum(np.floor(devices.domain / layout.tp), 1.0)
+    inside = np.minimum(np.where(ep > layout.dp * layout.cp, devices.domain, room), ep)
+    near = k * token * (inside - 1.0) / ep / links.intra
+    nodes = ep / inside
+    copies = k * (1.0 - 1.0 / nodes)
+    if once_per_node:
+        copies = np.minimum((nodes - 1.0) * (1.0 - (1.0 - 1.0 / nodes) ** k), copies)
+    far = np.where(ep > inside, token * copies * devices.count / links.inter_node, 0.0)
     latency = links.intra_latency + np.where(ep > inside, links.inter_latency, 0.0)
     result: Floats = np.maximum(near, far) + latency
     return result
@@ -95,15 +113,15 @@ def layer_comm_s(
     count = devices.count
     # Ranks reach a collective at slightly different times and wait for the last.
     joined = np.minimum(layout.tp, devices.domain)
-    once = all_reduce_s(volume, layout.tp, joined, count, links) + c[f"tp.skew_s.{stack}"]
+    once = all_reduce_s(volume, layout.tp, joined, count, links) + c.of_stack("tp.skew_s", stack)
     tensor = 2.0 * once
     tensor = np.where(layout.tp > 1, tensor, 0.0)
     ring = 2.0 * work.kv_width * tokens * work.element_bytes * (layout.cp - 1.0)
     crosses = layout.cp > np.maximum(devices.domain / layout.tp, 1.0)
     context = np.where(layout.cp > 1, send_s(ring, crosses.astype(np.float64), count, links), 0.0)
-    exchange = _all_to_all_s(work.routed * volume / layout.tp, layout.ep, layout.tp, devices, links)
+    exchange = _all_to_all_s(volume / layout.tp, work, layout, devices, links, stack == "tuned")
     experts = 2.0 * np.where((layout.ep > 1) & (work.routed > 0), exchange, 0.0)
     # The ring of keys and values goes round once more for their gradients.
-    exposed = c[f"tp.exposed.{stack}"] * tensor + 1.5 * c["cp.exposed_ratio"] * context
-    result: Floats = exposed + c["ep.exposed_ratio"] * experts
+    exposed = c.of_stack("tp.exposed", stack) * tensor + 1.5 * c["cp.exposed_ratio"] * context
+    result: Floats = exposed + c.of_stack("ep.exposed", stack) * experts
     return result

@@ -76,7 +76,7 @@ def _overheads(job: Footprint, layout: Layouts, c: Constants) -> tuple[Floats, F
     A framework for tensor and pipeline parallelism sets up channels and workspaces for each of its groups of devices;
     sharded data parallelism (ZeRO-3) and plain data parallelism have one group.
     """
-    waste = np.asarray([c[f"memory.fragmentation_ratio.{word}"] for word in STACKS])[
+    waste = np.asarray([c.of_stack("memory.fragmentation_ratio", word) for word in STACKS])[
         job.stack.astype(np.int64)
     ]
     many = (job.many_groups > 0) & (layout.zero < 3)

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from planner.performance.constants import Constants
-from planner.performance.layouts import Layouts
+from planner.performance.layouts import Layouts, expert_shards
 from planner.performance.memory_work import STACKS, Footprint
 from planner.performance.work import Floats
 
@@ -38,7 +38,7 @@ def held_params(job: Footprint, layout: Layouts) -> tuple[Floats, Floats, Floats
     table = np.minimum(work.embed_params, work.head_params)
     ends = np.where(layout.pp > 1, table, work.embed_params) / layout.tp
     dense = layers * (work.layer_params - work.expert_params) / layout.tp + ends
-    experts = layers * work.expert_params / (layout.tp * layout.ep)
+    experts = layers * work.expert_params / expert_shards(layout)
     return dense, experts, ends
 
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from planner.performance.memory_options import MemoryOptions
-from planner.performance.spec import ModelSpec, TrainingSpec
+from planner.performance.spec import ModelSpec, StackClass, TrainingSpec
 from planner.performance.work import (
     OPTIMIZER_STATE_BYTES,
     PRECISION_GROUP,
@@ -27,7 +27,7 @@ from planner.performance.work import (
 
 LOGITS = ("materialised", "fused", "tiled")
 SAMPLED_FAMILIES = ("cnn", "vit", "diffusion")
-STACKS = ("eager", "compiled", "tuned")
+STACKS = get_args(StackClass)
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,10 @@ from planner.performance.work import Floats, Work, padded_tokens
 REFERENCE_INTENSITY = 121.0
 REFERENCE_RATE = 250e12
 REFERENCE_PEAK = 312e12
+# Elements: what a tile is wide, and what 16 bytes hold in 16 bit.
+TILE, ALIGNED = 64.0, 8.0
+# Software that rounds the vocabulary up to a multiple of at least 64 by itself (Megatron-LM: 128 x tensor degree).
+PADS_VOCABULARY = frozenset({"fused", "tuned"})
 
 
 @dataclass(frozen=True)
@@ -122,6 +126,19 @@ class Matmul:
         return forward * scale, (data + weight) * scale
 
 
+def filled(width: Floats, work: Work, c: Constants) -> Floats:
+    """Share of a matmul's rate that a width leaves, in 16 and 8 bit; 1 where it is a multiple of `TILE`.
+
+    Tiles of 64 elements are computed in full; widths that are no multiple of 8 elements (16 bytes) leave the matrix
+    units' fast path (NVIDIA, Matrix Multiplication Background User's Guide, section 4).
+    """
+    share = width / (np.ceil(width / TILE) * TILE)
+    odd = np.mod(width, ALIGNED) != 0
+    share = np.where(odd, np.minimum(share, c["gemm.unaligned_ratio"]), share)
+    result: Floats = np.where((work.element_bytes < 4.0) & (width >= 1.0), share, 1.0)
+    return result
+
+
 def matmul_of(work: Work, devices: Devices, peak: Floats, c: Constants) -> Matmul:
     """The device's matmul at one peak."""
     rate = peak * devices.achievable * c["gemm.max_ratio"]
@@ -132,7 +149,7 @@ def matmul_of(work: Work, devices: Devices, peak: Floats, c: Constants) -> Matmu
 
 
 def layer_matmul_s(
-    work: Work, tokens: Floats, tp: Floats, ep: Floats, matmul: Matmul
+    work: Work, tokens: Floats, tp: Floats, ep: Floats, matmul: Matmul, c: Constants
 ) -> tuple[Floats, Floats]:
     """Forward and backward time of a layer's matrices: qkv, output, feed-forward in and out, of all experts.
 
@@ -140,6 +157,8 @@ def layer_matmul_s(
     """
     routed = work.routed > 0
     ffns = np.where(routed, work.shared_experts, 1.0)
+    narrow = np.minimum(filled(work.attn_width / tp, work, c), filled(work.ffn / tp, work, c))
+    share = np.minimum(narrow, filled(work.hidden, work, c))
     split_out = (work.attn_width + 2.0 * work.kv_width + ffns * work.mlp_inputs * work.ffn) / tp
     split_in = (work.attn_width + ffns * work.ffn) / tp
     whole = work.hidden * (1.0 + ffns)
@@ -149,6 +168,8 @@ def layer_matmul_s(
     )
     if routed.any():
         copies = np.maximum(work.experts / ep, 1.0)
+        # The busiest device waits for none; grouped products of many small matrices reach less of the rate.
+        slower = c["moe.imbalance"] / c["moe.grouped_ratio"]
         out, into = work.mlp_inputs * work.ffn / tp, work.ffn / tp
         more = matmul.both_s(
             copies * work.hidden * (out + into),
@@ -159,27 +180,34 @@ def layer_matmul_s(
             2.0,
         )
         forward, backward = (
-            total + np.where(routed, extra, 0.0)
+            total + np.where(routed, extra * slower, 0.0)
             for total, extra in zip((forward, backward), more, strict=True)
         )
-    return forward * work.shape_ratio, backward * work.shape_ratio
+    return forward * work.shape_ratio / share, backward * work.shape_ratio / share
 
 
 def attention_s(work: Work, devices: Devices, tokens: Floats, tp: Floats, stack: str, c: Constants) -> Floats:
     """Forward time of the attention core: fused kernels, or scores that pass through memory."""
     # Kernels written for an older generation leave more of a faster one idle.
     newer = np.maximum(devices.attn_peak / REFERENCE_PEAK, 1.0)
-    rate = devices.attn_peak * devices.attn_achievable * newer ** -c[f"attention.lag.{stack}"]
+    rate = devices.attn_peak * devices.attn_achievable * newer ** -c.of_stack("attention.lag", stack)
     scores = 4.0 * work.score_ratio * work.seq * work.attn_width * tokens / tp
     # Narrow heads leave part of a tile's reduction idle; normalised to heads of 128.
     width = (1.0 + c["attention.half_head"] / 128.0) / (
         1.0 + c["attention.half_head"] / np.maximum(work.head_dim, 1.0)
     )
-    fused = work.causal * scores / (rate * c[f"attention.fused_ratio.{stack}"] * width)
+    # Kernels compute heads in blocks of 32 (FlashAttention-2 has instances for multiples of 32 only).
+    padded = np.ceil(work.head_dim / 32.0) * 32.0 / np.maximum(work.head_dim, 1.0)
+    fused = work.causal * scores * padded / (rate * c.of_stack("attention.fused_ratio", stack) * width)
     elements = work.score_ratio * work.heads * work.seq * tokens / tp
-    moved = c[f"attention.score_passes.{stack}"] * elements * work.element_bytes
+    passes = np.where(
+        work.fused_softmax > 0, c["attention.score_passes.fused"], c["attention.score_passes.materialised"]
+    )
+    moved = passes * elements * work.element_bytes
     # Small products per head keep matrix units waiting; vector units are busy as ever.
     ratio = np.where(work.vector_units > 0, c["attention.vector_ratio"], c["attention.plain_ratio"])
+    odd = (np.mod(work.head_dim, ALIGNED) != 0) & (work.element_bytes < 4.0)
+    ratio = ratio * np.where(odd, c["attention.unaligned_ratio"], 1.0)
     plain = scores / (rate * ratio) + moved / devices.memory_rate
     return np.where(work.materialised > 0, plain, fused)
 
@@ -190,7 +218,11 @@ def head_s(work: Work, devices: Devices, tokens: Floats, tp: Floats, stack: str,
     matmul = matmul_of(work, devices, devices.attn_peak, c)
     wide = np.maximum(work.vocab / tp, 1.0)
     forward, backward = matmul.both_s(work.head_params / tp, predicted, work.hidden, wide, 1.0, 1.0)
-    moved = c[f"head.passes.{stack}"] * predicted * work.vocab / tp * work.element_bytes
+    if stack not in PADS_VOCABULARY:
+        odd = (np.mod(work.vocab, ALIGNED) != 0) & (work.element_bytes < 4.0) & (work.causal < 1.0)
+        share = np.where(odd, c["head.unaligned_ratio"], 1.0)
+        forward, backward = forward / share, backward / share
+    moved = c.of_stack("head.passes", stack) * predicted * work.vocab / tp * work.element_bytes
     # A frozen projection needs no gradient of its weights.
     backward = np.where(work.lora > 0, 0.5 * backward, backward)
     result: Floats = np.where(work.head_params > 0, forward + backward, 0.0) + moved / devices.memory_rate
@@ -220,7 +252,7 @@ def transformer_micro(
     tp = layout.tp
     tokens = padded_tokens(work, layout.micro_batch) / layout.cp
     gemm, gemm_backward = layer_matmul_s(
-        work, tokens, tp, layout.ep, matmul_of(work, devices, devices.gemm_peak, c)
+        work, tokens, tp, layout.ep, matmul_of(work, devices, devices.gemm_peak, c), c
     )
     gemm_backward = np.where(work.lora > 0, 0.5 * gemm_backward + c["lora.extra_ratio"] * gemm, gemm_backward)
     attention = attention_s(work, devices, tokens, tp, stack, c)
@@ -228,11 +260,14 @@ def transformer_micro(
         work.act_replicated_bytes / np.where(tp > 1, tp ** c["memory.tp_split"], 1.0)
         + work.act_split_bytes / tp
     )
-    passes = c[f"memory.passes.{stack}"] * (1.0 + c["memory.cast_ratio"] * work.casts)
-    moved = moved + c[f"adapter.passes.{stack}"] * tokens * work.adapter_bytes / tp
-    memory = passes * moved / (devices.memory_rate * c["memory.bandwidth_ratio"])
+    passes = c.of_stack("memory.passes", stack) * (1.0 + c["memory.cast_ratio"] * work.casts)
+    moved = moved + c.of_stack("adapter.passes", stack) * tokens * work.adapter_bytes / tp
+    copied = c["moe.copy_passes"] * tokens * work.routed * work.hidden * work.element_bytes / tp
+    memory = (passes * moved + copied) / (devices.memory_rate * c["memory.bandwidth_ratio"])
     memory = memory + dequantise_s(work, devices, tp, c)
-    floor = np.broadcast_to(c[f"floor.layer_s.{stack}"], gemm.shape)
+    # Routing, permuting tokens and back are kernels of their own.
+    kernels = np.where(work.routed > 0, 1.0 + c["moe.launch_ratio"], 1.0)
+    floor = np.broadcast_to(c.of_stack("floor.layer_s", stack) * devices.host_pace * kernels, gemm.shape)
     attn_factor = np.where(work.materialised > 0, 2.0, 2.5)
     forward = at_least(gemm + attention + memory + comm, floor)
     backward = at_least(

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from catalogs.table import Coded, Table
 from planner.performance.constants import Constants
 from planner.performance.inference.shapes import estimate_requests
+from planner.performance.kernels import lacks_flash
 from planner.performance.layouts import Layouts
 from planner.performance.layouts_grid import build_bounds
 from planner.performance.search_best import Winners, find_best
@@ -53,6 +54,17 @@ def estimate_shapes(
     """
     if training.tuning.requests is not None:
         return estimate_requests(model, training, hardware, node_counts, max_accelerators, constants)
+    old = lacks_flash(hardware)
+    if training.attention == "auto" and old.any() and not old.all():
+        parts = [np.flatnonzero(old), np.flatnonzero(~old)]
+        tables = [
+            estimate_shapes(
+                model, training, hardware.take(rows), node_counts,
+                max_accelerators=max_accelerators, constants=constants, prune=prune,
+            )
+            for rows in parts
+        ]  # fmt: skip
+        return _in_order(tables, parts, len(node_counts))
     whole = build_job(model, training, hardware, constants)
     first, inverse = distinct_devices(whole.devices, bool(training.decode_samples_per_s_per_core))
     job = replace(whole, devices=whole.devices.take(first))
@@ -63,6 +75,14 @@ def estimate_shapes(
     pair = (inverse[:, None] * len(nodes) + np.arange(len(nodes))[None, :]).ravel()
     rows = np.repeat(np.arange(hardware.n_rows, dtype=np.int64), len(nodes))
     return table.take(pair).with_columns(hardware_row=rows)
+
+
+def _in_order(tables: Sequence[Table], parts: Sequence[Ints], counts: int) -> Table:
+    """Join tables of `estimate_shapes` that were made for `parts` of the hardware rows, in the order of all rows."""
+    rows = np.concatenate(parts)
+    position = np.argsort(rows, kind="stable")
+    order = (position[:, None] * counts + np.arange(counts)[None, :]).ravel()
+    return Table.concat(tables).take(order).with_columns(hardware_row=np.repeat(np.sort(rows), counts))
 
 
 def estimate_layouts(

@@ -11,6 +11,7 @@ from catalogs.table import Table
 from planner.performance.constants import Constants, load_constants
 from planner.performance.core import evaluate
 from planner.performance.device import Devices, build_devices
+from planner.performance.kernels import with_kernel
 from planner.performance.layouts import Layouts
 from planner.performance.links import build_links
 from planner.performance.memory import FULL, NONE, SELECTIVE, levels_gib, needed_gib
@@ -61,9 +62,10 @@ def build_job(
     """Prepare one job on some hardware rows.
 
     Raises:
-        ValueError: when the model lacks a size that its family needs.
+        ValueError: when the model lacks a size that its family needs, or the rows differ in attention kernels.
     """
     constants = constants or load_constants()
+    training = with_kernel(training, hardware)
     devices = build_devices(hardware, training, model.family.value, constants)
     work = build_work(model, training)
     footprint = build_footprint(model, training, work)

@@ -47,8 +47,19 @@ def shape_table(
     fits[found] = True
     total = numbers(step.total)
     thin = np.hypot(job.devices.spread[device], adapter_spread(job.training))
-    spread = np.exp(log_spread(job.kind, job.training.stack, thin, job.work.inferred, job.constants))
-    peak = nodes * job.devices.count[device] * job.devices.gemm_peak[device]
+    accelerators = nodes * job.devices.count[device]
+    spread = np.exp(
+        log_spread(
+            job.kind,
+            job.training.stack,
+            job.work,
+            thin,
+            accelerators,
+            job.constants,
+            job.training.open_choices,
+        )
+    )
+    peak = accelerators * job.devices.gemm_peak[device]
     flops = job.work.flops_per_sample * job.training.global_batch
     host = host_needs(job.footprint, layout, job.devices.count[layout.hardware], job.constants)
     columns: dict[str, Any] = {"hardware_row": device, "nodes": nodes, "fits": fits, "reason": reason}

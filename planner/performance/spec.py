@@ -20,7 +20,13 @@ class ModelFamily(StrEnum):
 
 
 Precision = Literal["fp32", "tf32", "fp16", "bf16", "fp8", "fp4"]
-StackClass = Literal["eager", "compiled", "tuned"]
+# eager: every operator launched by the framework; fused: hand-fused kernels without a graph compiler
+# (Megatron-DeepSpeed); compiled: a graph compiler (torch.compile, XLA) around flash attention; tuned: a vendor recipe;
+# tinygrad: a young framework that generates its kernels.
+StackClass = Literal["eager", "fused", "compiled", "tuned", "tinygrad"]
+# materialised: separate kernels pass the scores through memory; fused: one kernel scales, masks and normalises them;
+# flash: they never leave the chip; auto: by accelerator generation (`kernels.default_attention`).
+AttentionKernel = Literal["auto", "materialised", "fused", "flash"]
 Recompute = Literal["none", "selective", "full"]
 
 
@@ -32,10 +38,12 @@ class ModelSpec:
     `forward_flops_per_sample` (2 x multiply-accumulates) and `activations_per_sample` (elements kept for backward).
     A ViT may give both. `kv_width` is what generation caches per token and layer (latent attention: its latent).
     `attention_ratio` is the score work relative to plain attention (relative positions, recurrent memory: above 1;
-    sliding windows: below 1). `predicted_share` of the tokens reach the output layer of the vocabulary (0 for
-    classifiers and span heads; by default all, or the masked ones of an encoder). `None` means not applicable or
-    unknown, never zero. `helper_params` and `helper_flops_per_sample` are those of frozen
-    networks whose forward pass runs for each sample beside the model (text encoder, autoencoder, image encoder).
+    hybrids, whose other layers keep a state instead of scores: their share of attention layers); `attention_window`
+    tokens are what a token sees in `windowed_layers` of the layers (by default all). `predicted_share` of the tokens
+    reach the output layer of the vocabulary (0 for classifiers and span heads; by default all, or the masked ones of an
+    encoder). `None` means not applicable or unknown, never zero. `helper_params` and `helper_flops_per_sample` are
+    those of frozen networks whose forward pass runs for each sample beside the model (text encoder, autoencoder, image
+    encoder).
     """
 
     name: str
@@ -64,6 +72,8 @@ class ModelSpec:
     helper_params: float | None = None
     helper_flops_per_sample: float | None = None
     attention_ratio: float = 1.0
+    attention_window: int | None = None
+    windowed_layers: int | None = None
     predicted_share: float | None = None
 
 
@@ -87,10 +97,10 @@ class TrainingSpec:
     """How the model is trained. `global_batch` is in samples (sequences) per optimizer step.
 
     `sequence_length` is in tokens (1 for models counted per sample); `bytes_per_sample` is what the data loader must
-    deliver per sample, None when unknown. `attention` is `materialised` when the score matrix goes through memory
-    (software before fused kernels). `allow_fp16_fallback` lets a bf16 job run in fp16 on devices without bf16.
-    `channels_last` is the memory layout of convolutions, None what the stack has by default: only eager PyTorch keeps
-    channels outermost. `tuning` is what post-training adds.
+    deliver per sample, None when unknown. `attention` is the kernel (see `AttentionKernel`). `open_choices` names what
+    the user left open and a default stands in for (`stack`, `attention`): it widens the interval. `allow_fp16_fallback`
+    lets a bf16 job run in fp16 on devices without bf16. `channels_last` is the memory layout of convolutions, None what
+    the stack has by default: only eager PyTorch keeps channels outermost. `tuning` is what post-training adds.
     """
 
     global_batch: int
@@ -102,7 +112,8 @@ class TrainingSpec:
     layout: LayoutPin = LayoutPin()
     bytes_per_sample: float | None = None
     decode_samples_per_s_per_core: float | None = None
-    attention: Literal["flash", "materialised"] = "flash"
+    attention: AttentionKernel = "flash"
+    open_choices: tuple[str, ...] = ()
     allow_fp16_fallback: bool = False
     channels_last: bool | None = None
     memory: MemoryOptions = MemoryOptions()

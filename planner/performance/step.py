@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from planner.performance.constants import Constants
 from planner.performance.device import Devices
-from planner.performance.layouts import Layouts
+from planner.performance.layouts import Layouts, expert_shards
 from planner.performance.links import Links, all_reduce_s, send_s
 from planner.performance.micro import Micro
 from planner.performance.work import Floats, Work
@@ -44,7 +44,8 @@ def _sync_s(
     room = np.maximum(np.floor(devices.domain / layout.tp), 1.0)
     inside = np.minimum(ranks, room)
     stage_layers = np.ceil(work.layers / layout.pp)
-    layer_params = (work.layer_params - work.expert_params + work.expert_params / layout.ep) / layout.tp
+    dense = (work.layer_params - work.expert_params) / layout.tp
+    layer_params = dense + work.expert_params / expert_shards(layout)
     ends = work.embed_params / layout.tp / np.minimum(layout.pp, 2.0)
     held = stage_layers * layer_params + ends
     trained = np.where(work.lora > 0, work.trainable_params / (layout.tp * layout.pp), held)
@@ -63,7 +64,7 @@ def _sync_s(
     full = layout.zero >= 3
     time = np.where(ranks > 1, np.where(full, sharded, once), 0.0)
     window = np.where(full, rounds * (stage_forward + stage_backward), scatters * stage_backward)
-    hidden = c[f"dp.overlap_ratio.{stack}"] * window
+    hidden = c.of_stack("dp.overlap_ratio", stack) * window
     exposed: Floats = np.maximum(time - hidden, c["dp.exposed_ratio"] * time)
     return exposed
 
@@ -73,8 +74,8 @@ def _optimizer_s(work: Work, devices: Devices, layout: Layouts, stack: str, c: C
     ranks = np.where(layout.zero >= 1, layout.dp * layout.cp, 1.0)
     share = work.trainable_params / (layout.tp * layout.pp * ranks)
     moved = share * (2.0 * work.opt_bytes + work.grad_bytes + work.weight_bytes)
-    launches = c[f"optimizer.layer_s.{stack}"] * np.ceil(work.layers / layout.pp)
-    result: Floats = moved / (devices.memory_rate * c[f"optimizer.bandwidth_ratio.{stack}"]) + launches
+    launches = c.of_stack("optimizer.layer_s", stack) * np.ceil(work.layers / layout.pp)
+    result: Floats = moved / (devices.memory_rate * c.of_stack("optimizer.bandwidth_ratio", stack)) + launches
     return result
 
 
@@ -128,7 +129,7 @@ def step_time(
         "bubble_s": (pp - 1.0) / layout.interleave * (body + send) * c["pp.bubble_ratio"],
         "dp_comm_s": exposed + waiting,
         "optimizer_s": _optimizer_s(work, devices, layout, stack, c),
-        "fixed_s": np.broadcast_to(c[f"fixed.step_s.{stack}"], m.shape),
+        "fixed_s": np.broadcast_to(c.of_stack("fixed.step_s", stack), m.shape),
     }
     for name in parts:
         parts[name] = parts[name] * np.where(name in _PER_UPDATE, work.updates, work.epochs)
@@ -156,7 +157,9 @@ def _finish(
 ) -> Step:
     """Apply the learned factors, clip at the roofline, add what data loading exceeds the step by."""
     learned = (
-        devices.multiplier * work.adapter_ratio * np.where(work.tuned > 0, c[f"tuning.ratio.{stack}"], 1.0)
+        devices.multiplier
+        * work.adapter_ratio
+        * np.where(work.tuned > 0, c.of_stack("tuning.ratio", stack), 1.0)
     )
     parts = {name: part * learned for name, part in parts.items()}
     total: Floats = sum(parts.values(), np.zeros(layout.nodes.shape))

@@ -53,8 +53,8 @@ def _moved_bytes(work: Work, stack: str, c: Constants) -> Floats:
 
     # Hand-written convolutions with fused normalisation exist in 16 bit only; 32 bit keeps what a compiler fuses.
     fused = np.where(
-        work.element_bytes < 4.0, c[f"vision.fused_ratio.{stack}"],
-        max(c[f"vision.fused_ratio.{stack}"], c["vision.fused_ratio.compiled"]),
+        work.element_bytes < 4.0, c.of_stack("vision.fused_ratio", stack),
+        max(c.of_stack("vision.fused_ratio", stack), c["vision.fused_ratio.compiled"]),
     )  # fmt: skip
     # Channels are aligned for the matmul units of 16 bit only; fused attention never writes its scores.
     reach: dict[str, Floats] = {
@@ -95,12 +95,17 @@ def sampled_micro(work: Work, devices: Devices, micro_batch: Floats, stack: str,
     gemm = micro_batch * _matmul_s(work, devices, c) * (1.0 + c["vision.half_batch"] / micro_batch)
     # Above the reference memory (V100 class) unfused kernels gain less than the memory does.
     faster = np.maximum(devices.memory_rate / REFERENCE_MEMORY_RATE, 1.0)
-    reached = devices.memory_rate * faster ** (c[f"vision.memory_scaling.{stack}"] - 1.0)
+    reached = devices.memory_rate * faster ** (c.of_stack("vision.memory_scaling", stack) - 1.0)
     memory = micro_batch * _moved_bytes(work, stack, c) / reached
-    floor = work.operators[:, COLUMN["kernels"]] * c[f"vision.launch_us.{stack}"] * 1e-6 * np.ones(gemm.shape)
+    floor = (
+        work.operators[:, COLUMN["kernels"]]
+        * c.of_stack("vision.launch_us", stack)
+        * 1e-6
+        * np.ones(gemm.shape)
+    )
     zero = np.zeros(gemm.shape)
     # Accelerators of a node share the host that reads, decodes and launches.
-    shared = 1.0 + c[f"vision.host_sharing.{stack}"] * np.log2(devices.count)
+    shared = 1.0 + c.of_stack("vision.host_sharing", stack) * np.log2(devices.count)
     forward = shared * at_least(gemm + memory, floor)
     backward = shared * at_least(2.0 * gemm + 2.0 * memory, floor * BACKWARD_KERNELS)
     samples = micro_batch * np.ones(gemm.shape)

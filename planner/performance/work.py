@@ -58,7 +58,8 @@ class Work:
         operators: counts per sample by kind of operator, shape `(n, len(operators.FIELDS))`, no columns otherwise.
         inferred: 1 where those counts are not published but inferred from FLOPs and activations.
         channels_last: 1 when convolutions keep the channel innermost in memory.
-        materialised: 1 when attention scores go through memory, 0 for fused (flash) attention.
+        materialised: 1 when attention scores go through memory, 0 for flash attention; `fused_softmax`: 1 where one
+            kernel scales, masks and normalises them.
         vector_units: 1 where plain 32-bit arithmetic keeps matrix units idle; `casts`: 1 where matmul inputs are
             rewritten in 8 bit.
         weight_bytes, grad_bytes, opt_bytes: memory per parameter; `opt_bytes` is what ZeRO-1 shards.
@@ -93,6 +94,7 @@ class Work:
     causal: Floats
     score_ratio: Floats
     materialised: Floats
+    fused_softmax: Floats
     lora: Floats
     element_bytes: Floats
     vector_units: Floats
@@ -218,7 +220,8 @@ def _state(model: ModelSpec, training: TrainingSpec) -> dict[str, float]:
         "channels_last": float(
             training.stack != "eager" if training.channels_last is None else training.channels_last
         ),
-        "materialised": 1.0 if training.attention == "materialised" else 0.0,
+        "materialised": 1.0 if training.attention in ("materialised", "fused") else 0.0,
+        "fused_softmax": 1.0 if training.attention == "fused" else 0.0,
     }
 
 
@@ -300,6 +303,21 @@ def _split_params(model: ModelSpec, table: float, by_dimensions: float) -> tuple
     return layer, max(model.params - layer * model.layers, 0.0)
 
 
+def score_ratio(model: ModelSpec, sequence: float) -> float:
+    """Score work relative to full attention over `sequence` tokens.
+
+    With a window of w tokens, a causal token sees the last w: of s^2 / 2 pairs w (s - w / 2) remain; otherwise each of
+    s tokens sees w.
+    """
+    window = float(model.attention_window or sequence)
+    if window >= sequence or not model.layers:
+        return model.attention_ratio
+    share = window / sequence
+    seen = share * (2.0 - share) if model.architecture == "decoder" else share
+    windowed = (model.layers if model.windowed_layers is None else model.windowed_layers) / model.layers
+    return model.attention_ratio * (windowed * seen + 1.0 - windowed)
+
+
 def _transformer_sizes(model: ModelSpec, training: TrainingSpec) -> dict[str, float]:
     _require(model, params=model.params, layers=model.layers, hidden=model.hidden)
     assert model.layers is not None and model.hidden is not None
@@ -329,7 +347,8 @@ def _transformer_sizes(model: ModelSpec, training: TrainingSpec) -> dict[str, fl
     usual = MASKED_SHARE if model.architecture == "encoder" else 1.0
     head_share = usual if model.predicted_share is None else model.predicted_share
     matmuls = layers * max(layer_active, 1.0) + head_share * min(vocab * hidden, embed)
-    scores = 12.0 * causal * model.attention_ratio * layers * q_width * seq
+    ratio = score_ratio(model, seq)
+    scores = 12.0 * causal * ratio * layers * q_width * seq
     flops = training.tuning.sequences * seq * (passes * matmuls + scores)
     return {
         "layers": layers,
@@ -355,7 +374,7 @@ def _transformer_sizes(model: ModelSpec, training: TrainingSpec) -> dict[str, fl
         "act_replicated_bytes": scale * 10.0 * hidden,
         "act_split_bytes": scale * (4.0 * q_width + 4.0 * kv_width + mlp_acts + routed_acts),
         "causal": causal,
-        "score_ratio": model.attention_ratio,
+        "score_ratio": ratio,
         "forward_flops": 0.0,
         "activations": 0.0,
     }
@@ -364,7 +383,8 @@ def _transformer_sizes(model: ModelSpec, training: TrainingSpec) -> dict[str, fl
 _STATE_FIELDS = frozenset(
     {
         "params", "trainable_params", "lora", "element_bytes", "weight_bytes", "grad_bytes", "opt_bytes", "sync_bytes",
-        "global_batch", "seq", "bytes_per_sample", "decode_rate", "is_vit", "materialised", "vector_units", "casts",
+        "global_batch", "seq", "bytes_per_sample", "decode_rate", "is_vit", "materialised", "fused_softmax",
+        "vector_units", "casts",
         "channels_last",
     }
 )  # fmt: skip

@@ -13,7 +13,8 @@ class Checkpoints:
     """How a run on spot saves its work, and whether the provider's warning is long enough for a last save.
 
     `write_s` is the time of one checkpoint, `stored_in` the place of the object store it is written to; `notice_s` is
-    None where the provider warns of nothing that is known.
+    None where the provider warns of nothing that is known. `read_s` is the time to read one back; `restart_s`, from
+    capacity back to the first useful step, holds it unless the workload gives a restart of its own.
     """
 
     size_gib: float
@@ -23,6 +24,8 @@ class Checkpoints:
     notice_s: float | None
     notice_source: str
     fits_in_notice: bool
+    read_s: float
+    restart_s: float
 
 
 @record(frozen=True)

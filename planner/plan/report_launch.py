@@ -91,7 +91,8 @@ def _checkpoint(told: Launch) -> str:
     saved = told.checkpoints
     text = (
         f"{number(saved.size_gib)} GiB every {number(saved.interval_hours * 60.0, 3)} min to {saved.stored_in}, "
-        f"{number(saved.write_s, 3)} s to write"
+        f"{number(saved.write_s, 3)} s to write, {number(saved.read_s, 3)} s to read; back at work "
+        f"{number(saved.restart_s / 60.0, 3)} min after an interruption"
     )
     if saved.notice_s is None:
         return f"{text}; no warning before an interruption is known"

@@ -312,7 +312,15 @@ def test_a_newcomer_can_run_the_example(tmp_path: Path, run_cli: Run) -> None:
     workload = str(ROOT / "examples" / "resnet50-imagenet.yaml")
     planned = run_cli("optimize", workload, "-o", "json", "--out", plan_file)
     assert planned.code == 0, planned.stderr
-    result = run_cli("advise", plan_file, "--state", str(ROOT / "examples" / "spot-state.json"))
+    state_file = ROOT / "examples" / "spot-state.json"
+    lines = json.loads(Path(plan_file).read_text(encoding="utf-8"))["lines"]
+    places = {(line["region"], line["zone"]) for line in lines if line["purchase_option"] == "spot"}
+    state = json.loads(state_file.read_text(encoding="utf-8"))
+    assert {(zone["region"], zone["name"]) for zone in state["zones"]} <= places, (
+        "the state is of another plan"
+    )
+    assert state["checkpoint_region"] in {region for region, _ in places}
+    result = run_cli("advise", plan_file, "--state", str(state_file))
     assert result.code == 0 and "Zones" in result.stdout, result.stderr
 
 

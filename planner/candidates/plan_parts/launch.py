@@ -128,7 +128,8 @@ def _task(made: Candidates, at: int, fallback: bool) -> Task:
     write, interval = made.write_hours[one], made.interval_hours[one]
     used = float(made.waiting_hours[at] + made.fixed_hours[at])
     return Task(
-        work=float(work[0]), interval=float(interval[0]), write=float(write[0]), restart=context.asked.restart_hours,
+        work=float(work[0]), interval=float(interval[0]), write=float(write[0]),
+        restart=float(context.asked.restart_hours(write)[0]),
         notice=float(context.spot.figures.notice_hours[rows[0]]),
         steady=float(steady_hours(context.asked, nodes, work, write, interval)[0]), sigma=float(made.sigma[at]),
         room=np.inf if context.dates.deadline_hours is None else context.dates.deadline_hours - used,
@@ -221,6 +222,8 @@ def checkpoints_of(made: Candidates, at: int, rows: list[int]) -> Checkpoints:
         size_gib=context.asked.job.checkpoint_gib, interval_hours=float(made.interval_hours[at]), write_s=write_s,
         stored_in=place, notice_s=rule.notice_s, notice_source=f"{rule.source} ({rule.as_of})",
         fits_in_notice=rule.notice_s is not None and write_s <= rule.notice_s,
+        read_s=float(context.asked.read_hours(made.write_hours[[at]])[0]) * 3600.0,
+        restart_s=float(context.asked.restart_hours(made.write_hours[[at]])[0]) * 3600.0,
     )  # fmt: skip
 
 

@@ -141,7 +141,11 @@ def _change_hours(made: Candidates, cells: Cells) -> FloatArray:
     """Hours from asking for on-demand to progress on it."""
     asked = made.context.asked
     wait = fallback_hours(made.context.starts, cells.on_demand, made.nodes[cells.base])
-    return np.asarray(asked.restart_hours + asked.assumptions.on_demand_acquire_s / 3600.0 + wait)
+    return np.asarray(
+        asked.restart_hours(made.write_hours[cells.base])
+        + asked.assumptions.on_demand_acquire_s / 3600.0
+        + wait
+    )
 
 
 def run_in_turn(made: Candidates, cells: Cells, frame: Frame) -> Course:
@@ -170,8 +174,8 @@ def run_in_turn(made: Candidates, cells: Cells, frame: Frame) -> Course:
         alone[at] = p_meet_deadline(
             work[at], deadline_hours=np.maximum(frame.room[at], 0.0), work_log_sd=sigma[at], **own
         )
-    restart, steady, slack = context.asked.restart_hours, frame.steady, frame.slack
-    job = split_job(work, interval, write, np.full(len(base), restart), arguments["notice_hours"])
+    restart, steady, slack = context.asked.restart_hours(write), frame.steady, frame.slack
+    job = split_job(work, interval, write, restart, arguments["notice_hours"])
     left = fallback(job, cells.pool, slack)
     share, change = (np.where(has, value, 0.0) for value in (left.work_share, left.p_change))
     on_spot = job.floor_hours * (1.0 - share)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import fields
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -66,13 +66,15 @@ def test_amount_of_work(
 
 
 def test_what_the_training_code_keeps_reaches_the_memory_model() -> None:
-    from planner.asked.job import _training_spec
+    from planner.asked.job import resolve_job
     from planner.performance.memory_options import MemoryOptions
 
     training = {"tokens": 1e9, "sequence_length": 2048}
-    assert _training_spec(resolve_training(job(training))).memory == MemoryOptions()
+    assert resolve_job(job(training), date(2026, 11, 1)).training.memory == MemoryOptions()
     chosen = {**training, "memory": {"loss": "fused", "dropout": False}}
-    assert _training_spec(resolve_training(job(chosen))).memory == MemoryOptions(loss="fused", dropout=False)
+    assert resolve_job(job(chosen), date(2026, 11, 1)).training.memory == MemoryOptions(
+        loss="fused", dropout=False
+    )
 
 
 def test_images_are_counted_in_samples() -> None:

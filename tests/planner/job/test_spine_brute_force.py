@@ -155,11 +155,10 @@ def candidate(sections: dict[str, Any], parts: list[tuple[Offer, int]]) -> Best 
     )
     sigma = math.log(high / low) / (2 * Z80)
     interval = 0.5
-    failing = 1 + assume.machine_failures_per_node_hour * others * (
-        interval / 2 + assume.restart_time_s / 3600
-    )
+    restart = assume.restart_time_s / 3600 + 1.0 / read / 3600
+    failing = 1 + assume.machine_failures_per_node_hour * others * (interval / 2 + restart)
     if spot:
-        course, paid, p_of = _spot(*spot, work_hours * failing, write, interval, sigma)
+        course, paid, p_of = _spot(*spot, work_hours * failing, write, restart, interval, sigma)
     else:
         course = paid = work_hours * (1 + write / interval) * failing
 
@@ -226,7 +225,9 @@ def _billed(offer: Offer, used: float) -> float | None:
     return max(math.ceil(used * 3600 - 1e-9 * 3600), SECONDS[offer.machine.provider]) / 3600
 
 
-def _spot(offer: Offer, nodes: int, work_hours: float, write: float, interval: float, sigma: float) -> Any:
+def _spot(
+    offer: Offer, nodes: int, work_hours: float, write: float, restart: float, interval: float, sigma: float
+) -> Any:
     """Expected hours and the deadline probability by the renewal model, one candidate at a time."""
     assume = assumptions()
     machine = offer.machine
@@ -252,7 +253,7 @@ def _spot(offer: Offer, nodes: int, work_hours: float, write: float, interval: f
             np.asarray([hours]), rate_per_hour=rate, nodes=1.0, gang_exponent=0.0, mean_wait_hours=wait,
             first_wait_hours=first_wait, dispersion=dispersion,
             checkpoint_interval_hours=interval, checkpoint_write_hours=write,
-            restart_hours=assume.restart_time_s / 3600, notice_hours=notice, deadline_hours=deadline,
+            restart_hours=restart, notice_hours=notice, deadline_hours=deadline,
             frailty_sd=frailty, with_distribution=math.isfinite(deadline),
         )  # fmt: skip
 

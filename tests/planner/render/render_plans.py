@@ -274,7 +274,7 @@ LAUNCH = Launch(
     lost_hours=9.8,
     on_demand_acquire_s=0.0,
     checkpoints=Checkpoints(
-        14.9, 0.75, 45.0, "object storage in aws/us-east-1", 120.0, "notice page (2026)", True
+        14.9, 0.75, 45.0, "object storage in aws/us-east-1", 120.0, "notice page (2026)", True, 18.0, 738.0
     ),
     places=(
         SpotPlace(

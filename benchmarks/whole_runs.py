@@ -1,0 +1,197 @@
+"""Whole published runs against what `planner estimate` totals for them: `python -m benchmarks.whole_runs`.
+
+Each run of `data/whole_runs.csv` becomes a workload that states the model, the work, the batch, the precision and the
+day; layout, software and kernels are left open, as for a user who plans. Its accelerator-hours are the step time times
+the steps over the goodput, as `planner estimate` prints them. Rows whose total the publisher multiplied out of a speed
+test the speed alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.accelerators import find_device, load_devices
+from benchmarks.error_figures import errors
+from benchmarks.measured import hardware_of, read_networks, run_date
+from benchmarks.rows import number, read_csv, whole
+from catalogs.table import Table
+from planner.asked.job import Job, resolve_job
+from planner.estimation.predict import predict_shapes
+from planner.estimation.run import run_totals
+from planner.estimation.values import RunTotals
+from planner.inputs.schema import Workload
+
+RUNS = Path(__file__).resolve().parent / "data" / "whole_runs.csv"
+# The published name of an accelerator where the table of accelerators has another.
+NAMES = {
+    "A100-40": "A100-SXM-40", "A100-80": "A100-SXM-80", "A800-80": "A800-SXM-80", "GH200": "GH200-96",
+    "TPUv4": "TPU-v4", "V100": "V100-SXM-32", "H800": "H100-SXM",
+}  # fmt: skip
+ELAPSED = frozenset({"wall", "wall_window", "billed_or_wall", "rounded", "author_accounting"})
+DERIVED = frozenset({"derived_from_speed"})
+# Tokens per step where a run does not say: usual for pre-training.
+USUAL_BATCH_TOKENS = 2.0**22
+
+
+@dataclass(frozen=True)
+class Run:
+    """A published run with its prediction; hours are accelerator-hours."""
+
+    name: str
+    family: str
+    kind: str
+    hours: float
+    totals: RunTotals
+
+
+def workload_of(row: dict[str, str]) -> dict[str, Any]:
+    """The workload of one published run.
+
+    Raises:
+        ValueError: what the planner needs is not published.
+    """
+    tokens, sequence = number(row, "tokens"), number(row, "sequence")
+    sizes = {name: whole(number(row, column)) for name, column in _SIZES.items()}
+    if not (tokens and sequence and sizes["layers"] and sizes["hidden"] and sizes["heads"]):
+        raise ValueError("sizes, tokens or sequence length not published")
+    if row["kind"] not in ("pretrain", "protein", "distill"):
+        raise ValueError(f"kind: {row['kind']}")
+    if row["experts"] and not sizes["experts_per_token"]:
+        raise ValueError("experts per token not published")
+    batch = _divisible(
+        number(row, "batch") or USUAL_BATCH_TOKENS / sequence, number(row, "accelerators") or 1.0
+    )
+    model = {name: value for name, value in sizes.items() if value}
+    model |= {"family": "transformer", "architecture": row["architecture"] or "decoder"}
+    model["gated_mlp"] = bool(sizes["ffn"] and sizes["ffn"] != 4 * sizes["hidden"])
+    training = {
+        "tokens": int(tokens), "global_batch": batch, "sequence_length": int(sequence),
+        "precision": row["precision"],
+    }  # fmt: skip
+    started = run_date(row["date"])
+    made: dict[str, Any] = {"version": 1, "name": row["run"], "model": model, "training": training}
+    return made | ({"start": started} if started else {})
+
+
+def _divisible(batch: float, accelerators: float) -> int:
+    """The batch meant by a rounded figure ("4M tokens"): the nearest one that the accelerators divide, if any does."""
+    whole_batches = round(batch / accelerators)
+    return int(whole_batches * accelerators) if whole_batches else 2 ** round(math.log2(batch))
+
+
+_SIZES = {
+    "params": "parameters", "active_params": "active_parameters", "layers": "layers", "hidden": "width",
+    "heads": "heads", "kv_heads": "kv_heads", "ffn": "ffn_width", "vocab": "vocabulary", "experts": "experts",
+    "experts_per_token": "experts_per_token", "moe_ffn": "expert_width", "shared_experts": "shared_experts",
+}  # fmt: skip
+
+
+def predict_run(row: dict[str, str], devices: dict[str, dict[str, Any]]) -> Run:
+    """Predict one published run.
+
+    Raises:
+        ValueError: it cannot be; the message is the reason.
+    """
+    hours = number(row, "device_hours")
+    if not hours:
+        raise ValueError("accelerator-hours not published")
+    device = find_device(devices, NAMES.get(row["accelerator"], row["accelerator"]))
+    if device is None:
+        raise ValueError(f"accelerator: {row['accelerator']}")
+    count = int(number(row, "accelerators") or 0)
+    if not count:
+        raise ValueError("accelerators not published")
+    job: Job = resolve_job(Workload.model_validate(workload_of(row)), date(2026, 11, 1))
+    per_node = 4 if device["generation"].startswith("tpu") or "gh200" in device["accelerator"] else 8
+    cell = {"interconnect": "", "gpu": row["accelerator"]}
+    hardware, per_node = hardware_of(cell, device, min(per_node, count), count, None, read_networks())
+    table = Table({name: [value] for name, value in hardware.items()})
+    found = _nearest(job, table, -(-count // per_node))
+    return Run(
+        row["run"], row["family"], row["total"], hours, run_totals(job, found, found["nodes"] * per_node)
+    )
+
+
+def _nearest(job: Job, hardware: Table, nodes: int) -> dict[str, Any]:
+    """The prediction at `nodes`, or at the nearest smaller count that divides the batch.
+
+    Raises:
+        ValueError: none down to half of it can run the job.
+    """
+    counts = list(range(nodes, max(nodes // 2, 1) - 1, -1))
+    for start in range(0, len(counts), 16):
+        shapes = predict_shapes(job.model, job.training, hardware, counts[start : start + 16])
+        for row in shapes.rows():
+            if not row["reason"]:
+                return row
+    raise ValueError(f"no layout: {row['reason']}")
+
+
+def predict_runs(rows: Sequence[dict[str, str]]) -> tuple[list[Run], Counter[str]]:
+    """Predict all runs that can be; the counter tells why not the others."""
+    devices, runs, left_out = load_devices(), [], Counter[str]()
+    for row in rows:
+        try:
+            runs.append(predict_run(row, devices))
+        except ValueError as error:
+            left_out[str(error).splitlines()[0][:60]] += 1
+    return runs, left_out
+
+
+def summary(runs: Sequence[Run], kinds: frozenset[str]) -> dict[str, float]:
+    """Errors of the totals of some kinds, and how many the 80 % interval holds."""
+    chosen = [run for run in runs if run.kind in kinds]
+    if not chosen:
+        return {"n": 0}
+    hours = np.asarray([run.hours for run in chosen])
+    middle, low, high = (
+        np.asarray([getattr(run.totals.accelerator_hours, name) for run in chosen])
+        for name in ("value", "low", "high")
+    )
+    held = float(((hours >= low) & (hours <= high)).mean())
+    return {**errors(middle, hours), "held": held, "speed_bias": float(np.median(
+        [run.totals.step_hours * run.totals.accelerators / run.hours for run in chosen]
+    ))}  # fmt: skip
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print the figures."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument(
+        "--data", type=Path, default=RUNS, help="runs with the columns of data/whole_runs.csv"
+    )
+    parser.add_argument("--json", type=Path, help="also write the figures here")
+    chosen = parser.parse_args(arguments)
+    runs, left_out = predict_runs(read_csv(chosen.data))
+    for run in runs:
+        total = run.totals.accelerator_hours
+        print(
+            f"{run.name:24} {run.kind:20} published {run.hours:11,.0f}  predicted {total.value:11,.0f}"
+            f" ({total.low:,.0f} to {total.high:,.0f})  x {total.value / run.hours:.2f}"
+        )
+    figures = {"totals": summary(runs, ELAPSED), "from speed": summary(runs, DERIVED)}
+    for name, part in figures.items():
+        if part["n"]:
+            print(
+                f"{name}: {part['n']:.0f} runs, median error {part['median']:.1f} %, MAPE {part['mape']:.1f} %, bias"
+                f" {part['bias']:.2f} (steps alone {part['speed_bias']:.2f}), 80 % interval holds {part['held']:.0%}"
+            )
+    print(f"left out: {sum(left_out.values())}")
+    print("\n".join(f"  {count:3d}  {reason}" for reason, count in left_out.most_common()))
+    if chosen.json:
+        chosen.json.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

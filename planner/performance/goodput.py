@@ -1,0 +1,113 @@
+"""Goodput of whole runs: what stops, checkpoints and evaluation leave of the time in which a cluster trains.
+
+Stops come at a rate that grows with the accelerators; each costs half a checkpoint interval, the time to find the fault
+and restart, and the wait for a spare. To first order the closed form of Kokolis et al. (arXiv 2410.21680, section 4):
+
+    ETTR = 1 / ((1 + w / D) (1 + N / M (D / 2 + u + q))),  goodput = ETTR (1 - other losses)
+
+N accelerators, M accelerator-hours per stop, D checkpoint interval, w stall of a checkpoint, u recovery, q wait for a
+spare, all in hours. D = sqrt(2 w M / N) is the best interval (Young 1974), kept within bounds.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+from functools import cache
+from pathlib import Path
+
+from planner.records import record
+
+_DATA = Path(__file__).parents[1] / "data" / "goodput.csv"
+TYPICAL, LOW, HIGH = "typical", "first", "hardened"
+SECONDS = 3600.0
+
+
+@record(frozen=True)
+class Site:
+    """How reliable a cluster is and how it is run (data/goodput.csv)."""
+
+    gpu_hours_per_stop: float
+    recovery_hours: float
+    checkpoint_stall_s: float
+    other_loss_ratio: float
+    spare_wait_hours: float
+    shortest_interval_hours: float
+    longest_interval_hours: float
+    startup_hours: float
+
+
+@record(frozen=True)
+class Goodput:
+    """Shares of the wall time of a run, and its checkpoint interval.
+
+    Attributes:
+        ratio: useful step time over wall time (start-up apart).
+        low, high: the same at a first large run with manual restarts, and at a hardened site.
+        stops: expected stops in the run's step hours.
+        interval_hours: best time between checkpoints.
+    """
+
+    ratio: float
+    low: float
+    high: float
+    stops: float
+    interval_hours: float
+
+
+@cache
+def load_site(name: str) -> Site:
+    """Read one preset of data/goodput.csv, with what holds for all.
+
+    Raises:
+        KeyError: there is no preset of that name.
+    """
+    with _DATA.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    if name not in {row["site"] for row in rows}:
+        raise KeyError(name)
+    return Site(**{row["name"]: float(row["value"]) for row in rows if row["site"] in (name, "all")})
+
+
+def checkpoint_interval_hours(site: Site, accelerators: float) -> float:
+    """Best time between checkpoints, hours."""
+    stall = site.checkpoint_stall_s / SECONDS
+    best = math.sqrt(2.0 * stall * site.gpu_hours_per_stop / accelerators)
+    return min(max(best, site.shortest_interval_hours), site.longest_interval_hours)
+
+
+def goodput_ratio(site: Site, accelerators: float) -> float:
+    """Useful step time over wall time of a synchronous job on `accelerators` devices, 0..1."""
+    interval = checkpoint_interval_hours(site, accelerators)
+    stall = site.checkpoint_stall_s / SECONDS / interval
+    lost = interval / 2.0 + site.recovery_hours + site.spare_wait_hours
+    effective = 1.0 / ((1.0 + stall) * (1.0 + accelerators / site.gpu_hours_per_stop * lost))
+    return effective * (1.0 - site.other_loss_ratio)
+
+
+def estimate_goodput(accelerators: float, step_hours: float) -> Goodput:
+    """Goodput of a run of `step_hours` hours of steps on a typical site, with its range.
+
+    Fine-tunes of minutes to hours lose little to evaluation, slow hosts and replays: that share grows over a day.
+    """
+    site = load_site(TYPICAL)
+    ratio, low, high = (
+        _of_length(load_site(name), accelerators, step_hours) for name in (TYPICAL, LOW, HIGH)
+    )
+    return Goodput(
+        ratio,
+        low,
+        high,
+        stops=accelerators * step_hours / ratio / site.gpu_hours_per_stop,
+        interval_hours=checkpoint_interval_hours(site, accelerators),
+    )
+
+
+def _of_length(site: Site, accelerators: float, step_hours: float) -> float:
+    """The ratio of a run: other losses (evaluation, slow hosts, replays) grow to their full share within a day."""
+    grown = min(step_hours / 24.0, 1.0)
+    return (
+        goodput_ratio(site, accelerators)
+        * (1.0 - grown * site.other_loss_ratio)
+        / (1.0 - site.other_loss_ratio)
+    )

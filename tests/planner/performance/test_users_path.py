@@ -1,0 +1,145 @@
+"""What is measured is what users get: the benchmark and `planner estimate` predict a workload through one function."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+
+from benchmarks.accelerators import load_devices
+from benchmarks.measured import load_cases, run_date
+from benchmarks.points import load_rows
+from benchmarks.predict import build_groups, settle, throughput
+from benchmarks.workloads import document, job_of, predict_workloads
+from catalogs.table import Table
+from planner.asked.job import resolve_job
+from planner.estimation.answer import estimate_workload, open_context
+from planner.estimation.predict import predict_shapes
+from planner.inputs.load import load_workload
+from planner.inputs.schema import Workload
+from planner.market.machines import find_machine
+from planner.performance.constants import load_constants
+from planner.performance.kernels import default_attention
+from planner.performance.spec import ModelFamily, ModelSpec, TrainingSpec
+from planner.performance.work import score_ratio
+from tests.planner.performance.test_performance import A100, SMALL, machines
+
+ROWS = 200
+
+
+def test_the_fit_and_estimate_predict_the_same_on_200_measured_rows() -> None:
+    rows = random.Random(14).sample(load_rows(None), ROWS)
+    constants = load_constants()
+    cases, _ = settle(load_cases(rows, load_devices())[0], constants)
+    fitted = throughput(build_groups(cases), len(cases), constants)
+    asked, refused = predict_workloads(cases, False, constants)
+    # A few publishers state fewer samples per step than replicas: no workload is like that.
+    assert set(refused) <= {"batch_not_divisible"} and sum(refused.values()) <= 3
+    known = np.isfinite(asked["value"])
+    np.testing.assert_allclose(asked["value"][known], fitted[known], rtol=1e-9)
+
+
+def test_estimate_answers_with_the_function_of_the_benchmark(tmp_path: Path) -> None:
+    rows = [
+        row for row in load_rows(None) if row["gpu"] == "A100-SXM-40" and row["gpus"] == "32" and row["tp"]
+    ]
+    case = settle(load_cases(rows[:1], load_devices())[0], load_constants())[0][0]
+    path = tmp_path / "measured.yaml"
+    stated = {**document(case, True), "start": "2026-12-01"}
+    path.write_text(yaml.safe_dump(stated), encoding="utf-8")
+    loaded = load_workload(path)
+    found = estimate_workload(loaded, ["p4d.24xlarge"], [4]).estimates[0]
+    offers = open_context(loaded, calibrated=False).market.offer_set
+    hardware = offers.hardware.take([find_machine(offers, "p4d.24xlarge", None).hardware])
+    job = resolve_job(Workload.model_validate(stated), date(2026, 11, 1))
+    row = predict_shapes(job.model, job.training, hardware, [4]).row(0)
+    assert found.step_s is not None
+    assert (found.step_s.value, found.step_s.low) == (row["step_time_s"], row["step_time_low_s"])
+
+
+def _training(**stated: Any) -> TrainingSpec:
+    model = {
+        "family": "transformer",
+        "layers": 24,
+        "hidden": 2048,
+        "heads": 16,
+        "vocab": 50304,
+        "gated_mlp": True,
+    }
+    training = {"steps": 10, "global_batch": 64, "sequence_length": 2048, **stated.pop("training", {})}
+    made = {"version": 1, "name": "a", "model": model, "training": training, **stated}
+    return resolve_job(Workload.model_validate(made), date(2026, 11, 1)).training
+
+
+def test_what_is_left_open_widens_the_interval_and_moves_nothing() -> None:
+    stated = _training(training={"stack": "compiled", "attention": "flash"})
+    left_open = _training()
+    assert left_open.open_choices == ("stack", "attention") and stated.open_choices == ()
+    rows = [predict_shapes(SMALL, t, machines(A100), [2]).row(0) for t in (stated, left_open)]
+    assert rows[0]["step_time_s"] == rows[1]["step_time_s"]
+    assert rows[0]["step_time_high_s"] < rows[1]["step_time_high_s"]
+
+
+def test_old_accelerators_and_old_runs_get_no_flash_attention_silently() -> None:
+    volta = {**A100, "generation": "volta"}
+    training = TrainingSpec(64, 4096, "fp16", attention="auto", stack="compiled")
+    mixed = Table({name: [A100[name], volta[name], A100[name]] for name in A100})
+    step = predict_shapes(SMALL, training, mixed, [1, 2])["step_time_s"]
+    alone = [predict_shapes(SMALL, training, machines(m), [1, 2])["step_time_s"] for m in (A100, volta, A100)]
+    assert step.tolist() == np.concatenate(alone).tolist()
+    written = predict_shapes(SMALL, replace(training, attention="materialised"), machines(volta), [1, 2])
+    assert alone[1].tolist() == written["step_time_s"].tolist()
+    assert _training(start="2021-03-01").attention == "materialised"
+    assert _training(start="2021-03-01", training={"stack": "fused"}).attention == "fused"
+    assert _training().attention == "auto"
+
+
+def test_eager_code_written_before_flash_attention_is_taken_to_lack_it() -> None:
+    bert = ModelSpec(
+        "b", ModelFamily.TRANSFORMER, 3e8, layers=24, hidden=1024, heads=16, architecture="encoder"
+    )
+    llama = replace(bert, architecture="decoder", gated_mlp=True)
+    assert default_attention("eager", bert, None) == "materialised"
+    assert default_attention("eager", llama, None) == "auto"
+    assert default_attention("compiled", bert, None) == "auto"
+
+
+def test_a_window_leaves_the_scores_that_are_within_it() -> None:
+    model = replace(SMALL, attention_window=1024)
+    assert score_ratio(model, 1024) == score_ratio(SMALL, 4096) == 1.0
+    # causal: all pairs less those further apart than the window
+    pairs = sum(min(i + 1, 1024) for i in range(4096)) / sum(i + 1 for i in range(4096))
+    assert score_ratio(model, 4096) == pytest.approx(pairs, rel=1e-3)
+    half = replace(model, windowed_layers=SMALL.layers // 2) if SMALL.layers else model
+    assert score_ratio(half, 4096) == pytest.approx((1.0 + score_ratio(model, 4096)) / 2.0)
+
+
+@pytest.mark.parametrize(
+    ("text", "day"),
+    [
+        ("2022-02", "2022-02-01"),
+        ("2024", "2024-06-01"),
+        ("v4.0", "2024-06-01"),
+        ("25.11", "2025-11-01"),
+        ("2024-25", "2024-06-01"),
+        ("soon", ""),
+    ],
+)
+def test_dates_of_rows_are_read_however_they_are_written(text: str, day: str) -> None:
+    assert run_date(text) == day
+
+
+def test_capitals_in_a_model_name_lose_no_row() -> None:
+    row = next(row for row in load_rows(None) if row["model_name"].startswith("Qwen3-30B"))
+    cases = [
+        load_cases([{**row, "model_name": name}], load_devices())[0]
+        for name in ("Qwen3-30B-A3B", "QWEN3-30B-A3B")
+    ]
+    assert cases[0][0].model.experts == cases[1][0].model.experts == 128
+    assert job_of(cases[0][0], True).model.experts == 128
