@@ -356,7 +356,7 @@ class Plan(Presentable):
     @property
     def starts_in_hours(self) -> float | None:
         """Expected hours from the start to the first instance in use: data, capacity, provisioning; None: no plan."""
-        if not self.timeline:
+        if not (self.lines or self.timeline):
             return None
         before = sum(part.hours for part in self.timeline if part.id in BEFORE_USE)
         return before + (0.0 if self.launch is None else self.launch.first_wait_hours)
