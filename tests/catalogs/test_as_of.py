@@ -69,7 +69,7 @@ def test_without_a_history_the_bundled_snapshot_has_its_day(
 
 
 def test_a_directory_that_was_named_is_used_whatever_its_date(home: Path) -> None:
-    assert len(load_catalog(bundled_directory(), cache=False, as_of=date(2020, 1, 1)).manifests) == 5
+    assert len(load_catalog(bundled_directory(), cache=False, as_of=date(2020, 1, 1)).manifests) == 7
 
 
 def test_a_damaged_snapshot_of_the_day_is_passed_over(home: Path, caplog: pytest.LogCaptureFixture) -> None:
