@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from catalogs.table import Table
 from planner.calibration.kernel import Z80, Points, load_prior, posterior, spread_ratio
-from planner.performance.constants import Constants, load_constants
+from planner.performance.constants import load_constants
 from planner.performance.search import estimate_shapes
 from planner.performance.step import COMPONENTS
 from planner.records import record
@@ -57,21 +57,26 @@ def predict_all(calibrations: Sequence[Calibration]) -> list[Predicted]:
         jobs.setdefault((item.model, item.training, tuple(item.hardware.items())), []).append(position)
     found: dict[int, Predicted] = {}
     for positions in jobs.values():
-        first = calibrations[positions[0]]
-        sizes = sorted({int(calibrations[position].cluster["nodes"]) for position in positions})
-        shapes = estimate_shapes(
-            first.model, first.training, hardware_table(first.hardware), sizes, constants=_as_run()
-        )
-        for position in positions:
-            found[position] = _predicted(
-                shapes.row(sizes.index(int(calibrations[position].cluster["nodes"])))
-            )
+        sizes = {int(calibrations[position].cluster["nodes"]) for position in positions}
+        known = _at_sizes(calibrations[positions[0]], sorted(sizes))
+        found |= {position: known[int(calibrations[position].cluster["nodes"])] for position in positions}
     return [found[position] for position in range(len(calibrations))]
 
 
-def _as_run() -> Constants:
-    """The model's constants with the memory limit of a run that is known to have fitted."""
-    return load_constants().replace({"memory.oom_limit": RAN})
+def _at_sizes(item: Calibration, sizes: Sequence[int]) -> dict[int, Predicted]:
+    """Predict one job on one machine by number of nodes: the layout that a plan would choose.
+
+    Where the memory model leaves none, that of a run which is known to have fitted.
+    """
+    usual = load_constants()
+    out: dict[int, Predicted] = {}
+    for constants in (usual, usual.replace({"memory.oom_limit": RAN})):
+        left = [size for size in sizes if size not in out or out[size].reason]
+        if left:
+            table = hardware_table(item.hardware)
+            shapes = estimate_shapes(item.model, item.training, table, left, constants=constants)
+            out |= {size: _predicted(shapes.row(row)) for row, size in enumerate(left)}
+    return out
 
 
 def _predicted(row: dict[str, Any]) -> Predicted:
