@@ -202,8 +202,16 @@ def set_cells(
         return None
     cells = union_cells(made, members, partner)
     alone = cells.take(np.flatnonzero((cells.on_demand >= 0) & _may_run_alone(made, cells)))
-    cells = cells.take(np.flatnonzero((cells.on_demand >= 0) | _may_run_alone(made, cells)))
+    kept = ((cells.on_demand >= 0) | _may_run_alone(made, cells)) & _is_discount(context.market, cells)
+    cells = cells.take(np.flatnonzero(kept))
     return join_cells([cells, replace(alone, on_demand=np.full_like(alone.on_demand, -1))])
+
+
+def _is_discount(market: Market, cells: Cells) -> BoolArray:
+    """Whether every zone of a set costs less than what it falls back on; true without a fall-back."""
+    price = np.append(market.offer_set.usd_per_hour, np.inf)
+    dearest = np.where(cells.zones >= 0, price[cells.zones], 0.0).max(axis=1)
+    return np.asarray(dearest < price[cells.on_demand], dtype=np.bool_)
 
 
 def _may_run_alone(made: Candidates, cells: Cells) -> BoolArray:
