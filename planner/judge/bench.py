@@ -87,6 +87,7 @@ class Candidate:
     interval: float
     interruptions: float
     lost: float
+    had: float  # probability that all capacity comes; 1 in turn, where the course holds it
     p_meet: float | None
     parts: tuple[Bought, ...]
     in_turn: bool
@@ -293,8 +294,8 @@ class Bench:
             parts.append(self._bought(buy, used, expected=False, place=hours if number == 0 else None))
         return Candidate(
             nodes=nodes, shape=shape, steps=steps, waiting=waiting, hours=hours, interval=interval,
-            interruptions=count, lost=lost, p_meet=None if self.deadline is None else p_meet * had, parts=tuple(parts),
-            in_turn=False, situation=situation, course=None, need=need, moved_gb=Fraction(0),
+            interruptions=count, lost=lost, had=had, p_meet=None if self.deadline is None else p_meet * had,
+            parts=tuple(parts), in_turn=False, situation=situation, course=None, need=need, moved_gb=Fraction(0),
         )  # fmt: skip
 
     def _bought(self, buy: Buy, used: float, *, expected: bool, place: float | None) -> Bought:
@@ -350,7 +351,7 @@ class Bench:
             parts.append(replace(part, charges=(*part.charges, *more)))
         return Candidate(
             nodes=nodes, shape=shape, steps=steps, waiting=waiting, hours=hours, interval=interval,
-            interruptions=course.interruptions, lost=course.lost, p_meet=course.p_meet, parts=tuple(parts),
+            interruptions=course.interruptions, lost=course.lost, had=1.0, p_meet=course.p_meet, parts=tuple(parts),
             in_turn=True, situation=situation, course=course, need=situation.steady, moved_gb=moved_gb,
         )  # fmt: skip
 
@@ -359,10 +360,8 @@ class Bench:
         usd = Fraction(0)
         for number, part in enumerate(made.parts):
             used = made.steps.fixed + (part.paid_hours - made.steps.fixed) * factor
-            of_part = self._bought(Buy(part.offer, part.nodes), used, expected=False, place=None)
-            usd += total(of_part.charges) + (
-                total(self.prices.place(part.offer, hours)) if number == 0 else 0
-            )
+            place, buy = hours if number == 0 else None, Buy(part.offer, part.nodes)
+            usd += total(self._bought(buy, used, expected=False, place=place).charges)
         return usd
 
 

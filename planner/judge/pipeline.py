@@ -226,13 +226,15 @@ def part_of(part: Bought, made: Candidate) -> dict[str, Any]:
 def _sure_hours(bench: Bench, made: Candidate, length: float) -> float:
     """Hours that a way is planned for: kept with the confidence asked, and no longer than that needs.
 
-    A way in turn ends by the time it is given; steady capacity has a closed form; the hours of spot alone are found on
-    a grid, at most a thousandth above.
+    A way in turn ends by the time it is given; steady capacity has a closed form, at the confidence asked of what comes
+    at all; the hours of spot alone are found on a grid, at most a thousandth above.
     """
     wanted = bench.workload.constraints.deadline_confidence
     before = made.waiting + made.steps.fixed
     if made.situation is None:
-        sure = before + made.need * exp(NormalDist().inv_cdf(wanted) * made.steps.sigma)
+        if made.had <= wanted:
+            raise ImpossibleError(f"capacity comes with {made.had:.4f}, {wanted} is asked")
+        sure = before + made.need * exp(NormalDist().inv_cdf(wanted / made.had) * made.steps.sigma)
         return max(sure, made.hours)
     assert made.p_meet is not None
     if made.p_meet < wanted - 1e-6:
@@ -240,7 +242,7 @@ def _sure_hours(bench: Bench, made: Candidate, length: float) -> float:
     if not made.in_turn:
         sooner = before + (length - before) / 1.001
         chance = chance_within(made.situation.course, made.situation.pool, sooner - before, made.steps.sigma)
-        if chance > wanted + 1e-4 and length > made.hours * (1 + 1e-6):
+        if chance * made.had > wanted + 1e-4 and length > made.hours * (1 + 1e-6):
             raise ImpossibleError(f"{length:g} h are more than the task needs")
     return length
 

@@ -122,7 +122,10 @@ def _advice(answer: PipelineAnswer) -> tuple[str, ...]:
     if answer.undecided:
         return ("A longer --time-limit may find a plan, or prove that there is none",)
     if answer.empty_tasks:
-        return ("`planner optimize` on the task's workload says which limits remove the candidates",)
+        return (
+            "`planner optimize` on the task's workload says which limits remove the candidates; capacity that comes "
+            "less often than the workload's deadline_confidence is no candidate here",
+        )
     return ()
 
 

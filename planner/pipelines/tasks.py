@@ -17,6 +17,7 @@ from planner.candidates.finish import sure_hours, unhindered_hours
 from planner.candidates.model import IN_TURN
 from planner.candidates.plan_parts.bought import Source
 from planner.candidates.prepare import prepare, unlimited
+from planner.candidates.starts import chance_had
 from planner.candidates.wanted import Scope, Wanted
 from planner.market.pricing import total_usd
 from planner.pipelines.way import Way
@@ -128,17 +129,23 @@ class WorkloadTask:
     def _cheapest(self, found: Found) -> Ints:
         """The cheapest candidate of every region."""
         made = found.candidates
-        at = np.flatnonzero(made.bits == 0)
+        at = self._certain(made)
         place = self._places[made.offer[at]]
         rank = found.context.market.id_rank[made.offer[at]]
         order = np.lexsort((rank, made.nodes[at], made.hours[at], made.cost_usd[at], place))
         first = np.flatnonzero(np.append(True, np.diff(place[order]) != 0)) if len(at) else order
         return at[order[first]]
 
+    def _certain(self, made: Candidates) -> Ints:
+        """Candidates that keep some time with the confidence asked: of others, capacity fails to come too often."""
+        at = np.flatnonzero(made.bits == 0)
+        return at[chance_had(made, at) > self.confidence]
+
     def _steady(self, found: Found, most: float) -> list[Way]:
         """Per region the candidates that no other one there beats in sure hours and cost, none of them on spot."""
         made, context = found.candidates, found.context
-        at = np.flatnonzero((made.bits == 0) & ~context.market.is_spot[made.offer])
+        at = self._certain(made)
+        at = at[~context.market.is_spot[made.offer[at]]]
         hours = sure_hours(made, at, self.confidence)
         at, hours = at[hours <= most], hours[hours <= most]
         kept: list[Ints] = []

@@ -177,6 +177,21 @@ def test_tasks_that_exceed_a_quota_together_run_one_after_the_other(
     assert "draw 16 at once on aws/us-east-1 a100, limit 8" in " ".join(forged.stdout.split())
 
 
+def test_capacity_that_fails_to_come_too_often_is_no_candidate(tmp_path: Path, run_cli: Run) -> None:
+    """8 A100 of the 256 that asking brings never come with 0.05 x 8 / 256 = 0.0016 (planner/data/waiting.csv)."""
+    path = shared_quota(tmp_path, "[]")
+    workload = tmp_path / "w.yaml"
+    text = workload.read_text()
+    for confidence, code in (("0.998", 0), ("0.999", 3)):
+        limit = f"constraints:\n  deadline_confidence: {confidence}\n"
+        workload.write_text(text.replace("constraints:\n", limit))
+        result = run_cli("pipeline", str(path), *DAY)
+        assert result.code == code, result.stderr
+        assert (
+            "less often than the workload's deadline_confidence" in " ".join(result.stdout.split())
+        ) is bool(code)
+
+
 def test_a_deadline_that_no_order_keeps_is_infeasible_and_names_the_quota(
     tmp_path: Path, run_cli: Run
 ) -> None:

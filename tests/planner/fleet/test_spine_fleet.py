@@ -352,12 +352,15 @@ def test_a_later_deadline_never_costs_more(seed: int, hours_later: float) -> Non
 
 
 def test_hours_billed_whole_are_planned_whole() -> None:
-    """An option without a billing rule is billed by the hour; the rest of the work goes where seconds are billed."""
+    """An option without a billing rule is billed by the hour; the rest of the work goes where seconds are billed.
+
+    At the confidence asked spot keeps nothing in reserve: the gap is the price of whole hours alone.
+    """
     hourly = Offer(A10G, "us-east-1", "0.30", "dedicated", capacity=3.0)
-    job = fleet(6, {"max_nodes": 20, "deadline": "9h"})
+    job = fleet(6, {"max_nodes": 20, "deadline": "9h", "deadline_confidence": 0.7})
     plan = exactly([hourly, *POOL], job)
     lines = [line for line in plan.lines if line.purchase_option == "dedicated"]
-    assert lines
+    assert lines and {line.purchase_option for line in plan.lines} == {"dedicated", "spot"}
     assert all(line.billed_hours == int(line.billed_hours) for line in lines)
     assert plan.proof is not None
     assert plan.proof.gap_ratio <= 0.02
