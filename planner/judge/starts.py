@@ -38,8 +38,10 @@ def start_of(offer: Offer, nodes: int, limits: Constraints, start: datetime) -> 
     ]
     if told:
         return told[-1].hours, 1.0 - min(told[-1].never_ratio, 0.5)
+    if offer.text("option_variant") == "already_owned":
+        return 0.0, 1.0
     for row in _table("waiting"):
-        here = fnmatchcase(provider, row["provider"]) and option == row["purchase_option"]
+        here = fnmatchcase(provider, row["provider"]) and fnmatchcase(option, row["purchase_option"])
         if here and fnmatchcase(accelerator, row["accelerator"]):
             most = most_by_asking(provider, region, accelerator, option, limits)
             part = offer.accelerators * nodes / (float(row["accelerators"]) if most is None else most)

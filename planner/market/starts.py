@@ -4,7 +4,8 @@
 
 size: the most that asking brings (`planner.market.obtainable`, the user's word included), else that of the row.
 An offer with a start hour (capacity blocks) begins at the first such hour after its lead. Spot is not in the table: its
-wait follows from the records of its pool (`planner.spot.evidence`). What is owned or reserved is there at once.
+wait follows from the records of its pool (`planner.spot.evidence`). What is owned or already committed to is there at
+once; a new commitment is a price, not a machine.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     BoolArray = npt.NDArray[np.bool_]
 
 _DATA = Path(__file__).parents[1] / "data" / "waiting.csv"
+ALREADY_OWNED = "already_owned"  # variant of a commitment that the workload has
 MOST_NEVER = 0.5  # however large the cluster
 
 
@@ -130,14 +132,16 @@ def starts_of(offer_set: OfferSet, told: Sequence[StartWait], most: Floats, star
         size = np.where(np.isfinite(most[mine]), most[mine], rule.accelerators)
         each[mine], never[mine] = rule.hours / size, rule.never_ratio / size
         calendar[mine] = rule.start_utc is not None
+    held = offers.equals("option_variant", ALREADY_OWNED)
+    lead[held], each[held], never[held] = 0.0, 0.0, 0.0
     for known in told:
         mine = matching(known.provider or "*", known.purchase_option, known.accelerator, known.region)
         lead[mine], each[mine], never[mine], calendar[mine] = known.hours, 0.0, 0.0, False
         flat[mine] = known.never_ratio
     spot = offers.equals("purchase_option", "spot")
     lead[spot], each[spot], never[spot], flat[spot] = 0.0, 0.0, 0.0, 0.0
-    held = np.asarray(offer_set.types["accelerator_count"][offer_set.type_of_offer], dtype=np.float64)
-    return Starts(lead, each, never, np.nan_to_num(held, nan=1.0), flat, calendar)
+    count_of = np.asarray(offer_set.types["accelerator_count"][offer_set.type_of_offer], dtype=np.float64)
+    return Starts(lead, each, never, np.nan_to_num(count_of, nan=1.0), flat, calendar)
 
 
 def _lead_hours(rule: StartRule, start: datetime) -> float:

@@ -127,7 +127,9 @@ def test_a_fall_back_that_is_assumed_never_makes_the_deadline_certain() -> None:
     assert chances[0] * 0.95 < chances[1] < 0.99
 
 
-@pytest.mark.parametrize("option", ["on_demand", "capacity_block", "flex_start", "owned", "reserved_1y"])
+@pytest.mark.parametrize(
+    "option", ["on_demand", "capacity_block", "flex_start", "owned", "reserved_1y", "cud_3y"]
+)
 @pytest.mark.parametrize("told", [(), ({"purchase_option": "on_d*", "hours": 3, "never_ratio": 0.1},)])
 def test_the_judge_reads_the_same_waits(option: str, told: tuple[dict[str, Any], ...]) -> None:
     from types import SimpleNamespace
@@ -142,10 +144,23 @@ def test_the_judge_reads_the_same_waits(option: str, told: tuple[dict[str, Any],
     known = starts_of(
         world.offer_set, limits.waiting, most_obtainable(world.offer_set, limits.obtainable), START
     )
-    texts = {name: str(world.offer_set.offers[name][0]) for name in ("provider", "region", "purchase_option")}
+    names = ("provider", "region", "purchase_option", "option_variant")
+    texts = {name: str(world.offer_set.offers[name][0]) for name in names}
     kind = {"accelerator": str(world.offer_set.types["accelerator"][0])}
     offer: Any = SimpleNamespace(text=texts.__getitem__, kind=kind, accelerators=8.0)
     for nodes in (1, 5, 40):
         hours, had = start_of(offer, nodes, limits, START)
         at, count = np.array([0]), np.array([nodes])
         assert (hours, had) == pytest.approx((known.hours(at, count)[0], known.had(at, count)[0]))
+
+
+def test_a_new_commitment_is_no_machine_and_one_that_is_held_is() -> None:
+    offers = [
+        Offer(A100X8, "us-east-1", "9", "reserved_1y", term_hours=8760.0, option_variant=variant)
+        for variant in ("", "already_owned")
+    ]
+    world = market_of(offers)
+    known = starts_of(world.offer_set, (), most_obtainable(world.offer_set, ()), START)
+    hours = known.hours(np.array([0, 1]), np.array([64, 64]))
+    variants = world.offer_set.offers["option_variant"].tolist()
+    assert dict(zip(variants, hours.tolist(), strict=True)) == {"": 48.0, "already_owned": 0.0}

@@ -32,6 +32,7 @@ from planner.portfolios.solve import PortfolioOptions
 
 Cost = Decimal | None  # None: infeasible
 CENT = Decimal("0.01")
+VALUE_USD = 100_000_000  # of a job, above any plan: a portfolio leaves out what costs more
 
 
 def cents(cost: Cost) -> Cost:
@@ -87,7 +88,7 @@ class Asked:
 
     def _portfolio(self, lengths: list[timedelta]) -> list[Cost]:
         jobs = [
-            {"name": f"job{at}", "workload": "w.yaml", "deadline": _text(length), "value_usd": 1_000_000}
+            {"name": f"job{at}", "workload": "w.yaml", "deadline": _text(length), "value_usd": VALUE_USD}
             for at, length in enumerate(lengths)
         ]
         sections = {
@@ -152,6 +153,8 @@ class Asked:
             "pipeline": self.by_pipeline,
         }  # fmt: skip
         answers = {name: [cents(cost) for cost in ask()] for name, ask in every.items()}
+        known = [cost for costs in answers.values() for cost in costs if cost is not None]
+        assert max(known, default=Decimal(0)) < VALUE_USD, "left out of a portfolio, run by the others"
         return [
             f"{hours} h: " + ", ".join(f"{name} {costs[at]}" for name, costs in answers.items())
             for at, hours in enumerate(self.hours)
