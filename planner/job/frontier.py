@@ -15,6 +15,7 @@ import numpy as np
 
 from catalogs.store.load import load_catalog
 from planner.candidates.choose import best_where
+from planner.candidates.constraints.deadline import without_record
 from planner.candidates.engine import Engine
 from planner.candidates.finish import sure_hours, uninterrupted_hours
 from planner.candidates.model import SINGLE
@@ -187,10 +188,11 @@ def _front(made: Candidates) -> tuple[IntArray, FloatArray]:
     """Positions on the front and the hours each needs to be sure enough.
 
     Steady capacity is in closed form. Spot is worked out where it could still be on the front: not before its work
-    without any interruption is done.
+    without any interruption is done; what no deadline admits is none of it.
     """
     context = made.context
-    feasible = np.flatnonzero(made.bits == 0)
+    barred = without_record(context.asked.workload, made)
+    feasible = np.flatnonzero((made.bits == 0) if barred is None else (made.bits == 0) & ~barred)
     hours = np.full(len(made.bits), np.inf)
     spot = context.market.is_spot[made.offer[feasible]]
     steady = feasible[~spot]

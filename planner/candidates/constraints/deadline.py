@@ -65,13 +65,7 @@ class Unrecorded(Constraint):
 
     def mask(self, case: Case, made: Candidates) -> Bools | None:
         """Single offers of spot that rest on a table alone."""
-        context = made.context
-        if case.deadline_hours is None or not needs_record(case.workload):
-            return None
-        removed = np.zeros(len(made.bits), dtype=np.bool_)
-        at = np.flatnonzero((made.kind == SINGLE) & context.market.is_spot[made.offer])
-        removed[at] = ~context.gang_risk(made.offer[at], made.nodes[at]).recorded
-        return removed
+        return None if case.deadline_hours is None else without_record(case.workload, made)
 
 
 class Confidence(Constraint):
@@ -108,6 +102,16 @@ class Confidence(Constraint):
     def change(self, case: Case, made: Candidates, at: int) -> tuple[str, str]:
         """Probability asked and reached."""
         return f"{case.limits.deadline_confidence:g}", f"{np.floor(made.p_meet[at] * 1000) / 1000:g}"
+
+
+def without_record(workload: Workload, made: Candidates) -> Bools | None:
+    """Single offers of spot that no deadline admits for lack of a record; None where none is needed."""
+    if not needs_record(workload):
+        return None
+    context, removed = made.context, np.zeros(len(made.bits), dtype=np.bool_)
+    at = np.flatnonzero((made.kind == SINGLE) & context.market.is_spot[made.offer])
+    removed[at] = ~context.gang_risk(made.offer[at], made.nodes[at]).recorded
+    return removed
 
 
 def needs_record(workload: Workload) -> bool:

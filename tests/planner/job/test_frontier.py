@@ -18,7 +18,9 @@ from planner.plan.brief import Summary
 from solvers.search.pareto import dominated, pareto_front
 from tests.planner.job.test_spine_laws import some_offers
 from tests.planner.spine_catalogs import (
+    A100X8,
     NOW,
+    V100,
     Offer,
     bundled_tariffs,
     cost_of,
@@ -76,6 +78,16 @@ def test_the_factored_answer_is_the_answer_of_the_whole_grid(seed: int) -> None:
     )
 
 
+def test_spot_that_no_deadline_admits_hides_no_other_point() -> None:
+    # spot without a record is cheapest and soonest when nothing is asked; by a deadline it is no candidate
+    steady = Offer(V100, "us-east-1", "0.2", capacity=2.0)
+    limits = {"max_nodes": 4, "deadline_confidence": 0.6}
+    alone = front_of([steady], work(constraints=limits))
+    both = front_of([steady, Offer(A100X8, "us-east-1", "0.2", "spot")], work(constraints=limits))
+    assert alone.points and both.points
+    assert [point.best.cost_usd for point in both.points] == [point.best.cost_usd for point in alone.points]
+
+
 @settings(max_examples=30, deadline=None)
 @given(some_offers(2, 6), st.sampled_from([0.6, 0.9]), st.data())
 def test_each_point_is_the_plan_of_its_deadline(
@@ -83,7 +95,9 @@ def test_each_point_is_the_plan_of_its_deadline(
 ) -> None:
     limits = {"max_nodes": 4, "deadline_confidence": sure}
     found = front_of(offers, work(constraints={**limits, "budget_usd": 1, "deadline": "1h"}))
-    assert found.points
+    if not found.points:  # spot without a record or a fall-back is no candidate by a deadline
+        assert all(offer.purchase_option == "spot" for offer in offers)
+        return
     times = [point.deadline_hours for point in found.points]
     costs = [point.best.cost_usd for point in found.points]
     assert times == sorted(times) and costs == sorted(costs, reverse=True)
