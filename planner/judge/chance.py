@@ -377,18 +377,22 @@ def _normal_quadrature(points: int) -> tuple[tuple[float, float], ...]:
     return tuple(zip(nodes.tolist(), (weights / weights.sum()).tolist(), strict=True))
 
 
-def chance_within(course: Course, pool: Capacity, hours: float, sigma: float) -> float:
-    """Calibrated P(a job on spot ends within `hours`), where the log of its speed is off by `sigma`."""
+def chance_within(course: Course, pool: Capacity, hours: float, sigma: float, more: float = 0.0) -> float:
+    """Calibrated P(a job on spot ends within `hours`), where the log of its speed is off by `sigma`.
+
+    `more`: hours that must be left besides, longer for slower work as the work is.
+    """
     if hours <= 0.0:
         return 0.0
     if not sigma:
-        return calibrated(Elapsed(course, pool).within(hours))
+        return calibrated(Elapsed(course, pool).within(hours - more))
     moved = still = 0.0
     for node, weight in _normal_quadrature(7):
-        elapsed = Elapsed(course.slower(exp(sigma * node)), pool)
-        moved += weight * elapsed.said_moved(hours)
+        slower = exp(sigma * node)
+        elapsed = Elapsed(course.slower(slower), pool)
+        moved += weight * elapsed.said_moved(hours - more * slower)
         still += weight * elapsed.said_still
-    return min(still * normal(log(hours / course.floor) / sigma) + moved, 1.0)
+    return min(still * normal(log(hours / (course.floor + more)) / sigma) + moved, 1.0)
 
 
 def steady_chance(need: float, hours: float, sigma: float) -> float:
