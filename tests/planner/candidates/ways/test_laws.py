@@ -126,7 +126,13 @@ def test_more_slack_never_means_more_on_demand(pool: SpotPool, hours: float, sla
     assert all(0 <= value <= most + 1e-9 for value, most in zip(wasted, sorted(slack), strict=True))
 
 
-@given(POOLS, st.floats(1.0, 200.0), st.floats(0.0, 400.0), st.floats(0.0, 8.0), st.just(0.0) | st.floats(0.01, 0.5))
+@given(
+    POOLS,
+    st.floats(1.0, 200.0),
+    st.floats(0.0, 400.0),
+    st.floats(0.0, 8.0),
+    st.just(0.0) | st.floats(0.01, 0.5),
+)
 def test_time_to_keep_for_on_demand_never_makes_spot_alone_likelier(
     pool: SpotPool, hours: float, room: float, change: float, sigma: float
 ) -> None:
