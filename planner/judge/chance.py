@@ -240,13 +240,9 @@ def normal(x: float) -> float:
 
 def normal_point(level: float) -> float:
     """Its inverse."""
-    return (
-        -_FAR
-        if level <= 0.0
-        else _FAR
-        if level >= 1.0
-        else min(max(NormalDist().inv_cdf(level), -_FAR), _FAR)
-    )
+    if not 0.0 < level < 1.0:
+        return -_FAR if level <= 0.0 else _FAR
+    return min(max(NormalDist().inv_cdf(level), -_FAR), _FAR)
 
 
 class Skewed:
@@ -378,10 +374,7 @@ def _normal_quadrature(points: int) -> tuple[tuple[float, float], ...]:
 
 
 def chance_within(course: Course, pool: Capacity, hours: float, sigma: float, more: float = 0.0) -> float:
-    """Calibrated P(a job on spot ends within `hours`), where the log of its speed is off by `sigma`.
-
-    `more`: hours that must be left besides, longer for slower work as the work is.
-    """
+    """Calibrated P(a job on spot ends within `hours`, `more` of them left), the log of its speed off by `sigma`."""
     if hours <= 0.0:
         return 0.0
     if not sigma:
