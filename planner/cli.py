@@ -59,6 +59,9 @@ COMMANDS: dict[str, CommandSpec] = {
     "frontier": CommandSpec(
         "planner.commands.frontier", "frontier", "Show the cheapest plan for every deadline."
     ),
+    "compare": CommandSpec(
+        "planner.commands.compare", "compare", "Compare machines, regions or ways to buy for one job."
+    ),
     "commit": CommandSpec(
         "planner.commands.commit", "commit", "Find which reservations and savings plans to buy."
     ),
