@@ -272,7 +272,7 @@ def _exit_code_of(error: Exception) -> int | None:
 
 def _report(error: Exception, session: Session) -> int:
     if isinstance(error, ImportError):
-        from catalogs.extras import missing_extra
+        from catalogs.errors import missing_extra
         from planner.errors import InputError
 
         said = missing_extra(error)

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
-from catalogs.extras import install_command
+from catalogs.errors import install_command
 from catalogs.model import PurchaseOption
 from catalogs.providers.alibaba_rows import (
     PROVIDER,

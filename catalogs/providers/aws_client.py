@@ -15,7 +15,7 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from catalogs.extras import install_command, missing_extra
+from catalogs.errors import install_command, missing_extra
 from catalogs.providers.aws_rows import PROVIDER, changed
 from catalogs.providers.base import (
     ApiCall,

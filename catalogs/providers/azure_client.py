@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from catalogs.extras import missing_extra
+from catalogs.errors import missing_extra
 from catalogs.providers.azure_retail import (
     API_VERSION,
     RETAIL_API,

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from catalogs.extras import missing_extra
+from catalogs.errors import missing_extra
 from catalogs.providers.base import (
     ApiCall,
     CredentialsMissing,

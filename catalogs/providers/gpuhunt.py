@@ -15,8 +15,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from catalogs.accelerators import canonical
-from catalogs.errors import CatalogError
-from catalogs.extras import install_command
+from catalogs.errors import CatalogError, install_command
 from catalogs.model import PurchaseOption
 from catalogs.normalize import decimal_text, family_of
 from catalogs.providers.base import (

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from catalogs.extras import install_command
+from catalogs.errors import install_command
 from planner.errors import InputError
 from planner.records import record
 

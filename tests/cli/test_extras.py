@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from catalogs.extras import EXTRA_OF, install_command, missing_extra
+from catalogs.errors import EXTRA_OF, install_command, missing_extra
 from catalogs.providers.aws_client import AwsClients
 from catalogs.providers.base import CredentialsMissing, FetchOptions
 from catalogs.providers.gcp_client import default_login

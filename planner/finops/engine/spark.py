@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from catalogs.extras import install_command
+from catalogs.errors import install_command
 from planner.errors import InputError
 from planner.finops.engine.base import Parameter
 from planner.finops.engine.dialects import bind

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from catalogs.extras import install_command
+from catalogs.errors import install_command
 from planner.errors import InputError
 from planner.finops.forecast.ensemble import EQUAL_SHARE, SHARPNESS
 from planner.finops.forecast.smoothing import WEEK
