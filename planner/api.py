@@ -12,6 +12,7 @@ notebook, turned into a DataFrame or plain values, rendered in any format of `-o
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from planner.pipelines.answer import PipelineAnswer
     from planner.plan.model import Plan
     from planner.portfolios.answer import PortfolioAnswer
+    from planner.workloads.whatif import WhatIf
 
     Loaded = LoadedWorkload | LoadedPortfolio | LoadedPipeline
 
@@ -169,6 +171,39 @@ def compare(
     loaded = override(_loaded(workload, "workload"), allow_flagged=allow_flagged, allow_derived=allow_derived)
     return find_comparison(
         loaded, options_on(as_of), pick=texts_of(pick), over=over, base=base, catalog_dir=path_of(catalog_dir)
+    )
+
+
+def whatif(
+    workload: str | Path | LoadedWorkload,
+    scenarios: Mapping[str, object] | Sequence[Mapping[str, object]],
+    *,
+    as_of: Day | None = None,
+    catalog_dir: str | Path | None = None,
+) -> WhatIf:
+    """Plan a workload as it is, and with other values: `whatif(file, {"constraints.deadline": "10d"})`.
+
+    Args:
+        workload: a file, or a loaded one.
+        scenarios: one or several, each the values to put over the file's by dotted key; None removes a key.
+        as_of: as of `optimize`.
+        catalog_dir: as of `optimize`.
+
+    Raises:
+        InputError: the workload or a value is wrong.
+        CatalogError: the catalog cannot be used.
+    """
+    import json
+
+    from planner.workloads.whatif import ask_whatif
+
+    each = [scenarios] if isinstance(scenarios, Mapping) else scenarios
+    texts = [
+        [f"{key}={value if isinstance(value, str) else json.dumps(value)}" for key, value in one.items()]
+        for one in each
+    ]
+    return ask_whatif(
+        _loaded(workload, "workload"), texts, options_on(as_of), catalog_dir=path_of(catalog_dir)
     )
 
 
