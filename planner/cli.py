@@ -65,6 +65,9 @@ COMMANDS: dict[str, CommandSpec] = {
     "whatif": CommandSpec(
         "planner.commands.whatif", "whatif", "Ask what another deadline, budget or model would cost."
     ),
+    "diff": CommandSpec(
+        "planner.commands.diff", "diff", "Say what changed between two plans, or prices of two days."
+    ),
     "commit": CommandSpec(
         "planner.commands.commit", "commit", "Find which reservations and savings plans to buy."
     ),

@@ -12,7 +12,7 @@ from planner.inputs.faults import Fault, Source, fault_text
 from planner.records import record
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from planner.inputs.faults import Path, Place
     from planner.inputs.load import LoadedWorkload
@@ -88,6 +88,15 @@ def _parse(text: str) -> Setting:
         raise InputError(f"--set {text}: {faults}")
     path = tuple(int(word) if word.isdigit() else word for word in words)
     return Setting(text, path, document.data["value"])
+
+
+def setting_texts(values: Mapping[str, object]) -> list[str]:
+    """`KEY=VALUE` texts of values by dotted key."""
+    import json
+
+    return [
+        f"{key}={value if isinstance(value, str) else json.dumps(value)}" for key, value in values.items()
+    ]
 
 
 def with_settings(loaded: LoadedWorkload, texts: Sequence[str]) -> LoadedWorkload:
