@@ -277,6 +277,13 @@ def _exit_code_of(error: Exception) -> int | None:
 
 
 def _report(error: Exception, session: Session) -> int:
+    if isinstance(error, ImportError):
+        from catalogs.errors import missing_extra
+        from planner.errors import InputError
+
+        said = missing_extra(error)
+        if said is not None:
+            return _fail(said, InputError.exit_code)
     code = _exit_code_of(error)
     if session.verbosity > 0:
         import traceback
