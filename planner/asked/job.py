@@ -56,6 +56,16 @@ class Job:
     assumptions: tuple[Assumed, ...]
 
     @property
+    def is_inference(self) -> bool:
+        """Whether requests are answered and nothing is trained."""
+        return self.training.tuning.requests is not None
+
+    @property
+    def step_name(self) -> str:
+        """What one step is called: `batch` of requests, or `step` of training."""
+        return "batch" if self.is_inference else "step"
+
+    @property
     def total_units(self) -> float:
         """Tokens or samples in all."""
         return self.total_steps * self.units_per_step

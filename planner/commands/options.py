@@ -15,6 +15,11 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 _SECONDS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 
 
+def examples(*commands: str) -> str:
+    """The end of a command's help: commands to copy, one a line."""
+    return "\b\nExamples:\n" + "\n".join(f"  {command}" for command in commands)
+
+
 class Seconds(click.ParamType[float]):
     """A duration such as `30s`, `2m` or `1h`, in seconds."""
 

@@ -15,7 +15,7 @@ _WORK = ("training_steps", "evaluation", "checkpoints")
 def runs_in_turn(plan: Json) -> bool:
     """Whether the lines are used one after another: on-demand after spot, or spot in one zone after another."""
     launch = plan.get("launch")
-    if plan["kind"] != "training" or not launch:
+    if plan["kind"] == "fleet" or not launch:
         return False
     several = launch["strategy"] == "spot" and len(plan["lines"]) > 1
     return bool(launch["strategy"] == "spot_with_fallback" or several)
@@ -25,7 +25,7 @@ def check_launch(plan: Json) -> list[str]:
     """Return every fault of the section `launch` against the plan's lines, hours and total."""
     launch, lines = plan.get("launch"), plan["lines"]
     spot = [line for line in lines if line["purchase_option"] == "spot"]
-    if plan["kind"] != "training" or "launch" not in plan:
+    if plan["kind"] == "fleet" or "launch" not in plan:
         return []
     if launch is None:
         return ["spot without what to expect of it at launch"] if spot else []

@@ -62,10 +62,12 @@ class Work:
         return self.figures[f"{key}_s"] / 3600.0
 
 
-def assumption_rows() -> list[dict[str, str]]:
-    """The table of assumptions."""
+def assumption_rows(kind: str = "training") -> list[dict[str, str]]:
+    """The assumptions of a kind of workload: its own row of a figure, else that of any kind."""
     with ASSUMPTIONS.open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
+        table = list(csv.DictReader(file))
+    special = {row["key"] for row in table if row["kind"] == kind}
+    return [row for row in table if row["kind"] == kind or (not row["kind"] and row["key"] not in special)]
 
 
 def work_of(workload: Workload) -> Work:
@@ -74,7 +76,7 @@ def work_of(workload: Workload) -> Work:
     model = resolve_model(workload.model)
     training = resolve_training(workload, model)
     spec = model_of(model)
-    figures = {row["key"]: float(row["value"]) for row in assumption_rows()}
+    figures = {row["key"]: float(row["value"]) for row in assumption_rows(workload.kind)}
     figures |= {key: float(value) for key, value in workload.assumptions.items()}
     data, saved = workload.data, workload.checkpoint
     per_sample = training.bytes_per_sample

@@ -14,6 +14,7 @@ from planner.candidates.starts import fallback_hours
 from planner.candidates.ways.fallback import fallback
 from planner.market.pricing import PriceTag, exact, price_line
 from planner.plan.ids import CostId
+from planner.plan.labels import cost_label
 from planner.plan.model import CostLine
 from planner.records import record
 from planner.spot.moments import split_job
@@ -348,7 +349,7 @@ def turn_lines(made: Candidates, at: int) -> list[list[CostLine]]:
         out[0].append(
             price_line(
                 CostId.CHECKPOINT_TRANSFER,
-                "checkpoints carried between regions",
+                cost_label(CostId.CHECKPOINT_TRANSFER, inference=context.asked.job.is_inference),
                 float(curve.quantity(exact(float(turns.moved_gb[own])))),
                 curve.unit,
                 tag,
