@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from planner.candidates.context import Context
     from planner.candidates.model import Candidates, Part
     from planner.spot.distribution import SpotPool
+    from planner.spot.risk import SpotRisk
 
     FloatArray = npt.NDArray[np.float64]
     IntArray = npt.NDArray[np.int64]
@@ -236,15 +237,15 @@ def spot_places(
             mean_wait_hours=float(wait[k]), availability_ratio=float(up[k] / (up[k] + wait[k])),
             observed_ratio=None if np.isnan(known.observed[k]) else float(known.observed[k]),
             evidence=(evidence := known.sources[int(known.source[k])]),
-            records=_records(context, row, int(nodes[k])) if evidence.startswith(OWN_RECORDS) else None,
+            records=_records(context.spot, row, int(nodes[k])) if evidence.startswith(OWN_RECORDS) else None,
         )
         for k, row in enumerate(rows.tolist())
     )  # fmt: skip
 
 
-def _records(context: Context, row: int, nodes: int) -> SpotRecords | None:
+def _records(risk: SpotRisk, row: int, nodes: int) -> SpotRecords | None:
     """The user's own records of a spot offer at this gang, for who follows the plan without the files."""
-    table = context.spot.own_table(row, nodes)
+    table = risk.own_table(row, nodes)
     if table is None:
         return None
     return SpotRecords(
