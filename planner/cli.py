@@ -62,6 +62,12 @@ COMMANDS: dict[str, CommandSpec] = {
     "compare": CommandSpec(
         "planner.commands.compare", "compare", "Compare machines, regions or ways to buy for one job."
     ),
+    "whatif": CommandSpec(
+        "planner.commands.whatif", "whatif", "Ask what another deadline, budget or model would cost."
+    ),
+    "diff": CommandSpec(
+        "planner.commands.diff", "diff", "Say what changed between two plans, or prices of two days."
+    ),
     "commit": CommandSpec(
         "planner.commands.commit", "commit", "Find which reservations and savings plans to buy."
     ),

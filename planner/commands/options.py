@@ -107,6 +107,15 @@ as_of_option = click.option(
 )
 
 
+set_option = click.option(
+    "--set",
+    "values",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Put a value over the file's, such as constraints.deadline=10d; may be repeated.",
+)
+
+
 def solver_options(command: _Command) -> _Command:
     """`--backend`, `--time-limit` and `--gap` of a question that becomes a MILP."""
     backend = click.option(
