@@ -9,6 +9,7 @@ import click
 
 from planner.commands.options import Days, RatioOption, Seconds, as_of_option, evidence_option, output_options
 from planner.commands.output import is_complete, show_answer
+from planner.plan.details import ALL_DETAILS, DETAILS
 from planner.render.formats import FORMATS
 
 
@@ -64,13 +65,22 @@ from planner.render.formats import FORMATS
     "--certificate", type=click.Path(path_type=Path, dir_okay=False), default=None,
     help="Also write what was proven, for `planner verify`.",
 )  # fmt: skip
-@click.option("-v", "--verbose", "details", is_flag=True, help="Show every assumption, cost line and filter.")
+@click.option(
+    "--details", multiple=True, type=click.Choice([*DETAILS, ALL_DETAILS]), metavar="SECTION|all",
+    help=f"Show a section of the whole answer instead, or all of them; may be repeated: {', '.join(DETAILS)}.",
+)  # fmt: skip
+@click.option(
+    "-v",
+    "--verbose",
+    is_flag=True,
+    help="The same (default: all of it), with every assumption, cost line and filter.",
+)
 def optimize(
     workload: Path, output: str, as_of: datetime | None, max_results: int | None, objective: str | None, solver: str,
     backend: str, time_limit: float, gap: float, allow_flagged: bool, allow_derived: bool, quota: str,
     calibrated: bool, spot_evidence: tuple[Path, ...], replays: int,
     why_not: tuple[str, ...], max_age: int | None, out: Path | None, certificate: Path | None,
-    details: bool,
+    details: tuple[str, ...], verbose: bool,
 ) -> None:  # fmt: skip
     """Find the cheapest feasible plan for WORKLOAD (a YAML file, see `planner schema`).
 
@@ -102,7 +112,8 @@ def optimize(
         replays=replays,
     )
     answer = find_plan(loaded, options)
-    shown = plan_answer(answer.plan, verbose=details or is_complete(output))
+    wanted = details or ((ALL_DETAILS,) if verbose else ())
+    shown = plan_answer(answer.plan, verbose=verbose or is_complete(output), details=wanted)
     if output == "focus":
         from planner.finops.focus_out import with_focus
 

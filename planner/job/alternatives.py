@@ -1,13 +1,18 @@
-"""The decisions beside the plan, in brief, and what each of them and the plan itself stand for."""
+"""The decisions beside the plan, in brief: those next to it with what each stands for, and those that buyers weigh."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from planner.candidates.choices import weigh_choices
 from planner.candidates.decisions import FACETS, list_decisions
+from planner.candidates.plan_parts.frame import moment_text
 from planner.candidates.plan_parts.summary import summarize
-from planner.plan.brief import Folded, Summary
+from planner.plan.brief import Choice, Folded, Summary
 
 if TYPE_CHECKING:
     from planner.candidates.model import Candidates
@@ -36,3 +41,24 @@ def alternatives_of(
         for rank, one in enumerate(listed, start=1) for fold in one.folded
     )  # fmt: skip
     return others, folded
+
+
+def choices_of(candidates: Candidates, winner: int) -> tuple[Choice, ...]:
+    """The decisions that buyers weigh, the plan first.
+
+    Args:
+        candidates: all candidates.
+        winner: the plan's, which differences are to.
+    """
+    start = candidates.context.dates.start
+    out = []
+    for one in weigh_choices(candidates, winner):
+        chance = float(candidates.p_meet[one.at])
+        out.append(
+            Choice(
+                one.kinds, None if one.at == winner else summarize(candidates, one.at, winner),
+                moment_text(start + timedelta(hours=float(candidates.hours[one.at]))),
+                None if np.isnan(chance) else chance,
+            )
+        )  # fmt: skip
+    return tuple(out)
