@@ -265,6 +265,6 @@ def _goal(bench: Bench) -> dict[str, Any]:
     each = bench.work.steps * bench.work.units_per_step
     return {
         "units": Near(each * (1 if fleet is None else fleet.runs)), "unit": bench.work.unit,
-        "deadline_confidence": None if bench.deadline is None else limits.deadline_confidence,
+        "deadline_confidence_ratio": None if bench.deadline is None else limits.deadline_confidence,
         "budget_usd": None if limits.budget_usd is None else Exactly(Fraction(str(limits.budget_usd))),
     }  # fmt: skip

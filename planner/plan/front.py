@@ -38,7 +38,11 @@ def headline(plan: Plan) -> str:
     if plan.deadline is None:
         parts.append("no deadline")
     else:
-        sure = "" if goal is None or goal.deadline_confidence is None else _sure(goal.deadline_confidence)
+        sure = (
+            ""
+            if goal is None or goal.deadline_confidence_ratio is None
+            else _sure(goal.deadline_confidence_ratio)
+        )
         year = datetime.fromisoformat(plan.start).year
         midnight = plan.deadline[11:16] == "00:00"
         parts.append(f"by {moment_known(plan.deadline, 24.0 if midnight else 0.0, year)}{sure}")

@@ -10,7 +10,7 @@ from planner.plan.brief import Choice, Summary
 from planner.plan.front_scale import Scale
 from planner.plan.model import Plan, Relaxation
 from planner.render.model import Column, Section, Value, table_section
-from planner.render.precision import known_places, moment_known
+from planner.render.precision import known_places, moment_known, rounded
 from planner.render.words import cluster, option, place
 
 _KINDS = {
@@ -134,5 +134,9 @@ def _change(plan: Plan, item: Relaxation) -> Sequence[Value]:
     cost, start = item.best.cost_usd, datetime.fromisoformat(plan.start)
     places = min(known_places(float(cost), float(cost) * _THREE_DIGITS), 2)
     ends = (start + timedelta(hours=min(item.best.hours, 1e6))).isoformat()
-    known = cost.quantize(Decimal(1).scaleb(-places))
-    return (text, in_brief(item.best), known, moment_known(ends, item.best.hours / 10.0, start.year))
+    return (
+        text,
+        in_brief(item.best),
+        rounded(cost, places),
+        moment_known(ends, item.best.hours / 10.0, start.year),
+    )

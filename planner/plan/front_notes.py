@@ -122,7 +122,7 @@ def _proven(plan: Plan) -> str:
         return "Not proven."
     of = f"of the {proof.candidates:,} candidates compared"
     if plan.status == "infeasible":
-        return f"No plan {of} keeps every limit."
+        return f"No feasible plan: none {of} keeps every limit."
     best = claims.best_plan(OBJECTIVES.get(plan.objective, "Best"), proof.status, proof.gap_ratio)
     feasible = f" ({plan.n_feasible:,} feasible)" if plan.n_feasible else ""
     checks = ["proven"] if proof.status == "optimal" else []

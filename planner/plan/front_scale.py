@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from datetime import datetime, timedelta
 from decimal import Decimal
 
 from planner.plan.model import Plan
 from planner.records import record
 from planner.render.numbers import UNKNOWN
-from planner.render.precision import dollars, known_places, moment_known
+from planner.render.precision import dollars, known_places, moment_known, rounded
 
 _SURE, _UNSURE = 0.99, 0.01
 _CENTS = 2
@@ -60,7 +61,7 @@ class Scale:
 
     def known(self, value: Decimal) -> Decimal:
         """A cost rounded to what is known of it."""
-        return value.quantize(Decimal(1).scaleb(-self.places(value)))
+        return rounded(value, self.places(value))
 
     def moment(self, text: str, hours: float | None = None) -> str:
         """A moment as well as it is known.
@@ -74,6 +75,8 @@ class Scale:
 
     def after(self, hours: float) -> str:
         """The moment so many hours after the start, as well as the plan's end is known."""
+        if not math.isfinite(hours):
+            return UNKNOWN
         return self.moment((self.start + timedelta(hours=min(hours, 1e6))).isoformat())
 
 

@@ -271,7 +271,7 @@ class Goal:
 
     units: float
     unit: str
-    deadline_confidence: float | None
+    deadline_confidence_ratio: float | None
     budget_usd: Decimal | None
 
 

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import math
 from datetime import UTC, datetime, timedelta
-from decimal import Decimal
+from decimal import Context, Decimal
+
+from planner.render.numbers import UNKNOWN
 
 MOST_DIGITS = 4
+_ANY_SIZE = Context(prec=800)  # holds every float, whole
 _GUARD = 1  # digits kept below the leading one of the half-width
 _DAY_FROM, _HOUR_FROM = 24.0, 1.0  # hours of half-width from which the hour, or the minute, is not known
 
@@ -35,11 +38,13 @@ def known_places(value: float, half_width: float) -> int:
 def rounded(value: float | Decimal, places: int) -> Decimal:
     """The value at so many decimals, exactly: `rounded(13149.61, -2)` is 13100."""
     exact = value if isinstance(value, Decimal) else Decimal(repr(float(value)))
-    return Decimal(exact.quantize(Decimal(1).scaleb(-places)))
+    return exact.quantize(Decimal(1).scaleb(-places), context=_ANY_SIZE) if exact.is_finite() else exact
 
 
 def figure(value: float | Decimal, places: int) -> str:
     """The same as text: `13,100`, `6.6`; no decimals beyond those known."""
+    if not math.isfinite(value):
+        return UNKNOWN
     text = f"{rounded(value, places):,f}" if places > 0 else f"{int(rounded(value, places)):,}"
     return text.rstrip("0").rstrip(".") if "." in text else text
 
@@ -47,6 +52,8 @@ def figure(value: float | Decimal, places: int) -> str:
 def dollars(value: float | Decimal, places: int) -> str:
     """US dollars: `$13,100`."""
     text = figure(value, places)
+    if text == UNKNOWN:
+        return text
     return f"-${text[1:]}" if text.startswith("-") else f"${text}"
 
 
@@ -57,6 +64,8 @@ def dollars_known(value: float | Decimal, half_width: float) -> str:
 
 def about(value: float) -> str:
     """A count that is an expectation, to one digit: `about 60`; below one `fewer than 1`."""
+    if not math.isfinite(value):
+        return "an unknown number of"
     if value < 1:
         return "fewer than 1"
     return f"about {figure(value, -math.floor(math.log10(value)))}"
@@ -70,7 +79,10 @@ def moment_known(text: str, half_width_hours: float, year: int) -> str:
         half_width_hours: half of its interval.
         year: left out where it is this one.
     """
-    moment = datetime.fromisoformat(text).astimezone(UTC)
+    try:
+        moment = datetime.fromisoformat(text).astimezone(UTC)
+    except (ValueError, OverflowError):
+        return text
     if half_width_hours < _DAY_FROM and half_width_hours >= _HOUR_FROM:
         moment = (moment + timedelta(minutes=30)).replace(minute=0)
     day = f"{moment:%b} {moment.day}" + (f", {moment.year}" if moment.year != year else "")

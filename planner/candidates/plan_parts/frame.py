@@ -56,7 +56,7 @@ def goal_of(context: Context) -> Goal:
     limits = workload.constraints
     return Goal(
         units=float(job.total_units * runs), unit=job.unit,
-        deadline_confidence=None if context.dates.deadline is None else float(limits.deadline_confidence),
+        deadline_confidence_ratio=None if context.dates.deadline is None else float(limits.deadline_confidence),
         budget_usd=None if limits.budget_usd is None else Decimal(str(limits.budget_usd)),
     )  # fmt: skip
 
