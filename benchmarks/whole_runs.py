@@ -71,10 +71,12 @@ def workload_of(row: dict[str, str]) -> dict[str, Any]:
     batch = _divisible(
         number(row, "batch") or USUAL_BATCH_TOKENS / sequence, number(row, "accelerators") or 1.0
     )
-    model = {name: value for name, value in sizes.items() if value}
+    model: dict[str, Any] = {name: value for name, value in sizes.items() if value}
     model |= {"family": "transformer", "architecture": row["architecture"] or "decoder"}
     model["gated_mlp"] = bool(sizes["ffn"] and sizes["ffn"] != 4 * sizes["hidden"])
-    training = {
+    if row["predicted_share"]:
+        model["predicted_share"] = float(row["predicted_share"])
+    training: dict[str, Any] = {
         "tokens": int(tokens), "global_batch": batch, "sequence_length": int(sequence),
         "precision": row["precision"],
     }  # fmt: skip
@@ -92,6 +94,7 @@ def _divisible(batch: float, accelerators: float) -> int:
 _SIZES = {
     "params": "parameters", "active_params": "active_parameters", "layers": "layers", "hidden": "width",
     "heads": "heads", "kv_heads": "kv_heads", "ffn": "ffn_width", "vocab": "vocabulary", "experts": "experts",
+    "attention_window": "attention_window", "windowed_layers": "windowed_layers",
     "experts_per_token": "experts_per_token", "moe_ffn": "expert_width", "shared_experts": "shared_experts",
 }  # fmt: skip
 
@@ -113,7 +116,7 @@ def predict_run(row: dict[str, str], devices: dict[str, dict[str, Any]]) -> Run:
         raise ValueError("accelerators not published")
     job: Job = resolve_job(Workload.model_validate(workload_of(row)), date(2026, 11, 1))
     per_node = 4 if device["generation"].startswith("tpu") or "gh200" in device["accelerator"] else 8
-    cell = {"interconnect": "", "gpu": row["accelerator"]}
+    cell = {"interconnect": row["network"], "gpu": row["accelerator"]}
     hardware, per_node = hardware_of(cell, device, min(per_node, count), count, None, read_networks())
     table = Table({name: [value] for name, value in hardware.items()})
     found = _nearest(job, table, -(-count // per_node))
