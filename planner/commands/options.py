@@ -15,6 +15,11 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 _SECONDS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 
 
+def examples(*commands: str) -> str:
+    """The end of a command's help: commands to copy, one a line."""
+    return "\b\nExamples:\n" + "\n".join(f"  {command}" for command in commands)
+
+
 class Seconds(click.ParamType[float]):
     """A duration such as `30s`, `2m` or `1h`, in seconds."""
 
@@ -99,6 +104,15 @@ as_of_option = click.option(
     default=None,
     metavar="DATE",
     help="Plan as on this day, with the prices known then (default: now).",
+)
+
+
+set_option = click.option(
+    "--set",
+    "values",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Put a value over the file's, such as constraints.deadline=10d; may be repeated.",
 )
 
 

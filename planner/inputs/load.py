@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from planner.inputs.faults import Path as FaultPath
     from planner.inputs.faults import Place
     from planner.inputs.schema import Workload
+    from planner.inputs.yaml12 import Document
 
 MAX_BYTES = 1024 * 1024
 _BOMS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
@@ -89,11 +90,11 @@ def load_workload(path: Path, *, cache: bool = True) -> LoadedWorkload:
         # a copy is found by the workload's bytes alone, which do not tell whether the model's file changed
         if cache and (loaded.workload.model is None or loaded.workload.model.config is None):
             save_copy(key, loaded.workload)
-    _check_offer_files(loaded)
+    check_offer_files(loaded)
     return loaded
 
 
-def _check_offer_files(loaded: LoadedWorkload) -> None:
+def check_offer_files(loaded: LoadedWorkload) -> None:
     """Refuse names of files that are not there: asked every time, for files come and go."""
     missing = [
         Fault(("prices", "offers", index), f"no such file: {name}")
@@ -158,7 +159,6 @@ def parse_workload(text: str, path: Path, *, sha256: str | None = None) -> Loade
     Raises:
         InputError: with all faults.
     """
-    from planner.inputs.config_file import expand_config, sha256_with
     from planner.inputs.yaml12 import YamlError, parse_yaml
 
     name = str(path)
@@ -168,7 +168,24 @@ def parse_workload(text: str, path: Path, *, sha256: str | None = None) -> Loade
         document = parse_yaml(text, name)
     except YamlError as error:
         raise Source(name, text).error(error.faults) from None
-    source = document.source
+    return parse_data(document, document.source, path, sha256)
+
+
+def parse_data(document: Document, source: Source, path: Path, sha256: str) -> LoadedWorkload:
+    """Validate the data of a workload.
+
+    Args:
+        document: what YAML gave.
+        source: names the places of faults.
+        path: names the file, and anchors relative paths.
+        sha256: of what the data come from.
+
+    Raises:
+        InputError: with all faults.
+    """
+    from planner.inputs.config_file import expand_config, sha256_with
+
+    name = str(path)
     if document.data is None:
         raise InputError(f"{name}: is empty; start with 'version: 1' ('planner schema' prints the format)")
     if not isinstance(document.data, dict):

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from planner.judge import frame
 from planner.judge.bench import Bench, Bought, Candidate
-from planner.judge.chance import calibrated
 from planner.judge.findings import STATED, Exactly, Near
 from planner.judge.money import billed, total
 from planner.judge.turns import outcomes, spread
@@ -44,7 +43,7 @@ def launch_of(bench: Bench, plan: Node, made: Candidate) -> dict[str, Any]:
     return {
         "strategy": "spot_with_fallback" if fallback else "spot_with_steady" if steady else "spot",
         "p_meet_deadline": _chance(made.p_meet), "p_meet_spot_only_ratio": _chance(alone),
-        "p_on_demand_needed_ratio": _chance(1.0 - calibrated(1.0 - course.p_change) if course else 0.0),
+        "p_on_demand_needed_ratio": _chance(course.p_needed if course else 0.0),
         "expected_cost_usd": Exactly(whole),
         "cost_p10_usd": Near(min(Fraction(usd[0]), whole), _SPREAD_RATIO, 0.011),
         "cost_p90_usd": Near(max(Fraction(usd[1]), whole), _SPREAD_RATIO, 0.011),

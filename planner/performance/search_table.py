@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -52,7 +53,7 @@ def shape_table(
         log_spread(
             job.kind,
             job.training.stack,
-            job.work,
+            replace(job.work, unsure=job.unsure),
             thin,
             accelerators,
             job.constants,
@@ -60,7 +61,7 @@ def shape_table(
         )
     )
     peak = accelerators * job.devices.gemm_peak[device]
-    flops = job.work.flops_per_sample * job.training.global_batch
+    flops = job.flops_per_sample * job.training.global_batch
     host = host_needs(job.footprint, layout, job.devices.count[layout.hardware], job.constants)
     columns: dict[str, Any] = {"hardware_row": device, "nodes": nodes, "fits": fits, "reason": reason}
     columns |= _layout_columns(size, found, layout)
@@ -78,8 +79,7 @@ def shape_table(
         "limited_by": _limits(step, size, found),
     }
     columns |= {name: numbers(step.parts[name]) for name in COMPONENTS}
-    checkpoint = (job.work.weight_bytes[0] + job.work.opt_bytes[0]) * job.work.trainable_params[0] / 1024.0**3
-    columns["checkpoint_gib"] = np.full(size, checkpoint)
+    columns["checkpoint_gib"] = np.full(size, job.checkpoint_gib)
     return Table(columns, length=size)
 
 

@@ -269,18 +269,21 @@ def describe_elapsed(job: Job, pool: SpotPool) -> Elapsed:
         return Elapsed(floor, still, mean, variance, share, np.clip(np.nan_to_num(skew), 0.0, 1.0))
 
 
-def meet_probability(job: Job, pool: SpotPool, deadline: FloatArray, work_log_sd: FloatArray) -> FloatArray:
-    """P(elapsed <= deadline), calibrated, shape `(n,)`; 1 where the deadline is infinite.
+def meet_probability(
+    job: Job, pool: SpotPool, deadline: FloatArray, work_log_sd: FloatArray, more: FloatArray
+) -> FloatArray:
+    """P(elapsed + more <= deadline), calibrated, shape `(n,)`; 1 where the deadline is infinite.
 
     Args:
         job: the job, arrays of shape `(n,)`.
         pool: capacity, of the same shape.
         deadline: hours from the request for capacity.
         work_log_sd: standard deviation of the log error of the predicted work, shape `(n,)`; 0 for none.
+        more: hours, in proportion to the work, that must be left besides, shape `(n,)`.
     """
     endless = np.isposinf(deadline)
     if not work_log_sd.any():
-        return np.where(endless, 1.0, describe_elapsed(job, pool).chance(deadline))
+        return np.where(endless, 1.0, describe_elapsed(job, pool).chance(deadline - more))
     moved, still = np.zeros_like(deadline), np.zeros_like(deadline)
     points = _hermite(_WORK_POINTS)
     # All points in one call while that is small: a call costs a millisecond however few the rows.
@@ -290,13 +293,14 @@ def meet_probability(job: Job, pool: SpotPool, deadline: FloatArray, work_log_sd
         factor = np.concatenate([np.exp(work_log_sd * node) for node, _ in part])
         elapsed = describe_elapsed(scaled_job(job, factor), pool.tile(len(part)))
         shape = (len(part), len(deadline))
-        later = elapsed.moved_chance(np.tile(deadline, len(part))).reshape(shape)
+        last = np.tile(deadline, len(part)) - factor * np.tile(more, len(part))
+        later = elapsed.moved_chance(last).reshape(shape)
         calm = elapsed.still_chance.reshape(shape)
         for (_, weight), one, other in zip(part, later, calm, strict=True):
             moved += weight * one
             still += weight * other
-    # The atom moves with the work: P(floor e^(sd z) <= deadline) in closed form.
-    floor = job.floor_hours
+    # The atom moves with the work: P((floor + more) e^(sd z) <= deadline) in closed form.
+    floor = job.floor_hours + more
     room = np.log(np.maximum(deadline, 1e-300) / np.maximum(floor, 1e-300))
     sure = (work_log_sd == 0.0) | (floor == 0.0)
     z = np.where(
