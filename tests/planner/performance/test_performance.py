@@ -178,12 +178,12 @@ def test_data_loading_can_be_the_limit() -> None:
     plain = best(RESNET, TrainingSpec(2048, 1, "fp16"), A100)
     slow = best(
         RESNET,
-        TrainingSpec(2048, 1, "fp16", bytes_per_sample=114660.0, decode_samples_per_s_per_core=30.0),
+        TrainingSpec(2048, 1, "fp16", bytes_per_sample=114660.0, decode_samples_per_s_per_core=50.0),
         A100,
     )
     assert plain["data_loading_s"] == 0.0
     assert slow["limited_by"] == "data_loading"
-    assert slow["step_time_s"] == pytest.approx(2048 / (30.0 * 48.0))
+    assert slow["step_time_s"] == pytest.approx(2048 / (50.0 * 48.0))
 
 
 def test_thin_data_widens_the_interval() -> None:
