@@ -42,6 +42,9 @@ class CommandSpec:
 
 COMMANDS: dict[str, CommandSpec] = {
     "init": CommandSpec("planner.commands.init", "init", "Start a workload, empty or from your own files."),
+    "validate": CommandSpec(
+        "planner.commands.validate", "validate", "List every fault of a file; plan nothing."
+    ),
     "optimize": CommandSpec("planner.commands.optimize", "optimize", "Find the cheapest feasible plan."),
     "estimate": CommandSpec(
         "planner.commands.estimate", "estimate", "Predict speed and memory of a cluster you name."

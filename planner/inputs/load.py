@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from planner.inputs.yaml12 import Document
 
 MAX_BYTES = 1024 * 1024
+STDIN = Path("-")
+# Files of other questions, by their key `kind`.
+_OTHERS = ("portfolio", "pipeline", "schedule", "serving", "commit", "budget", "sweep", "state")
 _BOMS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
 
 
@@ -108,7 +111,9 @@ def check_offer_files(loaded: LoadedWorkload) -> None:
 
 
 def read_limited(path: Path, limit: int = MAX_BYTES) -> bytes:
-    """Read a file of at most `limit` bytes without ever reading more."""
+    """Read a file of at most `limit` bytes without ever reading more; `-` is standard input."""
+    if path == STDIN:
+        return _read_stdin(limit)
     try:
         with path.open("rb") as file:
             data = file.read(limit + 1)
@@ -125,6 +130,17 @@ def read_limited(path: Path, limit: int = MAX_BYTES) -> bytes:
         raise InputError(
             f"{path}: a workload file has at most {limit // 1024:,} KiB; this one is {shown}: "
             "name the data by 'data.size' instead"
+        )
+    return data
+
+
+def _read_stdin(limit: int) -> bytes:
+    import sys
+
+    data = sys.stdin.buffer.read(limit + 1)
+    if len(data) > limit:
+        raise InputError(
+            f"-: standard input holds more than {limit // 1024:,} KiB: name the data by 'data.size' instead"
         )
     return data
 
@@ -191,6 +207,7 @@ def parse_data(document: Document, source: Source, path: Path, sha256: str) -> L
     if not isinstance(document.data, dict):
         kind = "a list" if isinstance(document.data, list) else "a single value"
         raise source.error([Fault((), f"the file must be a mapping of keys to values, not {kind}")])
+    refuse_other_kind(document.data, name)
     expanded = expand_config(document.data, path.parent, lambda file: decode(read_limited(file), str(file)))
     faults = [*document.faults, *expanded.faults]
     if expanded.faults:
@@ -200,6 +217,18 @@ def parse_data(document: Document, source: Source, path: Path, sha256: str) -> L
     if faults or workload is None:
         raise source.error(faults)
     return LoadedWorkload(workload, sha256_with(sha256, expanded.content), path, source)
+
+
+def refuse_other_kind(data: dict[str, Any], name: str) -> None:
+    """Name the command of a file that is no workload.
+
+    Raises:
+        InputError: the file says that it is of another kind.
+    """
+    kind = data.get("kind")
+    if kind in _OTHERS:
+        command = {"sweep": "simulate --sweep", "state": "advise PLAN.json --state"}.get(kind, kind)
+        raise InputError(f"{name}: is a {kind} file, not a workload: use `planner {command} {name}`")
 
 
 def validate(data: dict[str, Any]) -> tuple[Workload | None, list[Fault]]:
