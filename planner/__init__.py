@@ -17,14 +17,36 @@ from typing import TYPE_CHECKING, Any
 from planner.version import __version__
 
 if TYPE_CHECKING:
-    from planner.api import estimate, forecast, frontier, load, optimize, pipeline, portfolio, review
+    from planner.api import (
+        compare,
+        estimate,
+        forecast,
+        frontier,
+        load,
+        optimize,
+        pipeline,
+        portfolio,
+        review,
+        whatif,
+    )
     from planner.asked.options import Options
     from planner.plan.model import Plan
 
 
 _HOMES = {
     **dict.fromkeys(
-        ("estimate", "forecast", "frontier", "load", "optimize", "pipeline", "portfolio", "review"),
+        (
+            "compare",
+            "estimate",
+            "forecast",
+            "frontier",
+            "load",
+            "optimize",
+            "pipeline",
+            "portfolio",
+            "review",
+            "whatif",
+        ),
         "planner.api",
     ),
     "Options": "planner.asked.options",
@@ -34,6 +56,7 @@ __all__ = [
     "Options",
     "Plan",
     "__version__",
+    "compare",
     "estimate",
     "forecast",
     "frontier",
@@ -42,6 +65,7 @@ __all__ = [
     "pipeline",
     "portfolio",
     "review",
+    "whatif",
 ]
 
 

@@ -12,32 +12,31 @@ notebook, turned into a DataFrame or plain values, rendered in any format of `-o
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
-from datetime import UTC, date, datetime, time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Literal
+
+from planner.asked.given import Day, month_of, options_on, path_of, texts_of
+from planner.inputs.kinds import loaded_as
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from catalogs.model import Catalog
-    from planner.asked.options import Options
     from planner.estimation.answer import Estimates
     from planner.finops.forecast.answer import ForecastAnswer
     from planner.finops.review.model import Review
+    from planner.inputs.kinds import Loaded
     from planner.inputs.load import LoadedWorkload
     from planner.inputs.pipeline_load import LoadedPipeline
     from planner.inputs.portfolio_load import LoadedPortfolio
+    from planner.job.compare import Comparison
     from planner.job.frontier import Frontier
     from planner.pipelines.answer import PipelineAnswer
     from planner.plan.model import Plan
     from planner.portfolios.answer import PortfolioAnswer
-
-    Loaded = LoadedWorkload | LoadedPortfolio | LoadedPipeline
-
-L = TypeVar("L")
-Day = date | str
-"""A day: a `date`, a `datetime`, or text such as `2026-11-20`."""
+    from planner.workloads.whatif import WhatIf
 
 
 def load(path: str | Path) -> Loaded:
@@ -49,14 +48,9 @@ def load(path: str | Path) -> Loaded:
     Raises:
         InputError: lists every fault with its line, column and remedy.
     """
-    from planner.inputs.documents import kind_of
-    from planner.inputs.load import load_workload
-    from planner.inputs.pipeline_load import load_pipeline
-    from planner.inputs.portfolio_load import load_portfolio
+    from planner.inputs.kinds import load_any
 
-    readers: dict[str, Callable[[Path], Loaded]] = {"portfolio": load_portfolio, "pipeline": load_pipeline}
-    file = Path(path)
-    return readers.get(kind_of(file), load_workload)(file)
+    return load_any(Path(path))
 
 
 def optimize(
@@ -96,13 +90,13 @@ def optimize(
     from planner.workloads.answer import optimize as find_plan
 
     loaded = override(
-        _loaded(workload, "workload"), max_results=max_results, objective=objective, allow_flagged=allow_flagged,
+        loaded_as(workload, "workload"), max_results=max_results, objective=objective, allow_flagged=allow_flagged,
         allow_derived=allow_derived,
     )  # fmt: skip
     options = replace(
-        _options(as_of), gap=gap, time_limit_s=time_limit_s, calibrated=calibrated, replays=replays
+        options_on(as_of), gap=gap, time_limit_s=time_limit_s, calibrated=calibrated, replays=replays
     )
-    return find_plan(loaded, options, catalog_dir=_path(catalog_dir)).plan
+    return find_plan(loaded, options, catalog_dir=path_of(catalog_dir)).plan
 
 
 def frontier(
@@ -131,9 +125,78 @@ def frontier(
     from planner.job.frontier import frontier as find_frontier
     from planner.job.overrides import override
 
-    loaded = override(_loaded(workload, "workload"), allow_flagged=allow_flagged, allow_derived=allow_derived)
+    loaded = override(
+        loaded_as(workload, "workload"), allow_flagged=allow_flagged, allow_derived=allow_derived
+    )
     return find_frontier(
-        loaded, _options(as_of), deadlines_hours=tuple(deadlines_hours), catalog_dir=_path(catalog_dir)
+        loaded, options_on(as_of), deadlines_hours=tuple(deadlines_hours), catalog_dir=path_of(catalog_dir)
+    )
+
+
+def compare(
+    workload: str | Path | LoadedWorkload,
+    *,
+    pick: str | Sequence[str] = (),
+    over: Literal["region", "type", "option", "provider"] | None = None,
+    base: str | None = None,
+    as_of: Day | None = None,
+    allow_flagged: bool = False,
+    allow_derived: bool = False,
+    catalog_dir: str | Path | None = None,
+) -> Comparison:
+    """Compare machines, regions, providers or ways to buy for one job, each row the plan within it.
+
+    Args:
+        workload: a file, or a loaded one.
+        pick: instance types, in the provider's spelling.
+        over: instead, what to compare all of.
+        base: the row that the others are compared with; by default the first picked, or the best.
+        as_of: as of `optimize`.
+        allow_flagged: admit offers with a refusing flag.
+        allow_derived: add commitment prices derived from median ratios.
+        catalog_dir: as of `optimize`.
+
+    Raises:
+        InputError: the workload or a name is wrong, or the file is a fleet.
+        CatalogError: the catalog cannot be used.
+    """
+    from planner.job.compare import compare as find_comparison
+    from planner.job.overrides import override
+
+    loaded = override(
+        loaded_as(workload, "workload"), allow_flagged=allow_flagged, allow_derived=allow_derived
+    )
+    return find_comparison(
+        loaded, options_on(as_of), pick=texts_of(pick), over=over, base=base, catalog_dir=path_of(catalog_dir)
+    )
+
+
+def whatif(
+    workload: str | Path | LoadedWorkload,
+    scenarios: Mapping[str, object] | Sequence[Mapping[str, object]],
+    *,
+    as_of: Day | None = None,
+    catalog_dir: str | Path | None = None,
+) -> WhatIf:
+    """Plan a workload as it is, and with other values: `whatif(file, {"constraints.deadline": "10d"})`.
+
+    Args:
+        workload: a file, or a loaded one.
+        scenarios: one or several, each the values to put over the file's by dotted key; None removes a key.
+        as_of: as of `optimize`.
+        catalog_dir: as of `optimize`.
+
+    Raises:
+        InputError: the workload or a value is wrong.
+        CatalogError: the catalog cannot be used.
+    """
+    from planner.inputs.settings import setting_texts
+    from planner.workloads.whatif import ask_whatif
+
+    each = [scenarios] if isinstance(scenarios, Mapping) else scenarios
+    texts = [setting_texts(one) for one in each]
+    return ask_whatif(
+        loaded_as(workload, "workload"), texts, options_on(as_of), catalog_dir=path_of(catalog_dir)
     )
 
 
@@ -168,8 +231,8 @@ def estimate(
     counts = (nodes,) if isinstance(nodes, int) else tuple(nodes)
     pin = None if layout is None else parse_layout(layout)
     return estimate_workload(
-        _loaded(workload, "workload"), types, counts, pin, provider, calibrated=calibrated,
-        catalog_dir=_path(catalog_dir),
+        loaded_as(workload, "workload"), types, counts, pin, provider, calibrated=calibrated,
+        catalog_dir=path_of(catalog_dir),
     )  # fmt: skip
 
 
@@ -200,15 +263,15 @@ def portfolio(
     from planner.portfolios.answer import plan_portfolio
     from planner.portfolios.solve import PortfolioOptions
 
-    planning = _options(as_of)
+    planning = options_on(as_of)
 
     def catalog() -> Catalog:
         from catalogs.store.load import load_catalog
 
-        return load_catalog(_path(catalog_dir), as_of=planning.as_of)
+        return load_catalog(path_of(catalog_dir), as_of=planning.as_of)
 
     options = PortfolioOptions(gap=gap, time_limit_s=time_limit_s, backend=backend, mode=mode)
-    return plan_portfolio(_loaded(jobs, "portfolio"), planning, options, catalog=catalog)
+    return plan_portfolio(loaded_as(jobs, "portfolio"), planning, options, catalog=catalog)
 
 
 def pipeline(
@@ -235,8 +298,8 @@ def pipeline(
     """
     from planner.pipelines.answer import plan_pipeline
 
-    options = replace(_options(as_of), solver="auto", backend=backend, gap=gap, time_limit_s=time_limit_s)
-    return plan_pipeline(_loaded(tasks, "pipeline"), options, catalog_dir=_path(catalog_dir))
+    options = replace(options_on(as_of), solver="auto", backend=backend, gap=gap, time_limit_s=time_limit_s)
+    return plan_pipeline(loaded_as(tasks, "pipeline"), options, catalog_dir=path_of(catalog_dir))
 
 
 def review(
@@ -275,10 +338,10 @@ def review(
 
     named = None if budgets is None else load_budgets(Path(budgets))
     runs = load_plans(find_named("plans", [str(one) for one in plans]))
-    first = _month(month)
-    with open_bill(_texts(bill), month=first, currency=currency) as opened:
+    first = month_of(month)
+    with open_bill(texts_of(bill), month=first, currency=currency) as opened:
         return review_bill(
-            opened, month=first, compare_month=_month(compare), budgets=named, plans=runs, tags=tuple(tags),
+            opened, month=first, compare_month=month_of(compare), budgets=named, plans=runs, tags=tuple(tags),
             run_tag=run_tag, forecast=forecast,
         )  # fmt: skip
 
@@ -318,7 +381,7 @@ def forecast(
     from planner.finops.forecast.source import check_currency, read_costs
 
     planned, plan_currency = load_plans(tuple(plans))
-    costs = read_costs(_texts(bill), _path(daily), (by,), cost=cost, currency=currency)
+    costs = read_costs(texts_of(bill), path_of(daily), (by,), cost=cost, currency=currency)
     question = Question(
         size=period,
         count=periods,
@@ -330,55 +393,3 @@ def forecast(
         costs.scopes[by], question, currency=check_currency(costs.currency, plan_currency),
         by=by if daily is None else "scope",
     )  # fmt: skip
-
-
-def _loaded(source: str | Path | L, kind: str) -> Any:
-    """Read `source` if it is a path; anything loaded must be of the kind asked.
-
-    Raises:
-        InputError: the file is of another kind.
-    """
-    if not isinstance(source, str | Path):
-        return source
-    from planner.errors import InputError
-
-    loaded = load(source)
-    names = {"LoadedWorkload": "workload", "LoadedPortfolio": "portfolio", "LoadedPipeline": "pipeline"}
-    actual = names[type(loaded).__name__]
-    if actual != kind:
-        raise InputError(f"{source}: is a {actual}, a {kind} is needed; use planner.{actual}() for it")
-    return loaded
-
-
-def _options(as_of: Day | None) -> Options:
-    from planner.asked.options import Options, utc_now
-
-    day = _day(as_of)
-    now = utc_now() if day is None else datetime.combine(day, time(), tzinfo=UTC)
-    return Options(now, as_of=day)
-
-
-def _day(day: Day | None) -> date | None:
-    if isinstance(day, datetime):
-        return day.date()
-    if not isinstance(day, str):
-        return day
-    from planner.errors import InputError
-
-    try:
-        return date.fromisoformat(day)
-    except ValueError:
-        raise InputError(f"{day!r} is not a date; write it as 2026-11-20") from None
-
-
-def _month(month: Day | None) -> date | None:
-    day = _day(f"{month}-01" if isinstance(month, str) and len(month) == 7 else month)
-    return None if day is None else day.replace(day=1)
-
-
-def _path(path: str | Path | None) -> Path | None:
-    return None if path is None else Path(path)
-
-
-def _texts(paths: str | Path | Sequence[str | Path]) -> tuple[str, ...]:
-    return (str(paths),) if isinstance(paths, str | Path) else tuple(str(path) for path in paths)

@@ -2,7 +2,8 @@
 
 They stand in `planner/data/assumptions.csv`. `origin` says how far to trust each: `read` or `measured` (a
 figure someone published or we measured), `definition`, `assumed` (our default, reasoned in `note`, not a
-fact) or `workload` (the user set it).
+fact) or `workload` (the user set it). A row with a
+`kind` of workload replaces the row of any kind for workloads of that kind.
 """
 
 from __future__ import annotations
@@ -73,16 +74,17 @@ class Assumptions:
         return [(item.key, item.value, item.unit, item.origin, item.note) for item in self]
 
 
-def load_assumptions(overrides: Mapping[str, float] | None = None) -> Assumptions:
-    """Load the figures and put the user's `overrides` over them.
+def load_assumptions(overrides: Mapping[str, float] | None = None, kind: str = "training") -> Assumptions:
+    """Load the figures of a kind of workload and put the user's `overrides` over them.
 
     Args:
         overrides: value per key, in the key's own unit.
+        kind: of the workload; rows of the data file that name it replace those of any kind.
 
     Raises:
         InputError: one or more overrides name no assumption or are out of range; every fault is listed.
     """
-    items = {item.key: item for item in _read()}
+    items = {item.key: item for item in _read(kind)}
     faults: list[Fault] = []
     for key, value in (overrides or {}).items():
         fault = _fault(items, key, value)
@@ -113,19 +115,20 @@ def _fault(items: Mapping[str, Assumption], key: str, value: float) -> Fault | N
 
 
 @cache
-def _read() -> tuple[Assumption, ...]:
+def _read(kind: str) -> tuple[Assumption, ...]:
     with DATA_FILE.open(encoding="utf-8", newline="") as stream:
-        return tuple(
-            Assumption(
-                key=row["key"],
-                value=float(row["value"]),
-                unit=row["unit"],
-                low=float(row["low"]),
-                high=float(row["high"]),
-                origin=row["origin"],
-                source=row["source"],
-                as_of=row["as_of"],
-                note=row["note"],
-            )
-            for row in csv.DictReader(stream)
+        rows = {row["key"]: row for row in csv.DictReader(stream) if row["kind"] in ("", kind)}
+    return tuple(
+        Assumption(
+            key=row["key"],
+            value=float(row["value"]),
+            unit=row["unit"],
+            low=float(row["low"]),
+            high=float(row["high"]),
+            origin=row["origin"],
+            source=row["source"],
+            as_of=row["as_of"],
+            note=row["note"],
         )
+        for row in rows.values()
+    )

@@ -74,8 +74,8 @@ def build_context(
     if calibration is not None:
         job = replace(job, assumptions=(*job.assumptions, *calibration_notes(calibration)))
     asked = Asked(
-        workload=workload, sha256=loaded.sha256, job=job, assumptions=load_assumptions(workload.assumptions),
-        calibration=calibration,
+        workload=workload, sha256=loaded.sha256, job=job,
+        assumptions=load_assumptions(workload.assumptions, workload.kind), calibration=calibration,
     )  # fmt: skip
     return Context(
         asked=asked,

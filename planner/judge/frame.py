@@ -15,7 +15,6 @@ from planner.plan.upgrade import SCHEMA_VERSION
 
 if TYPE_CHECKING:
     from catalogs.model import Catalog
-    from planner.inputs.schema import Workload
     from planner.judge.goods import Goods
 
 # Of expected hours and money of steady capacity and of spot alone: formulas in another order.
@@ -70,7 +69,7 @@ def assumptions(bench: Bench, first: Sequence[dict[str, str]] = ()) -> list[dict
         {"key": "prices.overlays", "value": note, "unit": "", "origin": "workload", "note": ""}
         for note in bench.goods.notes
     ]
-    for row in assumption_rows():
+    for row in assumption_rows(bench.workload.kind):
         own = row["key"] in given
         value = float(given[row["key"]]) if own else float(row["value"])
         out.append(
@@ -241,16 +240,11 @@ def finish(bench: Bench, hours: float) -> Moment:
     return Moment(bench.start + timedelta(hours=min(hours, 1e6)))
 
 
-def _kind(workload: Workload) -> str:
-    """Plans of one job, batch inference among them, are of kind training."""
-    return "fleet" if workload.kind == "fleet" else "training"
-
-
 def header(bench: Bench, sha256: str, created: datetime) -> dict[str, Any]:
     """Names and dates of a plan that do not depend on its choice."""
     workload = bench.workload
     return {
-        "workload": workload.name, "workload_sha256": sha256, "kind": _kind(workload),
+        "workload": workload.name, "workload_sha256": sha256, "kind": workload.kind,
         "created_at": created.isoformat(timespec="minutes"), "planner_version": STATED,
         "start": Moment(bench.start), "deadline": None if bench.deadline is None else Moment(bench.deadline),
         "objective": workload.preferences.objective, "excluded": list(EXCLUDED), "currency": "USD",

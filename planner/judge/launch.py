@@ -7,6 +7,7 @@ from typing import Any
 
 Json = dict[str, Any]
 _HOURS = 1e-6
+_CHANCE = 1e-9
 # Billing rounds a line up: at most to the next whole hour.
 _ROUNDED_UP = 1.0
 _WORK = ("training_steps", "evaluation", "checkpoints")
@@ -15,7 +16,7 @@ _WORK = ("training_steps", "evaluation", "checkpoints")
 def runs_in_turn(plan: Json) -> bool:
     """Whether the lines are used one after another: on-demand after spot, or spot in one zone after another."""
     launch = plan.get("launch")
-    if plan["kind"] != "training" or not launch:
+    if plan["kind"] == "fleet" or not launch:
         return False
     several = launch["strategy"] == "spot" and len(plan["lines"]) > 1
     return bool(launch["strategy"] == "spot_with_fallback" or several)
@@ -25,7 +26,7 @@ def check_launch(plan: Json) -> list[str]:
     """Return every fault of the section `launch` against the plan's lines, hours and total."""
     launch, lines = plan.get("launch"), plan["lines"]
     spot = [line for line in lines if line["purchase_option"] == "spot"]
-    if plan["kind"] != "training" or "launch" not in plan:
+    if plan["kind"] == "fleet" or "launch" not in plan:
         return []
     if launch is None:
         return ["spot without what to expect of it at launch"] if spot else []
@@ -61,9 +62,12 @@ def _chances(plan: Json, launch: Json) -> list[str]:
     elif told is not None and (risk is None or abs(told - risk) > 1e-9):
         faults.append(f"P(deadline met) {told} at launch is not the risk's {risk}")
     alone = launch["p_meet_spot_only_ratio"]
-    if told is not None and alone is not None and told < alone - 1e-3:
+    needed = launch["p_on_demand_needed_ratio"]
+    if told is not None and alone is not None and told < alone - _CHANCE:
         faults.append(f"P(deadline met) {told} is below that of spot alone, {alone}")
-    values = (told, alone, launch["p_on_demand_needed_ratio"])
+    if launch["strategy"] == "spot_with_fallback" and alone is not None and needed < 1.0 - alone - _CHANCE:
+        faults.append(f"on-demand is needed with {needed}, spot alone is late with {1.0 - alone}")
+    values = (told, alone, needed)
     return faults + [
         f"{value} is no probability" for value in values if value is not None and not 0 <= value <= 1
     ]

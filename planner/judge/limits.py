@@ -60,7 +60,7 @@ def _deadline(plan: Json, workload: Workload) -> list[str]:
 def _unrecorded(plan: Json, workload: Workload) -> list[str]:
     """Spot alone by a deadline rests on records, unless the user wants no fall-back."""
     launch = plan.get("launch")
-    if plan["kind"] != "training" or not launch or launch["strategy"] != "spot":
+    if plan["kind"] == "fleet" or not launch or launch["strategy"] != "spot":
         return []
     limits = workload.constraints
     bought = limits.purchase_options

@@ -23,9 +23,11 @@ KINDS = {
     "checkpoint_storage": "checkpoint_storage", "dataset_transfer": "data_transfer", "dataset_stream": "data_transfer",
     "checkpoint_transfer": "data_transfer", "model_export": "data_transfer",
 }  # fmt: skip
-DATA_SET, EXPORT = "data set in object storage", "final model out of the region"
-STREAMED, BROUGHT = "data set streamed into the region", "data set into the region"
-CARRIED = "checkpoints carried between regions"
+# what is brought, saved and taken out: of training, and of batch inference
+THINGS = {
+    False: ("data set", "checkpoints", "final model"),
+    True: ("requests", "records of progress", "results"),
+}
 GB_PER_GIB = Fraction(2**30, 10**9)
 # of a rounded quantity: the last digit kept, and the noise of a float in it
 _LAST_DIGIT = 2e-9
@@ -147,6 +149,10 @@ class Prices:
         """What a further region costs: the data set brought there and kept."""
         return [*self._stored(offer, hours, both=False), *self._brought(offer)]
 
+    @property
+    def _things(self) -> tuple[str, str, str]:
+        return THINGS[self.work.training.tuning.requests is not None]
+
     def _staged(self, offer: Offer) -> bool:
         return bool(self.work.data_gb) and self.work.location != "/".join(offer.place)
 
@@ -156,12 +162,13 @@ class Prices:
         kept = rounded(work.data_gib * months) if copied else Fraction(0)
         saved = rounded(work.checkpoint_gib * work.kept * months) if both else Fraction(0)
         price = self.goods.tariffs.storage_price(*offer.place, "object")
+        brought, saves, _ = self._things
         known: tuple[Any, ...] = (Fraction(0), "declared", "nothing is moved or kept", "")
         if price is not None:
             known = (Fraction(price.usd_per_gib_month), price.basis, price.source, price.as_of)
         rows = (
-            ("dataset_storage", DATA_SET, kept),
-            ("checkpoint_storage", f"{work.kept} checkpoints in object storage", saved),
+            ("dataset_storage", f"{brought} in object storage", kept),
+            ("checkpoint_storage", f"{work.kept} {saves} in object storage", saved),
         )
         return [
             Charge(name, label, quantity, "GiB-month", known[0], "USD", Fraction(1), *known[1:])
@@ -174,15 +181,17 @@ class Prices:
         if not self._staged(offer):
             return []
         amount = work.read_gb if work.stream else work.data_gb
-        named = ("dataset_stream", STREAMED) if work.stream else ("dataset_transfer", BROUGHT)
+        things = self._things[0]
+        named = ("dataset_transfer", f"{things} into the region")
+        if work.stream:
+            named = ("dataset_stream", f"{things} streamed into the region")
         return self._moved(named, work.location, "/".join(offer.place), amount or 0.0, work.egress_used_gb)
 
     def _exported(self, offer: Offer) -> list[Charge]:
         if not self.work.export_gb:
             return []
-        return self._moved(
-            ("model_export", EXPORT), "/".join(offer.place), self.work.location, self.work.export_gb, 0.0
-        )
+        named = ("model_export", f"{self._things[2]} out of the region")
+        return self._moved(named, "/".join(offer.place), self.work.location, self.work.export_gb, 0.0)
 
     def _moved(
         self, named: tuple[str, str], source: str | None, target: str | None, gb: float, used: float
@@ -213,9 +222,10 @@ class Prices:
             return []
         curve, _ = max(found, key=lambda pair: _dearest_tier(pair[0]))
         flags = () if all(known for _, known in found) else ("unknown_transfer_price",)
+        label = f"{self._things[1]} carried between regions"
         return [
             Charge(
-                "checkpoint_transfer", CARRIED, rounded(in_unit(curve, gb)), curve.unit,
+                "checkpoint_transfer", label, rounded(in_unit(curve, gb)), curve.unit,
                 max(Fraction(price) for price in curve.usd_per_gb), "USD", Fraction(1), "derived", curve.source,
                 curve.as_of, flags,
             )

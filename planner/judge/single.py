@@ -33,7 +33,7 @@ LAYOUT = {
 }  # fmt: skip
 BREAKDOWN = (
     "compute", "memory_bound", "tp_comm", "pp_comm", "bubble", "dp_comm", "optimizer", "data_loading", "fixed",
-    "other_models", "offload", "generation", "refit",
+    "other_models", "offload", "generation", "refit", "evaluation",
 )  # fmt: skip
 # The worst hours of steady capacity are searched on a grid of 24 points in three rounds: the answer is at most one step
 # of the last one, 8 / 23^3 in the logarithm, above the quantile.

@@ -14,6 +14,7 @@ import numpy as np
 
 from planner.market.pricing import HOURS_PER_MONTH, QUANTUM, PriceTag, billed_hours, exact, price_line
 from planner.plan.ids import CostId
+from planner.plan.labels import cost_label
 from planner.plan.model import CostLine
 from planner.records import record
 
@@ -28,12 +29,6 @@ if TYPE_CHECKING:
     IntArray = npt.NDArray[np.int64]
 
 USD = Decimal(1)
-DATA_SET = "data set in object storage"
-_MOVED = {
-    CostId.DATASET_TRANSFER: "data set into the region",
-    CostId.DATASET_STREAM: "data set streamed into the region",
-    CostId.MODEL_EXPORT: "final model out of the region",
-}
 _ZERO_TAG = PriceTag(Decimal(0), "USD", USD, "declared", "nothing is moved or kept", "")
 
 
@@ -59,6 +54,7 @@ class Transfer:
     """One tier of one transfer: `quantity` in the curve's unit at `unit_price` USD."""
 
     cost_id: CostId
+    label: str
     quantity: Decimal
     unit_price: Decimal
     curve: TierCurve
@@ -68,7 +64,7 @@ class Transfer:
         """Return the exact cost line."""
         basis, flags = ("list", ()) if self.known else ("derived", ("unknown_transfer_price",))
         tag = PriceTag(self.unit_price, "USD", USD, basis, self.curve.source, self.curve.as_of, flags)
-        return price_line(self.cost_id, _MOVED[self.cost_id], self.quantity, self.curve.unit, tag)
+        return price_line(self.cost_id, self.label, self.quantity, self.curve.unit, tag)
 
 
 @record(frozen=True, eq=False)
@@ -244,7 +240,15 @@ class CostModel:
         place, at = self.place(row), np.asarray([self._place_of_offer[row]])
         months, out = float(self._copy_gib_months(at, np.asarray([hours]))[0]), []
         if months:
-            out.append(price_line(CostId.DATASET_STORAGE, DATA_SET, months, "GiB-month", place.storage))
+            out.append(
+                price_line(
+                    CostId.DATASET_STORAGE,
+                    self._label(CostId.DATASET_STORAGE),
+                    months,
+                    "GiB-month",
+                    place.storage,
+                )
+            )
         return [*out, *(part.line() for part in _copies(place))]
 
     def _copy_gib_months(self, place: IntArray, hours: FloatArray) -> FloatArray:
@@ -256,11 +260,22 @@ class CostModel:
         """Return what the place of offer `row` costs once: storage and transfers."""
         place, out = self.place(row), []
         if dataset:
-            out.append(price_line(CostId.DATASET_STORAGE, DATA_SET, dataset, "GiB-month", place.storage))
+            out.append(
+                price_line(
+                    CostId.DATASET_STORAGE,
+                    self._label(CostId.DATASET_STORAGE),
+                    dataset,
+                    "GiB-month",
+                    place.storage,
+                )
+            )
         if checkpoint:
-            label = f"{self._job.checkpoints_kept} checkpoints in object storage"
+            label = f"{self._job.checkpoints_kept} {self._label(CostId.CHECKPOINT_STORAGE)}"
             out.append(price_line(CostId.CHECKPOINT_STORAGE, label, checkpoint, "GiB-month", place.storage))
         return [*out, *(part.line() for part in place.transfers)]
+
+    def _label(self, cost_id: CostId) -> str:
+        return cost_label(cost_id, inference=self._job.is_inference)
 
     def _place(self, provider: str, region: str) -> Place:
         job, here = self._job, f"{provider}/{region}"
@@ -290,7 +305,7 @@ class CostModel:
         if key not in self._tiers:
             pieces = curve.lines(curve.quantity(exact(gb)), curve.quantity(exact(used_gb)))
             self._tiers[key] = tuple(
-                Transfer(cost_id, exact(float(q)), price, curve, known is not None)
+                Transfer(cost_id, self._label(cost_id), exact(float(q)), price, curve, known is not None)
                 for q, price in pieces
                 if price
             )

@@ -66,8 +66,14 @@ def estimate_shapes(
         ]  # fmt: skip
         return _in_order(tables, parts, len(node_counts))
     whole = build_job(model, training, hardware, constants)
-    first, inverse = distinct_devices(whole.devices, bool(training.decode_samples_per_s_per_core))
-    job = replace(whole, devices=whole.devices.take(first))
+    first, inverse = distinct_devices(
+        (whole.devices, *whole.beside), bool(training.decode_samples_per_s_per_core)
+    )
+    job = replace(
+        whole,
+        devices=whole.devices.take(first),
+        beside=tuple(devices.take(first) for devices in whole.beside),
+    )
     nodes = np.asarray(list(node_counts), dtype=np.int64)
     table = search_job(job, nodes, max_accelerators, prune=prune)[0]
     if training.tuning.rollouts is not None:

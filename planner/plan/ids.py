@@ -35,11 +35,14 @@ class TimePartId(PartId):
     IMAGE_PULL = "image_pull", "The container image is pulled onto the nodes."
     DATA_TO_NODES = "data_to_nodes", "The data set is read from object storage onto the nodes."
     WARM_UP = "warm_up", "Kernels are compiled and the first steps run slower."
-    TRAINING_STEPS = "training_steps", "Optimizer steps."
+    TRAINING_STEPS = "training_steps", "Optimizer steps, or answering the requests of batch inference."
     EVALUATION = "evaluation", "Evaluation runs between the steps."
     CHECKPOINTS = "checkpoints", "Checkpoints are written while the steps wait."
     INTERRUPTIONS = "interruptions", "Expected waits for capacity, restarts, and work done twice."
-    FINAL_EXPORT = "final_export", "The last checkpoint is written and the model is exported."
+    FINAL_EXPORT = (
+        "final_export",
+        "The last checkpoint is written and the model, or the rest of the results, is exported.",
+    )
     FLEET_LEAD = "fleet_lead", "Data staging and provisioning of the fleet worker that ends last; not billed."
     FLEET_FIXED = "fleet_fixed", "Image, warm-up and export of the fleet worker that ends last."
     FLEET_WORK = (
@@ -71,7 +74,10 @@ class CostId(PartId):
         "checkpoint_transfer",
         "Checkpoints carried from region to region as spot capacity moves.",
     )
-    MODEL_EXPORT = "model_export", "The final model copied out of the region."
+    MODEL_EXPORT = (
+        "model_export",
+        "The final model, or the results of batch inference, copied out of the region.",
+    )
 
 
 # What a run must do wherever it runs: the hours of work that a spot policy schedules.

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from functools import partial
 
 from planner.plan.ids import TimePartId
 from planner.plan.model import CostLine, Plan, PlanLine
 from planner.plan.report_launch import launch, strategy_words
-from planner.plan.words import OBJECTIVES, cost_kind, layout_words, own_machines
+from planner.plan.words import OBJECTIVES, cost_kind, layout_words, own_machines, step_part
 from planner.render import claims
 from planner.render.model import Chart, Column, Section, Unit, Value, facts, table_section
 from planner.render.numbers import UNKNOWN, amount, days_of, hours, moment, number, percent, price, usd
@@ -39,14 +40,14 @@ def verdict(plan: Plan) -> str:
         where = place(line.provider, line.region, line.zone)
         return f"{said}: {machines} {bought} in {where}: {ready}"
     nodes = sum(line.nodes for line in plan.lines)
-    if plan.kind == "training" and _in_turn(plan):
+    if plan.kind != "fleet" and _in_turn(plan):
         first = plan.lines[0]
         inside = devices(first.accelerators, first.accelerator)
         machines = cluster(first.nodes, first.instance_type) + (f" ({inside})" if inside else "")
         regions = len({line.region for line in plan.lines})
         where = place(first.provider, first.region, first.zone) + (" and elsewhere" if regions > 1 else "")
         return f"{said}: {machines} {strategy_words(plan)}, {where}: {ready}"
-    if plan.kind == "training":  # one cluster bought in parts
+    if plan.kind != "fleet":  # one cluster bought in parts
         first = plan.lines[0]
         inside = devices(sum(line.accelerators for line in plan.lines), first.accelerator)
         machines = cluster(nodes, first.instance_type) + (f" ({inside})" if inside else "")
@@ -92,7 +93,7 @@ def plan_lines(plan: Plan, verbose: bool) -> Section:
         )
         for line in plan.lines
     ]
-    notes = [*_price_notes(plan.lines, verbose), *_layouts(plan.lines)]
+    notes = [*_price_notes(plan.lines, verbose), *_layouts(plan)]
     if len(plan.lines) > 1 and _in_turn(plan):
         notes.insert(
             0, "one after another, hours and costs expected: the whole cluster is on one line at a time"
@@ -143,14 +144,15 @@ def _expectation(line: PlanLine) -> str:
     return f"{text}: quoted {number(line.quoted_price_per_hour, 4)}, expected {expected} (P10-P90 {low} to {high})"
 
 
-def _layouts(lines: tuple[PlanLine, ...]) -> list[str]:
-    notes = []
-    for line in lines:
+def _layouts(plan: Plan) -> list[str]:
+    notes, inference = [], plan.kind == "inference"
+    for line in plan.lines:
         layout = line.layout
         if layout is None:
             continue
-        prefix = f"{line.instance_type}: " if len(lines) > 1 else ""
-        notes.append(f"{prefix}parallel layout: {layout_words(layout)}")
+        prefix = f"{line.instance_type}: " if len(plan.lines) > 1 else ""
+        words = layout_words(layout, inference=inference)
+        notes.append(f"{prefix}{'layout' if inference else 'parallel layout'}: {words}")
     return list(dict.fromkeys(notes))
 
 
@@ -163,9 +165,10 @@ def costs(plan: Plan, verbose: bool) -> list[Section]:
         kind: [cost for cost in every if cost.kind == kind] for kind in dict.fromkeys(c.kind for c in every)
     }
     paid = {kind: sum((cost.amount_usd for cost in parts), Decimal(0)) for kind, parts in kinds.items()}
+    named = partial(cost_kind, inference=plan.kind == "inference")
+    shown = (("cost", tuple(map(float, paid.values()))),)
     chart = Chart(
-        "cost_by_kind", "", "parts", tuple(map(cost_kind, kinds)), (("cost", tuple(map(float, paid.values()))),),
-        "usd", "", drawn_only=True,
+        "cost_by_kind", "", "parts", tuple(map(named, kinds)), shown, "usd", "", drawn_only=True,
     )  # fmt: skip
     drawn = (chart,) if len(kinds) > 1 else ()
     if verbose:
@@ -174,7 +177,7 @@ def costs(plan: Plan, verbose: bool) -> list[Section]:
     for kind, parts in kinds.items():
         derived = any(is_derived(cost.basis) for cost in parts)
         what = join_some(list(dict.fromkeys(_item(cost) for cost in parts)), 2)
-        rows.append((cost_kind(kind), what, (paid[kind], derived), share(paid[kind], plan.total_usd)))
+        rows.append((named(kind), what, (paid[kind], derived), share(paid[kind], plan.total_usd)))
     rows.append(("total", "", (plan.total_usd, False), ""))
     columns = (
         Column("kind", "kind", "text"), Column("item", "item", "text"), Column("cost_usd", "cost", "usd_marked"),
@@ -185,6 +188,7 @@ def costs(plan: Plan, verbose: bool) -> list[Section]:
 
 def _every_cost(plan: Plan, every: list[CostLine], drawn: tuple[Chart, ...]) -> Section:
     """One row per priced quantity."""
+    named = partial(cost_kind, inference=plan.kind == "inference")
     columns = (
         Column("kind", "kind", "text"), Column("item", "item", "text"), Column("quantity", "quantity", "measure"),
         Column("unit_price", "unit price", "price"), Column("amount_usd", "cost", "usd"),
@@ -192,14 +196,14 @@ def _every_cost(plan: Plan, every: list[CostLine], drawn: tuple[Chart, ...]) -> 
     )  # fmt: skip
     rows: list[tuple[Value, ...]] = [
         (
-            cost_kind(cost.kind), cost.label, (cost.quantity, cost.unit),
+            named(cost.kind), cost.label, (cost.quantity, cost.unit),
             (cost.unit_price, cost.currency, is_derived(cost.basis)), cost.amount_usd,
             share(cost.amount_usd, plan.total_usd),
         )
         for cost in every
     ]  # fmt: skip
     rows.append(("total", "", "", "", plan.total_usd, ""))
-    return table_section("cost", "Cost", columns, rows, _sources(every), total=True, charts=drawn)
+    return table_section("cost", "Cost", columns, rows, _sources(plan.kind, every), total=True, charts=drawn)
 
 
 def _item(cost: CostLine) -> str:
@@ -207,10 +211,9 @@ def _item(cost: CostLine) -> str:
     return f"{cost.label}: {quantity} at {price(cost.unit_price, cost.currency)}"
 
 
-def _sources(every: list[CostLine]) -> tuple[str, ...]:
-    texts = (
-        f"{cost_kind(c.kind)}: {c.basis} price of {c.as_of or UNKNOWN}, source {c.source}" for c in every
-    )
+def _sources(kind: str, every: list[CostLine]) -> tuple[str, ...]:
+    named = partial(cost_kind, inference=kind == "inference")
+    texts = (f"{named(c.kind)}: {c.basis} price of {c.as_of or UNKNOWN}, source {c.source}" for c in every)
     return tuple(dict.fromkeys(texts))
 
 
@@ -275,8 +278,9 @@ def performance(plan: Plan, verbose: bool) -> list[Section]:
         )
     ]  # fmt: skip
     if speed.step_time_s is not None:
-        said = f"{number(speed.step_time_s, 4)} s{_breakdown(speed.breakdown_s, verbose)}"
-        rows.append(("step_time_s", "step time", speed.step_time_s, "seconds", said))
+        said = f"{number(speed.step_time_s, 4)} s{_breakdown(plan, verbose)}"
+        label = "batch time" if plan.kind == "inference" else "step time"
+        rows.append(("step_time_s", label, speed.step_time_s, "seconds", said))
     rows.append(("mfu_ratio", "MFU", speed.mfu, "ratio", percent(speed.mfu)))
     if speed.memory_available_gib is not None:
         free = speed.memory_headroom_gib
@@ -285,26 +289,27 @@ def performance(plan: Plan, verbose: bool) -> list[Section]:
         said = f"{needed} of {available} GiB per accelerator{room}"
         rows.append(("memory_needed_gib", "memory", speed.memory_needed_gib, "gib", said))
     if speed.limited_by:
-        rows.append(("limited_by", "limited by", speed.limited_by, "text", speed.limited_by))
+        limit = step_part(speed.limited_by, inference=plan.kind == "inference")
+        rows.append(("limited_by", "limited by", speed.limited_by, "text", limit))
     return [facts("performance", "Performance (predicted)", rows)]
 
 
-def _breakdown(parts: dict[str, float], verbose: bool) -> str:
+def _breakdown(plan: Plan, verbose: bool) -> str:
+    assert plan.performance is not None
+    parts, inference = plan.performance.breakdown_s, plan.kind == "inference"
     total = sum(parts.values())
     if not parts or not total > 0:
         return ""
     ordered = sorted(parts.items(), key=lambda item: (-item[1], item[0]))
     shown = [(name, value) for name, value in ordered if value > 0][: None if verbose else 4]
-    words = (
-        f"{name.removesuffix('_s').replace('_', ' ')} {percent(value / total, 0)}" for name, value in shown
-    )
+    words = (f"{step_part(name, inference=inference)} {percent(value / total, 0)}" for name, value in shown)
     return f": {', '.join(words)}"
 
 
 def risk(plan: Plan) -> list[Section]:
     """Return what interruptions may do; of a plan with spot, all that is known at launch."""
     if plan.launch is not None:
-        return [launch(plan.launch)]
+        return [launch(plan.launch, inference=plan.kind == "inference")]
     danger = plan.risk
     if danger is None:
         return []

@@ -24,7 +24,7 @@ def strategy_words(plan: Plan) -> str:
     return f"spot{zones}" + (", else on_demand" if len(spot) < len(plan.lines) else "")
 
 
-def launch(told: Launch) -> Section:
+def launch(told: Launch, *, inference: bool = False) -> Section:
     """Return chances, spread, hours, checkpoints and evidence."""
     spots = f" in {len(told.places)} zones" if len(told.places) > 1 else ""
     costs = f"{usd(told.expected_cost_usd)} expected, P10-P90 {usd(told.cost_p10_usd)} to {usd(told.cost_p90_usd)}"
@@ -38,6 +38,7 @@ def launch(told: Launch) -> Section:
     )
     way = _STRATEGIES[told.strategy].replace("spot", f"spot{spots}", 1)
     lost = f"{number(told.expected_interruptions)}, losing {hours(told.lost_hours)} h (expected)"
+    saved = "progress saved" if inference else "checkpoint"
     rows: list[tuple[str, str, Value, Unit, str]] = [
         ("strategy", "way to run", told.strategy, "text", way),
         ("p_meet_deadline_ratio", "deadline met", told.p_meet_deadline, "ratio", _deadline(told)),
@@ -45,10 +46,7 @@ def launch(told: Launch) -> Section:
         ("expected_hours", "finish", told.expected_hours, "hours", finish),
         ("spot_hours", "hours", told.spot_hours, "hours", spent),
         ("expected_interruptions", "interruptions", told.expected_interruptions, "quantity", lost),
-        (
-            "checkpoint_interval_hours", "checkpoint", told.checkpoints.interval_hours, "hours",
-            _checkpoint(told),
-        ),
+        ("checkpoint_interval_hours", saved, told.checkpoints.interval_hours, "hours", _checkpoint(told)),
     ]  # fmt: skip
     if told.strategy == "spot_with_fallback":
         said = f"assumed to be had {hours(told.on_demand_acquire_s / 3600.0)} h after it is asked for"

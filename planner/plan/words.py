@@ -21,8 +21,17 @@ COST_KINDS = {
 }
 
 
-def layout_words(layout: Layout) -> str:
-    """Return a parallel layout in words; what is 1 by default is left out."""
+_KINDS_OF_INFERENCE = {"data_storage": "request storage", "checkpoint_storage": "progress storage"}
+# parts of a batch of requests
+_PARTS_OF_INFERENCE = {"compute": "reading prompts", "generation": "writing answers"}
+
+
+def layout_words(layout: Layout, *, inference: bool = False) -> str:
+    """Return a parallel layout in words; what is 1 by default is left out, replicas of inference share nothing."""
+    if inference:
+        replicas = "1 replica" if layout.data_parallel == 1 else f"{layout.data_parallel} replicas"
+        each = layout.tensor_parallel
+        return f"{replicas} of {each} accelerator{'s' if each > 1 else ''}"
     parts = [f"tensor {layout.tensor_parallel}", f"pipeline {layout.pipeline_parallel}"]
     if layout.context_parallel > 1:
         parts.append(f"context {layout.context_parallel}")
@@ -79,6 +88,13 @@ def own_machines_of(item: Summary) -> str:
     )
 
 
-def cost_kind(kind: str) -> str:
+def cost_kind(kind: str, *, inference: bool = False) -> str:
     """Return a cost kind in words."""
-    return COST_KINDS.get(kind, kind.replace("_", " "))
+    known = COST_KINDS | _KINDS_OF_INFERENCE if inference else COST_KINDS
+    return known.get(kind, kind.replace("_", " "))
+
+
+def step_part(name: str, *, inference: bool = False) -> str:
+    """Return a part of a step, or of a batch of requests, in words."""
+    plain = name.removesuffix("_s").replace("_", " ")
+    return _PARTS_OF_INFERENCE.get(plain, plain) if inference else plain

@@ -36,7 +36,7 @@ def plan_frame(context: Context) -> dict[str, Any]:
     return {
         "workload": context.asked.workload.name,
         "workload_sha256": context.asked.sha256,
-        "kind": "fleet" if context.asked.workload.kind == "fleet" else "training",
+        "kind": context.asked.workload.kind,
         "created_at": moment_text(context.dates.now),
         "planner_version": __version__,
         "start": moment_text(context.dates.start),

@@ -11,9 +11,11 @@ from planner.candidates.model import IN_TURN
 from planner.candidates.running import finish_quantile
 from planner.candidates.starts import wait_hours
 from planner.candidates.timing import Z80
+from planner.candidates.ways.chances import stated_chance
 from planner.performance.step import COMPONENTS
 from planner.plan.ids import TimePartId
-from planner.plan.model import Performance, Risk, TimePart
+from planner.plan.labels import time_label
+from planner.plan.model import Origin, Performance, Risk, TimePart
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -49,42 +51,28 @@ def timeline_of(candidates: Candidates, at: int) -> tuple[TimePart, ...]:
         - checkpoints
     )
     interval = float(candidates.interval_hours[at])
-    parts = [
-        TimePart(
-            TimePartId.DATA_STAGING,
-            "data into the region",
-            staging,
-            "default",
-            f"from {job.location or 'your site'}, before the cluster starts",
-        ),
-        TimePart(TimePartId.CAPACITY, "waiting for capacity", wait, "default", _wait_note(staging)),
-        TimePart(TimePartId.PROVISIONING, "provisioning", provision, "default", "not billed"),
-        TimePart(TimePartId.IMAGE_PULL, "image pull", pull, "default"),
-        TimePart(
-            TimePartId.DATA_TO_NODES,
-            "data to the nodes",
-            to_nodes,
-            "default",
-            f"{nodes:.0f} nodes read in parallel",
-        ),
-        TimePart(TimePartId.WARM_UP, "compile and warm-up", warm, "default"),
-        TimePart(
-            TimePartId.TRAINING_STEPS, "training steps", steps, "model", f"{job.total_steps:,.0f} steps"
-        ),
-        TimePart(TimePartId.EVALUATION, "evaluation", work - steps, "default"),
-        TimePart(
-            TimePartId.CHECKPOINTS,
-            "checkpoints",
-            checkpoints,
-            "model",
+    source = job.location or "your site"
+    rows: tuple[tuple[TimePartId, float, Origin, str], ...] = (
+        (TimePartId.DATA_STAGING, staging, "default", f"from {source}, before the cluster starts"),
+        (TimePartId.CAPACITY, wait, "default", _wait_note(staging)),
+        (TimePartId.PROVISIONING, provision, "default", "not billed"),
+        (TimePartId.IMAGE_PULL, pull, "default", ""),
+        (TimePartId.DATA_TO_NODES, to_nodes, "default", f"{nodes:.0f} nodes read in parallel"),
+        (TimePartId.WARM_UP, warm, "default", ""),
+        (TimePartId.TRAINING_STEPS, steps, "model", f"{job.total_steps:,.0f} {job.step_name}s"),
+        (TimePartId.EVALUATION, work - steps, "default", ""),
+        (
+            TimePartId.CHECKPOINTS, checkpoints, "model",
             f"{job.checkpoint_gib:,.1f} GiB every {interval * 60:,.0f} min",
         ),
-        TimePart(
-            TimePartId.INTERRUPTIONS, "interruptions", rest, "derived", "waiting, restarts and lost work"
-        ),
-        TimePart(TimePartId.FINAL_EXPORT, "final export", export, "default"),
-    ]
-    return tuple(part for part in parts if part.hours > 1e-9)
+        (TimePartId.INTERRUPTIONS, rest, "derived", "waiting, restarts and lost work"),
+        (TimePartId.FINAL_EXPORT, export, "default", ""),
+    )  # fmt: skip
+    return tuple(
+        TimePart(part, time_label(part, inference=job.is_inference), hours, origin, note)
+        for part, hours, origin, note in rows
+        if hours > 1e-9
+    )
 
 
 def _wait_note(staging: float) -> str:
@@ -121,7 +109,6 @@ def risk_of(candidates: Candidates, at: int, expected_usd: Decimal, launch: Laun
         launch: what is known of it at launch where it has spot.
     """
     one = np.asarray([at])
-    p_meet = float(candidates.p_meet[at])
     if launch is None:
         basis = "capacity is not taken back; machine failures and the spread of the step-time prediction only"
         spread = float(np.exp(candidates.sigma[at] * Z80))
@@ -132,7 +119,7 @@ def risk_of(candidates: Candidates, at: int, expected_usd: Decimal, launch: Laun
         basis = "; ".join(dict.fromkeys(place.evidence for place in launch.places))
         worst_hours, usd = launch.p90_hours, launch.cost_p90_usd
     return Risk(
-        p_meet_deadline=None if np.isnan(p_meet) else p_meet,
+        p_meet_deadline=stated_chance(candidates, at) if launch is None else launch.p_meet_deadline,
         expected_interruptions=float(candidates.interruptions[at]),
         expected_lost_hours=float(candidates.lost_hours[at]),
         expected_hours=float(candidates.hours[at]),

@@ -8,7 +8,7 @@ adapter_saved_bytes bytes they keep per token and layer for the backward pass
 adapter_ratio       step time over that of LoRA on the same matrices
 frozen_bytes        bytes per frozen weight of a layer, 0 where none is frozen
 dequantised         1 where frozen weights are quantised and written out in 16 bit before each use
-forward_passes      forward passes of other models (reference, teacher, old policy, helpers) over one of the learner
+forward_passes      forward passes of other models (reference, teacher, old policy) over one of the learner
 other_params        parameters of other resident models over the learner's
 learners            models that learn (2 with a critic)
 updates, epochs     optimizer updates of a step, and passes over its samples
@@ -95,13 +95,4 @@ def _others(model: ModelSpec, training: TrainingSpec) -> tuple[float, float]:
         active = tuning.teacher_active_params or tuning.teacher_params
         resident += tuning.teacher_params / model.params
         passes += active / (model.active_params or model.params)
-    if model.helper_params and model.helper_flops_per_sample:
-        resident += model.helper_params / model.params
-        passes += model.helper_flops_per_sample / _forward_flops(model, training)
     return resident, passes
-
-
-def _forward_flops(model: ModelSpec, training: TrainingSpec) -> float:
-    """FLOPs of one forward pass of one sample: 2 per active parameter and token, attention left out (1 to 10 %)."""
-    counted = 2.0 * (model.active_params or model.params) * training.sequence_length
-    return model.forward_flops_per_sample or counted

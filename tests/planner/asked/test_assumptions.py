@@ -8,6 +8,7 @@ import pytest
 
 from planner.asked.assumptions import load_assumptions
 from planner.errors import InputError
+from planner.judge.work import assumption_rows
 
 
 def test_every_figure_has_unit_origin_and_reason() -> None:
@@ -42,3 +43,18 @@ def test_all_wrong_overrides_at_once() -> None:
     assert len(text.split("\n")) == 4
     assert "did you mean 'restart_time_s'" in text
     assert "outside" in text
+
+
+def test_inference_has_no_evaluation_unless_the_workload_states_it() -> None:
+    assert load_assumptions().evaluation_share_ratio == 0.02
+    assert load_assumptions(kind="fleet").evaluation_share_ratio == 0.02
+    assert load_assumptions(kind="inference").evaluation_share_ratio == 0
+    stated = load_assumptions({"evaluation_share_ratio": 0.1}, "inference")
+    assert stated.evaluation_share_ratio == 0.1
+    assert len(load_assumptions(kind="inference")) == len(load_assumptions())
+
+
+@pytest.mark.parametrize("kind", ["training", "fleet", "inference"])
+def test_the_judge_reads_the_same_figures_of_a_kind(kind: str) -> None:
+    read = {row["key"]: float(row["value"]) for row in assumption_rows(kind)}
+    assert read == {item.key: item.value for item in load_assumptions(kind=kind)}

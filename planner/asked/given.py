@@ -1,0 +1,51 @@
+"""What a call from Python gives, as the rooms take it: days, months, paths and flags."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, date, datetime, time
+from pathlib import Path
+
+from planner.asked.options import Options, utc_now
+from planner.errors import InputError
+
+Day = date | str
+"""A day: a `date`, a `datetime`, or text such as `2026-11-20`."""
+
+
+def options_on(as_of: Day | None) -> Options:
+    """Flags of a question asked as on a day, by default now."""
+    day = day_of(as_of)
+    return Options(utc_now() if day is None else datetime.combine(day, time(), tzinfo=UTC), as_of=day)
+
+
+def day_of(day: Day | None) -> date | None:
+    """A day that may be text.
+
+    Raises:
+        InputError: the text is no date.
+    """
+    if isinstance(day, datetime):
+        return day.date()
+    if not isinstance(day, str):
+        return day
+    try:
+        return date.fromisoformat(day)
+    except ValueError:
+        raise InputError(f"{day!r} is not a date; write it as 2026-11-20") from None
+
+
+def month_of(month: Day | None) -> date | None:
+    """The first day of a month, which may be text such as `2026-10`."""
+    day = day_of(f"{month}-01" if isinstance(month, str) and len(month) == 7 else month)
+    return None if day is None else day.replace(day=1)
+
+
+def path_of(path: str | Path | None) -> Path | None:
+    """A path that may be text."""
+    return None if path is None else Path(path)
+
+
+def texts_of(paths: str | Path | Sequence[str | Path]) -> tuple[str, ...]:
+    """One or several paths or names as texts."""
+    return (str(paths),) if isinstance(paths, str | Path) else tuple(str(path) for path in paths)

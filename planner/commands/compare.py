@@ -1,0 +1,54 @@
+"""`planner compare`: one job on machines, places or ways to buy, side by side."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+
+import click
+
+from planner.commands.options import as_of_option, examples, output_options
+from planner.commands.output import show_answer
+from planner.render.formats import ANSWER_FORMATS
+
+
+@click.command(
+    epilog=examples(
+        "planner compare workload.yaml --pick p4d.24xlarge,a2-highgpu-8g,Standard_ND96asr_v4",
+        "planner compare workload.yaml --over region --base aws/us-west-1",
+    )
+)
+@click.argument("workload", type=click.Path(path_type=Path))
+@click.option("--pick", multiple=True, metavar="TYPE,...", help="Instance types to compare; may be repeated.")
+@click.option("--over", type=click.Choice(["region", "type", "option", "provider"]), default=None,
+              help="Compare all of these that can run the job.")  # fmt: skip
+@click.option("--base", default=None, metavar="NAME",
+              help="Row to compare with (default: the first picked, else the best).")  # fmt: skip
+@output_options(ANSWER_FORMATS)
+@as_of_option
+@click.option("--allow-flagged", is_flag=True, help="Admit offers with a refusing flag (see `catalog show`).")
+@click.option("--allow-derived", is_flag=True, help="Add commitment prices derived from median ratios.")
+def compare(
+    workload: Path, pick: tuple[str, ...], over: str | None, base: str | None, output: str, as_of: datetime | None,
+    allow_flagged: bool, allow_derived: bool, out: Path | None,
+) -> None:  # fmt: skip
+    """Compare what WORKLOAD costs and how fast it runs on machines, in regions, by provider or by way to buy.
+
+    Each row is the plan of `planner optimize` limited to that row. Exit code 0: at least one row can run the job;
+    3: none can; 2: bad input.
+    """
+    from planner.asked.options import Options, utc_now
+    from planner.inputs.load import load_workload
+    from planner.job.compare import OVERS
+    from planner.job.compare import compare as find
+    from planner.job.overrides import override
+
+    loaded = override(load_workload(workload), allow_flagged=allow_flagged, allow_derived=allow_derived)
+    names = [name.strip() for text in pick for name in text.split(",") if name.strip()]
+    found = find(
+        loaded, Options(as_of or utc_now(), as_of=as_of and as_of.date()), pick=names,
+        over=next((one for one in OVERS if one == over), None), base=base,
+    )  # fmt: skip
+    show_answer(found.report(), output, out)
+    if all(row.best is None for row in found.rows):
+        click.get_current_context().exit(3)

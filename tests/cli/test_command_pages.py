@@ -1,0 +1,42 @@
+"""The pages of single commands: their commands run as written, with the exit code that they state."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from planner.cli import COMMANDS
+from tests.conftest import ROOT, CliResult
+from tests.readme_blocks import read_blocks, without_install
+
+Run = Callable[..., CliResult]
+PAGES = ("compare", "diff", "index", "validate", "whatif")
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_commands_of_a_page_run(
+    page: str, run_cli: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "examples").symlink_to(ROOT / "examples", target_is_directory=True)
+    monkeypatch.chdir(tmp_path)
+    commands = [
+        item for block in read_blocks((ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8"))
+        if not block.skip for item in block.commands
+    ]  # fmt: skip
+    assert commands
+    for item in commands:
+        program, *words = shlex.split(without_install(item.text))
+        assert program == "planner"
+        result = run_cli(*words)
+        assert result.code == item.exit_code, f"{page}.md:{item.line}: {item.text}\n{result.stderr}"
+
+
+@pytest.mark.parametrize("name", [page for page in PAGES if page in COMMANDS])
+def test_the_help_ends_with_two_examples(name: str, run_cli: Run) -> None:
+    shown = run_cli(name, "--help").stdout.rstrip().splitlines()
+    assert shown[-3].strip() == "Examples:" and all(
+        line.strip().startswith("planner ") for line in shown[-2:]
+    )

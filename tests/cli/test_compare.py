@@ -1,0 +1,114 @@
+"""`planner compare` on the bundled catalog: each row is the plan of `optimize` within it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import planner
+from tests.conftest import ROOT, CliResult
+
+Run = Callable[..., CliResult]
+DAY = ("--as-of", "2026-11-20")
+BERT = str(ROOT / "examples" / "bert-large.yaml")
+LLAMA = str(ROOT / "examples" / "llama-3-8b.yaml")
+THREE = "p4d.24xlarge,a2-highgpu-8g,Standard_ND96asr_v4"
+
+
+def rows_of(run_cli: Run, *args: str) -> dict[str, dict[str, Any]]:
+    result = run_cli("compare", *args, *DAY, "-o", "json")
+    assert result.code == 0, result.stderr
+    return {row["row"]: row for row in json.loads(result.stdout)["rows"]}
+
+
+def limited(tmp_path: Path, limit: str) -> Path:
+    path = tmp_path / "limited.yaml"
+    text = Path(BERT).read_text(encoding="utf-8")
+    assert "constraints:\n" in text
+    path.write_text(text.replace("constraints:\n", f"constraints:\n  {limit}\n"), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("over", "limit", "row"),
+    [
+        (("--pick", THREE), "instance_types: {allow: [a2-highgpu-8g]}", "a2-highgpu-8g"),
+        (("--over", "provider"), "providers: [gcp]", "gcp"),
+        (("--over", "option"), "purchase_options: [on_demand]", "on_demand"),
+    ],
+)
+def test_a_row_is_the_plan_of_the_file_limited_to_it(
+    over: tuple[str, ...], limit: str, row: str, run_cli: Run, tmp_path: Path
+) -> None:
+    best = rows_of(run_cli, BERT, *over)[row]["best"]
+    plan = planner.optimize(limited(tmp_path, limit), as_of=DAY[1])
+    assert (best["cost_usd"], best["nodes"]) == (str(plan.total_usd), plan.lines[0].nodes)
+    assert best["hours"] == pytest.approx(plan.hours)
+
+
+def test_the_first_picked_is_the_base_and_changes_are_to_it(run_cli: Run) -> None:
+    rows = rows_of(run_cli, BERT, "--pick", THREE)
+    assert next(iter(rows)) == "p4d.24xlarge" and rows["p4d.24xlarge"]["cost_ratio"] == 1.0
+    base, other = (rows[name]["best"] for name in ("p4d.24xlarge", "a2-highgpu-8g"))
+    ratio = float(other["cost_usd"]) / float(base["cost_usd"])
+    assert rows["a2-highgpu-8g"]["cost_ratio"] == pytest.approx(ratio)
+
+
+def test_singapore_is_dearer_than_silicon_valley(run_cli: Run) -> None:
+    result = run_cli("compare", BERT, "--over", "region", "--base", "aws/us-west-1", *DAY, "-o", "json")
+    (claim,) = json.loads(result.stdout)["claims"]
+    assert claim["region"] == "aws/ap-southeast-1" and not claim["holds"]
+    assert claim["gap"]["median_ratio"] > 0.1 and claim["gap"]["types"] >= 10
+    found = json.loads(result.stdout)
+    assert found["rows"][0]["row"] == found["base"] == "aws/us-west-1"
+
+
+def test_spot_alone_without_a_record_is_not_called_cheapest(run_cli: Run) -> None:
+    result = run_cli("compare", LLAMA, "--over", "option", *DAY, "-o", "json")
+    rows = {row["row"]: row for row in json.loads(result.stdout)["rows"]}
+    assert rows["spot"]["misses"] == ["unrecorded"]
+    plan = planner.optimize(LLAMA, as_of=DAY[1])
+    assert rows["spot, else on_demand"]["best"]["cost_usd"] == str(plan.total_usd)
+    assert "spot, else on_demand is cheapest" in run_cli("compare", LLAMA, "--over", "option", *DAY).unwrapped
+
+
+def test_a_row_that_breaks_a_limit_is_marked(run_cli: Run, tmp_path: Path) -> None:
+    text = Path(LLAMA).read_text(encoding="utf-8").replace("deadline: 3w", "deadline: 4d")
+    path = tmp_path / "w.yaml"
+    path.write_text(text, encoding="utf-8")
+    picks = ("compare", str(path), "--pick", "p4d.24xlarge,g5.xlarge", *DAY)
+    rows = {row["row"]: row for row in json.loads(run_cli(*picks, "-o", "json").stdout)["rows"]}
+    assert "deadline" in rows["p4d.24xlarge"]["misses"] and rows["p4d.24xlarge"]["best"]
+    assert rows["g5.xlarge"]["best"] is None and rows["g5.xlarge"]["reason"]
+    result = run_cli(*picks)
+    assert "* breaks a limit (too late" in result.unwrapped
+    assert result.stdout.startswith("None of the 2 instance types compared keeps every limit")
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (("--pick", "p4d.24xlrge"), "did you mean 'p4d.24xlarge'?"),
+        (("--over", "region", "--base", "aws/us-wst-1"), "did you mean 'aws/us-west-1'?"),
+        ((), "one of the two"),
+        (("--pick", THREE, "--over", "type"), "one of the two"),
+    ],
+)
+def test_wrong_names_are_named(args: tuple[str, ...], message: str, run_cli: Run) -> None:
+    result = run_cli("compare", BERT, *args, *DAY)
+    assert result.code == 2 and message in result.stderr and not result.stdout
+
+
+def test_a_fleet_is_not_compared(run_cli: Run) -> None:
+    result = run_cli("compare", str(ROOT / "examples" / "hpo-fleet.yaml"), "--over", "type", *DAY)
+    assert result.code == 2 and "planner optimize" in result.stderr
+
+
+def test_the_api_answers_as_the_command() -> None:
+    found = planner.compare(BERT, pick=["p4d.24xlarge", "a2-highgpu-8g"], as_of=DAY[1])
+    frame = found.to_frame()
+    assert list(frame["row"]) == ["p4d.24xlarge", "a2-highgpu-8g"] and "compared for" in found.report().topic

@@ -1,0 +1,45 @@
+"""`planner optimize` of batch inference: nothing is trained, and the plan says so."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.cli.test_optimize import DAY
+from tests.conftest import CliResult
+
+Run = Callable[..., CliResult]
+
+WORKLOAD = """
+version: 1
+kind: inference
+name: answers
+model: {preset: llama-3.1-8b}
+inference: {requests: 2e5, input_tokens: {mean: 900}, output_tokens: {mean: 350}}
+data: {location: aws/us-east-1, size: 10GB}
+constraints: {accelerators: {allow: ["a10g*"]}, regions: [aws/us-east-2]}
+"""
+OF_TRAINING = ("training", "evaluation", "checkpoint", "model out of", "micro-batch", "step time")
+
+
+def test_a_plan_speaks_of_requests_and_results_and_evaluates_nothing(run_cli: Run, tmp_path: Path) -> None:
+    path = tmp_path / "answers.yaml"
+    path.write_text(WORKLOAD, encoding="utf-8")
+    shown = " ".join(run_cli("optimize", str(path), *DAY).stdout.lower().split())
+    shown, assumed, _ = shown.partition(" assumptions ")
+    assert assumed and "1 replica of 1 accelerator" in shown
+    assert not [word for word in OF_TRAINING if word in shown], shown
+    assert "answering requests" in shown and "requests into the region" in shown
+
+
+def test_evaluation_is_charged_where_the_workload_states_it(run_cli: Run, tmp_path: Path) -> None:
+    path, target = tmp_path / "answers.yaml", tmp_path / "plan.json"
+    path.write_text(WORKLOAD + "assumptions: {evaluation_share_ratio: 0.1}\n", encoding="utf-8")
+    assert run_cli("optimize", str(path), "-o", "json", "--out", str(target), *DAY).code == 0
+    plan = json.loads(target.read_text(encoding="utf-8"))
+    hours = {part["id"]: part["hours"] for part in plan["timeline"]}
+    assert plan["kind"] == "inference"
+    assert abs(hours["evaluation"] - 0.1 * hours["training_steps"]) < 1e-9
+    done = run_cli("verify", str(target), "--workload", str(path))
+    assert done.code == 0, done.stdout + done.stderr
