@@ -6,12 +6,11 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from planner.candidates.choices import weigh_choices
 from planner.candidates.decisions import FACETS, list_decisions
 from planner.candidates.plan_parts.frame import moment_text
 from planner.candidates.plan_parts.summary import summarize
+from planner.candidates.ways.chances import stated_chance
 from planner.plan.brief import Choice, Folded, Summary
 
 if TYPE_CHECKING:
@@ -53,12 +52,11 @@ def choices_of(candidates: Candidates, winner: int) -> tuple[Choice, ...]:
     start = candidates.context.dates.start
     out = []
     for one in weigh_choices(candidates, winner):
-        chance = float(candidates.p_meet[one.at])
         out.append(
             Choice(
                 one.kinds, None if one.at == winner else summarize(candidates, one.at, winner),
                 moment_text(start + timedelta(hours=float(candidates.hours[one.at]))),
-                None if np.isnan(chance) else chance,
+                stated_chance(candidates, one.at),
             )
         )  # fmt: skip
     return tuple(out)

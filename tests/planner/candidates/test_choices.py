@@ -42,6 +42,11 @@ def test_each_row_is_the_best_of_its_kinds(offers: list[Offer], job: dict[str, A
     assert best is not None
     rows = weigh_choices(made, best.winner)
     assert rows[0].at == best.winner
+    assert all(
+        (choice.p_meet_deadline is None) == (answer.plan.deadline is None) for choice in answer.plan.choices
+    )
+    assert answer.plan.risk is not None
+    assert answer.plan.choices[0].p_meet_deadline == answer.plan.risk.p_meet_deadline
     names = [name for row in rows for name in row.kinds]
     assert len(set(names)) == len(names)
     value = made.cost_usd if objective == "cost" else made.hours
