@@ -13,7 +13,7 @@ from tests.conftest import ROOT, CliResult
 from tests.readme_blocks import read_blocks
 
 Run = Callable[..., CliResult]
-PAGES = ("compare", "diff", "validate", "whatif")
+PAGES = ("budget-and-proof", "compare", "diff", "validate", "whatif")
 
 
 @pytest.mark.parametrize("page", PAGES)
