@@ -14,6 +14,7 @@ from planner.performance.inference.shapes import estimate_requests
 from planner.performance.kernels import lacks_flash
 from planner.performance.layouts import Layouts
 from planner.performance.layouts_grid import build_bounds
+from planner.performance.phases import join_phases, phase_jobs
 from planner.performance.search_best import Winners, find_best
 from planner.performance.search_job import Ints, Job, build_job, distinct_devices, need_of
 from planner.performance.search_table import coded, shape_table
@@ -54,6 +55,20 @@ def estimate_shapes(
     """
     if training.tuning.requests is not None:
         return estimate_requests(model, training, hardware, node_counts, max_accelerators, constants)
+    if training.phases:
+        each = [
+            estimate_shapes(
+                own,
+                how,
+                hardware,
+                node_counts,
+                max_accelerators=max_accelerators,
+                constants=constants,
+                prune=prune,
+            )
+            for own, how in phase_jobs(model, training)
+        ]
+        return join_phases(training, each)
     old = lacks_flash(hardware)
     if training.attention == "auto" and old.any() and not old.all():
         parts = [np.flatnonzero(old), np.flatnonzero(~old)]

@@ -133,6 +133,8 @@ class Work:
     tuned: Floats
     updates: Floats
     epochs: Floats
+    pair_width: Floats
+    pair_logits: Floats
 
     def take(self, index: npt.NDArray[np.int64]) -> Work:
         """Rows `index` of arrays with more than one row; single values stay as they are."""
