@@ -1,4 +1,4 @@
-"""Phases of a run: from shares of the work to optimizer steps of each, and the rules on them."""
+"""Phases and evaluations of a run: from shares of the work to optimizer steps of each, and the rules on them."""
 
 from __future__ import annotations
 
@@ -54,6 +54,12 @@ def resolve_phases(
     return phases, sum(n * batch for n, (batch, _, _) in zip(steps, made, strict=True)), total
 
 
+def evaluated_share(training: Training) -> float:
+    """Samples evaluated for each one trained on."""
+    given = training.evaluation
+    return 0.0 if given is None else given.samples / (given.every_steps * training.global_batch)
+
+
 def phase_faults(w: Workload) -> Iterator[Fault]:
     """What a schedule needs, and what it cannot be joined with."""
     training = w.training
@@ -88,9 +94,9 @@ def phase_faults(w: Workload) -> Iterator[Fault]:
         text = "a measured speed is of one batch and length: remove it, or plan that phase as a workload of its own"
         yield Fault(("measured",), text, at_key=True)
     values = {} if w.model is None else merge_model(main_network(w.model))[0]
-    text = values.get("family") == "transformer"
+    sequences = values.get("family") == "transformer"
     for index, phase in enumerate(training.phases):
-        if phase.sequence_length is not None and values and not text:
+        if phase.sequence_length is not None and values and not sequences:
             yield Fault(
                 (*path, index, "sequence_length"), "this model has no sequences: remove it", at_key=True
             )

@@ -11,7 +11,7 @@ from planner.errors import InputError
 from planner.inputs.checks import end_moment, start_moment
 from planner.inputs.faults import Fault, FaultError, near
 from planner.inputs.models import count_params, merge_model, missing_fields, networks
-from planner.inputs.phases import resolve_phases
+from planner.inputs.phases import evaluated_share, resolve_phases
 from planner.inputs.post_training import (
     ADAPTED,
     REQUESTS_PER_STEP,
@@ -200,9 +200,7 @@ def resolve_training(workload: Workload, model: ResolvedModel | None = None) -> 
         post=post,
         tokens_per_sample=content,
         phases=phases,
-        evaluated=0.0
-        if training.evaluation is None
-        else training.evaluation.samples / (training.evaluation.every_steps * training.global_batch),
+        evaluated=evaluated_share(training),
     )
 
 

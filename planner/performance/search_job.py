@@ -47,6 +47,11 @@ class Job:
     sampled: bool
     beside: tuple[Devices, ...] = ()
 
+    def take(self, devices: Ints) -> Job:
+        """The job on some of its devices."""
+        beside = tuple(seen.take(devices) for seen in self.beside)
+        return replace(self, devices=self.devices.take(devices), beside=beside)
+
     @property
     def kind(self) -> str:
         """Model family, by which constants are named."""

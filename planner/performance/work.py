@@ -265,11 +265,7 @@ def _sampled_sizes(model: ModelSpec, training: TrainingSpec) -> dict[str, float]
     _require(model, params=model.params, forward_flops_per_sample=flops)
     assert flops is not None
     zero = dict.fromkeys(
-        (
-            f.name
-            for f in fields(Work)
-            if f.name not in _STATE_FIELDS and f.name not in ("operators", "inferred", *COUNTS)
-        ),
+        (f.name for f in fields(Work) if f.name not in {*_STATE_FIELDS, *COUNTS, "operators", "inferred"}),
         0.0,
     )
     return {
