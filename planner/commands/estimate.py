@@ -6,13 +6,14 @@ from pathlib import Path
 
 import click
 
-from planner.commands.options import output_options
+from planner.commands.options import output_options, set_option
 from planner.commands.output import show_answer
 from planner.render.formats import ANSWER_FORMATS
 
 
 @click.command()
 @click.argument("workload", type=click.Path(path_type=Path))
+@set_option
 @click.option(
     "--instance-type", "machines", multiple=True, required=True, metavar="TYPE",
     help="Instance type; several are compared.",
@@ -30,7 +31,8 @@ from planner.render.formats import ANSWER_FORMATS
               help="Correct with your own runs (planner calibrate).")  # fmt: skip
 @output_options(ANSWER_FORMATS)
 def estimate(
-    workload: Path, machines: tuple[str, ...], nodes: tuple[int, ...], layout: str | None, provider: str | None,
+    workload: Path, values: tuple[str, ...],
+    machines: tuple[str, ...], nodes: tuple[int, ...], layout: str | None, provider: str | None,
     calibrated: bool, output: str, out: Path | None,
 ) -> None:  # fmt: skip
     """Predict how WORKLOAD runs on a cluster: throughput with its 80 % interval, memory, and what limits it.
@@ -44,10 +46,16 @@ def estimate(
         from planner.estimation.layout import parse_layout
         from planner.estimation.report import estimates_report
         from planner.inputs.load import load_workload
+        from planner.inputs.settings import with_settings
 
     pin = None if layout is None else parse_layout(layout)
     found = estimate_workload(
-        load_workload(workload), machines, nodes or (1,), pin, provider, calibrated=calibrated
+        with_settings(load_workload(workload), values),
+        machines,
+        nodes or (1,),
+        pin,
+        provider,
+        calibrated=calibrated,
     )
     report = estimates_report(found)
     show_answer(report, output, out)

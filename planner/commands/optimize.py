@@ -7,13 +7,22 @@ from pathlib import Path
 
 import click
 
-from planner.commands.options import Days, RatioOption, Seconds, as_of_option, evidence_option, output_options
+from planner.commands.options import (
+    Days,
+    RatioOption,
+    Seconds,
+    as_of_option,
+    evidence_option,
+    output_options,
+    set_option,
+)
 from planner.commands.output import is_complete, show_answer
 from planner.render.formats import FORMATS
 
 
 @click.command()
 @click.argument("workload", type=click.Path(path_type=Path))
+@set_option
 @output_options(list(FORMATS))
 @as_of_option
 @click.option("--max-results", type=click.IntRange(min=1), default=None, help="Alternatives to show.")
@@ -66,7 +75,8 @@ from planner.render.formats import FORMATS
 )  # fmt: skip
 @click.option("-v", "--verbose", "details", is_flag=True, help="Show every assumption, cost line and filter.")
 def optimize(
-    workload: Path, output: str, as_of: datetime | None, max_results: int | None, objective: str | None, solver: str,
+    workload: Path, values: tuple[str, ...],
+    output: str, as_of: datetime | None, max_results: int | None, objective: str | None, solver: str,
     backend: str, time_limit: float, gap: float, allow_flagged: bool, allow_derived: bool, quota: str,
     calibrated: bool, spot_evidence: tuple[Path, ...], replays: int,
     why_not: tuple[str, ...], max_age: int | None, out: Path | None, certificate: Path | None,
@@ -81,12 +91,13 @@ def optimize(
     with quick_imports():
         from planner.asked.options import Options, utc_now
         from planner.inputs.load import load_workload
+        from planner.inputs.settings import with_settings
         from planner.job.overrides import override
         from planner.plan.report import plan_answer
         from planner.workloads.answer import optimize as find_plan
 
     loaded = override(
-        load_workload(workload), max_results=max_results, objective=objective,
+        with_settings(load_workload(workload), values), max_results=max_results, objective=objective,
         allow_flagged=allow_flagged, allow_derived=allow_derived, spot_evidence=spot_evidence,
     )  # fmt: skip
     options = Options(
