@@ -12,11 +12,14 @@ from planner.performance.phases import flops_per_step
 
 if TYPE_CHECKING:
     from planner.asked.job import Job
+    from planner.performance.constants import Constants
 
 HOURS = 3600.0
 
 
-def run_totals(job: Job, row: dict[str, Any], accelerators: int) -> RunTotals:
+def run_totals(
+    job: Job, row: dict[str, Any], accelerators: int, constants: Constants | None = None
+) -> RunTotals:
     """Totals of one run of a job.
 
     The published runs took longer than the steps of published benchmarks (`run.speed_ratio`): data, clocks, networks
@@ -27,8 +30,9 @@ def run_totals(job: Job, row: dict[str, Any], accelerators: int) -> RunTotals:
         job: the work.
         row: the row of `estimate_shapes` that fits.
         accelerators: in the cluster.
+        constants: the model's constants, the bundled ones by default.
     """
-    c = load_constants()
+    c = constants or load_constants()
     step = float(row["step_time_s"])
     step_hours = job.total_steps * step / HOURS * c["run.speed_ratio"]
     goodput = estimate_goodput(accelerators, step_hours)
