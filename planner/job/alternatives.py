@@ -50,13 +50,10 @@ def choices_of(candidates: Candidates, winner: int) -> tuple[Choice, ...]:
         winner: the plan's, which differences are to.
     """
     start = candidates.context.dates.start
-    out = []
-    for one in weigh_choices(candidates, winner):
-        out.append(
-            Choice(
-                one.kinds, None if one.at == winner else summarize(candidates, one.at, winner),
-                moment_text(start + timedelta(hours=float(candidates.hours[one.at]))),
-                stated_chance(candidates, one.at),
-            )
-        )  # fmt: skip
-    return tuple(out)
+    return tuple(
+        Choice(
+            one.kinds, None if one.at == winner else summarize(candidates, one.at, winner),
+            moment_text(start + timedelta(hours=float(candidates.hours[one.at]))), stated_chance(candidates, one.at),
+        )
+        for one in weigh_choices(candidates, winner)
+    )  # fmt: skip
