@@ -45,18 +45,18 @@ def plan_frame(context: Context) -> dict[str, Any]:
         "assumptions": assumptions_of(context),
         "catalog": catalog_sources(context.market),
         "excluded": EXCLUDED,
-        "goal": goal_of(context),
+        "goal": goal_of(context.asked, context.dates),
     }
 
 
-def goal_of(context: Context) -> Goal:
+def goal_of(asked: Asked, dates: Dates) -> Goal:
     """What the workload asks for: its work in all, and its limits in time and money."""
-    workload, job = context.asked.workload, context.asked.job
+    workload, job = asked.workload, asked.job
     runs = 1 if workload.fleet is None else workload.fleet.runs
     limits = workload.constraints
     return Goal(
         units=float(job.total_units * runs), unit=job.unit,
-        deadline_confidence_ratio=None if context.dates.deadline is None else float(limits.deadline_confidence),
+        deadline_confidence_ratio=None if dates.deadline is None else float(limits.deadline_confidence),
         budget_usd=None if limits.budget_usd is None else Decimal(str(limits.budget_usd)),
     )  # fmt: skip
 
