@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
+from decimal import Decimal
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -19,6 +22,9 @@ from planner.commands.options import (
 from planner.commands.output import is_complete, show_answer
 from planner.render.formats import FORMATS
 
+if TYPE_CHECKING:
+    from planner.workloads.answer import Answer
+
 
 @click.command()
 @click.argument("workload", type=click.Path(path_type=Path))
@@ -32,8 +38,10 @@ from planner.render.formats import FORMATS
     default=None,
     help="What is best (default: the file's).",
 )
-@click.option("--solver", type=click.Choice(["enumerate", "milp"]), default="enumerate", show_default=True,
-              help="Exact enumeration, or the same question as a MILP (single jobs).")  # fmt: skip
+@click.option("--best-within", type=click.FloatRange(min=0, min_open=True), default=None, metavar="USD",
+              help="The most that a budget buys: all of the work soonest, else most of it.")  # fmt: skip
+@click.option("--solver", type=click.Choice(["enumerate", "milp", "both"]), default="enumerate", show_default=True,
+              help="Exact enumeration, a MILP of the same question, or both, which must agree.")  # fmt: skip
 @click.option("--backend", default="scipy", show_default=True, help="MILP backend: scipy or highspy.")
 @click.option(
     "--time-limit", type=Seconds(), default="30s", show_default=True, help="Longest solving of a MILP."
@@ -75,7 +83,7 @@ from planner.render.formats import FORMATS
 )  # fmt: skip
 @click.option("-v", "--verbose", "details", is_flag=True, help="Show every assumption, cost line and filter.")
 def optimize(
-    workload: Path, values: tuple[str, ...],
+    workload: Path, values: tuple[str, ...], best_within: float | None,
     output: str, as_of: datetime | None, max_results: int | None, objective: str | None, solver: str,
     backend: str, time_limit: float, gap: float, allow_flagged: bool, allow_derived: bool, quota: str,
     calibrated: bool, spot_evidence: tuple[Path, ...], replays: int,
@@ -112,13 +120,28 @@ def optimize(
         calibrated=calibrated,
         replays=replays,
     )
-    answer = find_plan(loaded, options)
+    said = ""
+    if best_within is None:
+        answer = find_plan(loaded, options)
+    else:
+        from planner.workloads.best_within import best_within as find_best
+
+        answer, said = find_best(loaded, Decimal(repr(best_within)), options)
     shown = plan_answer(answer.plan, verbose=details or is_complete(output))
+    if said:
+        shown = replace(shown, summary=(said, *shown.summary))
     if output == "focus":
         from planner.finops.focus_out import with_focus
 
         shown = with_focus(shown, answer.plan)
     show_answer(shown, output, out)
+    _show_beside(answer, certificate, why_not, output)
+    if answer.plan.status == "infeasible":
+        click.get_current_context().exit(3)
+
+
+def _show_beside(answer: Answer, certificate: Path | None, why_not: tuple[str, ...], output: str) -> None:
+    """Write the certificate, and say why types are not the plan, where that is asked."""
     if certificate is not None:
         from planner.plan.certificates import write_certificate
         from planner.workloads.certificate import certify
@@ -131,5 +154,3 @@ def optimize(
             "\n".join(explain(answer.context.asked, answer.context.market, answer.found, name)),
             err=output != "table",
         )
-    if answer.plan.status == "infeasible":
-        click.get_current_context().exit(3)

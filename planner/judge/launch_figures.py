@@ -56,7 +56,10 @@ def launch_of(bench: Bench, plan: Node, made: Candidate) -> dict[str, Any]:
         "waiting_hours": Near(max(made.hours - made.waiting - paid, 0.0), ratio, 1e-7),
         "lost_hours": Near(made.lost, ratio, 1e-8),
         "on_demand_acquire_s": Near(_acquire_s(bench, made), 1e-9, 1e-6), "checkpoints": checkpoints(bench, made),
-        "places": [place(bench, part.offer, part.nodes, Near(part.paid_hours, ratio)) for part in spot], "why": STATED,
+        "places": [
+            place(bench, part.offer, part.nodes, Near(part.paid_hours, ratio)) | records_of(plan, at)
+            for at, part in enumerate(spot)
+        ], "why": STATED,
         "first_wait_hours": Near(first_wait_hours(made.situation.pool), ratio, 1e-7),
         "notes": [UNKNOWN] if fallback else [], "replay": None if plan["launch"]["replay"].is_null else STATED,
     }  # fmt: skip
@@ -109,6 +112,12 @@ def place(bench: Bench, offer: Any, nodes: int, hours: Near) -> dict[str, Any]:
         "mean_wait_hours": Near(wait), "availability_ratio": Near(up / (up + wait)),
         "observed_ratio": None if observed is None else Near(observed), "evidence": source,
     }  # fmt: skip
+
+
+def records_of(plan: Node, at: int) -> dict[str, Any]:
+    """The user's own records of place `at`, as the plan holds them for `planner advise`."""
+    places = plan["launch"]["places"]
+    return {"records": None if at >= len(places) or places[at]["records"].is_null else STATED}
 
 
 def _spread(bench: Bench, made: Candidate) -> tuple[tuple[float, float], tuple[float, float]]:

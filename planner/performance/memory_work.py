@@ -163,7 +163,7 @@ def _many_groups(training: TrainingSpec) -> bool:
     wanted = training.memory.groups
     if wanted != "auto":
         return wanted == "many"
-    return training.stack == "tuned" if training.tuning.objective != "pretrain" else training.stack != "eager"
+    return training.stack == "tuned" if training.tuning.is_tuning else training.stack != "eager"
 
 
 def state_bytes_per_param(training: TrainingSpec) -> dict[str, float]:
@@ -220,7 +220,11 @@ def _activations(model: ModelSpec, training: TrainingSpec, sizes: dict[str, floa
     upcast = 8.0 * hidden if eager and model.gated_mlp else 0.0
     masks = 2.0 * hidden if dropout else 0.0
     attention = 4.0 * sizes["attn_width"] + 4.0 * sizes["kv_width"]
-    kept = (4.0 if frozen else 6.0) + (2.0 if eager else 0.0) if model.gated_mlp else (2.0 if frozen else 4.0)
+    # Decoders without a gate write their GELU out in eager code: the hyperbolic tangent, 1 + it, and half the input
+    # stay beside the input (NewGELUActivation of HF Transformers).
+    written_out = 6.0 if eager and model.architecture == "decoder" else 0.0
+    plain = (2.0 if frozen else 4.0) + written_out
+    kept = (4.0 if frozen else 6.0) + (2.0 if eager else 0.0) if model.gated_mlp else plain
     routed = sizes["routed"]
     ffn = float(model.ffn or 4 * hidden)
     width = float(model.moe_ffn or ffn) if model.experts else ffn

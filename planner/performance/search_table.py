@@ -112,10 +112,15 @@ def _layout_columns(size: int, found: Ints, layout: Layouts) -> dict[str, Any]:
 
 
 def _limits(step: Step, size: int, found: Ints) -> Coded:
-    """The largest part of the step in one word, `""` where there is none."""
+    """The largest part of the step in one word, `""` where there is none.
+
+    Where the step waits for data, loading is the limit however long the rest takes: layouts that load equally long
+    are equally fast, and what is largest in the one that was chosen tells nothing.
+    """
     codes = np.full(size, len(COMPONENTS), dtype=np.int32)
     stacked = np.stack([np.broadcast_to(step.parts[name], found.shape) for name in COMPONENTS])
-    codes[found] = np.argmax(stacked, axis=0)
+    waits = np.broadcast_to(step.parts["data_loading_s"], found.shape) > 0.0
+    codes[found] = np.where(waits, COMPONENTS.index("data_loading_s"), np.argmax(stacked, axis=0))
     return Coded(codes, _LIMITS)
 
 

@@ -14,7 +14,8 @@ from planner.candidates.plan_parts.summary import describe, summarize
 from planner.candidates.running import meet_probability, steady_hours
 from planner.candidates.starts import chance_had, fallback_hours
 from planner.candidates.ways.outcomes import Outcomes, Task, possible_outcomes
-from planner.plan.launch import Checkpoints, Launch, SpotPlace
+from planner.plan.launch import Checkpoints, Launch, SpotPlace, SpotRecords
+from planner.spot.pools import OWN_RECORDS
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from planner.candidates.context import Context
     from planner.candidates.model import Candidates, Part
     from planner.spot.distribution import SpotPool
+    from planner.spot.risk import SpotRisk
 
     FloatArray = npt.NDArray[np.float64]
     IntArray = npt.NDArray[np.int64]
@@ -234,9 +236,21 @@ def spot_places(
             mean_up_hours=float(up[k]) if pool.rate[k] > 0 else float("inf"),
             mean_wait_hours=float(wait[k]), availability_ratio=float(up[k] / (up[k] + wait[k])),
             observed_ratio=None if np.isnan(known.observed[k]) else float(known.observed[k]),
-            evidence=known.sources[int(known.source[k])],
+            evidence=(evidence := known.sources[int(known.source[k])]),
+            records=_records(context.spot, row, int(nodes[k])) if evidence.startswith(OWN_RECORDS) else None,
         )
         for k, row in enumerate(rows.tolist())
+    )  # fmt: skip
+
+
+def _records(risk: SpotRisk, row: int, nodes: int) -> SpotRecords | None:
+    """The user's own records of a spot offer at this gang, for who follows the plan without the files."""
+    table = risk.own_table(row, nodes)
+    if table is None:
+        return None
+    return SpotRecords(
+        tuple(table.down_per_hour.tolist()), tuple(table.up_per_hour.tolist()), table.frailty_sd_down,
+        table.frailty_sd_up, table.hours_seen, table.source,
     )  # fmt: skip
 
 
