@@ -45,6 +45,8 @@ LENGTHENS = (
 SAME_KERNEL = ("attention.lag", "attention.fused_ratio")
 SHORTENS = ("attention.fused_ratio", "dp.overlap_ratio", "optimizer.bandwidth_ratio")
 SAMPLED = ("vision.",)
+# Widths of what was never measured: assumed, so no fit drops them.
+NEVER_FITTED = ("thin.default", "thin.family")
 # Evidence (distinct sources and workload groups) at which half of a median residual is believed.
 HALF_EVIDENCE = 12.0
 LOSS_SCALE = 0.12
@@ -91,7 +93,7 @@ def fit(cases: Sequence[Case], start: Constants, path: Path = DIRECTORY) -> Cons
     constants = Constants(
         {k: v for k, v in start.values.items() if not k.startswith(("multiplier.", "thin."))}
     )
-    constants = load_priors(constants.replace({"thin.default": start["thin.default"]}))
+    constants = load_priors(constants.replace({name: start[name] for name in NEVER_FITTED}))
     for family, kinds in FAMILIES.items():
         chosen = [case for case in cases if case.kind in kinds]
         if not chosen:

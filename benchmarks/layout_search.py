@@ -68,7 +68,7 @@ def measure(
     table = estimate_shapes(model, training, hardware, nodes)
     cells = int(table["fits"].sum())
     job = build_job(model, training, hardware)
-    job = replace(job, devices=job.devices.take(distinct_devices(job.devices, False)[0]))
+    job = replace(job, devices=job.devices.take(distinct_devices((job.devices,), False)[0]))
     _, found = search_job(job, np.asarray(nodes))
     return {
         "first_s": first, "again_s": again, "without_bounds_s": full, "machines": hardware.n_rows,

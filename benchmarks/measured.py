@@ -323,6 +323,10 @@ def _recompute(word: str, default: str) -> int:
     return known.get(first, known.get(default, 0))
 
 
+# Cards that talk over PCI Express, by how their names begin.
+_BRIDGED = ("RTX", "GTX", "Titan", "T4", "L4", "A10", "A30", "A40")
+
+
 def read_networks() -> dict[str, dict[str, str]]:
     """Networks of clusters whose rows do not state theirs, by accelerator generation."""
     return {row["generation"]: row for row in read_csv(DATA / "default_networks.csv")}
@@ -339,10 +343,8 @@ def hardware_of(
     """One hardware row in the planner's own columns; chips that frameworks see as two cores are split."""
     default = networks.get(str(device["generation"])) or networks[""]
     gbps = parse_gbps(row["interconnect"]) or float(default["internode_gbps"])
-    bridged = "PCIe" in row["gpu"] or row["gpu"].startswith(
-        ("RTX", "GTX", "Titan", "T4", "L4", "A10", "A30", "A40")
-    )
-    bridged &= not row["gpu"].startswith("A100-SXM")
+    # An A100 without a word on its form is the SXM module: its name only begins as an A10's does.
+    bridged = "PCIe" in row["gpu"] or (row["gpu"].startswith(_BRIDGED) and not row["gpu"].startswith("A100"))
     has_link = device["link_gb_per_s"] == device["link_gb_per_s"] or device["generation"].startswith(
         ("tpu", "train")
     )

@@ -1,4 +1,4 @@
-"""Fit the memory constants: `python -m benchmarks.memory_fit --data FILE [--out FILE]`.
+"""Fit the memory constants: `python -m benchmarks.memory_fit [--data FILE] [--out FILE]`.
 
 Stated peaks pull both ways; a row that only ran says no more than that its need was below what the accelerator has, and
 a row that ran out of memory the reverse. Constants whose provenance starts with `peaks` move within their bounds, held
@@ -28,6 +28,7 @@ from benchmarks.memory_score import (
     prepare,
     summarise,
 )
+from benchmarks.points import load_rows
 from benchmarks.rows import read_csv
 from benchmarks.scatter import scatter_svg
 from planner.performance.constants import DIRECTORY, Constants, load_constants
@@ -154,14 +155,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from benchmarks.memory_score import lines
 
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument(
+        "--data", type=Path, help="CSV with the columns of dev.csv; the bundled points by default"
+    )
     parser.add_argument("--out", type=Path, default=FILE)
     parser.add_argument(
         "--plot", type=Path, help="write measured against predicted, publishers left out, as SVG"
     )
     chosen = parser.parse_args(arguments)
     start = load_constants()
-    rows = load_memory_rows(read_csv(chosen.data))
+    rows = load_memory_rows(load_rows(chosen.data))
     left_out = leave_publishers_out(rows, start)
     spread = {"memory.spread": spread_of(rows, left_out)}
     fitted = fit_memory(rows, [True] * len(rows.cases), start).replace(spread)

@@ -78,7 +78,12 @@ def predict(row: Row) -> Prediction:
 
 
 def _counted(row: Row, job: Any, hardware: Table, shape: dict[str, Any]) -> float:
-    """Predicted peak the way the row's source counts it: without what lies outside the framework, or its cache."""
+    """Predicted peak as the row's source counts it, without what lies outside the framework or its cache.
+
+    Unknown where the source states no peak.
+    """
+    if row.memory_gib is None:
+        return NAN
     chosen = {
         "nodes": shape["nodes"], "tp": shape["tp"], "pp": shape["pp"], "cp": shape["cp"], "zero": shape["zero_stage"],
         "micro_batch": shape["micro_batch"], "recompute": _LEVELS[shape["recompute"]], "ep": shape["ep"],

@@ -31,7 +31,7 @@ from planner.performance.work import Work, stack_work
 
 Floats = npt.NDArray[np.float64]
 SAMPLED_BATCH_CAP = 256
-TOKEN_CAP = 16384
+TOKEN_CAP = 131072
 RISKS = (0.5, 0.99)
 
 

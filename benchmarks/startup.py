@@ -34,7 +34,8 @@ import json, sys, time
 from pathlib import Path
 from catalogs.store.load import load_catalog
 from planner.candidates.choose import choose
-from planner.workloads.answer import build_context, utc_now
+from planner.asked.options import utc_now
+from planner.candidates.prepare import build_context
 from planner.candidates.engine import build
 from planner.inputs import load_workload
 loaded = load_workload(Path(sys.argv[1]))

@@ -39,6 +39,7 @@ from planner.performance.constants import load_constants
 Floats = npt.NDArray[np.float64]
 ONE_NODE = "vTrain ground truth single"
 PAIR_GAP = 1.15
+WIDTHS = ("thin.", "interval.", "measured.")
 SEVERAL_NODES = "vTrain ground truth multi"
 MAIN_PARTS = (
     "transformers", "transformers without vTrain one-node", "vTrain one-node", "vTrain multi-node", "CNN/ViT",
@@ -85,19 +86,21 @@ def score_file(
         fits = [(list(range(len(cases))), constants)]
     skipped.update(dropped)
     rest = predict(build_groups(cases), len(cases), constants)
+    # Interval widths belong to the bundled constants: a fit without some rows learns none.
+    widths = {name: value for name, value in constants.values.items() if name.startswith(WIDTHS)}
     value, users, users_spread = (np.full(len(cases), np.nan) for _ in range(3))
     for out, fitted in fits:
         held = [cases[p] for p in out]
         value[out] = throughput(build_groups(held), len(held), fitted)
-        asked, _ = predict_workloads(held, True, fitted)
+        asked, _ = predict_workloads(held, True, fitted.replace(widths))
         users[out], users_spread[out] = asked["value"], asked["spread"]
     known = np.isfinite(value) & (value > 0)
     skipped.update({"no prediction": int((~known).sum())} if not known.all() else {})
     at = np.flatnonzero(known)
     kept = [cases[p] for p in at]
     own = np.flatnonzero(known & np.isfinite(users))
-    asked = Scored([cases[p] for p in own], users[own], rest["memory_gib"][own], users_spread[own])
-    return Scored(kept, value[at], rest["memory_gib"][at], rest["spread"][at], asked), skipped
+    by_users = Scored([cases[p] for p in own], users[own], rest["memory_gib"][own], users_spread[own])
+    return Scored(kept, value[at], rest["memory_gib"][at], rest["spread"][at], by_users), skipped
 
 
 def summarise(scored: Scored) -> dict[str, Any]:

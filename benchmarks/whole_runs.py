@@ -2,8 +2,11 @@
 
 Each run of `data/whole_runs.csv` becomes a workload that states the model, the work, the batch, the precision and the
 day; layout, software and kernels are left open, as for a user who plans. Its accelerator-hours are the step time times
-the steps over the goodput, as `planner estimate` prints them. Rows whose total the publisher multiplied out of a speed
-test the speed alone.
+the steps over the goodput, as `planner estimate` prints them.
+
+Published runs take longer than steps and goodput tell: that ratio and its spread (`run.speed_ratio`, `run.spread`) come
+from these runs, so each family is also scored with those of the other families. Stated speeds, and totals that the
+publisher multiplied out of a speed, test the steps alone.
 """
 
 from __future__ import annotations
@@ -30,6 +33,7 @@ from planner.estimation.predict import predict_shapes
 from planner.estimation.run import run_totals
 from planner.estimation.values import RunTotals
 from planner.inputs.schema import Workload
+from planner.performance.constants import load_constants
 
 RUNS = Path(__file__).resolve().parent / "data" / "whole_runs.csv"
 # The published name of an accelerator where the table of accelerators has another.
@@ -39,19 +43,38 @@ NAMES = {
 }  # fmt: skip
 ELAPSED = frozenset({"wall", "wall_window", "billed_or_wall", "rounded", "author_accounting"})
 DERIVED = frozenset({"derived_from_speed"})
+COVERAGE = 0.8
 # Tokens per step where a run does not say: usual for pre-training.
 USUAL_BATCH_TOKENS = 2.0**22
 
 
 @dataclass(frozen=True)
 class Run:
-    """A published run with its prediction; hours are accelerator-hours."""
+    """A published run with its prediction; hours are accelerator-hours.
+
+    Attributes:
+        totals: as `planner estimate` prints them; `bare`: without `run.speed_ratio` and `run.spread`.
+        speed_hours: hours of steps at the speed that the publisher states, None where none is stated.
+    """
 
     name: str
     family: str
     kind: str
     hours: float
     totals: RunTotals
+    bare: RunTotals
+    speed_hours: float | None
+
+    @property
+    def ratio(self) -> float:
+        """Published hours over what steps and goodput alone give."""
+        return self.hours / self.bare.accelerator_hours.value
+
+    @property
+    def widths(self) -> tuple[float, float]:
+        """Log widths of the interval of steps and goodput alone: downwards, upwards."""
+        hours = self.bare.accelerator_hours
+        return math.log(hours.value / hours.low), math.log(hours.high / hours.value)
 
 
 def workload_of(row: dict[str, str]) -> dict[str, Any]:
@@ -71,10 +94,12 @@ def workload_of(row: dict[str, str]) -> dict[str, Any]:
     batch = _divisible(
         number(row, "batch") or USUAL_BATCH_TOKENS / sequence, number(row, "accelerators") or 1.0
     )
-    model = {name: value for name, value in sizes.items() if value}
+    model: dict[str, Any] = {name: value for name, value in sizes.items() if value}
     model |= {"family": "transformer", "architecture": row["architecture"] or "decoder"}
     model["gated_mlp"] = bool(sizes["ffn"] and sizes["ffn"] != 4 * sizes["hidden"])
-    training = {
+    if row["predicted_share"]:
+        model["predicted_share"] = float(row["predicted_share"])
+    training: dict[str, Any] = {
         "tokens": int(tokens), "global_batch": batch, "sequence_length": int(sequence),
         "precision": row["precision"],
     }  # fmt: skip
@@ -92,6 +117,7 @@ def _divisible(batch: float, accelerators: float) -> int:
 _SIZES = {
     "params": "parameters", "active_params": "active_parameters", "layers": "layers", "hidden": "width",
     "heads": "heads", "kv_heads": "kv_heads", "ffn": "ffn_width", "vocab": "vocabulary", "experts": "experts",
+    "attention_window": "attention_window", "windowed_layers": "windowed_layers",
     "experts_per_token": "experts_per_token", "moe_ffn": "expert_width", "shared_experts": "shared_experts",
 }  # fmt: skip
 
@@ -113,13 +139,22 @@ def predict_run(row: dict[str, str], devices: dict[str, dict[str, Any]]) -> Run:
         raise ValueError("accelerators not published")
     job: Job = resolve_job(Workload.model_validate(workload_of(row)), date(2026, 11, 1))
     per_node = 4 if device["generation"].startswith("tpu") or "gh200" in device["accelerator"] else 8
-    cell = {"interconnect": "", "gpu": row["accelerator"]}
+    cell = {"interconnect": row["network"], "gpu": row["accelerator"]}
     hardware, per_node = hardware_of(cell, device, min(per_node, count), count, None, read_networks())
     table = Table({name: [value] for name, value in hardware.items()})
     found = _nearest(job, table, -(-count // per_node))
+    accelerators = found["nodes"] * per_node
+    alone = load_constants().replace({"run.speed_ratio": 1.0, "run.spread": 0.0})
     return Run(
-        row["run"], row["family"], row["total"], hours, run_totals(job, found, found["nodes"] * per_node)
-    )
+        row["run"], row["family"], row["total"], hours, run_totals(job, found, accelerators),
+        run_totals(job, found, accelerators, alone), _speed_hours(row, hours),
+    )  # fmt: skip
+
+
+def _speed_hours(row: dict[str, str], hours: float) -> float | None:
+    if speed := number(row, "stated_tokens_per_s"):
+        return (number(row, "tokens") or 0.0) / speed / 3600.0
+    return hours if row["total"] in DERIVED else None
 
 
 def _nearest(job: Job, hardware: Table, nodes: int) -> dict[str, Any]:
@@ -148,20 +183,57 @@ def predict_runs(rows: Sequence[dict[str, str]]) -> tuple[list[Run], Counter[str
     return runs, left_out
 
 
-def summary(runs: Sequence[Run], kinds: frozenset[str]) -> dict[str, float]:
-    """Errors of the totals of some kinds, and how many the 80 % interval holds."""
-    chosen = [run for run in runs if run.kind in kinds]
-    if not chosen:
-        return {"n": 0}
-    hours = np.asarray([run.hours for run in chosen])
+def usual_ratio(runs: Sequence[Run]) -> float:
+    """Median over families of the median ratio of published hours to steps and goodput."""
+    families = {run.family for run in runs}
+    return float(np.median([np.median([r.ratio for r in runs if r.family == name]) for name in families]))
+
+
+def usual_spread(runs: Sequence[Run], ratio: float) -> float:
+    """Log width that, joined with those of steps and goodput, holds 80 % of the runs; a family counts once."""
+    sizes = Counter(run.family for run in runs)
+    gaps = [math.log(run.ratio / ratio) for run in runs]
+    own = [run.widths[int(gap > 0)] for run, gap in zip(runs, gaps, strict=True)]
+    needed = np.sqrt([max(gap**2 - width**2, 0.0) for gap, width in zip(gaps, own, strict=True)])
+    weight = np.asarray([1.0 / sizes[run.family] for run in runs])
+    order = np.argsort(needed)
+    reached = np.cumsum(weight[order]) / weight.sum()
+    return float(needed[order][np.searchsorted(reached, COVERAGE)])
+
+
+def families_left_out(runs: Sequence[Run]) -> dict[str, float]:
+    """Errors of the totals, each family with ratio and spread of the others."""
+    predicted, held = [], []
+    for run in runs:
+        others = [other for other in runs if other.family != run.family]
+        ratio = usual_ratio(others)
+        spread = usual_spread(others, ratio)
+        predicted.append(run.bare.accelerator_hours.value * ratio)
+        gap = math.log(run.hours / predicted[-1])
+        held.append(abs(gap) <= math.hypot(run.widths[int(gap > 0)], spread))
+    hours = np.asarray([run.hours for run in runs])
+    return {**errors(np.asarray(predicted), hours), "held": float(np.mean(held))}
+
+
+def summary(runs: Sequence[Run]) -> dict[str, float]:
+    """Errors of the totals with the bundled ratio, and how many the 80 % interval holds."""
+    hours = np.asarray([run.hours for run in runs])
     middle, low, high = (
-        np.asarray([getattr(run.totals.accelerator_hours, name) for run in chosen])
+        np.asarray([getattr(run.totals.accelerator_hours, name) for run in runs])
         for name in ("value", "low", "high")
     )
     held = float(((hours >= low) & (hours <= high)).mean())
-    return {**errors(middle, hours), "held": held, "speed_bias": float(np.median(
-        [run.totals.step_hours * run.totals.accelerators / run.hours for run in chosen]
-    ))}  # fmt: skip
+    return {**errors(middle, hours), "held": held}
+
+
+def speeds(runs: Sequence[Run]) -> dict[str, float]:
+    """Errors of the steps alone against stated speeds; bias over families, as some publish many runs."""
+    stated = [(run.bare.step_hours * run.bare.accelerators, run.speed_hours, run.family) for run in runs
+              if run.speed_hours]  # fmt: skip
+    made, known = (np.asarray([row[k] for row in stated], dtype=np.float64) for k in (0, 1))
+    families = np.asarray([row[2] for row in stated])
+    by_family = [float(np.median((made / known)[families == name])) for name in sorted(set(families))]
+    return {**errors(made, known), "bias": float(np.median(by_family))}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -179,13 +251,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
             f"{run.name:24} {run.kind:20} published {run.hours:11,.0f}  predicted {total.value:11,.0f}"
             f" ({total.low:,.0f} to {total.high:,.0f})  x {total.value / run.hours:.2f}"
         )
-    figures = {"totals": summary(runs, ELAPSED), "from speed": summary(runs, DERIVED)}
+    elapsed = [run for run in runs if run.kind in ELAPSED]
+    ratio = usual_ratio(elapsed)
+    print(f"run.speed_ratio {ratio:.3f}, run.spread {usual_spread(elapsed, ratio):.3f} from these runs")
+    figures = {
+        "totals, bundled ratio": summary(elapsed),
+        "totals, ratio of the other families": families_left_out(elapsed),
+        "steps alone against stated speeds": speeds(runs),
+    }
     for name, part in figures.items():
-        if part["n"]:
-            print(
-                f"{name}: {part['n']:.0f} runs, median error {part['median']:.1f} %, MAPE {part['mape']:.1f} %, bias"
-                f" {part['bias']:.2f} (steps alone {part['speed_bias']:.2f}), 80 % interval holds {part['held']:.0%}"
-            )
+        held = f", 80 % interval holds {part['held']:.0%}" if "held" in part else ""
+        print(
+            f"{name}: {part['n']:.0f} runs, median error {part['median']:.1f} %, MAPE {part['mape']:.1f} %, bias"
+            f" {part['bias']:.2f}{held}"
+        )
     print(f"left out: {sum(left_out.values())}")
     print("\n".join(f"  {count:3d}  {reason}" for reason, count in left_out.most_common()))
     if chosen.json:

@@ -17,7 +17,18 @@ from typing import TYPE_CHECKING, Any
 from planner.version import __version__
 
 if TYPE_CHECKING:
-    from planner.api import compare, estimate, forecast, frontier, load, optimize, pipeline, portfolio, review
+    from planner.api import (
+        compare,
+        estimate,
+        forecast,
+        frontier,
+        load,
+        optimize,
+        pipeline,
+        portfolio,
+        review,
+        whatif,
+    )
     from planner.asked.options import Options
     from planner.plan.model import Plan
 
@@ -34,6 +45,7 @@ _HOMES = {
             "pipeline",
             "portfolio",
             "review",
+            "whatif",
         ),
         "planner.api",
     ),
@@ -53,6 +65,7 @@ __all__ = [
     "pipeline",
     "portfolio",
     "review",
+    "whatif",
 ]
 
 

@@ -12,19 +12,22 @@ notebook, turned into a DataFrame or plain values, rendered in any format of `-o
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Literal
 
 from planner.asked.given import Day, month_of, options_on, path_of, texts_of
+from planner.inputs.kinds import loaded_as
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from catalogs.model import Catalog
     from planner.estimation.answer import Estimates
     from planner.finops.forecast.answer import ForecastAnswer
     from planner.finops.review.model import Review
+    from planner.inputs.kinds import Loaded
     from planner.inputs.load import LoadedWorkload
     from planner.inputs.pipeline_load import LoadedPipeline
     from planner.inputs.portfolio_load import LoadedPortfolio
@@ -33,10 +36,7 @@ if TYPE_CHECKING:
     from planner.pipelines.answer import PipelineAnswer
     from planner.plan.model import Plan
     from planner.portfolios.answer import PortfolioAnswer
-
-    Loaded = LoadedWorkload | LoadedPortfolio | LoadedPipeline
-
-L = TypeVar("L")
+    from planner.workloads.whatif import WhatIf
 
 
 def load(path: str | Path) -> Loaded:
@@ -48,14 +48,9 @@ def load(path: str | Path) -> Loaded:
     Raises:
         InputError: lists every fault with its line, column and remedy.
     """
-    from planner.inputs.documents import kind_of
-    from planner.inputs.load import load_workload
-    from planner.inputs.pipeline_load import load_pipeline
-    from planner.inputs.portfolio_load import load_portfolio
+    from planner.inputs.kinds import load_any
 
-    readers: dict[str, Callable[[Path], Loaded]] = {"portfolio": load_portfolio, "pipeline": load_pipeline}
-    file = Path(path)
-    return readers.get(kind_of(file), load_workload)(file)
+    return load_any(Path(path))
 
 
 def optimize(
@@ -95,7 +90,7 @@ def optimize(
     from planner.workloads.answer import optimize as find_plan
 
     loaded = override(
-        _loaded(workload, "workload"), max_results=max_results, objective=objective, allow_flagged=allow_flagged,
+        loaded_as(workload, "workload"), max_results=max_results, objective=objective, allow_flagged=allow_flagged,
         allow_derived=allow_derived,
     )  # fmt: skip
     options = replace(
@@ -130,7 +125,9 @@ def frontier(
     from planner.job.frontier import frontier as find_frontier
     from planner.job.overrides import override
 
-    loaded = override(_loaded(workload, "workload"), allow_flagged=allow_flagged, allow_derived=allow_derived)
+    loaded = override(
+        loaded_as(workload, "workload"), allow_flagged=allow_flagged, allow_derived=allow_derived
+    )
     return find_frontier(
         loaded, options_on(as_of), deadlines_hours=tuple(deadlines_hours), catalog_dir=path_of(catalog_dir)
     )
@@ -166,9 +163,40 @@ def compare(
     from planner.job.compare import compare as find_comparison
     from planner.job.overrides import override
 
-    loaded = override(_loaded(workload, "workload"), allow_flagged=allow_flagged, allow_derived=allow_derived)
+    loaded = override(
+        loaded_as(workload, "workload"), allow_flagged=allow_flagged, allow_derived=allow_derived
+    )
     return find_comparison(
         loaded, options_on(as_of), pick=texts_of(pick), over=over, base=base, catalog_dir=path_of(catalog_dir)
+    )
+
+
+def whatif(
+    workload: str | Path | LoadedWorkload,
+    scenarios: Mapping[str, object] | Sequence[Mapping[str, object]],
+    *,
+    as_of: Day | None = None,
+    catalog_dir: str | Path | None = None,
+) -> WhatIf:
+    """Plan a workload as it is, and with other values: `whatif(file, {"constraints.deadline": "10d"})`.
+
+    Args:
+        workload: a file, or a loaded one.
+        scenarios: one or several, each the values to put over the file's by dotted key; None removes a key.
+        as_of: as of `optimize`.
+        catalog_dir: as of `optimize`.
+
+    Raises:
+        InputError: the workload or a value is wrong.
+        CatalogError: the catalog cannot be used.
+    """
+    from planner.inputs.settings import setting_texts
+    from planner.workloads.whatif import ask_whatif
+
+    each = [scenarios] if isinstance(scenarios, Mapping) else scenarios
+    texts = [setting_texts(one) for one in each]
+    return ask_whatif(
+        loaded_as(workload, "workload"), texts, options_on(as_of), catalog_dir=path_of(catalog_dir)
     )
 
 
@@ -203,7 +231,7 @@ def estimate(
     counts = (nodes,) if isinstance(nodes, int) else tuple(nodes)
     pin = None if layout is None else parse_layout(layout)
     return estimate_workload(
-        _loaded(workload, "workload"), types, counts, pin, provider, calibrated=calibrated,
+        loaded_as(workload, "workload"), types, counts, pin, provider, calibrated=calibrated,
         catalog_dir=path_of(catalog_dir),
     )  # fmt: skip
 
@@ -243,7 +271,7 @@ def portfolio(
         return load_catalog(path_of(catalog_dir), as_of=planning.as_of)
 
     options = PortfolioOptions(gap=gap, time_limit_s=time_limit_s, backend=backend, mode=mode)
-    return plan_portfolio(_loaded(jobs, "portfolio"), planning, options, catalog=catalog)
+    return plan_portfolio(loaded_as(jobs, "portfolio"), planning, options, catalog=catalog)
 
 
 def pipeline(
@@ -271,7 +299,7 @@ def pipeline(
     from planner.pipelines.answer import plan_pipeline
 
     options = replace(options_on(as_of), solver="auto", backend=backend, gap=gap, time_limit_s=time_limit_s)
-    return plan_pipeline(_loaded(tasks, "pipeline"), options, catalog_dir=path_of(catalog_dir))
+    return plan_pipeline(loaded_as(tasks, "pipeline"), options, catalog_dir=path_of(catalog_dir))
 
 
 def review(
@@ -365,21 +393,3 @@ def forecast(
         costs.scopes[by], question, currency=check_currency(costs.currency, plan_currency),
         by=by if daily is None else "scope",
     )  # fmt: skip
-
-
-def _loaded(source: str | Path | L, kind: str) -> Any:
-    """Read `source` if it is a path; anything loaded must be of the kind asked.
-
-    Raises:
-        InputError: the file is of another kind.
-    """
-    if not isinstance(source, str | Path):
-        return source
-    from planner.errors import InputError
-
-    loaded = load(source)
-    names = {"LoadedWorkload": "workload", "LoadedPortfolio": "portfolio", "LoadedPipeline": "pipeline"}
-    actual = names[type(loaded).__name__]
-    if actual != kind:
-        raise InputError(f"{source}: is a {actual}, a {kind} is needed; use planner.{actual}() for it")
-    return loaded

@@ -42,6 +42,9 @@ class CommandSpec:
 
 COMMANDS: dict[str, CommandSpec] = {
     "init": CommandSpec("planner.commands.init", "init", "Start a workload, empty or from your own files."),
+    "validate": CommandSpec(
+        "planner.commands.validate", "validate", "List every fault of a file; plan nothing."
+    ),
     "optimize": CommandSpec("planner.commands.optimize", "optimize", "Find the cheapest feasible plan."),
     "estimate": CommandSpec(
         "planner.commands.estimate", "estimate", "Predict speed and memory of a cluster you name."
@@ -61,6 +64,12 @@ COMMANDS: dict[str, CommandSpec] = {
     ),
     "compare": CommandSpec(
         "planner.commands.compare", "compare", "Compare machines, regions or ways to buy for one job."
+    ),
+    "whatif": CommandSpec(
+        "planner.commands.whatif", "whatif", "Ask what another deadline, budget or model would cost."
+    ),
+    "diff": CommandSpec(
+        "planner.commands.diff", "diff", "Say what changed between two plans, or prices of two days."
     ),
     "commit": CommandSpec(
         "planner.commands.commit", "commit", "Find which reservations and savings plans to buy."
@@ -274,6 +283,13 @@ def _exit_code_of(error: Exception) -> int | None:
 
 
 def _report(error: Exception, session: Session) -> int:
+    if isinstance(error, ImportError):
+        from catalogs.errors import missing_extra
+        from planner.errors import InputError
+
+        said = missing_extra(error)
+        if said is not None:
+            return _fail(said, InputError.exit_code)
     code = _exit_code_of(error)
     if session.verbosity > 0:
         import traceback

@@ -113,6 +113,9 @@ def base_environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]
         "PLANNER_DATA_DIR": str(home / "data"),
         "XDG_CONFIG_HOME": str(home / "config"),
     }
+    if kept.get("PYTHONDONTWRITEBYTECODE"):
+        # it is for the checkout: each program under test would compile three hundred modules anew
+        places |= {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(home / "bytecode")}
     return {**kept, **_ENVIRONMENT, **places}
 
 

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
+from catalogs.errors import install_command
 from catalogs.model import PurchaseOption
 from catalogs.providers.alibaba_rows import (
     PROVIDER,
@@ -47,7 +48,7 @@ LOGIN_HINT = (
     "set ALIBABA_CLOUD_ACCESS_KEY_ID and ALIBABA_CLOUD_ACCESS_KEY_SECRET, or run `aliyun configure` (a RAM user "
     "with docs/policies/alibaba.json is enough)"
 )
-INSTALL_HINT = "install the SDK: pip install 'ml-training-planner[alibaba]'"
+INSTALL_HINT = f"install the SDK: {install_command('alibaba')}"
 API_CALLS = (
     ApiCall("ecs:DescribeRegions", "ecs:DescribeRegions", "everything"),
     ApiCall("ecs:DescribeInstanceTypes", "ecs:DescribeInstanceTypes", "machines"),

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import importlib.util
 import json
 import threading
 import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from catalogs.errors import install_command, missing_extra
 from catalogs.providers.aws_rows import PROVIDER, changed
 from catalogs.providers.base import (
     ApiCall,
@@ -102,7 +104,10 @@ _NOT_SOLD_CODES = frozenset({"NoSuchResourceException", "UnsupportedOperation", 
 
 def _sdk(module: str) -> Any:
     """A module of the SDK, imported when it is first needed: it costs more than most commands."""
-    return importlib.import_module(module)
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise CredentialsMissing(missing_extra(error) or str(error), provider=PROVIDER) from None
 
 
 class NotSoldHere(ProviderError):  # noqa: N818 - a kind of answer more than an error
@@ -150,7 +155,13 @@ class AwsClients:
         return client
 
     def has_credentials(self) -> bool:
-        """Whether the SDK's chain finds credentials; asks no server but the machine's own metadata."""
+        """Whether the SDK's chain finds credentials; asks no server but the machine's own metadata.
+
+        Without the SDK there are none: what is public is read all the same.
+        """
+        if self._session is None and importlib.util.find_spec("boto3") is None:
+            self.options.log.remark(f"no boto3, so no account is asked; {install_command('aws')}")
+            return False
         with self._lock, mapped("credentials", ""):
             if self._session is None:
                 self._session = _sdk("boto3").Session()

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
+from catalogs.errors import missing_extra
 from catalogs.providers.azure_retail import (
     API_VERSION,
     RETAIL_API,
@@ -31,10 +32,7 @@ from catalogs.providers.limits import CallTimedOut, retry_after_s, within
 RETAIL_URL = "https://prices.azure.com"
 RETAIL_PATH = "/api/retail/prices"
 SUBSCRIPTION_VARIABLE = "AZURE_SUBSCRIPTION_ID"
-LOGIN_HINT = (
-    f"log in with `az login`, name the subscription in {SUBSCRIPTION_VARIABLE} and install azure-identity "
-    "(`pip install azure-identity`)"
-)
+LOGIN_HINT = f"log in with `az login` and name the subscription in {SUBSCRIPTION_VARIABLE}"
 EVICTION_API = "Microsoft.ResourceGraph/resources"
 API_CALLS = (
     ApiCall(SKUS_API, "Microsoft.Compute/skus/read", "sizes, and regions closed to the subscription"),
@@ -78,9 +76,10 @@ def default_client(options: FetchOptions) -> Management:
     if not subscription:
         raise _credentials_missing("no subscription is named")
     try:
+        import azure.mgmt.compute  # noqa: F401 - the client is made below; a missing one is told here
         from azure.identity import DefaultAzureCredential  # type: ignore[import-not-found,import-untyped,unused-ignore]
-    except ImportError:
-        raise _credentials_missing("azure-identity is not installed") from None
+    except ImportError as error:
+        raise CredentialsMissing(missing_extra(error) or str(error), provider=PROVIDER) from None
     return management_client(DefaultAzureCredential(), subscription, options)
 
 

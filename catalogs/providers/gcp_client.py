@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from catalogs.errors import missing_extra
 from catalogs.providers.base import (
     ApiCall,
     CredentialsMissing,
@@ -95,10 +96,15 @@ def default_login() -> Login:
     Raises:
         CredentialsMissing: when there are none, or no project is named.
     """
-    import google.auth
-    from google.auth.exceptions import GoogleAuthError
-
     key = os.environ.get(API_KEY_VARIABLE, "")
+    try:
+        import google.auth
+        import google.cloud.compute_v1
+        from google.auth.exceptions import GoogleAuthError
+    except ImportError as error:
+        if key:
+            return Login(None, "", key)
+        raise CredentialsMissing(missing_extra(error) or str(error), provider=PROVIDER) from None
     try:
         credentials, project = google.auth.default(scopes=list(_SCOPES))  # type: ignore[no-untyped-call,unused-ignore]
     except GoogleAuthError as error:

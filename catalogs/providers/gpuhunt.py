@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from catalogs.accelerators import canonical
-from catalogs.errors import CatalogError
+from catalogs.errors import CatalogError, install_command
 from catalogs.model import PurchaseOption
 from catalogs.normalize import decimal_text, family_of
 from catalogs.providers.base import (
@@ -33,7 +33,7 @@ from catalogs.providers.known_types import known_types
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-INSTALL_HINT = "install it: pip install 'ml-training-planner[gpuhunt]'"
+INSTALL_HINT = f"install it: {install_command('gpuhunt')}"
 API_CALLS = (ApiCall("gpuhunt.Catalog.query", "", "the clouds that gpuhunt collects"),)
 # gpuhunt's name -> ours; others keep their name.
 _NAMES: Mapping[str, str] = {"lambdalabs": "lambda"}

@@ -10,8 +10,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from planner.advice.question import place_of
-from planner.spot.hazards import moved_table
+from planner.errors import InputError
+from planner.spot.hazards import AGE_EDGES_HOURS, make_table, moved_table
 from planner.spot.hazards_evidence import table_from_means
 from planner.spot.pools import OWN_RECORDS, RECORDED, as_wide
 
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
 
     from planner.advice.question import Question
     from planner.advice.saved_plan import Capacity, SpotPlan
+    from planner.plan.launch import SpotRecords
     from planner.spot.hazards import HazardModel, HazardTable
     from planner.spot.policy.job import SpotZone
 
@@ -43,10 +47,31 @@ def as_planned(question: Question, model: HazardModel, *, own: bool) -> tuple[Qu
             continue
         note = _difference(capacity, own=own)
         notes |= {note: None} if note else {}
+        if capacity.records is not None and not own:
+            tables[zone.name] = _records_table(capacity.records)
+            continue
         recorded = own or capacity.evidence.startswith(f"{RECORDED}: ")
         if not (recorded and model.table_for(zone).of_family):
             tables[zone.name] = _planned_table(capacity, zone, model)
     return replace(question, notes=(*question.notes, *notes)), model.with_tables(tables)
+
+
+def _records_table(records: SpotRecords) -> HazardTable:
+    """The user's own records as the plan holds them."""
+    ages = len(AGE_EDGES_HOURS)
+    for name, values in (("down_per_hour", records.down_per_hour), ("up_per_hour", records.up_per_hour)):
+        if len(values) != ages:
+            raise InputError(
+                f"the plan: launch.places: records.{name} has {len(values)} values, {ages} (one per age) are needed: "
+                "save the plan anew with `planner optimize ... -o json --out FILE`"
+            )
+    return make_table(
+        np.asarray(records.down_per_hour, dtype=np.float64),
+        np.asarray(records.up_per_hour, dtype=np.float64),
+        (records.frailty_sd_down, records.frailty_sd_up),
+        records.hours_seen,
+        f"{records.source} (as the plan has them)",
+    )
 
 
 def _planned_table(capacity: Capacity, zone: SpotZone, model: HazardModel) -> HazardTable:
@@ -63,10 +88,10 @@ def _planned_table(capacity: Capacity, zone: SpotZone, model: HazardModel) -> Ha
 def _difference(capacity: Capacity, *, own: bool) -> str:
     """What to say where the plan and this answer do not rest on the same evidence; empty where they do."""
     planned_own = capacity.evidence.startswith(OWN_RECORDS)
-    if planned_own and not own:
+    if planned_own and not own and capacity.records is None:
         return (
-            "the plan rests on records of spot of your own, which are not named here: its mean figures are used; "
-            "name the records with --workload FILE or --spot-evidence FILE"
+            "the plan rests on records of spot of your own, which it does not hold of this zone: its mean figures are "
+            "used; name the records with --workload FILE or --spot-evidence FILE"
         )
     if own and not planned_own and _MOVED not in capacity.evidence:
         return f"the plan was made without your records of spot, which count here (the plan: {capacity.evidence})"

@@ -271,7 +271,12 @@ def place_of(plan: SpotPlan, zone: StateZone) -> Place:
     )
     there = [place for place in plan.places if place.region == region]
     found = (named or there or plan.places)[0]
-    return found if named else Place(region or found.region, zone.name, found.usd_per_hour, found.capacity)
+    if named:
+        return found
+    capacity = found.capacity
+    if capacity is not None and found.zone:  # the records of one zone say little of another
+        capacity = replace(capacity, records=None)
+    return Place(region or found.region, zone.name, found.usd_per_hour, capacity)
 
 
 def _is_known(plan: SpotPlan, zone: StateZone) -> bool:

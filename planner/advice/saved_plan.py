@@ -11,6 +11,7 @@ from pathlib import Path
 from planner.errors import InputError
 from planner.plan.file import load_plan
 from planner.plan.ids import RUN_WORK, TimePartId
+from planner.plan.launch import SpotRecords
 from planner.plan.model import Plan, PlanLine
 from planner.records import record
 
@@ -24,11 +25,12 @@ _RESTART_S = 720.0  # as in planner/data/assumptions.csv, for plans that do not 
 
 @record(frozen=True)
 class Capacity:
-    """How the plan expects all nodes together to come and go in a place, and the evidence it names."""
+    """How the plan expects all nodes together to come and go in a place, by which evidence, and the user's records."""
 
     mean_up_hours: float
     mean_wait_hours: float
     evidence: str
+    records: SpotRecords | None = None
 
 
 @record(frozen=True)
@@ -216,7 +218,11 @@ def _capacity(plan: Plan, line: PlanLine) -> Capacity | None:
     told = () if plan.launch is None else plan.launch.places
     found = (place for place in told if place.offer_id == line.offer_id)
     return next(
-        (Capacity(place.mean_up_hours, place.mean_wait_hours, place.evidence) for place in found), None
+        (
+            Capacity(place.mean_up_hours, place.mean_wait_hours, place.evidence, place.records)
+            for place in found
+        ),
+        None,
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from datetime import date, timedelta
 from typing import TYPE_CHECKING
 
@@ -10,9 +9,10 @@ from planner.inputs.resolve import resolve_model, resolve_training
 from planner.performance.inference.answers import answer_bytes
 from planner.performance.kernels import default_attention
 from planner.performance.memory_options import MemoryOptions
+from planner.performance.parts import all_params, exported_params, model_of
+from planner.performance.phases import phases_of
 from planner.performance.post_training.read import tuning_of
-from planner.performance.spec import LayoutPin, ModelFamily, ModelSpec, TrainingSpec
-from planner.performance.work import lora_params
+from planner.performance.spec import LayoutPin, ModelSpec, TrainingSpec
 from planner.records import record
 
 if TYPE_CHECKING:
@@ -87,14 +87,13 @@ def resolve_job(workload: Workload, on: date) -> Job:
     assert workload.model is not None
     model = resolve_model(workload.model)
     training = resolve_training(workload, model)
-    spec = _model_spec(model)
+    spec = model_of(model)
     data, checkpoint = workload.data, workload.checkpoint
     data_bytes = training.data_bytes
     per_sample = training.bytes_per_sample
     read = None if per_sample is None else training.runs * training.total_samples * per_sample
-    asked = _training_spec(training, spec)
-    adapters = training.lora_rank is not None and not checkpoint.merge_adapters
-    params = lora_params(spec, asked) if adapters else spec.params
+    asked = _training_spec(training, spec, model)
+    params = all_params(spec) if checkpoint.merge_adapters else exported_params(spec, asked)
     written = params * EXPORT_BYTES_PER_PARAM
     if asked.tuning.requests is not None:
         written = training.total_samples * answer_bytes(asked)
@@ -104,7 +103,7 @@ def resolve_job(workload: Workload, on: date) -> Job:
         training=asked,
         total_steps=training.total_steps,
         unit=training.unit,
-        units_per_step=training.global_batch * training.tokens_per_sample,
+        units_per_step=training.units_per_step,
         data_gb=None if data_bytes is None else data_bytes / GB,
         read_gb=None if read is None else read / GB,
         stream=data.access == "stream",
@@ -125,13 +124,7 @@ def _hours(duration: timedelta | None) -> float | None:
     return None if duration is None else duration.total_seconds() / 3600.0
 
 
-def _model_spec(model: ResolvedModel) -> ModelSpec:
-    names = {field.name for field in fields(ModelSpec)}
-    values = {name: getattr(model, name) for name in names if hasattr(model, name)}
-    return ModelSpec(**{**values, "family": ModelFamily(model.family)})
-
-
-def _training_spec(resolved: ResolvedTraining, model: ModelSpec) -> TrainingSpec:
+def _training_spec(resolved: ResolvedTraining, model: ModelSpec, learns: ResolvedModel) -> TrainingSpec:
     return TrainingSpec(
         global_batch=resolved.global_batch,
         sequence_length=resolved.sequence_length,
@@ -149,4 +142,8 @@ def _training_spec(resolved: ResolvedTraining, model: ModelSpec) -> TrainingSpec
         decode_samples_per_s_per_core=resolved.decode_samples_per_s_per_core,
         memory=MemoryOptions() if resolved.memory is None else MemoryOptions(**resolved.memory.model_dump()),
         tuning=tuning_of(resolved.post),
+        trains=learns.trains,
+        learned_params=learns.learned_params,
+        evaluated=resolved.evaluated,
+        phases=phases_of(resolved.phases),
     )

@@ -132,6 +132,7 @@ def model_key(model: ModelSpec, training: TrainingSpec) -> str:
     sizes = (
         model.family.value, f"{model.params:.4g}", model.layers, model.hidden, model.heads, model.kv_heads, model.ffn,
         model.vocab, model.experts, model.forward_flops_per_sample, training.lora_rank,
+        *([training.trains] if training.trains != "all" else []), *model.parts,
     )  # fmt: skip
     return "|".join(str(size) for size in sizes)
 

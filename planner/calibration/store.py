@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from planner.errors import InputError
+from planner.performance.parts import model_from
 from planner.performance.post_training.read import tuning_from
 from planner.performance.post_training.spec import Tuning
-from planner.performance.spec import ModelFamily, ModelSpec, TrainingSpec
+from planner.performance.spec import ModelFamily, ModelSpec, Phase, TrainingSpec
 from planner.records import record
 
 SCHEMA_VERSION = 1
@@ -178,11 +179,10 @@ def _parse(values: dict[str, Any], path: Path) -> Calibration:
     if not (0.0 < step < math.inf and 0.0 < error < math.inf):
         raise ValueError("measured.step_time_s and measured.error_log must be above 0")
     model, training = dict(values["model"]), dict(values["training"])
-    model["family"] = ModelFamily(model["family"])
     if int(values["cluster"]["nodes"]) < 1:
         raise ValueError("cluster.nodes must be at least 1")
     return Calibration(
-        model=ModelSpec(**model), training=_training(training), hardware=dict(values["hardware"]),
+        model=model_from(model), training=_training(training), hardware=dict(values["hardware"]),
         cluster=dict(values["cluster"]), step_time_s=step, error=error,
         evidence={key: item for key, item in measured.items() if key not in ("step_time_s", "error_log")},
         created_at=str(values["created_at"]), path=path,
@@ -199,7 +199,7 @@ def _training(values: dict[str, Any]) -> TrainingSpec:
         name: parts[name](**item) if name in parts else tuple(item) if isinstance(item, list) else item
         for name, item in values.items()
     }
-    return TrainingSpec(**made)
+    return TrainingSpec(**{**made, "phases": tuple(Phase(**phase) for phase in made.get("phases", ()))})
 
 
 def load_all(folder: Path | None = None) -> tuple[list[Calibration], list[str]]:

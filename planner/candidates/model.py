@@ -72,8 +72,8 @@ class Turns:
         offer: spot offers, cheapest first, then on-demand; -1 none; shape `(n_turns, most_parts)`.
         paid_hours, billed_hours, instance_hours: expected, per part, of the same shape.
         has_fallback: whether the last offer is on-demand to fall back on, shape `(n_turns,)`.
-        p_change: probability that on-demand is needed; slack_hours: waits and losses that can be afforded.
-        p_spot_only: probability to meet the deadline without on-demand.
+        p_change: probability that on-demand is needed, the model's own, behind expected hours.
+        slack_hours: waits and losses that can be afforded.
         work_share: of the work that on-demand does.
         moved_gb, moved_usd: checkpoints carried between regions, expected, and what that costs.
         pool: the spot capacity of each, all its zones seen as one.
@@ -86,7 +86,6 @@ class Turns:
     has_fallback: BoolArray
     p_change: FloatArray
     slack_hours: FloatArray
-    p_spot_only: FloatArray
     work_share: FloatArray
     moved_gb: FloatArray
     moved_usd: FloatArray
@@ -106,7 +105,8 @@ class Candidates:
         waiting_hours: before the cluster is in use (staging, provisioning); fixed_hours: in use, but not work.
         hours: expected elapsed hours; paid_hours: expected hours in use per instance; billed_hours: as billed.
         cost_usd: expected cost; cash_usd: cash obligations.
-        p_meet: probability to meet the deadline; NaN where there is none or the candidate is excluded anyway.
+        p_meet: probability to meet the deadline; NaN where there is none, the candidate is excluded
+            anyway, or it runs in turn (`planner.candidates.ways.chances` states it).
         interruptions, lost_hours: expected, whole job. interval_hours: checkpoint interval.
         instance_hours, dataset_gib_months, checkpoint_gib_months: rounded quantities behind the cost.
         kind: `SINGLE`, `MIXED` or `IN_TURN`; detail: row of the kind's table (`mixes`, `turns`), -1 for one offer.

@@ -6,15 +6,17 @@ from pathlib import Path
 
 import click
 
-from planner.commands.options import output_options
+from planner.commands.completing import instance_types, providers
+from planner.commands.options import output_options, set_option
 from planner.commands.output import show_answer
 from planner.render.formats import ANSWER_FORMATS
 
 
 @click.command()
 @click.argument("workload", type=click.Path(path_type=Path))
+@set_option
 @click.option(
-    "--instance-type", "machines", multiple=True, required=True, metavar="TYPE",
+    "--instance-type", "machines", shell_complete=instance_types, multiple=True, required=True, metavar="TYPE",
     help="Instance type; several are compared.",
 )  # fmt: skip
 @click.option(
@@ -25,12 +27,19 @@ from planner.render.formats import ANSWER_FORMATS
     "--layout", default=None, metavar="PARTS",
     help="Parts of the layout to fix, like tp=8,pp=2,zero=1,micro_batch=1,recompute=full.",
 )  # fmt: skip
-@click.option("--provider", default=None, metavar="NAME", help="Whose instance type, where several have one.")
+@click.option(
+    "--provider",
+    shell_complete=providers,
+    default=None,
+    metavar="NAME",
+    help="Whose instance type, where several have one.",
+)
 @click.option("--calibration/--no-calibration", "calibrated", default=True,
               help="Correct with your own runs (planner calibrate).")  # fmt: skip
 @output_options(ANSWER_FORMATS)
 def estimate(
-    workload: Path, machines: tuple[str, ...], nodes: tuple[int, ...], layout: str | None, provider: str | None,
+    workload: Path, values: tuple[str, ...],
+    machines: tuple[str, ...], nodes: tuple[int, ...], layout: str | None, provider: str | None,
     calibrated: bool, output: str, out: Path | None,
 ) -> None:  # fmt: skip
     """Predict how WORKLOAD runs on a cluster: throughput with its 80 % interval, memory, and what limits it.
@@ -44,10 +53,16 @@ def estimate(
         from planner.estimation.layout import parse_layout
         from planner.estimation.report import estimates_report
         from planner.inputs.load import load_workload
+        from planner.inputs.settings import with_settings
 
     pin = None if layout is None else parse_layout(layout)
     found = estimate_workload(
-        load_workload(workload), machines, nodes or (1,), pin, provider, calibrated=calibrated
+        with_settings(load_workload(workload), values),
+        machines,
+        nodes or (1,),
+        pin,
+        provider,
+        calibrated=calibrated,
     )
     report = estimates_report(found)
     show_answer(report, output, out)

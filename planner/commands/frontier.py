@@ -7,13 +7,14 @@ from pathlib import Path
 
 import click
 
-from planner.commands.options import as_of_option, output_options
+from planner.commands.options import as_of_option, output_options, set_option
 from planner.commands.output import show_answer
 from planner.render.formats import ANSWER_FORMATS
 
 
 @click.command()
 @click.argument("workload", type=click.Path(path_type=Path))
+@set_option
 @output_options(ANSWER_FORMATS)
 @click.option("--points", type=click.IntRange(min=2), default=12, show_default=True,
               help="Most points a table shows; data formats hold all.")  # fmt: skip
@@ -23,7 +24,8 @@ from planner.render.formats import ANSWER_FORMATS
 @click.option("--allow-flagged", is_flag=True, help="Admit offers with a refusing flag (see `catalog show`).")
 @click.option("--allow-derived", is_flag=True, help="Add commitment prices derived from median ratios.")
 def frontier(
-    workload: Path, output: str, points: int, deadlines: tuple[str, ...], as_of: datetime | None, allow_flagged: bool,
+    workload: Path, values: tuple[str, ...],
+    output: str, points: int, deadlines: tuple[str, ...], as_of: datetime | None, allow_flagged: bool,
     allow_derived: bool, out: Path | None,
 ) -> None:  # fmt: skip
     """Show what WORKLOAD costs by deadline: at each deadline listed the plan of `planner optimize`.
@@ -33,12 +35,17 @@ def frontier(
     """
     from planner.asked.options import Options, utc_now
     from planner.inputs.load import load_workload
+    from planner.inputs.settings import with_settings
     from planner.job.frontier import frontier as find
     from planner.job.frontier import thin
     from planner.job.frontier_report import frontier_report
     from planner.job.overrides import override
 
-    loaded = override(load_workload(workload), allow_flagged=allow_flagged, allow_derived=allow_derived)
+    loaded = override(
+        with_settings(load_workload(workload), values),
+        allow_flagged=allow_flagged,
+        allow_derived=allow_derived,
+    )
     asked = [_hours(text) for text in deadlines]
     options = Options(as_of or utc_now(), as_of=as_of and as_of.date())
     found = find(loaded, options, deadlines_hours=asked)

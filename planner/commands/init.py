@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import click
+
+from planner.commands.completing import presets
 
 # The names of planner.trainer_files.registry.FORMATS, which is imported only when a file is read; a test compares them.
 FORMAT_NAMES = (
@@ -20,9 +23,13 @@ FORMAT_NAMES = (
     help="A file that you train with; several together (a trainer's and DeepSpeed's).",
 )  # fmt: skip
 @click.option("--model-config", type=click.Path(path_type=Path), default=None, metavar="PATH",
-              help="The model's config.json, where the files only name it.")  # fmt: skip
+              help="The model's config.json.")  # fmt: skip
 @click.option(
-    "--model", default="", metavar="PRESET", help="The model as a preset, where the files only name it."
+    "--model",
+    shell_complete=presets,
+    default="",
+    metavar="PRESET",
+    help="The model: a preset or a Hugging Face name.",
 )
 @click.option("--format", "kind", type=click.Choice(FORMAT_NAMES), default=None,
               help="What the files are (default: by their content).")  # fmt: skip
@@ -39,39 +46,43 @@ def init(
 ) -> None:  # fmt: skip
     """Write a commented workload to start from.
 
-    With --from, what your files say is read: Hugging Face config.json, axolotl, LLaMA-Factory, TRL, torchtitan,
-    Megatron-LM arguments, NeMo, DeepSpeed, Accelerate, PEFT. Nothing in them is executed, imported or downloaded.
+    With --model, one for that model; at a terminal without anything, three questions are asked and workload.yaml
+    is written. With --from, what your files say is read: Hugging Face config.json, axolotl, LLaMA-Factory, TRL,
+    torchtitan, Megatron-LM arguments, NeMo, DeepSpeed, Accelerate, PEFT. Nothing in them is executed, imported or
+    downloaded.
     """
     from planner.errors import InputError
 
     if more and not sources:
         raise InputError(f"{more[0]}: files to read are named by --from: planner init --from {more[0]}")
+    stated = bool(sources or model or model_config)
+    asks = not stated and not values and sys.stdin.isatty() and sys.stdout.isatty()
+    out = out or (Path("workload.yaml") if asks else None)
     if out is not None and out.exists() and not force and (out.is_file() or out.is_symlink()):
         raise InputError(f"{out}: exists already; name another file, or replace it with --force")
+    if values and not stated:
+        raise InputError(
+            "--set completes --model or the files of --from: name one, or edit the empty workload"
+        )
     from planner.commands.output import show_text
     from planner.trainer_files.answer import empty_workload, workload_from
     from planner.trainer_files.gather import Wishes
+    from planner.trainer_files.questions import ask_for_wishes
     from planner.trainer_files.stated import parse_stated
 
-    if sources:
+    if asks:
+        initial = workload_from(
+            [], ask_for_wishes(lambda text, usual: str(click.prompt(text, default=usual)))
+        )
+    elif stated:
         wishes = Wishes(kind or "", model_config, model, accelerators, parse_stated(values))
         initial = workload_from([*sources, *more], wishes)
     else:
-        _refuse_without_files(model_config, model, values)
         initial = empty_workload()
     show_text(initial.text, out)
+    if asks:
+        click.echo(f"{out} is written; next: planner optimize {out}", err=True)
     for text in initial.to_fill:
         click.echo(f"to fill: {text}", err=True)
     for text in initial.warnings:
         click.echo(f"warning: {text}", err=True)
-
-
-def _refuse_without_files(model_config: Path | None, model: str, values: tuple[str, ...]) -> None:
-    from planner.errors import InputError
-
-    if model_config is not None:
-        raise InputError(f"--model-config completes the files of --from: planner init --from {model_config}")
-    if model or values:
-        raise InputError(
-            "--model and --set complete the files of --from: name one, or edit the empty workload"
-        )

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime, time
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import click
+from click.core import ParameterSource
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -81,21 +83,37 @@ class DayOption(click.ParamType[datetime]):
 
 
 def output_options(formats: Sequence[str]) -> Callable[[_Command], _Command]:
-    """`-o` with these formats, the first by default, and `--out`."""
+    """`-o` with these formats, the first by default, and `--out`, whose ending names the format where `-o` does not."""
 
     def add(command: _Command) -> _Command:
+        @functools.wraps(command)
+        def run(*args: Any, **given: Any) -> Any:
+            given["output"] = _format_asked(given["output"], given["out"], formats)
+            return command(*args, **given)
+
         out = click.option(
             "--out",
             type=click.Path(path_type=Path, dir_okay=False),
             default=None,
-            help="Write there, not to stdout.",
+            help="Write there, not to stdout; without -o its ending names the format.",
         )
         kind = click.Choice(list(formats))
-        return click.option(
+        option = click.option(
             "-o", "--output", type=kind, default=formats[0], show_default=True, help="Format."
-        )(out(command))
+        )
+        return cast("_Command", option(out(run)))
 
     return add
+
+
+def _format_asked(output: str, out: Path | None, formats: Sequence[str]) -> str:
+    """The format: what `-o` names, else what the file's ending does, else the default."""
+    source = click.get_current_context().get_parameter_source("output")
+    if out is None or source in (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT):
+        return output
+    from planner.render.formats import format_of
+
+    return format_of(out.name, formats) or output
 
 
 as_of_option = click.option(
@@ -104,6 +122,15 @@ as_of_option = click.option(
     default=None,
     metavar="DATE",
     help="Plan as on this day, with the prices known then (default: now).",
+)
+
+
+set_option = click.option(
+    "--set",
+    "values",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Put a value over the file's, such as constraints.deadline=10d; may be repeated.",
 )
 
 

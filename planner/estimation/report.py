@@ -40,8 +40,9 @@ LIMITS = {
     "dp_comm": "gradient traffic and stragglers: a faster network, a larger batch or fewer nodes would help",
     "optimizer": "the optimizer step: sharding it (ZeRO-1 and up), or a larger batch, would help",
     "data_loading": "data loading: faster storage, more CPU cores or pre-decoded data would help",
-    "other_models": "reference, teacher, critic or helpers: precomputed log-probabilities, where possible, would help",
+    "other_models": "reference, teacher, critic, frozen networks: what stays the same may be computed beforehand",
     "generation": "generating responses: memory bandwidth and the longest responses; a faster engine would help",
+    "evaluation": "evaluation in the run: fewer samples, or seldom, would help",
     "refit": "new weights on their way to the engines: a faster link would help",
     "offload": "states in host memory: more accelerators, or fewer states (8 bit, adapters), would help",
     "fixed": "fixed time per step: a larger batch per accelerator would help",
@@ -55,10 +56,11 @@ PARTS = {
     "dp_comm": "gradients, stragglers",
     "optimizer": "optimizer",
     "data_loading": "waiting for data",
-    "other_models": "reference, teacher, critic, helpers",
+    "other_models": "other and frozen networks",
     "offload": "offload",
     "generation": "generation of responses",
     "refit": "weights to the engine",
+    "evaluation": "evaluation",
     "fixed": "fixed",
 }
 

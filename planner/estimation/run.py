@@ -8,15 +8,18 @@ from typing import TYPE_CHECKING, Any
 from planner.estimation.values import Interval, RunTotals
 from planner.performance.constants import load_constants
 from planner.performance.goodput import TYPICAL, estimate_goodput, load_site
-from planner.performance.work import build_work
+from planner.performance.phases import flops_per_step
 
 if TYPE_CHECKING:
     from planner.asked.job import Job
+    from planner.performance.constants import Constants
 
 HOURS = 3600.0
 
 
-def run_totals(job: Job, row: dict[str, Any], accelerators: int) -> RunTotals:
+def run_totals(
+    job: Job, row: dict[str, Any], accelerators: int, constants: Constants | None = None
+) -> RunTotals:
     """Totals of one run of a job.
 
     The published runs took longer than the steps of published benchmarks (`run.speed_ratio`): data, clocks, networks
@@ -27,8 +30,9 @@ def run_totals(job: Job, row: dict[str, Any], accelerators: int) -> RunTotals:
         job: the work.
         row: the row of `estimate_shapes` that fits.
         accelerators: in the cluster.
+        constants: the model's constants, the bundled ones by default.
     """
-    c = load_constants()
+    c = constants or load_constants()
     step = float(row["step_time_s"])
     step_hours = job.total_steps * step / HOURS * c["run.speed_ratio"]
     goodput = estimate_goodput(accelerators, step_hours)
@@ -37,9 +41,8 @@ def run_totals(job: Job, row: dict[str, Any], accelerators: int) -> RunTotals:
     longer = math.hypot(*wide, math.log(goodput.ratio / goodput.low))
     shorter = math.hypot(*wide, math.log(goodput.high / goodput.ratio))
     wall = Interval(hours, hours / math.exp(shorter), hours * math.exp(longer))
-    flops = float(build_work(job.model, job.training).flops_per_sample[0])
     return RunTotals(
-        flops=flops * job.training.global_batch * job.total_steps,
+        flops=flops_per_step(job.model, job.training) * job.total_steps,
         accelerators=accelerators,
         step_hours=step_hours,
         wall_hours=wall,

@@ -7,17 +7,21 @@ that need those are left out: so one wrong section does not hide the faults of t
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
+from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
+from planner.inputs.checks_parts import RULES as PART_RULES
 from planner.inputs.checks_post_training import RULES as POST_TRAINING_RULES
 from planner.inputs.faults import Fault, near
-from planner.inputs.models import merge_model, missing_fields
+from planner.inputs.models import main_network, merge_model, missing_fields, networks
+from planner.inputs.phases import RULES as PHASE_RULES
 from planner.inputs.presets import find_preset, preset_names, why_not_modelled
 
 if TYPE_CHECKING:
+    from planner.inputs.faults import Path
     from planner.inputs.schema import Workload
-    from planner.inputs.training_schema import Model
+    from planner.inputs.training_schema import Network
 
 Check = Callable[["Workload"], Iterator[Fault]]
 
@@ -42,7 +46,9 @@ def _rule(*needs: str) -> Callable[[Check], Check]:
     return register
 
 
-_RULES += [_Rule(frozenset(needs), check) for needs, check in POST_TRAINING_RULES]
+_RULES += [
+    _Rule(frozenset(needs), check) for needs, check in (*PART_RULES, *PHASE_RULES, *POST_TRAINING_RULES)
+]
 
 
 def find_faults(workload: Workload, invalid: Collection[str] = ()) -> list[Fault]:
@@ -79,44 +85,48 @@ def _task_has_data(w: Workload) -> Iterator[Fault]:
 
 @_rule("model")
 def _model_is_known(w: Workload) -> Iterator[Fault]:
-    model = w.model
-    if model is None:
+    if w.model is None:
         return
+    for place, network in networks(w.model):
+        yield from _network_is_known(place, network)
+
+
+def _network_is_known(place: Path, model: Network) -> Iterator[Fault]:
+    config = getattr(model, "config", None)
     if model.preset is not None and find_preset(model.preset) is None:
-        yield unknown_preset(model.preset)
+        yield unknown_preset(model.preset, place)
         return
-    if model.preset is None and model.config is not None and model.family is None:
+    if model.preset is None and config is not None and model.family is None:
         text = "is read beside a workload file: move this workload to a file of its own"
         yield Fault(("model", "config"), text)
         return
     if model.preset is None and model.family is None:
-        yield Fault(("model",), "needs 'preset', 'config', or 'family' with explicit sizes", at_key=True)
+        yield Fault(place, "needs 'preset', 'config', or 'family' with explicit sizes", at_key=True)
         return
-    yield from _model_is_complete(model)
+    for fault in _model_is_complete(model):
+        yield replace(fault, path=(*place, *fault.path[1:]))
 
 
-def unknown_preset(name: str) -> Fault:
+def unknown_preset(name: str, place: Path = ("model",)) -> Fault:
     """The fault of a preset's name that is not known: what is alike, or why there is none."""
+    at = (*place, "preset")
     reason = why_not_modelled(name)
     if reason:
-        return Fault(("model", "preset"), f"'{name}' cannot be modelled as a preset. {reason}")
+        return Fault(at, f"'{name}' cannot be modelled as a preset. {reason}")
     text = f"preset '{name}' is not known; 'planner schema presets' lists them"
-    return Fault(("model", "preset"), text, near(name, preset_names()))
+    return Fault(at, text, near(name, preset_names()))
 
 
-def _model_is_complete(model: Model) -> Iterator[Fault]:
+def _model_is_complete(model: Network) -> Iterator[Fault]:
     heads, hidden = model.heads, model.hidden
     if heads and hidden and model.head_dim is None and model.preset is None and hidden % heads:
         yield Fault(
             ("model", "heads"), f"{heads} heads do not divide hidden {hidden}: correct one, or give head_dim"
         )
         return
-    if (model.helper_params is None) != (model.helper_flops_per_sample is None):
-        missing_one = "helper_params" if model.helper_params is None else "helper_flops_per_sample"
-        yield Fault(("model", missing_one), "helpers need both helper_params and helper_flops_per_sample")
     values, preset = merge_model(model)
     yield from _sizes_apply(model, str(values["family"]))
-    missing = missing_fields(values)
+    missing = missing_fields(values, model.trainable == "none")
     if missing:
         names = ", ".join(f"'{name}'" for name in missing)
         if preset is not None:
@@ -135,7 +145,7 @@ def _model_is_complete(model: Model) -> Iterator[Fault]:
         yield Fault(("model", "active_params"), f"is more than the {values['params']:,} parameters in all")
 
 
-def _sizes_apply(model: Model, family: str) -> Iterator[Fault]:
+def _sizes_apply(model: Network, family: str) -> Iterator[Fault]:
     """Refuse sizes that the family does not have: they would be ignored silently."""
     if family == "transformer":
         idle: tuple[str, ...] = ("forward_flops_per_sample", "activations_per_sample", "image_size")
@@ -151,9 +161,12 @@ def _sizes_apply(model: Model, family: str) -> Iterator[Fault]:
 
 def _family(w: Workload) -> str | None:
     """Return the model's family, None where unknown."""
-    if w.model is None or (w.model.preset is not None and find_preset(w.model.preset) is None):
+    if w.model is None:
         return None
-    family = merge_model(w.model)[0].get("family")
+    main = main_network(w.model)
+    if main.preset is not None and find_preset(main.preset) is None:
+        return None
+    family = merge_model(main)[0].get("family")
     return None if family is None else str(family)
 
 
@@ -214,7 +227,8 @@ def _training_fits_model(w: Workload) -> Iterator[Fault]:
 def _transformer_training(w: Workload) -> Iterator[Fault]:
     training = w.training
     assert training is not None and w.model is not None
-    preset = find_preset(w.model.preset) if w.model.preset is not None else None
+    named = main_network(w.model).preset
+    preset = find_preset(named) if named is not None else None
     generated = training.rollouts is not None
     if (
         training.sequence_length is None

@@ -33,7 +33,16 @@ _RULES = (
         for name in ("checks", "compiled", "config_file", "fields", "load", "measured", "models", "plain")
     ),
     *(f"inputs/{name}.py" for name in ("presets", "quantities", "schema", "section", "training_schema")),
-    *(f"inputs/{name}.py" for name in ("checks_post_training", "post_training", "post_training_schema")),
+    *(
+        f"inputs/{name}.py"
+        for name in (
+            "checks_parts",
+            "phases",
+            "checks_post_training",
+            "post_training",
+            "post_training_schema",
+        )
+    ),
     *(f"inputs/{name}.py" for name in ("view", "yaml12")),
 )
 

@@ -23,8 +23,12 @@ if TYPE_CHECKING:
     from planner.inputs.faults import Path as FaultPath
     from planner.inputs.faults import Place
     from planner.inputs.schema import Workload
+    from planner.inputs.yaml12 import Document
 
 MAX_BYTES = 1024 * 1024
+STDIN = Path("-")
+# Files of other questions, by their key `kind`.
+_OTHERS = ("portfolio", "pipeline", "schedule", "serving", "commit", "budget", "sweep", "state")
 _BOMS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
 
 
@@ -89,11 +93,11 @@ def load_workload(path: Path, *, cache: bool = True) -> LoadedWorkload:
         # a copy is found by the workload's bytes alone, which do not tell whether the model's file changed
         if cache and (loaded.workload.model is None or loaded.workload.model.config is None):
             save_copy(key, loaded.workload)
-    _check_offer_files(loaded)
+    check_offer_files(loaded)
     return loaded
 
 
-def _check_offer_files(loaded: LoadedWorkload) -> None:
+def check_offer_files(loaded: LoadedWorkload) -> None:
     """Refuse names of files that are not there: asked every time, for files come and go."""
     missing = [
         Fault(("prices", "offers", index), f"no such file: {name}")
@@ -107,7 +111,9 @@ def _check_offer_files(loaded: LoadedWorkload) -> None:
 
 
 def read_limited(path: Path, limit: int = MAX_BYTES) -> bytes:
-    """Read a file of at most `limit` bytes without ever reading more."""
+    """Read a file of at most `limit` bytes without ever reading more; `-` is standard input."""
+    if path == STDIN:
+        return _read_stdin(limit)
     try:
         with path.open("rb") as file:
             data = file.read(limit + 1)
@@ -124,6 +130,17 @@ def read_limited(path: Path, limit: int = MAX_BYTES) -> bytes:
         raise InputError(
             f"{path}: a workload file has at most {limit // 1024:,} KiB; this one is {shown}: "
             "name the data by 'data.size' instead"
+        )
+    return data
+
+
+def _read_stdin(limit: int) -> bytes:
+    import sys
+
+    data = sys.stdin.buffer.read(limit + 1)
+    if len(data) > limit:
+        raise InputError(
+            f"-: standard input holds more than {limit // 1024:,} KiB: name the data by 'data.size' instead"
         )
     return data
 
@@ -158,7 +175,6 @@ def parse_workload(text: str, path: Path, *, sha256: str | None = None) -> Loade
     Raises:
         InputError: with all faults.
     """
-    from planner.inputs.config_file import expand_config, sha256_with
     from planner.inputs.yaml12 import YamlError, parse_yaml
 
     name = str(path)
@@ -168,12 +184,30 @@ def parse_workload(text: str, path: Path, *, sha256: str | None = None) -> Loade
         document = parse_yaml(text, name)
     except YamlError as error:
         raise Source(name, text).error(error.faults) from None
-    source = document.source
+    return parse_data(document, document.source, path, sha256)
+
+
+def parse_data(document: Document, source: Source, path: Path, sha256: str) -> LoadedWorkload:
+    """Validate the data of a workload.
+
+    Args:
+        document: what YAML gave.
+        source: names the places of faults.
+        path: names the file, and anchors relative paths.
+        sha256: of what the data come from.
+
+    Raises:
+        InputError: with all faults.
+    """
+    from planner.inputs.config_file import expand_config, sha256_with
+
+    name = str(path)
     if document.data is None:
         raise InputError(f"{name}: is empty; start with 'version: 1' ('planner schema' prints the format)")
     if not isinstance(document.data, dict):
         kind = "a list" if isinstance(document.data, list) else "a single value"
         raise source.error([Fault((), f"the file must be a mapping of keys to values, not {kind}")])
+    refuse_other_kind(document.data, name)
     expanded = expand_config(document.data, path.parent, lambda file: decode(read_limited(file), str(file)))
     faults = [*document.faults, *expanded.faults]
     if expanded.faults:
@@ -183,6 +217,18 @@ def parse_workload(text: str, path: Path, *, sha256: str | None = None) -> Loade
     if faults or workload is None:
         raise source.error(faults)
     return LoadedWorkload(workload, sha256_with(sha256, expanded.content), path, source)
+
+
+def refuse_other_kind(data: dict[str, Any], name: str) -> None:
+    """Name the command of a file that is no workload.
+
+    Raises:
+        InputError: the file says that it is of another kind.
+    """
+    kind = data.get("kind")
+    if kind in _OTHERS and not data.keys() & {"model", "training", "task"}:
+        command = {"sweep": "simulate --sweep", "state": "advise PLAN.json --state"}.get(kind, kind)
+        raise InputError(f"{name}: is a {kind} file, not a workload: use `planner {command} {name}`")
 
 
 def validate(data: dict[str, Any]) -> tuple[Workload | None, list[Fault]]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from planner.inputs.presets import Preset, find_preset
 
 if TYPE_CHECKING:
-    from planner.inputs.training_schema import Model
+    from planner.inputs.faults import Path
+    from planner.inputs.training_schema import Model, Network
 
 Values = Mapping[str, Any]
 
@@ -29,21 +30,41 @@ _SIZED_BY = frozenset(
         *("experts", "experts_per_token", "shared_experts", "moe_ffn", "dense_layers", "family"),
     )
 )
-_NAMES = ("preset", "config")
+# What a network says of more than its sizes.
+_NOT_SIZES = frozenset(("preset", "config", "parts", "trainable", "last_layers", "tokens", "per_sample"))
 _PER_SAMPLE = ("forward_flops_per_sample", "activations_per_sample")
 
 
-def merge_model(model: Model) -> tuple[dict[str, Any], Preset | None]:
+def main_network(model: Network) -> Network:
+    """The network that `training` describes: the model itself, or the first of its parts."""
+    parts = getattr(model, "parts", None)
+    return parts[0] if parts else model
+
+
+def networks(model: Model) -> Iterator[tuple[Path, Network]]:
+    """Each network of a model with its place in the workload."""
+    if not model.parts:
+        yield ("model",), model
+    for index, part in enumerate(model.parts or ()):
+        yield ("model", "parts", index), part
+
+
+def merge_model(model: Network) -> tuple[dict[str, Any], Preset | None]:
     """Return the fields known of `model`, explicit ones over its preset's, dependent dimensions filled in.
 
-    An explicit dimension of a preset drops the preset's parameter counts, so that they are computed anew.
+    An explicit dimension of a preset drops the preset's parameter counts, so that they are computed anew; another image
+    size changes its FLOPs and activations with the area. Of a model given by parts it is the first.
     """
-    explicit = {key: value for key, value in model if key not in _NAMES and value is not None}
+    model = main_network(model)
+    explicit = {key: value for key, value in model if key not in _NOT_SIZES and value is not None}
     preset = find_preset(model.preset) if model.preset is not None else None
     values: dict[str, Any] = dict(preset.values) if preset is not None else {}
     if (explicit.get("family") or values.get("family")) == "transformer" and changes_size(explicit):
         values.pop("params", None)
         values.pop("active_params", None)
+    if explicit.get("image_size") and values.get("image_size"):
+        area = (explicit["image_size"] / values["image_size"]) ** 2
+        values |= {key: round(values[key] * area) for key in _PER_SAMPLE if key in values}
     values.update(explicit)
     fill_dimensions(values)
     return values, preset
@@ -77,14 +98,21 @@ def fill_dimensions(values: dict[str, Any]) -> None:
     values.setdefault("architecture", "decoder")
 
 
-def missing_fields(values: Values) -> tuple[str, ...]:
-    """Return the names of the fields that the estimate cannot do without and that are not known."""
+def missing_fields(values: Values, frozen: bool = False) -> tuple[str, ...]:
+    """Return the names of the fields that the estimate cannot do without and that are not known.
+
+    Args:
+        values: what is known.
+        frozen: only a forward pass is needed, which keeps no activations.
+    """
     if values.get("family") == "transformer":
         needed = [*_DIMENSIONS]
         if values.get("params") is not None:
             needed.remove("vocab")
         if values.get("experts") is not None:
             needed.append("experts_per_token")
+    elif frozen:
+        needed = ["params", "forward_flops_per_sample"]
     else:
         needed = ["params", *_PER_SAMPLE]
     return tuple(key for key in needed if values.get(key) is None)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
 from planner.errors import InputError
 from planner.inputs.checks import end_moment, start_moment
 from planner.inputs.faults import Fault, FaultError, near
-from planner.inputs.models import count_params, merge_model, missing_fields
+from planner.inputs.models import count_params, merge_model, missing_fields, networks
+from planner.inputs.phases import evaluated_share, resolve_phases
 from planner.inputs.post_training import (
     ADAPTED,
     REQUESTS_PER_STEP,
@@ -19,11 +21,19 @@ from planner.inputs.post_training import (
     resolve_post_training,
 )
 from planner.inputs.presets import find_preset, preset_names
-from planner.inputs.resolved import Assumed, Origin, ResolvedModel, ResolvedTimes, ResolvedTraining
+from planner.inputs.resolved import (
+    Assumed,
+    Origin,
+    ResolvedModel,
+    ResolvedPart,
+    ResolvedTimes,
+    ResolvedTraining,
+)
 
 if TYPE_CHECKING:
+    from planner.inputs.faults import Path
     from planner.inputs.schema import Workload
-    from planner.inputs.training_schema import Data, Model, Training
+    from planner.inputs.training_schema import Data, Model, Network, Training
 
 # Choices of the training code that move the step time: where the user does not state one, the interval is wider.
 OPEN_CHOICES = ("stack", "attention")
@@ -31,54 +41,104 @@ OPEN_CHOICES = ("stack", "attention")
 _TWO_BYTE_VOCAB = 65_536
 
 
+# Parameters that learn in a network of unknown layers where only its output layer does, or nearly nothing: LoRA of rank
+# 16 and classifiers have about as many.
+SMALL_SHARE = 0.01
+
+
 def resolve_model(model: Model) -> ResolvedModel:
-    """Complete a model from its preset and its explicit fields.
+    """Complete a model from its preset and its explicit fields, or from its parts.
 
     Raises:
         InputError: unknown preset, or a needed size is neither given nor known; names them.
     """
+    first, *others = networks(model)
+    main = _resolve_network(*first)
+    if not others:
+        return main
+    beside = [
+        ResolvedPart(_resolve_network(place, part), _tokens(part), float(getattr(part, "per_sample", 1.0)))
+        for place, part in others
+    ]
+    return replace(
+        main,
+        parts=tuple(beside),
+        assumptions=(*main.assumptions, *(noted for part in beside for noted in part.model.assumptions)),
+    )
+
+
+def _tokens(part: Network) -> int | None:
+    """Tokens of one run of a part, 1 where it has none."""
+    if merge_model(part)[0].get("family") != "transformer":
+        return 1
+    tokens: int | None = getattr(part, "tokens", None)
+    return tokens
+
+
+def _resolve_network(place: Path, model: Network) -> ResolvedModel:
     preset = find_preset(model.preset) if model.preset is not None else None
     if model.preset is not None and preset is None:
         hint = near(model.preset, preset_names())
-        raise FaultError(Fault(("model", "preset"), f"'{model.preset}' is not known", hint))
+        raise FaultError(Fault((*place, "preset"), f"'{model.preset}' is not known", hint))
     values, _ = merge_model(model)
     if "family" not in values:
-        raise FaultError(Fault(("model",), "needs 'preset', or 'family' with explicit sizes"))
-    missing = missing_fields(values)
+        raise FaultError(Fault(place, "needs 'preset', or 'family' with explicit sizes"))
+    missing = missing_fields(values, model.trainable == "none")
     if missing:
         text = f"{', '.join(missing)} must be given ({model.preset or values['family']})"
-        raise FaultError(Fault(("model",), text))
-    assumptions = _model_assumptions(model, values)
+        raise FaultError(Fault(place, text))
+    assumptions = _model_assumptions(place, model, values)
     if values["family"] == "transformer" and values.get("vocab") is not None:
         total, active = count_params(values)
         values.setdefault("params", total)
         if values.get("experts") is not None:
             values.setdefault("active_params", active)
     given = values.pop("name", None)
+    config = getattr(model, "config", None)
+    trains, learned = _learning(model, values)
     return ResolvedModel(
-        name=given or (preset.name if preset else f"{values['family']} of {model.config or 'own sizes'}"),
+        name=given or (preset.name if preset else f"{values['family']} of {config or 'own sizes'}"),
         context_length=preset.sequence_length if preset is not None else None,
-        source=preset.source if preset is not None else model.config or "workload",
+        source=preset.source if preset is not None else config or "workload",
         as_of=preset.as_of if preset is not None else "",
         note=preset.note if preset is not None else "",
         assumptions=assumptions,
+        trains=trains,
+        learned_params=learned,
+        last_layers=model.last_layers,
         **values,
     )
 
 
-def _model_assumptions(model: Model, values: dict[str, object]) -> tuple[Assumed, ...]:
+def _learning(model: Network, values: dict[str, Any]) -> tuple[Literal["all", "through", "none"], float]:
+    """What learns, and how many parameters of a network that does not learn as a whole."""
+    if model.trainable in ("all", "none"):
+        return model.trainable, 0.0
+    if model.trainable == "head":
+        table = values.get("vocab") and values["vocab"] * values["hidden"]
+        return "none", float(table or SMALL_SHARE * values["params"])
+    return "through", SMALL_SHARE * values["params"]
+
+
+def _model_assumptions(place: Path, model: Network, values: dict[str, object]) -> tuple[Assumed, ...]:
+    at = ".".join(map(str, place))
     preset = find_preset(model.preset) if model.preset is not None else None
     out = []
     if preset is not None:
         note = f"{preset.source}, as of {preset.as_of}" + (f"; {preset.note}" if preset.note else "")
-        out.append(Assumed("model.preset", preset.name, "", "workload", note))
+        out.append(Assumed(f"{at}.preset", preset.name, "", "workload", note))
     for key, value in model:
-        if key not in ("preset", "family") and value is not None:
-            out.append(Assumed(f"model.{key}", str(value), "", "workload"))
+        if key not in ("preset", "family", "parts") and value is not None and key in model.model_fields_set:
+            out.append(Assumed(f"{at}.{key}", str(value), "", "workload"))
     if "params" not in values:
         total, _ = count_params(values)
         out.append(
-            Assumed("model.params", str(total), "parameters", "derived", "counted from the dimensions")
+            Assumed(f"{at}.params", str(total), "parameters", "derived", "counted from the dimensions")
+        )
+    if model.trainable in ("head", "through"):
+        learned = round(_learning(model, dict(values))[1])
+        out.append(
+            Assumed(f"{at}.learned", str(learned), "parameters", "default", f"trainable {model.trainable}")
         )
     return tuple(out)
 
@@ -103,9 +163,10 @@ def resolve_training(workload: Workload, model: ResolvedModel | None = None) -> 
     runs = workload.fleet.runs if workload.fleet is not None else 1
     noted: list[Assumed] = []
     length = _sequence_length(training, model, noted) if text else 1
-    post = resolve_post_training(training, length)
+    post = resolve_post_training(training, length, towers=bool(model.parts))
     content = post.tokens_per_sample(length) if text else 1.0
     samples = _total_samples(training, data, content, noted)
+    phases, samples, steps = resolve_phases(training, model, length, samples)
     bytes_per_sample = _bytes_per_sample(data, model, content, noted)
     keys = ("precision", "optimizer", "stack", *(("attention",) if text else ()))
     for key in keys:
@@ -115,7 +176,7 @@ def resolve_training(workload: Workload, model: ResolvedModel | None = None) -> 
     return ResolvedTraining(
         unit="tokens" if text else "samples",
         total_samples=samples,
-        total_steps=training.steps or math.ceil(samples / training.global_batch),
+        total_steps=steps,
         total_tokens=(training.tokens or round(samples * content)) if text else None,
         sequence_length=length,
         global_batch=training.global_batch,
@@ -138,6 +199,8 @@ def resolve_training(workload: Workload, model: ResolvedModel | None = None) -> 
         assumptions=tuple(noted),
         post=post,
         tokens_per_sample=content,
+        phases=phases,
+        evaluated=evaluated_share(training),
     )
 
 

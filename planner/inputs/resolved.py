@@ -28,7 +28,9 @@ class Assumed(NamedTuple):
 class ResolvedModel:
     """A complete model: the fields of `planner.performance.spec.ModelSpec` by name, and origin.
 
-    `context_length` is the published context of a preset in tokens; `assumptions` tells the sizes' origin.
+    `context_length` is the published context of a preset in tokens; `assumptions` tells the sizes' origin; `trains` and
+    `learned_params` what learns, `last_layers` how many of the layers where only these do. Of a model given by parts
+    these are the sizes of the first, and `parts` the others.
     """
 
     name: str
@@ -58,13 +60,45 @@ class ResolvedModel:
     image_size: int | None = None
     forward_flops_per_sample: int | None = None
     activations_per_sample: int | None = None
-    helper_params: int | None = None
-    helper_flops_per_sample: int | None = None
+    flops_within: float = 1.0
     context_length: int | None = None
     source: str = ""
     as_of: str = ""
     note: str = ""
     assumptions: tuple[Assumed, ...] = ()
+    trains: Literal["all", "through", "none"] = "all"
+    learned_params: float = 0.0
+    last_layers: int | None = None
+    parts: tuple[ResolvedPart, ...] = ()
+
+
+@record(frozen=True)
+class ResolvedPart:
+    """A network beside the model: `tokens` of each of its runs (None: the job's), `per_sample` of them."""
+
+    model: ResolvedModel
+    tokens: int | None
+    per_sample: float
+
+    @property
+    def trains(self) -> Literal["all", "through", "none"]:
+        """What of it learns."""
+        return self.model.trains
+
+    @property
+    def learned_params(self) -> float:
+        """Parameters that learn where not all do."""
+        return self.model.learned_params
+
+
+@record(frozen=True)
+class ResolvedPhase:
+    """A stretch of a run: its share of the steps, batch, length, and FLOPs per sample over those of the model."""
+
+    step_share: float
+    global_batch: int
+    sequence_length: int
+    flops_ratio: float
 
 
 @record(frozen=True)
@@ -89,6 +123,8 @@ class ResolvedTraining:
         open_choices: what the user left to a default that moves the step time.
         post: objective, adapters, lengths, rollouts or requests; its own defaults for pre-training.
         tokens_per_sample: tokens of a sample that carry content, 1 for models without tokens.
+        evaluated: samples evaluated in the run for each one trained on.
+        phases: stretches of the run, none where it has one.
         runs: independent runs (1 unless a fleet).
     """
 
@@ -115,6 +151,23 @@ class ResolvedTraining:
     assumptions: tuple[Assumed, ...]
     post: PostTraining = PostTraining()
     tokens_per_sample: float = 1.0
+    evaluated: float = 0.0
+    phases: tuple[ResolvedPhase, ...] = ()
+
+    @property
+    def samples_per_step(self) -> float:
+        """Mean samples of an optimizer step."""
+        if not self.phases:
+            return float(self.global_batch)
+        return sum(phase.step_share * phase.global_batch for phase in self.phases)
+
+    @property
+    def units_per_step(self) -> float:
+        """Mean tokens or samples of an optimizer step."""
+        if self.phases and self.unit == "tokens":
+            each = (p.step_share * p.global_batch * p.sequence_length for p in self.phases)
+            return sum(each) * self.tokens_per_sample / self.sequence_length
+        return self.samples_per_step * self.tokens_per_sample
 
     @property
     def total_units(self) -> int:

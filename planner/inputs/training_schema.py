@@ -17,24 +17,29 @@ from planner.inputs.fields import (
     NonNegativeInt,
     PositiveFloat,
     PositiveInt,
+    Ratio,
     Size,
     Text,
 )
-from planner.inputs.post_training_schema import Adapter, Lengths, Objective, Rollouts, Teacher
+from planner.inputs.post_training_schema import (
+    Adapter,
+    Contrastive,
+    Evaluation,
+    Lengths,
+    Objective,
+    Rollouts,
+    Teacher,
+)
 from planner.inputs.section import Section
 
 
-class Model(Section):
-    """The model: a preset, its config.json, or explicit sizes; explicit fields beside the others override them."""
+class Network(Section):
+    """A network: a preset or explicit sizes; explicit fields beside a preset override it."""
 
     preset: Text | None = Field(None, description="Name of a known model, e.g. llama-3-8b or resnet-50.")
     name: Text | None = Field(
         None,
         description="Published name of a model given by sizes (resnet50d, yolov5s): its operators are looked up by it.",
-    )
-    config: Text | None = Field(
-        None,
-        description="Instead of a preset: the model's own config.json, beside this file; never downloaded.",
     )
     family: Literal["transformer", "cnn", "vit", "diffusion"] | None = Field(
         None, description="Transformers give dimensions; the others forward FLOPs and activations per sample."
@@ -94,12 +99,42 @@ class Model(Section):
         None,
         description="Elements kept per sample for the backward pass (outputs of convolutions, matmuls).",
     )
-    helper_params: Count | None = Field(
+    flops_within: Annotated[float, Field(strict=True, ge=1, le=10)] | None = Field(
         None,
-        description="Parameters of frozen networks that run beside it (text encoder, autoencoder, image encoder).",
+        description="Factor within which FLOPs and activations given by hand are right, e.g. 1.5: widens the interval.",
     )
-    helper_flops_per_sample: Count | None = Field(
-        None, description="FLOPs of the helpers' forward pass of one sample; they have no backward pass."
+    trainable: Literal["all", "head", "through", "none"] = Field(
+        "all",
+        description="What learns: all; the output layer on frozen features (head); nearly nothing, while gradients pass"
+        " through to what does (a prompt, biases, parts before it); none: frozen, forward pass only.",
+    )
+    last_layers: PositiveInt | None = Field(
+        None, description="Of transformers: only these last layers and the output layer learn."
+    )
+
+
+class Part(Network):
+    """A network of a model that is a list of them, each a preset or explicit sizes."""
+
+    tokens: Count | None = Field(
+        None, description="Of transformers: tokens of one of its runs; default: training.sequence_length."
+    )
+    per_sample: PositiveFloat = Field(
+        1.0, description="How often it runs for each sample, e.g. 8 for eight crops, frames or tiles."
+    )
+
+
+class Model(Network):
+    """The model: a preset, its config.json, explicit sizes (they override the others), or a list of parts."""
+
+    config: Text | None = Field(
+        None,
+        description="Instead of a preset: the model's own config.json, beside this file; never downloaded.",
+    )
+    parts: tuple[Part, ...] | None = Field(
+        None,
+        description="Instead of all else: towers, encoders, helpers. `training` describes the first one; each other"
+        " runs beside it for every sample, on the same accelerators.",
     )
 
 
@@ -180,6 +215,17 @@ class TrainingMemory(Section):
     )
 
 
+class Phase(Section):
+    """A stretch of the run; what it leaves out is as in `training`."""
+
+    share: Ratio = Field(
+        description="Share of the amount of work (tokens or samples); all shares add up to 1."
+    )
+    global_batch: Count | None = Field(None, description="Samples per optimizer step.")
+    sequence_length: Count | None = Field(None, description="Tokens per sequence.")
+    image_size: PositiveInt | None = Field(None, description="Side of the input image of the first network.")
+
+
 class Training(Section):
     """How long and how the model is trained; exactly one of tokens, samples, epochs, steps."""
 
@@ -212,7 +258,9 @@ class Training(Section):
         "adamw", description="Decides the optimizer's memory; paged states move to the host when it is short."
     )
     objective: Objective = Field(
-        "pretrain", description="What is optimised; a sample of dpo, orpo and reward is a pair of sequences."
+        "pretrain",
+        description="What is optimised; a sample of dpo, orpo and reward is a pair of sequences, one of contrastive a"
+        " pair of sequences, or one run of each tower.",
     )
     method: Literal["full", "lora", "qlora"] = Field(
         "full", description="Train all weights, or adapters beside frozen 16-bit (lora) or quantised weights."
@@ -230,6 +278,13 @@ class Training(Section):
     )
     teacher: Teacher | None = Field(None, description="The teacher (objective distill).")
     rollouts: Rollouts | None = Field(None, description="What is generated (objectives ppo and grpo).")
+    contrastive: Contrastive | None = Field(None, description="The pairs (objective contrastive).")
+    phases: tuple[Phase, ...] | None = Field(
+        None,
+        description="Schedule of batch, length or resolution: times add up, memory is the largest. Needs tokens,"
+        " samples or epochs.",
+    )
+    evaluation: Evaluation | None = Field(None, description="Evaluation in the run; default: none.")
     stack: Literal["eager", "fused", "compiled", "tuned", "tinygrad"] = Field(
         "compiled",
         description="Software class: framework as is; hand-fused kernels (Megatron-DeepSpeed); graph compiler"

@@ -23,6 +23,7 @@ from planner.candidates.plan_parts.frame import catalog_sources, moment_text
 from planner.candidates.plan_parts.summary import summarize
 from planner.candidates.prepare import check_ages, prepare, unlimited
 from planner.candidates.wanted import Scope, Wanted
+from planner.candidates.ways.chances import stated_chance
 from planner.inputs.resolve import resolve_times
 from planner.inputs.tasks import expand_task
 from planner.plan.brief import Summary
@@ -220,7 +221,7 @@ def _point(found: Found, own: Workload, at: int, hours: float, limit: float | No
         within_deadline=None if limit is None else hours <= limit,
         within_budget=None if budget is None else bool(made.cash_usd[at] <= float(budget)),
         wished=wished,
-        p_meet_deadline=None if np.isnan(made.p_meet[at]) else float(made.p_meet[at]),
+        p_meet_deadline=stated_chance(made, at),
     )
 
 

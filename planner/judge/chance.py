@@ -240,13 +240,9 @@ def normal(x: float) -> float:
 
 def normal_point(level: float) -> float:
     """Its inverse."""
-    return (
-        -_FAR
-        if level <= 0.0
-        else _FAR
-        if level >= 1.0
-        else min(max(NormalDist().inv_cdf(level), -_FAR), _FAR)
-    )
+    if not 0.0 < level < 1.0:
+        return -_FAR if level <= 0.0 else _FAR
+    return min(max(NormalDist().inv_cdf(level), -_FAR), _FAR)
 
 
 class Skewed:
@@ -377,18 +373,19 @@ def _normal_quadrature(points: int) -> tuple[tuple[float, float], ...]:
     return tuple(zip(nodes.tolist(), (weights / weights.sum()).tolist(), strict=True))
 
 
-def chance_within(course: Course, pool: Capacity, hours: float, sigma: float) -> float:
-    """Calibrated P(a job on spot ends within `hours`), where the log of its speed is off by `sigma`."""
+def chance_within(course: Course, pool: Capacity, hours: float, sigma: float, more: float = 0.0) -> float:
+    """Calibrated P(a job on spot ends within `hours`, `more` of them left), the log of its speed off by `sigma`."""
     if hours <= 0.0:
         return 0.0
     if not sigma:
-        return calibrated(Elapsed(course, pool).within(hours))
+        return calibrated(Elapsed(course, pool).within(hours - more))
     moved = still = 0.0
     for node, weight in _normal_quadrature(7):
-        elapsed = Elapsed(course.slower(exp(sigma * node)), pool)
-        moved += weight * elapsed.said_moved(hours)
+        slower = exp(sigma * node)
+        elapsed = Elapsed(course.slower(slower), pool)
+        moved += weight * elapsed.said_moved(hours - more * slower)
         still += weight * elapsed.said_still
-    return min(still * normal(log(hours / course.floor) / sigma) + moved, 1.0)
+    return min(still * normal(log(hours / (course.floor + more)) / sigma) + moved, 1.0)
 
 
 def steady_chance(need: float, hours: float, sigma: float) -> float:

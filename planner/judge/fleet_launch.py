@@ -64,7 +64,10 @@ def launch_of(
         "waiting_hours": Near(sum(w.count * w.hours * (1.0 - w.paid_ratio) for w in spot), _RATIO, 1e-7),
         "lost_hours": Near(sum(w.run.lost * runs_of(w) for w in spot), _RATIO),
         "on_demand_acquire_s": Near(bench.work.figures["on_demand_acquire_s"]), "checkpoints": saved,
-        "places": [place(bench, w.buy.offer, w.buy.nodes, Near(w.count * w.paid, _RATIO)) for w in spot], "why": [],
+        "places": [
+            place(bench, w.buy.offer, w.buy.nodes, Near(w.count * w.paid, _RATIO)) | {"records": None}
+            for at, w in enumerate(spot)
+        ], "why": [],
         "notes": [SUMMED], "replay": None, "first_wait_hours": 0.0,
     }  # fmt: skip
 

@@ -7,6 +7,7 @@ from typing import Any
 
 Json = dict[str, Any]
 _HOURS = 1e-6
+_CHANCE = 1e-9
 # Billing rounds a line up: at most to the next whole hour.
 _ROUNDED_UP = 1.0
 _WORK = ("training_steps", "evaluation", "checkpoints")
@@ -61,9 +62,12 @@ def _chances(plan: Json, launch: Json) -> list[str]:
     elif told is not None and (risk is None or abs(told - risk) > 1e-9):
         faults.append(f"P(deadline met) {told} at launch is not the risk's {risk}")
     alone = launch["p_meet_spot_only_ratio"]
-    if told is not None and alone is not None and told < alone - 1e-3:
+    needed = launch["p_on_demand_needed_ratio"]
+    if told is not None and alone is not None and told < alone - _CHANCE:
         faults.append(f"P(deadline met) {told} is below that of spot alone, {alone}")
-    values = (told, alone, launch["p_on_demand_needed_ratio"])
+    if launch["strategy"] == "spot_with_fallback" and alone is not None and needed < 1.0 - alone - _CHANCE:
+        faults.append(f"on-demand is needed with {needed}, spot alone is late with {1.0 - alone}")
+    values = (told, alone, needed)
     return faults + [
         f"{value} is no probability" for value in values if value is not None and not 0 <= value <= 1
     ]

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from planner.judge import frame
 from planner.judge.bench import Bench, Bought, Candidate
-from planner.judge.chance import calibrated
 from planner.judge.findings import STATED, Exactly, Near
 from planner.judge.money import billed, total
 from planner.judge.turns import outcomes, spread
@@ -44,7 +43,7 @@ def launch_of(bench: Bench, plan: Node, made: Candidate) -> dict[str, Any]:
     return {
         "strategy": "spot_with_fallback" if fallback else "spot_with_steady" if steady else "spot",
         "p_meet_deadline": _chance(made.p_meet), "p_meet_spot_only_ratio": _chance(alone),
-        "p_on_demand_needed_ratio": _chance(1.0 - calibrated(1.0 - course.p_change) if course else 0.0),
+        "p_on_demand_needed_ratio": _chance(course.p_needed if course else 0.0),
         "expected_cost_usd": Exactly(whole),
         "cost_p10_usd": Near(min(Fraction(usd[0]), whole), _SPREAD_RATIO, 0.011),
         "cost_p90_usd": Near(max(Fraction(usd[1]), whole), _SPREAD_RATIO, 0.011),
@@ -57,7 +56,10 @@ def launch_of(bench: Bench, plan: Node, made: Candidate) -> dict[str, Any]:
         "waiting_hours": Near(max(made.hours - made.waiting - paid, 0.0), ratio, 1e-7),
         "lost_hours": Near(made.lost, ratio, 1e-8),
         "on_demand_acquire_s": Near(_acquire_s(bench, made), 1e-9, 1e-6), "checkpoints": checkpoints(bench, made),
-        "places": [place(bench, part.offer, part.nodes, Near(part.paid_hours, ratio)) for part in spot], "why": STATED,
+        "places": [
+            place(bench, part.offer, part.nodes, Near(part.paid_hours, ratio)) | records_of(plan, at)
+            for at, part in enumerate(spot)
+        ], "why": STATED,
         "first_wait_hours": Near(first_wait_hours(made.situation.pool), ratio, 1e-7),
         "notes": [UNKNOWN] if fallback else [], "replay": None if plan["launch"]["replay"].is_null else STATED,
     }  # fmt: skip
@@ -110,6 +112,12 @@ def place(bench: Bench, offer: Any, nodes: int, hours: Near) -> dict[str, Any]:
         "mean_wait_hours": Near(wait), "availability_ratio": Near(up / (up + wait)),
         "observed_ratio": None if observed is None else Near(observed), "evidence": source,
     }  # fmt: skip
+
+
+def records_of(plan: Node, at: int) -> dict[str, Any]:
+    """The user's own records of place `at`, as the plan holds them for `planner advise`."""
+    places = plan["launch"]["places"]
+    return {"records": None if at >= len(places) or places[at]["records"].is_null else STATED}
 
 
 def _spread(bench: Bench, made: Candidate) -> tuple[tuple[float, float], tuple[float, float]]:

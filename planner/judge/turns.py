@@ -110,7 +110,10 @@ def _unit_quadrature(points: int) -> tuple[tuple[float, float], ...]:
 
 @record(frozen=True)
 class InTurn:
-    """Expected course of a run on spot, then perhaps on on-demand; hours paid, chances, share of the work moved."""
+    """Expected course of a run on spot, then perhaps on on-demand; hours paid, chances, share of the work moved.
+
+    `p_change` is the model's own at the predicted speed, behind the hours; `p_needed` the calibrated chance.
+    """
 
     elapsed: float
     spot: float
@@ -120,6 +123,7 @@ class InTurn:
     p_change: float
     p_meet: float | None
     p_alone: float | None
+    p_needed: float
     share: float
 
 
@@ -146,13 +150,15 @@ def run(now: Situation) -> InTurn:
     if not now.fallback:
         return InTurn(
             free.elapsed, now.course.floor + free.lost + now.fixed, 0.0, free.interruptions, free.lost, 0.0, alone,
-            alone, 0.0,
+            alone, 0.0, 0.0,
         )  # fmt: skip
     change_hours = now.course.restart + now.acquire
     slack = now.room - change_hours - now.steady
-    missing = 1.0 - now.had
     share, change, wasted = _work_left(now.course, now.pool, slack)
     lost = min(free.lost * (1.0 - share), wasted)
+    left = max(now.room - change_hours, 0.0)
+    in_time = steady_chance(now.steady, left, now.sigma)
+    assert alone is not None
     done = now.course.floor * (1.0 - share)
     return InTurn(
         elapsed=done + wasted + share * now.steady + change * change_hours,
@@ -161,9 +167,9 @@ def run(now: Situation) -> InTurn:
         interruptions=free.interruptions * (1.0 - share),
         lost=lost + change * now.course.restart,
         p_change=change,
-        p_meet=steady_chance(now.steady, max(now.room - change_hours, 0.0), now.sigma)
-        * (1.0 - change * missing),
+        p_meet=max(alone, now.had * in_time + (1.0 - now.had) * alone),
         p_alone=alone,
+        p_needed=1.0 - chance_within(now.course, now.pool, left, now.sigma, now.steady - now.course.floor),
         share=share,
     )
 

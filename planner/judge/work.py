@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Mapping
-from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from planner.inputs.resolve import resolve_model, resolve_training
 from planner.performance.inference.answers import answer_bytes
 from planner.performance.kernels import default_attention
+from planner.performance.learning import learned_params
 from planner.performance.memory_options import MemoryOptions
+from planner.performance.parts import all_params, model_of, training_of
+from planner.performance.phases import phases_of
 from planner.performance.post_training.read import tuning_of
-from planner.performance.spec import LayoutPin, ModelFamily, ModelSpec, TrainingSpec
-from planner.performance.work import lora_params
+from planner.performance.spec import LayoutPin, ModelSpec, TrainingSpec
 from planner.records import record
 
 if TYPE_CHECKING:
@@ -75,19 +76,19 @@ def work_of(workload: Workload) -> Work:
     assert workload.model is not None
     model = resolve_model(workload.model)
     training = resolve_training(workload, model)
-    spec = _model(model)
+    spec = model_of(model)
     figures = {row["key"]: float(row["value"]) for row in assumption_rows(workload.kind)}
     figures |= {key: float(value) for key, value in workload.assumptions.items()}
     data, saved = workload.data, workload.checkpoint
     per_sample = training.bytes_per_sample
     restart = saved.restart_time
-    given = _training(training, spec)
+    given = _training(training, spec, model)
     return Work(
         model=spec,
         training=given,
         steps=training.total_steps,
         unit=training.unit,
-        units_per_step=training.global_batch * training.tokens_per_sample,
+        units_per_step=training.units_per_step,
         units=training.total_units * training.runs,
         data_gb=None if training.data_bytes is None else training.data_bytes / GB,
         read_gb=None if per_sample is None else training.runs * training.total_samples * per_sample / GB,
@@ -114,18 +115,14 @@ def _exported(spec: ModelSpec, training: TrainingSpec, samples: int, saved: Chec
         return 0.0
     if training.tuning.requests is not None:
         return samples * answer_bytes(training)
-    whole = training.lora_rank is None or saved.merge_adapters
-    return (spec.params if whole else lora_params(spec, training)) * WEIGHT_BYTES
+    if saved.merge_adapters:
+        return all_params(spec) * WEIGHT_BYTES
+    learned = [learned_params(spec, training)]
+    learned += [learned_params(part.model, training_of(part, training)) for part in spec.parts]
+    return sum(learned) * WEIGHT_BYTES
 
 
-def _model(model: ResolvedModel) -> ModelSpec:
-    known = {
-        field.name: getattr(model, field.name) for field in fields(ModelSpec) if hasattr(model, field.name)
-    }
-    return ModelSpec(**{**known, "family": ModelFamily(model.family)})
-
-
-def _training(given: ResolvedTraining, model: ModelSpec) -> TrainingSpec:
+def _training(given: ResolvedTraining, model: ModelSpec, learns: ResolvedModel) -> TrainingSpec:
     pinned = LayoutPin() if given.layout is None else LayoutPin(**given.layout.model_dump())
     memory = MemoryOptions() if given.memory is None else MemoryOptions(**given.memory.model_dump())
     kernel = (
@@ -137,5 +134,7 @@ def _training(given: ResolvedTraining, model: ModelSpec) -> TrainingSpec:
         attention=kernel, open_choices=given.open_choices, channels_last=given.channels_last, layout=pinned,
         bytes_per_sample=given.bytes_per_sample,
         decode_samples_per_s_per_core=given.decode_samples_per_s_per_core, memory=memory,
-        tuning=tuning_of(given.post),
+        tuning=tuning_of(given.post), trains=learns.trains, learned_params=learns.learned_params,
+        evaluated=given.evaluated,
+        phases=phases_of(given.phases),
     )  # fmt: skip

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from catalogs.table import Table
     from catalogs.tariffs import Tariffs
     from planner.inputs.load import LoadedWorkload
-    from planner.inputs.schema import Constraints, QuotaLimit
+    from planner.inputs.schema import Constraints, QuotaLimit, Workload
     from planner.market.offers import OfferSet
 
 
@@ -53,7 +53,14 @@ def check_names(loaded: LoadedWorkload, offer_set: OfferSet, tariffs: Tariffs) -
     Raises:
         InputError: every unknown name with its place and the nearest known one.
     """
-    workload, offers, types = loaded.workload, offer_set.offers, offer_set.types
+    faults = name_faults(loaded.workload, offer_set, tariffs)
+    if faults:
+        raise loaded.error(faults)
+
+
+def name_faults(workload: Workload, offer_set: OfferSet, tariffs: Tariffs) -> list[Fault]:
+    """Every name of a workload that the catalog does not have, with the nearest known one."""
+    offers, types = offer_set.offers, offer_set.types
     providers = sorted({*types.coded("provider").values, *offers.coded("provider").values} - {""})
     places = sorted(places_of(offers).values)
     checks = [*_constraint_checks(workload.constraints, types, providers, places)]
@@ -68,8 +75,7 @@ def check_names(loaded: LoadedWorkload, offer_set: OfferSet, tariffs: Tariffs) -
     faults += quota_faults(workload.constraints.quota, ("constraints", "quota"), offers, types, tariffs)
     faults += _unpriced(workload.constraints, offer_set) if not faults else []
     _check_location(workload.data.location, places, faults)
-    if faults:
-        raise loaded.error(faults)
+    return faults
 
 
 def _unpriced(limits: Constraints, offer_set: OfferSet) -> Iterator[Fault]:

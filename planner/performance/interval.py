@@ -48,6 +48,7 @@ def log_spread(
     squares = squares + np.where(work.routed > 0, c.get(f"interval.{kind}.experts", 0.0) ** 2, 0.0)
     beyond = sum(distances(kind, stack, work, accelerators, c).values(), np.zeros(accelerators.shape))
     squares = squares + (c["interval.per_doubling"] * beyond) ** 2
+    squares = squares + work.unsure**2
     squares = squares + sum(c.get(f"interval.open.{choice}", 0.0) ** 2 for choice in open_choices)
     result: Floats = np.sqrt(squares)
     return result
@@ -93,6 +94,8 @@ def doubts(
         words.append("few runs were measured on this accelerator family")
     if work.inferred[0] > 0:
         words.append("the network's operators are inferred from its FLOPs")
+    if work.unsure[0] > 0:
+        words.append(f"the FLOPs given are right within a factor of {np.exp(work.unsure[0]):.2g}")
     if work.routed[0] > 0 and c.get(f"interval.{kind}.experts", 0.0) > 0:
         words.append("mixtures of experts vary with the software release")
     for axis, doublings in distances(kind, stack, work, count, c).items():

@@ -14,11 +14,12 @@ Bounds (transformers; other models vary data parallelism, micro-batch and ZeRO o
 Left out because they are never better: ZeRO-0 with several replicas (ZeRO-1 moves the same bytes, holds less), ZeRO-2
 under a pipeline (gradients stay whole between micro-batches: the same as ZeRO-1), tensor without sequence parallelism
 (same bytes, more activations). Offload is not searched: its speed is not modelled.
-Pinned parts replace the bounds of their axis.
+Pinned parts replace the bounds of their axis. Networks beside the model (`planner.performance.parts`) keep pp = cp = 1.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
@@ -83,9 +84,12 @@ class Grid:
 def build_bounds(model: ModelSpec, training: TrainingSpec, sampled: bool) -> Bounds:
     """Bounds of one job."""
     heads = model.heads or 0
+    pin = training.layout
+    if model.parts:
+        pin = replace(pin, pipeline_parallel=1, context_parallel=1)
     return Bounds(
         training.global_batch, training.sequence_length, int(model.layers or 1), heads, model.kv_heads or heads,
-        int(model.experts or 1), sampled, training.stack == "tuned", training.layout,
+        int(model.experts or 1), sampled, training.stack == "tuned", pin,
     )  # fmt: skip
 
 

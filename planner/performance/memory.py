@@ -7,10 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from planner.performance.constants import Constants
+from planner.performance.contrastive import pair_bytes
 from planner.performance.layouts import Layouts
 from planner.performance.memory_activations import FULL, NONE, SELECTIVE, passing
 from planner.performance.memory_states import states
 from planner.performance.memory_work import STACKS, Footprint
+from planner.performance.parts import layout_of
 from planner.performance.work import Floats
 
 GIB = 1024.0**3
@@ -24,15 +26,23 @@ __all__ = [
 
 def levels_gib(job: Footprint, layout: Layouts, levels: Sequence[int], c: Constants) -> list[Floats]:
     """Needed memory per device at several recompute levels, GiB, each of the layouts' shape."""
-    state = states(job, layout, c)
     waste, runtime = _overheads(job, layout, c)
     factor = (1.0 + waste) / GIB
-    lasting = state.weights + state.gradients + state.optimizer + state.gathered
+    each = [(network, place, states(network, place, c)) for network, place in _networks(job, layout)]
+    lasting = sum(
+        (held.weights + held.gradients + held.optimizer + held.gathered for _, _, held in each), np.zeros(1)
+    )
     made = []
     for level in levels:
-        work = passing(job, layout, level, c)
-        made.append((lasting + work.activations + work.logits) * factor + runtime)
+        works = [passing(network, place, level, c) for network, place, _ in each]
+        moving = sum((work.activations + work.logits for work in works), pair_bytes(job.work, layout))
+        made.append((lasting + moving) * factor + runtime)
     return made
+
+
+def _networks(job: Footprint, layout: Layouts) -> list[tuple[Footprint, Layouts]]:
+    """The model and the networks beside it, each with its part of the layout."""
+    return [(job, layout), *((item.footprint, layout_of(item.part, layout)) for item in job.beside)]
 
 
 def memory_gib(job: Footprint, layout: Layouts, level: int, c: Constants) -> Floats:
@@ -54,13 +64,26 @@ def memory_parts(job: Footprint, layout: Layouts, level: int, c: Constants) -> d
     `buffers_gib` holds gathered ZeRO-3 weights and what the allocator wastes; `runtime_gib` context, libraries and
     communication channels, which a framework's own counters do not see.
     """
-    state, work = states(job, layout, c), passing(job, layout, level, c)
     waste, runtime = _overheads(job, layout, c)
-    used = state.weights + state.gradients + state.optimizer + state.gathered + work.activations + work.logits
-    values = (state.weights, state.gradients, state.optimizer, work.activations, work.logits,
-              state.gathered + waste * used, runtime * GIB)  # fmt: skip
     shape = layout.tp.shape
-    return {name: np.broadcast_to(value / GIB, shape) for name, value in zip(PARTS, values, strict=True)}
+    total = {name: np.zeros(shape) for name in PARTS}
+    for network, place in _networks(job, layout):
+        state, work = states(network, place, c), passing(network, place, level, c)
+        used = (
+            state.weights
+            + state.gradients
+            + state.optimizer
+            + state.gathered
+            + work.activations
+            + work.logits
+        )
+        values = (state.weights, state.gradients, state.optimizer, work.activations, work.logits,
+                  state.gathered + waste * used)  # fmt: skip
+        for name, value in zip(PARTS, values, strict=False):
+            total[name] = total[name] + value / GIB
+    total["logits_gib"] = total["logits_gib"] + pair_bytes(job.work, layout) / GIB
+    total["buffers_gib"] = total["buffers_gib"] + waste * pair_bytes(job.work, layout) / GIB
+    return {**total, "runtime_gib": np.broadcast_to(runtime, shape)}
 
 
 def needed_parts(job: Footprint, layout: Layouts, c: Constants) -> dict[str, Floats]:

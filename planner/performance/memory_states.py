@@ -73,6 +73,10 @@ def states(job: Footprint, layout: Layouts, c: Constants) -> States:
     # Quantised layers have fewer bits; embedding tables keep theirs.
     saved = (job.weight_bytes - work.frozen_bytes) * spread(zero3, dense - ends, experts)
     weights = np.where(work.dequantised > 0, weights - saved, weights)
+    eager = job.stack == STACKS.index("eager")
+    # PEFT prepares a quantised model by keeping all that is not quantised in 32 bit (prepare_model_for_kbit_training).
+    wider = np.maximum(4.0 - job.weight_bytes, 0.0) * spread(zero3, ends, np.zeros(1))
+    weights = np.where((work.dequantised > 0) & eager, weights + wider, weights)
     weights = np.where(offload_weights, 0.0, weights) * work.learners
     weights = weights + work.other_params * job.weight_bytes * spread(zero3, dense, experts)
     # Sharded gradients go to the host as they are made (ZeRO-Offload, arXiv 2101.06840), without a pipeline.

@@ -8,14 +8,15 @@ ZeRO paper (arXiv 1910.02054, section 3).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from planner.performance.memory_options import MemoryOptions
-from planner.performance.spec import ModelSpec, StackClass, TrainingSpec
+from planner.performance.parts import training_of
+from planner.performance.spec import ModelSpec, PartSpec, StackClass, TrainingSpec
 from planner.performance.work import (
     OPTIMIZER_STATE_BYTES,
     PRECISION_GROUP,
@@ -49,6 +50,7 @@ class Footprint:
         offload_*: 1 when that part lives in host memory.
         in_backward: 1 when each gradient is applied and freed at once.
         paged: 1 when states that do not fit move to the host and back.
+        beside: the same of each network that runs beside the model.
     """
 
     work: Work
@@ -72,6 +74,7 @@ class Footprint:
     offload_activations: Floats
     in_backward: Floats
     paged: Floats
+    beside: tuple[Beside, ...] = ()
 
     @property
     def sampled(self) -> bool:
@@ -81,10 +84,18 @@ class Footprint:
     def take(self, index: npt.NDArray[np.int64]) -> Footprint:
         """Rows `index` of arrays with more than one row; single values stay as they are."""
         picked: dict[str, Any] = {"work": self.work.take(index)}
-        for field in fields(self)[1:]:
+        for field in fields(self)[1:-1]:
             value = getattr(self, field.name)
             picked[field.name] = value if value.shape[0] == 1 else value[index]
-        return Footprint(**picked)
+        return Footprint(**picked, beside=self.beside)
+
+
+@dataclass(frozen=True)
+class Beside:
+    """A network that runs beside the model, and what it keeps."""
+
+    part: PartSpec
+    footprint: Footprint
 
 
 def build_footprint(model: ModelSpec, training: TrainingSpec, work: Work | None = None) -> Footprint:
@@ -93,15 +104,21 @@ def build_footprint(model: ModelSpec, training: TrainingSpec, work: Work | None 
     Raises:
         ValueError: when a size that the family needs is missing; the message names it.
     """
-    return stack_footprints([(model, training)], work)
+    own = stack_footprints([(model, training)], work)
+    beside = tuple(
+        Beside(part, stack_footprints([(part.model, training_of(part, training))])) for part in model.parts
+    )
+    return replace(own, beside=beside) if beside else own
 
 
 def stack_footprints(jobs: Sequence[tuple[ModelSpec, TrainingSpec]], work: Work | None = None) -> Footprint:
     """Stack many jobs, shape `(n_jobs,)` per field."""
     work = work or stack_work(jobs)
     rows = [_row(model, training, _pick(work, n)) for n, (model, training) in enumerate(jobs)]
-    names = [field.name for field in fields(Footprint)[1:]]
-    columns = {name: np.asarray([row[name] for row in rows], dtype=np.float64) for name in names}
+    names = [field.name for field in fields(Footprint)[1:-1]]
+    columns: dict[str, Any] = {
+        name: np.asarray([row[name] for row in rows], dtype=np.float64) for name in names
+    }
     return Footprint(work=work, **columns)
 
 
@@ -146,7 +163,7 @@ def _many_groups(training: TrainingSpec) -> bool:
     wanted = training.memory.groups
     if wanted != "auto":
         return wanted == "many"
-    return training.stack == "tuned" if training.tuning.objective != "pretrain" else training.stack != "eager"
+    return training.stack == "tuned" if training.tuning.is_tuning else training.stack != "eager"
 
 
 def state_bytes_per_param(training: TrainingSpec) -> dict[str, float]:
@@ -203,7 +220,11 @@ def _activations(model: ModelSpec, training: TrainingSpec, sizes: dict[str, floa
     upcast = 8.0 * hidden if eager and model.gated_mlp else 0.0
     masks = 2.0 * hidden if dropout else 0.0
     attention = 4.0 * sizes["attn_width"] + 4.0 * sizes["kv_width"]
-    kept = (4.0 if frozen else 6.0) + (2.0 if eager else 0.0) if model.gated_mlp else (2.0 if frozen else 4.0)
+    # Decoders without a gate write their GELU out in eager code: the hyperbolic tangent, 1 + it, and half the input
+    # stay beside the input (NewGELUActivation of HF Transformers).
+    written_out = 6.0 if eager and model.architecture == "decoder" else 0.0
+    plain = (2.0 if frozen else 4.0) + written_out
+    kept = (4.0 if frozen else 6.0) + (2.0 if eager else 0.0) if model.gated_mlp else plain
     routed = sizes["routed"]
     ffn = float(model.ffn or 4 * hidden)
     width = float(model.moe_ffn or ffn) if model.experts else ffn

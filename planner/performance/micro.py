@@ -224,7 +224,7 @@ def head_s(work: Work, devices: Devices, tokens: Floats, tp: Floats, stack: str,
         forward, backward = forward / share, backward / share
     moved = c.of_stack("head.passes", stack) * predicted * work.vocab / tp * work.element_bytes
     # A frozen projection needs no gradient of its weights.
-    backward = np.where(work.lora > 0, 0.5 * backward, backward)
+    backward = np.where(work.lora > 0, 0.5 * backward, backward) * work.backward
     result: Floats = np.where(work.head_params > 0, forward + backward, 0.0) + moved / devices.memory_rate
     return result
 
@@ -268,11 +268,13 @@ def transformer_micro(
     # Routing, permuting tokens and back are kernels of their own.
     kernels = np.where(work.routed > 0, 1.0 + c["moe.launch_ratio"], 1.0)
     floor = np.broadcast_to(c.of_stack("floor.layer_s", stack) * devices.host_pace * kernels, gemm.shape)
+    gemm_backward = gemm_backward * work.backward
     attn_factor = np.where(work.materialised > 0, 2.0, 2.5)
     forward = at_least(gemm + attention + memory + comm, floor)
     backward = at_least(
         gemm_backward + attn_factor * attention + 2.0 * memory + comm - dequantise_s(work, devices, tp, c),
         floor * c["floor.backward"],
     )
+    backward = backward * work.backward
     head = head_s(work, devices, tokens, tp, stack, c)
     return Micro(gemm, gemm_backward, attention, memory, floor, forward, backward, head, tokens)

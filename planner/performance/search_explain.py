@@ -23,7 +23,7 @@ _PARTS = {
     "pp_comm_s": "pipeline traffic", "bubble_s": "pipeline bubble", "dp_comm_s": "gradient traffic and stragglers",
     "optimizer_s": "optimizer", "data_loading_s": "data loading", "fixed_s": "fixed cost",
     "other_models_s": "other models", "offload_s": "offload",
-    "generation_s": "generation", "refit_s": "weights to the engine",
+    "generation_s": "generation", "refit_s": "weights to the engine", "evaluation_s": "evaluation",
 }  # fmt: skip
 # Differences of a step below this share of it are not worth a word.
 _WORTH_TELLING = 0.002

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from collections.abc import Sequence
+from dataclasses import fields, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from catalogs.table import Table
 from planner.performance.constants import Constants, load_constants
+from planner.performance.contrastive import with_pairs
 from planner.performance.core import evaluate
 from planner.performance.device import Devices, build_devices
 from planner.performance.kernels import with_kernel
@@ -18,6 +20,7 @@ from planner.performance.memory import FULL, NONE, SELECTIVE, levels_gib, needed
 from planner.performance.memory_host import with_offload
 from planner.performance.memory_risk import budget_gib, usable_gib
 from planner.performance.memory_work import Footprint, build_footprint
+from planner.performance.parts import layout_of
 from planner.performance.post_training.reinforcement import with_rollouts
 from planner.performance.spec import ModelSpec, TrainingSpec
 from planner.performance.step import Step
@@ -30,7 +33,10 @@ LEVELS = {"none": NONE, "selective": SELECTIVE, "full": FULL}
 
 @record(frozen=True, eq=False)
 class Job:
-    """Everything that stays the same while layouts vary."""
+    """Everything that stays the same while layouts vary.
+
+    `beside` are the devices as each network of `footprint.beside` meets them: learned factors differ by family.
+    """
 
     model: ModelSpec
     training: TrainingSpec
@@ -39,11 +45,40 @@ class Job:
     devices: Devices
     constants: Constants
     sampled: bool
+    beside: tuple[Devices, ...] = ()
+
+    def take(self, devices: Ints) -> Job:
+        """The job on some of its devices."""
+        beside = tuple(seen.take(devices) for seen in self.beside)
+        return replace(self, devices=self.devices.take(devices), beside=beside)
 
     @property
     def kind(self) -> str:
         """Model family, by which constants are named."""
         return self.model.family.value
+
+    @property
+    def networks(self) -> tuple[tuple[Work, float], ...]:
+        """The model and those beside it, with how often each runs for a sample."""
+        beside = ((item.footprint.work, item.part.per_sample) for item in self.footprint.beside)
+        return ((self.work, 1.0), *beside)
+
+    @property
+    def flops_per_sample(self) -> Floats:
+        """FLOPs of forward and backward of one sample through all networks."""
+        return sum((runs * work.flops_per_sample for work, runs in self.networks), np.zeros(1))
+
+    @property
+    def unsure(self) -> Floats:
+        """Log of the factor within which the FLOPs of all networks are believed to be right, by their share."""
+        parts = (runs * work.flops_per_sample * work.unsure for work, runs in self.networks)
+        return sum(parts, np.zeros(1)) / self.flops_per_sample
+
+    @property
+    def checkpoint_gib(self) -> float:
+        """Weights that learn with their states."""
+        held = (float((w.weight_bytes + w.opt_bytes)[0] * w.trainable_params[0]) for w, _ in self.networks)
+        return sum(held) / 1024.0**3
 
     @property
     def available_gib(self) -> Floats:
@@ -69,23 +104,28 @@ def build_job(
     devices = build_devices(hardware, training, model.family.value, constants)
     work = build_work(model, training)
     footprint = build_footprint(model, training, work)
-    return Job(model, training, work, footprint, devices, constants, is_sampled(model))
+    beside = tuple(
+        build_devices(hardware, training, item.part.model.family.value, constants)
+        for item in footprint.beside
+    )
+    return Job(model, training, work, footprint, devices, constants, is_sampled(model), beside)
 
 
-def distinct_devices(devices: Devices, decodes: bool) -> tuple[Ints, Ints]:
+def distinct_devices(seen_as: Sequence[Devices], decodes: bool) -> tuple[Ints, Ints]:
     """Device rows that stand for all equal ones, and for each row the position of its representative.
 
     Args:
-        devices: one row per instance type.
+        seen_as: one row per instance type, as each network meets them.
         decodes: whether CPU cores matter (the loader decodes samples).
     """
     ignored = {"reason", "host_gib", *(() if decodes else ("vcpus",))}
-    numbers = [getattr(devices, field.name) for field in fields(Devices) if field.name not in ignored]
+    names = [field.name for field in fields(Devices) if field.name not in ignored]
+    numbers = [getattr(devices, name) for devices in seen_as for name in names]
     table = np.stack([np.where(np.isnan(column), -1.0, column) for column in numbers], axis=1)
     seen: dict[tuple[bytes, str], int] = {}
     first: list[int] = []
     inverse = np.empty(len(table), dtype=np.int64)
-    for position, key in enumerate(zip(map(bytes, table), devices.reason.tolist(), strict=True)):
+    for position, key in enumerate(zip(map(bytes, table), seen_as[0].reason.tolist(), strict=True)):
         if key not in seen:
             seen[key] = len(first)
             first.append(position)
@@ -109,8 +149,35 @@ def training_step_of(job: Job, layout: Layouts) -> Step:
     """As `step_of`, of training alone."""
     devices = job.devices.take(layout.hardware)
     step = evaluate(job.work, devices, layout, job.kind, job.training.stack, job.constants)
+    step = _with_networks(job, layout, step)
+    step = with_pairs(job.work, devices, layout, build_links(devices, job.constants), step)
     offloads = (job.footprint.offload_optimizer + job.footprint.offload_activations).any()
     return with_offload(job.footprint, devices, layout, step, job.constants) if offloads else step
+
+
+def _with_networks(job: Job, layout: Layouts, step: Step) -> Step:
+    """Add the networks beside the model: those that learn part by part, frozen ones as other models.
+
+    Only what the whole step does not hide of data loading remains; the fixed time of a step counts once.
+    """
+    if not job.footprint.beside:
+        return step
+    parts = dict(step.parts)
+    loading, added = parts["data_loading_s"], np.zeros(layout.tp.shape)
+    for item, devices in zip(job.footprint.beside, job.beside, strict=True):
+        work = replace(item.footprint.work, global_batch=job.work.global_batch * item.part.per_sample)
+        place = layout_of(item.part, layout)
+        family = item.part.model.family.value
+        own = evaluate(
+            work, devices.take(layout.hardware), place, family, job.training.stack, job.constants
+        ).parts
+        used = {name: value for name, value in own.items() if name not in ("fixed_s", "data_loading_s")}
+        for name, value in used.items():
+            kept = name if item.part.trains != "none" or name == "evaluation_s" else "other_models_s"
+            parts[kept] = parts[kept] + value
+            added = added + value
+    parts["data_loading_s"] = np.maximum(loading - added, 0.0)
+    return Step(sum(parts.values(), np.zeros(layout.tp.shape)), parts)
 
 
 def memory_levels(job: Job, layout: Layouts) -> tuple[Floats, Floats, Floats]:

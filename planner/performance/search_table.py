@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -52,7 +53,7 @@ def shape_table(
         log_spread(
             job.kind,
             job.training.stack,
-            job.work,
+            replace(job.work, unsure=job.unsure),
             thin,
             accelerators,
             job.constants,
@@ -60,7 +61,7 @@ def shape_table(
         )
     )
     peak = accelerators * job.devices.gemm_peak[device]
-    flops = job.work.flops_per_sample * job.training.global_batch
+    flops = job.flops_per_sample * job.training.global_batch
     host = host_needs(job.footprint, layout, job.devices.count[layout.hardware], job.constants)
     columns: dict[str, Any] = {"hardware_row": device, "nodes": nodes, "fits": fits, "reason": reason}
     columns |= _layout_columns(size, found, layout)
@@ -78,8 +79,7 @@ def shape_table(
         "limited_by": _limits(step, size, found),
     }
     columns |= {name: numbers(step.parts[name]) for name in COMPONENTS}
-    checkpoint = (job.work.weight_bytes[0] + job.work.opt_bytes[0]) * job.work.trainable_params[0] / 1024.0**3
-    columns["checkpoint_gib"] = np.full(size, checkpoint)
+    columns["checkpoint_gib"] = np.full(size, job.checkpoint_gib)
     return Table(columns, length=size)
 
 
@@ -112,10 +112,15 @@ def _layout_columns(size: int, found: Ints, layout: Layouts) -> dict[str, Any]:
 
 
 def _limits(step: Step, size: int, found: Ints) -> Coded:
-    """The largest part of the step in one word, `""` where there is none."""
+    """The largest part of the step in one word, `""` where there is none.
+
+    Where the step waits for data, loading is the limit however long the rest takes: layouts that load equally long
+    are equally fast, and what is largest in the one that was chosen tells nothing.
+    """
     codes = np.full(size, len(COMPONENTS), dtype=np.int32)
     stacked = np.stack([np.broadcast_to(step.parts[name], found.shape) for name in COMPONENTS])
-    codes[found] = np.argmax(stacked, axis=0)
+    waits = np.broadcast_to(step.parts["data_loading_s"], found.shape) > 0.0
+    codes[found] = np.where(waits, COMPONENTS.index("data_loading_s"), np.argmax(stacked, axis=0))
     return Coded(codes, _LIMITS)
 
 

@@ -28,6 +28,9 @@ StackClass = Literal["eager", "fused", "compiled", "tuned", "tinygrad"]
 # flash: they never leave the chip; auto: by accelerator generation (`kernels.default_attention`).
 AttentionKernel = Literal["auto", "materialised", "fused", "flash"]
 Recompute = Literal["none", "selective", "full"]
+# all: every weight learns; through: hardly any does (adapters, biases, a prompt), yet gradients pass back through the
+# network; none: forward pass only.
+Trains = Literal["all", "through", "none"]
 
 
 @record(frozen=True)
@@ -41,9 +44,8 @@ class ModelSpec:
     hybrids, whose other layers keep a state instead of scores: their share of attention layers); `attention_window`
     tokens are what a token sees in `windowed_layers` of the layers (by default all). `predicted_share` of the tokens
     reach the output layer of the vocabulary (0 for classifiers and span heads; by default all, or the masked ones of an
-    encoder). `None` means not applicable or unknown, never zero. `helper_params` and `helper_flops_per_sample` are
-    those of frozen networks whose forward pass runs for each sample beside the model (text encoder, autoencoder, image
-    encoder).
+    encoder). `None` means not applicable or unknown, never zero. `flops_within` is the factor within which FLOPs given
+    by hand are believed to be right (80 %). `parts` are the networks that run beside this one for each sample.
     """
 
     name: str
@@ -69,12 +71,31 @@ class ModelSpec:
     image_size: int | None = None
     forward_flops_per_sample: float | None = None
     activations_per_sample: float | None = None
-    helper_params: float | None = None
-    helper_flops_per_sample: float | None = None
     attention_ratio: float = 1.0
     attention_window: int | None = None
     windowed_layers: int | None = None
     predicted_share: float | None = None
+    flops_within: float = 1.0
+    parts: tuple[PartSpec, ...] = ()
+
+
+@record(frozen=True)
+class PartSpec:
+    """A network that runs beside the model, data-parallel on the same accelerators.
+
+    Attributes:
+        model: its sizes.
+        trains: what of it learns.
+        tokens: tokens of one of its runs, 1 for models counted per sample; None: the sequences of the job.
+        per_sample: how often it runs for each sample of the job.
+        learned_params: parameters that learn where not all do.
+    """
+
+    model: ModelSpec
+    trains: Trains = "all"
+    tokens: int | None = None
+    per_sample: float = 1.0
+    learned_params: float = 0.0
 
 
 @record(frozen=True)
@@ -100,7 +121,9 @@ class TrainingSpec:
     deliver per sample, None when unknown. `attention` is the kernel (see `AttentionKernel`). `open_choices` names what
     the user left open and a default stands in for (`stack`, `attention`): it widens the interval. `allow_fp16_fallback`
     lets a bf16 job run in fp16 on devices without bf16. `channels_last` is the memory layout of convolutions, None what
-    the stack has by default: only eager PyTorch keeps channels outermost. `tuning` is what post-training adds.
+    the stack has by default: only eager PyTorch keeps channels outermost. `tuning` is what post-training adds. `trains`
+    says what of the model learns, `learned_params` how many parameters where it is not all and there are no adapters.
+    `evaluated` samples run forward for each sample trained on. `phases` are those of the run, where it has several.
     """
 
     global_batch: int
@@ -118,3 +141,17 @@ class TrainingSpec:
     channels_last: bool | None = None
     memory: MemoryOptions = MemoryOptions()
     tuning: Tuning = Tuning()
+    trains: Trains = "all"
+    learned_params: float = 0.0
+    evaluated: float = 0.0
+    phases: tuple[Phase, ...] = ()
+
+
+@record(frozen=True)
+class Phase:
+    """A stretch of a run: its share of the optimizer steps, batch, length, and FLOPs per sample over the model's."""
+
+    step_share: float
+    global_batch: int
+    sequence_length: int
+    flops_ratio: float = 1.0

@@ -20,7 +20,7 @@ from planner.performance.work import Floats, Work
 
 COMPONENTS = (
     "compute_s", "memory_bound_s", "tp_comm_s", "pp_comm_s", "bubble_s", "dp_comm_s", "optimizer_s",
-    "data_loading_s", "fixed_s", "other_models_s", "offload_s", "generation_s", "refit_s",
+    "data_loading_s", "fixed_s", "other_models_s", "offload_s", "generation_s", "refit_s", "evaluation_s",
 )  # fmt: skip
 
 
@@ -51,7 +51,7 @@ def _sync_s(
     trained = np.where(work.lora > 0, work.trainable_params / (layout.tp * layout.pp), held)
     once = all_reduce_s(trained * work.sync_bytes, ranks, inside, devices.count, links)
     # FSDP gathers the weights twice and scatters the gradients once per micro-batch; a frozen model is only gathered.
-    passes = np.where(work.lora > 0, 2.0, 3.0)
+    passes = 1.0 + work.backward * np.where(work.lora > 0, 1.0, 2.0)
     gather = all_reduce_s(layer_params * work.element_bytes, ranks, inside, devices.count, links, 1.0)
     # Under a pipeline the stage stays gathered for the whole step.
     rounds = np.where(layout.pp > 1, 1.0, layout.micro_batches)
@@ -74,7 +74,8 @@ def _optimizer_s(work: Work, devices: Devices, layout: Layouts, stack: str, c: C
     ranks = np.where(layout.zero >= 1, layout.dp * layout.cp, 1.0)
     share = work.trainable_params / (layout.tp * layout.pp * ranks)
     moved = share * (2.0 * work.opt_bytes + work.grad_bytes + work.weight_bytes)
-    launches = c.of_stack("optimizer.layer_s", stack) * np.ceil(work.layers / layout.pp)
+    learns = np.where(work.trainable_params > 0, 1.0, 0.0)
+    launches = learns * c.of_stack("optimizer.layer_s", stack) * np.ceil(work.layers / layout.pp)
     result: Floats = moved / (devices.memory_rate * c.of_stack("optimizer.bandwidth_ratio", stack)) + launches
     return result
 
@@ -107,7 +108,7 @@ def step_time(
     stage_layers = np.ceil(work.layers / pp)
     full, selective = layout.recompute >= 2, layout.recompute == 1
     partly = np.where(work.materialised > 0, micro.attention, c["recompute.selective_ratio"] * micro.forward)
-    again = np.where(full, micro.forward, np.where(selective, partly, 0.0))
+    again = work.backward * np.where(full, micro.forward, np.where(selective, partly, 0.0))
     body = stage_layers * (micro.forward + micro.backward + again)
     # Only the last stage has the output layer, so the other stages wait for it once per micro-batch.
     stage = body + micro.head
@@ -116,7 +117,7 @@ def step_time(
     send = np.where(pp > 1, 2.0 * send_s(volume, crosses.astype(np.float64), devices.count, links), 0.0)
     send = send * layout.interleave * c["pp.exposed_ratio"]
     exposed = _sync_s(work, devices, layout, micro, links, stack, c)
-    stage_comm = stage_layers * np.where(full, 3.0, 2.0) * comm
+    stage_comm = stage_layers * (1.0 + work.backward * np.where(full, 2.0, 1.0)) * comm
     bound = np.clip(
         stage - stage_comm - _busy(work, micro, stage_layers, full, again), 0.0, stage - stage_comm
     )
@@ -134,10 +135,15 @@ def step_time(
     for name in parts:
         parts[name] = parts[name] * np.where(name in _PER_UPDATE, work.updates, work.epochs)
     # Reference, teacher or old policy run forward once over every sample; a second learner repeats all of a step.
-    forward = m * (stage_layers * micro.forward + micro.head / 3.0)
+    forward = m * (stage_layers * micro.forward + micro.head / (1.0 + 2.0 * work.backward))
     again_s = sum((parts[name] for name in parts if name != "fixed_s"), np.zeros(m.shape))
     parts |= dict.fromkeys(("offload_s", "generation_s", "refit_s"), np.zeros(m.shape))
     parts["other_models_s"] = work.forward_passes * forward + (work.learners - 1.0) * again_s
+    # A contrastive loss needs the embeddings of the whole batch: where it takes several micro-batches, a first forward
+    # pass makes them (Gao et al. 2021, arXiv 2101.06983).
+    cached = (work.pair_width > 0) & (work.backward > 0) & (m > 1)
+    parts["compute_s"] = parts["compute_s"] + np.where(cached, forward, 0.0)
+    parts["evaluation_s"] = work.evaluated * forward
     return _finish(work, devices, layout, parts, stack, c)
 
 
@@ -145,9 +151,11 @@ def _busy(
     work: Work, micro: Micro, stage_layers: Floats, full: npt.NDArray[np.bool_], again: Floats
 ) -> Floats:
     """Matmul and attention time of a stage per micro-batch; what is left is memory traffic and launches, s."""
-    attention = np.where(work.materialised > 0, 3.0, 3.5) * micro.attention
+    attention = (1.0 + work.backward * np.where(work.materialised > 0, 2.0, 2.5)) * micro.attention
     core = micro.gemm + micro.gemm_backward + attention
-    repeated = np.where(full, micro.gemm + micro.attention, np.minimum(again, micro.attention))
+    repeated = work.backward * np.where(
+        full, micro.gemm + micro.attention, np.minimum(again, micro.attention)
+    )
     result: Floats = stage_layers * (core + repeated) + micro.head
     return result
 

@@ -107,6 +107,9 @@ def sampled_micro(work: Work, devices: Devices, micro_batch: Floats, stack: str,
     # Accelerators of a node share the host that reads, decodes and launches.
     shared = 1.0 + c.of_stack("vision.host_sharing", stack) * np.log2(devices.count)
     forward = shared * at_least(gemm + memory, floor)
-    backward = shared * at_least(2.0 * gemm + 2.0 * memory, floor * BACKWARD_KERNELS)
+    # Frozen weights need the gradients of inputs alone, half of the work.
+    twice = np.where(work.lora > 0, 1.0, 2.0) * work.backward
+    launches = floor * BACKWARD_KERNELS * 0.5 * twice
+    backward = shared * at_least(twice * (gemm + memory), launches)
     samples = micro_batch * np.ones(gemm.shape)
-    return Micro(gemm, 2.0 * gemm, zero, memory, floor, forward, backward, zero, samples)
+    return Micro(gemm, twice * gemm, zero, memory, floor, forward, backward, zero, samples)

@@ -6,6 +6,7 @@ Formulas: Megatron-LM SC'21 (arXiv 2104.04473) for FLOPs, Korthikanti et al. 202
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
@@ -13,8 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from planner.performance.learning import adapted, forward_passes, learned_params
 from planner.performance.operators import operators_of
-from planner.performance.post_training.adapters import adapter_params
 from planner.performance.post_training.counts import COUNTS, post_training_counts
 from planner.performance.post_training.lengths import longest_of
 from planner.performance.spec import ModelFamily, ModelSpec, TrainingSpec
@@ -63,6 +64,9 @@ class Work:
         vector_units: 1 where plain 32-bit arithmetic keeps matrix units idle; `casts`: 1 where matmul inputs are
             rewritten in 8 bit.
         weight_bytes, grad_bytes, opt_bytes: memory per parameter; `opt_bytes` is what ZeRO-1 shards.
+        lora: 1 where weights are frozen and gradients pass through; `backward`: 1 where there is a backward pass.
+        evaluated: samples evaluated for each one trained on.
+        unsure: log of the factor within which the FLOPs are believed to be right.
         sequences and the rest: what post-training adds (`planner.performance.post_training.counts`).
     """
 
@@ -96,6 +100,9 @@ class Work:
     materialised: Floats
     fused_softmax: Floats
     lora: Floats
+    backward: Floats
+    evaluated: Floats
+    unsure: Floats
     element_bytes: Floats
     vector_units: Floats
     casts: Floats
@@ -126,6 +133,8 @@ class Work:
     tuned: Floats
     updates: Floats
     epochs: Floats
+    pair_width: Floats
+    pair_logits: Floats
 
     def take(self, index: npt.NDArray[np.int64]) -> Work:
         """Rows `index` of arrays with more than one row; single values stay as they are."""
@@ -180,7 +189,7 @@ def stack_work(jobs: Sequence[tuple[ModelSpec, TrainingSpec]]) -> Work:
 
 
 def _sizes(model: ModelSpec, training: TrainingSpec) -> dict[str, float]:
-    return _sampled_sizes(model) if is_sampled(model) else _transformer_sizes(model, training)
+    return _sampled_sizes(model, training) if is_sampled(model) else _transformer_sizes(model, training)
 
 
 def _require(model: ModelSpec, **sizes: float | None) -> None:
@@ -203,8 +212,11 @@ def _state(model: ModelSpec, training: TrainingSpec) -> dict[str, float]:
         weight, grad, opt = 2.0, 4.0, 4.0 + states
     return {
         "params": model.params,
-        "trainable_params": lora_params(model, training) if training.lora_rank else model.params,
-        "lora": 1.0 if training.lora_rank else 0.0,
+        "trainable_params": learned_params(model, training),
+        "lora": float(adapted(training)),
+        "backward": 0.0 if training.trains == "none" else 1.0,
+        "evaluated": training.evaluated,
+        "unsure": math.log(model.flops_within),
         "element_bytes": 2.0 if half else 4.0,
         "vector_units": 1.0 if training.precision == "fp32" else 0.0,
         "casts": 1.0 if PRECISION_GROUP[training.precision] == "fp8" else 0.0,
@@ -223,14 +235,6 @@ def _state(model: ModelSpec, training: TrainingSpec) -> dict[str, float]:
         "materialised": 1.0 if training.attention in ("materialised", "fused") else 0.0,
         "fused_softmax": 1.0 if training.attention == "fused" else 0.0,
     }
-
-
-def lora_params(model: ModelSpec, training: TrainingSpec) -> float:
-    """Parameters of the adapters, 0 where all weights learn; by default low-rank ones on the attention projections."""
-    if training.lora_rank is None:
-        return 0.0
-    tuning = training.tuning
-    return adapter_params(model, training.lora_rank, tuning.adapter or "lora", tuning.targets)
 
 
 def _attention_widths(model: ModelSpec) -> tuple[float, float]:
@@ -256,16 +260,12 @@ def _operators(model: ModelSpec) -> dict[str, Any]:
     return {"operators": found.values, "inferred": float(not found.published)}
 
 
-def _sampled_sizes(model: ModelSpec) -> dict[str, float]:
+def _sampled_sizes(model: ModelSpec, training: TrainingSpec) -> dict[str, float]:
     flops = model.forward_flops_per_sample
     _require(model, params=model.params, forward_flops_per_sample=flops)
     assert flops is not None
     zero = dict.fromkeys(
-        (
-            f.name
-            for f in fields(Work)
-            if f.name not in _STATE_FIELDS and f.name not in ("operators", "inferred", *COUNTS)
-        ),
+        (f.name for f in fields(Work) if f.name not in {*_STATE_FIELDS, *COUNTS, "operators", "inferred"}),
         0.0,
     )
     return {
@@ -278,7 +278,7 @@ def _sampled_sizes(model: ModelSpec) -> dict[str, float]:
         "layer_params": model.params,
         "experts": 1.0,
         "shape_ratio": 1.0,
-        "flops_per_sample": 3.0 * flops,
+        "flops_per_sample": forward_passes(training) * flops,
         "forward_flops": flops,
         "activations": _sampled_activations(model, flops),
     }
@@ -318,37 +318,46 @@ def score_ratio(model: ModelSpec, sequence: float) -> float:
     return model.attention_ratio * (windowed * seen + 1.0 - windowed)
 
 
+def layer_params(model: ModelSpec) -> tuple[float, float, float]:
+    """Parameters of one transformer layer, of these what one token uses, and those of all embedding copies."""
+    assert model.layers is not None and model.hidden is not None
+    q_width, kv_width = _attention_widths(model)
+    ffn = float((model.moe_ffn if model.experts else None) or model.ffn or 4 * model.hidden)
+    widths = (
+        2.0 * model.hidden * (q_width + kv_width) + (3.0 if model.gated_mlp else 2.0) * model.hidden * ffn
+    )
+    layer, embed = _split_params(model, float((model.vocab or 0) * model.hidden), widths)
+    sparse = model.experts or model.active_params
+    active = ((model.active_params or model.params) - embed) / model.layers if sparse else layer
+    return layer, active, embed
+
+
 def _transformer_sizes(model: ModelSpec, training: TrainingSpec) -> dict[str, float]:
     _require(model, params=model.params, layers=model.layers, hidden=model.hidden)
     assert model.layers is not None and model.hidden is not None
     layers, hidden, vocab = float(model.layers), float(model.hidden), float(model.vocab or 0)
     q_width, kv_width = _attention_widths(model)
-    experts = float(model.experts or 1)
-    per_token = float(model.experts_per_token or 1)
+    experts, per_token = float(model.experts or 1), float(model.experts_per_token or 1)
     dense_ffn = float(model.ffn or 4 * hidden)
     ffn = float(model.moe_ffn or dense_ffn) if model.experts else dense_ffn
     matrices = 3.0 if model.gated_mlp else 2.0
     projections = 2.0 * hidden * (q_width + kv_width)
-    layer, embed = _split_params(model, vocab * hidden, projections + matrices * hidden * ffn)
-    active_total = model.active_params or model.params
-    layer_active = (active_total - embed) / layers if model.experts or model.active_params else layer
+    layer, layer_active, embed = layer_params(model)
     used = (per_token + model.shared_experts) if model.experts else 1.0
     by_dimensions = projections + matrices * hidden * ffn * used
     expert_params = min(layer * 0.98, matrices * hidden * ffn * experts) if model.experts else 0.0
     # Tokens are copied to and from their experts.
     routed_acts = 8.0 * hidden * per_token if model.experts else 0.0
-    mlp_acts = (
-        (6.0 if model.gated_mlp else 4.0) * ffn * (per_token + model.shared_experts if model.experts else 1.0)
-    )
+    mlp_acts = (6.0 if model.gated_mlp else 4.0) * ffn * used
     scale = 1.0 if PRECISION_GROUP[training.precision] in ("half", "fp8") else 2.0
     causal = 0.5 if model.architecture == "decoder" else 1.0
-    passes = 4.0 if training.lora_rank else 6.0
+    passes = 2.0 * forward_passes(training)
     seq = content_length(training)
     usual = MASKED_SHARE if model.architecture == "encoder" else 1.0
     head_share = usual if model.predicted_share is None else model.predicted_share
     matmuls = layers * max(layer_active, 1.0) + head_share * min(vocab * hidden, embed)
     ratio = score_ratio(model, seq)
-    scores = 12.0 * causal * ratio * layers * q_width * seq
+    scores = (4.0 if training.trains == "none" else 12.0) * causal * ratio * layers * q_width * seq
     flops = training.tuning.sequences * seq * (passes * matmuls + scores)
     return {
         "layers": layers,
@@ -382,9 +391,8 @@ def _transformer_sizes(model: ModelSpec, training: TrainingSpec) -> dict[str, fl
 
 _STATE_FIELDS = frozenset(
     {
-        "params", "trainable_params", "lora", "element_bytes", "weight_bytes", "grad_bytes", "opt_bytes", "sync_bytes",
-        "global_batch", "seq", "bytes_per_sample", "decode_rate", "is_vit", "materialised", "fused_softmax",
-        "vector_units", "casts",
-        "channels_last",
+        "params", "trainable_params", "lora", "backward", "evaluated", "unsure", "element_bytes", "weight_bytes",
+        "grad_bytes", "opt_bytes", "sync_bytes", "global_batch", "seq", "bytes_per_sample", "decode_rate", "is_vit",
+        "materialised", "fused_softmax", "vector_units", "casts", "channels_last",
     }
 )  # fmt: skip

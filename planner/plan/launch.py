@@ -29,11 +29,29 @@ class Checkpoints:
 
 
 @record(frozen=True)
+class SpotRecords:
+    """What your own records say of the spells of one zone, at the gang of the plan: `planner advise` decides by it.
+
+    `down_per_hour` and `up_per_hour` are the hazards of leaving up and of leaving down by the age of the spell
+    (`planner.spot.hazards_cells.AGE_EDGES_HOURS`), `frailty_sd_*` the sd of the log of their levels, `hours_seen` the
+    hours of record behind them, and `source` says which records.
+    """
+
+    down_per_hour: tuple[float, ...]
+    up_per_hour: tuple[float, ...]
+    frailty_sd_down: float
+    frailty_sd_up: float
+    hours_seen: float
+    source: str
+
+
+@record(frozen=True)
 class SpotPlace:
     """One zone (or region, where the catalog knows no zones) that spot is taken in, and the evidence on it.
 
     `spot_hours` are expected there; `mean_up_hours`, `mean_wait_hours` and `availability_ratio` are the model's for the
     whole gang, `observed_ratio` is the share of time up in the records behind them as seen, None without a record.
+    `records` holds your own records where the plan rests on them.
     """
 
     offer_id: str
@@ -43,6 +61,7 @@ class SpotPlace:
     availability_ratio: float
     observed_ratio: float | None
     evidence: str
+    records: SpotRecords | None = None
 
 
 @record(frozen=True)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Protocol, cast
 from planner.records import record
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from planner.render.model import Answer
 
 
@@ -50,6 +52,12 @@ FORMATS: dict[str, Format] = {
 }
 ANSWER_FORMATS = tuple(name for name in FORMATS if name != "focus")
 """Formats of every answer; `focus` is of plans and forecasts alone."""
+
+
+def format_of(name: str, formats: Iterable[str] = tuple(FORMATS)) -> str | None:
+    """The format that a file's ending names (`plan.json`, `plan.focus.csv`); None where it names none of these."""
+    endings = {f".{FORMATS[one].extension}": one for one in formats}
+    return next((endings[end] for end in sorted(endings, key=len, reverse=True) if name.endswith(end)), None)
 
 
 def load_renderer(fmt: str) -> Renderer:

@@ -66,16 +66,13 @@ class Presentable:
         """
         from planner.errors import InputError
         from planner.files import write_atomically
-        from planner.render import FORMATS
+        from planner.render.formats import FORMATS, format_of
 
         target = Path(path)
-        endings = {f".{one.extension}": name for name, one in FORMATS.items()}
-        chosen = fmt or next(
-            (name for ending, name in sorted(endings.items(), key=lambda item: -len(item[0]))
-             if target.name.endswith(ending)), None
-        )  # fmt: skip
+        chosen = fmt or format_of(target.name)
         if chosen is None:
-            raise InputError(f"{target}: the ending names no format; known are {', '.join(sorted(endings))}")
+            known = ", ".join(sorted(f".{one.extension}" for one in FORMATS.values()))
+            raise InputError(f"{target}: the ending names no format; known are {known}")
         write_atomically(target, self.render(chosen))
         return target
 

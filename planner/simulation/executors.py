@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from catalogs.errors import install_command
 from planner.errors import InputError
 from planner.records import record
 
@@ -75,9 +76,7 @@ class DaskExecutor:
         try:
             from distributed import Client
         except ImportError:
-            raise InputError(
-                "--engine dask needs the extra: pip install 'ml-training-planner[dask]'"
-            ) from None
+            raise InputError(f"--engine dask needs distributed: {install_command('dask')}") from None
         try:
             given: dict[str, Any] = {"address": self.address, "timeout": "10s"}
             # on loopback: nothing outside this machine need be reached to find out its address

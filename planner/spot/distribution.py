@@ -18,7 +18,7 @@ later deadline is never less likely to be met.
 from __future__ import annotations
 
 import math
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import lru_cache
 
 import numpy as np
@@ -110,7 +110,7 @@ def frailties(sd: FloatArray, points: int) -> list[tuple[FloatArray, float]]:
 
 @record(frozen=True)
 class Elapsed:
-    """Distribution of the elapsed time, arrays of shape `(n,)`, hours.
+    """Distribution of the elapsed time, hours, arrays of shape `(n,)`, of a scaled job `(k, n)`.
 
     Attributes:
         floor: undisturbed time.
@@ -126,6 +126,10 @@ class Elapsed:
     variance: FloatArray
     paid_share: FloatArray
     skew: FloatArray
+
+    def scale(self, number: int) -> Elapsed:
+        """Of a scaled job, one scale: arrays of shape `(n,)`."""
+        return Elapsed(**{field.name: getattr(self, field.name)[number] for field in fields(self)})
 
     @property
     def calm(self) -> npt.NDArray[np.bool_]:
@@ -220,10 +224,6 @@ class SpotPool:
     frailty_sd: FloatArray
     dispersion: FloatArray
 
-    def tile(self, times: int) -> SpotPool:
-        """The same pools, stacked `times` times."""
-        return SpotPool(**{name.name: np.tile(getattr(self, name.name), times) for name in fields(self)})
-
     def take(self, at: npt.NDArray[np.int64]) -> SpotPool:
         """Some of the pools."""
         return SpotPool(**{name.name: getattr(self, name.name)[at] for name in fields(self)})
@@ -233,8 +233,8 @@ def describe_elapsed(job: Job, pool: SpotPool) -> Elapsed:
     """Average the model over the frailties.
 
     Args:
-        job: the job, arrays of shape `(n,)`.
-        pool: capacity, of the same shape.
+        job: the job, arrays of shape `(n,)`, or scaled.
+        pool: capacity, shape `(n,)`.
     """
     rate, wait, frailty_sd = pool.rate, pool.wait, pool.frailty_sd
     floor = job.floor_hours
@@ -269,34 +269,35 @@ def describe_elapsed(job: Job, pool: SpotPool) -> Elapsed:
         return Elapsed(floor, still, mean, variance, share, np.clip(np.nan_to_num(skew), 0.0, 1.0))
 
 
-def meet_probability(job: Job, pool: SpotPool, deadline: FloatArray, work_log_sd: FloatArray) -> FloatArray:
-    """P(elapsed <= deadline), calibrated, shape `(n,)`; 1 where the deadline is infinite.
+def meet_probability(
+    job: Job, pool: SpotPool, deadline: FloatArray, work_log_sd: FloatArray, more: FloatArray
+) -> FloatArray:
+    """P(elapsed + more <= deadline), calibrated, shape `(n,)`; 1 where the deadline is infinite.
 
     Args:
         job: the job, arrays of shape `(n,)`.
         pool: capacity, of the same shape.
         deadline: hours from the request for capacity.
         work_log_sd: standard deviation of the log error of the predicted work, shape `(n,)`; 0 for none.
+        more: hours, in proportion to the work, that must be left besides, shape `(n,)`.
     """
     endless = np.isposinf(deadline)
     if not work_log_sd.any():
-        return np.where(endless, 1.0, describe_elapsed(job, pool).chance(deadline))
+        return np.where(endless, 1.0, describe_elapsed(job, pool).chance(deadline - more))
     moved, still = np.zeros_like(deadline), np.zeros_like(deadline)
     points = _hermite(_WORK_POINTS)
     # All points in one call while that is small: a call costs a millisecond however few the rows.
     at_once = len(points) if len(points) * len(deadline) <= _MAX_STACKED else 1
     for first in range(0, len(points), at_once):
         part = points[first : first + at_once]
-        factor = np.concatenate([np.exp(work_log_sd * node) for node, _ in part])
-        elapsed = describe_elapsed(scaled_job(job, factor), pool.tile(len(part)))
-        shape = (len(part), len(deadline))
-        later = elapsed.moved_chance(np.tile(deadline, len(part))).reshape(shape)
-        calm = elapsed.still_chance.reshape(shape)
-        for (_, weight), one, other in zip(part, later, calm, strict=True):
+        factor = np.exp(np.outer([node for node, _ in part], work_log_sd))
+        elapsed = describe_elapsed(scaled_job(job, factor), pool)
+        both = elapsed.moved_chance(deadline - factor * more), elapsed.still_chance
+        for (_, weight), one, other in zip(part, *both, strict=True):
             moved += weight * one
             still += weight * other
-    # The atom moves with the work: P(floor e^(sd z) <= deadline) in closed form.
-    floor = job.floor_hours
+    # The atom moves with the work: P((floor + more) e^(sd z) <= deadline) in closed form.
+    floor = job.floor_hours + more
     room = np.log(np.maximum(deadline, 1e-300) / np.maximum(floor, 1e-300))
     sure = (work_log_sd == 0.0) | (floor == 0.0)
     z = np.where(
@@ -306,10 +307,10 @@ def meet_probability(job: Job, pool: SpotPool, deadline: FloatArray, work_log_sd
 
 
 def scaled_job(job: Job, factor: FloatArray) -> Job:
-    """Repeat the jobs, shape `(n,)`, as often as `factor`, shape `(k n,)`, holds them, with the work scaled by it."""
-    repeats = len(factor) // len(job.work)
-    tiled = {field.name: np.tile(getattr(job, field.name), repeats) for field in fields(job)}
-    # Segments scale as a real number here: whole segments stay whole in the mean.
-    for name in ("work", "segments", "remainder"):
-        tiled[name] = tiled[name] * factor
-    return Job(**tiled)
+    """The jobs, shape `(n,)`, with their work scaled by each of `factor`, shape `(k, n)` or `(k, 1)`.
+
+    Segments scale as a real number here: whole segments stay whole in the mean.
+    """
+    return replace(
+        job, work=job.work * factor, segments=job.segments * factor, remainder=job.remainder * factor
+    )

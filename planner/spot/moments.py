@@ -14,6 +14,9 @@ wait and a restart of d + notice hours.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import fields
+
 import numpy as np
 import numpy.typing as npt
 
@@ -26,7 +29,7 @@ _LARGEST_EXPONENT = 700.0
 
 @record(frozen=True)
 class Moments:
-    """Per candidate, shape `(n,)`, hours; times exclude the initial wait.
+    """Per candidate, of the shape of its job's work, hours; times exclude the initial wait.
 
     Attributes:
         floor_hours: elapsed time when nothing is interrupted: work and checkpoints.
@@ -45,7 +48,11 @@ class Moments:
 
 @record(frozen=True)
 class Job:
-    """Inputs of the model, shape `(n,)`, hours: `segments` whole intervals of work and one `remainder`."""
+    """Inputs of the model, shape `(n,)`, hours: `segments` whole intervals of work and one `remainder`.
+
+    A job scaled in k ways holds `work`, `segments` and `remainder` of shape `(k, n)`: what does not change with the
+    scale is computed once.
+    """
 
     work: FloatArray
     interval: FloatArray
@@ -63,6 +70,16 @@ class Job:
             self.work + np.where(self.segments > 0, self.segments * self.write, 0.0), dtype=np.float64
         )
 
+    @property
+    def segment_hours(self) -> FloatArray:
+        """A whole interval and its checkpoint, shape `(n,)`; 0 for work that has none."""
+        some = self.segments > 0
+        return np.where(some if some.ndim == 1 else some.any(axis=0), self.interval + self.write, 0.0)
+
+    def take(self, at: npt.NDArray[np.int64]) -> Job:
+        """Some of the jobs."""
+        return Job(**{field.name: getattr(self, field.name)[..., at] for field in fields(self)})
+
 
 def split_job(
     work: FloatArray, interval: FloatArray, write: FloatArray, restart: FloatArray, notice: FloatArray
@@ -75,19 +92,20 @@ def split_job(
     return Job(work, interval, write, restart, notice, segments, remainder, notice >= write)
 
 
-def _first(y: FloatArray) -> FloatArray:
-    """E[X | X < c] / c for X exponential, y = L c: 1/y - 1/(e^y - 1)."""
-    small = y < 1e-2
-    safe = np.where(small, 1.0, np.minimum(y, _LARGEST_EXPONENT))
-    return np.where(small, 0.5 - y / 12.0, 1.0 / safe - 1.0 / np.expm1(safe))
+def _failed(rate: FloatArray, length: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Mean and mean square of an attempt at `length` up-hours that fails, and the odds of failing.
 
-
-def _second(y: FloatArray) -> FloatArray:
-    """E[X^2 | X < c] / c^2 for X exponential, y = L c: 2/y^2 - (1 + 2/y)/(e^y - 1)."""
-    small = y < 2e-2
-    safe = np.where(small, 1.0, np.minimum(y, _LARGEST_EXPONENT))
-    exact = 2.0 / safe**2 - (1.0 + 2.0 / safe) / np.expm1(safe)
-    return np.where(small, 1.0 / 3.0 - y / 12.0 + y * y / 360.0, exact)
+    E[X | X < c] / c = 1/y - 1/(e^y - 1) and E[X^2 | X < c] / c^2 = 2/y^2 - (1 + 2/y)/(e^y - 1) for X exponential with
+    y = L c; their series where y is small.
+    """
+    y = rate * length
+    odds = np.expm1(np.minimum(y, _LARGEST_EXPONENT))
+    tiny, small = y < 1e-2, y < 2e-2
+    safe, least = np.where(tiny, 1.0, np.minimum(y, _LARGEST_EXPONENT)), np.where(tiny, 1.0, odds)
+    first = np.where(tiny, 0.5 - y / 12.0, 1.0 / safe - 1.0 / least)
+    exact = 2.0 / safe**2 - (1.0 + 2.0 / safe) / least
+    second = np.where(small, 1.0 / 3.0 - y / 12.0 + y * y / 360.0, exact)
+    return length * first, length * length * second, odds
 
 
 def _retry(rate: FloatArray, need: FloatArray, wait: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -95,9 +113,7 @@ def _retry(rate: FloatArray, need: FloatArray, wait: FloatArray) -> tuple[FloatA
 
     Failed attempts last X given X < need, then a wait; their number is geometric.
     """
-    y = rate * need
-    odds = np.expm1(np.minimum(y, _LARGEST_EXPONENT))
-    up, wasted = need * _first(y), need * need * _second(y)
+    up, wasted, odds = _failed(rate, need)
     lap = up + wait
     lap_variance = np.maximum(wasted - up * up, 0.0) + wait * wait
     mean = need + odds * lap
@@ -112,7 +128,7 @@ def _segment(
     y = rate * length
     success = np.exp(-y)
     fail = -np.expm1(-y)
-    up, up_square = length * _first(y), length * length * _second(y)
+    up, up_square, _ = _failed(rate, length)
     again, again_variance = _retry(rate, restart + length, wait)
     failed = up + wait + again
     failed_variance = np.maximum(up_square - up * up, 0.0) + wait * wait + again_variance
@@ -135,7 +151,7 @@ def compute_moments(job: Job, rate: FloatArray, wait: FloatArray, *, variance: b
     """Moments of elapsed and paid time.
 
     Args:
-        job: the job, arrays of shape `(n,)`.
+        job: the job, arrays of shape `(n,)`, or scaled.
         rate: interruptions of the gang per up-hour, L, shape `(n,)`.
         wait: mean wait for capacity after an interruption, hours, shape `(n,)`.
         variance: whether the variance is wanted too.
@@ -144,7 +160,7 @@ def compute_moments(job: Job, rate: FloatArray, wait: FloatArray, *, variance: b
         The moments; infinite where an exponent exceeds what float64 holds.
     """
     with np.errstate(over="ignore", invalid="ignore"):
-        paid = _paid(job, rate)
+        paid = _paid(job, rate, wait)
         count = rate * paid
         floor = job.floor_hours
         excess = np.maximum(paid - floor, 0.0) + np.where(count > 0, count * wait, 0.0)
@@ -155,25 +171,54 @@ def compute_moments(job: Job, rate: FloatArray, wait: FloatArray, *, variance: b
 
 
 def _hopeless(job: Job, rate: FloatArray) -> npt.NDArray[np.bool_]:
-    longest = np.where(job.segments > 0, job.interval + job.write, job.remainder)
-    longest = np.where(job.protected, 0.0, np.maximum(longest, job.remainder))
+    longest = np.where(job.protected, 0.0, np.maximum(job.segment_hours, job.remainder))
     return np.asarray(rate * (job.restart + job.notice + longest) > _LARGEST_EXPONENT / 2.0, dtype=np.bool_)
 
 
-def _paid(job: Job, rate: FloatArray) -> FloatArray:
-    whole = np.where(job.segments > 0, job.interval + job.write, 0.0)
-    exposed = job.segments * _segment_up(rate, whole, job.restart) + _segment_up(
-        rate, job.remainder, job.restart
-    )
+Formula = Callable[[Job, FloatArray, FloatArray], FloatArray]
+
+
+def _by_notice(
+    job: Job, rate: FloatArray, wait: FloatArray, guarded: Formula, exposed: Formula
+) -> FloatArray:
+    """One formula for jobs whose notice lets them write a checkpoint, the other for those that lose work."""
+    if job.protected.all():
+        return guarded(job, rate, wait)
+    if not job.protected.any():
+        return exposed(job, rate, wait)
+    out = np.empty(job.work.shape)
+    for mine, formula in ((job.protected, guarded), (~job.protected, exposed)):
+        at = np.flatnonzero(mine)
+        out[..., at] = formula(job.take(at), rate[at], wait[at])
+    return out
+
+
+def _paid(job: Job, rate: FloatArray, wait: FloatArray) -> FloatArray:
+    return _by_notice(job, rate, wait, _guarded_paid, _exposed_paid)
+
+
+def _guarded_paid(job: Job, rate: FloatArray, _wait: FloatArray) -> FloatArray:
     back = np.exp(np.minimum(rate * (job.restart + job.notice), _LARGEST_EXPONENT))
-    return np.asarray(np.where(job.protected, job.floor_hours * back, exposed), dtype=np.float64)
+    return np.asarray(job.floor_hours * back, dtype=np.float64)
+
+
+def _exposed_paid(job: Job, rate: FloatArray, _wait: FloatArray) -> FloatArray:
+    whole = job.segments * _segment_up(rate, job.segment_hours, job.restart)
+    return np.asarray(whole + _segment_up(rate, job.remainder, job.restart), dtype=np.float64)
 
 
 def _variance(job: Job, rate: FloatArray, wait: FloatArray) -> FloatArray:
-    whole = np.where(job.segments > 0, job.interval + job.write, 0.0)
-    exposed = job.segments * _segment(rate, whole, job.restart, wait)[1]
-    exposed = exposed + _segment(rate, job.remainder, job.restart, wait)[1]
+    return _by_notice(job, rate, wait, _guarded_variance, _exposed_variance)
+
+
+def _guarded_variance(job: Job, rate: FloatArray, wait: FloatArray) -> FloatArray:
     back, back_variance = _retry(rate, job.restart + job.notice, wait)
     pause = wait + back
-    guarded = rate * job.floor_hours * (wait * wait + back_variance + pause * pause)
-    return np.asarray(np.where(job.protected, guarded, exposed), dtype=np.float64)
+    return np.asarray(
+        rate * job.floor_hours * (wait * wait + back_variance + pause * pause), dtype=np.float64
+    )
+
+
+def _exposed_variance(job: Job, rate: FloatArray, wait: FloatArray) -> FloatArray:
+    whole = job.segments * _segment(rate, job.segment_hours, job.restart, wait)[1]
+    return np.asarray(whole + _segment(rate, job.remainder, job.restart, wait)[1], dtype=np.float64)

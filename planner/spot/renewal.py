@@ -129,6 +129,7 @@ def p_meet_deadline(
     notice_hours: npt.ArrayLike,
     deadline_hours: npt.ArrayLike,
     work_log_sd: npt.ArrayLike = 0.0,
+    steady_hours: npt.ArrayLike | None = None,
     frailty_sd: npt.ArrayLike = FRAILTY_SD,
     dispersion: npt.ArrayLike = 1.0,
     first_wait_hours: npt.ArrayLike | None = None,
@@ -147,6 +148,8 @@ def p_meet_deadline(
         notice_hours: see `spot_outcome`.
         deadline_hours: see `spot_outcome`; take fixed hours (provisioning, staging) off beforehand.
         work_log_sd: standard deviation of the log of the true over the predicted work; 0 when certain.
+        steady_hours: the same work on steady capacity, shape `(n,)`; what it takes beyond the undisturbed time is taken
+            off the deadline, so that at the last moment before it a change would still be in time. None: nothing.
         frailty_sd: see `spot_outcome`.
         dispersion: see `spot_outcome`.
         first_wait_hours: see `spot_outcome`.
@@ -155,10 +158,14 @@ def p_meet_deadline(
         Probability, shape `(n,)`; never falls when the deadline moves later.
     """
     given = (work_hours, rate_per_hour, nodes, gang_exponent, mean_wait_hours, checkpoint_interval_hours)
-    more = (checkpoint_write_hours, restart_hours, notice_hours, deadline_hours)
-    (job, rate, wait), deadline = _prepare(*given, *more)
+    rest = (checkpoint_write_hours, restart_hours, notice_hours, deadline_hours)
+    (job, rate, wait), deadline = _prepare(*given, *rest)
     pool = _pool(rate, wait, first_wait_hours, frailty_sd, dispersion)
-    return meet_probability(job, pool, deadline, np.broadcast_to(np.asarray(work_log_sd, float), rate.shape))
+    sd = np.broadcast_to(np.asarray(work_log_sd, float), rate.shape)
+    more = np.zeros_like(job.floor_hours)
+    if steady_hours is not None:
+        more = np.maximum(np.asarray(steady_hours, dtype=np.float64) - job.floor_hours, 0.0)
+    return meet_probability(job, pool, deadline, sd, more)
 
 
 def _pool(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
     from catalogs.tariffs import InterruptionPrior, Tariffs
     from planner.market.offers import OfferSet
-    from planner.spot.hazards import HazardModel
+    from planner.spot.hazards import HazardModel, HazardTable
     from planner.spot.policy.job import SpotZone
     from planner.spot.pools import Pool
 
@@ -64,6 +65,13 @@ class SpotRisk:
         from planner.spot.pools import spot_zone
 
         return spot_zone(*self._spot_place(row), self._accelerators(row))
+
+    def own_table(self, row: int, nodes: int) -> HazardTable | None:
+        """Hazards by age of `nodes` instances of spot offer `row` where the user's own records say them, else None."""
+        if self._model is None:
+            return None
+        table = self._model.table_for(replace(self.spot_zone(row), gang=nodes))
+        return table if table.of_family else None
 
     def _accelerators(self, row: int) -> float:
         """Accelerators of one instance of offer `row`."""

@@ -19,7 +19,7 @@ def global_batch(facts: dict[str, Fact], warnings: list[str]) -> Fact:
         _check(facts, stated, warnings)
         return stated
     if micro is None:
-        text = f"not in the files: {_ASSUMED_BATCH} samples, as in fine-tuning"
+        text = f"{_ASSUMED_BATCH} samples, as in fine-tuning"
         return Fact(key, _ASSUMED_BATCH, text, assumed=True)
     accumulation = facts.get(ACCUMULATION)
     times = accumulation.value if accumulation is not None else 1

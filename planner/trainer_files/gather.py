@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from planner.errors import InputError
 from planner.inputs.model_config import ConfigModel
+from planner.inputs.presets import find_preset, load_presets
 from planner.records import record
 from planner.trainer_files.batch import global_batch
 from planner.trainer_files.files import read_document
@@ -57,7 +59,7 @@ class Draft:
 
 
 def gather(paths: Sequence[Path], wishes: Wishes) -> Draft:
-    """Read files and settle what they say.
+    """Read files and settle what they say; without files, what is stated beside them.
 
     Raises:
         InputError: a file cannot be read, or the model is not known; says what to give.
@@ -150,13 +152,13 @@ def _merged(readings: Sequence[Reading]) -> tuple[dict[str, Fact], list[str]]:
 
 def _settle_model(draft: Draft, readings: Sequence[Reading], wishes: Wishes, paths: Sequence[Path]) -> None:
     named = next((reading for reading in readings if reading.hub_name and reading.model is None), None)
-    draft.name = _name(named.hub_name if named is not None else _stem(readings[0].path), draft.tools[0])
+    draft.name = _name(_called_after(readings, named, wishes), draft.tools[0] if draft.tools else "model")
     if wishes.model_config is not None:
         document = read_document(wishes.model_config)
         _use_config(draft, read(document, "huggingface"), named)
         return
     if wishes.model:
-        draft.facts["model.preset"] = Fact("model.preset", wishes.model, "stated on the command line")
+        _use_preset(draft, wishes.model)
         return
     sized = next((reading for reading in readings if reading.model is not None), None)
     if sized is not None:
@@ -179,6 +181,34 @@ def _settle_model(draft: Draft, readings: Sequence[Reading], wishes: Wishes, pat
         )
     where = f"{named.path.name}: {named.hub_key} {named.hub_name}, matched by name"
     draft.facts["model.preset"] = Fact("model.preset", preset.name, where)
+
+
+def _called_after(readings: Sequence[Reading], named: Reading | None, wishes: Wishes) -> str:
+    if named is not None:
+        return named.hub_name
+    if readings:
+        return _stem(readings[0].path)
+    return wishes.model or (_stem(wishes.model_config) if wishes.model_config is not None else "")
+
+
+def _use_preset(draft: Draft, name: str) -> None:
+    preset = preset_of_hub_name(name)
+    if preset is None:
+        near = get_close_matches(name, load_presets(), n=1)
+        raise InputError(
+            f"--model {name}: is no preset{f' (did you mean {near[0]}?)' if near else ''}; 'planner schema presets' "
+            "lists them; any other model by its sizes: --model-config config.json"
+        )
+    draft.facts["model.preset"] = Fact("model.preset", preset.name, "stated on the command line")
+
+
+def _per_sample(draft: Draft) -> bool:
+    """Whether the model is trained on samples (images, recordings) and not on sequences of tokens."""
+    family, preset = draft.facts.get("model.family"), draft.facts.get("model.preset")
+    known = find_preset(preset.value) if preset is not None else None
+    if family is None and known is not None:
+        return known.values.get("family", "transformer") != "transformer"
+    return family is not None and family.value != "transformer"
 
 
 def _local_model(reading: Reading) -> Path | None:
@@ -214,13 +244,12 @@ def _settle_training(draft: Draft, facts: dict[str, Fact], readings: Sequence[Re
             draft.facts[key] = facts[key]
     batch = global_batch(facts, draft.warnings)
     draft.facts["training.global_batch"] = batch
-    family = draft.facts.get("model.family")
-    if family is None or family.value == "transformer":
+    if not _per_sample(draft):
         _settle_sequence(draft, facts)
     for key, fact in facts.items():
         if key.startswith(("training.layout.", "training.memory.", "data.")) and key not in draft.facts:
             draft.facts[key] = fact
-    if not any(reading.tool != "Hugging Face" for reading in readings):
+    if readings and not any(reading.tool != "Hugging Face" for reading in readings):
         draft.notes.append("the files describe the model alone: training is assumed; check every line of it")
 
 
@@ -231,7 +260,7 @@ def _settle_sequence(draft: Draft, facts: dict[str, Fact]) -> None:
         return
     context = draft.facts.get("context")
     length = min(_USUAL_LENGTH, context.value) if context is not None else _USUAL_LENGTH
-    draft.facts[key] = Fact(key, length, "not in the files", assumed=True)
+    draft.facts[key] = Fact(key, length, "the usual length", assumed=True)
 
 
 def _settle_stated(draft: Draft, values: Mapping[str, Any]) -> None:
@@ -246,11 +275,9 @@ def _settle_stated(draft: Draft, values: Mapping[str, Any]) -> None:
 
 def _settle_length(draft: Draft) -> None:
     draft.facts.pop("context", None)
-    family = draft.facts.get("model.family")
-    per_sample = family is not None and family.value != "transformer"
     given = [name for name in _LENGTHS if f"training.{name}" in draft.facts]
     if not given:
-        if per_sample:
+        if _per_sample(draft):
             draft.blanks.append(
                 Blank("training.samples", "1e6", "how many samples are trained on, repeats counted")
             )

@@ -21,10 +21,11 @@ def render_draft(draft: Draft) -> str:
     """The workload as YAML."""
     top = {"version": 1, "name": draft.name}
     top |= {key: fact.value for key, fact in draft.facts.items() if "." not in key}
+    command = " ".join(["planner init", *(["--from", *draft.files] if draft.files else [])])
     lines = [
         "# yaml-language-server: $schema=workload.v1.json",
-        *_comment(f"A draft by `planner init --from {' '.join(draft.files)}`: check each line."),
-        *_comment("'assumed' is not in the files; lines that begin with '# FILL' are still to be given."),
+        *_comment(f"A draft by `{command}`: check each line."),
+        *_comment("'assumed' was not stated; lines that begin with '# FILL' are still to be given."),
         *(f"{key}: {_value(value)}" for key, value in top.items()),
     ]
     others = (key.partition(".")[0] for key in draft.facts if "." in key)

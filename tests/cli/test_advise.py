@@ -14,8 +14,11 @@ from typing import Any
 
 import pytest
 
-from planner.plan.launch import SpotPlace
+from planner.plan.launch import SpotPlace, SpotRecords
 from planner.plan.plain import plain
+from planner.spot.hazards_cells import N_AGES
+from planner.spot.hazards_evidence import model_from_files
+from planner.spot.policy.job import SpotZone
 from tests.conftest import ROOT, CliResult
 from tests.planner.advice.plans import assumed, line_values, plan_values, state_values, write
 from tests.planner.render.render_plans import LAUNCH
@@ -339,9 +342,11 @@ def test_the_users_own_record_counts(tmp_path: Path, run_cli: Run) -> None:
     assert after["expected_cost_usd"] < before["expected_cost_usd"]
 
 
-def banded_plan(evidence: str = "band: 5-10 % a month (2026-01)") -> dict[str, Any]:
+def banded_plan(
+    evidence: str = "band: 5-10 % a month (2026-01)", records: SpotRecords | None = None
+) -> dict[str, Any]:
     """A plan that expects a place to be up for 40 h at a time and down for 10."""
-    place = SpotPlace(line_values()["offer_id"], 10.0, 40.0, 10.0, 0.8, None, evidence)
+    place = SpotPlace(line_values()["offer_id"], 10.0, 40.0, 10.0, 0.8, None, evidence, records)
     return plan_values(launch=plain(replace(LAUNCH, places=(place,))))
 
 
@@ -377,6 +382,21 @@ def test_evidence_of_the_workload_counts_and_a_difference_from_the_plan_is_named
     without = answer(run_cli, tmp_path, plan=plan)
     assert without["hazards"]["us-east-2a"] == f"the plan's figures: {own}"
     assert any("--workload FILE" in note for note in without["notes"])
+    # a plan that holds the records decides as the records themselves do, without their files
+    table = model_from_files([tmp_path / "seen.csv"]).table_for(
+        SpotZone("us-east-2a", "us-east-2", "p3.2xlarge", 1.0, "aws", 2, accelerators=1)
+    )
+    records = SpotRecords(
+        tuple(table.down_per_hour), tuple(table.up_per_hour), table.frailty_sd_down, table.frailty_sd_up,
+        table.hours_seen, table.source,
+    )  # fmt: skip
+    held = banded_plan(own, records)
+    alone = answer(run_cli, tmp_path, plan=held)
+    assert alone["options"] == named["options"] and alone["notes"] == []
+    assert alone["hazards"]["us-east-2a"] == f"{table.source} (as the plan has them)"
+    held["launch"]["places"][0]["records"]["up_per_hour"].pop()
+    short = ask(run_cli, tmp_path, plan=held)
+    assert short.code == 2 and f"records.up_per_hour has {N_AGES - 1} values" in short.stderr
     other = answer(run_cli, tmp_path, "--workload", str(workload), plan=banded_plan())
     assert any("is not the workload file this plan was made from" in note for note in other["notes"])
     assert any("made without your records" in note for note in other["notes"])

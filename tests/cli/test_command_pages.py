@@ -10,10 +10,10 @@ import pytest
 
 from planner.cli import COMMANDS
 from tests.conftest import ROOT, CliResult
-from tests.readme_blocks import read_blocks
+from tests.readme_blocks import read_blocks, without_install
 
 Run = Callable[..., CliResult]
-PAGES = ("compare",)
+PAGES = ("budget-and-proof", "compare", "diff", "index", "validate", "whatif")
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -28,7 +28,7 @@ def test_the_commands_of_a_page_run(
     ]  # fmt: skip
     assert commands
     for item in commands:
-        program, *words = shlex.split(item.text)
+        program, *words = shlex.split(without_install(item.text))
         assert program == "planner"
         result = run_cli(*words)
         assert result.code == item.exit_code, f"{page}.md:{item.line}: {item.text}\n{result.stderr}"

@@ -22,6 +22,7 @@ QUESTIONS: dict[str, tuple[str, ...]] = {
     "optimize": ("optimize", "bert-large.yaml", *DAY),
     "explain": ("explain", "bert-large.yaml", *DAY),
     "frontier": ("frontier", "resnet50-imagenet.yaml", *DAY),
+    "whatif": ("whatif", "bert-large.yaml", "--set", "constraints.max_nodes=1", *DAY),
     "compare": ("compare", "bert-large.yaml", "--pick", "p4d.24xlarge,g5.xlarge", *DAY),
     "estimate": ("estimate", "bert-large.yaml", "--instance-type", "p4d.24xlarge"),
     "pipeline": ("pipeline", "pipeline.yaml", *DAY),

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import yaml
 
-from tests.conftest import CliResult
+from planner.errors import InputError
+from planner.trainer_files.answer import workload_from
+from planner.trainer_files.questions import ask_for_wishes
+from tests.conftest import ROOT, CliResult
 from tests.planner.trainer_files.test_formats import AXOLOTL, LLAMA_FACTORY, filled
 
 Run = Callable[..., CliResult]
@@ -75,7 +82,7 @@ def test_a_file_is_never_replaced_without_force(run_cli: Run, tmp_path: Path) ->
     [
         (["--from", "absent.yaml"], "absent.yaml: no such file"),
         (["some.yaml"], "planner init --from some.yaml"),
-        (["--model-config", "config.json"], "--from"),
+        (["--model-config", "config.json"], "config.json: no such file"),
         (["--set", "training.tokens=1"], "--from"),
     ],
 )
@@ -92,3 +99,65 @@ def test_stated_values_name_keys_of_a_workload(stated: str, run_cli: Run, tmp_pa
     done = run_cli("init", "--from", str(source), "--set", stated)
     assert done.code == 2
     assert f"--set {stated}" in done.stderr
+
+
+def test_a_model_alone_gives_a_workload_that_names_what_is_missing(run_cli: Run, tmp_path: Path) -> None:
+    out = tmp_path / "workload.yaml"
+    stated = ("--model", "meta-llama/Llama-3.1-8B-Instruct", "--set", "training.tokens=2e9")
+    done = run_cli("init", *stated, "-o", str(out))
+    assert done.code == 0
+    assert "to fill: constraints.deadline" in done.stderr
+    assert yaml.safe_load(out.read_text())["model"] == {"preset": "llama-3.1-8b"}
+    assert run_cli("estimate", str(out), "--instance-type", "p5.48xlarge").code == 0
+
+
+def test_a_vision_model_is_asked_for_samples(run_cli: Run) -> None:
+    done = run_cli("init", "--model", "resnet50")
+    assert "to fill: training.samples" in done.stderr
+    assert "sequence_length" not in done.stdout
+
+
+def test_an_unknown_model_names_a_near_one(run_cli: Run) -> None:
+    done = run_cli("init", "--model", "lama-3.1-8b")
+    assert (done.code, done.stdout) == (2, "")
+    assert "did you mean llama-3.1-8b?" in done.stderr
+
+
+def _at_a_terminal(answers: list[str], folder: Path) -> tuple[int, str]:
+    ours, theirs = os.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "planner", "init"],
+        stdin=theirs, stdout=theirs, stderr=theirs, cwd=folder, env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    os.close(theirs)
+    os.write(ours, "".join(f"{answer}\n" for answer in answers).encode())
+    said = b""
+    with contextlib.suppress(OSError):  # the terminal ends with the process
+        while piece := os.read(ours, 4096):
+            said += piece
+    os.close(ours)
+    return process.wait(timeout=60), said.decode()
+
+
+def test_three_answers_at_a_terminal_are_a_workload(run_cli: Run, tmp_path: Path) -> None:
+    code, said = _at_a_terminal(["llama-3.1-8b", "2.5G tokens", "7d, $2,000"], tmp_path)
+    assert (code, said.count("?")) == (0, 3)
+    written = yaml.safe_load((tmp_path / "workload.yaml").read_text())
+    assert written["training"]["tokens"] == 2_500_000_000
+    assert written["constraints"] == {"budget_usd": 2000, "deadline": "7d"}
+    code, said = _at_a_terminal(["llama-3.1-8b", "", ""], tmp_path)
+    assert (code, "exists already" in said) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("answers", "remedy"),
+    [
+        (("gpt2", "a lot", "7d"), "such as 2G tokens"),
+        (("gpt2", "1M samples", "by christmas"), "by christmas"),
+        (("gpt5000", "1 epoch", "$5k"), "planner schema presets"),
+    ],
+)
+def test_an_answer_that_cannot_be_read_says_how_to_write_it(answers: tuple[str, ...], remedy: str) -> None:
+    said = iter(answers)
+    with pytest.raises(InputError, match=remedy):
+        workload_from([], ask_for_wishes(lambda _text, _usual: next(said)))

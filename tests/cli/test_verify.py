@@ -27,7 +27,7 @@ def planned(run_cli: Run, workload: str, target: Path, *options: str) -> dict[st
     "name",
     [
         *("bert-large", "hpo-fleet", "mixtral-eu", "images-100gb", "onprem-comparison"),
-        *("qlora-70b", "dpo-8b", "grpo-8b", "batch-inference-70b"),
+        *("qlora-70b", "dpo-8b", "grpo-8b", "batch-inference-70b", "vlm-8b"),
     ],
 )
 def test_plans_of_the_examples_hold(run_cli: Run, tmp_path: Path, name: str) -> None:

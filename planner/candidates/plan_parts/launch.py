@@ -11,11 +11,11 @@ import numpy as np
 from planner.candidates.decisions import ON_DEMAND, ONE_ZONE, best_of
 from planner.candidates.model import IN_TURN
 from planner.candidates.plan_parts.summary import describe, summarize
-from planner.candidates.running import meet_probability, model_arguments, steady_hours
+from planner.candidates.running import meet_probability, steady_hours
 from planner.candidates.starts import chance_had, fallback_hours
 from planner.candidates.ways.outcomes import Outcomes, Task, possible_outcomes
-from planner.plan.launch import Checkpoints, Launch, SpotPlace
-from planner.spot.meet import calibration
+from planner.plan.launch import Checkpoints, Launch, SpotPlace, SpotRecords
+from planner.spot.pools import OWN_RECORDS
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from planner.candidates.context import Context
     from planner.candidates.model import Candidates, Part
     from planner.spot.distribution import SpotPool
+    from planner.spot.risk import SpotRisk
 
     FloatArray = npt.NDArray[np.float64]
     IntArray = npt.NDArray[np.int64]
@@ -72,7 +73,7 @@ def launch_of(made: Candidates, at: int, total: Decimal) -> Launch | None:
     return Launch(
         strategy="spot_with_fallback" if fallback else "spot_with_steady" if steady else "spot",
         p_meet_deadline=known[0], p_meet_spot_only_ratio=known[1],
-        p_on_demand_needed_ratio=_p_change(made, at) if turn else 0.0,
+        p_on_demand_needed_ratio=known[2],
         expected_cost_usd=total, cost_p10_usd=min(usd_low, total), cost_p90_usd=max(usd_high, total),
         expected_hours=float(made.hours[at]), p10_hours=low, p90_hours=high, finish_p10=_moment(context.dates, low),
         finish_p90=_moment(context.dates, high),
@@ -172,35 +173,22 @@ def _usd(made: Candidates, at: int, outcomes: Outcomes, spot: list[Part], steady
     return out
 
 
-def _meets(made: Candidates, at: int) -> tuple[float | None, float | None]:
-    """Probability to meet the deadline as planned, and on spot alone."""
+def _meets(made: Candidates, at: int) -> tuple[float | None, float | None, float]:
+    """Probability to meet the deadline as planned, that on spot alone, and that on-demand is needed."""
     context = made.context
     if context.dates.deadline_hours is None:
-        return None, None
+        return None, None, 0.0
     one = np.asarray([at])
     room = context.dates.deadline_hours - made.waiting_hours[one] - made.fixed_hours[one]
     if made.turns is not None and made.kind[at] == IN_TURN:
-        from planner.spot.renewal import p_meet_deadline
+        from planner.candidates.ways.chances import chances_of
 
-        pool = made.turns.pool.take(made.detail[one])
-        alone = p_meet_deadline(
-            made.work_hours[one], deadline_hours=np.maximum(room, 0.0), work_log_sd=made.sigma[one],
-            **model_arguments(
-                context.asked, context.spot, made.offer[one], made.write_hours[one], made.interval_hours[one], pool
-            ),
-        )  # fmt: skip
-        return float(made.p_meet[at]), float(alone[0])
+        turns = chances_of(made, one)
+        return float(turns.meet[0]), float(turns.alone[0]), float(turns.needed[0])
     write, interval = made.write_hours[one], made.interval_hours[one]
     chance = meet_probability(context, *made.gang(one), made.sigma[one], write, interval, room)
     known = float((chance * chance_had(made, one))[0])
-    return known, known
-
-
-def _p_change(made: Candidates, at: int) -> float:
-    """Calibrated probability that on-demand is needed: that the waits and losses are more than can be afforded."""
-    assert made.turns is not None
-    kept = 1.0 - made.turns.p_change[made.detail[at]]
-    return float(1.0 - calibration("renewal").apply(kept))
+    return known, known, 0.0
 
 
 def _moment(dates: Dates, hours: float) -> str:
@@ -248,9 +236,21 @@ def spot_places(
             mean_up_hours=float(up[k]) if pool.rate[k] > 0 else float("inf"),
             mean_wait_hours=float(wait[k]), availability_ratio=float(up[k] / (up[k] + wait[k])),
             observed_ratio=None if np.isnan(known.observed[k]) else float(known.observed[k]),
-            evidence=known.sources[int(known.source[k])],
+            evidence=(evidence := known.sources[int(known.source[k])]),
+            records=_records(context.spot, row, int(nodes[k])) if evidence.startswith(OWN_RECORDS) else None,
         )
         for k, row in enumerate(rows.tolist())
+    )  # fmt: skip
+
+
+def _records(risk: SpotRisk, row: int, nodes: int) -> SpotRecords | None:
+    """The user's own records of a spot offer at this gang, for who follows the plan without the files."""
+    table = risk.own_table(row, nodes)
+    if table is None:
+        return None
+    return SpotRecords(
+        tuple(table.down_per_hour.tolist()), tuple(table.up_per_hour.tolist()), table.frailty_sd_down,
+        table.frailty_sd_up, table.hours_seen, table.source,
     )  # fmt: skip
 
 

@@ -11,6 +11,7 @@ from planner.candidates.model import IN_TURN
 from planner.candidates.running import finish_quantile
 from planner.candidates.starts import wait_hours
 from planner.candidates.timing import Z80
+from planner.candidates.ways.chances import stated_chance
 from planner.performance.step import COMPONENTS
 from planner.plan.ids import TimePartId
 from planner.plan.labels import time_label
@@ -108,7 +109,6 @@ def risk_of(candidates: Candidates, at: int, expected_usd: Decimal, launch: Laun
         launch: what is known of it at launch where it has spot.
     """
     one = np.asarray([at])
-    p_meet = float(candidates.p_meet[at])
     if launch is None:
         basis = "capacity is not taken back; machine failures and the spread of the step-time prediction only"
         spread = float(np.exp(candidates.sigma[at] * Z80))
@@ -119,7 +119,7 @@ def risk_of(candidates: Candidates, at: int, expected_usd: Decimal, launch: Laun
         basis = "; ".join(dict.fromkeys(place.evidence for place in launch.places))
         worst_hours, usd = launch.p90_hours, launch.cost_p90_usd
     return Risk(
-        p_meet_deadline=None if np.isnan(p_meet) else p_meet,
+        p_meet_deadline=stated_chance(candidates, at) if launch is None else launch.p_meet_deadline,
         expected_interruptions=float(candidates.interruptions[at]),
         expected_lost_hours=float(candidates.lost_hours[at]),
         expected_hours=float(candidates.hours[at]),

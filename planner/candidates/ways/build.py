@@ -22,6 +22,7 @@ from planner.candidates.constraints.registry import BIT
 from planner.candidates.limits import mark_parts
 from planner.candidates.model import IN_TURN, SINGLE, Candidates, Turns, append, join_pools, join_tables
 from planner.candidates.wanted import Wanted, ceilings
+from planner.candidates.ways.chances import keep_confidence
 from planner.candidates.ways.course import (
     CONFIDENCE_SLIP,
     Cells,
@@ -327,9 +328,9 @@ def judged_turns(made: Candidates, cells: Cells | None) -> Judged | None:
     possible = np.flatnonzero(frame.possible(limits.deadline_confidence))
     if not len(possible):
         return None
-    cells, frame = cells.take(possible), take_columns(frame, possible)
+    cells, frame = cells.take(possible), frame.take(possible)
     course = run_in_turn(made, cells, frame)
-    kept = course.p_meet >= limits.deadline_confidence - CONFIDENCE_SLIP
+    kept = keep_confidence(made, cells, frame, limits.deadline_confidence - CONFIDENCE_SLIP)
     # what changes in time ends at the deadline at the latest
     hours = course.waiting + made.fixed_hours[cells.base] + course.elapsed
     kept &= hours <= context.dates.deadline_hours + _SLIP_HOURS

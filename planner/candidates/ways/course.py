@@ -18,7 +18,7 @@ from planner.plan.labels import cost_label
 from planner.plan.model import CostLine
 from planner.records import record
 from planner.spot.moments import split_job
-from planner.spot.renewal import p_meet_deadline, spot_outcome
+from planner.spot.renewal import spot_outcome
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -69,7 +69,11 @@ class Cells:
 
 @record(frozen=True, eq=False)
 class Course:
-    """How cells run, arrays of shape `(n,)`, hours; `on_demand_hours` and `spot_hours` are paid."""
+    """How cells are expected to run, arrays of shape `(n,)`, hours; `on_demand_hours` and `spot_hours` are paid.
+
+    `p_change` weighs the hours of a change, at the predicted speed and by the model's own distribution, as all
+    expectations are. Chances that are stated are those of `planner.candidates.ways.chances`.
+    """
 
     waiting: FloatArray
     elapsed: FloatArray
@@ -79,8 +83,6 @@ class Course:
     lost: FloatArray
     slack: FloatArray
     p_change: FloatArray
-    p_meet: FloatArray
-    p_spot_only: FloatArray
     work_share: FloatArray
 
 
@@ -102,6 +104,10 @@ class Frame:
     surely: FloatArray
     least: FloatArray
     deadline: FloatArray
+
+    def take(self, at: IntArray) -> Frame:
+        """Some of them."""
+        return Frame(**{f.name: getattr(self, f.name)[at] for f in fields(self)})
 
     def possible(self, confidence: float) -> npt.NDArray[np.bool_]:
         """Whether cells may keep the deadline with `confidence`."""
@@ -129,7 +135,7 @@ def frame_of(made: Candidates, cells: Cells) -> Frame:
         made.write_hours[base],
         made.interval_hours[base],
     )
-    late = room - _change_hours(made, cells)
+    late = room - change_hours(made, cells)
     return Frame(
         waiting=waiting, room=room, steady=steady, slack=np.where(has, late - steady, np.inf),
         surely=_steady_probability(np.maximum(late, 0.0), steady, made.sigma[base]),
@@ -138,7 +144,7 @@ def frame_of(made: Candidates, cells: Cells) -> Frame:
     )  # fmt: skip
 
 
-def _change_hours(made: Candidates, cells: Cells) -> FloatArray:
+def change_hours(made: Candidates, cells: Cells) -> FloatArray:
     """Hours from asking for on-demand to progress on it."""
     asked = made.context.asked
     wait = fallback_hours(made.context.starts, cells.on_demand, made.nodes[cells.base])
@@ -163,25 +169,13 @@ def run_in_turn(made: Candidates, cells: Cells, frame: Frame) -> Course:
     interval, fixed = made.interval_hours[base], made.fixed_hours[base]
     arguments = model_arguments(context.asked, context.spot, rows, write, interval, cells.pool)
     free = spot_outcome(work, with_distribution=False, **arguments)
-    sigma = made.sigma[base]
     has = cells.on_demand >= 0
-    # with a fall-back it decides nothing and is worked out for the plan alone
-    alone = np.full(len(base), np.nan)
-    at = np.flatnonzero(~has)
-    if len(at):
-        own = {
-            name: value[at] if isinstance(value, np.ndarray) else value for name, value in arguments.items()
-        }
-        alone[at] = p_meet_deadline(
-            work[at], deadline_hours=np.maximum(frame.room[at], 0.0), work_log_sd=sigma[at], **own
-        )
     restart, steady, slack = context.asked.restart_hours(write), frame.steady, frame.slack
     job = split_job(work, interval, write, restart, arguments["notice_hours"])
     left = fallback(job, cells.pool, slack)
     share, change = (np.where(has, value, 0.0) for value in (left.work_share, left.p_change))
     on_spot = job.floor_hours * (1.0 - share)
-    in_turn = on_spot + left.wasted_hours + share * steady + change * _change_hours(made, cells)
-    had = np.where(has, context.starts.had(cells.on_demand, made.nodes[base]), 1.0)
+    in_turn = on_spot + left.wasted_hours + share * steady + change * change_hours(made, cells)
     lost = free.expected_lost_hours * (1.0 - share)
     lost = np.where(has, np.minimum(lost, left.wasted_hours), lost)
     export = write + context.asked.assumptions.export_s / 3600.0
@@ -191,7 +185,7 @@ def run_in_turn(made: Candidates, cells: Cells, frame: Frame) -> Course:
         on_demand_hours=share * steady + change * (restart + export),
         interruptions=free.expected_interruptions * (1.0 - share),
         lost=lost + change * restart, slack=slack, p_change=change,
-        p_meet=np.where(has, frame.surely * (1.0 - change * (1.0 - had)), alone), p_spot_only=alone, work_share=share,
+        work_share=share,
     )  # fmt: skip
 
 
@@ -242,14 +236,14 @@ def price_in_turn(made: Candidates, cells: Cells, course: Course) -> tuple[dict[
     columns = {name: getattr(made, name)[base] for name in _TIMES} | {
         "offer": cells.zones[:, 0], "bits": np.zeros(n, dtype=np.int64), "waiting_hours": course.waiting,
         "hours": hours, "paid_hours": paid[:, 0], "billed_hours": priced["billed_hours"][:, 0],
-        "cost_usd": cost + kept + moved_usd, "cash_usd": cash + kept + moved_usd, "p_meet": course.p_meet,
+        "cost_usd": cost + kept + moved_usd, "cash_usd": cash + kept + moved_usd, "p_meet": np.full(n, np.nan),
         "interruptions": course.interruptions, "lost_hours": course.lost,
         "instance_hours": priced["instance_hours"].sum(axis=1), "dataset_gib_months": each.dataset_gib_months[first],
         "checkpoint_gib_months": each.checkpoint_gib_months[first],
     }  # fmt: skip
     turns = Turns(
         offer=offer, paid_hours=paid, **priced, has_fallback=cells.on_demand >= 0, p_change=course.p_change,
-        slack_hours=course.slack, p_spot_only=course.p_spot_only, work_share=course.work_share, moved_gb=moved_gb,
+        slack_hours=course.slack, work_share=course.work_share, moved_gb=moved_gb,
         moved_usd=moved_usd, pool=cells.pool,
     )  # fmt: skip
     return columns, turns

@@ -64,12 +64,11 @@ def fallback(job: Job, pool: SpotPool, slack_hours: FloatArray) -> Fallback:
     """
     nodes, weights = unit_quadrature(POINTS)
     shares = np.append(nodes, 1.0)
-    elapsed = describe_elapsed(scaled_job(job, np.repeat(shares, len(slack_hours))), pool.tile(len(shares)))
-    last_moment = elapsed.floor + np.tile(slack_hours, len(shares))
-    kept = elapsed.cdf(last_moment).reshape(len(shares), -1)
-    kept = falling(np.where(slack_hours < 0, 0.0, kept))
+    elapsed = describe_elapsed(scaled_job(job, shares[:, None]), pool)
+    kept = falling(np.where(slack_hours < 0, 0.0, elapsed.cdf(elapsed.floor + slack_hours)))
     change, slack = 1.0 - kept[-1], np.maximum(slack_hours, 0.0)
-    within = elapsed.excess_within(last_moment).reshape(len(shares), -1)[-1]
+    whole = elapsed.scale(-1)
+    within = whole.excess_within(whole.floor + slack_hours)
     wasted = within + np.where(change > 0, slack, 0.0) * change
     return Fallback(np.clip(1.0 - weights @ kept[:-1], 0.0, change), change, wasted)
 

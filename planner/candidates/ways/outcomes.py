@@ -64,22 +64,22 @@ def possible_outcomes(task: Task, pool: SpotPool) -> Outcomes:
     slower = np.exp(task.sigma * speed)
     one = [np.asarray([value]) for value in (task.work, task.interval, task.write, task.restart, task.notice)]
     job = split_job(*one)
-    whole = describe_elapsed(scaled_job(job, np.repeat(slower, _LUCK)), pool.tile(_SPEEDS * _LUCK))
-    elapsed, paid = whole.quantile(np.tile(luck, _SPEEDS))
-    elapsed, paid = np.minimum(elapsed, _LONGEST_HOURS), np.minimum(paid, _LONGEST_HOURS)
+    whole = describe_elapsed(scaled_job(job, slower[:, None]), pool)
+    elapsed, paid = (np.minimum(hours.ravel(), _LONGEST_HOURS) for hours in whole.quantile(luck))
+    floor, paid_share = (np.repeat(column, _LUCK) for column in (whole.floor, whole.paid_share))
     if not task.has_fallback:
         return Outcomes(elapsed, paid, np.zeros_like(elapsed))
     steady = task.steady * np.repeat(slower, _LUCK)
     slack = task.room - task.restart - task.acquire - steady
-    changed = (elapsed - whole.floor > slack) | (slack < 0)
+    changed = (elapsed - floor > slack) | (slack < 0)
     share = _changes(job, pool, task, slower, luck)
-    before = whole.floor * share
+    before = floor * share
     excess = np.maximum(slack, 0.0)
     return Outcomes(
         elapsed=np.where(
             changed, before + excess + steady * (1.0 - share) + task.restart + task.acquire, elapsed
         ),
-        spot=np.where(changed, np.where(share > 0, before + excess * whole.paid_share, 0.0), paid),
+        spot=np.where(changed, np.where(share > 0, before + excess * paid_share, 0.0), paid),
         on_demand=np.where(changed, steady * (1.0 - share) + task.restart, 0.0),
     )
 
@@ -87,9 +87,8 @@ def possible_outcomes(task: Task, pool: SpotPool) -> Outcomes:
 def _changes(job: Job, pool: SpotPool, task: Task, slower: FloatArray, luck: FloatArray) -> FloatArray:
     """Share of the work done on spot before an outcome changes, shape `(n_speeds * n_luck,)`."""
     shares = np.arange(1, _SHARES + 1) / _SHARES
-    factor = np.outer(slower, shares).ravel()
-    part = describe_elapsed(scaled_job(job, factor), pool.tile(len(factor)))
-    slack = np.repeat(task.room - task.restart - task.acquire - task.steady * slower, _SHARES)
+    part = describe_elapsed(scaled_job(job, np.outer(slower, shares).reshape(-1, 1)), pool)
+    slack = np.repeat(task.room - task.restart - task.acquire - task.steady * slower, _SHARES)[:, None]
     kept = np.where(slack < 0, 0.0, part.cdf(part.floor + slack)).reshape(len(slower), _SHARES)
     kept = falling(kept.T).T
     # a row falls with the share: read from the far end, with nothing done at u = 1

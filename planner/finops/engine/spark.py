@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from catalogs.errors import install_command
 from planner.errors import InputError
 from planner.finops.engine.base import Parameter
 from planner.finops.engine.dialects import bind
@@ -96,7 +97,7 @@ def _start(temporary: Path | None) -> Any:
     try:
         from pyspark.sql import SparkSession
     except ImportError:
-        raise InputError("--engine spark needs pyspark: pip install 'ml-training-planner[spark]'") from None
+        raise InputError(f"--engine spark needs pyspark: {install_command('spark')}") from None
     builder = SparkSession.builder.master("local[*]").appName("planner review")
     for key, value in _LOCAL.items():
         builder = builder.config(key, value)

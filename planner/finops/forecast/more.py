@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from catalogs.errors import install_command
 from planner.errors import InputError
 from planner.finops.forecast.ensemble import EQUAL_SHARE, SHARPNESS
 from planner.finops.forecast.smoothing import WEEK
@@ -32,7 +33,7 @@ def statsforecast_members() -> dict[str, Fit]:
         InputError: statsforecast is not installed.
     """
     if importlib.util.find_spec("statsforecast") is None:
-        raise InputError("more members need statsforecast: pip install 'ml-training-planner[forecast]'")
+        raise InputError(f"more members need statsforecast: {install_command('forecast')}")
     models = importlib.import_module("statsforecast.models")
     made = {"auto_ets": models.AutoETS, "auto_arima": models.AutoARIMA}
     if importlib.util.find_spec("sklearn") is not None:  # MFLES fits with it

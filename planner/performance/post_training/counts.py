@@ -8,11 +8,13 @@ adapter_saved_bytes bytes they keep per token and layer for the backward pass
 adapter_ratio       step time over that of LoRA on the same matrices
 frozen_bytes        bytes per frozen weight of a layer, 0 where none is frozen
 dequantised         1 where frozen weights are quantised and written out in 16 bit before each use
-forward_passes      forward passes of other models (reference, teacher, old policy, helpers) over one of the learner
+forward_passes      forward passes of other models (reference, teacher, old policy) over one of the learner
 other_params        parameters of other resident models over the learner's
 learners            models that learn (2 with a critic)
 updates, epochs     optimizer updates of a step, and passes over its samples
 tuned               1 for anything but pre-training
+pair_width          width of embeddings that are compared over the global batch, 0 where none are
+pair_logits         position in `PAIR_LOGITS` of what each accelerator holds of their products
 """
 
 from __future__ import annotations
@@ -28,7 +30,9 @@ if TYPE_CHECKING:
 COUNTS = (
     "sequences", "length_width", "longest", "adapter_bytes", "adapter_saved_bytes", "adapter_ratio", "frozen_bytes",
     "dequantised", "forward_passes", "other_params", "learners", "tuned", "updates", "epochs",
+    "pair_width", "pair_logits",
 )  # fmt: skip
+PAIR_LOGITS = ("rows", "full", "chunks")
 # Batches of like length keep a tenth of the spread: buckets of 20 batches (PEFT's and the Trainer's default is 50).
 _GROUPED = 0.1
 # Bits per weight: nf4 has a 32-bit scale per block of 64 weights, double quantisation 8 bits and a 32-bit scale per 256
@@ -51,9 +55,17 @@ def post_training_counts(model: ModelSpec, training: TrainingSpec) -> dict[str, 
         "forward_passes": passes,
         "other_params": other,
         "learners": 2.0 if tuning.critic else 1.0,
-        "tuned": float(tuning.objective != "pretrain"),
+        "tuned": float(tuning.is_tuning),
         **_updates(training),
+        **_pairs(training),
     }
+
+
+def _pairs(training: TrainingSpec) -> dict[str, float]:
+    pairs = training.tuning.contrastive
+    if pairs is None:
+        return {"pair_width": 0.0, "pair_logits": 0.0}
+    return {"pair_width": float(pairs.width), "pair_logits": float(PAIR_LOGITS.index(pairs.logits))}
 
 
 def _adapters(model: ModelSpec, training: TrainingSpec) -> dict[str, float]:
@@ -95,13 +107,4 @@ def _others(model: ModelSpec, training: TrainingSpec) -> tuple[float, float]:
         active = tuning.teacher_active_params or tuning.teacher_params
         resident += tuning.teacher_params / model.params
         passes += active / (model.active_params or model.params)
-    if model.helper_params and model.helper_flops_per_sample:
-        resident += model.helper_params / model.params
-        passes += model.helper_flops_per_sample / _forward_flops(model, training)
     return resident, passes
-
-
-def _forward_flops(model: ModelSpec, training: TrainingSpec) -> float:
-    """FLOPs of one forward pass of one sample: 2 per active parameter and token, attention left out (1 to 10 %)."""
-    counted = 2.0 * (model.active_params or model.params) * training.sequence_length
-    return model.forward_flops_per_sample or counted

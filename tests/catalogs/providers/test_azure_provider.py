@@ -73,7 +73,10 @@ def test_without_a_login_known_sizes_have_public_prices() -> None:
 def test_without_azure_identity_the_login_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(SUBSCRIPTION_VARIABLE, fake.SUBSCRIPTION)
     monkeypatch.setitem(__import__("sys").modules, "azure.identity", None)
-    with fake.fake_azure() as server, pytest.raises(CredentialsMissing, match="pip install azure-identity"):
+    with (
+        fake.fake_azure() as server,
+        pytest.raises(CredentialsMissing, match=r"ml-training-planner\[azure\]"),
+    ):
         create(options(server)).fetch_quotas(["eastus"])
 
 

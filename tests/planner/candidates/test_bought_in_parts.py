@@ -100,8 +100,9 @@ def check_mix(seed: int) -> str:
     return compare(plan_on(make_catalog(offers), job), job, offers, seed)
 
 
-@pytest.mark.parametrize("block", range(6))
+@pytest.mark.parametrize("block", range(2))
 def test_splits_equal_brute_force(block: int) -> None:
+    """The first seeds; `python -m benchmarks.brute_force --family "bought in parts"` tries more."""
     seen = [check_mix(seed) for seed in range(block * 100, (block + 1) * 100)]
     assert seen.count("mixed") >= 10, seen
     assert seen.count("planned") >= 10

@@ -130,9 +130,9 @@ def test_what_tells_machines_apart_is_all_that_the_step_reads() -> None:
     rows = [A100, {**A100, "memory_gib": 64.0}, {**A100, "vcpus": 8.0}]
     training = TrainingSpec(64, 2048, "bf16")
     job = build_job(SMALL, training, machines(*rows))
-    _, inverse = distinct_devices(job.devices, decodes=False)
+    _, inverse = distinct_devices((job.devices,), decodes=False)
     assert inverse.tolist() == [0, 0, 0]
-    _, inverse = distinct_devices(job.devices, decodes=True)
+    _, inverse = distinct_devices((job.devices,), decodes=True)
     assert inverse.tolist() == [0, 0, 1]
     alone = [best(SMALL, training, row) for row in rows]
     assert alone[0] == alone[1] == alone[2]

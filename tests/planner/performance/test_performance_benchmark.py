@@ -12,13 +12,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmarks.accelerators import load_devices
+from benchmarks.accelerators import find_device, load_devices
 from benchmarks.error_figures import errors
 from benchmarks.fit_intervals import base_width
+from benchmarks.fit_performance import NEVER_FITTED, fit
 from benchmarks.held_out import fold_labels, held_out
-from benchmarks.measured import Case, load_cases, parse_gbps, usual_dimensions
+from benchmarks.measured import (
+    Case,
+    hardware_of,
+    load_cases,
+    parse_gbps,
+    read_networks,
+    usual_dimensions,
+)
 from benchmarks.points import COLUMNS, load_rows, write_points
-from benchmarks.predict import build_groups, hardware_table, predict, settle
+from benchmarks.predict import build_groups, hardware_table, predict, settle, throughput
 from benchmarks.residual_plots import write_plots
 from benchmarks.residuals import by_property
 from benchmarks.rows import read_csv
@@ -182,6 +190,28 @@ def test_rows_that_are_left_out_are_not_fitted(monkeypatch: pytest.MonkeyPatch) 
     value = held_out(cases, labels, load_constants())
     assert fitted == [{"1", "2", "4", "5"}, {"0", "2", "3", "5", "6"}, {"0", "1", "3", "4", "6"}]
     assert value == pytest.approx(np.full(7, predicted()))
+
+
+def test_a_fit_knows_how_wide_what_was_never_measured_is() -> None:
+    cases, _ = load_cases([{**ROW, "row_id": str(n)} for n in range(3)], load_devices())
+    fitted = fit(cases, load_constants())
+    assert {name: fitted[name] for name in NEVER_FITTED} == {
+        name: load_constants()[name] for name in NEVER_FITTED
+    }
+    assert throughput(build_groups(cases), len(cases), fitted) == pytest.approx(
+        [case.measured.value for case in cases], rel=0.5
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "link"), [("A100-SXM-80", "nvswitch"), ("A100-PCIe-80", "pcie"), ("A10", "pcie")]
+)
+def test_modules_are_linked_and_cards_are_not(name: str, link: str) -> None:
+    device = find_device(load_devices(), name)
+    assert device is not None
+    # Tables of whole runs name an A100 by its memory alone.
+    cell = {"interconnect": "", "gpu": name.replace("-SXM", "")}
+    assert hardware_of(cell, device, 8, 8, None, read_networks())[0]["intra_node"] == link
 
 
 def test_the_interval_width_covers_what_it_promises() -> None:

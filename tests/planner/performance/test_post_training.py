@@ -14,10 +14,10 @@ from catalogs.table import Table
 from planner.asked.job import resolve_job
 from planner.errors import InputError
 from planner.inputs.load import parse_workload
+from planner.performance.learning import lora_params
 from planner.performance.post_training.lengths import longest_of, normal_quantile, quantiles
 from planner.performance.post_training.spec import Lengths
 from planner.performance.search import estimate_shapes
-from planner.performance.work import lora_params
 from tests.planner.performance.test_performance import A100
 
 BASE = {"tokens": 1e8, "global_batch": 32, "sequence_length": 2048, "objective": "sft", "precision": "bf16"}

@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 from planner.errors import InputError
-from planner.spot.hazards import load_hazards, make_table, mean_spell_hours
+from planner.plan.model import Plan
+from planner.spot.hazards import HazardTable, load_hazards, make_table, mean_spell_hours
 from planner.spot.hazards_cells import AGE_EDGES_HOURS, family_of
+from planner.spot.hazards_evidence import model_from_files
 from planner.spot.policy.job import SpotZone
 from planner.spot.pools import DATA_FILE, figures_at, figures_of, find_pool, level_sd, pools_text, spell_sd
 from planner.spot.pools import family_of as own_family
@@ -91,6 +93,21 @@ def test_records_win_over_bands_and_bands_over_priors() -> None:
     assert told["p5.48xlarge", ""].startswith(("band", "prior"))
 
 
+def own_table_of(log: Path, plan: Plan) -> HazardTable:
+    """What the records say of the place of the plan's only spot line."""
+    line = next(line for line in plan.lines if line.purchase_option == "spot")
+    zone = SpotZone(
+        line.zone,
+        line.region,
+        line.instance_type,
+        1.0,
+        line.provider,
+        line.nodes,
+        accelerators=round(line.accelerators_per_node),
+    )
+    return model_from_files([log]).table_for(zone)
+
+
 def test_own_records_change_what_is_expected(tmp_path: Path) -> None:
     rows = [
         f"aws,us-east-1,use1-az1,p3.2xlarge,1,2026-10-{day:02d}T00:00:00Z,2026-10-{day:02d}T23:30:00Z,preempted"
@@ -103,6 +120,14 @@ def test_own_records_change_what_is_expected(tmp_path: Path) -> None:
     assert public.launch is not None and own.launch is not None
     assert own.launch.places[0].mean_up_hours > 3 * public.launch.places[0].mean_up_hours
     assert own.launch.places[0].evidence.startswith("your records")
+    # the plan holds them, so that who follows it needs no file; public records are in every planner
+    records = own.launch.places[0].records
+    assert records is not None and "use1-az1" in records.source and public.launch.places[0].records is None
+    table = own_table_of(tmp_path / "log.csv", own)
+    assert records.down_per_hour == tuple(table.down_per_hour) and records.up_per_hour == tuple(
+        table.up_per_hour
+    )
+    assert Plan.from_dict(own.to_dict()) == own
     assert own.total_usd < public.total_usd
 
 

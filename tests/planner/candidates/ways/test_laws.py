@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from planner.candidates.ways.build import on_demand_partners, set_cells, spot_candidates
 from planner.candidates.ways.fallback import fallback, unit_quadrature
 from planner.candidates.ways.outcomes import Task, possible_outcomes
-from planner.spot.distribution import SpotPool, describe_elapsed
+from planner.spot.distribution import SpotPool, describe_elapsed, meet_probability
 from planner.spot.moments import split_job
 from planner.spot.zones import subsets, unite
 from tests.planner.candidates.ways.cases import A10G, AWAY, HOME, V100, answer, on_demand, spot
@@ -80,6 +80,22 @@ def test_a_fall_back_never_costs_more_than_without(offers: list[Offer], deadline
 
 
 @LAW
+@given(some_places(), DEADLINES, st.sampled_from([0.0, 0.05, 0.2]))
+def test_on_demand_is_needed_at_least_as_often_as_spot_alone_is_late(
+    offers: list[Offer], deadline: float, never: float
+) -> None:
+    asked = job(deadline, 0.75)
+    asked["constraints"]["waiting"] = [{"purchase_option": "on_demand", "hours": 1, "never_ratio": never}]
+    made = plan_on(make_world(offers), asked).plan
+    if made.launch is None or made.launch.strategy != "spot_with_fallback":
+        return
+    meet, alone = made.launch.p_meet_deadline, made.launch.p_meet_spot_only_ratio
+    assert meet is not None and alone is not None
+    assert made.launch.p_on_demand_needed_ratio >= 1 - alone - 1e-12
+    assert alone <= meet <= 1 - never * (1 - alone) + 1e-12  # on-demand that never comes saves nobody
+
+
+@LAW
 @given(some_places(), DEADLINES)
 def test_spot_is_never_chosen_at_the_price_of_on_demand(offers: list[Offer], deadline: float) -> None:
     listed = {(o.machine, o.region): o.price_per_hour for o in offers if o.purchase_option == "on_demand"}
@@ -108,6 +124,22 @@ def test_more_slack_never_means_more_on_demand(pool: SpotPool, hours: float, sla
     assert share[0] <= change[0] + 1e-9  # on-demand does work only where it is needed
     wasted = [float(m.wasted_hours[0]) for m in made]
     assert all(0 <= value <= most + 1e-9 for value, most in zip(wasted, sorted(slack), strict=True))
+
+
+@given(
+    POOLS,
+    st.floats(1.0, 200.0),
+    st.floats(0.0, 400.0),
+    st.floats(0.0, 8.0),
+    st.just(0.0) | st.floats(0.01, 0.5),
+)
+def test_time_to_keep_for_on_demand_never_makes_spot_alone_likelier(
+    pool: SpotPool, hours: float, room: float, change: float, sigma: float
+) -> None:
+    one, sd, none = one_job(hours), np.asarray([sigma]), np.zeros(1)
+    alone = meet_probability(one, pool, np.asarray([room]), sd, none)
+    kept = meet_probability(one, pool, np.asarray([max(room - change, 0.0)]), sd, 0.02 * one.floor_hours)
+    assert 0 <= kept[0] <= alone[0] + 1e-12 <= 1 + 2e-12
 
 
 @given(POOLS, st.floats(1.0, 100.0), st.floats(0.0, 400.0))

@@ -1,0 +1,113 @@
+"""Chances of what runs in turn, one meaning for all that is stated or asked for.
+
+All are calibrated (`planner.spot.meet`) and averaged over the error of the predicted work. With the room A to the
+deadline, c hours from asking for on-demand to progress on it, and work that takes T hours on spot where it would take G
+on on-demand (both grow with the error of the prediction):
+
+    alone  = P(T <= A)                                spot alone is in time
+    needed = 1 - P(T <= A - c - (G - floor))          on-demand is asked for: at the last moment spot is not done
+    meet   = had P(G <= A - c) + (1 - had) alone      at least `alone`; had: on-demand comes when it is asked for
+
+As c and G - floor (machine failures) are never negative, needed >= 1 - alone. Where on-demand does not come, the job
+goes on on spot: it is then in time as often as spot alone is.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.candidates.model import IN_TURN
+from planner.candidates.running import model_arguments
+from planner.candidates.ways.course import Cells, Frame, change_hours, frame_of
+from planner.records import record
+from planner.spot.renewal import p_meet_deadline
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from planner.candidates.model import Candidates
+
+    FloatArray = npt.NDArray[np.float64]
+    IntArray = npt.NDArray[np.int64]
+
+
+@record(frozen=True, eq=False)
+class Chances:
+    """Probabilities of the module's head, 0..1, each of shape `(n,)`; `needed` is 0 without a fall-back."""
+
+    meet: FloatArray
+    alone: FloatArray
+    needed: FloatArray
+
+
+def chances_of(made: Candidates, at: IntArray) -> Chances:
+    """The chances of candidates `at`, all of them in turn, by the deadline of their run."""
+    assert made.turns is not None
+    own = made.detail[at]
+    offer, has = made.turns.offer[own], made.turns.has_fallback[own]
+    last = offer.shape[1] - 1 - np.argmax(offer[:, ::-1] >= 0, axis=1)  # zones may be padded before it
+    row = np.arange(len(at))
+    on_demand = np.where(has, offer[row, last], -1)
+    zones = offer.copy()
+    zones[row[has], last[has]] = -1
+    cells = Cells(at, zones, np.zeros(zones.shape), on_demand, made.turns.pool.take(own), np.zeros(len(at)))
+    frame = frame_of(made, cells)
+    alone = spot_alone(made, cells, frame)
+    done = _chance(made, cells, frame.room - change_hours(made, cells), frame.steady)
+    return Chances(
+        meet=np.where(has, np.maximum(alone, at_least(made, cells, frame, alone)), alone),
+        alone=alone,
+        needed=np.where(has, 1.0 - done, 0.0),
+    )
+
+
+def stated_chance(made: Candidates, at: int) -> float | None:
+    """Probability that candidate `at` meets the deadline, None without one."""
+    if made.context.dates.deadline_hours is None:
+        return None
+    if made.kind[at] == IN_TURN:
+        return float(chances_of(made, np.asarray([at])).meet[0])
+    return None if np.isnan(made.p_meet[at]) else float(made.p_meet[at])
+
+
+def keep_confidence(made: Candidates, cells: Cells, frame: Frame, confidence: float) -> npt.NDArray[np.bool_]:
+    """Whether cells meet the deadline with `confidence`.
+
+    Most do whatever the luck on spot, by on-demand that comes in time; how spot goes is worked out for the others.
+    """
+    enough = at_least(made, cells, frame, 0.0) >= confidence
+    open_ = np.flatnonzero(~enough)
+    if len(open_):
+        few, frames = cells.take(open_), frame.take(open_)
+        alone = spot_alone(made, few, frames)
+        enough[open_] = np.maximum(alone, at_least(made, few, frames, alone)) >= confidence
+    return enough
+
+
+def spot_alone(made: Candidates, cells: Cells, frame: Frame) -> FloatArray:
+    """Probability that spot alone is in time, shape `(n,)`."""
+    return _chance(made, cells, frame.room, None)
+
+
+def at_least(made: Candidates, cells: Cells, frame: Frame, alone: FloatArray | float) -> FloatArray:
+    """Probability to be in time by on-demand, or by spot where that does not come; `alone` without a fall-back."""
+    has = cells.on_demand >= 0
+    had = np.where(has, made.context.starts.had(cells.on_demand, made.nodes[cells.base]), 0.0)
+    return np.asarray(had * frame.surely + (1.0 - had) * alone, dtype=np.float64)
+
+
+def _chance(made: Candidates, cells: Cells, hours: FloatArray, steady: FloatArray | None) -> FloatArray:
+    """P(spot ends within `hours`), less what `steady` takes beyond the undisturbed work where it is given."""
+    base = cells.base
+    work, write, interval = made.work_hours[base], made.write_hours[base], made.interval_hours[base]
+    context = made.context
+    arguments = model_arguments(context.asked, context.spot, cells.zones[:, 0], write, interval, cells.pool)
+    return p_meet_deadline(
+        work,
+        deadline_hours=np.maximum(hours, 0.0),
+        work_log_sd=made.sigma[base],
+        steady_hours=steady,
+        **arguments,
+    )

@@ -1,0 +1,29 @@
+"""`planner validate`: every fault of an input file at once, with its place; nothing is planned."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+
+import click
+
+from planner.commands.options import as_of_option, examples, output_options
+from planner.commands.output import show_answer
+from planner.render.formats import ANSWER_FORMATS
+
+
+@click.command(epilog=examples("planner validate workload.yaml", "planner validate - < workload.yaml"))
+@click.argument("file", type=click.Path(path_type=Path))
+@output_options(ANSWER_FORMATS)
+@as_of_option
+def validate(file: Path, output: str, as_of: datetime | None, out: Path | None) -> None:
+    """Check FILE, a workload, portfolio or pipeline; - is standard input.
+
+    Missing and unknown keys, values, and names that the catalog does not have are listed together, with line, column
+    and the nearest name. Exit code 0: valid; 2: not.
+    """
+    from planner.asked.options import Options, utc_now
+    from planner.workloads.validate import validate_file
+
+    found = validate_file(file, Options(as_of or utc_now(), as_of=as_of and as_of.date()))
+    show_answer(found.report(), output, out)

@@ -1,0 +1,49 @@
+"""The difference of two plans as a report: a sentence, the two sides, and a line for each change."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from planner.plan.diff import verdict
+from planner.plan.plain import plain
+from planner.render.model import Answer, Column, Section, table_section, versioned
+
+if TYPE_CHECKING:
+    from planner.plan.diff import PlanDiff
+
+_COLUMNS = ("mark", "what", "old", "new", "change_usd")
+
+
+def diff_report(found: PlanDiff) -> Answer:
+    """Build the answer."""
+    sides = (found.old, found.new)
+    columns = (
+        Column("name", "plan", "text"), Column("cost", "cost", "usd"), Column("hours", "h", "hours"),
+        Column("done", "done", "moment"), Column("in_time", "in time", "chance"), Column("choice", "choice", "text"),
+    )  # fmt: skip
+    rows = [
+        (one.name, one.total_usd, one.hours, one.finish or "", one.p_meet_deadline, one.choice or "no plan")
+        for one in sides
+    ]
+    lines = [(one.mark, one.what, one.old, one.new, one.change_usd) for one in found.changes]
+    change_columns = (
+        Column("mark", "", "text"), Column("what", "what", "text"), Column("old", "old", "text"),
+        Column("new", "new", "text"), Column("change_usd", "cost", "usd_change"),
+    )  # fmt: skip
+    notes = () if found.same_workload else ("the workload itself differs",)
+    sections = [table_section("plans", "Plans", columns, rows, notes)]
+    if lines:
+        sections.append(table_section("changes", "Changes", change_columns, lines))
+    sections += [
+        Section("needs", f"What would bring a plan for {one.name}", one.needs) for one in sides if one.needs
+    ]
+    values = {
+        "workload": found.workload, "old": plain(found.old), "new": plain(found.new), "change_usd": found.change_usd,
+        "change_ratio": found.change_ratio, "same_workload": found.same_workload, "verdict": verdict(found),
+        "changes": [plain(one) for one in found.changes],
+    }  # fmt: skip
+    flat = [{name: getattr(one, name) for name in _COLUMNS} for one in found.changes]
+    return Answer(
+        f"Plans compared for {found.workload}", verdict(found), (), tuple(sections), versioned(values), _COLUMNS, flat,
+        success=found.new.total_usd is not None,
+    )  # fmt: skip

@@ -1,0 +1,70 @@
+"""A plan as one row beside others: what is chosen, what it costs, when it is done; and what differs between two."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import TYPE_CHECKING, Literal
+
+from planner.plan.report_launch import strategy_words
+from planner.records import record
+from planner.render.words import cluster, option, place
+
+if TYPE_CHECKING:
+    from planner.plan.model import Plan, PlanLine
+
+
+@record(frozen=True)
+class Outcome:
+    """What a question comes to.
+
+    Attributes:
+        name: of the question.
+        status: `planned` or `infeasible`.
+        choice: machines, way to buy and first place; empty where there is none.
+        total_usd, hours, finish, p_meet_deadline: of the plan; None where there is none.
+        needs: where there is none, the smallest changes of one limit that bring one.
+        prices_as_of: oldest price that it rests on.
+    """
+
+    name: str
+    status: Literal["planned", "infeasible"]
+    choice: str
+    total_usd: Decimal | None
+    hours: float | None
+    finish: str | None
+    p_meet_deadline: float | None
+    needs: tuple[str, ...] = ()
+    prices_as_of: str = ""
+
+
+def outcome_of(plan: Plan, name: str) -> Outcome:
+    """The outcome of a plan."""
+    if not plan.lines:
+        needs = tuple(f"{one.constraint} {one.current} -> {one.needed}" for one in plan.relaxations)
+        return Outcome(name, "infeasible", "", None, None, None, None, needs)
+    return Outcome(
+        name, "planned", choice_words(plan), plan.total_usd, plan.hours, plan.finish_expected,
+        None if plan.risk is None else plan.risk.p_meet_deadline,
+        prices_as_of=min(line.price_as_of for line in plan.lines),
+    )  # fmt: skip
+
+
+def choice_words(plan: Plan) -> str:
+    """What a plan uses, in a few words: `4 x p5.48xlarge spot in 3 zones, else on_demand, aws/us-west-2`."""
+    first = plan.lines[0]
+    where = place(first.provider, first.region, "")
+    if plan.launch is not None and plan.launch.strategy in ("spot", "spot_with_fallback"):
+        return f"{cluster(first.nodes, first.instance_type)} {strategy_words(plan)}, {where}"
+    if len(plan.lines) > 3:
+        nodes = sum(line.nodes for line in plan.lines)
+        return f"{nodes:,} nodes of {len(plan.lines)} offers, most {_line_words(max(plan.lines, key=_cost))}"
+    return " + ".join(_line_words(line) for line in plan.lines)
+
+
+def _cost(line: PlanLine) -> Decimal:
+    return line.cost_usd
+
+
+def _line_words(line: PlanLine) -> str:
+    bought = option(line.purchase_option, line.option_variant)
+    return f"{cluster(line.nodes, line.instance_type)} {bought}, {place(line.provider, line.region, '')}"

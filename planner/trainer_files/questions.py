@@ -1,0 +1,77 @@
+"""The three questions of `planner init` at a terminal: what is trained, on how much, by when and for how much."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from planner.errors import InputError
+from planner.inputs.quantities import parse_deadline
+from planner.trainer_files.gather import Wishes
+from planner.trainer_files.stated import parse_stated
+
+Ask = Callable[[str, str], str]
+"""Puts a question with the answer that is taken for an empty line, and returns the answer."""
+
+_AMOUNT = re.compile(
+    r"(?P<number>[0-9][0-9_.,]*\s*[kKMGTB]?)\s*(?P<unit>tokens?|samples?|images?|epochs?|steps?)?"
+)
+_UNITS = {"token": "tokens", "sample": "samples", "image": "samples", "epoch": "epochs", "step": "steps"}
+_MONEY = re.compile(
+    r"\$\s*([0-9][0-9_,.]*\s*[kM]?)|([0-9][0-9_,.]*\s*[kM]?)\s*(?:\$|usd|dollars?)", re.IGNORECASE
+)
+_TIMES = {"k": 1e3, "m": 1e6, "b": 1e9, "g": 1e9, "t": 1e12}
+
+
+def ask_for_wishes(ask: Ask) -> Wishes:
+    """Ask, and return what was stated.
+
+    Raises:
+        InputError: an answer cannot be read; says how to write it.
+    """
+    model = ask(
+        "What do you train? A preset, a Hugging Face name or the path of a config.json", "llama-3.1-8b"
+    )
+    amount = ask("On how much? Such as 2G tokens, 100k samples, 3 epochs", "1G tokens")
+    limits = ask(
+        "By when, and for how much? Such as 7d, $2000 (or 2026-12-24; leave out what does not matter)", "7d"
+    )
+    stated = parse_stated([*_stated_amount(amount), *_stated_limits(limits)])
+    path = Path(model).expanduser()
+    if model.endswith(".json") or path.is_file():
+        return Wishes(model_config=path, values=stated)
+    return Wishes(model=model, values=stated)
+
+
+def _stated_amount(text: str) -> list[str]:
+    found = _AMOUNT.fullmatch(text.strip())
+    if found is None:
+        raise InputError(
+            f"'{text}': write an amount and its unit, such as 2G tokens, 100k samples or 3 epochs"
+        )
+    unit = (found["unit"] or "tokens").removesuffix("s")
+    return [f"training.{_UNITS[unit]}={_number(found['number'])}"]
+
+
+def _stated_limits(text: str) -> list[str]:
+    money = _MONEY.search(text)
+    stated = []
+    if money is not None:
+        stated.append(f"constraints.budget_usd={_number(money[1] or money[2])}")
+        text = text[: money.start()] + text[money.end() :]
+    deadline = text.strip(" ,;.")
+    if not deadline:
+        return stated
+    try:
+        parse_deadline(deadline)
+    except ValueError as error:
+        raise InputError(f"'{deadline}': {error}") from None
+    return [*stated, f"constraints.deadline={deadline}"]
+
+
+def _number(text: str) -> str:
+    """`2G`, `1.5 k` and `10,000` as a workload writes them."""
+    digits = re.sub(r"[,_\s]", "", text).strip(".").lower()
+    value = float(digits.rstrip("kmbgt")) * _TIMES.get(digits[-1], 1.0)
+    return f"{value:.12g}"

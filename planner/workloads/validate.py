@@ -1,0 +1,141 @@
+"""Whether an input file is valid: by its own rules, and by the names that only the catalog knows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from catalogs.store.load import load_catalog
+from catalogs.tariffs import load_tariffs
+from planner.candidates.prepare import prepare
+from planner.inputs.config_file import expand_config
+from planner.inputs.faults import Source
+from planner.inputs.load import decode, parse_workload, read_limited, refuse_other_kind, validate
+from planner.inputs.yaml12 import YamlError, parse_yaml
+from planner.market.names import name_faults
+from planner.market.offers import gather_offers
+from planner.records import record
+from planner.render.model import Answer, Cell, facts, versioned
+from planner.render.presentable import Presentable
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from planner.asked.options import Options
+    from planner.inputs.faults import Fault
+
+_STAND_IN: dict[str, Any] = {
+    "version": 1, "name": "unnamed", "model": {"preset": "bert-large"},
+    "training": {"steps": 1, "global_batch": 1, "sequence_length": 128},
+}  # fmt: skip
+"""Sections that stand for faulty ones while the names of the others are looked up."""
+
+
+@record(frozen=True)
+class Valid(Presentable):
+    """A file that is valid; `kind` is what it is, `sha256` that of its bytes as plans state it."""
+
+    REPORT = "planner.workloads.validate:valid_report"
+    __repr__ = Presentable.__repr__
+
+    file: str
+    kind: str
+    name: str
+    sha256: str
+
+
+def validate_file(path: Path, options: Options) -> Valid:
+    """Check a workload, portfolio or pipeline file.
+
+    Args:
+        path: the file; `-` is standard input, which may hold a workload.
+        options: the day whose catalog knows the names.
+
+    Raises:
+        InputError: lists every fault with its place: missing and unknown keys, values, and, of a workload, names of
+            regions, types and so on that the catalog does not have, also where other sections are faulty.
+        CatalogError: the catalog cannot be used.
+    """
+    text = decode(read_limited(path), str(path))
+    kind = _kind(text, str(path))
+    if kind in ("portfolio", "pipeline"):
+        from planner.inputs.kinds import load_any
+
+        other: Any = load_any(path)
+        return Valid(str(path), kind, str(getattr(other, kind).name), other.sha256)
+    faults = _all_faults(text, path, options)
+    if faults is not None:
+        raise faults
+    loaded = parse_workload(text, path)
+    prepare(loaded, loaded.workload, load_catalog(None, as_of=options.as_of), options)
+    return Valid(str(path), loaded.workload.kind, loaded.workload.name, loaded.sha256)
+
+
+def _kind(text: str, name: str) -> str:
+    """What the file says it is; empty where it does not say or is no YAML.
+
+    Raises:
+        InputError: it is of a kind that its own command checks.
+    """
+    try:
+        data = parse_yaml(text, name).data
+    except YamlError:
+        return ""
+    kind = data.get("kind") if isinstance(data, dict) else None
+    if kind not in ("portfolio", "pipeline") and isinstance(data, dict):
+        refuse_other_kind(data, name)
+    return kind if isinstance(kind, str) else ""
+
+
+def _all_faults(text: str, path: Path, options: Options) -> Exception | None:
+    """The error of a faulty workload, names that the catalog lacks among its faults; None where it is valid."""
+    try:
+        document = parse_yaml(text, str(path))
+    except YamlError as error:
+        return Source(str(path), text).error(error.faults)
+    if not isinstance(document.data, dict):
+        return None  # its reader says what is wrong
+    expanded = expand_config(document.data, path.parent, lambda file: decode(read_limited(file), str(file)))
+    _, found = validate(expanded.data)
+    faults = [
+        *document.faults,
+        *expanded.faults,
+        *(one for one in found if one.path not in document.stand_ins),
+    ]
+    if not faults:
+        return None
+    return document.source.error([*faults, *_names(document.data, options)])
+
+
+def _names(data: dict[str, Any], options: Options) -> list[Fault]:
+    """Names that the catalog lacks in sections that are valid by themselves."""
+    checked: dict[str, Any] = {key: data[key] for key in ("constraints", "baseline") if key in data}
+    workload, faults = validate({**_STAND_IN, **checked})
+    if workload is None or faults:
+        return []
+    tariffs = load_tariffs()
+    day = options.now.date()
+    offer_set = gather_offers(load_catalog(None, as_of=options.as_of), workload, tariffs, ".", day)
+    return name_faults(workload, offer_set, tariffs)
+
+
+def valid_report(found: Valid) -> Answer:
+    """Build the answer."""
+    values: dict[str, Cell] = {
+        "file": found.file,
+        "valid": "yes",
+        "kind": found.kind,
+        "name": found.name,
+        "sha256": found.sha256,
+    }
+    section = facts(
+        "file", "File",
+        [("kind", "kind", found.kind, "text", ""), ("name", "name", found.name, "text", ""),
+         ("sha256", "sha256", found.sha256, "text", "")],
+    )  # fmt: skip
+    title = f"{found.file}: valid ({found.kind} {found.name})"
+    return Answer(
+        "Validation", title, (), (section,), versioned({**values, "valid": True}), tuple(values), [values]
+    )
+
+
+__all__ = ["Valid", "valid_report", "validate_file"]

@@ -1,0 +1,108 @@
+"""`planner validate`, standard input, and endings that name the format."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from tests.conftest import ROOT, CliResult
+
+Run = Callable[..., CliResult]
+EXAMPLES = ROOT / "examples"
+BERT = EXAMPLES / "bert-large.yaml"
+DAY = ("--as-of", "2026-11-20")
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("bert-large", "training"),
+        ("hpo-fleet", "fleet"),
+        ("portfolio", "portfolio"),
+        ("pipeline", "pipeline"),
+    ],
+)
+def test_examples_are_valid(name: str, kind: str, run_cli: Run) -> None:
+    result = run_cli("validate", str(EXAMPLES / f"{name}.yaml"), *DAY, "-o", "json")
+    assert result.code == 0, result.stderr
+    found = json.loads(result.stdout)
+    assert found["valid"] is True and found["kind"] == kind
+
+
+def test_all_faults_come_at_once(tmp_path: Path, run_cli: Run) -> None:
+    path = tmp_path / "w.yaml"
+    path.write_text(
+        "version: 1\nmodel: {preset: bert-larg}\ntraining: {sequence_length: 128}\n"
+        "constraints: {regions: [aws/us-est-1], deadline: 3d}\n", encoding="utf-8"
+    )  # fmt: skip
+    result = run_cli("validate", str(path), *DAY)
+    assert result.code == 2 and not result.stdout
+    for text in (
+        "'name' is missing",
+        "'global_batch' is missing",
+        "bert-larg",
+        "did you mean 'aws/us-east-1'?",
+    ):
+        assert text in result.stderr or text.replace("us-east", "us-west") in result.stderr, text
+
+
+def test_a_region_that_is_none_is_an_error(tmp_path: Path, run_cli: Run) -> None:
+    path = tmp_path / "w.yaml"
+    text = BERT.read_text(encoding="utf-8")
+    path.write_text(
+        text.replace("constraints:\n", "constraints:\n  regions: [gcp/us-centrl1]\n"), encoding="utf-8"
+    )
+    result = run_cli("validate", str(path), *DAY)
+    assert result.code == 2 and "did you mean 'gcp/us-central1'?" in result.stderr
+
+
+@pytest.mark.parametrize("text", ["", "- 1", "a: [", "\x00"])
+def test_what_is_no_workload_is_said(text: str, tmp_path: Path, run_cli: Run) -> None:
+    path = tmp_path / "w.yaml"
+    path.write_text(text, encoding="utf-8")
+    result = run_cli("validate", str(path), *DAY)
+    assert result.code == 2 and str(path) in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "command"), [("portfolio", "portfolio"), ("serving", "serving"), ("budgets", "budget")]
+)
+def test_another_file_names_its_command(name: str, command: str, run_cli: Run) -> None:
+    path = EXAMPLES / f"{name}.yaml"
+    result = run_cli("optimize", str(path), *DAY)
+    assert result.code == 2 and f"use `planner {command} {path}`" in result.stderr
+
+
+def test_standard_input_is_a_workload(run_cli: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def feed() -> None:
+        monkeypatch.setattr(
+            "sys.stdin", SimpleNamespace(buffer=io.BytesIO(BERT.read_bytes()), isatty=lambda: False)
+        )
+
+    feed()
+    piped = json.loads(run_cli("estimate", "-", "--instance-type", "p4d.24xlarge", "-o", "json").stdout)
+    read = json.loads(run_cli("estimate", str(BERT), "--instance-type", "p4d.24xlarge", "-o", "json").stdout)
+    assert piped == read
+    feed()
+    assert run_cli("validate", "-", *DAY).stdout.startswith("-: valid (training bert-large")
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "start"),
+    [
+        ("e.json", (), "{"), ("e.csv", (), "workload,"), ("e.md", (), "###"), ("e.html", (), "<!DOCTYPE"),
+        ("e.json", ("-o", "csv"), "workload,"), ("e.log", (), "bert"),
+    ],
+)  # fmt: skip
+def test_the_ending_names_the_format(
+    name: str, options: tuple[str, ...], start: str, tmp_path: Path, run_cli: Run
+) -> None:
+    path = tmp_path / name
+    result = run_cli("estimate", str(BERT), "--instance-type", "p4d.24xlarge", "--out", str(path), *options)
+    assert result.code == 0 and not result.stdout
+    assert path.read_text(encoding="utf-8").lower().startswith(start.lower())

@@ -1,0 +1,32 @@
+"""Whole runs: what they take beyond their steps, and how families are left out."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks.whole_runs import Run, families_left_out, usual_ratio, usual_spread
+from planner.estimation.values import Interval, RunTotals
+
+
+def run(family: str, published: float, predicted: float = 100.0) -> Run:
+    wall = Interval(predicted, predicted / 1.1, predicted * 1.1)
+    totals = RunTotals(1e20, 1, predicted, wall, Interval(0.9, 0.8, 0.95), 0.0, 1.0)
+    return Run("a run", family, "wall", published, totals, totals, None)
+
+
+def test_a_family_counts_once_however_many_runs_it_publishes() -> None:
+    many = [run("large", 200.0) for _ in range(9)]
+    assert usual_ratio([*many, run("b", 110.0), run("c", 120.0)]) == pytest.approx(1.2)
+
+
+def test_the_spread_is_what_the_interval_of_steps_does_not_hold() -> None:
+    runs = [run("a", 100.0), run("b", 100.0), run("c", 105.0), run("d", 95.0), run("e", 105.0)]
+    assert usual_spread(runs, 1.0) == 0.0
+    assert usual_spread([*runs, run("f", 300.0), run("g", 300.0)], 1.0) > 0.5
+
+
+def test_a_family_is_scored_with_the_others_alone() -> None:
+    # Each family takes twice or once its steps: with the ratio of the other, one is twice too long, one half as long.
+    figures = families_left_out([run("a", 200.0), run("b", 100.0)])
+    assert figures["mape"] == pytest.approx(75.0)
+    assert figures["n"] == 2
