@@ -125,7 +125,7 @@ def _least_usd(trainers: Points, rollouts: Points, terms: Terms) -> tuple[Floats
     second = handover_s(
         terms.weights, rollouts.copies, np.fmin(rollouts.rate, np.nanmax(trainers.rate)), every
     )
-    least = float(min(first.min(), second.min()))
+    least = np.minimum(first.min(keepdims=True), second.min(keepdims=True))
     out = []
     for own, other, refit in ((trainers, rollouts, first), (rollouts, trainers, second)):
         step = step_of(terms, own.step_s, other.step_s.min(), refit)
