@@ -19,7 +19,8 @@ import yaml
 
 from planner.asked.options import Options
 from planner.inputs.load import load_workload
-from planner.pipelines.pools import Pools, plan_pools
+from planner.pipelines.pools import plan_pools
+from planner.pipelines.pools_model import Pools
 
 DAY = date(2026, 11, 20)
 MODELS = ("qwen2.5-7b", "llama-3.1-8b", "qwen2.5-14b", "qwen2.5-32b", "llama-3.1-70b")

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from planner.candidates.constraints.deadline import without_record
 from planner.candidates.engine import Engine, build, candidates_of
 from planner.candidates.finish import sure_hours
 from planner.candidates.model import SINGLE
-from planner.candidates.plan_parts.bought import Bought, Source
+from planner.candidates.plan_parts.bought import Source
 from planner.candidates.plan_parts.frame import catalog_sources, moment_text
 from planner.candidates.prepare import prepare, unlimited
 from planner.candidates.wanted import Scope, Wanted
@@ -34,17 +34,16 @@ from planner.market.pricing import total_usd
 from planner.performance.inference.pool import handover_s, node_rates, weight_bytes
 from planner.pipelines.moves import GB, Moves, build_moves, curve_usd
 from planner.pipelines.pool_pairs import Points, Terms, find_pairs, step_of
-from planner.plan.model import CatalogSource
-from planner.records import record
-from planner.render.presentable import Presentable
+from planner.pipelines.pools_model import Colocated, Pool, PoolName, Pools
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     import numpy.typing as npt
 
+    from catalogs.model import Catalog
+    from planner.asked.model import Asked
     from planner.asked.options import Options
-    from planner.candidates.context import Context
     from planner.candidates.engine import Found
     from planner.candidates.model import Candidates
     from planner.inputs.load import LoadedWorkload
@@ -52,97 +51,9 @@ if TYPE_CHECKING:
 
     Ints = npt.NDArray[np.int64]
 
-PoolName = Literal["trainer", "rollouts"]
 _PRICED = 12  # pairs that the engine prices, cheapest by linear costs first
 _NO_LIMIT = 1e9
 _USED_HOURS = (500.0, 1000.0)  # of work, between which costs are taken to be linear
-
-
-@record(frozen=True)
-class Pool:
-    """One pool of a pair.
-
-    Attributes:
-        name: trainer or rollouts; bought: its purchase with cost lines; nodes, accelerators: of it.
-        own_step_s: time of a step at its own pace; `paced_s`: the step that it shares, the other's outages included.
-        stretch: elapsed over work hours, for interruptions; `hours`: expected elapsed hours.
-        tensor_parallel, data_parallel: its layout; `pipeline_parallel` of the trainer.
-        sure_ratio: hours kept with the confidence asked, over expected hours.
-    """
-
-    name: PoolName
-    bought: Bought
-    accelerator: str
-    nodes: int
-    accelerators: float
-    own_step_s: float
-    paced_s: float
-    stretch: float
-    hours: float
-    tensor_parallel: int
-    pipeline_parallel: int
-    data_parallel: int
-    cost_usd: Decimal
-    sure_ratio: float
-
-
-@record(frozen=True)
-class Colocated:
-    """The best plan with one cluster that trains and generates by turns."""
-
-    how: str
-    provider: str
-    region: str
-    instance_type: str
-    nodes: int
-    hours: float
-    cost_usd: Decimal
-
-
-@record(frozen=True)
-class Pools(Presentable):
-    """The answer: two pools beside the best single clusters.
-
-    Attributes:
-        steps, steps_off_policy: of the run, and how far generation may run ahead.
-        pools: trainer and rollouts; empty where no pair keeps the limits.
-        step_s, train_s, generate_s, refit_s: of the pair; `logprob_s` and `update_s` split the trainer's part.
-        moved_gb, moved_usd: weights between regions, over all steps.
-        hours, sure_hours: expected, and kept with `confidence`.
-        bound_usd: no pair compared costs less; `pairs`: how many were compared.
-        colocated: best single cluster of all ways to buy; `same_ways`: of those that pools are bought by.
-    """
-
-    REPORT = "planner.pipelines.pools_report:pools_report"
-    __repr__ = Presentable.__repr__
-
-    workload: str
-    workload_sha256: str
-    created_at: str
-    start: str
-    confidence: float
-    steps: float
-    steps_off_policy: int
-    deadline_hours: float | None
-    budget_usd: Decimal | None
-    pools: tuple[Pool, ...]
-    step_s: float
-    train_s: float
-    logprob_s: float
-    update_s: float
-    generate_s: float
-    refit_s: float
-    moved_gb: float
-    moved_usd: Decimal
-    hours: float
-    sure_hours: float
-    cost_usd: Decimal
-    bound_usd: Decimal
-    pairs: int
-    colocated: Colocated | None
-    same_ways: Colocated | None
-    reason: str
-    sources: tuple[CatalogSource, ...]
 
 
 def plan_pools(loaded: LoadedWorkload, options: Options, *, catalog_dir: Path | None = None) -> Pools:
@@ -163,56 +74,52 @@ def plan_pools(loaded: LoadedWorkload, options: Options, *, catalog_dir: Path | 
         raise InputError("pools: the workload has no training.rollouts (objective ppo or grpo)")
     if workload.constraints.min_throughput is not None:
         raise InputError("pools: constraints.min_throughput is for one cluster: give a deadline instead")
-    catalog = load_catalog(catalog_dir, as_of=options.as_of)
-    base = prepare(loaded, workload, catalog, options)
-    return _Question(loaded, base, prepare(loaded, unlimited(workload), catalog, options)).answer()
+    return _Question(loaded, load_catalog(catalog_dir, as_of=options.as_of), options).answer()
 
 
-def pool_context(context: Context, name: PoolName, paced_s: float = 0.0) -> Context:
-    """The run of one pool; the rollouts bring no data, save no model, and lose at most the answers in flight."""
-    job = context.asked.job
+def of_pool(asked: Asked, name: PoolName, paced_s: float = 0.0) -> Asked:
+    """What one pool must do; the rollouts bring no data, save no model, and lose at most the answers in flight."""
+    job = asked.job
     rollouts = job.training.tuning.rollouts
     assert rollouts is not None
     own = replace(rollouts, pool=name, colocated=False, paced_s=paced_s)
-    changes: dict[str, Any] = {
-        "training": replace(job.training, tuning=replace(job.training.tuning, rollouts=own))
-    }
+    training = replace(job.training, tuning=replace(job.training.tuning, rollouts=own))
+    job = replace(job, training=training)
     if name == "rollouts":
-        changes |= {"data_gb": 0.0, "read_gb": 0.0, "export_gb": 0.0, "checkpoint_gib": 0.0}
-    return context.with_asked(replace(context.asked, calibration=None)).with_job(**changes)
+        job = replace(job, data_gb=0.0, read_gb=0.0, export_gb=0.0, checkpoint_gib=0.0)
+    return replace(asked, job=job, calibration=None)
 
 
-def _by_turns(context: Context) -> Context:
-    """The run on one cluster that trains and generates by turns."""
-    job = context.asked.job
-    assert job.training.tuning.rollouts is not None
-    own = replace(job.training.tuning.rollouts, colocated=True, steps_off_policy=0)
-    return context.with_job(training=replace(job.training, tuning=replace(job.training.tuning, rollouts=own)))
+def by_turns(asked: Asked) -> Asked:
+    """The same on one cluster that trains and generates by turns."""
+    training = asked.job.training
+    assert training.tuning.rollouts is not None
+    own = replace(training.tuning.rollouts, colocated=True, steps_off_policy=0)
+    training = replace(training, tuning=replace(training.tuning, rollouts=own))
+    return replace(asked, job=replace(asked.job, training=training))
 
 
 class _Side:
     """Candidates of one pool and what pairs of them need."""
 
     def __init__(
-        self, context: Context, name: PoolName, limit: tuple[float, float] | None, places: dict[str, int]
+        self, engine: Engine, name: PoolName, limit: tuple[float, float] | None, places: dict[str, int]
     ) -> None:
         """Ask the engine.
 
         Args:
-            context: the run without its deadline.
+            engine: of the pool, without a deadline.
             name: of the pool.
             limit: deadline in hours and the probability to keep it, None where time does not matter.
             places: numbers of the regions; new ones are added.
         """
-        self.name = name
-        self.engine = Engine(pool_context(context, name))
-        self.found = self.engine.at(None, Wanted(Scope.BEST, one_offer=True))
+        self.name, self.found = name, engine.at(None, Wanted(Scope.BEST, one_offer=True))
         made, market = self.found.candidates, self.found.context.market
         offers = market.offer_set.offers
         timed = market.is_spot | offers.equals("purchase_option", "on_demand")
         at = np.flatnonzero((made.bits == 0) & (made.kind == SINGLE) & timed[made.offer])
         if limit is not None:  # spot that no record speaks for is no candidate by a deadline
-            unrecorded = without_record(context.asked.workload, made)
+            unrecorded = without_record(made.context.asked.workload, made)
             late = made.hours[at] > limit[0]
             at = at[~late if unrecorded is None else ~(late | unrecorded[at])]
         rows = made.offer[at]
@@ -252,7 +159,7 @@ class _Side:
         """The candidate of point `row` with steps of at least `paced_s`, priced by the engine."""
         made = self.found.candidates
         at = int(self.points.at[row])
-        context = pool_context(made.context, self.name, paced_s)
+        context = made.context.with_asked(of_pool(made.context.asked, self.name, paced_s))
         # the size of a checkpoint is known by now
         context = context.with_job(checkpoint_gib=made.context.asked.job.checkpoint_gib)
         found = replace(self.found, candidates=replace(made, context=context))
@@ -278,7 +185,9 @@ def _distinct(points: Points, hardware: Ints) -> Ints:
 
 
 class _Question:
-    def __init__(self, loaded: LoadedWorkload, base: Context, free: Context) -> None:
+    def __init__(self, loaded: LoadedWorkload, catalog: Catalog, options: Options) -> None:
+        base = prepare(loaded, loaded.workload, catalog, options)
+        free = prepare(loaded, unlimited(loaded.workload), catalog, options)
         self.loaded, self.base = loaded, base
         workload: Workload = loaded.workload
         limits = workload.constraints
@@ -287,8 +196,12 @@ class _Question:
         level = 1.0 - (1.0 - limits.deadline_confidence) / 2.0
         limit = None if self.deadline is None else (self.deadline, level)
         places: dict[str, int] = {}
-        self.trainer = _Side(free, "trainer", limit, places)
-        self.rollouts = _Side(free, "rollouts", limit, places)
+        self.trainer = _Side(
+            Engine(free.with_asked(of_pool(free.asked, "trainer"))), "trainer", limit, places
+        )
+        self.rollouts = _Side(
+            Engine(free.with_asked(of_pool(free.asked, "rollouts"))), "rollouts", limit, places
+        )
         job = base.asked.job
         assert job.training.tuning.rollouts is not None
         self.given = job.training.tuning.rollouts
@@ -311,7 +224,7 @@ class _Question:
 
     def answer(self) -> Pools:
         """The cheapest pair that the engine confirms, beside the best single clusters."""
-        found = build(_by_turns(self.base))
+        found = build(self.base.with_asked(by_turns(self.base.asked)))
         pairs = find_pairs(self.trainer.points, self.rollouts.points, self.terms, _PRICED)
         made = [self._pair(int(a), int(b)) for a, b in zip(pairs.trainer, pairs.rollouts, strict=True)]
         kept = [one for one in made if self.deadline is None or one["sure_hours"] <= self.deadline]

@@ -8,7 +8,7 @@ from planner.render.model import Answer, Column, Section, Unit, Value, facts, ta
 from planner.render.numbers import hours, number, percent, usd
 
 if TYPE_CHECKING:
-    from planner.pipelines.pools import Colocated, Pool, Pools
+    from planner.pipelines.pools_model import Colocated, Pool, Pools
 
 _COLUMNS = (
     "pool", "provider", "region", "zone", "instance_type", "accelerator", "nodes", "purchase_option", "own_step_s",
