@@ -41,8 +41,7 @@ OPEN_CHOICES = ("stack", "attention")
 _TWO_BYTE_VOCAB = 65_536
 
 
-# Parameters that learn in a network of unknown layers where only its output layer does, or nearly nothing: LoRA of rank
-# 16 and classifiers have about as many.
+# Of a network of unknown layers of which the output layer or adapters learn (as LoRA of rank 16): assumed.
 SMALL_SHARE = 0.01
 
 
@@ -171,17 +170,15 @@ def resolve_training(workload: Workload, model: ResolvedModel | None = None) -> 
     samples, steps = math.ceil(samples * share), math.ceil(steps * share)
     bytes_per_sample = _bytes_per_sample(data, model, content, noted)
     keys = ("precision", "optimizer", "stack", *(("attention",) if text else ()))
-    for key in keys:
-        origin: Origin = "workload" if key in training.model_fields_set else "default"
-        noted.append(Assumed(f"training.{key}", str(getattr(training, key)), "", origin))
+    given = training.model_fields_set
+    noted += (_noted_choice(training, key) for key in keys)
     noted += _noted_of_adapters(training, post) + _noted_of_lengths(training, post)
+    tokens = share * training.tokens if training.tokens else samples * content
     return ResolvedTraining(
         unit="tokens" if text else "samples",
         total_samples=samples,
         total_steps=steps,
-        total_tokens=round(share * training.tokens if training.tokens else samples * content)
-        if text
-        else None,
+        total_tokens=round(tokens) if text else None,
         sequence_length=length,
         global_batch=training.global_batch,
         bytes_per_sample=bytes_per_sample,
@@ -192,9 +189,7 @@ def resolve_training(workload: Workload, model: ResolvedModel | None = None) -> 
         stack=training.stack,
         attention=training.attention,
         start=None if workload.start is None else start_moment(workload.start).date(),
-        open_choices=tuple(
-            key for key in keys if key in OPEN_CHOICES and key not in training.model_fields_set
-        ),
+        open_choices=tuple(key for key in keys if key in OPEN_CHOICES and key not in given),
         channels_last=training.channels_last,
         layout=None if training.layout == "auto" else training.layout,
         memory=training.memory,
@@ -206,6 +201,11 @@ def resolve_training(workload: Workload, model: ResolvedModel | None = None) -> 
         phases=phases,
         evaluated=evaluated_share(training),
     )
+
+
+def _noted_choice(training: Training, key: str) -> Assumed:
+    origin: Origin = "workload" if key in training.model_fields_set else "default"
+    return Assumed(f"training.{key}", str(getattr(training, key)), "", origin)
 
 
 def _noted_of_adapters(training: Training, post: PostTraining) -> list[Assumed]:

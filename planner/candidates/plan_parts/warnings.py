@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from planner.candidates.context import Context
     from planner.candidates.model import Candidates
+    from planner.inputs.schema import Workload
     from planner.plan.model import PlanLine, Risk
 
 OLD_PRICE_DAYS = 90
@@ -78,7 +79,7 @@ def plan_warnings(
     out += dict.fromkeys(filter(None, (_rack_note(context, line) for line in lines)))
     spot = dict.fromkeys(line.instance_type for line in lines if line.purchase_option == "spot")
     out += filter(None, [unused_records(context.spot, list(spot))])
-    out += filter(None, [_recurrence_note(context, lines)])
+    out += filter(None, [_recurrence_note(context.asked.workload, lines)])
     budget = context.asked.workload.constraints.budget_usd
     if risk is not None and budget is not None and risk.worst_cost_usd > Decimal(budget):
         out.append(
@@ -87,9 +88,9 @@ def plan_warnings(
     return tuple(dict.fromkeys(out))
 
 
-def _recurrence_note(context: Context, lines: Sequence[PlanLine]) -> str:
+def _recurrence_note(workload: Workload, lines: Sequence[PlanLine]) -> str:
     """What all runs cost that come again; "" where there is one."""
-    again = context.asked.workload.recurrence
+    again = workload.recurrence
     if again is None:
         return ""
     once = total_usd([cost for line in lines for cost in line.costs])
