@@ -10,6 +10,7 @@ from planner.performance.inference.answers import answer_bytes
 from planner.performance.kernels import default_attention
 from planner.performance.memory_options import MemoryOptions
 from planner.performance.parts import all_params, exported_params, model_of
+from planner.performance.phases import phases_of
 from planner.performance.post_training.read import tuning_of
 from planner.performance.spec import LayoutPin, ModelSpec, TrainingSpec
 from planner.records import record
@@ -102,7 +103,7 @@ def resolve_job(workload: Workload, on: date) -> Job:
         training=asked,
         total_steps=training.total_steps,
         unit=training.unit,
-        units_per_step=training.global_batch * training.tokens_per_sample,
+        units_per_step=training.units_per_step,
         data_gb=None if data_bytes is None else data_bytes / GB,
         read_gb=None if read is None else read / GB,
         stream=data.access == "stream",
@@ -144,4 +145,5 @@ def _training_spec(resolved: ResolvedTraining, model: ModelSpec, learns: Resolve
         trains=learns.trains,
         learned_params=learns.learned_params,
         evaluated=resolved.evaluated,
+        phases=phases_of(resolved.phases),
     )

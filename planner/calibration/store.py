@@ -19,7 +19,7 @@ from planner.errors import InputError
 from planner.performance.parts import model_from
 from planner.performance.post_training.read import tuning_from
 from planner.performance.post_training.spec import Tuning
-from planner.performance.spec import ModelFamily, ModelSpec, TrainingSpec
+from planner.performance.spec import ModelFamily, ModelSpec, Phase, TrainingSpec
 from planner.records import record
 
 SCHEMA_VERSION = 1
@@ -199,7 +199,7 @@ def _training(values: dict[str, Any]) -> TrainingSpec:
         name: parts[name](**item) if name in parts else tuple(item) if isinstance(item, list) else item
         for name, item in values.items()
     }
-    return TrainingSpec(**made)
+    return TrainingSpec(**{**made, "phases": tuple(Phase(**phase) for phase in made.get("phases", ()))})
 
 
 def load_all(folder: Path | None = None) -> tuple[list[Calibration], list[str]]:

@@ -20,6 +20,7 @@ from planner.inputs.faults import FaultError
 from planner.inputs.tasks import expand_task
 from planner.market.machines import Machine, find_machine
 from planner.performance.constants import load_constants
+from planner.performance.phases import told_phase
 from planner.performance.spec import LayoutPin
 from planner.performance.step import COMPONENTS
 from planner.plan.model import Layout
@@ -162,6 +163,9 @@ def _describe(
     fits = not row["reason"]
     hardware = market.offer_set.hardware.take([machine.hardware])
     layout = layout_of(row) if fits else None
+    whole = training
+    model, training = told_phase(asked.job.model, whole, row)
+    told = replace(asked, job=replace(asked.job, model=model))
     return Estimate(
         machine=machine,
         nodes=nodes,
@@ -178,15 +182,15 @@ def _describe(
         hfu=row["mfu"] * recompute_factor(row["recompute"], training) if fits else None,
         breakdown_s={name.removesuffix("_s"): row[name] for name in COMPONENTS} if fits else {},
         limited_by=row["limited_by"],
-        memory=memory_of(asked, training, hardware, row),
-        loading=loading_of(asked, training, hardware, row) if fits else None,
+        memory=memory_of(told, training, hardware, row),
+        loading=loading_of(told, training, hardware, row) if fits else None,
         host=host_of(asked, hardware, nodes, row),
         learned_factor=learned_factor(asked, training, hardware),
         calibration=_calibration(asked, hardware),
-        remedy=None if fits else nearest_fit(asked, market, machine, nodes, training),
-        others=others_of(asked, training, hardware, nodes),
+        remedy=None if fits else nearest_fit(asked, market, machine, nodes, whole),
+        others=others_of(told, training, hardware, nodes),
         run=run_totals(asked.job, row, nodes * max(1, int(machine.accelerators))) if fits else None,
-        doubts=doubts_of(asked, training, hardware, nodes) if fits else (),
+        doubts=doubts_of(told, training, hardware, nodes) if fits else (),
     )
 
 

@@ -56,7 +56,7 @@ PARTS = {
     "dp_comm": "gradients, stragglers",
     "optimizer": "optimizer",
     "data_loading": "waiting for data",
-    "other_models": "reference, teacher, critic, frozen",
+    "other_models": "other and frozen networks",
     "offload": "offload",
     "generation": "generation of responses",
     "refit": "weights to the engine",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from planner.estimation.values import Interval, RunTotals
 from planner.performance.constants import load_constants
 from planner.performance.goodput import TYPICAL, estimate_goodput, load_site
-from planner.performance.parts import flops_per_sample
+from planner.performance.phases import flops_per_step
 
 if TYPE_CHECKING:
     from planner.asked.job import Job
@@ -41,9 +41,8 @@ def run_totals(
     longer = math.hypot(*wide, math.log(goodput.ratio / goodput.low))
     shorter = math.hypot(*wide, math.log(goodput.high / goodput.ratio))
     wall = Interval(hours, hours / math.exp(shorter), hours * math.exp(longer))
-    flops = flops_per_sample(job.model, job.training)
     return RunTotals(
-        flops=flops * job.training.global_batch * job.total_steps,
+        flops=flops_per_step(job.model, job.training) * job.total_steps,
         accelerators=accelerators,
         step_hours=step_hours,
         wall_hours=wall,

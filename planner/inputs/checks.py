@@ -15,6 +15,7 @@ from planner.inputs.checks_parts import RULES as PART_RULES
 from planner.inputs.checks_post_training import RULES as POST_TRAINING_RULES
 from planner.inputs.faults import Fault, near
 from planner.inputs.models import main_network, merge_model, missing_fields, networks
+from planner.inputs.phases import RULES as PHASE_RULES
 from planner.inputs.presets import find_preset, preset_names, why_not_modelled
 
 if TYPE_CHECKING:
@@ -45,7 +46,9 @@ def _rule(*needs: str) -> Callable[[Check], Check]:
     return register
 
 
-_RULES += [_Rule(frozenset(needs), check) for needs, check in (*PART_RULES, *POST_TRAINING_RULES)]
+_RULES += [
+    _Rule(frozenset(needs), check) for needs, check in (*PART_RULES, *PHASE_RULES, *POST_TRAINING_RULES)
+]
 
 
 def find_faults(workload: Workload, invalid: Collection[str] = ()) -> list[Fault]:

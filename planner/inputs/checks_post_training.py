@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from planner.inputs.training_schema import Training
 
 _ENGINES = Path(__file__).parent.parent / "data" / "engines.csv"
-_TEXT_ONLY = ("pretrain", "sft")
+_ANY_FAMILY = ("pretrain", "sft", "contrastive")
 
 
 @cache
@@ -72,7 +72,10 @@ def objective_faults(w: Workload) -> Iterator[Fault]:
     if training.reference == "precomputed" and objective.rollouts:
         text = f"responses of {name} are new in each step: write resident, or adapters_off with adapters"
         yield Fault(("training", "reference"), text)
-    for key, wanted in (("teacher", objective.teacher), ("rollouts", objective.rollouts)):
+    sections = (
+        ("teacher", objective.teacher), ("rollouts", objective.rollouts), ("contrastive", name == "contrastive"),
+    )  # fmt: skip
+    for key, wanted in sections:
         given = getattr(training, key) is not None
         if wanted and not given:
             yield Fault(("training", "objective"), f"{name} needs a section 'training.{key}'")
@@ -82,8 +85,8 @@ def objective_faults(w: Workload) -> Iterator[Fault]:
         text = f"pairs and responses of objective {name} are not packed: remove it"
         yield Fault(("training", "packing"), text, at_key=True)
     family = _family(w)
-    if name not in _TEXT_ONLY and family not in (None, "transformer"):
-        text = f"is modelled for transformers, not for family '{family}': write pretrain or sft"
+    if name not in _ANY_FAMILY and family not in (None, "transformer"):
+        text = f"is modelled for transformers, not for family '{family}': write pretrain, sft or contrastive"
         yield Fault(("training", "objective"), text)
     yield from _teacher_faults(training)
 

@@ -35,7 +35,13 @@ _RULES = (
     *(f"inputs/{name}.py" for name in ("presets", "quantities", "schema", "section", "training_schema")),
     *(
         f"inputs/{name}.py"
-        for name in ("checks_parts", "checks_post_training", "post_training", "post_training_schema")
+        for name in (
+            "checks_parts",
+            "phases",
+            "checks_post_training",
+            "post_training",
+            "post_training_schema",
+        )
     ),
     *(f"inputs/{name}.py" for name in ("view", "yaml12")),
 )

@@ -12,7 +12,7 @@ from planner.inputs.presets import find_preset
 from planner.records import record
 
 if TYPE_CHECKING:
-    from planner.inputs.post_training_schema import Inference, Rollouts, Teacher
+    from planner.inputs.post_training_schema import Contrastive, Inference, Rollouts, Teacher
     from planner.inputs.post_training_schema import Lengths as LengthSection
     from planner.inputs.training_schema import Training
 
@@ -59,6 +59,7 @@ class PostTraining:
         reference: none, resident, precomputed or adapters_off; `critic`: a model of the same size learns values.
         teacher_params, teacher_active_params: of distillation.
         rollouts: the section, with its complete lengths in `prompts` and `answers`; the same of `inference`.
+        contrastive: the section.
     """
 
     objective: str = "pretrain"
@@ -77,6 +78,7 @@ class PostTraining:
     inference: Inference | None = None
     prompts: Lengths | None = None
     answers: Lengths | None = None
+    contrastive: Contrastive | None = None
 
     def tokens_per_sample(self, sequence_length: int) -> float:
         """Tokens of a sample that carry content."""
@@ -126,12 +128,13 @@ def together(first: Lengths, second: Lengths) -> Lengths:
     return Lengths(first.mean + second.mean, p95, first.longest + second.longest)
 
 
-def resolve_post_training(training: Training, sequence_length: int) -> PostTraining:
+def resolve_post_training(training: Training, sequence_length: int, towers: bool = False) -> PostTraining:
     """Complete what a valid training says.
 
     Args:
         training: the section.
         sequence_length: tokens of the longest sequence.
+        towers: the halves of a pair run through networks of their own.
     """
     objective = load_objectives()[training.objective]
     adapted = training.method in ADAPTED
@@ -149,7 +152,7 @@ def resolve_post_training(training: Training, sequence_length: int) -> PostTrain
     teacher, active = _teacher(training.teacher)
     return PostTraining(
         objective=objective.name,
-        sequences=objective.sequences,
+        sequences=1 if towers and objective.name == "contrastive" else objective.sequences,
         adapter=(adapter_key(given.kind) if given is not None else "lora") if adapted else None,
         targets=given.targets if given is not None else ("attention",),
         base=(training.quantization or "nf4_double") if training.method == "qlora" else "half",
@@ -164,6 +167,7 @@ def resolve_post_training(training: Training, sequence_length: int) -> PostTrain
         rollouts=training.rollouts,
         prompts=prompts,
         answers=answers,
+        contrastive=training.contrastive,
     )
 
 

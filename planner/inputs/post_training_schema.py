@@ -12,7 +12,9 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 from planner.inputs.fields import Bool, Count, NonNegativeInt, PositiveFloat, PositiveInt, Text
 from planner.inputs.section import Section
 
-Objective = Literal["pretrain", "sft", "dpo", "orpo", "kto", "reward", "ppo", "grpo", "distill"]
+Objective = Literal[
+    "pretrain", "sft", "dpo", "orpo", "kto", "reward", "ppo", "grpo", "distill", "contrastive"
+]
 ServingPrecision = Literal["bf16", "fp16", "fp8", "int8", "int4", "fp4"]
 _TARGETS = {"type": "string", "minLength": 1, "maxLength": 200}
 Targets = Annotated[
@@ -42,6 +44,24 @@ class Adapter(Section):
         ("attention",),
         description="Adapted matrices: attention, mlp, all_linear, or names such as q_proj, v_proj, down_proj.",
     )
+
+
+class Contrastive(Section):
+    """Of objective contrastive: the loss over all pairs of the global batch."""
+
+    width: PositiveInt = Field(description="Width of the embeddings that are compared.")
+    logits: Literal["rows", "full", "chunks"] = Field(
+        "rows",
+        description="What each accelerator holds: its own rows and columns (local loss), the whole matrix, or one block"
+        " at a time as embeddings pass round (sigmoid loss of SigLIP).",
+    )
+
+
+class Evaluation(Section):
+    """Evaluation in the run: a forward pass over some samples every so many steps."""
+
+    every_steps: Count = Field(description="Optimizer steps between evaluations.")
+    samples: Count = Field(description="Samples of one evaluation.")
 
 
 class Teacher(Section):

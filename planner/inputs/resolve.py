@@ -11,6 +11,7 @@ from planner.errors import InputError
 from planner.inputs.checks import end_moment, start_moment
 from planner.inputs.faults import Fault, FaultError, near
 from planner.inputs.models import count_params, merge_model, missing_fields, networks
+from planner.inputs.phases import evaluated_share, resolve_phases
 from planner.inputs.post_training import (
     ADAPTED,
     REQUESTS_PER_STEP,
@@ -162,9 +163,10 @@ def resolve_training(workload: Workload, model: ResolvedModel | None = None) -> 
     runs = workload.fleet.runs if workload.fleet is not None else 1
     noted: list[Assumed] = []
     length = _sequence_length(training, model, noted) if text else 1
-    post = resolve_post_training(training, length)
+    post = resolve_post_training(training, length, towers=bool(model.parts))
     content = post.tokens_per_sample(length) if text else 1.0
     samples = _total_samples(training, data, content, noted)
+    phases, samples, steps = resolve_phases(training, model, length, samples)
     bytes_per_sample = _bytes_per_sample(data, model, content, noted)
     keys = ("precision", "optimizer", "stack", *(("attention",) if text else ()))
     for key in keys:
@@ -174,7 +176,7 @@ def resolve_training(workload: Workload, model: ResolvedModel | None = None) -> 
     return ResolvedTraining(
         unit="tokens" if text else "samples",
         total_samples=samples,
-        total_steps=training.steps or math.ceil(samples / training.global_batch),
+        total_steps=steps,
         total_tokens=(training.tokens or round(samples * content)) if text else None,
         sequence_length=length,
         global_batch=training.global_batch,
@@ -197,6 +199,8 @@ def resolve_training(workload: Workload, model: ResolvedModel | None = None) -> 
         assumptions=tuple(noted),
         post=post,
         tokens_per_sample=content,
+        phases=phases,
+        evaluated=evaluated_share(training),
     )
 
 

@@ -92,6 +92,16 @@ class ResolvedPart:
 
 
 @record(frozen=True)
+class ResolvedPhase:
+    """A stretch of a run: its share of the steps, batch, length, and FLOPs per sample over those of the model."""
+
+    step_share: float
+    global_batch: int
+    sequence_length: int
+    flops_ratio: float
+
+
+@record(frozen=True)
 class ResolvedTraining:
     """The amount of work of one run and how it is done.
 
@@ -114,6 +124,7 @@ class ResolvedTraining:
         post: objective, adapters, lengths, rollouts or requests; its own defaults for pre-training.
         tokens_per_sample: tokens of a sample that carry content, 1 for models without tokens.
         evaluated: samples evaluated in the run for each one trained on.
+        phases: stretches of the run, none where it has one.
         runs: independent runs (1 unless a fleet).
     """
 
@@ -141,6 +152,22 @@ class ResolvedTraining:
     post: PostTraining = PostTraining()
     tokens_per_sample: float = 1.0
     evaluated: float = 0.0
+    phases: tuple[ResolvedPhase, ...] = ()
+
+    @property
+    def samples_per_step(self) -> float:
+        """Mean samples of an optimizer step."""
+        if not self.phases:
+            return float(self.global_batch)
+        return sum(phase.step_share * phase.global_batch for phase in self.phases)
+
+    @property
+    def units_per_step(self) -> float:
+        """Mean tokens or samples of an optimizer step."""
+        if self.phases and self.unit == "tokens":
+            each = (p.step_share * p.global_batch * p.sequence_length for p in self.phases)
+            return sum(each) * self.tokens_per_sample / self.sequence_length
+        return self.samples_per_step * self.tokens_per_sample
 
     @property
     def total_units(self) -> int:

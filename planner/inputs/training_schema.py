@@ -17,10 +17,19 @@ from planner.inputs.fields import (
     NonNegativeInt,
     PositiveFloat,
     PositiveInt,
+    Ratio,
     Size,
     Text,
 )
-from planner.inputs.post_training_schema import Adapter, Lengths, Objective, Rollouts, Teacher
+from planner.inputs.post_training_schema import (
+    Adapter,
+    Contrastive,
+    Evaluation,
+    Lengths,
+    Objective,
+    Rollouts,
+    Teacher,
+)
 from planner.inputs.section import Section
 
 
@@ -206,6 +215,17 @@ class TrainingMemory(Section):
     )
 
 
+class Phase(Section):
+    """A stretch of the run; what it leaves out is as in `training`."""
+
+    share: Ratio = Field(
+        description="Share of the amount of work (tokens or samples); all shares add up to 1."
+    )
+    global_batch: Count | None = Field(None, description="Samples per optimizer step.")
+    sequence_length: Count | None = Field(None, description="Tokens per sequence.")
+    image_size: PositiveInt | None = Field(None, description="Side of the input image of the first network.")
+
+
 class Training(Section):
     """How long and how the model is trained; exactly one of tokens, samples, epochs, steps."""
 
@@ -238,7 +258,9 @@ class Training(Section):
         "adamw", description="Decides the optimizer's memory; paged states move to the host when it is short."
     )
     objective: Objective = Field(
-        "pretrain", description="What is optimised; a sample of dpo, orpo and reward is a pair of sequences."
+        "pretrain",
+        description="What is optimised; a sample of dpo, orpo and reward is a pair of sequences, one of contrastive a"
+        " pair of sequences, or one run of each tower.",
     )
     method: Literal["full", "lora", "qlora"] = Field(
         "full", description="Train all weights, or adapters beside frozen 16-bit (lora) or quantised weights."
@@ -256,6 +278,13 @@ class Training(Section):
     )
     teacher: Teacher | None = Field(None, description="The teacher (objective distill).")
     rollouts: Rollouts | None = Field(None, description="What is generated (objectives ppo and grpo).")
+    contrastive: Contrastive | None = Field(None, description="The pairs (objective contrastive).")
+    phases: tuple[Phase, ...] | None = Field(
+        None,
+        description="Schedule of batch, length or resolution: times add up, memory is the largest. Needs tokens,"
+        " samples or epochs.",
+    )
+    evaluation: Evaluation | None = Field(None, description="Evaluation in the run; default: none.")
     stack: Literal["eager", "fused", "compiled", "tuned", "tinygrad"] = Field(
         "compiled",
         description="Software class: framework as is; hand-fused kernels (Megatron-DeepSpeed); graph compiler"

@@ -13,6 +13,7 @@ from planner.performance.kernels import default_attention
 from planner.performance.learning import learned_params
 from planner.performance.memory_options import MemoryOptions
 from planner.performance.parts import all_params, model_of, training_of
+from planner.performance.phases import phases_of
 from planner.performance.post_training.read import tuning_of
 from planner.performance.spec import LayoutPin, ModelSpec, TrainingSpec
 from planner.records import record
@@ -87,7 +88,7 @@ def work_of(workload: Workload) -> Work:
         training=given,
         steps=training.total_steps,
         unit=training.unit,
-        units_per_step=training.global_batch * training.tokens_per_sample,
+        units_per_step=training.units_per_step,
         units=training.total_units * training.runs,
         data_gb=None if training.data_bytes is None else training.data_bytes / GB,
         read_gb=None if per_sample is None else training.runs * training.total_samples * per_sample / GB,
@@ -135,4 +136,5 @@ def _training(given: ResolvedTraining, model: ModelSpec, learns: ResolvedModel) 
         decode_samples_per_s_per_core=given.decode_samples_per_s_per_core, memory=memory,
         tuning=tuning_of(given.post), trains=learns.trains, learned_params=learns.learned_params,
         evaluated=given.evaluated,
+        phases=phases_of(given.phases),
     )  # fmt: skip

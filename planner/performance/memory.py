@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from planner.performance.constants import Constants
+from planner.performance.contrastive import pair_bytes
 from planner.performance.layouts import Layouts
 from planner.performance.memory_activations import FULL, NONE, SELECTIVE, passing
 from planner.performance.memory_states import states
@@ -34,7 +35,7 @@ def levels_gib(job: Footprint, layout: Layouts, levels: Sequence[int], c: Consta
     made = []
     for level in levels:
         works = [passing(network, place, level, c) for network, place, _ in each]
-        moving = sum((work.activations + work.logits for work in works), np.zeros(1))
+        moving = sum((work.activations + work.logits for work in works), pair_bytes(job.work, layout))
         made.append((lasting + moving) * factor + runtime)
     return made
 
@@ -80,6 +81,8 @@ def memory_parts(job: Footprint, layout: Layouts, level: int, c: Constants) -> d
                   state.gathered + waste * used)  # fmt: skip
         for name, value in zip(PARTS, values, strict=False):
             total[name] = total[name] + value / GIB
+    total["logits_gib"] = total["logits_gib"] + pair_bytes(job.work, layout) / GIB
+    total["buffers_gib"] = total["buffers_gib"] + waste * pair_bytes(job.work, layout) / GIB
     return {**total, "runtime_gib": np.broadcast_to(runtime, shape)}
 
 

@@ -163,7 +163,7 @@ def _many_groups(training: TrainingSpec) -> bool:
     wanted = training.memory.groups
     if wanted != "auto":
         return wanted == "many"
-    return training.stack == "tuned" if training.tuning.objective != "pretrain" else training.stack != "eager"
+    return training.stack == "tuned" if training.tuning.is_tuning else training.stack != "eager"
 
 
 def state_bytes_per_param(training: TrainingSpec) -> dict[str, float]:

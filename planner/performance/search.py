@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,7 @@ from planner.performance.inference.shapes import estimate_requests
 from planner.performance.kernels import lacks_flash
 from planner.performance.layouts import Layouts
 from planner.performance.layouts_grid import build_bounds
+from planner.performance.phases import join_phases, phase_jobs
 from planner.performance.search_best import Winners, find_best
 from planner.performance.search_job import Ints, Job, build_job, distinct_devices, need_of
 from planner.performance.search_table import coded, shape_table
@@ -54,26 +55,25 @@ def estimate_shapes(
     """
     if training.tuning.requests is not None:
         return estimate_requests(model, training, hardware, node_counts, max_accelerators, constants)
+    again = partial(
+        estimate_shapes,
+        node_counts=node_counts,
+        max_accelerators=max_accelerators,
+        constants=constants,
+        prune=prune,
+    )
+    if training.phases:
+        return join_phases(training, [again(*job, hardware) for job in phase_jobs(model, training)])
     old = lacks_flash(hardware)
     if training.attention == "auto" and old.any() and not old.all():
         parts = [np.flatnonzero(old), np.flatnonzero(~old)]
-        tables = [
-            estimate_shapes(
-                model, training, hardware.take(rows), node_counts,
-                max_accelerators=max_accelerators, constants=constants, prune=prune,
-            )
-            for rows in parts
-        ]  # fmt: skip
+        tables = [again(model, training, hardware.take(rows)) for rows in parts]
         return _in_order(tables, parts, len(node_counts))
     whole = build_job(model, training, hardware, constants)
     first, inverse = distinct_devices(
         (whole.devices, *whole.beside), bool(training.decode_samples_per_s_per_core)
     )
-    job = replace(
-        whole,
-        devices=whole.devices.take(first),
-        beside=tuple(devices.take(first) for devices in whole.beside),
-    )
+    job = whole.take(first)
     nodes = np.asarray(list(node_counts), dtype=np.int64)
     table = search_job(job, nodes, max_accelerators, prune=prune)[0]
     if training.tuning.rollouts is not None:

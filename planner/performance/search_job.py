@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from catalogs.table import Table
 from planner.performance.constants import Constants, load_constants
+from planner.performance.contrastive import with_pairs
 from planner.performance.core import evaluate
 from planner.performance.device import Devices, build_devices
 from planner.performance.kernels import with_kernel
@@ -45,6 +46,11 @@ class Job:
     constants: Constants
     sampled: bool
     beside: tuple[Devices, ...] = ()
+
+    def take(self, devices: Ints) -> Job:
+        """The job on some of its devices."""
+        beside = tuple(seen.take(devices) for seen in self.beside)
+        return replace(self, devices=self.devices.take(devices), beside=beside)
 
     @property
     def kind(self) -> str:
@@ -144,6 +150,7 @@ def training_step_of(job: Job, layout: Layouts) -> Step:
     devices = job.devices.take(layout.hardware)
     step = evaluate(job.work, devices, layout, job.kind, job.training.stack, job.constants)
     step = _with_networks(job, layout, step)
+    step = with_pairs(job.work, devices, layout, build_links(devices, job.constants), step)
     offloads = (job.footprint.offload_optimizer + job.footprint.offload_activations).any()
     return with_offload(job.footprint, devices, layout, step, job.constants) if offloads else step
 

@@ -123,7 +123,7 @@ class TrainingSpec:
     lets a bf16 job run in fp16 on devices without bf16. `channels_last` is the memory layout of convolutions, None what
     the stack has by default: only eager PyTorch keeps channels outermost. `tuning` is what post-training adds. `trains`
     says what of the model learns, `learned_params` how many parameters where it is not all and there are no adapters.
-    `evaluated` samples run forward for each sample trained on.
+    `evaluated` samples run forward for each sample trained on. `phases` are those of the run, where it has several.
     """
 
     global_batch: int
@@ -144,3 +144,14 @@ class TrainingSpec:
     trains: Trains = "all"
     learned_params: float = 0.0
     evaluated: float = 0.0
+    phases: tuple[Phase, ...] = ()
+
+
+@record(frozen=True)
+class Phase:
+    """A stretch of a run: its share of the optimizer steps, batch, length, and FLOPs per sample over the model's."""
+
+    step_share: float
+    global_batch: int
+    sequence_length: int
+    flops_ratio: float = 1.0

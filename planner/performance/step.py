@@ -139,6 +139,10 @@ def step_time(
     again_s = sum((parts[name] for name in parts if name != "fixed_s"), np.zeros(m.shape))
     parts |= dict.fromkeys(("offload_s", "generation_s", "refit_s"), np.zeros(m.shape))
     parts["other_models_s"] = work.forward_passes * forward + (work.learners - 1.0) * again_s
+    # A contrastive loss needs the embeddings of the whole batch: where it takes several micro-batches, a first forward
+    # pass makes them (Gao et al. 2021, arXiv 2101.06983).
+    cached = (work.pair_width > 0) & (work.backward > 0) & (m > 1)
+    parts["compute_s"] = parts["compute_s"] + np.where(cached, forward, 0.0)
     parts["evaluation_s"] = work.evaluated * forward
     return _finish(work, devices, layout, parts, stack, c)
 

@@ -133,6 +133,8 @@ class Work:
     tuned: Floats
     updates: Floats
     epochs: Floats
+    pair_width: Floats
+    pair_logits: Floats
 
     def take(self, index: npt.NDArray[np.int64]) -> Work:
         """Rows `index` of arrays with more than one row; single values stay as they are."""
@@ -263,11 +265,7 @@ def _sampled_sizes(model: ModelSpec, training: TrainingSpec) -> dict[str, float]
     _require(model, params=model.params, forward_flops_per_sample=flops)
     assert flops is not None
     zero = dict.fromkeys(
-        (
-            f.name
-            for f in fields(Work)
-            if f.name not in _STATE_FIELDS and f.name not in ("operators", "inferred", *COUNTS)
-        ),
+        (f.name for f in fields(Work) if f.name not in {*_STATE_FIELDS, *COUNTS, "operators", "inferred"}),
         0.0,
     )
     return {

@@ -10,6 +10,7 @@ from planner.market.names import name_notes
 from planner.market.offers import places_of
 from planner.market.pricing import price_age_days
 from planner.performance.evidence import load_evidence
+from planner.plan.words import old_price, over_budget
 from planner.spot.evidence import unused_records
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def plan_warnings(
                 f"the {line.purchase_option} price of {line.instance_type} is derived, not quoted ({age} days old)"
             )
         elif age is not None and age > OLD_PRICE_DAYS:
-            out.append(f"the price of {line.instance_type} is {age} days old ({line.price_as_of})")
+            out.append(old_price(line.instance_type, line.price_as_of, age))
         out += [
             f"{line.instance_type}: {load_flags()[flag].description}"
             for flag in line.flags
@@ -78,10 +79,8 @@ def plan_warnings(
     spot = dict.fromkeys(line.instance_type for line in lines if line.purchase_option == "spot")
     out += filter(None, [unused_records(context.spot, list(spot))])
     budget = context.asked.workload.constraints.budget_usd
-    if risk is not None and budget is not None and risk.worst_cost_usd > Decimal(budget):
-        out.append(
-            f"in the worst case the cost exceeds the budget: ${risk.worst_cost_usd:,.2f} > ${budget:,.2f}"
-        )
+    if risk is not None and budget is not None and risk.worst_cost_usd > Decimal(str(budget)):
+        out.append(over_budget(risk.worst_cost_usd, Decimal(str(budget))))
     return tuple(dict.fromkeys(out))
 
 

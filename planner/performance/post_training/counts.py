@@ -13,6 +13,8 @@ other_params        parameters of other resident models over the learner's
 learners            models that learn (2 with a critic)
 updates, epochs     optimizer updates of a step, and passes over its samples
 tuned               1 for anything but pre-training
+pair_width          width of embeddings that are compared over the global batch, 0 where none are
+pair_logits         position in `PAIR_LOGITS` of what each accelerator holds of their products
 """
 
 from __future__ import annotations
@@ -28,7 +30,9 @@ if TYPE_CHECKING:
 COUNTS = (
     "sequences", "length_width", "longest", "adapter_bytes", "adapter_saved_bytes", "adapter_ratio", "frozen_bytes",
     "dequantised", "forward_passes", "other_params", "learners", "tuned", "updates", "epochs",
+    "pair_width", "pair_logits",
 )  # fmt: skip
+PAIR_LOGITS = ("rows", "full", "chunks")
 # Batches of like length keep a tenth of the spread: buckets of 20 batches (PEFT's and the Trainer's default is 50).
 _GROUPED = 0.1
 # Bits per weight: nf4 has a 32-bit scale per block of 64 weights, double quantisation 8 bits and a 32-bit scale per 256
@@ -51,9 +55,17 @@ def post_training_counts(model: ModelSpec, training: TrainingSpec) -> dict[str, 
         "forward_passes": passes,
         "other_params": other,
         "learners": 2.0 if tuning.critic else 1.0,
-        "tuned": float(tuning.objective != "pretrain"),
+        "tuned": float(tuning.is_tuning),
         **_updates(training),
+        **_pairs(training),
     }
+
+
+def _pairs(training: TrainingSpec) -> dict[str, float]:
+    pairs = training.tuning.contrastive
+    if pairs is None:
+        return {"pair_width": 0.0, "pair_logits": 0.0}
+    return {"pair_width": float(pairs.width), "pair_logits": float(PAIR_LOGITS.index(pairs.logits))}
 
 
 def _adapters(model: ModelSpec, training: TrainingSpec) -> dict[str, float]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from planner.performance.post_training.spec import Engine, Lengths, Requests, Rollouts, Tuning
+from planner.performance.post_training.spec import Contrastive, Engine, Lengths, Requests, Rollouts, Tuning
 
 
 def tuning_of(post: Any) -> Tuning:
@@ -28,6 +28,9 @@ def tuning_of(post: Any) -> Tuning:
         teacher_active_params=post.teacher_active_params,
         rollouts=None if post.rollouts is None else _rollouts(post),
         requests=None if post.inference is None else _requests(post),
+        contrastive=None
+        if post.contrastive is None
+        else Contrastive(post.contrastive.width, post.contrastive.logits),
     )
 
 
@@ -37,6 +40,8 @@ def tuning_from(values: Mapping[str, Any]) -> Tuning:
     made["targets"] = tuple(made.get("targets", Tuning.targets))
     if "lengths" in made:
         made["lengths"] = Lengths(**made["lengths"])
+    if made.get("contrastive") is not None:
+        made["contrastive"] = Contrastive(**made["contrastive"])
     for name, kind in (("rollouts", Rollouts), ("requests", Requests)):
         if name in made:
             parts = {key: Lengths(**made[name][key]) for key in ("prompts", "answers") if key in made[name]}

@@ -64,6 +64,14 @@ class Rollouts:
 
 
 @record(frozen=True)
+class Contrastive:
+    """A loss over all pairs of the global batch: the `width` of embeddings, and what each accelerator holds of it."""
+
+    width: int
+    logits: Literal["rows", "full", "chunks"] = "rows"
+
+
+@record(frozen=True)
 class Requests:
     """Batch inference: nothing is trained. `prompts` and `answers` are None for models that do not generate."""
 
@@ -85,7 +93,7 @@ class Tuning:
             fill one of that length; `grouped`: those of like length share a batch.
         reference: none, resident, precomputed or adapters_off; `critic`: a model of the same size learns values.
         teacher_params, teacher_active_params: of distillation.
-        rollouts: of reinforcement learning; `requests`: of batch inference.
+        rollouts: of reinforcement learning; `requests`: of batch inference; `contrastive`: of pairs.
     """
 
     objective: str = "pretrain"
@@ -102,6 +110,12 @@ class Tuning:
     teacher_active_params: float | None = None
     rollouts: Rollouts | None = None
     requests: Requests | None = None
+    contrastive: Contrastive | None = None
+
+    @property
+    def is_tuning(self) -> bool:
+        """Whether it is post-training: contrastive towers are trained from scratch, as models are pre-trained."""
+        return self.objective not in ("pretrain", "contrastive")
 
     @property
     def spread(self) -> Lengths | None:

@@ -1,0 +1,108 @@
+"""Phases and evaluations of a run: from shares of the work to optimizer steps of each, and the rules on them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from planner.inputs.faults import Fault
+from planner.inputs.models import main_network, merge_model
+from planner.inputs.post_training import load_objectives
+from planner.inputs.resolved import ResolvedPhase
+
+if TYPE_CHECKING:
+    from planner.inputs.resolved import ResolvedModel
+    from planner.inputs.schema import Workload
+    from planner.inputs.training_schema import Training
+
+# Shares add up to 1 within this.
+_ROUNDING = 0.005
+
+
+def resolve_phases(
+    training: Training, model: ResolvedModel, length: int, samples: int
+) -> tuple[tuple[ResolvedPhase, ...], int, int]:
+    """Phases by their share of the steps, with the samples and steps of the whole run.
+
+    A share is one of tokens where the model has any, else of samples; `samples` count sequences of `length` tokens.
+
+    Args:
+        training: a valid section.
+        model: the network that it describes.
+        length: tokens per sequence outside of phases, 1 for models without tokens.
+        samples: of the run, were all sequences of that length.
+
+    Returns:
+        The phases (none where the run has one), samples, and steps.
+    """
+    if not training.phases:
+        return (), samples, training.steps or math.ceil(samples / training.global_batch)
+    text = model.family == "transformer"
+    whole = sum(phase.share for phase in training.phases)
+    steps, made = [], []
+    for phase in training.phases:
+        batch = phase.global_batch or training.global_batch
+        own = phase.sequence_length or length
+        area = (phase.image_size / model.image_size) ** 2 if phase.image_size and model.image_size else 1.0
+        # an amount in tokens is shared as tokens; one in samples or epochs as samples
+        ratio = length / own if text and training.tokens is not None else 1.0
+        steps.append(max(1, math.ceil(phase.share / whole * samples * ratio / batch)))
+        made.append((batch, own, area))
+    total = sum(steps)
+    phases = tuple(ResolvedPhase(n / total, *item) for n, item in zip(steps, made, strict=True))
+    return phases, sum(n * batch for n, (batch, _, _) in zip(steps, made, strict=True)), total
+
+
+def evaluated_share(training: Training) -> float:
+    """Samples evaluated for each one trained on."""
+    given = training.evaluation
+    return 0.0 if given is None else given.samples / (given.every_steps * training.global_batch)
+
+
+def phase_faults(w: Workload) -> Iterator[Fault]:
+    """What a schedule needs, and what it cannot be joined with."""
+    training = w.training
+    if training is None or training.phases is None:
+        return
+    path = ("training", "phases")
+    if not training.phases:
+        yield Fault(path, "is an empty list: give each phase, or remove it")
+        return
+    total = sum(phase.share for phase in training.phases)
+    if abs(total - 1.0) > _ROUNDING:
+        yield Fault(
+            path, f"shares add up to {total:g}: they are shares of the whole amount of work, in all 1"
+        )
+    if training.steps is not None:
+        yield Fault(
+            path, "share an amount of work: give tokens, samples or epochs instead of steps", at_key=True
+        )
+    if w.kind == "fleet":
+        yield Fault(
+            path, "is modelled for one run: give the runs of each phase as a fleet of their own", at_key=True
+        )
+    if load_objectives()[training.objective].rollouts or training.lengths is not None:
+        other = "lengths" if training.lengths is not None else f"objective {training.objective}"
+        yield Fault(
+            path, f"cannot be joined with {other}: plan each phase as a workload of its own", at_key=True
+        )
+    if w.constraints.min_throughput is not None:
+        text = "the speed differs by phase: give a deadline instead"
+        yield Fault(("constraints", "min_throughput"), text, at_key=True)
+    if w.measured is not None:
+        text = "a measured speed is of one batch and length: remove it, or plan that phase as a workload of its own"
+        yield Fault(("measured",), text, at_key=True)
+    values = {} if w.model is None else merge_model(main_network(w.model))[0]
+    sequences = values.get("family") == "transformer"
+    for index, phase in enumerate(training.phases):
+        if phase.sequence_length is not None and values and not sequences:
+            yield Fault(
+                (*path, index, "sequence_length"), "this model has no sequences: remove it", at_key=True
+            )
+        if phase.image_size is not None and values and not values.get("image_size"):
+            fault = "the model states no image size that it would change: give model.image_size, or remove it"
+            yield Fault((*path, index, "image_size"), fault, at_key=True)
+
+
+RULES = ((("kind", "model", "training", "constraints", "measured"), phase_faults),)
