@@ -14,7 +14,7 @@ class Options:
     Attributes:
         now: the moment planned at (`--as-of`, default the present).
         as_of: prices as known on this day; None = the newest.
-        solver: `enumerate`, or `milp` for the same question through a MILP backend.
+        solver: `enumerate`; `milp` for the same question through a MILP backend; `both`: the MILP must agree.
         backend: MILP backend name.
         gap: relative gap at which a MILP may stop.
         time_limit_s: most seconds of solving.

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from planner.commands.completing import instance_types, providers
 from planner.commands.output import show_answer
 from planner.render.formats import ANSWER_FORMATS
 
@@ -18,11 +19,24 @@ LOG_FORMATS = ("auto", "csv", "megatron", "hf", "torch", "tensorboard", "wandb",
 @click.argument("log", type=click.Path(path_type=Path), required=False)
 @click.option("--measured", default=None, metavar="LINE",
               help="Instead of a log: '12500 tokens/s', also samples/s, steps/s.")  # fmt: skip
-@click.option("--instance-type", "machine", default=None, metavar="TYPE", help="Where it ran.")
+@click.option(
+    "--instance-type",
+    "machine",
+    shell_complete=instance_types,
+    default=None,
+    metavar="TYPE",
+    help="Where it ran.",
+)
 @click.option(
     "--nodes", type=click.IntRange(min=1), default=1, show_default=True, help="Instances it ran on."
 )
-@click.option("--provider", default=None, metavar="NAME", help="Whose instance type, where several have one.")
+@click.option(
+    "--provider",
+    shell_complete=providers,
+    default=None,
+    metavar="NAME",
+    help="Whose instance type, where several have one.",
+)
 @click.option("--layout", default=None, metavar="PARTS",
               help="The layout it ran with, like tp=8,pp=2,micro_batch=1 (default: the planner's choice).")  # fmt: skip
 @click.option("--format", "kind", type=click.Choice(LOG_FORMATS), default="auto", show_default=True,

@@ -12,6 +12,7 @@ import click
 from planner.commands.catalog_diff import diff
 from planner.commands.catalog_history import history
 from planner.commands.catalog_quarantine import accept_command, quarantine_command
+from planner.commands.completing import instance_types, providers, regions
 from planner.commands.options import DayOption, Days, output_options
 from planner.commands.output import show_answer
 from planner.commands.refresh import refresh_catalog
@@ -46,9 +47,19 @@ catalog.add_command(accept_command)
 
 @catalog.command("list")
 @click.option("--accelerator", "accelerators", multiple=True, help="Accelerator id or glob, such as a100.")
-@click.option("--provider", "providers", multiple=True, help="Provider id, such as aws.")
-@click.option("--region", "regions", multiple=True, help="Region, or glob over provider/region.")
-@click.option("--instance-type", "instance_types", multiple=True, help="Instance type or glob.")
+@click.option(
+    "--provider", "providers", shell_complete=providers, multiple=True, help="Provider id, such as aws."
+)
+@click.option(
+    "--region", "regions", shell_complete=regions, multiple=True, help="Region, or glob over provider/region."
+)
+@click.option(
+    "--instance-type",
+    "instance_types",
+    shell_complete=instance_types,
+    multiple=True,
+    help="Instance type or glob.",
+)
 @click.option("--purchase-option", "purchase_options", multiple=True, help="Purchase option, such as spot.")
 @click.option("--max-price", type=float, default=None, help="Highest price of a machine, USD per hour.")
 @click.option("--min-accelerators", type=float, default=None, help="Least accelerators per machine.")
@@ -105,8 +116,10 @@ def _some(names: Sequence[str], most: int = 8) -> str:
 
 
 @catalog.command()
-@click.argument("instance_type")
-@click.option("--provider", default="", help="Only this provider's machine of that name.")
+@click.argument("instance_type", shell_complete=instance_types)
+@click.option(
+    "--provider", shell_complete=providers, default="", help="Only this provider's machine of that name."
+)
 @click.option(
     "--max-results", type=click.IntRange(min=0), default=20, show_default=True, help="Prices; 0: all."
 )

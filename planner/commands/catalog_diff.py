@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from planner.commands.completing import providers
 from planner.commands.options import RatioOption, output_options
 from planner.commands.output import show_answer
 from planner.errors import GateError
@@ -15,7 +16,7 @@ from planner.render.formats import ANSWER_FORMATS
 @click.command("diff")
 @click.argument("old", default="bundled")
 @click.argument("new", default="latest")
-@click.option("--provider", "providers", multiple=True, help="Only this provider.")
+@click.option("--provider", "providers", shell_complete=providers, multiple=True, help="Only this provider.")
 @click.option("--purchase-option", "purchase_options", multiple=True, help="Only this purchase option.")
 @click.option(
     "--min-change", type=RatioOption(), default="0%", show_default=True, help="Smallest change to list."

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from planner.commands.completing import instance_types, providers, regions
 from planner.commands.options import output_options
 from planner.commands.output import show_answer
 from planner.render.formats import ANSWER_FORMATS
@@ -16,9 +17,11 @@ if TYPE_CHECKING:
 
 
 @click.command("history")
-@click.argument("instance_type", default="")
-@click.option("--region", default="", help="Only this region; default: the cheapest of all.")
-@click.option("--provider", default="", help="Only this provider.")
+@click.argument("instance_type", default="", shell_complete=instance_types)
+@click.option(
+    "--region", shell_complete=regions, default="", help="Only this region; default: the cheapest of all."
+)
+@click.option("--provider", shell_complete=providers, default="", help="Only this provider.")
 @click.option("--purchase-option", default="on_demand", show_default=True, help="How it is bought.")
 @click.option("--variant", default="", help="Variant of the option, such as standard.no_upfront.")
 @click.option("--compact", is_flag=True, help="Drop old snapshots that hold the same as the one before.")

@@ -6,13 +6,14 @@ from pathlib import Path
 
 import click
 
+from planner.commands.completing import providers
 from planner.commands.options import output_options
 from planner.commands.output import show_answer
 from planner.render.formats import ANSWER_FORMATS
 
 
 @click.command("quarantine")
-@click.option("--provider", default="", help="Only this provider.")
+@click.option("--provider", shell_complete=providers, default="", help="Only this provider.")
 @output_options(ANSWER_FORMATS)
 def quarantine_command(provider: str, output: str, out: Path | None) -> None:
     """List quotes that moved too far to be used unseen, with the price in use instead."""

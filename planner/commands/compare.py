@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from planner.commands.completing import instance_types
 from planner.commands.options import as_of_option, examples, output_options
 from planner.commands.output import show_answer
 from planner.render.formats import ANSWER_FORMATS
@@ -19,7 +20,13 @@ from planner.render.formats import ANSWER_FORMATS
     )
 )
 @click.argument("workload", type=click.Path(path_type=Path))
-@click.option("--pick", multiple=True, metavar="TYPE,...", help="Instance types to compare; may be repeated.")
+@click.option(
+    "--pick",
+    shell_complete=instance_types,
+    multiple=True,
+    metavar="TYPE,...",
+    help="Instance types to compare; may be repeated.",
+)
 @click.option("--over", type=click.Choice(["region", "type", "option", "provider"]), default=None,
               help="Compare all of these that can run the job.")  # fmt: skip
 @click.option("--base", default=None, metavar="NAME",

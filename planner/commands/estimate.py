@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from planner.commands.completing import instance_types, providers
 from planner.commands.options import output_options, set_option
 from planner.commands.output import show_answer
 from planner.render.formats import ANSWER_FORMATS
@@ -15,7 +16,7 @@ from planner.render.formats import ANSWER_FORMATS
 @click.argument("workload", type=click.Path(path_type=Path))
 @set_option
 @click.option(
-    "--instance-type", "machines", multiple=True, required=True, metavar="TYPE",
+    "--instance-type", "machines", shell_complete=instance_types, multiple=True, required=True, metavar="TYPE",
     help="Instance type; several are compared.",
 )  # fmt: skip
 @click.option(
@@ -26,7 +27,13 @@ from planner.render.formats import ANSWER_FORMATS
     "--layout", default=None, metavar="PARTS",
     help="Parts of the layout to fix, like tp=8,pp=2,zero=1,micro_batch=1,recompute=full.",
 )  # fmt: skip
-@click.option("--provider", default=None, metavar="NAME", help="Whose instance type, where several have one.")
+@click.option(
+    "--provider",
+    shell_complete=providers,
+    default=None,
+    metavar="NAME",
+    help="Whose instance type, where several have one.",
+)
 @click.option("--calibration/--no-calibration", "calibrated", default=True,
               help="Correct with your own runs (planner calibrate).")  # fmt: skip
 @output_options(ANSWER_FORMATS)

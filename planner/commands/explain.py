@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from planner.commands.completing import instance_types
 from planner.commands.options import as_of_option, output_options
 from planner.commands.output import show_answer, show_text
 from planner.render.formats import ANSWER_FORMATS
@@ -14,7 +15,13 @@ from planner.render.formats import ANSWER_FORMATS
 
 @click.command()
 @click.argument("workload", type=click.Path(path_type=Path))
-@click.option("--why-not", multiple=True, metavar="TYPE", help="Say why this instance type is not the plan.")
+@click.option(
+    "--why-not",
+    shell_complete=instance_types,
+    multiple=True,
+    metavar="TYPE",
+    help="Say why this instance type is not the plan.",
+)
 @as_of_option
 @output_options(ANSWER_FORMATS)
 def explain(

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import click
 
+from planner.commands.completing import presets
+
 # The names of planner.trainer_files.registry.FORMATS, which is imported only when a file is read; a test compares them.
 FORMAT_NAMES = (
     "axolotl", "llama_factory", "trl", "torchtitan", "megatron", "nemo", "peft", "accelerate", "deepspeed",
@@ -22,7 +24,13 @@ FORMAT_NAMES = (
 )  # fmt: skip
 @click.option("--model-config", type=click.Path(path_type=Path), default=None, metavar="PATH",
               help="The model's config.json.")  # fmt: skip
-@click.option("--model", default="", metavar="PRESET", help="The model: a preset or a Hugging Face name.")
+@click.option(
+    "--model",
+    shell_complete=presets,
+    default="",
+    metavar="PRESET",
+    help="The model: a preset or a Hugging Face name.",
+)
 @click.option("--format", "kind", type=click.Choice(FORMAT_NAMES), default=None,
               help="What the files are (default: by their content).")  # fmt: skip
 @click.option("--accelerators", type=click.IntRange(min=1), default=None, metavar="N",

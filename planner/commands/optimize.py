@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
+from decimal import Decimal
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -17,7 +20,11 @@ from planner.commands.options import (
     set_option,
 )
 from planner.commands.output import is_complete, show_answer
+from planner.plan.details import ALL_DETAILS, DETAILS
 from planner.render.formats import FORMATS
+
+if TYPE_CHECKING:
+    from planner.workloads.answer import Answer
 
 
 @click.command()
@@ -32,8 +39,10 @@ from planner.render.formats import FORMATS
     default=None,
     help="What is best (default: the file's).",
 )
-@click.option("--solver", type=click.Choice(["enumerate", "milp"]), default="enumerate", show_default=True,
-              help="Exact enumeration, or the same question as a MILP (single jobs).")  # fmt: skip
+@click.option("--best-within", type=click.FloatRange(min=0, min_open=True), default=None, metavar="USD",
+              help="The most that a budget buys: all of the work soonest, else most of it.")  # fmt: skip
+@click.option("--solver", type=click.Choice(["enumerate", "milp", "both"]), default="enumerate", show_default=True,
+              help="Exact enumeration, a MILP of the same question, or both, which must agree.")  # fmt: skip
 @click.option("--backend", default="scipy", show_default=True, help="MILP backend: scipy or highspy.")
 @click.option(
     "--time-limit", type=Seconds(), default="30s", show_default=True, help="Longest solving of a MILP."
@@ -73,14 +82,23 @@ from planner.render.formats import FORMATS
     "--certificate", type=click.Path(path_type=Path, dir_okay=False), default=None,
     help="Also write what was proven, for `planner verify`.",
 )  # fmt: skip
-@click.option("-v", "--verbose", "details", is_flag=True, help="Show every assumption, cost line and filter.")
+@click.option(
+    "--details", multiple=True, type=click.Choice([*DETAILS, ALL_DETAILS]), metavar="SECTION|all",
+    help=f"Show a section of the whole answer instead, or all of them; may be repeated: {', '.join(DETAILS)}.",
+)  # fmt: skip
+@click.option(
+    "-v",
+    "--verbose",
+    is_flag=True,
+    help="The same (default: all of it), with every assumption, cost line and filter.",
+)
 def optimize(
-    workload: Path, values: tuple[str, ...],
+    workload: Path, values: tuple[str, ...], best_within: float | None,
     output: str, as_of: datetime | None, max_results: int | None, objective: str | None, solver: str,
     backend: str, time_limit: float, gap: float, allow_flagged: bool, allow_derived: bool, quota: str,
     calibrated: bool, spot_evidence: tuple[Path, ...], replays: int,
     why_not: tuple[str, ...], max_age: int | None, out: Path | None, certificate: Path | None,
-    details: bool,
+    details: tuple[str, ...], verbose: bool,
 ) -> None:  # fmt: skip
     """Find the cheapest feasible plan for WORKLOAD (a YAML file, see `planner schema`).
 
@@ -112,13 +130,29 @@ def optimize(
         calibrated=calibrated,
         replays=replays,
     )
-    answer = find_plan(loaded, options)
-    shown = plan_answer(answer.plan, verbose=details or is_complete(output))
+    said = ""
+    if best_within is None:
+        answer = find_plan(loaded, options)
+    else:
+        from planner.workloads.best_within import best_within as find_best
+
+        answer, said = find_best(loaded, Decimal(repr(best_within)), options)
+    wanted = details or ((ALL_DETAILS,) if verbose else ())
+    shown = plan_answer(answer.plan, verbose=verbose or is_complete(output), details=wanted)
+    if said:
+        shown = replace(shown, summary=(said, *shown.summary))
     if output == "focus":
         from planner.finops.focus_out import with_focus
 
         shown = with_focus(shown, answer.plan)
     show_answer(shown, output, out)
+    _show_beside(answer, certificate, why_not, output)
+    if answer.plan.status == "infeasible":
+        click.get_current_context().exit(3)
+
+
+def _show_beside(answer: Answer, certificate: Path | None, why_not: tuple[str, ...], output: str) -> None:
+    """Write the certificate, and say why types are not the plan, where that is asked."""
     if certificate is not None:
         from planner.plan.certificates import write_certificate
         from planner.workloads.certificate import certify
@@ -131,5 +165,3 @@ def optimize(
             "\n".join(explain(answer.context.asked, answer.context.market, answer.found, name)),
             err=output != "table",
         )
-    if answer.plan.status == "infeasible":
-        click.get_current_context().exit(3)

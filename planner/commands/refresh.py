@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from planner.commands.completing import providers, regions
 from planner.commands.options import Seconds
 
 if TYPE_CHECKING:
@@ -13,8 +14,20 @@ if TYPE_CHECKING:
 
 
 @click.command("refresh")
-@click.option("--provider", "providers", multiple=True, help="Provider id; default: the large clouds.")
-@click.option("--region", "regions", multiple=True, help="Region, or glob such as us-* or aws/us-*.")
+@click.option(
+    "--provider",
+    "providers",
+    shell_complete=providers,
+    multiple=True,
+    help="Provider id; default: the large clouds.",
+)
+@click.option(
+    "--region",
+    "regions",
+    shell_complete=regions,
+    multiple=True,
+    help="Region, or glob such as us-* or aws/us-*.",
+)
 @click.option("--purchase-option", "purchase_options", multiple=True, help="Only this option, such as spot.")
 @click.option(
     "--accelerated-only/--all-types",

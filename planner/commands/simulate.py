@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from planner.commands.advise import POLICY_NAMES, load_model
+from planner.commands.completing import instance_types
 from planner.commands.options import evidence_option, output_options
 from planner.commands.output import show_answer
 from planner.render.formats import ANSWER_FORMATS
@@ -77,7 +78,9 @@ class Hours(click.ParamType[float]):
 @click.option(
     "--egress-usd", type=click.FloatRange(0), default=None, help="Moving a checkpoint to another region."
 )
-@click.option("--instance-type", default=None, help="Only traces of this type.")
+@click.option(
+    "--instance-type", shell_complete=instance_types, default=None, help="Only traces of this type."
+)
 @click.option("--gang", type=click.IntRange(1), default=None, help="Instances needed together.")
 @click.option(
     "--spot-ratio",

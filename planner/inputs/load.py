@@ -226,7 +226,7 @@ def refuse_other_kind(data: dict[str, Any], name: str) -> None:
         InputError: the file says that it is of another kind.
     """
     kind = data.get("kind")
-    if kind in _OTHERS:
+    if kind in _OTHERS and not data.keys() & {"model", "training", "task"}:
         command = {"sweep": "simulate --sweep", "state": "advise PLAN.json --state"}.get(kind, kind)
         raise InputError(f"{name}: is a {kind} file, not a workload: use `planner {command} {name}`")
 

@@ -114,7 +114,8 @@ def with_settings(loaded: LoadedWorkload, texts: Sequence[str]) -> LoadedWorkloa
     from planner.inputs.load import check_offer_files, parse_data
     from planner.inputs.yaml12 import parse_yaml
 
-    settings = parse_settings(texts)
+    before = loaded.source.settings if isinstance(loaded.source, _SetSource) else ()
+    settings = (*before, *parse_settings(texts))
     document = parse_yaml(loaded.source.text, str(loaded.path))
     data = copy.deepcopy(document.data)
     for setting in settings:

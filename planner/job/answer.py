@@ -44,6 +44,10 @@ def plan_job(context: Context, options: Options) -> tuple[Plan, Found]:
         proof = choose_by_milp(found, choice, options, begin)
     else:
         proof = _enumeration_proof(found, choice, time.perf_counter() - begin)
+        if options.solver == "both":
+            from planner.job.milp import agreed_by_milp
+
+            proof = agreed_by_milp(found, choice, options, proof, begin)
     plan = assemble_plan(found, choice, proof)
     if options.replays and plan.launch is not None:
         from planner.job.spot_replay import replay_of

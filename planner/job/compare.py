@@ -25,6 +25,7 @@ from planner.candidates.plan_parts.summary import summarize
 from planner.candidates.plan_parts.timeline import performance_of
 from planner.candidates.prepare import check_ages, prepare
 from planner.candidates.wanted import Scope, Wanted
+from planner.candidates.ways.chances import stated_chance
 from planner.errors import InputError
 from planner.inputs.faults import near
 from planner.inputs.tasks import expand_task
@@ -197,11 +198,10 @@ class _Question:
             at = best_where(made, mine & (made.bits & ~_MISSABLE_BITS == 0), self.objective)
         if at is None:
             return Row(name, None, None, None, None, (), self._why_none(name, made.bits[mine]))
-        p_meet, hours = float(made.p_meet[at]), float(made.hours[at])
-        end = context.dates.start + timedelta(hours=hours)
+        end = context.dates.start + timedelta(hours=float(made.hours[at]))
         return Row(
             name, summarize(made, at, None), performance_of(made, at), moment_text(end),
-            None if np.isnan(p_meet) else p_meet,
+            stated_chance(made, at),
             self._misses(made, at), "",
             spot=self._saving(name) if self.over == "provider" else None,
         )  # fmt: skip

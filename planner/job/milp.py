@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,40 @@ if TYPE_CHECKING:
     from planner.asked.options import Options
     from planner.candidates.choose import Choice
     from planner.candidates.engine import Found
+    from planner.job.model import SingleInput, SingleResult
+
+
+def agreed_by_milp(found: Found, choice: Choice, options: Options, proof: Proof, begin: float) -> Proof:
+    """Let a MILP choose among the candidates that no other beats in both cost and hours, and hold it to the choice.
+
+    Args:
+        found: all candidates.
+        choice: the enumeration's choice.
+        options: backend and time limit.
+        proof: the enumeration's.
+        begin: `time.perf_counter()` at the start of the search.
+
+    Raises:
+        PlannerError: the two disagree: a fault, never a plan.
+    """
+    from planner.job.model import SingleInput
+    from solvers.search.pareto import pareto_front
+
+    made = found.candidates
+    feasible = np.flatnonzero(made.bits == 0)
+    front = feasible[pareto_front(made.cost_usd[feasible], made.hours[feasible])]
+    by_cost = made.context.asked.workload.preferences.objective == "cost"
+    value = made.cost_usd if by_cost else made.hours
+    job = SingleInput(tuple(front.tolist()), value[front], made.hours[front])
+    result = _solved(job, float(value[choice.winner]), options)
+    names = {"scipy": "scipy.optimize.milp"}
+    return replace(
+        proof,
+        method="exact enumeration and a MILP, which agree",
+        solver=f"numpy and {names.get(result.solver, result.solver)}",
+        seconds=time.perf_counter() - begin,
+        note=f"{proof.note}; the MILP chose among the {len(front):,} candidates that none beats in cost and hours",
+    )
 
 
 def choose_by_milp(found: Found, choice: Choice, options: Options, begin: float) -> Proof:
@@ -32,9 +67,7 @@ def choose_by_milp(found: Found, choice: Choice, options: Options, begin: float)
         PlannerError: the two disagree: a fault, never a plan.
     """
     context = found.candidates.context
-    from planner.job.model import SingleInput, solve_single
-    from solvers.problem.errors import BackendError
-    from solvers.problem.options import SolveOptions
+    from planner.job.model import SingleInput
 
     made = found.candidates
     feasible = np.flatnonzero(made.bits == 0)
@@ -47,19 +80,33 @@ def choose_by_milp(found: Found, choice: Choice, options: Options, begin: float)
 
         mix = mix_input(made)
     job = SingleInput(tuple(single.tolist()), cost[single], made.hours[single], mix=mix)
-    try:
-        result = solve_single(job, SolveOptions(time_limit_s=options.time_limit_s, backend=options.backend))
-    except BackendError as error:
-        raise InputError(f"--backend: {error}") from error
-    best = float(cost[choice.winner])
-    if result.key is None or abs(result.objective_usd - best) > 1e-9 * max(1.0, abs(best)):
-        raise PlannerError(
-            f"the MILP ({result.solver}: {result.status}) found {result.objective_usd}, the enumeration {best}: "
-            "a solver fault, please report it; `--solver enumerate` gives the exact answer"
-        )
+    result = _solved(job, float(cost[choice.winner]), options)
     return Proof(
         method="MILP, equal to the exact enumeration", status="optimal", solver=result.solver,
         objective_usd=Decimal(repr(result.objective_usd)), bound_usd=Decimal(repr(result.bound_usd)),
         gap_ratio=max(0.0, result.gap), candidates=len(made.all_bits()), offers=context.market.offer_set.offers.n_rows,
         shapes=made.shapes.n_rows, seconds=time.perf_counter() - begin, near_ties=count_near_ties(made),
     )  # fmt: skip
+
+
+def _solved(job: SingleInput, best: float, options: Options) -> SingleResult:
+    """The answer of a MILP, which must be the enumeration's, of value `best`.
+
+    Raises:
+        InputError: the backend cannot be used.
+        PlannerError: the two disagree: a fault, never a plan.
+    """
+    from planner.job.model import solve_single
+    from solvers.problem.errors import BackendError
+    from solvers.problem.options import SolveOptions
+
+    try:
+        result = solve_single(job, SolveOptions(time_limit_s=options.time_limit_s, backend=options.backend))
+    except BackendError as error:
+        raise InputError(f"--backend: {error}") from error
+    if result.key is None or abs(result.objective_usd - best) > 1e-9 * max(1.0, abs(best)):
+        raise PlannerError(
+            f"the MILP ({result.solver}: {result.status}) found {result.objective_usd}, the enumeration {best}: "
+            "a solver fault, please report it; `--solver enumerate` gives the exact answer"
+        )
+    return result

@@ -44,10 +44,13 @@ def limited(tmp_path: Path, limit: str) -> Path:
 def test_a_row_is_the_plan_of_the_file_limited_to_it(
     over: tuple[str, ...], limit: str, row: str, run_cli: Run, tmp_path: Path
 ) -> None:
-    best = rows_of(run_cli, BERT, *over)[row]["best"]
+    found = rows_of(run_cli, BERT, *over)[row]
+    best = found["best"]
     plan = planner.optimize(limited(tmp_path, limit), as_of=DAY[1])
     assert (best["cost_usd"], best["nodes"]) == (str(plan.total_usd), plan.lines[0].nodes)
     assert best["hours"] == pytest.approx(plan.hours)
+    assert plan.risk is not None
+    assert found["p_meet_deadline"] == pytest.approx(plan.risk.p_meet_deadline)
 
 
 def test_the_first_picked_is_the_base_and_changes_are_to_it(run_cli: Run) -> None:

@@ -1,0 +1,37 @@
+"""Values that a shell completes: instance types, regions and providers of the catalog, presets of models.
+
+Click asks for them only while a shell completes, so nothing here is read otherwise.
+"""
+
+from __future__ import annotations
+
+import click
+
+
+def instance_types(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001
+    """Instance types that begin with what is typed; after a comma, the next of a list."""
+    before, comma, begun = incomplete.rpartition(",")
+    return [f"{before}{comma}{name}" for name in _column("instance_type") if name.startswith(begun)]
+
+
+def regions(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001
+    """Regions that begin with what is typed."""
+    return [name for name in _column("region") if name.startswith(incomplete)]
+
+
+def providers(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001
+    """Providers that begin with what is typed."""
+    return [name for name in _column("provider") if name.startswith(incomplete)]
+
+
+def presets(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001
+    """Presets of models that begin with what is typed."""
+    from planner.inputs.presets import load_presets
+
+    return sorted(name for name in load_presets() if name.startswith(incomplete.lower()))
+
+
+def _column(name: str) -> list[str]:
+    from catalogs.store.load import load_catalog
+
+    return sorted({str(value) for value in load_catalog().offers[name]})

@@ -1,0 +1,68 @@
+"""`planner optimize --best-within` and `--solver both`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from decimal import Decimal
+
+import pytest
+
+import planner
+from planner.job import milp
+from tests.conftest import ROOT, CliResult
+
+Run = Callable[..., CliResult]
+BERT = str(ROOT / "examples" / "bert-large.yaml")
+DAY = ("--as-of", "2026-11-20")
+
+
+def test_a_large_budget_buys_the_soonest_end(run_cli: Run) -> None:
+    result = run_cli("optimize", BERT, "--best-within", "20000", *DAY, "-o", "json")
+    soonest = planner.optimize(BERT, as_of=DAY[1], objective="time")
+    assert json.loads(result.stdout)["hours"] <= soonest.hours  # the file's own budget is smaller
+    table = run_cli("optimize", BERT, "--best-within", "20000", *DAY)
+    assert "Best within $20,000.00: all of the work, and soonest" in table.unwrapped
+
+
+def test_a_small_budget_buys_as_much_as_can_be(run_cli: Run) -> None:
+    whole = planner.optimize(BERT, as_of=DAY[1])
+    budget = float(whole.total_usd) / 3
+    args = ("optimize", BERT, "--best-within", f"{budget:.2f}", *DAY)
+    found = json.loads(run_cli(*args, "-o", "json").stdout)
+    assert 0.8 * budget < float(found["total_usd"]) <= budget
+    (amount,) = [one for one in found["assumptions"] if one["note"].startswith("most that $")]
+    assert amount["key"].startswith("training.") and amount["origin"] == "derived"
+    share = float(amount["note"].split(" buy, ")[1].split(" %")[0])
+    assert 20 < share < 50
+    assert "all of the work costs more" in run_cli(*args).unwrapped
+
+
+@pytest.mark.parametrize("budget", ["0", "-5", "much"])
+def test_a_budget_is_above_zero(budget: str, run_cli: Run) -> None:
+    assert run_cli("optimize", BERT, "--best-within", budget, *DAY).code == 2
+
+
+def test_a_budget_that_pays_for_nothing_is_exit_3(run_cli: Run) -> None:
+    result = run_cli("optimize", BERT, "--best-within", "0.01", *DAY)
+    assert result.code == 3 and "pay for less than a thousandth" in result.unwrapped
+
+
+@pytest.mark.parametrize("objective", ["cost", "time"])
+def test_both_ways_of_solving_agree_and_the_proof_says_so(objective: str, run_cli: Run) -> None:
+    args = ("optimize", BERT, "--objective", objective, *DAY, "-o", "json")
+    one, both = (json.loads(run_cli(*args, "--solver", name).stdout) for name in ("enumerate", "both"))
+    assert both["total_usd"] == one["total_usd"] and both["run_id"] == one["run_id"]
+    proof = both["proof"]
+    assert (
+        proof["method"] == "exact enumeration and a MILP, which agree"
+        and "scipy.optimize.milp" in proof["solver"]
+    )
+    assert Decimal(proof["objective_usd"]) == Decimal(one["proof"]["objective_usd"]) and proof["verified"]
+
+
+def test_a_milp_that_disagrees_is_an_error(run_cli: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = milp._solved
+    monkeypatch.setattr(milp, "_solved", lambda job, best, options: real(job, best * 1.01, options))
+    result = run_cli("optimize", BERT, "--solver", "both", *DAY)
+    assert result.code == 1 and "a solver fault" in result.stderr and not result.stdout
