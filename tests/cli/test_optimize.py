@@ -88,6 +88,21 @@ def test_every_example_is_planned(ask: Run, name: str) -> None:
     assert plan["excluded"]
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("bert-large", "hpo-fleet", "mixtral-eu", "images-100gb", "onprem-comparison"),
+        *("qlora-70b", "dpo-8b", "grpo-8b", "batch-inference-70b", "vlm-8b"),
+    ],
+)
+def test_the_plan_of_an_example_holds(ask: Run, run_cli: Run, tmp_path: Path, name: str) -> None:
+    target = tmp_path / "plan.json"
+    target.write_text(ask(example(name), "-o", "json").stdout, encoding="utf-8")
+    done = run_cli("verify", str(target), "--workload", example(name))
+    assert (done.code, done.stderr) == (0, "")
+    assert "holds" in done.stdout
+
+
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_no_plan_uses_a_refused_price(ask: Run, name: str) -> None:
     from catalogs.offers.flags import load_flags
