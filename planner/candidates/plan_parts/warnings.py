@@ -16,16 +16,31 @@ from planner.spot.evidence import unused_records
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from catalogs.tariffs import Tariffs
     from planner.candidates.context import Context
     from planner.candidates.model import Candidates
     from planner.plan.model import PlanLine, Risk
 
 OLD_PRICE_DAYS = 90
 OOM_WARNING = 0.05
+_SHORT_OVERRUN_HOURS = 0.05
 
 
 # What a reader of the plan must know of the offer itself: no place, no longer sold, an old price on purpose.
 _SAID_FLAGS = frozenset({"place_not_stated", "region_availability_not_reflected", "retired", "price_kept"})
+
+
+def _overrun(tariffs: Tariffs, line: PlanLine) -> str:
+    """What to say of a block that a slow run outlives, empty where none is billed for more than a length sold."""
+    rule = tariffs.option_rule(line.provider, line.purchase_option, line.option_variant)
+    sold = [hours for hours in rule.block_hours if hours <= line.billed_hours]
+    more = float(line.billed_hours) - max(sold, default=0)
+    if not sold or more < _SHORT_OVERRUN_HOURS:
+        return ""
+    return (
+        f"a slow run outlives its block of {max(sold):,} h: {more:.1f} h of prolonging it are expected and in the "
+        "cost, at its price; whether it can be prolonged is known only then"
+    )
 
 
 def plan_warnings(
@@ -51,6 +66,8 @@ def plan_warnings(
         out.append(
             f"data.location {location} is no region of the catalog: its transfer price may be a general rate"
         )
+    if context.asked.workload.kind != "fleet":
+        out += [text for line in lines if (text := _overrun(context.market.tariffs, line))]
     for line in lines:
         age = price_age_days(line.price_as_of, context.dates.now.date())
         if line.price_basis == "derived":
