@@ -45,6 +45,9 @@ COMMANDS: dict[str, CommandSpec] = {
     "validate": CommandSpec(
         "planner.commands.validate", "validate", "List every fault of a file; plan nothing."
     ),
+    "size": CommandSpec(
+        "planner.commands.size", "size", "Size machines by your data and goal, beside rules of thumb."
+    ),
     "optimize": CommandSpec("planner.commands.optimize", "optimize", "Find the cheapest feasible plan."),
     "estimate": CommandSpec(
         "planner.commands.estimate", "estimate", "Predict speed and memory of a cluster you name."

@@ -133,6 +133,7 @@ FACETS = (
     Facet("way", "another way to buy", _way),
 )
 ACCELERATOR, PROVIDER, REGION, SIZE, WAY = range(len(FACETS))
+PROVIDER_OF = FACETS[PROVIDER].code
 _KIND = [ACCELERATOR, PROVIDER, WAY]
 
 

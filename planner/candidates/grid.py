@@ -85,10 +85,11 @@ def _evaluate(
     work, write = times.work[at], times.checkpoint_write[at]
     run = run_candidates(context, rows, nodes, work, write)
     hours, paid = waiting + fixed + run.elapsed_hours, fixed + run.paid_hours
-    money = context.market.costs.evaluate(rows, nodes, paid, hours)
+    sigma = times.sigma[at]
+    money = context.market.costs.evaluate(rows, nodes, paid, hours, fixed_hours=fixed, work_log_sd=sigma)
     made = Candidates(
         context=context, offer=rows, shape=at, nodes=nodes,
-        bits=bits, work_hours=work, sigma=times.sigma[at], waiting_hours=waiting,
+        bits=bits, work_hours=work, sigma=sigma, waiting_hours=waiting,
         fixed_hours=fixed, hours=hours, paid_hours=paid, billed_hours=money.billed_hours, cost_usd=money.cost_usd,
         cash_usd=money.cash_usd, p_meet=np.full(len(at), np.nan), interruptions=run.interruptions,
         lost_hours=run.lost_hours, interval_hours=run.interval_hours, write_hours=write,

@@ -20,6 +20,7 @@ from planner.commands.options import (
     set_option,
 )
 from planner.commands.output import is_complete, show_answer
+from planner.plan.details import ALL_DETAILS, DETAILS
 from planner.render.formats import FORMATS
 
 if TYPE_CHECKING:
@@ -81,14 +82,23 @@ if TYPE_CHECKING:
     "--certificate", type=click.Path(path_type=Path, dir_okay=False), default=None,
     help="Also write what was proven, for `planner verify`.",
 )  # fmt: skip
-@click.option("-v", "--verbose", "details", is_flag=True, help="Show every assumption, cost line and filter.")
+@click.option(
+    "--details", multiple=True, type=click.Choice([*DETAILS, ALL_DETAILS]), metavar="SECTION|all",
+    help=f"Show a section of the whole answer instead, or all of them; may be repeated: {', '.join(DETAILS)}.",
+)  # fmt: skip
+@click.option(
+    "-v",
+    "--verbose",
+    is_flag=True,
+    help="The same (default: all of it), with every assumption, cost line and filter.",
+)
 def optimize(
     workload: Path, values: tuple[str, ...], best_within: float | None,
     output: str, as_of: datetime | None, max_results: int | None, objective: str | None, solver: str,
     backend: str, time_limit: float, gap: float, allow_flagged: bool, allow_derived: bool, quota: str,
     calibrated: bool, spot_evidence: tuple[Path, ...], replays: int,
     why_not: tuple[str, ...], max_age: int | None, out: Path | None, certificate: Path | None,
-    details: bool,
+    details: tuple[str, ...], verbose: bool,
 ) -> None:  # fmt: skip
     """Find the cheapest feasible plan for WORKLOAD (a YAML file, see `planner schema`).
 
@@ -127,7 +137,8 @@ def optimize(
         from planner.workloads.best_within import best_within as find_best
 
         answer, said = find_best(loaded, Decimal(repr(best_within)), options)
-    shown = plan_answer(answer.plan, verbose=details or is_complete(output))
+    wanted = details or ((ALL_DETAILS,) if verbose else ())
+    shown = plan_answer(answer.plan, verbose=verbose or is_complete(output), details=wanted)
     if said:
         shown = replace(shown, summary=(said, *shown.summary))
     if output == "focus":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ from planner.candidates.plan_parts.warnings import plan_warnings
 from planner.fleet.chance import progress_of
 from planner.market.obtainable import instances_at_once
 from planner.market.pricing import total_usd
+from planner.plan.brief import Choice, Summary, SummaryPart
 from planner.plan.ids import TimePartId
 from planner.plan.launch import Launch
 from planner.plan.model import (
@@ -31,7 +32,7 @@ from planner.plan.model import (
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from planner.asked.model import Asked
+    from planner.asked.model import Asked, Dates
     from planner.candidates.engine import Found
     from planner.fleet.mix import Mix
     from planner.fleet.search import FleetResult
@@ -56,6 +57,7 @@ def fleet_plan(found: Found, mix: Mix) -> Plan:
     finish = context.dates.start + timedelta(hours=mix.period)
     risk, launch = _risk(found, mix, total), _launch_of(found, mix, total)
     report = count_filters(found.candidates.all_bits())
+    savings = _savings(found, mix, total)
     return Plan(
         **plan_frame(context),
         status="planned",
@@ -66,7 +68,7 @@ def fleet_plan(found: Found, mix: Mix) -> Plan:
         timeline=_timeline(mix),
         performance=_performance(found, mix),
         risk=risk,
-        savings=_savings(found, mix, total),
+        savings=savings,
         cash=cash_of(context.dates, context.market, lines, finish),
         alternatives=(),
         filters=report.counts,
@@ -78,7 +80,17 @@ def fleet_plan(found: Found, mix: Mix) -> Plan:
         n_results=1,
         n_feasible=report.passed,
         launch=launch,
+        choices=_choices(context.dates, risk, finish, savings.baseline),
     )
+
+
+def _choices(dates: Dates, risk: Risk, finish: datetime, on_demand: Summary | None) -> tuple[Choice, ...]:
+    """The plan, and the fleet of one on-demand offer; the chance of the latter is not computed."""
+    plan = Choice(("cheapest",), None, moment_text(finish), risk.p_meet_deadline)
+    if on_demand is None:
+        return (plan,)
+    ends = moment_text(dates.start + timedelta(hours=on_demand.hours))
+    return plan, Choice(("on_demand",), on_demand, ends, None)
 
 
 def _launch_of(found: Found, mix: Mix, total: Decimal) -> Launch | None:
@@ -173,7 +185,6 @@ def _savings(found: Found, mix: Mix, total: Decimal) -> Savings:
     """Compare with the cheapest fleet of one on-demand offer in the same time."""
     context = found.candidates.context
     from planner.fleet.workers import build_workers
-    from planner.plan.brief import Summary, SummaryPart
 
     workers = build_workers(found.candidates, mix.limit_hours)
     on_demand = context.market.offer_set.offers.equals("purchase_option", "on_demand")

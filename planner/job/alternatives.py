@@ -1,13 +1,17 @@
-"""The decisions beside the plan, in brief, and what each of them and the plan itself stand for."""
+"""The decisions beside the plan, in brief: those next to it with what each stands for, and those that buyers weigh."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from planner.candidates.choices import weigh_choices
 from planner.candidates.decisions import FACETS, list_decisions
+from planner.candidates.plan_parts.frame import moment_text
 from planner.candidates.plan_parts.summary import summarize
-from planner.plan.brief import Folded, Summary
+from planner.candidates.ways.chances import stated_chance
+from planner.plan.brief import Choice, Folded, Summary
 
 if TYPE_CHECKING:
     from planner.candidates.model import Candidates
@@ -36,3 +40,20 @@ def alternatives_of(
         for rank, one in enumerate(listed, start=1) for fold in one.folded
     )  # fmt: skip
     return others, folded
+
+
+def choices_of(candidates: Candidates, winner: int) -> tuple[Choice, ...]:
+    """The decisions that buyers weigh, the plan first.
+
+    Args:
+        candidates: all candidates.
+        winner: the plan's, which differences are to.
+    """
+    start = candidates.context.dates.start
+    return tuple(
+        Choice(
+            one.kinds, None if one.at == winner else summarize(candidates, one.at, winner),
+            moment_text(start + timedelta(hours=float(candidates.hours[one.at]))), stated_chance(candidates, one.at),
+        )
+        for one in weigh_choices(candidates, winner)
+    )  # fmt: skip

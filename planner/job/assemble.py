@@ -20,7 +20,7 @@ from planner.candidates.plan_parts.infeasible import find_better
 from planner.candidates.plan_parts.summary import best_on_known_prices, find_savings, lines_by_part
 from planner.candidates.plan_parts.timeline import performance_of, risk_of, timeline_of
 from planner.candidates.plan_parts.warnings import memory_warnings, plan_warnings
-from planner.job.alternatives import alternatives_of
+from planner.job.alternatives import alternatives_of, choices_of
 from planner.market.pricing import total_usd
 from planner.plan.launch import Launch
 from planner.plan.model import (
@@ -80,6 +80,7 @@ def assemble_plan(found: Found, choice: Choice, proof: Proof) -> Plan:
         n_feasible=choice.n_feasible,
         launch=launch,
         folded=folded,
+        choices=choices_of(candidates, at),
     )
 
 

@@ -19,7 +19,7 @@ from planner.judge.chance import (
     nearest_pool,
     steady_chance,
 )
-from planner.judge.money import GB_PER_GIB, Charge, Prices, rounded, total
+from planner.judge.money import GB_PER_GIB, Charge, Prices, overrun, rounded, total
 from planner.judge.starts import waits
 from planner.judge.turns import InTurn, Situation, run, unite
 from planner.judge.work import GB, GIB, Work
@@ -240,9 +240,8 @@ class Bench:
         wishes = self.workload.preferences.prefer_regions
         ranks = [buy.offer.rank(wishes) for buy in buys if buy.offer.is_spot]
         if in_turn and ranks != sorted(ranks):
-            raise ImpossibleError(
-                f"in turn: the cheapest zone first, not {', '.join(b.offer.offer_id for b in buys)}"
-            )
+            names = ", ".join(buy.offer.offer_id for buy in buys)
+            raise ImpossibleError(f"in turn: the cheapest zone first, not {names}")
         most = max(self.workload.constraints.max_nodes, MOST_NODES)
         if sum(buy.nodes for buy in buys) > most * len(buys):
             raise ImpossibleError(f"more than {most} instances of {buys[0].offer.offer_id}")
@@ -255,9 +254,7 @@ class Bench:
         nodes = buys[0].nodes if in_turn else sum(buy.nodes for buy in buys)
         shape = self.shape(buys[0].offer, nodes)
         steps = self.steps(shape, nodes)
-        if in_turn:
-            return self._in_turn(buys, nodes, shape, steps)
-        return self._together(buys, nodes, shape, steps)
+        return (self._in_turn if in_turn else self._together)(buys, nodes, shape, steps)
 
     def _together(self, buys: Sequence[Buy], nodes: int, shape: dict[str, Any], steps: Steps) -> Candidate:
         spot = next((buy for buy in buys if buy.offer.is_spot), None)
@@ -289,19 +286,23 @@ class Bench:
             )
         hours = waiting + steps.fixed + elapsed
         parts = []
-        for number, buy in enumerate(buys):
+        for at, buy in enumerate(buys):
             used = steps.fixed + (paid if buy.offer.is_spot else elapsed)
-            parts.append(self._bought(buy, used, expected=False, place=hours if number == 0 else None))
+            parts.append(self._bought(buy, used, expected=False, place=None if at else hours, steps=steps))
         return Candidate(
             nodes=nodes, shape=shape, steps=steps, waiting=waiting, hours=hours, interval=interval,
             interruptions=count, lost=lost, had=had, p_meet=None if self.deadline is None else p_meet * had,
             parts=tuple(parts), in_turn=False, situation=situation, course=None, need=need, moved_gb=Fraction(0),
         )  # fmt: skip
 
-    def _bought(self, buy: Buy, used: float, *, expected: bool, place: float | None) -> Bought:
+    def _bought(
+        self, buy: Buy, used: float, *, expected: bool, place: float | None, steps: Steps | None = None
+    ) -> Bought:
         hours = self.prices.billed_hours(buy.offer, used, expected=expected)
         if hours is None:
             raise ImpossibleError(f"{buy.offer.offer_id} cannot be bought for {used:g} h")
+        if steps is not None:  # blocks pay their expected overrun
+            hours += overrun(buy.offer.rule, steps.fixed, used - steps.fixed, steps.sigma)
         charges = self.prices.worker(buy.offer, buy.nodes, hours)
         if place is not None:
             charges += self.prices.place(buy.offer, place)

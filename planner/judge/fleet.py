@@ -8,7 +8,7 @@ from fractions import Fraction
 from math import exp
 from typing import Any
 
-from planner.judge import frame, single
+from planner.judge import choices, frame, single
 from planner.judge.bench import Z80, Bench, Buy, ImpossibleError
 from planner.judge.document import Node
 from planner.judge.findings import STATED, Exactly, Findings, Near
@@ -64,12 +64,13 @@ def check(findings: Findings, bench: Bench, sha256: str) -> None:
         "assumptions": frame.assumptions(bench), "confidence": "normal", "sensitivity": [], "on_known_prices": None,
         "alternatives": [],
         "folded": [],
-        "savings": STATED, "proof": _proof(bench, plan),
+        "savings": STATED, "proof": _proof(bench, plan), "choices": STATED,
     }  # fmt: skip
     findings.expect(plan, wanted)
     done = sum(worker.units for worker in workers)
     findings.require(done >= work * (1 - WORK_SHARE), "lines", f"the workers do {done:.10g} of {work:.10g}")
     _savings(findings, bench, plan, work)
+    choices.check_fleet(findings, bench, plan, chance)
     single.filters(findings, plan)
 
 

@@ -249,5 +249,16 @@ def header(bench: Bench, sha256: str, created: datetime) -> dict[str, Any]:
         "start": Moment(bench.start), "deadline": None if bench.deadline is None else Moment(bench.deadline),
         "objective": workload.preferences.objective, "excluded": list(EXCLUDED), "currency": "USD",
         "schema_version": SCHEMA_VERSION,
-        "catalog": catalog_sources(bench.goods.catalog),
+        "catalog": catalog_sources(bench.goods.catalog), "goal": _goal(bench),
+    }  # fmt: skip
+
+
+def _goal(bench: Bench) -> dict[str, Any]:
+    """What the workload asks for."""
+    limits, fleet = bench.workload.constraints, bench.workload.fleet
+    each = bench.work.steps * bench.work.units_per_step
+    return {
+        "units": Near(each * (1 if fleet is None else fleet.runs)), "unit": bench.work.unit,
+        "deadline_confidence_ratio": None if bench.deadline is None else limits.deadline_confidence,
+        "budget_usd": None if limits.budget_usd is None else Exactly(Fraction(str(limits.budget_usd))),
     }  # fmt: skip

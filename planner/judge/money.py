@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from fractions import Fraction
-from math import ceil, isfinite
+from math import ceil, erfc, isfinite, log, sqrt
 from typing import TYPE_CHECKING, Any
 
 from planner.judge.findings import Exactly, Near
@@ -56,6 +56,18 @@ def billed(rule: OptionRule, used_hours: float, term_hours: float) -> Fraction |
     # the slack keeps an exact number of units from being rounded up by the noise of a float
     hours = ceil(Fraction(used_hours) / each - Fraction(1, 10**9)) * each
     return rounded(max(hours, Fraction(rule.minimum_charge_s or 0, 3600)))
+
+
+def overrun(rule: OptionRule, fixed: float, work: float, sigma: float) -> Fraction:
+    """Hours by which a block is prolonged in the mean: a run that is not done when it ends buys the next length."""
+    ends, hours = sorted(rule.block_hours), 0.0
+    for at, end in enumerate(ends):
+        if end < fixed + work or sigma <= 0.0:
+            continue
+        step = ends[at + 1] - end if at + 1 < len(ends) else end - ends[at - 1] if at else end
+        z = log(max(end - fixed, 1e-12) / work) / sigma
+        hours += step * (0.5 * erfc(z / sqrt(2.0)) if z < 8.0 else 0.0)
+    return rounded(hours)
 
 
 @record(frozen=True)

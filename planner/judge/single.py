@@ -10,7 +10,7 @@ from math import exp, isnan
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
-from planner.judge import frame
+from planner.judge import choices, frame
 from planner.judge.alternatives import alternatives, decision_of, hidden, on_known_prices, savings
 from planner.judge.bench import Bench, Buy, Candidate, NotRecomputedError, worst_factor
 from planner.judge.document import Node
@@ -66,13 +66,14 @@ def check(findings: Findings, bench: Bench, sha256: str) -> None:
         "unknown_options": unknown_options(bench, made), "warnings": STATED, "n_feasible": STATED,
         "n_results": len(plan["alternatives"]) + 1, "run_id": run_id(plan), "assumptions": STATED, "confidence": STATED,
         "sensitivity": STATED, "on_known_prices": STATED, "alternatives": STATED, "savings": STATED, "folded": STATED,
-        "proof": proof(bench, plan, made), "starts_in_hours": starts_in(plan),
+        "proof": proof(bench, plan, made), "starts_in_hours": starts_in(plan), "choices": STATED,
     }  # fmt: skip
     findings.expect(plan, wanted)
     alternatives(findings, bench, plan, (given_total, given_hours), decision_of(buys, in_turn=in_turn))
     on_known_prices(findings, bench, plan, (given_total, given_hours))
     savings(findings, bench, plan, (given_total, given_hours))
     hidden(findings, bench, plan, (given_total, given_hours))
+    choices.check(findings, bench, plan, made)
 
 
 def _without_hours(findings: Findings, bench: Bench, buys: list[Buy], *, in_turn: bool, sha256: str) -> None:

@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from planner.market.pricing import HOURS_PER_MONTH, QUANTUM, PriceTag, billed_hours, exact, price_line
+from planner.market.pricing import (
+    HOURS_PER_MONTH,
+    QUANTUM,
+    PriceTag,
+    billed_hours,
+    exact,
+    overrun_hours,
+    price_line,
+)
 from planner.plan.ids import CostId
 from planner.plan.labels import cost_label
 from planner.plan.model import CostLine
@@ -133,6 +141,8 @@ class CostModel:
         hours: FloatArray,
         *,
         expected: bool = False,
+        fixed_hours: FloatArray | None = None,
+        work_log_sd: FloatArray | None = None,
     ) -> Money:
         """Price candidates.
 
@@ -143,8 +153,12 @@ class CostModel:
             hours: elapsed hours, over which data and checkpoints are kept.
             expected: `paid_hours` are means over runs that differ: billed as they are, as rounding up a mean says
                 nothing of any run.
+            fixed_hours: of `paid_hours`, those that do not vary with the speed.
+            work_log_sd: standard deviation of the log of the others; with it, blocks pay their expected overrun.
         """
         billed = _rounded(paid_hours) if expected else self._billed(rows, paid_hours)
+        if work_log_sd is not None and fixed_hours is not None:
+            billed = billed + self._overrun(rows, fixed_hours, paid_hours - fixed_hours, work_log_sd)
         place = self._place_of_offer[rows]
         share = self._share[rows]
         instance_hours = _rounded(np.where(share > 0, nodes * billed, 0.0) * share)
@@ -175,6 +189,15 @@ class CostModel:
             if len(at):
                 terms = np.where(np.isnan(term[at]), rule.min_term_hours or np.nan, term[at])
                 out[at] = billed_hours(rule, paid_hours[at], terms)
+        return out
+
+    def _overrun(self, rows: IntArray, fixed: FloatArray, work: FloatArray, sd: FloatArray) -> FloatArray:
+        """Hours by which blocks are prolonged in the mean, 0 for all else, shape `(n,)`."""
+        rule_of, out = self._offers.rule_of_offer[rows], np.zeros(len(rows))
+        for code, rule in enumerate(self._offers.rules):
+            at = np.flatnonzero(rule_of == code) if len(rule.block_hours) else np.zeros(0, dtype=np.int64)
+            if len(at):
+                out[at] = overrun_hours(rule, fixed[at], work[at], sd[at])
         return out
 
     def lines(

@@ -7,6 +7,7 @@ decimal prices. Objective and plan therefore agree to float rounding (1e-9 relat
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from datetime import date
 from decimal import Decimal, localcontext
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     FloatArray = npt.NDArray[np.float64]
 
 HOURS_PER_MONTH = 730.0  # the cloud providers' billing month for GiB-month prices
+_FAR = 8.0  # standard deviations beyond which a chance counts as 0
 QUANTUM = 9  # decimals kept in a quantity
 _AMOUNT_QUANTUM = Decimal("1e-12")
 
@@ -67,6 +69,39 @@ def billed_hours(rule: BillingRule, used_hours: FloatArray, term_hours: FloatArr
     hours = np.ceil(used_hours / granularity_hours - 1e-9) * granularity_hours
     least = (rule.minimum_charge_s or 0.0) / 3600.0
     return np.asarray(np.round(np.maximum(hours, least), QUANTUM), dtype=np.float64)
+
+
+def overrun_hours(
+    rule: BillingRule, fixed_hours: FloatArray, work_hours: FloatArray, work_log_sd: FloatArray
+) -> FloatArray:
+    """Expected hours by which blocks are prolonged, beyond the shortest that holds the predicted run.
+
+    The work takes T = work e^(sd z) hours; a run that is not done when its block ends buys the next length, so the mean
+    is the sum over lengths b, from the one bought on, of (next b - b) P(fixed + T > b). The longest is prolonged by the
+    last step once more.
+
+    Args:
+        rule: of the purchase option; 0 where it sells no blocks.
+        fixed_hours: in use whatever the speed, shape `(n,)`.
+        work_hours: predicted, shape `(n,)`.
+        work_log_sd: standard deviation of the log of the true over the predicted work, shape `(n,)`.
+    """
+    if not len(rule.block_hours):
+        return np.zeros(len(work_hours))
+    ends = np.asarray(sorted(rule.block_hours), dtype=np.float64)
+    steps = np.append(np.diff(ends), ends[-1] - ends[-2]) if len(ends) > 1 else ends
+    left = np.maximum(ends - fixed_hours[:, None], 1e-12) / np.maximum(work_hours, 1e-12)[:, None]
+    late = normal_above(np.log(left) / np.maximum(work_log_sd, 1e-12)[:, None])
+    bought = ends >= (fixed_hours + work_hours)[:, None]
+    return np.asarray(np.round((np.where(bought, late, 0.0) * steps).sum(axis=1), QUANTUM), dtype=np.float64)
+
+
+def normal_above(x: FloatArray) -> FloatArray:
+    """P(Z > x) of a standard normal variable; 0 beyond eight standard deviations."""
+    out = np.zeros(x.shape)
+    near = x < _FAR
+    out[near] = [0.5 * math.erfc(value / math.sqrt(2.0)) for value in x[near].tolist()]
+    return out
 
 
 def exact(quantity: float) -> Decimal:

@@ -61,3 +61,18 @@ class Folded:
     differs_in: str
     count: int
     best: Summary | None
+
+
+@record(frozen=True)
+class Choice:
+    """A decision that a buyer weighs, and for what it is the best.
+
+    `kinds`: `cheapest` or `fastest` (the plan), `sooner` or `cheaper` (worth its price: a percent for a percent),
+    `reserved`, `firm`, `on_demand`, `owned`, `provider` (another than the plan's), `known_prices`.
+    `best`: None for the plan itself.
+    """
+
+    kinds: tuple[str, ...]
+    best: Summary | None
+    finish_expected: str
+    p_meet_deadline: float | None

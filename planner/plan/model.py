@@ -10,7 +10,7 @@ from dataclasses import field
 from decimal import Decimal
 from typing import Any, ClassVar, Literal, Self
 
-from planner.plan.brief import Folded, Summary
+from planner.plan.brief import Choice, Folded, Summary
 from planner.plan.ids import BEFORE_USE, CostId, TimePartId
 from planner.plan.launch import Launch
 from planner.plan.plain import plain
@@ -266,6 +266,16 @@ class Proof:
 
 
 @record(frozen=True)
+class Goal:
+    """What was asked for: `units` of work (tokens or samples) in all, how surely in time, and for how much at most."""
+
+    units: float
+    unit: str
+    deadline_confidence_ratio: float | None
+    budget_usd: Decimal | None
+
+
+@record(frozen=True)
 class Sensitivity:
     """The best plan under another named assumption (None where nothing fits)."""
 
@@ -332,6 +342,8 @@ class Plan(Presentable):
     folded: tuple[Folded, ...] = ()
     currency: str = "USD"
     schema_version: int = SCHEMA_VERSION
+    goal: Goal | None = None
+    choices: tuple[Choice, ...] = ()
     stated_run_id: str = ""
 
     derived: ClassVar[tuple[str, ...]] = ("run_id", "starts_in_hours")

@@ -2,24 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from dataclasses import replace
+
 from planner.plan import report_choice as choice
 from planner.plan import report_grounds as grounds
 from planner.plan import report_others as others
 from planner.plan import report_rows as rows
+from planner.plan.details import ALL_DETAILS, DETAILS
+from planner.plan.front import brief, front, headline
 from planner.plan.model import Plan
 from planner.render.model import Answer, Section
 
 
-def plan_answer(plan: Plan, *, verbose: bool = False) -> Answer:
-    """Return the answer that every format is made of.
+def plan_answer(plan: Plan, *, verbose: bool = False, details: Collection[str] = ()) -> Answer:
+    """Return the answer that every format is made of: the screen, and the sections behind it.
 
     Args:
         plan: what was found, or that nothing was.
         verbose: whether nothing is summarised.
+        details: names in `DETAILS`, or `ALL_DETAILS`: these sections alone, in place of the screen.
     """
     title, summary, sections = (
         _infeasible(plan, verbose) if plan.status == "infeasible" else _found(plan, verbose)
     )
+    screen: tuple[Section, ...] = ()
+    if not details:
+        screen, summary = front(plan), (headline(plan),)
+        sections = [replace(section, detail=True) for section in sections]
+        title = title if plan.status == "infeasible" else f"{choice.claim(plan)}: {brief(plan)}"
+    elif ALL_DETAILS not in details:
+        wanted = {key for name in details for key in DETAILS[name]}
+        sections = [section for section in sections if section.key in wanted]
     return Answer(
         f"Plan for {plan.workload}",
         title,
@@ -30,6 +44,7 @@ def plan_answer(plan: Plan, *, verbose: bool = False) -> Answer:
         rows.flat_rows(plan),
         success=plan.status != "infeasible",
         currency=plan.currency,
+        front=screen,
     )
 
 

@@ -18,14 +18,17 @@ _MAX_LINES = 12
 _MAX_CASH = 14
 
 
+def claim(plan: Plan) -> str:
+    """Return what a headline may say of the plan."""
+    best = OBJECTIVES.get(plan.objective, "Best")
+    if plan.proof is None:
+        return f"{best} feasible plan"
+    return claims.best_plan(best, plan.proof.status, plan.proof.gap_ratio)
+
+
 def verdict(plan: Plan) -> str:
     """Return the headline: what to run, where, for how much, ready when."""
-    best = OBJECTIVES.get(plan.objective, "Best")
-    said = (
-        claims.best_plan(best, plan.proof.status, plan.proof.gap_ratio)
-        if plan.proof
-        else f"{best} feasible plan"
-    )
+    said = claim(plan)
     until = f", deadline {moment(plan.deadline)}" if plan.deadline else ", no deadline"
     ready = f"{usd(plan.total_usd)}, {hours(plan.hours)} h{days_of(plan.hours)}"
     ready += f", finishes {moment(plan.finish_expected)}{until}"

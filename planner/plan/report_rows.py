@@ -55,6 +55,7 @@ COLUMNS = (
     "checkpoint_gib",
     "notice_s",
     "evidence",
+    "confidence",
 )
 
 
@@ -69,12 +70,14 @@ def flat_rows(plan: Plan) -> list[dict[str, Cell]]:
     rows += [_summary("alternative", rank, item) for rank, item in enumerate(plan.alternatives, start=2)]
     if plan.launch is not None:
         rows.append(_launch(plan.launch))
+    rungs = [item.best for item in plan.sensitivity if item.best is not None]
+    rows += [_summary("rung", rank, item) for rank, item in enumerate(rungs, start=1)]
     if plan.status == "infeasible":
         found = [item.best for item in plan.relaxations if item.best is not None]
         rows += [_summary("relaxation", rank, item) for rank, item in enumerate(found, start=1)]
         rows = rows or [{"row": "infeasible"}]
     for row in rows:
-        row |= {"workload": plan.workload, "status": plan.status}
+        row |= {"workload": plan.workload, "status": plan.status, "confidence": plan.confidence}
     return rows
 
 

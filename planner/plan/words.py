@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 from planner.plan.brief import Summary
 from planner.plan.model import Layout
 from planner.render.numbers import usd
@@ -40,6 +42,27 @@ def layout_words(layout: Layout, *, inference: bool = False) -> str:
     parts += [f"data {layout.data_parallel}", f"ZeRO stage {layout.zero_stage}"]
     parts.append(f"micro-batch {layout.micro_batch} x {layout.grad_accumulation} accumulated")
     return ", ".join([*parts, f"recompute {layout.recompute}"])
+
+
+def short_layout(layout: Layout) -> str:
+    """Return the degrees of a parallel layout above one, and the batch: `data 32, ZeRO 3, micro-batch 1 x 16`."""
+    degrees = (
+        ("tensor", layout.tensor_parallel), ("pipeline", layout.pipeline_parallel),
+        ("context", layout.context_parallel), ("expert", layout.expert_parallel), ("data", layout.data_parallel),
+        ("ZeRO", layout.zero_stage),
+    )  # fmt: skip
+    parts = [f"{name} {degree}" for name, degree in degrees if degree > (0 if name == "ZeRO" else 1)]
+    return ", ".join([*parts, f"micro-batch {layout.micro_batch} x {layout.grad_accumulation}"])
+
+
+def old_price(instance_type: str, as_of: str, age_days: int) -> str:
+    """Warn of an old price."""
+    return f"the price of {instance_type} is {age_days} days old ({as_of})"
+
+
+def over_budget(worst_usd: Decimal, budget_usd: Decimal) -> str:
+    """Warn of a worst case above the budget."""
+    return f"in the worst case the cost exceeds the budget: ${worst_usd:,.2f} > ${budget_usd:,.2f}"
 
 
 def summary(item: Summary) -> str:

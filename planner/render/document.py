@@ -72,20 +72,25 @@ Block = Facts | Grid | Notes | Bars
 
 @record(frozen=True)
 class Document:
-    """The verdict and what supports it. `detail` blocks may be folded where a format can fold."""
+    """The verdict and what supports it. `detail` blocks may be folded where a format can fold.
+
+    `front`: what fits on a screen; a terminal shows it in place of the blocks, other texts before them.
+    """
 
     headline: str
     summary: tuple[str, ...]
     blocks: tuple[Block, ...]
     success: bool
+    front: tuple[Block, ...] = ()
 
 
 def build_document(answer: Answer) -> Document:
     """Return the answer as headed blocks, every section in its order."""
     blocks = [block for section in answer.sections for block in section_blocks(section, answer.currency)]
+    front = [block for section in answer.front for block in section_blocks(section, answer.currency)]
     if answer.sources:
         blocks.append(Notes("Sources", (*(tidy(source) for source in answer.sources), made_by(answer))))
-    return Document(answer.title, answer.summary, tuple(blocks), answer.success)
+    return Document(answer.title, answer.summary, tuple(blocks), answer.success, tuple(front))
 
 
 def made_by(answer: Answer) -> str:

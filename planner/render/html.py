@@ -37,7 +37,7 @@ def render(answer: Answer, *, width: int = 100, color: bool = False) -> str:
 def _is_long(answer: Answer) -> bool:
     """Whether even the first level leaves more out than rows of tables, which say so themselves."""
     rows, _, charts = _LEVELS[0]
-    return len(answer.sections) > _MAX_SECTIONS or any(
+    return len(answer.front) + len(answer.sections) > _MAX_SECTIONS or any(
         len(section.charts) > charts or max(len(section.figures), len(section.sentences)) > rows
         for section in answer.sections
     )
@@ -62,7 +62,7 @@ def _page(answer: Answer, rows: int, length: int, charts: int, *, shortened: boo
         "currency": cut(_money_words(answer)),
         "sections": [
             _section(section, number, answer.currency, cut, rows, charts)
-            for number, section in enumerate(answer.sections[:_MAX_SECTIONS], start=1)
+            for number, section in enumerate((*answer.front, *answer.sections)[:_MAX_SECTIONS], start=1)
         ],
         "sources": [cut(source) for source in answer.sources[: max(rows, 3)]],
         "more_sources": max(0, len(answer.sources) - max(rows, 3)),

@@ -30,7 +30,7 @@ def render_document(document: Document) -> str:
     lines = [f"### {escape(document.headline)}", ""]
     for text in document.summary:
         lines += [escape(text), ""]
-    for block in document.blocks:
+    for block in (*document.front, *document.blocks):
         if not block.detail:
             lines += [f"#### {escape(block.title)}", "", *_body(block), ""]
     folded = [block for block in document.blocks if block.detail]

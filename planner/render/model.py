@@ -18,7 +18,7 @@ Unit = Literal[
     "usd", "usd_change", "usd_rounded", "usd_price", "usd_marked", "price", "hours_change", "number",
     "seconds", "gib", "gb", "moment", "measure", "cluster", "devices", "place", "option",
     "percent_change", "moment_short", "of", "span", "chance", "money_short", "interval", "tenths",
-    "three", "three_span", "usd_per_hour",
+    "three", "three_span", "usd_per_hour", "usd_known",
 ]  # fmt: skip
 Status = Literal["ok", "flagged", "withheld"]
 Scalar = float | int | str | Decimal | None
@@ -154,6 +154,7 @@ class Answer:
         sources: files and data the answer rests on.
         created: when the answer was made, where that is part of it.
         focus: makes the rows of FOCUS, of answers that have them.
+        front: what fits on a screen, before the sections; a terminal shows it, and the summary, in their place.
     """
 
     topic: str
@@ -168,6 +169,7 @@ class Answer:
     sources: tuple[str, ...] = ()
     created: datetime | None = None
     focus: Callable[[], str] | None = None
+    front: tuple[Section, ...] = ()
 
 
 def versioned(values: Mapping[str, Any], schema_version: int = 1) -> dict[str, Any]:

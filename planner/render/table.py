@@ -45,12 +45,47 @@ def render_document(document: Document, *, width: int, color: bool) -> str:
     """Lay out any document as text of at most `width` columns."""
     width = max(width, _MIN_WIDTH)
     paint = _Paint(color)
+    if document.front:
+        return _screen(document, width, paint)
     lines = paint(wrap(clean(document.headline), width), _BOLD, _GREEN if document.success else _RED)
     for text in document.summary:
         lines += paint(wrap(clean(text), width), _BOLD)
     for block in document.blocks:
         lines += ["", *_block(block, width, paint)]
     return "\n".join(lines) + "\n"
+
+
+def _screen(document: Document, width: int, paint: _Paint) -> str:
+    """What fits on a screen: titles stand before what they name, not above it."""
+    code = _GREEN if document.success else _RED
+    lines = [line for text in document.summary for line in paint(wrap(clean(text), width), _BOLD, code)]
+    for at, block in enumerate(document.front):
+        last = at == len(document.front) - 1
+        lines += ["", *(_sentences(block, width) if last else _compact(block, width, paint))]
+    return "\n".join(lines) + "\n"
+
+
+def _sentences(block: Block, width: int) -> list[str]:
+    """The closing lines, which need no title."""
+    assert isinstance(block, Notes)
+    return [line for item in block.items for line in wrap(clean(item), width, indent=GAP)]
+
+
+def _compact(block: Block, width: int, paint: _Paint) -> list[str]:
+    """A block without indentation: labels in capitals, a table's title as the header of its first column."""
+    if isinstance(block, Facts):
+        named = tuple((label.upper(), value) for label, value in block.rows)
+        return _facts(Facts(block.title, named), width)
+    if isinstance(block, Grid):
+        rows = [tuple(clean(cell) for cell in row) for row in block.rows]
+        body = columns([name.upper() for name in block.header], rows, block.align, width)
+        notes = [
+            f"{GAP}{line}" for note in block.notes for line in wrap(clean(note), width - len(GAP), indent=GAP)
+        ]
+        return [*paint(body[:1], _BOLD), *body[1:], *paint(notes, _DIM)]
+    assert isinstance(block, Notes)
+    marked = [line for item in block.items for line in wrap(f"! {clean(item)}", width, indent=GAP)]
+    return [*paint([block.title.upper()], _BOLD), *(paint(marked, _YELLOW) if block.warning else marked)]
 
 
 def _block(block: Block, width: int, paint: _Paint) -> list[str]:

@@ -166,6 +166,12 @@ def _rounded(value: float | Decimal, _digits: int | None = None) -> str:
     return f"{'-' if value < 0 else ''}${size:,.0f}" if size >= 1000 else numbers.usd(exact(value))
 
 
+def _known(value: float | Decimal) -> str:
+    """US dollars that were rounded to what is known of them: no digit is added."""
+    text = f"{exact(value).normalize():,f}"
+    return f"-${text[1:]}" if text.startswith("-") else f"${text}"
+
+
 def three(value: float) -> str:
     """A prediction to three significant digits: `105,000`; more would feign precision."""
     return numbers.number(float(f"{value:.3g}"))
@@ -253,6 +259,7 @@ STYLES: dict[str, Style] = {
     "gib": Style(lambda v, _d: f"{three(float(v))} GiB", sheet="#,##0.00", sheet_unit="GiB"),
     "gb": Style(lambda v, _d: f"{numbers.number(v)} GB", sheet="#,##0.00", sheet_unit="GB"),
     "usd": Style(lambda v, _d: numbers.usd(exact(v)), sheet=_DOLLARS, sheet_unit="USD"),
+    "usd_known": Style(lambda v, _d: _known(v), sheet=_DOLLARS, sheet_unit="USD"),
     "usd_change": Style(lambda v, _d: numbers.usd_change(exact(v)), sheet=_SIGNED_DOLLARS, sheet_unit="USD"),
     "usd_rounded": Style(_rounded, sheet=_DOLLARS, sheet_unit="USD"),
     "usd_price": Style(lambda v, _d: numbers.price(exact(v)), sheet="$#,##0.00##", sheet_unit="USD"),

@@ -10,6 +10,7 @@ from planner.candidates.prepare import prepare
 from planner.inputs.config_file import expand_config
 from planner.inputs.faults import Source
 from planner.inputs.load import decode, parse_workload, read_limited, refuse_other_kind, validate
+from planner.inputs.tasks import expand_task
 from planner.inputs.yaml12 import YamlError, parse_yaml
 from planner.market.names import name_faults
 from planner.market.offers import gather_offers
@@ -66,7 +67,9 @@ def validate_file(path: Path, options: Options) -> Valid:
     if faults is not None:
         raise faults
     loaded = parse_workload(text, path)
-    prepare(loaded, loaded.workload, load_catalog(None, as_of=options.as_of), options)
+    catalog = load_catalog(None, as_of=options.as_of)
+    for workload in [variant.workload for variant in expand_task(loaded.workload)] or [loaded.workload]:
+        prepare(loaded, workload, catalog, options)
     return Valid(str(path), loaded.workload.kind, loaded.workload.name, loaded.sha256)
 
 

@@ -107,12 +107,10 @@ def test_one_line_of_the_workload_is_enough(run_cli: Run, workload: str, tmp_pat
     after = predicted(run_cli, path)
     assert after["throughput_per_s"] == pytest.approx(speed, rel=0.05)
     assert after["throughput_per_s"] < before["throughput_per_s"]
-    plan = run_cli("optimize", path, "--as-of", "2026-11-20")
+    asked = ("optimize", path, "--as-of", "2026-11-20", "--details", "assumptions")
+    plan = run_cli(*asked)
     assert plan.code == 0 and "calibration.ampere" in plan.stdout
-    assert (
-        "calibration.ampere"
-        not in run_cli("optimize", path, "--as-of", "2026-11-20", "--no-calibration").stdout
-    )
+    assert "calibration.ampere" not in run_cli(*asked, "--no-calibration").stdout
     kept = run_cli("calibrate", path, "-o", "json")
     assert kept.code == 0 and json.loads(kept.stdout)["steps_used"] is None
     again = predicted(run_cli, path)  # stored too, the line still counts once

@@ -34,7 +34,7 @@ PLAIN = {
     "limit", "removed", "removed_only_by_this", "candidates", "offers", "shapes", "seconds", "near_ties", "n_offers",
     "n_results", "n_feasible", "expected_interruptions", "tensor_parallel", "pipeline_parallel", "context_parallel",
     "data_parallel", "zero_stage", "micro_batch", "grad_accumulation", "quantity", "unit_price", "expert_parallel",
-    "interleave", "rank", "count",
+    "interleave", "rank", "count", "units",
 }  # fmt: skip
 
 
@@ -86,6 +86,21 @@ def test_every_example_is_planned(ask: Run, name: str) -> None:
     assert total == Decimal(plan["total_usd"]) > 0
     assert plan["assumptions"]
     assert plan["excluded"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("bert-large", "hpo-fleet", "mixtral-eu", "images-100gb", "onprem-comparison"),
+        *("qlora-70b", "dpo-8b", "grpo-8b", "batch-inference-70b", "vlm-8b"),
+    ],
+)
+def test_the_plan_of_an_example_holds(ask: Run, run_cli: Run, tmp_path: Path, name: str) -> None:
+    target = tmp_path / "plan.json"
+    target.write_text(ask(example(name), "-o", "json").stdout, encoding="utf-8")
+    done = run_cli("verify", str(target), "--workload", example(name))
+    assert (done.code, done.stderr) == (0, "")
+    assert "holds" in done.stdout
 
 
 @pytest.mark.parametrize("name", EXAMPLES)

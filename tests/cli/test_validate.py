@@ -23,6 +23,7 @@ DAY = ("--as-of", "2026-11-20")
     [
         ("bert-large", "training"),
         ("hpo-fleet", "fleet"),
+        ("images-100gb", "training"),
         ("portfolio", "portfolio"),
         ("pipeline", "pipeline"),
     ],

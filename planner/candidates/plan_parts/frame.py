@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime, timedelta
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from planner.market.pricing import exact
 from planner.market.quota import needed_quota
 from planner.market.spot_prices import KINDS
 from planner.plan.cash import spread_months
-from planner.plan.model import Assumption, CashMonth, CatalogSource, CostLine, Layout, PlanLine
+from planner.plan.model import Assumption, CashMonth, CatalogSource, CostLine, Goal, Layout, PlanLine
 from planner.version import __version__
 
 if TYPE_CHECKING:
@@ -44,7 +45,20 @@ def plan_frame(context: Context) -> dict[str, Any]:
         "assumptions": assumptions_of(context),
         "catalog": catalog_sources(context.market),
         "excluded": EXCLUDED,
+        "goal": goal_of(context.asked, context.dates),
     }
+
+
+def goal_of(asked: Asked, dates: Dates) -> Goal:
+    """What the workload asks for: its work in all, and its limits in time and money."""
+    workload, job = asked.workload, asked.job
+    runs = 1 if workload.fleet is None else workload.fleet.runs
+    limits = workload.constraints
+    return Goal(
+        units=float(job.total_units * runs), unit=job.unit,
+        deadline_confidence_ratio=None if dates.deadline is None else float(limits.deadline_confidence),
+        budget_usd=None if limits.budget_usd is None else Decimal(str(limits.budget_usd)),
+    )  # fmt: skip
 
 
 def moment_text(value: datetime) -> str:

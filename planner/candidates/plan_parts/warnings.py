@@ -10,21 +10,37 @@ from planner.market.names import name_notes
 from planner.market.offers import places_of
 from planner.market.pricing import price_age_days
 from planner.performance.evidence import load_evidence
+from planner.plan.words import old_price, over_budget
 from planner.spot.evidence import unused_records
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from catalogs.tariffs import Tariffs
     from planner.candidates.context import Context
     from planner.candidates.model import Candidates
     from planner.plan.model import PlanLine, Risk
 
 OLD_PRICE_DAYS = 90
 OOM_WARNING = 0.05
+_SHORT_OVERRUN_HOURS = 0.05
 
 
 # What a reader of the plan must know of the offer itself: no place, no longer sold, an old price on purpose.
 _SAID_FLAGS = frozenset({"place_not_stated", "region_availability_not_reflected", "retired", "price_kept"})
+
+
+def _overrun(tariffs: Tariffs, line: PlanLine) -> str:
+    """What to say of a block that a slow run outlives, empty where none is billed for more than a length sold."""
+    rule = tariffs.option_rule(line.provider, line.purchase_option, line.option_variant)
+    sold = [hours for hours in rule.block_hours if hours <= line.billed_hours]
+    more = float(line.billed_hours) - max(sold, default=0)
+    if not sold or more < _SHORT_OVERRUN_HOURS:
+        return ""
+    return (
+        f"a slow run outlives its block of {max(sold):,} h: {more:.1f} h of prolonging it are expected and in the "
+        "cost, at its price; whether it can be prolonged is known only then"
+    )
 
 
 def plan_warnings(
@@ -50,6 +66,8 @@ def plan_warnings(
         out.append(
             f"data.location {location} is no region of the catalog: its transfer price may be a general rate"
         )
+    if context.asked.workload.kind != "fleet":
+        out += [text for line in lines if (text := _overrun(context.market.tariffs, line))]
     for line in lines:
         age = price_age_days(line.price_as_of, context.dates.now.date())
         if line.price_basis == "derived":
@@ -57,7 +75,7 @@ def plan_warnings(
                 f"the {line.purchase_option} price of {line.instance_type} is derived, not quoted ({age} days old)"
             )
         elif age is not None and age > OLD_PRICE_DAYS:
-            out.append(f"the price of {line.instance_type} is {age} days old ({line.price_as_of})")
+            out.append(old_price(line.instance_type, line.price_as_of, age))
         out += [
             f"{line.instance_type}: {load_flags()[flag].description}"
             for flag in line.flags
@@ -78,10 +96,8 @@ def plan_warnings(
     spot = dict.fromkeys(line.instance_type for line in lines if line.purchase_option == "spot")
     out += filter(None, [unused_records(context.spot, list(spot))])
     budget = context.asked.workload.constraints.budget_usd
-    if risk is not None and budget is not None and risk.worst_cost_usd > Decimal(budget):
-        out.append(
-            f"in the worst case the cost exceeds the budget: ${risk.worst_cost_usd:,.2f} > ${budget:,.2f}"
-        )
+    if risk is not None and budget is not None and risk.worst_cost_usd > Decimal(str(budget)):
+        out.append(over_budget(risk.worst_cost_usd, Decimal(str(budget))))
     return tuple(dict.fromkeys(out))
 
 

@@ -1,1 +1,1 @@
-"""The MILP of a portfolio, one constraint family a file. Arrays of candidates and limits come in."""
+"""The MILP of a portfolio, a function per constraint family. Arrays of candidates and limits come in."""

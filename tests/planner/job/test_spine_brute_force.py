@@ -167,7 +167,9 @@ def candidate(sections: dict[str, Any], parts: list[tuple[Offer, int]]) -> Best 
 
     hours, owed = waiting + fixed + course, 0.0
     for offer, count in parts:
-        part = _owed(offer, count, fixed + (paid if offer.purchase_option == "spot" else course))
+        used = fixed + (paid if offer.purchase_option == "spot" else course)
+        late = _overrun(fixed, course, sigma) if offer.purchase_option == "capacity_block" else 0.0
+        part = _owed(offer, count, used, late)
         if part is None:
             return None
         owed += part
@@ -193,13 +195,24 @@ def _draws(offer: Offer, quota: dict[str, Any]) -> bool:
     return rule is not None and quota["quota"] in (rule.code, rule.name)
 
 
-def _owed(offer: Offer, count: int, used: float) -> float | None:
-    """What `count` instances of an offer cost for `used` hours each, without storage."""
+def _overrun(fixed: float, work: float, sigma: float) -> float:
+    """Expected hours of longer blocks: what a run that is not done when its block ends buys, length by length."""
+    ends = [24.0 * days for days in BLOCK_DAYS]
+    return sum(
+        (after - end) * 0.5 * (1 - math.erf(math.log((end - fixed) / work) / sigma / math.sqrt(2)))
+        for end, after in zip(ends, [*ends[1:], ends[-1] + 168.0], strict=True)
+        if end >= fixed + work
+    )
+
+
+def _owed(offer: Offer, count: int, used: float, late: float = 0.0) -> float | None:
+    """What `count` instances of an offer cost for `used` hours each and `late` more, without storage."""
     if offer.option_variant == "already_owned":
         return 0.0
     billed = _billed(offer, used)
     if billed is None:
         return None
+    billed += late
     rate = usd_per_currency(offer.currency)
     owed = count * billed * float(offer.price_per_hour) * rate
     owed += count * float(offer.upfront_per_instance or 0) * rate

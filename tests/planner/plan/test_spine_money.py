@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
+from statistics import NormalDist
 from typing import Any
 
 import pytest
@@ -120,16 +121,28 @@ def test_owning_what_is_too_small_is_topped_up() -> None:
 
 @pytest.mark.parametrize("samples", [10e6, 45e6, 700e6, 1000e6])
 def test_capacity_blocks_are_bought_whole(samples: float) -> None:
-    """Whole days up to two weeks, then whole weeks: the shortest block that holds the hours in use."""
+    """Whole days up to two weeks, then whole weeks: the shortest block for the hours in use; slow runs buy more."""
     block = Offer(A10G, "us-east-1", "0.5", "capacity_block")
     plan = plan_on(make_catalog([block]), days(samples, constraints={"max_nodes": 1})).plan
     lengths = [24 * day for day in range(1, 15)] + [168 * week for week in range(3, 27)]
     in_use = sum(part.hours for part in plan.timeline if part.id not in ("data_staging", "provisioning"))
-    billed = next(length for length in lengths if length >= in_use)
-    assert plan.lines[0].billed_hours == billed
+    block_hours = next(length for length in lengths if length >= in_use)
+    billed = plan.lines[0].billed_hours
+    assert in_use <= block_hours <= billed
     assert one(plan).amount_usd == Decimal("0.5") * billed
-    used = sum(part.hours for part in plan.timeline if part.id not in ("provisioning", "data_staging"))
-    assert used <= billed
+    # a slow run buys the next length: the mean over equally likely speeds
+    speed = plan.performance
+    assert speed is not None
+    sigma = math.log(speed.throughput_high_per_s / speed.throughput_low_per_s) / 2 / NormalDist().inv_cdf(0.9)
+    course = ("training_steps", "evaluation", "checkpoints", "interruptions")
+    work = sum(part.hours for part in plan.timeline if part.id in course)
+    runs = [
+        in_use - work + work * math.exp(sigma * NormalDist().inv_cdf((at + 0.5) / 4000)) for at in range(4000)
+    ]
+    mean = sum(next(length for length in lengths if length >= max(run, in_use)) for run in runs) / len(runs)
+    assert float(billed) == pytest.approx(mean, rel=0.01)
+    told = any("outlives its block" in text for text in plan.warnings)
+    assert told == (billed - block_hours > Decimal("0.05"))
 
 
 def test_no_capacity_block_is_longer_than_the_longest() -> None:

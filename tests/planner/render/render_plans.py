@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from decimal import Decimal
 
-from planner.plan.brief import Summary
+from planner.plan.brief import Choice, Summary
 from planner.plan.ids import CostId, TimePartId
 from planner.plan.launch import Checkpoints, Launch, SpotPlace
 from planner.plan.model import (
@@ -15,6 +15,7 @@ from planner.plan.model import (
     CostLine,
     FilterCount,
     FilterPair,
+    Goal,
     Layout,
     Performance,
     Plan,
@@ -451,6 +452,16 @@ INFEASIBLE = replace(
 
 EVIL = "x" * 150 + "|<b>[link](http://e.example)</b>\n=cmd()\x1b[31m\x07\u202e @team `code` $(rm)"
 
+SPOT = replace(
+    SPOT,
+    goal=Goal(200e9, "tokens", 0.9, D(50000)),
+    choices=(
+        Choice(("cheapest",), None, "2026-11-25T13:30:00+00:00", 0.9342),
+        Choice(("firm", "on_demand"), SPOT.alternatives[0], "2026-11-24T17:15:00+00:00", 0.997),
+        Choice(("provider",), SPOT.alternatives[1], "2026-11-25T15:30:00+00:00", None),
+    ),
+)
+TRAINING = replace(TRAINING, goal=Goal(200e9, "tokens", 0.9, None))
 HOSTILE = replace(
     SPOT,
     launch=None,

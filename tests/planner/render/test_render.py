@@ -30,8 +30,17 @@ WRITTEN = [
 ]  # pages and workbooks have tests of their own
 
 
-def render_plan(plan: Plan, fmt: str, *, width: int = 100, color: bool = False, verbose: bool = False) -> str:
-    answer = plan_answer(plan, verbose=verbose)
+def render_plan(
+    plan: Plan,
+    fmt: str,
+    *,
+    width: int = 100,
+    color: bool = False,
+    verbose: bool = False,
+    screen: bool = False,
+) -> str:
+    """The whole answer, or with `screen` what is shown by default."""
+    answer = plan_answer(plan, verbose=verbose, details=() if screen else ("all",))
     text = render_answer(
         with_focus(answer, plan) if fmt == "focus" else answer, fmt, width=width, color=color
     )
@@ -45,7 +54,12 @@ ANSI = re.compile(r"\x1b\[[0-9;]*m")
 @pytest.mark.parametrize("fmt", WRITTEN)
 @pytest.mark.parametrize("name", PLANS)
 def test_golden(name: str, fmt: str, check_golden: Callable[[str, str], None]) -> None:
-    check_golden(f"render/{name}.{FORMATS[fmt].extension}", render_plan(PLANS[name], fmt))
+    check_golden(f"render/{name}.{FORMATS[fmt].extension}", render_plan(PLANS[name], fmt, screen=True))
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_golden_details(name: str, check_golden: Callable[[str, str], None]) -> None:
+    check_golden(f"render/{name}.details.txt", render_plan(PLANS[name], "table"))
 
 
 @pytest.mark.parametrize("name", ["spot", "infeasible"])
@@ -55,7 +69,7 @@ def test_golden_verbose_table(name: str, check_golden: Callable[[str, str], None
 
 def test_every_format_has_a_golden_for_every_plan_and_no_golden_is_left_over() -> None:
     wanted = {f"{name}.{FORMATS[fmt].extension}" for name in PLANS for fmt in WRITTEN}
-    wanted |= {"spot.verbose.txt", "infeasible.verbose.txt"}
+    wanted |= {f"{name}.details.txt" for name in PLANS} | {"spot.verbose.txt", "infeasible.verbose.txt"}
     assert {path.name for path in GOLDEN.iterdir()} == wanted
 
 
@@ -78,25 +92,26 @@ def test_text_ends_in_one_newline_and_repeats_exactly(name: str, fmt: str) -> No
     assert text == render_plan(PLANS[name], fmt)
 
 
-@pytest.mark.parametrize("verbose", [False, True])
+@pytest.mark.parametrize("shown", [{"screen": True}, {}, {"verbose": True}], ids=str)
 @pytest.mark.parametrize("width", [40, 60, 80, 100])
 @pytest.mark.parametrize("name", PLANS)
-def test_no_table_line_is_wider_than_asked(name: str, width: int, verbose: bool) -> None:
-    text = render_plan(PLANS[name], "table", width=width, verbose=verbose)
+def test_no_table_line_is_wider_than_asked(name: str, width: int, shown: dict[str, bool]) -> None:
+    text = render_plan(PLANS[name], "table", width=width, **shown)
     widest = max(text.split("\n"), key=display_width)
     assert display_width(widest) <= width, widest
 
 
 @pytest.mark.parametrize("fmt", WRITTEN)
 def test_hostile_text_cannot_steer_a_terminal(fmt: str) -> None:
-    text = render_plan(HOSTILE, fmt, verbose=True)
+    text = render_plan(HOSTILE, fmt, verbose=True) + render_plan(HOSTILE, fmt, screen=True)
     assert not [c for c in text if not c.isprintable() and c != "\n"]
 
 
 def test_colour_changes_no_character_that_is_read() -> None:
-    colored = render_plan(SPOT, "table", color=True)
-    assert "\x1b[1m" in colored
-    assert ANSI.sub("", colored) == render_plan(SPOT, "table")
+    for screen in (True, False):
+        colored = render_plan(SPOT, "table", color=True, screen=screen)
+        assert "\x1b[1m" in colored
+        assert ANSI.sub("", colored) == render_plan(SPOT, "table", screen=screen)
 
 
 def test_the_verdict_comes_first_and_is_complete() -> None:
@@ -223,10 +238,11 @@ def test_markdown_shows_hostile_text_as_it_is() -> None:
 
 
 def test_markdown_folds_the_grounds_but_not_the_answer() -> None:
-    text = render_plan(TRAINING, "md")
+    text = render_plan(TRAINING, "md", screen=True)
     before, _, folded = text.partition("<details>")
-    assert "#### Cost" in before
-    assert "#### Quota needed" in before
+    assert "- **cost**: $9,000 expected" in before
+    assert "quota not checked: 384 vCPU" in before
+    assert "#### Cost" in folded and "#### Cost" not in before
     assert "#### Proof" in folded
     assert text.count("<details>") == text.count("</details>") == 1
 
@@ -250,7 +266,8 @@ def test_a_plan_with_nothing_optional_renders_in_every_format() -> None:
         excluded=(),
     )
     for fmt in WRITTEN:
-        assert render_plan(bare, fmt)
+        assert render_plan(bare, fmt) and render_plan(bare, fmt, screen=True)
+    assert "no deadline" in render_plan(bare, "table", screen=True)
     assert "no deadline" in render_plan(bare, "table")
 
 
@@ -273,8 +290,9 @@ def test_any_text_and_any_number_fits(name: str, amount: Decimal, ratio: float, 
         unknown_options=(name,),
     )
     for fmt in WRITTEN:
-        render_plan(plan, fmt)
-    for row in render_plan(plan, "table", width=width).split("\n"):
+        render_plan(plan, fmt, screen=True)
+    whole, screen = (render_plan(plan, "table", width=width, screen=shown) for shown in (False, True))
+    for row in (*whole.split("\n"), *screen.split("\n")):
         assert display_width(row) <= width or is_location(row)
         assert row.isprintable()
 

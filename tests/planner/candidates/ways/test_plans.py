@@ -150,7 +150,7 @@ def test_the_milp_chooses_the_same() -> None:
 
 @pytest.mark.parametrize("fmt", ["table", "md"])
 def test_every_format_tells_what_to_expect(fmt: str) -> None:
-    text = str(render_answer(plan_answer(plan_of(THREE_ZONES, TIGHT)), fmt))
+    text = str(render_answer(plan_answer(plan_of(THREE_ZONES, TIGHT), details=("all",)), fmt))
     for words in (
         "spot in 3 zones",
         "on-demand is needed with",
@@ -276,7 +276,9 @@ def test_replays_are_a_second_opinion() -> None:
     assert seen.p_meet_deadline == 1.0  # the guard, while on-demand can be had
     assert seen.cost_p10_usd <= seen.expected_cost_usd <= seen.cost_p90_usd
     assert float(seen.expected_cost_usd) == pytest.approx(float(plan.total_usd), rel=0.35)
-    assert "60 futures, policy survival" in " ".join(str(render_answer(plan_answer(plan), "table")).split())
+    assert "60 futures, policy survival" in " ".join(
+        str(render_answer(plan_answer(plan, details=("risk",)), "table")).split()
+    )
     alone = plan_on(make_world(ONE_ZONE), work(constraints={"max_nodes": 1}), replays=10).plan
     assert alone.launch is not None and alone.launch.replay is None  # no deadline: nothing to replay to
 

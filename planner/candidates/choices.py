@@ -1,0 +1,128 @@
+"""Decisions that a buyer weighs: the best candidate, and the best of each kind that somebody may prefer to it.
+
+`decisions` lists what is next to the best one; here one candidate stands for each question a buyer asks: what if it
+must be sooner, must not be taken back, may not be spot, comes from another provider?
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.candidates.choose import rank
+from planner.candidates.decisions import (
+    FIRM,
+    FOR_A_TERM,
+    HAIR_RATIO,
+    KNOWN_PRICES,
+    ON_DEMAND,
+    PROVIDER_OF,
+    Kind,
+    best_of,
+)
+from planner.candidates.model import MIXED
+from planner.records import record
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from planner.candidates.model import Candidates
+
+    BoolArray = npt.NDArray[np.bool_]
+
+
+@record(frozen=True)
+class Weighed:
+    """A decision to weigh. `at`: position of its candidate; `kinds`: for what it is the best."""
+
+    at: int
+    kinds: tuple[str, ...]
+
+
+def _is_owned(made: Candidates) -> BoolArray:
+    """At least one part runs on machines, or on a commitment, that the user has already."""
+    offer_set = made.context.market.offer_set
+    own = ~np.isnan(offer_set.owned_share) | offer_set.offers.equals("purchase_option", "owned")
+    out = own[made.offer]
+    if made.mixes is not None:
+        mixed = np.flatnonzero(made.kind == MIXED)
+        parts = made.mixes.offer[made.detail[mixed]]
+        out[mixed] = ((parts >= 0) & own[parts]).any(axis=1)
+    return np.asarray(out, dtype=np.bool_)
+
+
+OWNED = Kind("owned", "machines or commitments that you own", _is_owned)
+# In the order in which they name a decision that is the best for several.
+WEIGHED = (
+    ("reserved", FOR_A_TERM),
+    ("firm", FIRM),
+    ("on_demand", ON_DEMAND),
+    ("owned", OWNED),
+    ("known_prices", KNOWN_PRICES),
+)
+
+
+def weigh_choices(made: Candidates, winner: int) -> list[Weighed]:
+    """The best candidate, and the best of each kind beside it, in the order of the objective.
+
+    A kind whose best candidate is within `HAIR_RATIO` of a listed one of the same kind, in cost and hours, adds its
+    name to that one instead of a row.
+
+    Args:
+        made: all candidates, at least one feasible.
+        winner: position of the best one.
+    """
+    by_cost = made.context.asked.workload.preferences.objective == "cost"
+    rows: list[tuple[int, list[str]]] = [(winner, ["cheapest" if by_cost else "fastest"])]
+    other = _worth_its_price(made, winner)
+    if other is not None:
+        rows.append((other, ["sooner" if by_cost else "cheaper"]))
+    kinds = [*WEIGHED[:4], ("provider", _another_provider(made, winner)), *WEIGHED[4:]]
+    for name, kind in kinds:
+        best = best_of(made, kind)
+        if best is None:
+            continue
+        member = kind.member(made)
+        like = next((row for row in rows if member[row[0]] and _is_near(made, best, row[0])), None)
+        if like is None:
+            rows.append((best, [name]))
+        elif name != "known_prices":  # it is worth a word only where it is not one of the others
+            like[1].append(name)
+    order = rank(made, np.asarray([at for at, _ in rows]), "cost" if by_cost else "time").tolist()
+    rows.sort(key=lambda row: (row[0] != winner, order.index(row[0])))
+    return [Weighed(at, tuple(names)) for at, names in rows]
+
+
+def _worth_its_price(made: Candidates, winner: int) -> int | None:
+    """The knee of cost against hours: the candidate of the least product of both, if it is not (nearly) the best one.
+
+    Along the frontier a percent of time is worth a percent of money there: up to the knee each percent of hours saved
+    costs less than a percent, beyond it more. Unlike a chord between the ends of the frontier it does not move when a
+    dear and fast candidate is added.
+    """
+    by_cost = made.context.asked.workload.preferences.objective == "cost"
+    feasible = np.flatnonzero(made.bits == 0)
+    other = (made.hours if by_cost else made.cost_usd)[feasible]
+    feasible = feasible[other < (made.hours if by_cost else made.cost_usd)[winner] * (1 - HAIR_RATIO)]
+    product = made.cost_usd[feasible] * made.hours[feasible]
+    if not len(feasible) or product.min() >= made.cost_usd[winner] * made.hours[winner]:
+        return None
+    best = feasible[product <= product.min() * (1 + 1e-12)]
+    return int(rank(made, best, "cost" if by_cost else "time")[0])
+
+
+def _another_provider(made: Candidates, winner: int) -> Kind:
+    own = PROVIDER_OF(made, np.asarray([winner]))[0]
+    return Kind(
+        "provider",
+        "another provider",
+        lambda all_of: np.asarray(PROVIDER_OF(all_of, np.arange(len(all_of.offer))) != own, dtype=np.bool_),
+    )
+
+
+def _is_near(made: Candidates, one: int, other: int) -> bool:
+    """Whether cost and hours of two candidates both differ by less than a hair."""
+    return all(
+        abs(value[one] - value[other]) <= HAIR_RATIO * value[other] for value in (made.cost_usd, made.hours)
+    )

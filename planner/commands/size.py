@@ -1,0 +1,56 @@
+"""`planner size`: machines for those who know their data and their goal."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from decimal import Decimal
+from pathlib import Path
+
+import click
+
+from planner.commands.options import as_of_option, examples, output_options
+from planner.commands.output import show_answer, show_text
+from planner.render.formats import ANSWER_FORMATS
+
+
+@click.command(
+    epilog=examples(
+        "planner size --data 100GB --goal image_classification --deadline 3w --budget 5000",
+        "planner size --data 2TB --goal language_model_pretraining --write workload.yaml",
+    )
+)
+@click.option("--data", required=True, metavar="SIZE", help="Volume of the data, such as 100GB or 2TB.")
+@click.option("--goal", required=True, metavar="GOAL",
+              help="What it is for: image_classification, text_classification, text_finetuning, ...")  # fmt: skip
+@click.option("--effort", type=click.Choice(["small", "medium", "large"]), default="medium", show_default=True,
+              help="How large a model and training to assume.")  # fmt: skip
+@click.option("--deadline", default=None, metavar="LENGTH", help="Time from now, such as 3w.")
+@click.option(
+    "--budget", type=click.FloatRange(min=0, min_open=True), default=None, metavar="USD", help="Most to pay."
+)
+@click.option("--location", default=None, metavar="PLACE", help="Where the data lie, such as aws/us-east-1.")
+@click.option("--write", type=click.Path(path_type=Path, dir_okay=False), default=None, metavar="FILE",
+              help="Also write the workload there, to refine and plan.")  # fmt: skip
+@output_options(ANSWER_FORMATS)
+@as_of_option
+def size(
+    data: str, goal: str, effort: str, deadline: str | None, budget: float | None, location: str | None,
+    write: Path | None, output: str, as_of: datetime | None, out: Path | None,
+) -> None:  # fmt: skip
+    """Size machines by the volume of data and the goal, beside what published rules of thumb say.
+
+    Exit code 0: machines were found; 3: none within the limits; 2: bad input.
+    """
+    from planner.asked.options import Options, utc_now
+    from planner.workloads.size import size_workload
+
+    found = size_workload(
+        data, goal, Options(as_of or utc_now(), as_of=as_of and as_of.date()), effort=effort, deadline=deadline,
+        budget_usd=None if budget is None else Decimal(f"{budget:.10g}"), location=location,
+    )  # fmt: skip
+    report = found.report()
+    show_answer(report, output, out)
+    if write is not None:
+        show_text(found.workload, write)
+    if not report.success:
+        click.get_current_context().exit(3)

@@ -1,0 +1,129 @@
+"""The decisions to weigh, recomputed: what each costs and when it is done, and that it is what its kinds say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from planner.judge import frame
+from planner.judge.findings import Moment, Near
+
+if TYPE_CHECKING:
+    from planner.judge.bench import Bench, Bought, Candidate
+    from planner.judge.document import Node
+    from planner.judge.findings import Findings
+    from planner.judge.goods import Offer
+
+_SLIP = 1 - Fraction(1, 10**9)
+_CHANCE = 1e-4
+_FIRST = {"cost": "cheapest", "time": "fastest"}
+_WORTH = {"cost": "sooner", "time": "cheaper"}
+
+
+def check(findings: Findings, bench: Bench, plan: Node, made: Candidate) -> None:
+    """The choices of a job: the plan first, the others in order, each of its kinds and the best of them named."""
+    objective = bench.workload.preferences.objective
+    _names(findings, plan, _FIRST[objective])
+    reference = plan["total_usd"].money(), plan["hours"].number()
+    rows: list[tuple[Node, Candidate]] = []
+    for at, node in enumerate(plan["choices"]):
+        findings.require(node["best"].is_null == (at == 0), node.path, "the plan, and only it, comes first")
+        own: Candidate | None = made
+        if not node["best"].is_null:
+            own = frame.brief(findings, bench, node["best"], reference)
+        else:
+            findings.saw(node["best"])
+        if own is None:
+            findings.skip_unseen(node, "rests on records that are not read again")
+            continue
+        end = Moment(bench.start + timedelta(hours=min(own.hours, 1e6)))
+        chance = None if own.p_meet is None else Near(own.p_meet, _CHANCE, 1e-5)
+        findings.expect(node["finish_expected"], end)
+        findings.expect(node["p_meet_deadline"], chance)
+        for name in _texts(node["kinds"]):
+            findings.require(_is(name, own, made, objective), node.path, f"is not {name}")
+        rows.append((node, own))
+    _in_order(findings, rows, objective)
+
+
+def check_fleet(findings: Findings, bench: Bench, plan: Node, chance: Near | None) -> None:
+    """The choices of a fleet: the plan, and its baseline, whose chance is not computed."""
+    _names(findings, plan, _FIRST["cost"])
+    baseline = plan["savings"]["baseline"]
+    wanted: list[dict[str, object]] = [
+        {
+            "kinds": ["cheapest"], "best": None, "p_meet_deadline": chance,
+            "finish_expected": frame.finish(bench, plan["hours"].number()),
+        }
+    ]  # fmt: skip
+    if not baseline.is_null:
+        ends = frame.finish(bench, baseline["hours"].number())
+        wanted.append(
+            {"kinds": ["on_demand"], "best": baseline.value, "p_meet_deadline": None, "finish_expected": ends}
+        )
+    findings.expect(plan["choices"], wanted)
+
+
+def _texts(node: Node) -> list[str]:
+    return [item.text() for item in node]
+
+
+def _names(findings: Findings, plan: Node, first: str) -> None:
+    """Each kind is named once, that of the plan first."""
+    named = [name for node in plan["choices"] for name in _texts(node["kinds"])]
+    findings.require(named[:1] == [first], "choices", f"the first must be {first}")
+    findings.require(len(set(named)) == len(named), "choices", "a kind named twice")
+    for node in plan["choices"]:
+        findings.saw(node["kinds"])
+
+
+def _in_order(findings: Findings, rows: Sequence[tuple[Node, Candidate]], objective: str) -> None:
+    values = [Fraction(own.cost) if objective == "cost" else Fraction(own.hours) for _, own in rows]
+    for (node, _), value, before in zip(rows[1:], values[1:], values, strict=False):
+        findings.require(value >= before * _SLIP, node.path, "better than the one before it")
+
+
+def _offers(own: Candidate) -> list[Offer]:
+    return [part.offer for part in own.parts]
+
+
+def _each(holds: Callable[[Offer], bool]) -> Callable[[Candidate], bool]:
+    return lambda own: all(holds(offer) for offer in _offers(own))
+
+
+def _is_owned(offer: Offer) -> bool:
+    return offer.text("purchase_option") == "owned" or offer.text("option_variant") == "already_owned"
+
+
+def _is_for_a_term(own: Candidate) -> bool:
+    parts: Sequence[Bought] = own.parts
+    rule = parts[0].offer.rule
+    return (
+        len(parts) == 1
+        and bool(rule.whole_term or rule.block_hours)
+        and parts[0].offer.text("option_variant") != "already_owned"
+    )
+
+
+_KINDS: dict[str, Callable[[Candidate], bool]] = {
+    "reserved": _is_for_a_term,
+    "firm": _each(lambda offer: not offer.is_spot),
+    "on_demand": lambda own: (
+        len(own.parts) == 1 and own.parts[0].offer.text("purchase_option") == "on_demand"
+    ),
+    "owned": lambda own: any(map(_is_owned, _offers(own))),
+    "known_prices": _each(lambda offer: offer.quote.kind in ("firm", "observed", "declared", "listed")),
+}
+
+
+def _is(name: str, own: Candidate, plan: Candidate, objective: str) -> bool:
+    """Whether a candidate is of a kind."""
+    if name in (_FIRST[objective], _WORTH[objective]):
+        better = own.hours < plan.hours if objective == "cost" else own.cost < plan.cost
+        worth = float(own.cost) * own.hours < float(plan.cost) * plan.hours
+        return own is plan if name == _FIRST[objective] else better and worth
+    if name == "provider":
+        return own.parts[0].offer.text("provider") != plan.parts[0].offer.text("provider")
+    return name in _KINDS and _KINDS[name](own)

@@ -1,0 +1,219 @@
+"""The answer that fits on a screen: plan, cost, date, speed, the decisions to weigh, and what to do before buying.
+
+Every figure has the digits that its interval supports (`planner.render.precision`); the exact ones are behind
+`--details` and in the machine forms. The figures are the plan's own: nothing is chosen or computed here.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from decimal import Decimal
+
+from planner.plan.front_choices import changes, choices, rungs
+from planner.plan.front_notes import before_you_buy, verdict_lines
+from planner.plan.front_scale import Scale, chance
+from planner.plan.model import Plan, PlanLine
+from planner.plan.report_launch import strategy_words
+from planner.plan.words import short_layout
+from planner.render.model import Section, Unit, Value, facts
+from planner.render.numbers import number
+from planner.render.precision import dollars, figure, known_places, moment_known
+from planner.render.units import compact
+from planner.render.words import cluster, devices, option, place
+
+_MOST_PLACES = 3
+_COVERED = {
+    "compute": {"compute"}, "upfront payment": {"upfront"}, "transfer": {"data_transfer"},
+    "storage": {"system_disk", "data_storage", "checkpoint_storage"}, "interruptions": {"interruption"},
+}  # fmt: skip
+_MOST_FILTERS = 4
+_Row = tuple[str, str, Value, Unit, str]
+
+
+def headline(plan: Plan) -> str:
+    """Return what is asked: name, work, deadline and confidence, budget."""
+    parts, goal = [], plan.goal
+    if goal is not None and goal.units > 0:
+        parts.append(f"{compact(goal.units, 'count')} {goal.unit}")
+    if plan.deadline is None:
+        parts.append("no deadline")
+    else:
+        sure = (
+            ""
+            if goal is None or goal.deadline_confidence_ratio is None
+            else _sure(goal.deadline_confidence_ratio)
+        )
+        year = datetime.fromisoformat(plan.start).year
+        midnight = plan.deadline[11:16] == "00:00"
+        parts.append(f"by {moment_known(plan.deadline, 24.0 if midnight else 0.0, year)}{sure}")
+    if goal is not None and goal.budget_usd is not None:
+        parts.append(f"budget {dollars(goal.budget_usd, 0)}")
+    low = ["low confidence: sizes are assumed"] if plan.confidence == "low" else []
+    return f"{plan.workload}: {', '.join([*parts, *low])}"
+
+
+def _sure(confidence: float) -> str:
+    return f" ({number(100 * confidence, 4)} %)"
+
+
+def brief(plan: Plan) -> str:
+    """Return the plan, its cost and its end in a few words."""
+    if plan.status == "infeasible":
+        return "no feasible plan"
+    scale = Scale.of(plan)
+    return f"{_bought(plan)}: {scale.usd(plan.total_usd)}, done {scale.moment(plan.finish_expected or plan.start)}"
+
+
+def front(plan: Plan) -> tuple[Section, ...]:
+    """Return the sections of the screen."""
+    if plan.status == "infeasible":
+        rows: list[_Row] = [("plan", "plan", "none", "text", _none(plan)), *_removed(plan)]
+    else:
+        scale = Scale.of(plan)
+        rows = [
+            ("plan", "plan", _bought(plan), "text", _bought(plan)), _cost(plan, scale), _done(plan, scale),
+            *_speed(plan),
+        ]  # fmt: skip
+    return (
+        facts("front", "Plan", rows),
+        *choices(plan),
+        *rungs(plan),
+        *changes(plan),
+        *before_you_buy(plan),
+        Section("verdict", "Verdict", verdict_lines(plan)),
+    )
+
+
+def _none(plan: Plan) -> str:
+    tried = plan.proof.candidates if plan.proof is not None else 0
+    return f"none of the {tried:,} candidates compared meets every limit"
+
+
+def _removed(plan: Plan) -> list[_Row]:
+    """What removes most: candidates that one filter alone keeps out."""
+    alone = sorted((f for f in plan.filters if f.removed_only_by_this), key=lambda f: -f.removed_only_by_this)
+    if not alone:
+        return []
+    said = ", ".join(f"{f.name} {f.removed_only_by_this:,}" for f in alone[:_MOST_FILTERS])
+    more = len(alone) - _MOST_FILTERS
+    return [
+        (
+            "removed_by_one", "why", len(alone), "count",
+            f"removed by one limit alone: {said}" + (f" and {more} more limits" if more > 0 else ""),
+        )
+    ]  # fmt: skip
+
+
+def _bought(plan: Plan) -> str:
+    """What is run, how it is bought, and where."""
+    first, lines = plan.lines[0], plan.lines
+    if plan.kind == "fleet":
+        return _fleet(lines)
+    if len(lines) == 1:
+        bought = option(first.purchase_option, first.option_variant)
+        return (
+            f"{_cluster(first.nodes, lines[:1])}, {bought}, {place(first.provider, first.region, first.zone)}"
+        )
+    if plan.launch is not None and plan.launch.strategy in ("spot", "spot_with_fallback"):
+        return f"{_cluster(first.nodes, lines[:1])}, {strategy_words(plan)}, {_places(lines)}"
+    parts = " + ".join(f"{line.nodes} {option(line.purchase_option, line.option_variant)}" for line in lines)
+    return f"{_cluster(sum(line.nodes for line in lines), lines)}: {parts}, {_places(lines)}"
+
+
+def _cluster(nodes: int, lines: tuple[PlanLine, ...]) -> str:
+    inside = devices(sum(line.accelerators for line in lines), lines[0].accelerator)
+    return cluster(nodes, lines[0].instance_type) + (f" ({inside})" if inside else "")
+
+
+def _fleet(lines: tuple[PlanLine, ...]) -> str:
+    """The offers of a fleet, the dearest first."""
+    ordered = sorted(lines, key=lambda line: -line.cost_usd)
+    texts = [
+        f"{cluster(line.nodes, line.instance_type)} {option(line.purchase_option, line.option_variant)} in "
+        f"{place(line.provider, line.region, '')}"
+        for line in ordered[:_MOST_PLACES]
+    ]
+    more = len(lines) - _MOST_PLACES
+    return " + ".join(texts) + (f" and {more} more offers" if more > 0 else "")
+
+
+def _places(lines: tuple[PlanLine, ...]) -> str:
+    """Regions in the order of use, the provider named once."""
+    regions = list(dict.fromkeys((line.provider, line.region) for line in lines))
+    named = [
+        region if at and provider == regions[at - 1][0] and region else f"{provider}/{region}" if region else provider
+        for at, (provider, region) in enumerate(regions)
+    ]  # fmt: skip
+    more = len(named) - _MOST_PLACES
+    return " then ".join(named[:_MOST_PLACES]) + (f" and {more} more regions" if more > 0 else "")
+
+
+def _cost(plan: Plan, scale: Scale) -> _Row:
+    parts = [f"{scale.usd(plan.total_usd)} expected"]
+    quoted = _as_quoted(plan)
+    if quoted is not None and scale.usd(quoted) != scale.usd(plan.total_usd):
+        parts[0] += f" ({scale.usd(quoted)} as quoted)"
+    if scale.low_usd is not None and scale.high_usd is not None:
+        low, high = (scale.usd(end, plan.total_usd) for end in (scale.low_usd, scale.high_usd))
+        parts.append(f"80 %: {low} to {high}")
+    elif scale.high_usd is not None:
+        parts.append(f"90 %: at most {scale.usd(scale.high_usd, plan.total_usd)}")
+    parts += _own_machines(plan, scale)
+    kinds = {cost.kind for line in plan.lines for cost in line.costs}
+    parts.append(", ".join(name for name, members in _COVERED.items() if kinds & members))
+    return ("cost_usd", "cost", plan.total_usd, "usd", "; ".join(parts))
+
+
+def _own_machines(plan: Plan, scale: Scale) -> list[str]:
+    """What own machines add to the cost once their purchase counts."""
+    owned = [line for line in plan.lines if line.marginal_usd_per_hour is not None]
+    if not owned:
+        return []
+    extra = Decimal(0)
+    for line in owned:
+        if line.full_usd_per_hour is None or line.marginal_usd_per_hour is None:
+            return ["what the purchase of own machines adds is unknown"]
+        hours = sum((cost.quantity for cost in line.costs if cost.kind == "compute"), Decimal(0))
+        extra += hours * (line.full_usd_per_hour - line.price_per_hour * line.usd_per_currency)
+    return [f"{scale.usd(plan.total_usd + extra)} with the purchase of own machines"] if extra else []
+
+
+def _as_quoted(plan: Plan) -> Decimal | None:
+    """The cost at the prices quoted in place of those expected; None where one is no market price."""
+    total = plan.total_usd
+    for line in plan.lines:
+        if line.quoted_price_per_hour is None or line.price_kind == "no_market" or not line.price_per_hour:
+            return None
+        paid = sum((cost.amount_usd for cost in line.costs if cost.kind == "compute"), Decimal(0))
+        total += paid * (line.quoted_price_per_hour / line.price_per_hour - 1)
+    return total
+
+
+def _done(plan: Plan, scale: Scale) -> _Row:
+    parts = [scale.moment(plan.finish_expected or plan.start)]
+    if plan.launch is not None:
+        early, late = scale.moment(plan.launch.finish_p10), scale.moment(plan.launch.finish_p90)
+        parts.append(f"80 %: {early} to {late}" if early != late else f"80 %: {early}")
+    elif scale.high_hours is not None:
+        parts.append(f"90 %: by {scale.after(scale.high_hours)}")
+    sure = plan.risk.p_meet_deadline if plan.risk is not None else None
+    parts.append("no deadline" if plan.deadline is None else f"in time with {chance(sure)}")
+    return ("finish_expected", "done", plan.finish_expected or "", "text", "; ".join(parts))
+
+
+def _speed(plan: Plan) -> list[_Row]:
+    speed = plan.performance
+    if speed is None:
+        return []
+    low, high = speed.throughput_low_per_s, speed.throughput_high_per_s
+    places = known_places(speed.throughput_per_s, (high - low) / 2.0)
+    spread = f"80 %: {figure(low, places)} to {figure(high, places)}"
+    parts = [f"{figure(speed.throughput_per_s, places)} {speed.unit}/s ({spread})"]
+    if speed.mfu is not None:
+        parts.append(f"MFU {100 * speed.mfu:.0f} %")
+    if speed.memory_needed_gib is not None and speed.memory_available_gib is not None:
+        needed, available = number(speed.memory_needed_gib), number(speed.memory_available_gib)
+        parts.append(f"{needed} of {available} GiB")
+    if plan.lines[0].layout is not None:
+        parts.append(short_layout(plan.lines[0].layout))
+    return [("throughput_per_s", "speed", speed.throughput_per_s, "number", "; ".join(parts))]

@@ -1,0 +1,142 @@
+"""The tables of the screen: decisions to weigh, rungs of a task, and changes that would make a plan possible."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from decimal import Decimal
+
+from planner.plan.brief import Choice, Summary
+from planner.plan.front_scale import Scale
+from planner.plan.model import Plan, Relaxation
+from planner.render.model import Column, Section, Value, table_section
+from planner.render.precision import known_places, moment_known, rounded
+from planner.render.words import cluster, option, place
+
+_KINDS = {
+    "cheapest": "cheapest", "fastest": "fastest", "sooner": "sooner", "cheaper": "cheaper", "reserved": "reserved",
+    "firm": "firm", "on_demand": "on-demand", "owned": "own", "provider": "other provider",
+    "known_prices": "known prices",
+}  # fmt: skip
+_MOST_KINDS = 2
+_MOST_CHANGES = 5
+_THREE_DIGITS = (
+    0.01  # half-width, relative, of what has no interval of its own: three digits of it are printed
+)
+
+
+def choices(plan: Plan) -> list[Section]:
+    """Return the decisions: cost, end and chance of each; what needs a port or a quote is named below."""
+    if not plan.choices:
+        return []
+    scale = Scale.of(plan)
+    columns = (
+        Column("kinds", "choices", "text"), Column("decision", "", "text"), Column("cost_usd", "cost", "usd_known"),
+        Column("finish_expected", "done", "text"), Column("p_meet_deadline", "in time", "chance"),
+    )  # fmt: skip
+    rows: list[tuple[Value, ...]] = []
+    for item in plan.choices:
+        best = item.best
+        cost, hours = (plan.total_usd, plan.hours) if best is None else (best.cost_usd, best.hours)
+        rows.append(
+            (
+                _kinds(item, first=not rows), _plan_in_brief(plan) if best is None else in_brief(best),
+                scale.known(cost), scale.moment(item.finish_expected, hours),
+                "" if item.p_meet_deadline is None else item.p_meet_deadline,
+            )
+        )  # fmt: skip
+    notes = [_hidden(item, scale) for item in plan.relaxations if item.best is not None]
+    return [table_section("choices", "Choices", columns, rows, notes)]
+
+
+def _kinds(item: Choice, *, first: bool) -> str:
+    names = [_KINDS.get(kind, kind) for kind in item.kinds]
+    return ("> " if first else "  ") + ", ".join(names[: _MOST_KINDS + first])
+
+
+def _plan_in_brief(plan: Plan) -> str:
+    first, launch = plan.lines[0], plan.launch
+    nodes = sum(line.nodes for line in plan.lines)
+    if plan.kind == "fleet":
+        offers = f"{len(plan.lines)} offers" if len(plan.lines) > 1 else first.instance_type
+        return f"{nodes:,} x {offers}, {'spot' if launch is not None else 'no spot'}"
+    bought = " + ".join(f"{line.nodes} {line.purchase_option}" for line in plan.lines)
+    if len(plan.lines) == 1:
+        bought = option(first.purchase_option, first.option_variant)
+    elif launch is not None and launch.strategy in ("spot", "spot_with_fallback"):
+        nodes, bought = first.nodes, _in_turn([line.purchase_option for line in plan.lines])
+    return _named(nodes, first.instance_type, bought, first.provider, first.region)
+
+
+def in_brief(item: Summary) -> str:
+    """A candidate in the room of a table cell: cluster, way to buy, place."""
+    bought = option(item.purchase_option, item.option_variant)
+    if len(item.parts) > 1 and sum(part.nodes for part in item.parts) != item.nodes:
+        bought = _in_turn([part.purchase_option for part in item.parts])
+    return _named(item.nodes, item.instance_type, bought, item.provider, item.region)
+
+
+def _in_turn(options: Sequence[str]) -> str:
+    """How one offer after another is bought; in how many zones is a detail."""
+    return ", else ".join(dict.fromkeys(options))
+
+
+def _named(nodes: int, instance_type: str, bought: str, provider: str, region: str) -> str:
+    return f"{cluster(nodes, instance_type)}, {bought}, {place(provider, region, '')}"
+
+
+def _hidden(item: Relaxation, scale: Scale) -> str:
+    assert item.best is not None
+    change = f"{item.constraint} {item.current} -> {item.needed}"
+    return f"hidden: {in_brief(item.best)}: {scale.usd(item.best.cost_usd)} ({change})"
+
+
+def rungs(plan: Plan) -> list[Section]:
+    """Return every rung of a task's ladder of assumptions; the plan is that of the middle one."""
+    if not plan.sensitivity:
+        return []
+    columns = (
+        Column("rung", "if the task is", "text"), Column("plan", "", "text"), Column("cost_usd", "cost", "usd_known"),
+        Column("finish_expected", "done", "text"),
+    )  # fmt: skip
+    scale = Scale.of(plan)
+    rows: list[tuple[Value, ...]] = []
+    for item in plan.sensitivity:
+        if item.best is None:
+            rows.append((f"  {item.name}", "nothing fits", "", ""))
+            continue
+        rows.append((f"  {item.name}", in_brief(item.best), *_cost_and_end(plan, item.best, scale)))
+    return [table_section("rungs", "Rungs", columns, rows)]
+
+
+def _cost_and_end(plan: Plan, best: Summary, scale: Scale) -> tuple[Decimal, str]:
+    ends = datetime.fromisoformat(plan.start) + timedelta(hours=min(best.hours, 1e6))
+    return scale.known(best.cost_usd), scale.moment(ends.isoformat(), best.hours)
+
+
+def changes(plan: Plan) -> list[Section]:
+    """Return, where nothing fits, what would make a plan possible: the smallest change of each limit."""
+    if plan.status != "infeasible" or not plan.relaxations:
+        return []
+    title = "enough" if len(plan.relaxations) == 1 else "each is enough"
+    columns = (
+        Column("change", title, "text"), Column("plan", "", "text"), Column("cost_usd", "cost", "usd_known"),
+        Column("finish_expected", "done", "text"),
+    )  # fmt: skip
+    rows = [_change(plan, item) for item in plan.relaxations[:_MOST_CHANGES]]
+    return [table_section("changes", "What would be enough", columns, rows)]
+
+
+def _change(plan: Plan, item: Relaxation) -> Sequence[Value]:
+    text = f"  {item.constraint} {item.current} -> {item.needed}"
+    if item.best is None:
+        return (text, item.note, "", "")
+    cost, start = item.best.cost_usd, datetime.fromisoformat(plan.start)
+    places = min(known_places(float(cost), float(cost) * _THREE_DIGITS), 2)
+    ends = (start + timedelta(hours=min(item.best.hours, 1e6))).isoformat()
+    return (
+        text,
+        in_brief(item.best),
+        rounded(cost, places),
+        moment_known(ends, item.best.hours / 10.0, start.year),
+    )

@@ -1,0 +1,136 @@
+"""What a buyer must know or do first, most important first, and the verdict with its proof."""
+
+from __future__ import annotations
+
+from planner.plan.front_scale import Scale
+from planner.plan.model import Plan
+from planner.plan.words import OBJECTIVES, old_price, over_budget
+from planner.render import claims
+from planner.render.model import Section
+from planner.render.numbers import number
+from planner.render.precision import about
+
+_MOST = 5
+_MOST_REGIONS = 4
+
+
+def before_you_buy(plan: Plan) -> list[Section]:
+    """Return at most five notes: doubts about the answer, old prices, interruptions, quotas, what else warns."""
+    own = [*_low_confidence(plan), *_budget(plan), *_prices(plan), *_interruptions(plan), *_quotas(plan)]
+    said = {*_said(plan)}
+    # those of the chosen machines come last, and matter most
+    rest = [text for text in reversed(plan.warnings) if text not in said]
+    shown = [*rest[: max(_MOST - len(own), 1)], *own][:_MOST]
+    more = len(rest) + len(own) - len(shown)
+    if more:
+        shown[-1] += f" (+ {more} more: --details warnings)"
+    return [Section("before_you_buy", "Before you buy", tuple(shown), warning=True)] if shown else []
+
+
+def _said(plan: Plan) -> list[str]:
+    """Warnings of the plan that are said here in other words."""
+    out = [
+        old_price(line.instance_type, line.price_as_of, int(line.price_age_days))
+        for line in plan.lines
+        if line.price_age_days is not None
+    ]
+    if plan.risk is not None and plan.goal is not None and plan.goal.budget_usd is not None:
+        out.append(over_budget(plan.risk.worst_cost_usd, plan.goal.budget_usd))
+    return out
+
+
+def _low_confidence(plan: Plan) -> list[str]:
+    if plan.confidence != "low":
+        return []
+    return [
+        "low confidence: model and training are assumed from the task; name them for an answer to rely on"
+    ]
+
+
+def _budget(plan: Plan) -> list[str]:
+    """The worst case, where it exceeds the budget."""
+    if plan.risk is None or plan.goal is None or plan.goal.budget_usd is None:
+        return []
+    worst, budget = plan.risk.worst_cost_usd, plan.goal.budget_usd
+    if worst <= budget or over_budget(worst, budget) not in plan.warnings:
+        return []
+    return [f"one time in ten it costs more than {Scale.of(plan).usd(worst)}: the budget is ${budget:,.0f}"]
+
+
+def _prices(plan: Plan) -> list[str]:
+    """Old prices that the plan rests on, in one line."""
+    warned = [
+        line
+        for line in plan.lines
+        if line.price_age_days is not None
+        and old_price(line.instance_type, line.price_as_of, int(line.price_age_days)) in plan.warnings
+    ]
+    if not warned:
+        return []
+    oldest = max(warned, key=lambda line: line.price_age_days or 0.0)
+    since = "" if len({line.price_as_of for line in warned}) == 1 else " and later"
+    return [
+        f"prices of {oldest.price_as_of}{since} ({oldest.price_age_days:.0f} days old): refresh before buying "
+        "(planner catalog refresh)"
+    ]
+
+
+def _interruptions(plan: Plan) -> list[str]:
+    launch = plan.launch
+    if launch is None:
+        return []
+    every = number(float(f"{launch.checkpoints.interval_hours * 60.0:.2g}"))
+    count = about(launch.expected_interruptions)
+    word = "interruption" if count in ("about 1", "fewer than 1") else "interruptions"
+    return [f"{count} {word}: needs automatic resume and a checkpoint every {every} min"]
+
+
+def _quotas(plan: Plan) -> list[str]:
+    """Quotas in one line: what is needed of each, and where."""
+    where: dict[tuple[str, str, str], list[str]] = {}
+    for line in (line for line in plan.lines if line.purchase_option != "owned"):
+        need = line.quota
+        name = (need.name or "quota").partition(" (")[0]
+        key = (name, f"{number(need.needed, 6)} {need.unit}".strip(), need.status)
+        where.setdefault(key, []).append(line.region or line.provider)
+    if not where:
+        return []
+    texts = []
+    for (name, needed, status), regions in where.items():
+        named = list(dict.fromkeys(regions))
+        more = f" and {len(named) - _MOST_REGIONS} more" if len(named) > _MOST_REGIONS else ""
+        texts.append((f"{needed} of {name} in {', '.join(named[:_MOST_REGIONS])}{more}", status))
+    if len({status for _, status in texts}) == 1:
+        return [f"quota {texts[0][1]}: {'; '.join(text for text, _ in texts)}"]
+    return [f"quota: {'; '.join(f'{text}: {status}' for text, status in texts)}"]
+
+
+def verdict_lines(plan: Plan) -> tuple[str, ...]:
+    """Return what was proven of the choice and of which set, what is left out, and what to ask next."""
+    left_out = f"Without {' and '.join(plan.excluded[:2])}." if plan.excluded and plan.lines else ""
+    if plan.status == "infeasible":
+        following = "next: planner explain FILE; --details filters, relaxations or all"
+    else:
+        asked = "planner explain FILE" + ("" if plan.kind == "fleet" else ", planner frontier FILE")
+        following = f"next: {asked}; --details cost, time, risk, ... or all"
+    return f"{_proven(plan)} {left_out}".strip(), following
+
+
+def _proven(plan: Plan) -> str:
+    proof = plan.proof
+    if proof is None:
+        return "Not proven."
+    of = f"of the {proof.candidates:,} candidates compared"
+    if plan.status == "infeasible":
+        return f"No feasible plan: none {of} keeps every limit."
+    best = claims.best_plan(OBJECTIVES.get(plan.objective, "Best"), proof.status, proof.gap_ratio)
+    feasible = f" ({plan.n_feasible:,} feasible)" if plan.n_feasible else ""
+    checks = ["proven"] if proof.status == "optimal" else []
+    checks += ["re-checked"] if proof.verified else ["not re-checked"]
+    said = f"{best} {of}{feasible}, {' and '.join(checks)}"
+    if proof.near_ties:
+        others = "another costs" if proof.near_ties == 1 else f"{proof.near_ties:,} others cost"
+        if plan.objective == "time":
+            others = others.replace("cost", "take")
+        said += f"; {others} nearly the same"
+    return f"{said}."

@@ -1,0 +1,93 @@
+"""How well a plan's cost and hours are known, and figures rounded to that."""
+
+from __future__ import annotations
+
+import math
+from datetime import datetime, timedelta
+from decimal import Decimal
+
+from planner.plan.model import Plan
+from planner.records import record
+from planner.render.numbers import UNKNOWN
+from planner.render.precision import dollars, known_places, moment_known, rounded
+
+_SURE, _UNSURE = 0.99, 0.01
+_CENTS = 2
+
+
+@record(frozen=True)
+class Scale:
+    """The intervals of a plan; what stands beside it is rounded as far, relative to its own size.
+
+    Attributes:
+        low_usd, high_usd: P10 and P90 of the cost, None where not known.
+        high_hours: P90 of the elapsed hours, None where not known.
+        usd_ratio, hours_ratio: half-width of each interval over the figure itself; 0: no interval is known.
+        total_usd, hours, start: the plan's.
+    """
+
+    low_usd: Decimal | None
+    high_usd: Decimal | None
+    high_hours: float | None
+    usd_ratio: float
+    hours_ratio: float
+    total_usd: Decimal
+    hours: float
+    start: datetime
+
+    @classmethod
+    def of(cls, plan: Plan) -> Scale:
+        """The intervals of a found plan: both sides of one on spot, else the worst case alone."""
+        launch, risk, total = plan.launch, plan.risk, float(plan.total_usd)
+        low = high = late = None
+        half_usd = half_hours = 0.0
+        if launch is not None:
+            low, high, late = launch.cost_p10_usd, launch.cost_p90_usd, launch.p90_hours
+            half_usd, half_hours = float(high - low) / 2.0, (late - launch.p10_hours) / 2.0
+        elif risk is not None and risk.worst_cost_usd > plan.total_usd:
+            high, late = risk.worst_cost_usd, risk.worst_hours
+            half_usd, half_hours = float(high) - total, late - plan.hours
+        start = datetime.fromisoformat(plan.start)
+        ratios = _over(half_usd, total), _over(half_hours, plan.hours)
+        return cls(low, high, late, ratios[0], ratios[1], plan.total_usd, plan.hours, start)
+
+    def places(self, usd: Decimal) -> int:
+        """Decimals to which a cost of this size is known."""
+        return min(known_places(float(usd), abs(float(usd)) * self.usd_ratio), _CENTS)
+
+    def usd(self, value: Decimal, like: Decimal | None = None) -> str:
+        """A cost in the digits that are known of it, or of another one."""
+        return dollars(value, self.places(value if like is None else like))
+
+    def known(self, value: Decimal) -> Decimal:
+        """A cost rounded to what is known of it."""
+        return rounded(value, self.places(value))
+
+    def moment(self, text: str, hours: float | None = None) -> str:
+        """A moment as well as it is known.
+
+        Args:
+            text: ISO moment.
+            hours: from the start, default the plan's.
+        """
+        span = self.hours_ratio * (self.hours if hours is None else hours)
+        return moment_known(text, span, self.start.year)
+
+    def after(self, hours: float) -> str:
+        """The moment so many hours after the start, as well as the plan's end is known."""
+        if not math.isfinite(hours):
+            return UNKNOWN
+        return self.moment((self.start + timedelta(hours=min(hours, 1e6))).isoformat())
+
+
+def _over(part: float, whole: float) -> float:
+    return part / whole if whole > 0 and part > 0 else 0.0
+
+
+def chance(ratio: float | None) -> str:
+    """A probability in whole per cent, never certain."""
+    if ratio is None:
+        return UNKNOWN
+    if ratio > _SURE:
+        return f">{100 * _SURE:.0f} %"
+    return f"<{100 * _UNSURE:.0f} %" if ratio < _UNSURE else f"{100 * ratio:.0f} %"

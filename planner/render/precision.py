@@ -1,0 +1,89 @@
+"""As many digits as an interval supports: what is uncertain by a third is not printed to the cent.
+
+The half-width of the interval decides: its leading digit and one more are kept, so that the rounding is at most a
+twentieth of it. Nothing is printed with more than four digits, and a moment to the day, hour or minute.
+"""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime, timedelta
+from decimal import Context, Decimal
+
+from planner.render.numbers import UNKNOWN
+
+MOST_DIGITS = 4
+_ANY_SIZE = Context(prec=800)  # holds every float, whole
+_GUARD = 1  # digits kept below the leading one of the half-width
+_DAY_FROM, _HOUR_FROM = 24.0, 1.0  # hours of half-width from which the hour, or the minute, is not known
+
+
+def known_places(value: float, half_width: float) -> int:
+    """Decimals (negative: places before the point) to which a value is known.
+
+    Args:
+        value: the figure.
+        half_width: half of its interval in the same unit; 0: it is exact.
+    """
+    if not value or not math.isfinite(value):
+        return 0
+    most = MOST_DIGITS - 1 - math.floor(math.log10(abs(value)))
+    if not half_width > 0 or not math.isfinite(half_width):
+        return most
+    # a value below its own uncertainty still shows a digit
+    least = -math.floor(math.log10(abs(value)))
+    return min(most, max(_GUARD - math.floor(math.log10(half_width)), least))
+
+
+def rounded(value: float | Decimal, places: int) -> Decimal:
+    """The value at so many decimals, exactly: `rounded(13149.61, -2)` is 13100."""
+    exact = value if isinstance(value, Decimal) else Decimal(repr(float(value)))
+    return exact.quantize(Decimal(1).scaleb(-places), context=_ANY_SIZE) if exact.is_finite() else exact
+
+
+def figure(value: float | Decimal, places: int) -> str:
+    """The same as text: `13,100`, `6.6`; no decimals beyond those known."""
+    if not math.isfinite(value):
+        return UNKNOWN
+    text = f"{rounded(value, places):,f}" if places > 0 else f"{int(rounded(value, places)):,}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def dollars(value: float | Decimal, places: int) -> str:
+    """US dollars: `$13,100`."""
+    text = figure(value, places)
+    if text == UNKNOWN:
+        return text
+    return f"-${text[1:]}" if text.startswith("-") else f"${text}"
+
+
+def dollars_known(value: float | Decimal, half_width: float) -> str:
+    """US dollars in the digits that a half-width supports."""
+    return dollars(value, known_places(float(value), half_width))
+
+
+def about(value: float) -> str:
+    """A count that is an expectation, to one digit: `about 60`; below one `fewer than 1`."""
+    if not math.isfinite(value):
+        return "an unknown number of"
+    if value < 1:
+        return "fewer than 1"
+    return f"about {figure(value, -math.floor(math.log10(value)))}"
+
+
+def moment_known(text: str, half_width_hours: float, year: int) -> str:
+    """A moment to the day, hour or minute that is known: `Dec 3`, `Nov 24 09:00`, `Jan 2, 2027`.
+
+    Args:
+        text: ISO moment.
+        half_width_hours: half of its interval.
+        year: left out where it is this one.
+    """
+    try:
+        moment = datetime.fromisoformat(text).astimezone(UTC)
+    except (ValueError, OverflowError):
+        return text
+    if half_width_hours < _DAY_FROM and half_width_hours >= _HOUR_FROM:
+        moment = (moment + timedelta(minutes=30)).replace(minute=0)
+    day = f"{moment:%b} {moment.day}" + (f", {moment.year}" if moment.year != year else "")
+    return day if half_width_hours >= _DAY_FROM else f"{day} {moment:%H:%M}"

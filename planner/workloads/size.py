@@ -1,0 +1,206 @@
+"""`planner size`: machines for those who know their data and their goal, beside what rules of thumb would say."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from planner.errors import InputError
+from planner.inputs.faults import near
+from planner.inputs.load import parse_workload
+from planner.inputs.tasks import load_tasks
+from planner.plan.outcome import Outcome, outcome_of
+from planner.records import record
+from planner.render.presentable import Presentable
+from planner.workloads.answer import optimize
+from planner.workloads.size_needs import (
+    Needs,
+    cores_for,
+    disk_for,
+    read_rate,
+    storage_for,
+    tier_of,
+    workers_for,
+)
+from planner.workloads.size_rules import Rule, load_rules
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from decimal import Decimal
+
+    from planner.asked.options import Options
+    from planner.inputs.load import LoadedWorkload
+    from planner.market.model import Market
+    from planner.workloads.answer import Answer
+
+_GB_PER_GIB = 2.0**30 / 1e9
+_IMAGES = "image"
+_BYTES_PER_TOKEN = 4.0  # tokens of a vocabulary above 65,536
+_RULE_ACCELERATOR = "a100-*"  # what the rules on numbers of accelerators name
+
+
+@record(frozen=True)
+class Judged:
+    """One rule beside the model's answer.
+
+    Attributes:
+        low, high: what the rule asks for; model: what the run needs.
+        cost: of the cheapest plan on at most so many of the accelerators that the rule names; None: it names none.
+    """
+
+    rule: Rule
+    low: float
+    high: float | None
+    model: float
+    cost: Outcome | None = None
+
+    @property
+    def differs(self) -> bool:
+        """Whether what the run needs is outside what the rule asks for."""
+        return self.model < self.low or (self.high is not None and self.model > self.high)
+
+
+@record(frozen=True)
+class Size(Presentable):
+    """What to run on, what that needs, and the rules beside it; `workload` is a valid file."""
+
+    REPORT = "planner.workloads.size_report:size_report"
+    __repr__ = Presentable.__repr__
+
+    goal: str
+    data_gb: float
+    outcome: Outcome
+    accelerator: str
+    nodes: int
+    needs: Needs | None
+    has: Mapping[str, float]
+    rules: tuple[Judged, ...]
+    workload: str
+
+
+def size_workload(
+    data: str, goal: str, options: Options, *, effort: str = "medium", deadline: str | None = None,
+    budget_usd: Decimal | None = None, location: str | None = None,
+) -> Size:  # fmt: skip
+    """Size a run by its data and goal.
+
+    Args:
+        data: volume, such as `100GB`.
+        goal: a task of `planner/data/tasks.csv`.
+        options: flags, as of `planner optimize`.
+        effort: rung of its ladder: small, medium, large.
+        deadline: time from now, such as `3w`.
+        budget_usd: most to pay.
+        location: where the data lie, `provider/region`.
+
+    Raises:
+        InputError: a value is wrong; the goal names the nearest one.
+    """
+    if goal not in load_tasks():
+        hint = near(goal, load_tasks())
+        known = f"did you mean {hint!r}?" if hint else f"known: {', '.join(load_tasks())}"
+        raise InputError(f"--goal {goal}: is no goal ({known})")
+    text = _workload_text(data, goal, effort, deadline, budget_usd, location)
+    loaded = parse_workload(text, Path("workload.yaml"))
+    answer = optimize(loaded, options)
+    size = loaded.workload.data.size
+    assert size is not None
+    data_gb = float(size) / 1e9
+    outcome = outcome_of(answer.plan, "model")
+    if not answer.plan.lines:
+        return Size(goal, data_gb, outcome, "", 0, None, {}, (), text)
+    first = answer.plan.lines[0]
+    needs, has = _needs(answer, goal, data_gb)
+    rules = _judged(loaded, options, needs, data_gb, answer.context.asked.job.model.params / 1e9, has)
+    return Size(goal, data_gb, outcome, first.accelerator, first.nodes, needs, has, rules, text)
+
+
+def _workload_text(
+    data: str, goal: str, effort: str, deadline: str | None, budget_usd: Decimal | None, location: str | None
+) -> str:  # fmt: skip
+    """A workload file for the goal."""
+    lines = [
+        "version: 1",
+        f"name: {goal.replace('_', '-')}",
+        "task:",
+        f"  type: {goal}",
+        f"  effort: {effort}",
+    ]
+    lines += ["data:", f"  size: {data}", *([f"  location: {location}"] if location else [])]
+    limits = {"deadline": deadline, "budget_usd": budget_usd}
+    given = [f"  {key}: {value}" for key, value in limits.items() if value is not None]
+    return "\n".join([*lines, *(["constraints:", *given] if given else [])]) + "\n"
+
+
+def _needs(answer: Answer, goal: str, data_gb: float) -> tuple[Needs, dict[str, float]]:
+    """What the plan's run needs, and what its machines have, all nodes together."""
+    plan, job, line = answer.plan, answer.context.asked.job, answer.plan.lines[0]
+    nodes, accelerators = line.nodes, line.nodes * line.accelerators_per_node
+    speed = plan.performance
+    assert speed is not None
+    images = goal.startswith(_IMAGES)
+    per_sample = job.training.bytes_per_sample if images else _BYTES_PER_TOKEN
+    read = read_rate(speed.throughput_per_s, per_sample or 0.0)
+    workers = workers_for(speed.throughput_per_s if images else 0.0, accelerators)
+    has = _hardware(answer.context.market, line.provider, line.instance_type, nodes)
+    kept = disk_for(data_gb, job.checkpoint_gib * _GB_PER_GIB, job.checkpoints_kept)
+    needs = Needs(
+        tier=tier_of(data_gb), accelerators=accelerators, device_memory_gib=speed.memory_needed_gib,
+        workers_per_accelerator=workers, vcpus=cores_for(accelerators, nodes, workers),
+        ram_gb=accelerators * (line.accelerator_memory_gib or 0.0) * _GB_PER_GIB, disk_gb=kept, read_gb_per_s=read,
+        network_gbps=has["network_gbps"] if nodes > 1 else 0.0,
+        storage=storage_for(data_gb, nodes, read, has["disk_gb"] / nodes),
+    )  # fmt: skip
+    return needs, has
+
+
+def _hardware(market: Market, provider: str, instance_type: str, nodes: int) -> dict[str, float]:
+    """vCPUs, memory, local disk of all nodes and the network of one; 0 where the catalog does not say."""
+    types = market.offer_set.types
+    row = types.take(types.equals("provider", provider) & types.equals("instance_type", instance_type)).row(0)
+
+    def known(key: str) -> float:
+        value = row[key]
+        return 0.0 if value is None or math.isnan(float(value)) else float(value)
+
+    return {
+        "vcpus": known("vcpus") * nodes,
+        "ram_gb": known("memory_gib") * _GB_PER_GIB * nodes,
+        "disk_gb": known("local_nvme_gib") * _GB_PER_GIB * nodes,
+        "network_gbps": known("internode_gbps"),
+    }
+
+
+def _judged(
+    loaded: LoadedWorkload, options: Options, needs: Needs, data_gb: float, params_billion: float,
+    has: Mapping[str, float],
+) -> tuple[Judged, ...]:  # fmt: skip
+    """Each rule that sizes something of this run, beside the model's figure."""
+    figures = {
+        "data_gb": data_gb, "data_100_gb": data_gb / 100.0, "params_billion": params_billion,
+        "accelerator_memory_gb": needs.ram_gb,
+    }  # fmt: skip
+    model = {
+        "accelerators": needs.accelerators, "vcpus": needs.vcpus, "ram_gb": needs.ram_gb, "disk_gb": needs.disk_gb,
+        "read_gb_per_s": needs.read_gb_per_s, "network_gbps": has["network_gbps"] if needs.network_gbps else 0.0,
+        "device_memory_gb": (needs.device_memory_gib or 0.0) * _GB_PER_GIB,
+    }  # fmt: skip
+    out = []
+    for rule in load_rules():
+        if rule.applies(data_gb):
+            low, high = rule.value(figures)
+            count = math.ceil(high or low) if rule.quantity == "accelerators" else 0
+            cost = _cost_by_rule(loaded, options, max(1, count)) if count else None
+            out.append(Judged(rule, low, high, model[rule.quantity], cost))
+    return tuple(out)
+
+
+def _cost_by_rule(loaded: LoadedWorkload, options: Options, count: int) -> Outcome:
+    """The cheapest plan on at most `count` of the accelerators that rules name."""
+    limits = loaded.workload.constraints
+    chips = limits.accelerators.model_copy(update={"allow": (_RULE_ACCELERATOR,)})
+    limited = limits.model_copy(update={"accelerators": chips, "max_accelerators": count})
+    workload = loaded.workload.model_copy(update={"constraints": limited})
+    return outcome_of(optimize(replace(loaded, workload=workload), options).plan, f"at most {count} x A100")

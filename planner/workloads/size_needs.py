@@ -1,0 +1,97 @@
+"""What a training run needs of its machines beside accelerators: vCPUs, memory, disk, read rate and network.
+
+read GB/s      = samples/s x bytes per sample / 0.9    (MLPerf Storage passes at 90 % accelerator utilisation)
+loader workers = images/s / images per second of a worker, at least 2 an accelerator
+vCPUs a node   = accelerators x (workers + 1) + 4
+RAM a node     = accelerator memory of the node x 1
+disk           = data x 1.25 + checkpoints kept
+"""
+
+from __future__ import annotations
+
+import math
+
+from planner.records import record
+
+UTILISATION = 0.9
+# JPEG images that one loader worker decodes, resizes and collates per second: 190 to 385 measured; the lower end.
+IMAGES_PER_WORKER_S = 190.0
+LEAST_WORKERS = 2
+SPARE_CORES = 4
+DISK_FACTOR = 1.25
+# Read by one client of an object store: tens of parallel requests of 50 to 90 MB/s over one card of 100 Gb/s.
+CLIENT_GB_PER_S = 6.3
+SHARED_STORE_FROM_GB = 1000.0
+
+
+@record(frozen=True)
+class Needs:
+    """What the run needs, all nodes together unless said.
+
+    Attributes:
+        tier: small, medium, large or very large, by the volume of data; it decides storage, not accelerators.
+        device_memory_gib: of each accelerator.
+        vcpus, ram_gb, disk_gb: of all nodes.
+        workers_per_accelerator: loader workers.
+        read_gb_per_s: from storage, to keep the accelerators fed.
+        network_gbps: between nodes, of each; 0 for one node.
+        storage: where the data should lie.
+    """
+
+    tier: str
+    accelerators: float
+    device_memory_gib: float | None
+    workers_per_accelerator: int
+    vcpus: float
+    ram_gb: float
+    disk_gb: float
+    read_gb_per_s: float
+    network_gbps: float
+    storage: str
+
+
+def tier_of(data_gb: float) -> str:
+    """The tier that rules of thumb give a volume of data."""
+    steps = ((10.0, "small"), (100.0, "medium"), (1000.0, "large"))
+    return next((name for limit, name in steps if data_gb < limit), "very large")
+
+
+def read_rate(samples_per_s: float, bytes_per_sample: float) -> float:
+    """GB/s that storage must give."""
+    return samples_per_s * bytes_per_sample / 1e9 / UTILISATION
+
+
+def workers_for(images_per_s: float, accelerators: float) -> int:
+    """Loader workers of each accelerator; `images_per_s` 0 for text, which needs no decoding."""
+    return max(LEAST_WORKERS, math.ceil(images_per_s / accelerators / IMAGES_PER_WORKER_S))
+
+
+def cores_for(accelerators: float, nodes: int, workers: int) -> float:
+    """VCPUs of all nodes."""
+    return accelerators * (workers + 1) + SPARE_CORES * nodes
+
+
+def disk_for(data_gb: float, checkpoint_gb: float, kept: int) -> float:
+    """GB of disk for the data, with room to spare, and the checkpoints that are kept."""
+    return data_gb * DISK_FACTOR + checkpoint_gb * kept
+
+
+def storage_for(data_gb: float, nodes: int, read_gb_per_s: float, local_gb: float) -> str:
+    """Where the data should lie.
+
+    Args:
+        data_gb: volume of the data.
+        nodes: instances.
+        read_gb_per_s: what all of them read together.
+        local_gb: local NVMe of one instance, GB.
+    """
+    if data_gb * DISK_FACTOR <= local_gb:
+        return "object storage, copied to local NVMe of each node before the run"
+    if read_gb_per_s <= CLIENT_GB_PER_S * nodes and not (nodes > 1 and data_gb >= SHARED_STORE_FROM_GB):
+        return "object storage, streamed in shards of at least 10 MB"
+    if nodes > 1:
+        return (
+            "a parallel file system (managed Lustre), or shards streamed from object storage: "
+            f"{nodes} nodes read {read_gb_per_s:.2g} GB/s of more than their disks hold"
+        )
+    return "a parallel file system (managed Lustre): more than one client of an object store reads"

@@ -1,0 +1,119 @@
+"""The default answer of `optimize` fits a screen, for every example; the rest is behind `--details`."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable
+from datetime import UTC, date, datetime
+
+import pytest
+
+from planner.asked.options import Options
+from planner.cli import COMMANDS
+from planner.inputs.load import load_workload
+from planner.plan.details import DETAILS
+from planner.plan.model import Plan
+from planner.plan.report import plan_answer
+from planner.render import render_answer
+from planner.render.text import display_width
+from planner.workloads.answer import optimize
+from tests.conftest import ROOT, CliResult
+
+Run = Callable[..., CliResult]
+# Lines at so many columns: an answer is read without scrolling.
+MOST_LINES = {100: 34, 80: 45}
+OF_OTHER_COMMANDS = {
+    "budgets", "commit", "onprem-machines", "pipeline", "portfolio", "schedule", "serving", "spot-sweep",
+}  # fmt: skip
+EXAMPLES = sorted({path.stem for path in (ROOT / "examples").glob("*.yaml")} - OF_OTHER_COMMANDS)
+DAY = datetime(2026, 11, 20, tzinfo=UTC)
+BERT = str(ROOT / "examples" / "bert-large.yaml")
+
+
+@functools.cache
+def plan_of(name: str) -> Plan:
+    options = Options(DAY, as_of=date(2026, 11, 20))
+    return optimize(load_workload(ROOT / "examples" / f"{name}.yaml"), options).plan
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_every_example_fits_a_screen(name: str, check_golden: Callable[[str, str], None]) -> None:
+    answer = plan_answer(plan_of(name))
+    for width, most in MOST_LINES.items():
+        text = str(render_answer(answer, "table", width=width))
+        check_golden(f"screen/{name}.{width}.txt", text)
+        lines = text.splitlines()
+        assert len(lines) <= most, text
+        assert max(map(display_width, lines)) <= width
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_the_screen_has_the_same_order_and_digits_for_every_kind_of_plan(name: str) -> None:
+    plan = plan_of(name)
+    text = str(render_answer(plan_answer(plan), "table"))
+    marks = [
+        "PLAN ",
+        "COST ",
+        "DONE ",
+        "SPEED ",
+        "CHOICES ",
+        "BEFORE YOU BUY",
+        " candidates compared",
+        "next: ",
+    ]
+    places = [text.index(mark) for mark in marks if mark != "BEFORE YOU BUY" or mark in text]
+    assert places == sorted(places)
+    assert "100 %" not in text
+    # an expected cost, its quote and its interval: no cents on a plan that may cost a third more
+    amounts = re.findall(r"\$([0-9,.]+[0-9])", text[text.index("COST ") : text.index("SPEED ")])
+    assert amounts and all(
+        len(amount.replace(",", "").replace(".", "").strip("0")) <= 4 for amount in amounts
+    )
+
+
+def test_details_show_what_they_name_and_nothing_else(run_cli: Run) -> None:
+    asked = ("optimize", BERT, "--as-of", "2026-11-20")
+    whole = run_cli(*asked, "--details", "all").stdout
+    part = run_cli(*asked, "--details", "cost", "--details", "proof").stdout
+    assert "\nCost\n" in part and "\nProof\n" in part and "\nRisk\n" not in part
+    sections = ("Warnings", "Plan", "Cost", "Time", "Risk", "Baseline", "Alternatives", "Cash", "Proof")
+    assert all(f"\n{name}\n" in whole for name in sections)
+    verbose = run_cli(*asked, "-v").stdout
+    assert "\nCost\n" in verbose and len(verbose) > len(whole)
+    wrong = run_cli(*asked, "--details", "costs")
+    assert wrong.code == 2 and all(name in wrong.stderr for name in DETAILS)
+
+
+def test_a_section_names_sections_that_plans_have() -> None:
+    plan = plan_of("bert-large")
+    sections = {section.key for section in plan_answer(plan, details=("all",)).sections}
+    named = {key for keys in DETAILS.values() for key in keys}
+    assert sections <= named
+    assert named - sections <= {"relaxations", "filter_pairs"}  # those of an answer without a plan, or of -v
+
+
+def test_a_terminal_without_colour_gets_none(run_cli: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b" not in run_cli("optimize", BERT, "--as-of", "2026-11-20").stdout
+    assert "\x1b[1m" in str(render_answer(plan_answer(plan_of("bert-large")), "table", color=True))
+
+
+def test_a_task_shows_every_rung_and_its_low_confidence_in_every_format() -> None:
+    answer = plan_answer(plan_of("images-100gb"))
+    for fmt in ("table", "md", "html", "json", "yaml"):
+        text = str(render_answer(answer, fmt))
+        assert re.search(r"low confidence|confidence\"?: \"?low", text), fmt
+        assert all(
+            f"image_classification/{rung}" in text.replace("\\_", "_")
+            for rung in ("small", "medium", "large")
+        ), fmt
+    flat = str(render_answer(answer, "csv"))
+    assert flat.count("\nrung,") == 3 and ",low" in flat
+
+
+def test_the_next_steps_are_commands_that_there_are() -> None:
+    for name in ("bert-large", "hpo-fleet"):
+        text = str(render_answer(plan_answer(plan_of(name)), "table"))
+        commands = re.findall(r"planner ([a-z]+)", text[text.index("next: ") :])
+        assert commands and set(commands) <= set(COMMANDS)
