@@ -137,8 +137,11 @@ def summarise(scored: Scored) -> dict[str, Any]:
 
 
 def _users(scored: Scored) -> dict[str, Any]:
-    """Errors and interval of the users' path, by the main parts."""
+    """Errors and interval of the users' path, by the main parts and of transformers by publisher."""
     masks = main_masks(scored)
+    transformer = masks["transformers"]
+    groups = np.asarray([case.group for case in scored.cases])
+    masks |= {f"  {name}": transformer & (groups == name) for name in sorted(set(groups[transformer]))}
     measured = scored.measured
     return {
         name: {**errors(scored.predicted[mask], measured[mask]), **interval_score(scored, mask)}
