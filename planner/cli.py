@@ -80,6 +80,9 @@ COMMANDS: dict[str, CommandSpec] = {
     "pipeline": CommandSpec(
         "planner.commands.pipeline", "pipeline", "Place and time tasks that feed each other data."
     ),
+    "pools": CommandSpec(
+        "planner.commands.pools", "pools", "Choose trainer and rollout pools of reinforcement learning."
+    ),
     "serving": CommandSpec(
         "planner.commands.serving", "serving", "Find the cheapest machines for requests by size."
     ),

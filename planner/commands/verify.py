@@ -67,7 +67,7 @@ def verify(
 
     kind = kind_of(saved)
     try:
-        if kind in ("plan", "frontier"):
+        if kind in ("plan", "frontier", "pools"):
             verdict = _plan(
                 answer, saved, _load(workload, objective, allow_flagged, allow_derived, spot_evidence), prices
             )
@@ -75,7 +75,7 @@ def verify(
             verdict = _question(kind, saved, workload, as_of)
     except MalformedError as error:
         raise MalformedError(f"{answer}: {error}") from error
-    _show(answer, kind, verdict, output, out)
+    _show(answer, "pair of pools" if kind == "pools" else kind, verdict, output, out)
 
 
 def _load(
@@ -100,11 +100,11 @@ def _load(
 
 
 def _plan(path: Path, saved: Any, loaded: LoadedWorkload | None, prices: bool) -> Verdict:
-    """Judge a plan or a frontier."""
+    """Judge a plan, a frontier, or pools: answers of a workload file."""
     from planner.judge.judge import judge_saved, kind_of
     from planner.plan.file import as_plan
 
-    if kind_of(saved) == "frontier":
+    if kind_of(saved) != "plan":
         return judge_saved(saved, loaded, prices=prices)
     made = as_plan(path, saved)
     return judge_saved(made, loaded, prices=prices, older=saved["schema_version"] != made["schema_version"])

@@ -207,7 +207,8 @@ def _training_fits_model(w: Workload) -> Iterator[Fault]:
     if training.method != "full" and family != "transformer":
         yield Fault(
             ("training", "method"),
-            f"{training.method} is modelled for transformers, not for family '{family}': write full",
+            f"{training.method} is modelled for transformers, not for family '{family}': write full, and"
+            " 'model: {trainable: through}', which counts adapters of 1 % of the weights",
         )
     if family == "transformer":
         yield from _transformer_training(w)

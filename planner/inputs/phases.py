@@ -1,15 +1,16 @@
-"""Phases and evaluations of a run: from shares of the work to optimizer steps of each, and the rules on them."""
+"""Phases, evaluations, start and recurrence of a run: steps of each phase, and the rules on them."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from planner.inputs.faults import Fault
+from planner.inputs.faults import Fault, FaultError
 from planner.inputs.models import main_network, merge_model
 from planner.inputs.post_training import load_objectives
-from planner.inputs.resolved import ResolvedPhase
+from planner.inputs.resolved import Assumed, ResolvedPhase
 
 if TYPE_CHECKING:
     from planner.inputs.resolved import ResolvedModel
@@ -60,6 +61,45 @@ def evaluated_share(training: Training) -> float:
     return 0.0 if given is None else given.samples / (given.every_steps * training.global_batch)
 
 
+def mean_share(workload: Workload, noted: list[Assumed]) -> float:
+    """Share of its training that a run of a fleet does on average, 1 where none stops early."""
+    share = None if workload.fleet is None else workload.fleet.mean_share
+    if share is None:
+        return 1.0
+    noted.append(
+        Assumed("fleet.mean_share", f"{share:g}", "", "workload", "of each run's training, on average")
+    )
+    return float(share)
+
+
+def with_initial(workload: Workload, data_bytes: int | None) -> int | None:
+    """Bytes that are copied before the run: the data, and the checkpoint that it starts from.
+
+    Raises:
+        FaultError: the size of the data is not known, so that of both is not either.
+    """
+    initial = workload.checkpoint.initial
+    if initial is None:
+        return data_bytes
+    if data_bytes is None:
+        text = "is copied with the data, whose size is not known: give data.size or data.sample_size"
+        raise FaultError(Fault(("checkpoint", "initial"), text))
+    return data_bytes + initial
+
+
+def start_faults(w: Workload) -> Iterator[Fault]:
+    """What a run that starts from a checkpoint, or comes again, needs."""
+    if w.checkpoint.initial is not None and w.data.access == "stream":
+        text = "is copied before the run, with the data: write 'access: stage' under data"
+        yield Fault(("checkpoint", "initial"), text, at_key=True)
+    if w.recurrence is None:
+        return
+    deadline = w.constraints.deadline
+    if not isinstance(deadline, timedelta) or deadline > w.recurrence.every:
+        text = "needs constraints.deadline as a duration of at most 'every': a run ends before the next one starts"
+        yield Fault(("recurrence",), text, at_key=True)
+
+
 def phase_faults(w: Workload) -> Iterator[Fault]:
     """What a schedule needs, and what it cannot be joined with."""
     training = w.training
@@ -105,4 +145,7 @@ def phase_faults(w: Workload) -> Iterator[Fault]:
             yield Fault((*path, index, "image_size"), fault, at_key=True)
 
 
-RULES = ((("kind", "model", "training", "constraints", "measured"), phase_faults),)
+RULES = (
+    (("kind", "model", "training", "constraints", "measured"), phase_faults),
+    (("checkpoint", "data", "recurrence", "constraints"), start_faults),
+)

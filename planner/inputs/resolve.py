@@ -11,7 +11,7 @@ from planner.errors import InputError
 from planner.inputs.checks import end_moment, start_moment
 from planner.inputs.faults import Fault, FaultError, near
 from planner.inputs.models import count_params, merge_model, missing_fields, networks
-from planner.inputs.phases import evaluated_share, resolve_phases
+from planner.inputs.phases import evaluated_share, mean_share, resolve_phases, with_initial
 from planner.inputs.post_training import (
     ADAPTED,
     REQUESTS_PER_STEP,
@@ -41,8 +41,7 @@ OPEN_CHOICES = ("stack", "attention")
 _TWO_BYTE_VOCAB = 65_536
 
 
-# Parameters that learn in a network of unknown layers where only its output layer does, or nearly nothing: LoRA of rank
-# 16 and classifiers have about as many.
+# Of a network of unknown layers of which the output layer or adapters learn (as LoRA of rank 16): assumed.
 SMALL_SHARE = 0.01
 
 
@@ -96,6 +95,11 @@ def _resolve_network(place: Path, model: Network) -> ResolvedModel:
     given = values.pop("name", None)
     config = getattr(model, "config", None)
     trains, learned = _learning(model, values)
+    if learned:
+        at = ".".join(map(str, (*place, "learned")))
+        assumptions += (
+            Assumed(at, f"{learned:.0f}", "parameters", "default", f"trainable {model.trainable}"),
+        )
     return ResolvedModel(
         name=given or (preset.name if preset else f"{values['family']} of {config or 'own sizes'}"),
         context_length=preset.sequence_length if preset is not None else None,
@@ -135,11 +139,6 @@ def _model_assumptions(place: Path, model: Network, values: dict[str, object]) -
         out.append(
             Assumed(f"{at}.params", str(total), "parameters", "derived", "counted from the dimensions")
         )
-    if model.trainable in ("head", "through"):
-        learned = round(_learning(model, dict(values))[1])
-        out.append(
-            Assumed(f"{at}.learned", str(learned), "parameters", "default", f"trainable {model.trainable}")
-        )
     return tuple(out)
 
 
@@ -167,30 +166,30 @@ def resolve_training(workload: Workload, model: ResolvedModel | None = None) -> 
     content = post.tokens_per_sample(length) if text else 1.0
     samples = _total_samples(training, data, content, noted)
     phases, samples, steps = resolve_phases(training, model, length, samples)
+    share = mean_share(workload, noted)
+    samples, steps = math.ceil(samples * share), math.ceil(steps * share)
     bytes_per_sample = _bytes_per_sample(data, model, content, noted)
     keys = ("precision", "optimizer", "stack", *(("attention",) if text else ()))
-    for key in keys:
-        origin: Origin = "workload" if key in training.model_fields_set else "default"
-        noted.append(Assumed(f"training.{key}", str(getattr(training, key)), "", origin))
+    given = training.model_fields_set
+    noted += (_noted_choice(training, key) for key in keys)
     noted += _noted_of_adapters(training, post) + _noted_of_lengths(training, post)
+    tokens = share * training.tokens if training.tokens else samples * content
     return ResolvedTraining(
         unit="tokens" if text else "samples",
         total_samples=samples,
         total_steps=steps,
-        total_tokens=(training.tokens or round(samples * content)) if text else None,
+        total_tokens=round(tokens) if text else None,
         sequence_length=length,
         global_batch=training.global_batch,
         bytes_per_sample=bytes_per_sample,
-        data_bytes=_data_bytes(data, samples, runs, bytes_per_sample, noted),
+        data_bytes=with_initial(workload, _data_bytes(data, samples, runs, bytes_per_sample, noted)),
         precision=training.precision,
         optimizer=training.optimizer,
         lora_rank=rank_of(training),
         stack=training.stack,
         attention=training.attention,
         start=None if workload.start is None else start_moment(workload.start).date(),
-        open_choices=tuple(
-            key for key in keys if key in OPEN_CHOICES and key not in training.model_fields_set
-        ),
+        open_choices=tuple(key for key in keys if key in OPEN_CHOICES and key not in given),
         channels_last=training.channels_last,
         layout=None if training.layout == "auto" else training.layout,
         memory=training.memory,
@@ -202,6 +201,11 @@ def resolve_training(workload: Workload, model: ResolvedModel | None = None) -> 
         phases=phases,
         evaluated=evaluated_share(training),
     )
+
+
+def _noted_choice(training: Training, key: str) -> Assumed:
+    origin: Origin = "workload" if key in training.model_fields_set else "default"
+    return Assumed(f"training.{key}", str(getattr(training, key)), "", origin)
 
 
 def _noted_of_adapters(training: Training, post: PostTraining) -> list[Assumed]:

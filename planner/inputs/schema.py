@@ -17,6 +17,7 @@ from planner.inputs.fields import (
     Confidence,
     Day,
     Deadline,
+    Duration,
     MeasuredLine,
     Moment,
     Money,
@@ -206,10 +207,22 @@ class Fleet(Section):
 
     runs: PositiveInt = Field(1, description="Independent runs; the work is runs x training.")
     nodes_per_run: PositiveInt = Field(1, description="Instances one run needs.")
+    mean_share: Ratio | None = Field(
+        None,
+        description="Share of `training` that a run does on average where bad runs stop early (ASHA, early stopping);"
+        " default: all of it.",
+    )
     max_regions: PositiveInt | None = Field(None, description="Most regions used.")
     max_share_per_region: Ratio | None = Field(None, description="Most of the throughput from one region.")
     max_spot_share: Share | None = Field(None, description="Most of the throughput from spot.")
     max_share_per_offer: Ratio | None = Field(None, description="Most of the throughput from one offer.")
+
+
+class Recurrence(Section):
+    """The same run again and again; the plan is of one of them."""
+
+    every: Duration = Field(description="Time from one start to the next, e.g. 1w.")
+    times: PositiveInt = Field(description="How many runs.")
 
 
 class Spot(Section):
@@ -254,6 +267,9 @@ class Workload(Section):
     prices: Prices = Field(Prices.model_construct(), description="Prices beside the catalog.")
     baseline: Baseline | None = Field(None, description="Present cluster to compare with.")
     fleet: Fleet | None = Field(None, description="How the work divides (kind fleet).")
+    recurrence: Recurrence | None = Field(
+        None, description="Runs that come again, with what they cost in all."
+    )
     commitments: tuple[OwnedCommitment, ...] = Field((), description="Commitments already paid.")
     spot: Spot = Field(Spot.model_construct(), description="How spot may be used.")
     measured: MeasuredLine | None = Field(

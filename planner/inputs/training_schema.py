@@ -329,6 +329,9 @@ class Checkpoint(Section):
     """What is saved so that training can resume."""
 
     size: Size | None = Field(None, description="Size of one checkpoint; default: from the model.")
+    initial: Size | None = Field(
+        None, description="Size of a checkpoint that the run starts from; it lies and travels with the data."
+    )
     interval: Duration | None = Field(
         None, description="Time between checkpoints; default: chosen by the planner."
     )

@@ -13,6 +13,7 @@ from planner.judge import (
     frame,
     frontier,
     pipeline,
+    pools,
     portfolio,
     portfolio_frontier,
     schedule,
@@ -30,6 +31,7 @@ from planner.judge.stated import (
     FRONTIER,
     PIPELINE,
     PLAN,
+    POOLS,
     PORTFOLIO,
     PORTFOLIO_FRONTIER,
     SCHEDULE,
@@ -130,8 +132,8 @@ def judge_saved(
     from planner.plan.model import Plan
 
     node = Node(answer)
-    if kind_of(answer) == "frontier":
-        return _saved_frontier(node, loaded, prices=prices, memory=memory)
+    if kind_of(answer) in ("frontier", "pools"):
+        return _saved_answer(kind_of(answer), node, loaded, prices=prices, memory=memory)
     check_shape(node, Plan)
     if answer["status"] == "infeasible" and not answer["lines"]:
         return Verdict(nothing="an infeasible answer: there is no plan to check")
@@ -278,26 +280,31 @@ def judge_serving(answer: Any, loaded: LoadedServing, catalog: Catalog) -> Verdi
     return Verdict(faults, ("prices", "loads", "sums", "bound"), total + proven, findings.left_out())
 
 
-def _saved_frontier(
-    node: Node, loaded: LoadedWorkload | None, *, prices: bool, memory: Memory | None
+def _saved_answer(
+    kind: str, node: Node, loaded: LoadedWorkload | None, *, prices: bool, memory: Memory | None
 ) -> Verdict:
-    """Judge the answer of `planner frontier`."""
+    """Judge the answer of `planner frontier` or `planner pools`, which are recomputed from the workload."""
     if loaded is None or not prices:
-        raise InputError("a frontier is recomputed from its workload and the catalog: give --workload")
+        raise InputError(f"a {kind} answer is recomputed from its workload and the catalog: give --workload")
+    if kind == "pools" and not len(node["pools"]):
+        return Verdict(nothing="no pair of pools: there is nothing to check")
     faults = []
     if loaded.sha256 != node["workload_sha256"].text():
         faults.append(f"workload_sha256: {loaded.path} is not the file this plan was made from")
     memory = memory or Memory(catalog_of(node), loaded.path.parent)
-    findings = Findings(node, FRONTIER)
+    findings = Findings(node, FRONTIER if kind == "frontier" else POOLS)
     with _faults_of(findings):
-        frontier.check(findings, loaded.workload, loaded.sha256, memory)
+        check = frontier.check if kind == "frontier" else pools.check
+        check(findings, loaded.workload, loaded.sha256, memory)
     faults += findings.finish()
-    checked = ("points", "prices", "speed", "hours", "chances", "costs")
-    return Verdict(tuple(faults), checked, f"{len(node['points'])} points", findings.left_out())
+    checked = (kind if kind == "pools" else "points", "prices", "speed", "hours", "chances", "costs")
+    said = f"{len(node[checked[0]])} {checked[0]}"
+    return Verdict(tuple(faults), checked, said, findings.left_out())
 
 
 _MARKS = {
     "points": "frontier",
+    "same_ways": "pools",
     "serving": "serving",
     "pipeline": "pipeline",
     "schedule": "schedule",

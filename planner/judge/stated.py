@@ -14,6 +14,15 @@ FRONTIER = {
     "searched": _WORDS,
     "points[*].wished": "whether the command line asked for this deadline",
 }
+POOLS = {
+    "planner_version": _WHEN,
+    "pairs": _SEARCH,
+    "colocated": _SEARCH,
+    "colocated.*": _SEARCH,
+    "same_ways": _SEARCH,
+    "same_ways.*": _SEARCH,
+    "reason": _WORDS,
+}
 SERVING = {
     "planner_version": _WHEN,
     "proof.seconds": _WHEN,

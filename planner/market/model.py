@@ -43,6 +43,11 @@ class Market:
         return {}
 
     @cached_property
+    def curves_from(self) -> dict[tuple[int, int], tuple[float, TierCurve] | None]:
+        """Transfer prices from one region to another asked for so far, with USD per GB of the dearest tier."""
+        return {}
+
+    @cached_property
     def pool_of_offer(self) -> IntArray:
         """Code of (instance type, region, zone) per offer: what interruptions differ in."""
         codes, _ = self.offer_set.offers.distinct_keys("provider", "region", "zone", "instance_type")

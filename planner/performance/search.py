@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from catalogs.table import Coded, Table
 from planner.performance.constants import Constants
+from planner.performance.inference.pool import estimate_rollouts
 from planner.performance.inference.shapes import estimate_requests
 from planner.performance.kernels import lacks_flash
 from planner.performance.layouts import Layouts
@@ -55,6 +56,9 @@ def estimate_shapes(
     """
     if training.tuning.requests is not None:
         return estimate_requests(model, training, hardware, node_counts, max_accelerators, constants)
+    rollouts = training.tuning.rollouts
+    if rollouts is not None and rollouts.pool == "rollouts":
+        return estimate_rollouts(model, training, hardware, node_counts, max_accelerators, constants)
     again = partial(
         estimate_shapes,
         node_counts=node_counts,

@@ -215,5 +215,5 @@ def _speed(plan: Plan) -> list[_Row]:
         needed, available = number(speed.memory_needed_gib), number(speed.memory_available_gib)
         parts.append(f"{needed} of {available} GiB")
     if plan.lines[0].layout is not None:
-        parts.append(short_layout(plan.lines[0].layout))
+        parts.append(short_layout(plan.lines[0].layout, inference=plan.kind == "inference"))
     return [("throughput_per_s", "speed", speed.throughput_per_s, "number", "; ".join(parts))]

@@ -44,8 +44,10 @@ def layout_words(layout: Layout, *, inference: bool = False) -> str:
     return ", ".join([*parts, f"recompute {layout.recompute}"])
 
 
-def short_layout(layout: Layout) -> str:
+def short_layout(layout: Layout, *, inference: bool = False) -> str:
     """Return the degrees of a parallel layout above one, and the batch: `data 32, ZeRO 3, micro-batch 1 x 16`."""
+    if inference:
+        return layout_words(layout, inference=True)
     degrees = (
         ("tensor", layout.tensor_parallel), ("pipeline", layout.pipeline_parallel),
         ("context", layout.context_parallel), ("expert", layout.expert_parallel), ("data", layout.data_parallel),

@@ -26,7 +26,7 @@ OF_TRAINING = ("training", "evaluation", "checkpoint", "model out of", "micro-ba
 def test_a_plan_speaks_of_requests_and_results_and_evaluates_nothing(run_cli: Run, tmp_path: Path) -> None:
     path = tmp_path / "answers.yaml"
     path.write_text(WORKLOAD, encoding="utf-8")
-    shown = " ".join(run_cli("optimize", str(path), *DAY).stdout.lower().split())
+    shown = " ".join(run_cli("optimize", str(path), "--details", "all", *DAY).stdout.lower().split())
     shown, assumed, _ = shown.partition(" assumptions ")
     assert assumed and "1 replica of 1 accelerator" in shown
     assert not [word for word in OF_TRAINING if word in shown], shown

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 from catalogs.offers.flags import load_flags
 from planner.market.names import name_notes
 from planner.market.offers import places_of
-from planner.market.pricing import price_age_days
+from planner.market.pricing import price_age_days, total_usd
 from planner.performance.evidence import load_evidence
 from planner.plan.words import old_price, over_budget
 from planner.spot.evidence import unused_records
+from planner.units import format_duration
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from catalogs.tariffs import Tariffs
     from planner.candidates.context import Context
     from planner.candidates.model import Candidates
+    from planner.inputs.schema import Workload
     from planner.plan.model import PlanLine, Risk
 
 OLD_PRICE_DAYS = 90
@@ -95,10 +97,23 @@ def plan_warnings(
     out += dict.fromkeys(filter(None, (_rack_note(context, line) for line in lines)))
     spot = dict.fromkeys(line.instance_type for line in lines if line.purchase_option == "spot")
     out += filter(None, [unused_records(context.spot, list(spot))])
+    out += filter(None, [_recurrence_note(context.asked.workload, lines)])
     budget = context.asked.workload.constraints.budget_usd
     if risk is not None and budget is not None and risk.worst_cost_usd > Decimal(str(budget)):
         out.append(over_budget(risk.worst_cost_usd, Decimal(str(budget))))
     return tuple(dict.fromkeys(out))
+
+
+def _recurrence_note(workload: Workload, lines: Sequence[PlanLine]) -> str:
+    """What all runs cost that come again; "" where there is one."""
+    again = workload.recurrence
+    if again is None:
+        return ""
+    once = total_usd([cost for line in lines for cost in line.costs])
+    return (
+        f"one of {again.times} runs, each {format_duration(again.every)} after the last: "
+        f"${once * again.times:,.2f} in all at the prices of this plan, each bought anew"
+    )
 
 
 def _rack_note(context: Context, line: PlanLine) -> str:

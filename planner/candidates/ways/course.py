@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import fields
 from decimal import Decimal
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -307,15 +308,28 @@ def moved_curve(market: Market, offers: list[int]) -> tuple[TierCurve, bool]:
 
 
 def _moved_curve(market: Market, offers: list[int]) -> tuple[TierCurve, bool]:
-    text = market.offer_set.offers
-    places = dict.fromkeys(
-        (str(text["provider"][row]), str(text["region"][row])) for row in offers if row >= 0
-    )
-    found = [market.tariffs.transfer_curve(*a, *b) for a in places for b in places if a != b]
-    known = [curve for curve in found if curve is not None]
+    region = market.region_of_offer
+    places: dict[int, int] = {}
+    for row in offers:
+        if row >= 0:
+            places.setdefault(int(region[row]), row)
+    found = [_curve_from(market, a, b) for a in places.values() for b in places.values() if a != b]
+    known = [one for one in found if one is not None]
     if len(known) < len(found):
-        known.append(market.tariffs.dearest_internet_curve())
-    return max(known, key=usd_per_gb), len(known) == len(found)
+        dearest = market.tariffs.dearest_internet_curve()
+        known.append((usd_per_gb(dearest), dearest))
+    return max(known, key=itemgetter(0))[1], len(known) == len(found)
+
+
+def _curve_from(market: Market, source: int, target: int) -> tuple[float, TierCurve] | None:
+    """What moving data from one offer's region to another's costs: USD per GB of the dearest tier, and the curve."""
+    region, text = market.region_of_offer, market.offer_set.offers
+    key = int(region[source]), int(region[target])
+    if key not in market.curves_from:
+        ends = (str(text[name][row]) for row in (source, target) for name in ("provider", "region"))
+        curve = market.tariffs.transfer_curve(*ends)
+        market.curves_from[key] = None if curve is None else (usd_per_gb(curve), curve)
+    return market.curves_from[key]
 
 
 def turn_lines(made: Candidates, at: int) -> list[list[CostLine]]:

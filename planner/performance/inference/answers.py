@@ -10,7 +10,7 @@ ITEM_BYTES = 4096.0  # assumption: labels or an embedding of 2,048 half-precisio
 
 def answer_bytes(training: TrainingSpec) -> float:
     """Bytes that one answered request leaves."""
-    requests = training.tuning.requests
-    if requests is None or requests.answers is None:
+    made = training.tuning.requests or training.tuning.rollouts
+    if made is None or made.answers is None:
         return ITEM_BYTES
-    return TOKEN_BYTES * requests.answers.mean
+    return TOKEN_BYTES * made.answers.mean

@@ -24,7 +24,13 @@ DEGREES = (1, 2, 4, 8, 16, 32, 64)
 
 
 def generation_s(
-    model: ModelSpec, rollouts: Rollouts, samples: int, devices: Devices, accelerators: Floats, c: Constants
+    model: ModelSpec,
+    rollouts: Rollouts,
+    samples: int,
+    devices: Devices,
+    accelerators: Floats,
+    c: Constants,
+    most_tp: Floats | None = None,
 ) -> tuple[Floats, Floats]:
     """Time to generate the answers of a step, s, and the accelerators of one engine; infinite where none fits.
 
@@ -35,14 +41,16 @@ def generation_s(
         devices: one row per cluster.
         accelerators: that generate, in each cluster.
         c: constants.
+        most_tp: most accelerators of one engine, None for no limit.
     """
+    most = accelerators if most_tp is None else np.minimum(accelerators, most_tp)
     best = np.full(accelerators.shape, np.inf)
     chosen = np.ones(accelerators.shape)
     pinned = rollouts.engine.tensor_parallel
     for degree in (pinned,) if pinned else DEGREES:
         tp = np.full(accelerators.shape, float(degree))
         time = _with_degree(model, rollouts, samples, devices, accelerators, tp, c)
-        better = (degree <= accelerators) & (time < best * (1.0 - 1e-9))
+        better = (degree <= most) & (time < best * (1.0 - 1e-9))
         best, chosen = np.where(better, time, best), np.where(better, tp, chosen)
     return best, chosen
 

@@ -68,7 +68,7 @@ def estimate_requests(
     )
     nodes = np.asarray(list(node_counts), dtype=np.int64)
     device = np.repeat(np.arange(hardware.n_rows, dtype=np.int64), len(nodes))
-    return _table(
+    return replica_table(
         model, training, devices, made, device, np.tile(nodes, hardware.n_rows), max_accelerators, c
     )
 
@@ -131,17 +131,17 @@ def _items(
 
 def _spread(training: TrainingSpec, devices: Devices, c: Constants) -> Floats:
     """Half width in log of the 80 % interval of the rate."""
-    requests = training.tuning.requests
-    assert requests is not None
-    own = find_engine(requests.engine.name, requests.engine.year).spread
-    base = own if requests.answers is not None else c["items.spread"]
+    work = training.tuning.requests or training.tuning.rollouts
+    assert work is not None
+    own = find_engine(work.engine.name, work.engine.year).spread
+    base = own if work.answers is not None else c["items.spread"]
     # chips that few rows measured, and lengths known by their mean alone
     unlike = np.where(devices.serve_compute == 1.0, 0.0, c["items.spread"] / 2.0)
     result: Floats = np.hypot(base, unlike)
     return result
 
 
-def _table(
+def replica_table(
     model: ModelSpec,
     training: TrainingSpec,
     devices: Devices,
@@ -151,7 +151,10 @@ def _table(
     max_accelerators: int | None,
     c: Constants,
 ) -> Table:
-    """Rows by device and node count; what cannot run has its reason, zeros and NaN."""
+    """Rows by device and node count; what cannot run has its reason, zeros and NaN.
+
+    A pool of rollouts takes at least `paced_s` for a step.
+    """
     available = usable_gib(devices.memory_gib, devices.memory_rate, c)[device]
     accelerators = nodes * devices.count[device]
     words = [str(word) for word in devices.reason[device]]

@@ -49,6 +49,9 @@ def with_rollouts(
     # loops of reinforcement learning move samples, pad and wait more than plain training
     parts = {name: part * c["rollouts.training_ratio"] for name, part in step.parts.items()}
     step = Step(step.total * c["rollouts.training_ratio"], parts)
+    if rollouts.pool == "trainer":
+        waits = np.maximum(rollouts.paced_s - step.total, 0.0)
+        return Step(step.total + waits, step.parts | {"generation_s": waits})
     first, inverse = _clusters(layout)
     few = devices.take(first)
     nodes, count = layout.nodes[first], few.count

@@ -12,10 +12,13 @@ from catalogs.table import Table
 from planner.asked.job import Job, resolve_job
 from planner.errors import InputError
 from planner.inputs import parse_workload
+from planner.inputs.load import validate
+from planner.inputs.yaml12 import parse_yaml
 from planner.performance.phases import flops_per_step
 from planner.performance.search import estimate_shapes
 from tests.planner.performance.test_performance import A100
 
+FIXTURES = Path(__file__).parents[2] / "fixtures"
 MACHINE = Table({name: [value] for name, value in A100.items()})
 BERT = "preset: bert-large"
 TOWERS = (
@@ -146,3 +149,51 @@ def test_one_network_runs_twice_for_a_pair() -> None:
 def test_faults_name_the_place_and_the_remedy(training: str, more: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
         job(BERT, f"global_batch: 32, sequence_length: 512, {training}", more)
+
+
+COVERED = parse_yaml((FIXTURES / "coverage.yaml").read_text(encoding="utf-8"), "coverage.yaml").data
+
+
+@pytest.mark.parametrize("name", COVERED)
+def test_what_real_workloads_need_can_be_written_and_estimated(name: str) -> None:
+    workload, faults = validate({"version": 1, "name": name, **COVERED[name]})
+    assert faults == [] and workload is not None
+    asked = resolve_job(workload, date(2026, 11, 20))
+    machines = Table({**{name: [value] * 2 for name, value in A100.items()}, "accelerator_count": [1, 8]})
+    table = estimate_shapes(asked.model, asked.training, machines, [1, 32])
+    assert any(table["fits"]), [table.row(row)["reason"] for row in range(table.n_rows)]
+    step = table["step_time_s"][table["fits"]]
+    assert (step > 0.0).all() and asked.total_steps > 0
+
+
+def test_a_fleet_whose_runs_stop_early_does_their_mean_share() -> None:
+    whole, less = (
+        job("preset: resnet-50", "samples: 1e6, global_batch: 100", f"kind: fleet\nfleet: {{runs: 9{more}}}")
+        for more in ("", ", mean_share: 0.4")
+    )
+    assert less.total_steps == pytest.approx(0.4 * whole.total_steps)
+
+
+def test_a_checkpoint_to_start_from_is_copied_with_the_data() -> None:
+    plain = "samples: 1e6, global_batch: 256, sequence_length: 128"
+    without, with_it = job(BERT, plain), job(BERT, plain, "checkpoint: {initial: 5GB}")
+    assert with_it.data_gb == pytest.approx((without.data_gb or 0.0) + 5.0)
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (
+            "data: {access: stream}\ncheckpoint: {initial: 5GB}",
+            "checkpoint.initial: is copied before the run",
+        ),
+        ("recurrence: {every: 1d, times: 9}", "recurrence: needs constraints.deadline"),
+        (
+            "recurrence: {every: 1d, times: 9}\nconstraints: {deadline: 2d}",
+            "recurrence: needs constraints.deadline",
+        ),
+    ],
+)
+def test_starts_and_recurrence_say_what_they_need(more: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        job(BERT, "samples: 1e6, global_batch: 256, sequence_length: 128", more)

@@ -1,0 +1,42 @@
+"""`planner pools`: reinforcement learning on a trainer pool and a rollout pool."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+
+import click
+
+from planner.commands.options import as_of_option, examples, output_options
+from planner.commands.output import show_answer
+from planner.render.formats import ANSWER_FORMATS
+
+
+@click.command(epilog=examples("planner pools examples/grpo-8b.yaml"))
+@click.argument("workload", type=click.Path(path_type=Path))
+@output_options(ANSWER_FORMATS)
+@as_of_option
+@click.option("--allow-flagged", is_flag=True, help="Admit offers with a refusing flag (see `catalog show`).")
+@click.option("--allow-derived", is_flag=True, help="Add commitment prices derived from median ratios.")
+def pools(
+    workload: Path,
+    output: str,
+    as_of: datetime | None,
+    allow_flagged: bool,
+    allow_derived: bool,
+    out: Path | None,
+) -> None:
+    """Choose the machines that train and those that generate for WORKLOAD (training.rollouts), beside one cluster.
+
+    Exit code 0: a pair of pools keeps the limits; 3: none does; 2: bad input.
+    """
+    from planner.asked.options import Options, utc_now
+    from planner.inputs.load import load_workload
+    from planner.job.overrides import override
+    from planner.pipelines.pools import plan_pools
+
+    loaded = override(load_workload(workload), allow_flagged=allow_flagged, allow_derived=allow_derived)
+    found = plan_pools(loaded, Options(as_of or utc_now(), as_of=as_of and as_of.date()))
+    show_answer(found.report(), output, out)
+    if found.reason:
+        click.get_current_context().exit(3)

@@ -1,0 +1,179 @@
+"""The answer of `planner pools`: both pools' speed, their shared step, hours, chances and costs, recomputed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from math import exp, inf
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from catalogs.tariffs import load_tariffs
+from planner.judge import frame
+from planner.judge.bench import Bench, Buy, Candidate, ImpossibleError
+from planner.judge.chance import chance_within
+from planner.judge.findings import STATED, Exactly, Findings, Moment, Near
+from planner.judge.pipeline import part_of
+from planner.judge.schedule import GB, moved_usd
+from planner.performance.inference.pool import handover_s, node_rates, weight_bytes
+
+if TYPE_CHECKING:
+    from planner.inputs.schema import Workload
+    from planner.judge.document import Node
+    from planner.judge.memory import Memory
+    from planner.judge.work import Work
+
+_NAMES = ("trainer", "rollouts")
+
+
+class _Pool:
+    """One pool recomputed at its own pace, and then at the pair's."""
+
+    def __init__(self, base: Bench, node: Node, name: str) -> None:
+        self.node, self.name, self.base = node, name, base
+        buys = [
+            Buy(base.goods.offer(p.path, p["offer_id"].text()), p["nodes"].count()) for p in node["parts"]
+        ]
+        if len(buys) != 1 or not 0 < buys[0].nodes <= 10**5:
+            node["parts"].fail("one purchase")
+        if buys[0].offer.text("purchase_option") not in ("spot", "on_demand"):
+            raise ImpossibleError(f"{name}: pools are bought on demand or on spot")
+        self.buy = buys[0]
+        self.own = self._at(0.0)
+        self.step_s = float(self.own.shape["step_time_s"])
+        self.stretch = (self.own.hours - self.own.waiting - self.own.steps.fixed) / self.own.steps.work
+        kind = self.buy.offer.kind
+        self.accelerators = float(kind["accelerator_count"]) * self.buy.nodes
+        work = _work_of(base.work, name, 0.0)
+        self.rate = float(node_rates(work.model, work.training, self.buy.offer.hardware)[0])
+        self.copies = max(float(kind["accelerator_count"]) / max(int(self.own.shape["tp"]), 1), 1.0)
+
+    def _at(self, paced_s: float) -> Candidate:
+        base = self.base
+        bench = Bench(base.workload, _work_of(base.work, self.name, paced_s), base.goods, base.start, None)
+        self.bench = bench
+        return bench.candidate([self.buy], in_turn=False)
+
+    def sure_ratio(self, level: float, ratio: float) -> Near:
+        """Hours kept with probability `level` over expected ones; of spot, that the ratio given keeps them."""
+        own = self.own
+        before = own.waiting + own.steps.fixed
+        if own.situation is None:
+            if own.had <= level:
+                raise ImpossibleError(f"{self.name}: capacity comes with {own.had:.4f}, {level} is asked")
+            sure = before + own.need * exp(NormalDist().inv_cdf(level / own.had) * own.steps.sigma)
+            return Near(max(sure, own.hours) / own.hours)
+        room = ratio * own.hours - before
+        chance = chance_within(own.situation.course, own.situation.pool, room, own.steps.sigma) * own.had
+        if chance < level - 1e-4:
+            raise ImpossibleError(f"{self.name}: its hours are kept with {chance:.4f}, {level:.4f} is asked")
+        return Near(ratio)
+
+    def paced(self, pace_s: float, level: float | None) -> tuple[Candidate, dict[str, Any]]:
+        """The pool at the pair's pace, and what its entry must say."""
+        made = self._at(pace_s)
+        shape, closeness = made.shape, frame.closeness(made)
+        sure = Near(1.0) if level is None else self.sure_ratio(level, self.node["sure_ratio"].number())
+        return made, {
+            "name": self.name, "accelerator": str(self.buy.offer.kind["accelerator"]), "nodes": self.buy.nodes,
+            "accelerators": Near(self.accelerators), "own_step_s": Near(self.step_s),
+            "paced_s": Near(pace_s, closeness),
+            "stretch": Near(self.stretch, closeness), "hours": Near(made.hours, closeness),
+            "tensor_parallel": int(shape["tp"]), "pipeline_parallel": int(shape["pp"]),
+            "data_parallel": int(shape["dp"]), "cost_usd": Near(made.cost, closeness), "sure_ratio": sure,
+            "parts": [part_of(part, made) for part in made.parts],
+        }  # fmt: skip
+
+
+def check(findings: Findings, workload: Workload, sha256: str, memory: Memory) -> None:
+    """Compare a pair of pools with what is recomputed."""
+    answer = findings.answer
+    created = answer["created_at"].moment()
+    bench = memory.bench(workload, created)
+    nodes = list(answer["pools"])
+    findings.require([n["name"].text() for n in nodes] == list(_NAMES), "pools", "not trainer and rollouts")
+    given = bench.work.training.tuning.rollouts
+    if given is None or len(nodes) != len(_NAMES):
+        raise ImpossibleError("pools: no workload of reinforcement learning, or not two pools")
+    pools = [_Pool(bench, node, name) for node, name in zip(nodes, _NAMES, strict=True)]
+    refit, moved_gb, moved = _handover(bench, pools)
+    both = [pool.step_s for pool in pools]
+    step = (max(both) if given.steps_off_policy else sum(both)) + refit
+    limits, deadline = workload.constraints, bench.deadline_hours
+    level = None if deadline == inf else 1.0 - (1.0 - limits.deadline_confidence) / 2.0
+    made, said = zip(
+        *(pool.paced(step * other.stretch, level) for pool, other in zip(pools, pools[::-1], strict=True)),
+        strict=True,
+    )
+    cost = sum((one.cost for one in made), moved)
+    hours, close = max(one.hours for one in made), max(frame.closeness(one) for one in made)
+    ratio = nodes[0]["sure_ratio"].number() * nodes[1]["sure_ratio"].number()
+    _limits(findings, workload, pools, hours * ratio, deadline)
+    bound, logprob = answer["bound_usd"].money(), float(pools[0].own.shape["other_models_s"])
+    gap = float((cost - bound) / cost)
+    over = limits.budget_usd is not None and cost > Fraction(limits.budget_usd)
+    findings.require(bool(answer["reason"].text()) == over, "reason", "whether the budget is kept")
+    findings.expect(answer, {
+        "workload": workload.name, "workload_sha256": sha256, "created_at": created.isoformat(timespec="minutes"),
+        "start": Moment(bench.start), "catalog": frame.catalog_sources(memory.catalog), "currency": "USD",
+        "schema_version": 1, "planner_version": STATED, "pools": list(said), "step_s": Near(step, close),
+        "train_s": Near(both[0]), "logprob_s": Near(logprob), "update_s": Near(both[0] - logprob),
+        "generate_s": Near(both[1]), "refit_s": Near(refit), "moved_gb": Near(moved_gb),
+        "moved_usd": Near(moved, slack=1e-6), "hours": Near(hours, close), "sure_hours": Near(hours * ratio, close),
+        "cost_usd": Near(cost, close), "bound_usd": Exactly(min(bound, cost * (1 + Fraction(1, 10**9)))),
+        "gap_ratio": Near(gap, 1e-5, 1e-8), "steps": Near(bench.work.steps),
+        **dict.fromkeys(("pairs", "reason"), STATED),
+        **{name: None if answer[name].is_null else STATED for name in ("colocated", "same_ways")},
+        "steps_off_policy": given.steps_off_policy, "confidence": Near(limits.deadline_confidence),
+        "deadline_hours": None if deadline == inf else Near(deadline),
+        "budget_usd": None if limits.budget_usd is None else Exactly(Fraction(limits.budget_usd)),
+    })  # fmt: skip
+
+
+def _limits(
+    findings: Findings, workload: Workload, pools: list[_Pool], sure_hours: float, deadline: float
+) -> None:
+    limits = workload.constraints
+    findings.require(
+        sum(pool.buy.nodes for pool in pools) <= limits.max_nodes, "pools", "more nodes than max_nodes"
+    )
+    most = limits.max_accelerators or inf
+    findings.require(
+        sum(p.accelerators for p in pools) <= most, "pools", "more accelerators than max_accelerators"
+    )
+    findings.require(sure_hours <= deadline * (1 + 1e-9), "sure_hours", f"after the deadline of {deadline} h")
+
+
+def _work_of(work: Work, name: str, paced_s: float) -> Work:
+    """What one pool does; the rollouts bring no data, save no model, and lose the answers in flight."""
+    rollouts = work.training.tuning.rollouts
+    assert rollouts is not None
+    pool: Literal["trainer", "rollouts"] = "trainer" if name == "trainer" else "rollouts"
+    own = replace(rollouts, pool=pool, colocated=False, paced_s=paced_s)
+    training = replace(work.training, tuning=replace(work.training.tuning, rollouts=own))
+    if name == "trainer":
+        return replace(work, training=training)
+    return replace(work, training=training, data_gb=0.0, read_gb=0.0, export_gb=0.0, checkpoint_gib=0.0)
+
+
+def _handover(bench: Bench, pools: list[_Pool]) -> tuple[float, float, Fraction]:
+    """Time of a hand-over in s, what crosses between regions in GB over all steps, and what that costs."""
+    work = bench.work
+    rollouts = work.training.tuning.rollouts
+    assert rollouts is not None
+    size = weight_bytes(work.model, rollouts)
+    ends = [pool.buy.offer.place for pool in pools]
+    same = ends[0] == ends[1]
+    near = "inter_region_staging_gbps" if ends[0][0] == ends[1][0] else "cross_cloud_staging_gbps"
+    gbps = inf if same else work.figures[near]
+    copies, rate = pools[1].copies, min(pool.rate for pool in pools)
+    refit = float(handover_s(size, np.asarray(copies), np.asarray(rate), np.asarray(gbps)))
+    if same:
+        return refit, 0.0, Fraction(0)
+    tariffs = load_tariffs()
+    known = tariffs.transfer_curve(*ends[0], *ends[1])
+    curve = tariffs.dearest_internet_curve() if known is None else known
+    moved_gb = size * work.steps / float(GB)
+    return refit, moved_gb, moved_usd(curve, Fraction(moved_gb))

@@ -1,0 +1,126 @@
+"""Trainer and rollout pools as a report: both purchases, the split of the step, and the best single clusters beside."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from planner.render.model import Answer, Column, Section, Unit, Value, facts, table_section, versioned
+from planner.render.numbers import hours, number, percent, usd
+
+if TYPE_CHECKING:
+    from planner.pipelines.pools_model import Colocated, Pool, Pools
+
+_COLUMNS = (
+    "pool", "provider", "region", "zone", "instance_type", "accelerator", "nodes", "purchase_option", "own_step_s",
+    "paced_s", "hours", "cost_usd",
+)  # fmt: skip
+_SHOWN = (
+    Column("pool", "pool", "text"), Column("cluster", "machines", "text"), Column("place", "where", "text"),
+    Column("option", "option", "text"), Column("own_step_s", "own step", "seconds"), Column("hours", "hours", "hours"),
+    Column("cost_usd", "cost", "usd"),
+)  # fmt: skip
+_PAIR = (
+    "step_s", "train_s", "logprob_s", "update_s", "generate_s", "refit_s", "moved_gb", "moved_usd", "hours",
+    "sure_hours", "cost_usd", "bound_usd", "pairs", "steps", "steps_off_policy", "confidence", "deadline_hours",
+    "budget_usd", "reason",
+)  # fmt: skip
+
+
+def pools_report(found: Pools) -> Answer:
+    """The answer of `planner pools`."""
+    values = {
+        "workload": found.workload, "workload_sha256": found.workload_sha256, "created_at": found.created_at,
+        "start": found.start, "currency": "USD", "catalog": [vars(source) for source in found.sources],
+        "pools": [_values(pool) for pool in found.pools], **{name: getattr(found, name) for name in _PAIR},
+        "gap_ratio": _gap(found),
+        "colocated": None if found.colocated is None else vars(found.colocated),
+        "same_ways": None if found.same_ways is None else vars(found.same_ways),
+    }  # fmt: skip
+    rows = [{name: value for name, value in _flat(pool).items() if name in _COLUMNS} for pool in found.pools]
+    title = f"{found.workload}: {found.reason}"
+    sections: tuple[Section, ...] = _colocated(found)
+    if found.pools:
+        title = f"{found.workload} on two pools: {usd(found.cost_usd)}, {hours(found.hours)} h"
+        sections = (_pools(found), _step(found), *_colocated(found), _proof(found))
+    summary = (found.reason,) if found.reason and found.pools else ()
+    return Answer(
+        title, title, summary, sections, versioned(values), _COLUMNS, rows, success=not found.reason
+    )
+
+
+def _gap(found: Pools) -> float:
+    return float((found.cost_usd - found.bound_usd) / found.cost_usd) if found.cost_usd else 0.0
+
+
+def _values(pool: Pool) -> dict[str, Any]:
+    names = (
+        "name", "accelerator", "nodes", "accelerators", "own_step_s", "paced_s", "stretch", "hours", "tensor_parallel",
+        "pipeline_parallel", "data_parallel", "cost_usd", "sure_ratio",
+    )  # fmt: skip
+    return {name: getattr(pool, name) for name in names} | {
+        "parts": [part.to_dict() for part in pool.bought.parts]
+    }
+
+
+def _flat(pool: Pool) -> dict[str, Any]:
+    part = pool.bought.parts[0]
+    own = {name: getattr(part, name) for name in ("provider", "region", "zone", "instance_type")}
+    return _values(pool) | own | {"pool": pool.name, "purchase_option": pool.bought.how}
+
+
+def _pools(found: Pools) -> Section:
+    rows: list[tuple[Value, ...]] = []
+    for pool in found.pools:
+        part = pool.bought.parts[0]
+        machines = f"{pool.nodes} x {part.instance_type} ({number(pool.accelerators)} x {pool.accelerator})"
+        where = f"{part.provider}/{part.region} {part.zone}".strip()
+        rows.append((pool.name, machines, where, pool.bought.how, pool.own_step_s, pool.hours, pool.cost_usd))
+    notes = ["both pools run at once"]
+    if found.moved_gb:
+        moved = f"{number(found.moved_gb)} GB of weights between the regions: {usd(found.moved_usd)}"
+        notes.append(moved)
+    return table_section("pools", "Pools", _SHOWN, rows, notes)
+
+
+def _step(found: Pools) -> Section:
+    parts = (
+        ("generate_s", "generation", found.generate_s), ("logprob_s", "log-probabilities", found.logprob_s),
+        ("update_s", "update", found.update_s), ("refit_s", "weights to the rollouts", found.refit_s),
+    )  # fmt: skip
+    ahead = found.steps_off_policy
+    how = (
+        f"{number(found.step_s)} s; generation runs up to {ahead} steps ahead: the longer pool sets the pace"
+        if ahead
+        else f"{number(found.step_s)} s; on policy: the parts add up"
+    )
+    rows: list[tuple[str, str, Value, Unit, str]] = [("step_s", "step", found.step_s, "seconds", how)]
+    rows += [
+        (key, label, value, "seconds", f"{number(value)} s, {percent(value / found.step_s, 0)} of the step")
+        for key, label, value in parts
+    ]
+    return facts("step", "Where the step goes", rows)
+
+
+def _colocated(found: Pools) -> tuple[Section, ...]:
+    rows: list[tuple[str, str, Value, Unit, str]] = []
+    for key, label, one in (
+        ("colocated", "one cluster, any way to buy", found.colocated),
+        ("same_ways", "one cluster, on-demand or spot", found.same_ways),
+    ):
+        if one is not None:
+            rows.append((key, label, one.cost_usd, "usd", _said(found, one)))
+    return (facts("colocated", "One cluster that trains and generates by turns", rows),) if rows else ()
+
+
+def _said(found: Pools, one: Colocated) -> str:
+    where = f"{one.nodes} x {one.instance_type} {one.how} in {one.provider}/{one.region}"
+    text = f"{usd(one.cost_usd)}, {hours(one.hours)} h: {where}"
+    return f"{text}; {number(one.cost_usd / found.cost_usd, 3)} of the two pools" if found.cost_usd else text
+
+
+def _proof(found: Pools) -> Section:
+    text = (
+        f"optimal over {found.pairs:,} pairs of pools bought on demand or on spot, by costs linear in hours; the "
+        f"cheapest are priced by the engine, gap {percent(_gap(found), 2)} to the bound {usd(found.bound_usd)}"
+    )
+    return facts("proof", "Proof", [("gap_ratio", "search", _gap(found), "ratio", text)])

@@ -1,0 +1,93 @@
+"""`planner pools`: trainer and rollout pools chosen together, recomputed by `planner verify`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import ROOT, CliResult
+
+Run = Callable[..., CliResult]
+DAY = ("--as-of", "2026-11-20")
+WORKLOAD = """
+version: 1
+name: grpo
+model: {preset: llama-3.1-8b}
+training:
+  objective: grpo
+  steps: 200
+  global_batch: 1024
+  rollouts:
+    prompt_tokens: {mean: 150, max: 512}
+    response_tokens: {mean: 870, p95: 1740, max: 3584}
+    samples_per_prompt: 32
+    engine: vllm
+    placement: disaggregated
+    steps_off_policy: AHEAD
+data: {samples: 32_000, location: aws/us-east-1}
+constraints:
+  regions: [aws/us-east-1, aws/us-west-2]
+  accelerators: {allow: ["h100*", "a100*", "l40s*"]}
+  max_nodes: 8
+"""
+
+
+def asked(
+    run_cli: Run, folder: Path, *, ahead: int = 1, limits: str = ""
+) -> tuple[CliResult, str, dict[str, Any]]:
+    path, target = folder / "grpo.yaml", folder / "pools.json"
+    path.write_text(WORKLOAD.replace("AHEAD", str(ahead)) + limits, encoding="utf-8")
+    done = run_cli("pools", str(path), "-o", "json", "--out", str(target), *DAY)
+    return done, str(path), json.loads(target.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize(("ahead", "limits"), [(1, ""), (0, ""), (1, "  deadline: 3d")])
+def test_a_pair_holds_and_its_step_is_that_of_both(
+    run_cli: Run, tmp_path: Path, ahead: int, limits: str
+) -> None:
+    done, path, found = asked(run_cli, tmp_path, ahead=ahead, limits=limits)
+    assert done.code == 0, done.stderr
+    parts = [found["train_s"], found["generate_s"]]
+    assert found["step_s"] == pytest.approx((max(parts) if ahead else sum(parts)) + found["refit_s"])
+    assert found["logprob_s"] + found["update_s"] == pytest.approx(found["train_s"])
+    assert sum(pool["nodes"] for pool in found["pools"]) <= 8
+    assert 0 <= found["gap_ratio"] < 0.02
+    if limits:
+        assert found["sure_hours"] <= 72 and not any(
+            "spot" in p["parts"][0]["purchase_option"] for p in found["pools"]
+        )
+    verdict = run_cli("verify", str(tmp_path / "pools.json"), "--workload", path)
+    assert (verdict.code, verdict.stderr) == (0, ""), verdict.stdout
+
+
+@pytest.mark.parametrize(
+    ("place", "factor"),
+    [("refit_s", 0.5), ("step_s", 0.9), ("sure_hours", 0.5), ("hours", 0.9), ("cost_usd", 0.9)],
+)
+def test_a_changed_figure_is_a_fault(run_cli: Run, tmp_path: Path, place: str, factor: float) -> None:
+    _, path, found = asked(run_cli, tmp_path)
+    value = found[place]
+    found[place] = str(Decimal(value) * Decimal(repr(factor))) if isinstance(value, str) else value * factor
+    (tmp_path / "pools.json").write_text(json.dumps(found), encoding="utf-8")
+    verdict = run_cli("verify", str(tmp_path / "pools.json"), "--workload", path)
+    assert verdict.code == 5 and place in verdict.stdout
+
+
+def test_a_budget_that_no_pair_keeps_is_said(run_cli: Run, tmp_path: Path) -> None:
+    done, _, found = asked(run_cli, tmp_path, limits="  budget_usd: 1")
+    assert done.code == 3 and "over the budget" in found["reason"]
+
+
+def test_no_pair_in_time_is_said(run_cli: Run, tmp_path: Path) -> None:
+    done, _, found = asked(run_cli, tmp_path, limits="  deadline: 1h")
+    assert done.code == 3 and not found["pools"] and found["reason"]
+
+
+def test_a_workload_without_rollouts_is_refused(run_cli: Run) -> None:
+    done = run_cli("pools", str(ROOT / "examples" / "bert-large.yaml"), *DAY)
+    assert done.code == 2 and "training.rollouts" in done.stderr
