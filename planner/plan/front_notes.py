@@ -128,6 +128,8 @@ def _proven(plan: Plan) -> str:
     checks = ["proven"] if proof.status == "optimal" else []
     checks += ["re-checked"] if proof.verified else ["not re-checked"]
     said = f"{best} {of}{feasible}, {' and '.join(checks)}"
+    if "which agree" in proof.method:
+        said += f" ({proof.method})"
     if proof.near_ties:
         others = "another costs" if proof.near_ties == 1 else f"{proof.near_ties:,} others cost"
         if plan.objective == "time":

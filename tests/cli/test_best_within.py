@@ -58,6 +58,8 @@ def test_both_ways_of_solving_agree_and_the_proof_says_so(objective: str, run_cl
         proof["method"] == "exact enumeration and a MILP, which agree"
         and "scipy.optimize.milp" in proof["solver"]
     )
+    table = run_cli("optimize", BERT, "--objective", objective, *DAY, "--solver", "both").unwrapped
+    assert "proven and re-checked (exact enumeration and a MILP, which agree)" in table
     assert Decimal(proof["objective_usd"]) == Decimal(one["proof"]["objective_usd"]) and proof["verified"]
 
 
