@@ -168,7 +168,7 @@ def test_later_faults_find_their_place() -> None:
     [
         ("version: 2", "must be 1, got 2"),
         ("name: ''", "must not be empty"),
-        ("kind: serving", "must be one of training, fleet or inference, got 'serving'"),
+        ("kind: batch", "must be one of training, fleet or inference, got 'batch'"),
         ("model: llama-3-8b", "must be a section of keys and values, got 'llama-3-8b'"),
         ("model: [a]", "must be a section of keys and values, got a list"),
         ("checkpoint: {keep: 0}", "must be at least 1, got 0"),
