@@ -12,7 +12,6 @@ from planner.market.pricing import price_age_days, total_usd
 from planner.performance.evidence import load_evidence
 from planner.plan.words import old_price, over_budget
 from planner.spot.evidence import unused_records
-from planner.units import format_duration
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -109,6 +108,8 @@ def _recurrence_note(workload: Workload, lines: Sequence[PlanLine]) -> str:
     again = workload.recurrence
     if again is None:
         return ""
+    from planner.units import format_duration  # only where this is said
+
     once = total_usd([cost for line in lines for cost in line.costs])
     return (
         f"one of {again.times} runs, each {format_duration(again.every)} after the last: "
