@@ -138,10 +138,18 @@ def format_path(path: Path) -> str:
     return out
 
 
-def near(word: str, known: Iterable[str]) -> str:
-    """Return the known word nearest to `word`, or "" when none is near."""
+def near(word: str, known: Iterable[str], *, cutoff: float = 0.6) -> str:
+    """Return the known word nearest to `word`, or "" when none is near; one of the same letters comes first.
+
+    Args:
+        word: as written.
+        known: what it may have been meant for.
+        cutoff: least likeness, as of `difflib`.
+    """
     import difflib  # only wrong input needs it, and it is slow to import
 
     table = {name.lower().replace("-", "_"): name for name in known}
-    found = difflib.get_close_matches(word.lower().replace("-", "_"), table, n=1, cutoff=0.6)
-    return table[found[0]] if found else ""
+    written = word.lower().replace("-", "_")
+    found = difflib.get_close_matches(written, table, n=3, cutoff=cutoff)
+    exchanged = [name for name in found if sorted(name) == sorted(written)]
+    return table[[*exchanged, *found][0]] if found else ""

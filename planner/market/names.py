@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from planner.inputs.schema import Constraints, QuotaLimit, Workload
     from planner.market.offers import OfferSet
 
+_MISSPELT = 0.9  # likeness of a name with two letters exchanged, as of `difflib`
+_DIGITS = str.maketrans("", "", "0123456789")
+
 
 class _Check(NamedTuple):
     """Names at `path` (a list's items where `listed`) that must each match one of `known`, as patterns."""
@@ -217,13 +220,28 @@ def _constraint_checks(
 
 
 def _check_location(location: str | None, places: list[str], faults: list[Fault]) -> None:
-    """A place outside the catalog may still be priced by the transfer tables, but a misspelt one never is."""
+    """A place outside the catalog may still be priced by the transfer tables, but a misspelt one never is.
+
+    One letter off a known region is misspelt; another number (ap-southeast-9) may be a region that is newer.
+    """
     if location is None or location == "onprem" or location in places:
         return
+    from catalogs.regions import load_regions
+
     provider, _, region = location.partition("/")
     if not region or provider not in {place.partition("/")[0] for place in places}:
         text = f"{location!r} is not a place: write provider/region, or onprem"
         faults.append(Fault(("data", "location"), text, near(location, places)))
+        return
+    known = {f"{row['provider']}/{row['region']}" for row in load_regions().rows()}
+    close = near(location, known, cutoff=_MISSPELT)
+    if location not in known and close and _without_digits(close) != _without_digits(location):
+        text = f"no region called {location!r} in the catalog"
+        faults.append(Fault(("data", "location"), text, close))
+
+
+def _without_digits(name: str) -> str:
+    return name.translate(_DIGITS)
 
 
 def _residency_names() -> list[str]:

@@ -111,8 +111,15 @@ def test_an_unknown_place_or_machine_of_the_user_is_told(optimize: Callable[[str
 
 
 def test_a_misspelt_region_of_the_data_is_told(optimize: Callable[[str], CliResult]) -> None:
-    done = optimize(BASE + "data: {size: 1GB, location: aws/us-esat-1}\n")
-    assert "us-esat-1 is no region of the catalog" in (done.stdout + done.stderr)
+    refused(
+        optimize(BASE + "data: {size: 1GB, location: aws/us-esat-1}\n"), 2, "did you mean 'aws/us-east-1'"
+    )
+
+
+def test_a_region_of_the_data_that_may_be_newer_than_the_catalog_is_planned_with(
+    optimize: Callable[[str], CliResult],
+) -> None:
+    assert optimize(BASE + "data: {size: 1GB, location: aws/us-east-9}\n").code == 0
 
 
 def test_several_faults_are_told_at_once(optimize: Callable[[str], CliResult]) -> None:
