@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from planner.commands.options import DayOption, output_options
+from planner.commands.options import DayOption, examples, output_options, set_option
 from planner.commands.output import show_answer
 from planner.render.formats import ANSWER_FORMATS
 
@@ -21,14 +21,21 @@ _WORDS = {
     "portfolio_frontier": "frontier of a portfolio",
     "serving": "serving fleet",
 }
+_OF_WORKLOADS = ("plan", "frontier", "pools")  # answers whose question is a workload file
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "planner verify plan.json --workload workload.yaml",
+        "planner verify certificate.json -o json",
+    )
+)
 @click.argument("answer", type=click.Path(path_type=Path))
 @click.option(
     "--workload", type=click.Path(path_type=Path), default=None,
     help="The file the answer was made from: speed, hours, chances and limits are recomputed too.",
 )  # fmt: skip
+@set_option
 @click.option(
     "--prices/--no-prices", default=True, show_default=True, help="Compare prices with the catalog."
 )
@@ -45,14 +52,16 @@ _WORDS = {
 )
 @output_options(ANSWER_FORMATS)
 def verify(
-    answer: Path, workload: Path | None, prices: bool, objective: str | None, allow_flagged: bool, allow_derived: bool,
-    as_of: datetime | None, spot_evidence: tuple[Path, ...], output: str, out: Path | None,
+    answer: Path, workload: Path | None, values: tuple[str, ...], prices: bool, objective: str | None,
+    allow_flagged: bool, allow_derived: bool, as_of: datetime | None, spot_evidence: tuple[Path, ...], output: str,
+    out: Path | None,
 ) -> None:  # fmt: skip
     """Recompute ANSWER (saved with `-o json`) from the catalog and its workload, without the code that made it.
 
     Without --workload: sums, dates and prices of a plan. With it: speed and memory, hours, chances, every cost line,
-    quotas and limits too; what is stated and not recomputed is listed. Given a certificate (`--certificate FILE`),
-    re-check the point, its cost, and the bound that no point is below, in whole numbers and without any solver.
+    quotas and limits too; what is stated and not recomputed is listed. An answer made with --set needs the same --set.
+    Given a certificate (`--certificate FILE`), re-check the point, its cost, and the bound that no point is below, in
+    whole numbers and without any solver.
 
     Exit code 0: it holds; 5: it does not; 2: it is no answer of this program.
     """
@@ -61,16 +70,17 @@ def verify(
 
     saved = read_answer(answer)
     if is_certificate(saved):
+        _check_values(values, workload, "certificate")
         _show(answer, "certificate", _certificate(saved), output, out)
         return
     from planner.judge.judge import kind_of
 
     kind = kind_of(saved)
+    _check_values(values, workload, kind)
     try:
-        if kind in ("plan", "frontier", "pools"):
-            verdict = _plan(
-                answer, saved, _load(workload, objective, allow_flagged, allow_derived, spot_evidence), prices
-            )
+        if kind in _OF_WORKLOADS:
+            loaded = _load(workload, values, objective, allow_flagged, allow_derived, spot_evidence)
+            verdict = _plan(answer, saved, loaded, prices)
         else:
             verdict = _question(kind, saved, workload, as_of)
     except MalformedError as error:
@@ -78,8 +88,24 @@ def verify(
     _show(answer, "pair of pools" if kind == "pools" else kind, verdict, output, out)
 
 
+def _check_values(values: tuple[str, ...], workload: Path | None, kind: str) -> None:
+    """Refuse `--set` without a workload file to put the values over.
+
+    Raises:
+        InputError: none is given, or the answer is of another kind of file.
+    """
+    from planner.errors import InputError
+
+    if values and kind not in _OF_WORKLOADS:
+        word = _WORDS.get(kind, kind)
+        raise InputError(f"--set puts values over a workload file, and a {word} is not made from one")
+    if values and workload is None:
+        raise InputError("--set puts values over a workload file: give it with --workload")
+
+
 def _load(
     path: Path | None,
+    values: tuple[str, ...],
     objective: str | None,
     allow_flagged: bool,
     allow_derived: bool,
@@ -88,10 +114,11 @@ def _load(
     if path is None:
         return None
     from planner.inputs.load import load_workload
+    from planner.inputs.settings import with_settings
     from planner.job.overrides import override
 
     return override(
-        load_workload(path),
+        with_settings(load_workload(path), values),
         objective=objective,
         allow_flagged=allow_flagged,
         allow_derived=allow_derived,

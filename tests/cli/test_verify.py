@@ -122,6 +122,25 @@ def test_a_missing_folder_or_huge_plan_is_bad_input(run_cli: Run, tmp_path: Path
         assert str(path) in done.stderr
 
 
+def test_a_plan_made_with_set_verifies_with_the_same_set(run_cli: Run, tmp_path: Path) -> None:
+    target, values = tmp_path / "plan.json", ("--set", "constraints.max_nodes=1")
+    planned(run_cli, str(BERT), target, *values)
+    given = ("verify", str(target), "--workload", str(BERT))
+    assert run_cli(*given, *values).code == 0
+    for other in ((), ("--set", "constraints.max_nodes=2")):
+        done = run_cli(*given, *other)
+        assert done.code == 5 and "is not the file this plan was made from" in " ".join(done.stdout.split())
+    alone = run_cli("verify", str(target), *values)
+    assert alone.code == 2 and "give it with --workload" in alone.stderr
+
+
+def test_set_is_refused_for_an_answer_of_no_workload(run_cli: Run, tmp_path: Path) -> None:
+    target = tmp_path / "schedule.json"
+    target.write_text('{"schedule": {}}', encoding="utf-8")
+    done = run_cli("verify", str(target), "--workload", str(BERT), "--set", "constraints.max_nodes=1")
+    assert done.code == 2 and "a schedule is not made from one" in " ".join(done.stderr.split())
+
+
 def test_an_infeasible_answer_verifies(run_cli: Run, tmp_path: Path) -> None:
     target = tmp_path / "plan.json"
     assert (
