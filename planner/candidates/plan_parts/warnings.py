@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from catalogs.tariffs import Tariffs
+    from planner.asked.model import Dates
     from planner.candidates.context import Context
     from planner.candidates.model import Candidates
     from planner.inputs.schema import Workload
@@ -51,11 +52,11 @@ def _overrun(tariffs: Tariffs, line: PlanLine) -> str:
     )
 
 
-def _booking(context: Context, line: PlanLine) -> str:
+def _booking(tariffs: Tariffs, dates: Dates, line: PlanLine) -> str:
     """How a line with a calendar is paid, cancelled and booked, and from when; "" for other ways to buy."""
     if line.purchase_option not in _CALENDAR:
         return ""
-    rule = context.market.tariffs.option_rule(line.provider, line.purchase_option, line.option_variant)
+    rule = tariffs.option_rule(line.provider, line.purchase_option, line.option_variant)
     said = ["paid upfront"] if rule.upfront_all else []
     said.append(_CANCELLED[rule.cancellable])
     if rule.book_days is None:
@@ -64,8 +65,8 @@ def _booking(context: Context, line: PlanLine) -> str:
         said.append("asked for when it is needed, not booked ahead")
     else:
         said.append(f"booked at most {rule.book_days} days ahead")
-        opens = context.dates.start - timedelta(days=rule.book_days)
-        if opens > context.dates.now:
+        opens = dates.start - timedelta(days=rule.book_days)
+        if opens > dates.now:
             said.append(
                 f"for this start from {opens:%Y-%m-%d}, until when neither its price nor a place is sure"
             )
@@ -97,7 +98,9 @@ def plan_warnings(
         )
     if context.asked.workload.kind != "fleet":
         out += [text for line in lines if (text := _overrun(context.market.tariffs, line))]
-    out += dict.fromkeys(filter(None, (_booking(context, line) for line in lines)))
+    out += dict.fromkeys(
+        filter(None, (_booking(context.market.tariffs, context.dates, line) for line in lines))
+    )
     for line in lines:
         age = price_age_days(line.price_as_of, context.dates.now.date())
         if line.price_basis == "derived":
