@@ -12,6 +12,7 @@ import numpy as np
 from planner.advice.model import Advice, Option, Status, Word
 from planner.advice.reasons import reason
 from planner.advice.rollout import Forced, Guarded, futures_of, roll_out, with_history
+from planner.records import record
 from planner.spot.launch import chance_of
 from planner.spot.policy.job import Action, JobState, SpotJob
 from planner.spot.policy.registry import make_policy
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from planner.advice.question import Question
     from planner.spot.hazards import HazardModel
     from planner.spot.policy.view import ArrayPolicy, BoolArray
+    from planner.spot.replay_batch import BatchReplay
 
 FUTURES = 400
 MOST_TRIED = 6  # other actions whose cost is told: zones beyond the cheapest are seldom of use
@@ -70,13 +72,15 @@ def advise(
         )
         return replace(bare, why=reason(bare))
     up = futures_of(job, tables, state, question.history, futures, seed)
+    alone = roll_out(job, make_policy("spot_only", job, {}), state, up).finished
+    luck = _Luck(up, alone, question.plan.on_demand_had_ratio)
     safe = Guarded(policy)
-    chosen = _option(job, safe, state, up, action)
-    tried = [_option(job, safe, state, up, other) for other in _others(state, action)]
+    chosen = _option(job, safe, state, luck, action)
+    tried = [_option(job, safe, state, luck, other) for other in _others(state, action)]
     others = sorted(tried, key=lambda one: (-round(one.p_finish, 2), one.cost_usd))
     advice = Advice(
         question, policy_name, status, chosen, tuple(others), decided_by, "", work, left,
-        slack, _p_spot_alone(job, state, up), tables,
+        slack, chance_of("spot_only", alone), tables,
     )  # fmt: skip
     return replace(advice, why=reason(advice))
 
@@ -133,9 +137,30 @@ def _codes(view: JobView, action: Action) -> tuple[int, int]:
     return MODES.index(action.mode), zone
 
 
-def _option(job: SpotJob, policy: ArrayPolicy, state: JobState, up: BoolArray, action: Action) -> Option:
+@record(frozen=True, eq=False)
+class _Luck:
+    """What the options are tried on.
+
+    Attributes:
+        up: futures of the zones, shape `(n, n_zones, ticks)`.
+        alone: whether spot alone, from the present on, is in time in each, shape `(n,)`.
+        had_ratio: probability that on-demand comes when it is asked for.
+    """
+
+    up: BoolArray
+    alone: BoolArray
+    had_ratio: float
+
+    def p_finish(self, found: BatchReplay) -> float:
+        """Probability to be in time: where on-demand was asked for and does not come, by spot alone."""
+        had = np.where(found.on_demand_asked, self.had_ratio, 1.0)
+        return float((had * found.finished + (1.0 - had) * self.alone).mean())
+
+
+def _option(job: SpotJob, policy: ArrayPolicy, state: JobState, luck: _Luck, action: Action) -> Option:
+    """What an action comes to; cost and end are those with on-demand that comes."""
     mode, zone = _codes(policy.view, action)
-    found = roll_out(job, Forced(policy, state.elapsed_hours, mode, zone), state, up)
+    found = roll_out(job, Forced(policy, state.elapsed_hours, mode, zone), state, luck.up)
     finished = found.finished
     # what is left at the deadline is charged on-demand, so it also ends then
     late = found.work_left_hours + job.restart_hours + job.on_demand_acquire_hours
@@ -146,7 +171,7 @@ def _option(job: SpotJob, policy: ArrayPolicy, state: JobState, up: BoolArray, a
         word_of(action, state),
         action,
         float(found.cost_usd.mean()),
-        float(finished.mean()),
+        luck.p_finish(found),
         float(end.mean()),
     )
 
@@ -170,8 +195,3 @@ def _others(state: JobState, chosen: Action) -> list[Action]:
     tried = [Action("on_demand"), Action("idle"), *([here] if here else []), *zones]
     unique = list(dict.fromkeys(action for action in tried if action != chosen))
     return unique[:MOST_TRIED]
-
-
-def _p_spot_alone(job: SpotJob, state: JobState, up: BoolArray) -> float:
-    """Probability to finish on spot alone, from here on."""
-    return chance_of("spot_only", roll_out(job, make_policy("spot_only", job, {}), state, up).finished)

@@ -25,7 +25,7 @@ class Option:
         word: in the words of a launcher.
         action: in those of a policy.
         cost_usd: expected from now to the end, following the policy afterwards; NaN where it was not worked out.
-        p_finish: probability to finish by the deadline.
+        p_finish: probability to finish by the deadline, with how often on-demand comes when it is asked for.
         finish_hours: expected end, hours from now; NaN if it seldom comes.
     """
 

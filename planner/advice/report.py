@@ -6,6 +6,7 @@ import math
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+from planner.plan.front_scale import chance
 from planner.render import numbers
 from planner.render.model import Answer, Column, Section, Unit, Value, facts, table_section, versioned
 
@@ -31,6 +32,7 @@ def advice_report(advice: Advice) -> Answer:
         "done_hours": question.state.done_hours, "work_hours": question.job.work_hours,
         "point_of_no_return_hours": _finite(left), "point_of_no_return": _iso(advice.moment(left)),
         "p_finish_ratio": _finite(advice.chosen.p_finish), "p_finish_spot_alone_ratio": _finite(advice.p_spot_alone),
+        "p_on_demand_had_ratio": question.plan.on_demand_had_ratio,
         "expected_cost_usd": options[0]["expected_cost_usd"], "expected_finish": options[0]["expected_finish"],
         "next_best": options[1] if len(options) > 1 else None, "options": options,
         "prices": {
@@ -117,16 +119,17 @@ def _where(advice: Advice) -> Section:
         told = told if left > 0 else f"{numbers.hours(-left)} h ago"
         rows.append(("point_of_no_return_hours", "point of no return", left, "hours", told))
     if advice.others:
-        alone = advice.p_spot_alone
+        alone, had = advice.p_spot_alone, question.plan.on_demand_had_ratio
         rows += [
+            ("p_finish_ratio", "P(finish in time)", chosen.p_finish, "ratio", chance(chosen.p_finish)),
+            ("p_spot_alone_ratio", "on spot alone", alone, "ratio", chance(alone)),
             (
-                "p_finish_ratio",
-                "P(finish in time)",
-                chosen.p_finish,
+                "p_on_demand_had_ratio",
+                "on-demand comes",
+                had,
                 "ratio",
-                numbers.percent(chosen.p_finish),
+                f"with {numbers.percent(had)}, assumed",
             ),
-            ("p_spot_alone_ratio", "on spot alone", alone, "ratio", numbers.percent(alone)),
         ]
     if math.isfinite(chosen.finish_hours) and advice.status != "finished":
         finish = _iso(advice.moment(chosen.finish_hours))
@@ -150,9 +153,11 @@ def _options(advice: Advice) -> Section:
     columns = (
         Column("action", "action", "text"), Column("zone", "zone", "text"),
         Column("cost_usd", "cost from now", "usd"), Column("more_usd", "more", "usd_change"),
-        Column("p_finish_ratio", "P(in time)", "ratio"), Column("finish", "expected finish", "moment"),
+        Column("p_finish_ratio", "P(in time)", "chance"), Column("finish", "expected finish", "moment"),
     )  # fmt: skip
-    notes = ("expected, following the policy afterwards, spot prices as they are now",)
+    notes = (
+        "expected, following the policy afterwards, spot prices as they are now; costs and ends where on-demand comes",
+    )
     return table_section("options", "What can be done", columns, rows, notes)
 
 

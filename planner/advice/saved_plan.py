@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from planner.errors import InputError
+from planner.market.starts import usually_had
 from planner.plan.file import load_plan
 from planner.plan.ids import RUN_WORK, TimePartId
 from planner.plan.launch import SpotRecords
@@ -65,6 +66,8 @@ class SpotPlan:
         hashes: sha256 of the price snapshots, per provider.
         workload_sha256: of the workload file.
         accelerators_per_node: of one instance.
+        on_demand_had_ratio: probability that on-demand comes when it is asked for: the plan's, else as the bundled
+            table of waits has it.
     """
 
     name: str
@@ -84,6 +87,7 @@ class SpotPlan:
     egress_usd: float = 0.0
     workload_sha256: str = ""
     accelerators_per_node: float = 0.0
+    on_demand_had_ratio: float = 1.0
 
     @property
     def region(self) -> str:
@@ -163,6 +167,7 @@ def spot_plan(plan: Plan, place: str) -> SpotPlan:
         hashes={source.provider: source.sha256 for source in plan.catalog},
         workload_sha256=plan.workload_sha256,
         accelerators_per_node=spot[0].accelerators_per_node,
+        on_demand_had_ratio=_on_demand_had(plan, spot[0]),
     )
 
 
@@ -211,6 +216,14 @@ def _hourly(plan: Plan, line: PlanLine, place: str) -> float:
             f"{place}: lines[{at}].price_per_hour: must be more than 0 to decide by: {_SAVE_ANEW}"
         )
     return usd
+
+
+def _on_demand_had(plan: Plan, line: PlanLine) -> float:
+    """Probability that all nodes come on-demand: what the plan states, else the bundled table's for its machines."""
+    stated = None if plan.launch is None else plan.launch.p_on_demand_had_ratio
+    if stated is not None:
+        return stated
+    return usually_had(line.provider, "on_demand", line.accelerator, line.nodes * line.accelerators_per_node)
 
 
 def _capacity(plan: Plan, line: PlanLine) -> Capacity | None:

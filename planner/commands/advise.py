@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from planner.commands.options import Seconds, evidence_option, output_options
+from planner.commands.options import Seconds, evidence_option, examples, output_options
 from planner.commands.output import show_answer
 from planner.render.formats import ANSWER_FORMATS
 
@@ -21,7 +21,12 @@ if TYPE_CHECKING:
 POLICY_NAMES = ("survival", "uniform_progress", "greedy", "margin", "on_demand", "spot_only")
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "planner advise plan.json --state examples/spot-state.json",
+        "planner advise plan.json --state state.yaml --policy uniform_progress --table decisions.csv",
+    )
+)
 @click.argument("plan", type=click.Path(path_type=Path))
 @click.option(
     "--state",

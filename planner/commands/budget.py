@@ -12,6 +12,7 @@ from planner.commands.options import (
     currency_option,
     daily_option,
     drop_days_option,
+    examples,
     focus_option,
     output_options,
     planned_option,
@@ -20,7 +21,12 @@ from planner.commands.output import show_answer
 from planner.render.formats import ANSWER_FORMATS
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "planner budget examples/budgets.yaml --daily examples/daily-costs.csv",
+        "planner budget budgets.yaml --focus 'bills/*.parquet' --plans team-a=plans/*.json",
+    )
+)
 @click.argument("paths", nargs=-1, required=True, metavar="BUDGETS [PATH]...")
 @focus_option
 @daily_option

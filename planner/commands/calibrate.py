@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from planner.commands.completing import instance_types, providers
+from planner.commands.options import examples
 from planner.commands.output import show_answer
 from planner.render.formats import ANSWER_FORMATS
 
@@ -14,7 +15,12 @@ from planner.render.formats import ANSWER_FORMATS
 LOG_FORMATS = ("auto", "csv", "megatron", "hf", "torch", "tensorboard", "wandb", "nsys")
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "planner calibrate workload.yaml train.log --instance-type p4d.24xlarge --nodes 4",
+        "planner calibrate workload.yaml --measured '12500 tokens/s' --instance-type p4d.24xlarge --dry-run",
+    )
+)
 @click.argument("workload", type=click.Path(path_type=Path))
 @click.argument("log", type=click.Path(path_type=Path), required=False)
 @click.option("--measured", default=None, metavar="LINE",

@@ -13,7 +13,7 @@ from planner.commands.catalog_diff import diff
 from planner.commands.catalog_history import history
 from planner.commands.catalog_quarantine import accept_command, quarantine_command
 from planner.commands.completing import instance_types, providers, regions
-from planner.commands.options import DayOption, Days, output_options
+from planner.commands.options import DayOption, Days, examples, output_options
 from planner.commands.output import show_answer
 from planner.commands.refresh import refresh_catalog
 from planner.errors import InputError
@@ -25,7 +25,12 @@ _AS_OF = click.option(
 )
 
 
-@click.group()
+@click.group(
+    epilog=examples(
+        "planner catalog list --accelerator 'h100-*' --max-results 5",
+        "planner catalog show p4d.24xlarge",
+    )
+)
 @click.option(
     "--catalog-dir",
     type=click.Path(path_type=Path),
@@ -45,7 +50,13 @@ catalog.add_command(quarantine_command)
 catalog.add_command(accept_command)
 
 
-@catalog.command("list")
+@catalog.command(
+    "list",
+    epilog=examples(
+        "planner catalog list --accelerator 'h100-*' --provider gcp --max-results 5",
+        "planner catalog list --region 'aws/eu-*' --purchase-option spot --sort price-per-pflop-hour",
+    ),
+)
 @click.option("--accelerator", "accelerators", multiple=True, help="Accelerator id or glob, such as a100.")
 @click.option(
     "--provider", "providers", shell_complete=providers, multiple=True, help="Provider id, such as aws."
@@ -115,7 +126,12 @@ def _some(names: Sequence[str], most: int = 8) -> str:
     return ", ".join(names[:most]) + (f", ... ({len(names)} in all)" if len(names) > most else "")
 
 
-@catalog.command()
+@catalog.command(
+    epilog=examples(
+        "planner catalog show p4d.24xlarge",
+        "planner catalog show a2-highgpu-8g --provider gcp -o json",
+    )
+)
 @click.argument("instance_type", shell_complete=instance_types)
 @click.option(
     "--provider", shell_complete=providers, default="", help="Only this provider's machine of that name."
@@ -145,7 +161,12 @@ def show(
     show_answer(types_answer(found, max_results), output, out)
 
 
-@catalog.command()
+@catalog.command(
+    epilog=examples(
+        "planner catalog doctor",
+        "planner catalog doctor --max-age 30d",
+    )
+)
 @click.option(
     "-o",
     "--output",

@@ -7,13 +7,19 @@ from pathlib import Path
 import click
 
 from planner.commands.completing import providers
-from planner.commands.options import RatioOption, output_options
+from planner.commands.options import RatioOption, examples, output_options
 from planner.commands.output import show_answer
 from planner.errors import GateError
 from planner.render.formats import ANSWER_FORMATS
 
 
-@click.command("diff")
+@click.command(
+    "diff",
+    epilog=examples(
+        "planner catalog diff bundled latest",
+        "planner catalog diff aws@2026-10-01 latest --min-change 1% --fail-above 5%",
+    ),
+)
 @click.argument("old", default="bundled")
 @click.argument("new", default="latest")
 @click.option("--provider", "providers", shell_complete=providers, multiple=True, help="Only this provider.")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from planner.commands.completing import instance_types, providers, regions
-from planner.commands.options import output_options
+from planner.commands.options import examples, output_options
 from planner.commands.output import show_answer
 from planner.render.formats import ANSWER_FORMATS
 
@@ -16,7 +16,13 @@ if TYPE_CHECKING:
     from catalogs.store.snapshots import Snapshot
 
 
-@click.command("history")
+@click.command(
+    "history",
+    epilog=examples(
+        "planner catalog history p4d.24xlarge --region us-east-1 --purchase-option spot",
+        "planner catalog history --compact --older-than 60",
+    ),
+)
 @click.argument("instance_type", default="", shell_complete=instance_types)
 @click.option(
     "--region", shell_complete=regions, default="", help="Only this region; default: the cheapest of all."

@@ -7,12 +7,18 @@ from pathlib import Path
 import click
 
 from planner.commands.completing import providers
-from planner.commands.options import output_options
+from planner.commands.options import examples, output_options
 from planner.commands.output import show_answer
 from planner.render.formats import ANSWER_FORMATS
 
 
-@click.command("quarantine")
+@click.command(
+    "quarantine",
+    epilog=examples(
+        "planner catalog quarantine",
+        "planner catalog quarantine --provider aws -o csv",
+    ),
+)
 @click.option("--provider", shell_complete=providers, default="", help="Only this provider.")
 @output_options(ANSWER_FORMATS)
 def quarantine_command(provider: str, output: str, out: Path | None) -> None:
@@ -24,7 +30,13 @@ def quarantine_command(provider: str, output: str, out: Path | None) -> None:
     show_answer(quarantine_answer(quotes), output, out)
 
 
-@click.command("accept")
+@click.command(
+    "accept",
+    epilog=examples(
+        "planner catalog quarantine",
+        "planner catalog accept 'aws/us-east-1/*/p5.48xlarge/*'",
+    ),
+)
 @click.argument("offers", nargs=-1, required=True, metavar="OFFER_ID...")
 def accept_command(offers: tuple[str, ...]) -> None:
     """Confirm quotes in quarantine, by offer id or glob: they become the accepted prices."""

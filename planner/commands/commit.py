@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from planner.commands.options import DayOption, RatioOption, Seconds, output_options
+from planner.commands.options import DayOption, RatioOption, Seconds, examples, output_options
 from planner.commands.output import show_answer
 from planner.render.formats import ANSWER_FORMATS
 
@@ -18,7 +18,12 @@ if TYPE_CHECKING:
     from solvers.search.decompose import Round
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "planner commit examples/commit.yaml",
+        "planner commit examples/commit.yaml --time-limit 20s -o html --out commit.html",
+    )
+)
 @click.argument("question", type=click.Path(path_type=Path))
 @output_options(ANSWER_FORMATS)
 @click.option(

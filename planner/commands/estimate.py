@@ -7,12 +7,17 @@ from pathlib import Path
 import click
 
 from planner.commands.completing import instance_types, providers
-from planner.commands.options import output_options, set_option
+from planner.commands.options import examples, output_options, set_option
 from planner.commands.output import show_answer
 from planner.render.formats import ANSWER_FORMATS
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "planner estimate workload.yaml --instance-type p4d.24xlarge --nodes 4 --nodes 8",
+        "planner estimate examples/bert-large.yaml --instance-type p4d.24xlarge --layout micro_batch=8",
+    )
+)
 @click.argument("workload", type=click.Path(path_type=Path))
 @set_option
 @click.option(

@@ -8,12 +8,17 @@ from pathlib import Path
 import click
 
 from planner.commands.completing import instance_types
-from planner.commands.options import as_of_option, output_options
+from planner.commands.options import as_of_option, examples, output_options
 from planner.commands.output import show_answer, show_text
 from planner.render.formats import ANSWER_FORMATS
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "planner explain workload.yaml",
+        "planner explain examples/bert-large.yaml --why-not p4d.24xlarge",
+    )
+)
 @click.argument("workload", type=click.Path(path_type=Path))
 @click.option(
     "--why-not",

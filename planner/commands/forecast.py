@@ -12,6 +12,7 @@ from planner.commands.options import (
     currency_option,
     daily_option,
     drop_days_option,
+    examples,
     focus_option,
     more_paths,
     output_options,
@@ -28,7 +29,12 @@ if TYPE_CHECKING:
     from planner.render.model import Answer
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "planner forecast --daily examples/daily-costs.csv --by team",
+        "planner forecast --focus examples/focus --scenario price=-20% --period quarter",
+    )
+)
 @more_paths
 @focus_option
 @daily_option

@@ -7,12 +7,17 @@ from pathlib import Path
 
 import click
 
-from planner.commands.options import as_of_option, output_options, set_option
+from planner.commands.options import as_of_option, examples, output_options, set_option
 from planner.commands.output import show_answer
 from planner.render.formats import ANSWER_FORMATS
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "planner frontier workload.yaml",
+        "planner frontier examples/bert-large.yaml --deadline 12h --deadline 2d -o csv",
+    )
+)
 @click.argument("workload", type=click.Path(path_type=Path))
 @set_option
 @output_options(ANSWER_FORMATS)

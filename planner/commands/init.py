@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from planner.commands.completing import presets
+from planner.commands.options import examples
 
 # The names of planner.trainer_files.registry.FORMATS, which is imported only when a file is read; a test compares them.
 FORMAT_NAMES = (
@@ -16,7 +17,12 @@ FORMAT_NAMES = (
 )  # fmt: skip
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "planner init --model llama-3.1-8b --set training.tokens=2e9 --out workload.yaml",
+        "planner init --from run.yaml ds_zero3.json --accelerators 16",
+    )
+)
 @click.argument("more", nargs=-1, type=click.Path(path_type=Path), metavar="[PATH]...")
 @click.option(
     "--from", "sources", multiple=True, type=click.Path(path_type=Path), metavar="PATH",

@@ -16,6 +16,7 @@ from planner.commands.options import (
     Seconds,
     as_of_option,
     evidence_option,
+    examples,
     output_options,
     set_option,
 )
@@ -27,7 +28,12 @@ if TYPE_CHECKING:
     from planner.workloads.answer import Answer
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "planner optimize workload.yaml --set constraints.deadline=10d",
+        "planner optimize examples/bert-large.yaml --solver both -o json --out plan.json",
+    )
+)
 @click.argument("workload", type=click.Path(path_type=Path))
 @set_option
 @output_options(list(FORMATS))

@@ -7,12 +7,17 @@ from pathlib import Path
 
 import click
 
-from planner.commands.options import as_of_option, output_options, solver_options
+from planner.commands.options import as_of_option, examples, output_options, solver_options
 from planner.commands.output import show_answer
 from planner.render.formats import ANSWER_FORMATS
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "planner pipeline examples/pipeline.yaml",
+        "planner pipeline examples/pipeline.yaml -o md --out pipeline.md",
+    )
+)
 @click.argument("pipeline", type=click.Path(path_type=Path))
 @output_options(ANSWER_FORMATS)
 @as_of_option

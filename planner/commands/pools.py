@@ -12,7 +12,12 @@ from planner.commands.output import show_answer
 from planner.render.formats import ANSWER_FORMATS
 
 
-@click.command(epilog=examples("planner pools examples/grpo-8b.yaml"))
+@click.command(
+    epilog=examples(
+        "planner pools examples/grpo-8b.yaml",
+        "planner pools examples/grpo-8b.yaml -o csv --out pools.csv",
+    )
+)
 @click.argument("workload", type=click.Path(path_type=Path))
 @output_options(ANSWER_FORMATS)
 @as_of_option

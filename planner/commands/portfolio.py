@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from planner.commands.options import as_of_option, output_options, solver_options
+from planner.commands.options import as_of_option, examples, output_options, solver_options
 from planner.commands.output import show_answer
 from planner.render.formats import ANSWER_FORMATS
 
@@ -23,7 +23,12 @@ if TYPE_CHECKING:
     from planner.render.model import Answer
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "planner portfolio examples/portfolio.yaml",
+        "planner portfolio examples/portfolio.yaml --frontier 5 -o csv",
+    )
+)
 @click.argument("jobs", type=click.Path(path_type=Path))
 @output_options(ANSWER_FORMATS)
 @as_of_option

@@ -7,13 +7,19 @@ from typing import TYPE_CHECKING
 import click
 
 from planner.commands.completing import providers, regions
-from planner.commands.options import Seconds
+from planner.commands.options import Seconds, examples
 
 if TYPE_CHECKING:
     from catalogs.refresh.report import RefreshReport
 
 
-@click.command("refresh")
+@click.command(
+    "refresh",
+    epilog=examples(
+        "planner catalog refresh",
+        "planner catalog refresh --provider aws --region 'us-*' --purchase-option spot",
+    ),
+)
 @click.option(
     "--provider",
     "providers",

@@ -10,6 +10,7 @@ import click
 
 from planner.commands.options import (
     currency_option,
+    examples,
     focus_option,
     more_paths,
     output_options,
@@ -45,7 +46,12 @@ class MonthOption(click.ParamType[date]):
             self.fail(f"{value!r} is not a month; write it as 2026-10", param, ctx)
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "planner review --focus examples/focus",
+        "planner review --focus 'bills/*.parquet' --month 2026-10 -o html --out review.html",
+    )
+)
 @more_paths
 @focus_option
 @click.option(

@@ -7,12 +7,17 @@ from pathlib import Path
 
 import click
 
-from planner.commands.options import DayOption, output_options, solver_options
+from planner.commands.options import DayOption, examples, output_options, solver_options
 from planner.commands.output import show_answer
 from planner.render.formats import ANSWER_FORMATS
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "planner schedule examples/schedule.yaml",
+        "planner schedule examples/schedule.yaml -o csv --out schedule.csv",
+    )
+)
 @click.argument("schedule", type=click.Path(path_type=Path))
 @output_options(ANSWER_FORMATS)
 @click.option(

@@ -4,8 +4,15 @@ from __future__ import annotations
 
 import click
 
+from planner.commands.options import examples
 
-@click.command()
+
+@click.command(
+    epilog=examples(
+        "planner schema workload > workload.v1.json",
+        "planner schema presets",
+    )
+)
 @click.argument(
     "what",
     type=click.Choice(

@@ -7,12 +7,17 @@ from pathlib import Path
 
 import click
 
-from planner.commands.options import RatioOption, Seconds, as_of_option, output_options
+from planner.commands.options import RatioOption, Seconds, as_of_option, examples, output_options
 from planner.commands.output import show_answer
 from planner.render.formats import ANSWER_FORMATS
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "planner serving examples/serving.yaml",
+        "planner serving examples/serving.yaml -o json --out serving.json",
+    )
+)
 @click.argument("serving", type=click.Path(path_type=Path))
 @output_options(ANSWER_FORMATS)
 @as_of_option

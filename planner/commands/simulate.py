@@ -11,7 +11,7 @@ import click
 
 from planner.commands.advise import POLICY_NAMES, load_model
 from planner.commands.completing import instance_types
-from planner.commands.options import evidence_option, output_options
+from planner.commands.options import evidence_option, examples, output_options
 from planner.commands.output import show_answer
 from planner.render.formats import ANSWER_FORMATS
 
@@ -45,7 +45,12 @@ class Hours(click.ParamType[float]):
         return hours
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "planner simulate workload.yaml --generate 5 --policy all",
+        "planner simulate --work-hours 40h --deadline 3d --generate 2 --instance-type p3.2xlarge",
+    )
+)
 @click.argument("workloads", nargs=-1, type=click.Path(path_type=Path))
 @click.option(
     "--traces", type=click.Path(path_type=Path), default=None, help="Folder (or file) of recorded traces."

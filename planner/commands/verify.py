@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from planner.commands.options import DayOption, output_options, set_option
+from planner.commands.options import DayOption, examples, output_options, set_option
 from planner.commands.output import show_answer
 from planner.render.formats import ANSWER_FORMATS
 
@@ -24,7 +24,12 @@ _WORDS = {
 _OF_WORKLOADS = ("plan", "frontier", "pools")  # answers whose question is a workload file
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "planner verify plan.json --workload workload.yaml",
+        "planner verify certificate.json -o json",
+    )
+)
 @click.argument("answer", type=click.Path(path_type=Path))
 @click.option(
     "--workload", type=click.Path(path_type=Path), default=None,

@@ -69,6 +69,7 @@ def launch_of(
             for at, w in enumerate(spot)
         ], "why": [],
         "notes": [SUMMED], "replay": None, "first_wait_hours": 0.0,
+        "p_on_demand_had_ratio": None,
     }  # fmt: skip
 
 

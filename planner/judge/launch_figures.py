@@ -61,6 +61,7 @@ def launch_of(bench: Bench, plan: Node, made: Candidate) -> dict[str, Any]:
             for at, part in enumerate(spot)
         ], "why": STATED,
         "first_wait_hours": Near(first_wait_hours(made.situation.pool), ratio, 1e-7),
+        "p_on_demand_had_ratio": Near(made.situation.had) if fallback else None,
         "notes": [UNKNOWN] if fallback else [], "replay": None if plan["launch"]["replay"].is_null else STATED,
     }  # fmt: skip
 

@@ -101,6 +101,30 @@ class Starts:
         return np.asarray(1.0 - np.minimum(never, MOST_NEVER), dtype=np.float64)
 
 
+def usually_had(provider: str, purchase_option: str, accelerator: str, accelerators: float) -> float:
+    """Probability that so many accelerators come when they are asked for, by waiting.csv and obtainable.csv alone."""
+    from planner.market.obtainable import load_obtainable
+
+    rule = next(
+        (
+            one
+            for one in load_starts()
+            if fnmatchcase(provider, one.provider)
+            and purchase_option == one.purchase_option
+            and fnmatchcase(accelerator, one.accelerator)
+        ),
+        None,
+    )
+    if rule is None:
+        return 1.0
+    most = (
+        one.most_accelerators
+        for one in load_obtainable()
+        if one.purchase_option == purchase_option and fnmatchcase(accelerator, one.accelerator)
+    )
+    return 1.0 - min(rule.never_ratio * accelerators / next(most, rule.accelerators), MOST_NEVER)
+
+
 def starts_of(offer_set: OfferSet, told: Sequence[StartWait], most: Floats, start: datetime) -> Starts:
     """Waits of every offer for a job that starts to ask at `start`.
 

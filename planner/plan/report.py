@@ -45,6 +45,7 @@ def plan_answer(plan: Plan, *, verbose: bool = False, details: Collection[str] =
         success=plan.status != "infeasible",
         currency=plan.currency,
         front=screen,
+        attached="plan.json",
     )
 
 

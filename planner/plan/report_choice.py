@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 from functools import partial
 
+from planner.plan import report_charts as charts
 from planner.plan.ids import TimePartId
 from planner.plan.model import CostLine, Plan, PlanLine
 from planner.plan.report_launch import launch, strategy_words
@@ -166,11 +168,7 @@ def costs(plan: Plan, verbose: bool) -> list[Section]:
     }
     paid = {kind: sum((cost.amount_usd for cost in parts), Decimal(0)) for kind, parts in kinds.items()}
     named = partial(cost_kind, inference=plan.kind == "inference")
-    shown = (("cost", tuple(map(float, paid.values()))),)
-    chart = Chart(
-        "cost_by_kind", "", "parts", tuple(map(named, kinds)), shown, "usd", "", drawn_only=True,
-    )  # fmt: skip
-    drawn = (chart,) if len(kinds) > 1 else ()
+    drawn = charts.cost_by_kind(paid, inference=plan.kind == "inference")
     if verbose:
         return [_every_cost(plan, every, drawn)]
     rows: list[tuple[Value, ...]] = []
@@ -228,7 +226,7 @@ def timeline(plan: Plan, verbose: bool) -> list[Section]:
             ("hours", f"{hours(total)} h", total, "hours", " + ".join(spent)),
             ("starts_in_hours", "starts", plan.starts_in_hours, "hours", _starts(plan)),
         ]
-        return [facts("time", "Time", shown)]
+        return [replace(facts("time", "Time", shown), charts=charts.time_line(plan.timeline))]
     columns = (
         Column("part", "part", "text"), Column("hours", "hours", "hours"), Column("share_ratio", "share", "ratio"),
         Column("origin", "origin", "text"), Column("note", "note", "text"),
@@ -237,8 +235,7 @@ def timeline(plan: Plan, verbose: bool) -> list[Section]:
         (part.name, part.hours, part.hours / total if total else None, part.origin, part.note)
         for part in plan.timeline
     ]
-    spans = _spans([(part.name, part.hours) for part in plan.timeline if part.hours > 0])
-    return [table_section("time", "Time", columns, rows, charts=spans)]
+    return [table_section("time", "Time", columns, rows, charts=charts.time_line(plan.timeline))]
 
 
 def _starts(plan: Plan) -> str:
@@ -252,17 +249,6 @@ def _starts(plan: Plan) -> str:
     if any(part.id is TimePartId.CAPACITY for part in plan.timeline):
         return f"{about}; the wait for capacity is assumed (constraints.waiting takes what you know)"
     return about
-
-
-def _spans(parts: list[tuple[str, float]]) -> tuple[Chart, ...]:
-    """One span after another."""
-    if len(parts) < 2:
-        return ()
-    ends = [sum(length for _, length in parts[: at + 1]) for at in range(len(parts))]
-    starts = [end - length for end, (_, length) in zip(ends, parts, strict=True)]
-    names = tuple(f"{name} {hours(length)} h" for name, length in parts)
-    series = (("start", tuple(starts)), ("end", tuple(ends)))
-    return (Chart("time_line", "", "spans", names, series, "hours", "", drawn_only=True),)
 
 
 def performance(plan: Plan, verbose: bool) -> list[Section]:
@@ -291,7 +277,8 @@ def performance(plan: Plan, verbose: bool) -> list[Section]:
     if speed.limited_by:
         limit = step_part(speed.limited_by, inference=plan.kind == "inference")
         rows.append(("limited_by", "limited by", speed.limited_by, "text", limit))
-    return [facts("performance", "Performance (predicted)", rows)]
+    drawn = charts.step_and_memory(speed, inference=plan.kind == "inference")
+    return [replace(facts("performance", "Performance (predicted)", rows), charts=drawn)]
 
 
 def _breakdown(plan: Plan, verbose: bool) -> str:
@@ -355,11 +342,4 @@ def cash(plan: Plan) -> list[Section]:
     total = sum((due.amount_usd for due in plan.cash), Decimal(0))
     said = join_some(months, _MAX_CASH, "months")
     section = facts("cash", "Cash", [("due_usd", f"${amount(total)} in all", total, "usd", said)])
-    if len(plan.cash) == 1:
-        return [section]
-    due = tuple(float(due.amount_usd) for due in plan.cash)
-    chart = Chart(
-        "cash_by_month", "Due by month", "bars", tuple(due.month for due in plan.cash), (("due", due),), "usd", "",
-        drawn_only=True,
-    )  # fmt: skip
-    return [Section(section.key, section.title, figures=section.figures, charts=(chart,))]
+    return [replace(section, charts=charts.cash_by_month(plan.cash))]

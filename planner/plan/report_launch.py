@@ -50,6 +50,8 @@ def launch(told: Launch, *, inference: bool = False) -> Section:
     ]  # fmt: skip
     if told.strategy == "spot_with_fallback":
         said = f"assumed to be had {hours(told.on_demand_acquire_s / 3600.0)} h after it is asked for"
+        if told.p_on_demand_had_ratio is not None:
+            said += f", with probability {percent(told.p_on_demand_had_ratio)}"
         rows.append(("on_demand_acquire_s", "on-demand", told.on_demand_acquire_s, "seconds", said))
     if told.replay is not None:
         rows.append(

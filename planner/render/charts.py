@@ -238,7 +238,7 @@ def _bridge_rows(steps: list[_Step], start: float, width: float) -> Drawn:
 
 
 def _levels(chart: Chart, currency: str, width: float) -> Drawn:
-    """Levels of a funnel, or parts of a whole: a bar each with its value and its share."""
+    """Levels of a funnel, or parts of a whole: a bar each with its value and its share, as long as the share."""
     values = _values(chart, 0)
     known = [value for value in values if value is not None]
     if not known:
@@ -246,7 +246,7 @@ def _levels(chart: Chart, currency: str, width: float) -> Drawn:
     parts = chart.kind == "parts"
     first = next((value for value in known if value > 0), 0.0)
     whole = (chart.whole or sum(known)) if parts else first
-    scale = Scale(0.0, max(0.0, *known), 0.0, width)
+    scale = Scale(0.0, whole if parts and whole > 0 else max(0.0, *known), 0.0, width)
     drawn, top = [], 4.0
     for index, (label, value) in enumerate(zip(chart.labels, values, strict=True)):
         text = show(value, chart.unit, currency) if value is not None else "unknown"

@@ -50,7 +50,11 @@ def _axis(marks: Sequence[float], scale: Scale, top: float, bottom: float, unit:
         half = text_px(text, 11) / 2
         x = scale.at(mark)
         parts.append(line(x, top, x, bottom, MUTED if mark == 0 else GRID))
-        parts.append(words(min(x, high + 8 - half), bottom + 15, text, anchor="middle", color=MUTED, size=11))
+        parts.append(
+            words(
+                min(max(x, half), high + 8 - half), bottom + 15, text, anchor="middle", color=MUTED, size=11
+            )
+        )
     if name:
         parts.append(words((low + high) / 2, bottom + 32, tidy(name), anchor="middle", color=MUTED, size=11))
     return parts

@@ -11,10 +11,12 @@ from typing import Any
 from planner.render.charts import NARROW_PX, WIDE_PX, draw
 from planner.render.currency import NOT_STATED, UNKNOWN_CURRENCY
 from planner.render.document import made_by, note_lines, status_words
+from planner.render.json import render as render_json
 from planner.render.model import Answer, Chart, Figure, Section, Table
 from planner.render.units import cells, column_label, figure_text, is_numeric, tidy
 
-MAX_BYTES = 300_000
+MAX_BYTES = 300_000  # without the attached JSON
+MAX_ATTACHED_BYTES = 1_100_000  # of the attached JSON, encoded
 # Rows per table, characters per text, and charts per section, in the order in which they are tried until the page is
 # small enough; JSON, CSV and XLSX hold everything.
 _LEVELS = ((60, 600, 12), (25, 300, 8), (12, 160, 4), (5, 80, 2), (3, 40, 1), (0, 20, 0))
@@ -25,13 +27,23 @@ _SHORT = 12  # of one that is not broken where columns are narrow
 
 
 def render(answer: Answer, *, width: int = 100, color: bool = False) -> str:
-    """Render an answer as a page of at most `MAX_BYTES`."""
+    """Render an answer as a page of at most `MAX_BYTES`, and the attached JSON of at most `MAX_ATTACHED_BYTES`."""
     del width, color  # a browser decides
+    attachment = _attachment(answer)
     for level in _LEVELS:
-        page = _page(answer, *level, shortened=level != _LEVELS[0] or _is_long(answer))
-        if len(page.encode()) <= MAX_BYTES:
+        page = _page(answer, attachment, *level, shortened=level != _LEVELS[0] or _is_long(answer))
+        if len(page.encode()) <= MAX_BYTES + len(attachment):
             return page
     return page
+
+
+def _attachment(answer: Answer) -> str:
+    """The JSON form as an address that holds its own content, so that it is saved without a script or a request."""
+    if not answer.attached:
+        return ""
+    text = render_json(answer, width=0, color=False)
+    address = f"data:application/json;base64,{base64.b64encode(text.encode()).decode()}"
+    return address if len(address) <= MAX_ATTACHED_BYTES else ""
 
 
 def _is_long(answer: Answer) -> bool:
@@ -43,7 +55,7 @@ def _is_long(answer: Answer) -> bool:
     )
 
 
-def _page(answer: Answer, rows: int, length: int, charts: int, *, shortened: bool) -> str:
+def _page(answer: Answer, attachment: str, rows: int, length: int, charts: int, *, shortened: bool) -> str:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     loader = PackageLoader("planner.render")
@@ -67,6 +79,9 @@ def _page(answer: Answer, rows: int, length: int, charts: int, *, shortened: boo
         "sources": [cut(source) for source in answer.sources[: max(rows, 3)]],
         "more_sources": max(0, len(answer.sources) - max(rows, 3)),
         "made_by": cut(made_by(answer)),
+        "attached": answer.attached,
+        "attachment": attachment,
+        "screen": len(answer.front),
         "shortened": shortened,
     }
     return environment.get_template("page.html.j2").render(view).strip() + "\n"

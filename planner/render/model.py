@@ -155,6 +155,7 @@ class Answer:
         created: when the answer was made, where that is part of it.
         focus: makes the rows of FOCUS, of answers that have them.
         front: what fits on a screen, before the sections; a terminal shows it, and the summary, in their place.
+        attached: name of the file in which a page hands out `values` as JSON; empty where it does not.
     """
 
     topic: str
@@ -170,6 +171,7 @@ class Answer:
     created: datetime | None = None
     focus: Callable[[], str] | None = None
     front: tuple[Section, ...] = ()
+    attached: str = ""
 
 
 def versioned(values: Mapping[str, Any], schema_version: int = 1) -> dict[str, Any]:

@@ -30,7 +30,8 @@ IntArray = npt.NDArray[np.int64]
 class BatchReplay:
     """What happened in each of `n` futures; fields as in `ReplayResult`, each of shape `(n,)`.
 
-    `finish_hours` is NaN where the deadline was missed.
+    `finish_hours` is NaN where the deadline was missed; `on_demand_asked` is whether on-demand was asked for on the way
+    (a run that already had it asks only after it left).
     """
 
     cost_usd: FloatArray
@@ -42,6 +43,7 @@ class BatchReplay:
     starts: IntArray
     lost_hours: FloatArray
     work_left_hours: FloatArray
+    on_demand_asked: BoolArray
 
 
 def replay_futures(
@@ -114,6 +116,7 @@ class Runs:
         self.starts: IntArray = np.zeros(n, dtype=np.int64)
         self.finish = np.full(n, np.nan)
         self.active = np.ones(n, dtype=bool)
+        self.asked = np.zeros(n, dtype=bool)
 
     def step(self, tick: int, policy: ArrayPolicy, up: BoolArray, held: IntArray, usd: FloatArray) -> None:
         """One tick of every run."""
@@ -151,6 +154,7 @@ class Runs:
         self.left = np.where(fresh, self.wait + job.restart_hours, self.left)
         self.left[mode == IDLE] = 0.0
         self.starts += fresh
+        self.asked |= fresh & (mode == ON_DEMAND)
         on_spot = fresh & (mode == SPOT)
         there = self.view.region[zone]
         self.cost += (on_spot & (self.region >= 0) & (self.region != there)) * job.egress_usd
@@ -189,4 +193,5 @@ class Runs:
             starts=self.starts,
             lost_hours=self.lost,
             work_left_hours=left,
+            on_demand_asked=self.asked,
         )

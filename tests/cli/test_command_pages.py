@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from planner.cli import COMMANDS
 from tests.conftest import ROOT, CliResult
 from tests.readme_blocks import read_blocks, without_install
 
@@ -32,11 +31,3 @@ def test_the_commands_of_a_page_run(
         assert program == "planner"
         result = run_cli(*words)
         assert result.code == item.exit_code, f"{page}.md:{item.line}: {item.text}\n{result.stderr}"
-
-
-@pytest.mark.parametrize("name", [page for page in PAGES if page in COMMANDS])
-def test_the_help_ends_with_two_examples(name: str, run_cli: Run) -> None:
-    shown = run_cli(name, "--help").stdout.rstrip().splitlines()
-    assert shown[-3].strip() == "Examples:" and all(
-        line.strip().startswith("planner ") for line in shown[-2:]
-    )

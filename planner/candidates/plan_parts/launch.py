@@ -83,6 +83,7 @@ def launch_of(made: Candidates, at: int, total: Decimal) -> Launch | None:
         on_demand_acquire_s=acquire_hours(made, at) * 3600.0,
         checkpoints=checkpoints_of(made, at, rows.tolist()), places=spot_places(context, rows, nodes, paid),
         why=_why(made, at, known[1]), notes=(_UNKNOWN,) if fallback else (),
+        p_on_demand_had_ratio=_fallback_had(made, at) if fallback else None,
         first_wait_hours=float((pool.first_wait * pool.rate * pool.wait / (1.0 + pool.rate * pool.wait))[0]),
     )  # fmt: skip
 
@@ -146,6 +147,12 @@ def acquire_hours(made: Candidates, at: int) -> float:
         one = np.asarray([at])
         wait = float(fallback_hours(context.starts, np.asarray([last.row]), made.nodes[one])[0])
     return wait + context.asked.assumptions.on_demand_acquire_s / 3600.0
+
+
+def _fallback_had(made: Candidates, at: int) -> float:
+    """Probability that the fall-back of candidate `at` comes when it is asked for."""
+    row = np.asarray([made.parts(at)[-1].row])
+    return float(made.context.starts.had(row, made.nodes[[at]])[0])
 
 
 def _usd(made: Candidates, at: int, outcomes: Outcomes, spot: list[Part], steady: list[Part]) -> FloatArray:

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from planner.finops.review.report import render_review
+from planner.plan.report import plan_answer
+from planner.render import render_answer
 from tests.planner.render.browser import NAMES, Browser, find_browser
+from tests.planner.render.render_plans import SPOT
 from tests.planner.render.sample import hostile_review, sample_review
 
 PROGRAM = find_browser()
 pytestmark = pytest.mark.skipif(PROGRAM is None, reason=f"needs a browser on PATH: {', '.join(NAMES)}")
+
+EVIL_PLAN = replace(SPOT, workload="</script><script>alert(1)</script>")
 
 
 @pytest.fixture(scope="module")
@@ -26,8 +33,12 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("pages")
     made = {}
-    for name, review in (("sample", sample_review()), ("hostile", hostile_review())):
-        text = render_review(review, "html")
+    texts = {
+        "sample": render_review(sample_review(), "html"),
+        "hostile": render_review(hostile_review(), "html"),
+        "plan": render_answer(plan_answer(EVIL_PLAN, verbose=True), "html"),
+    }
+    for name, text in texts.items():
         assert isinstance(text, str)
         made[name] = folder / f"{name}.html"
         made[name].write_text(text, encoding="utf-8")
@@ -35,7 +46,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 @pytest.mark.parametrize("width", [390, 1366])
-@pytest.mark.parametrize("name", ["sample", "hostile"])
+@pytest.mark.parametrize("name", ["sample", "hostile", "plan"])
 def test_the_page_is_quiet_and_fits(browser: Browser, pages: dict[str, Path], name: str, width: int) -> None:
     browser.open(pages[name], width)
     assert browser.requests == [pages[name].as_uri()]
@@ -65,10 +76,11 @@ def test_each_width_has_its_own_pictures(
 
 
 @pytest.mark.parametrize("width", [390, 1366])
+@pytest.mark.parametrize("name", ["sample", "plan"])
 def test_words_in_pictures_are_inside_and_large_enough(
-    browser: Browser, pages: dict[str, Path], width: int
+    browser: Browser, pages: dict[str, Path], name: str, width: int
 ) -> None:
-    browser.open(pages["sample"], width)
+    browser.open(pages[name], width)
     outside = """Array.from(document.querySelectorAll('svg text')).filter(e => {
         const t = e.getBoundingClientRect(), s = e.closest('svg').getBoundingClientRect();
         const wide = t.left < s.left - 1 || t.right > s.right + 1;
@@ -82,10 +94,44 @@ def test_words_in_pictures_are_inside_and_large_enough(
     assert browser.value(sizes) >= 9.5
 
 
-def test_on_paper_nothing_is_cut(browser: Browser, pages: dict[str, Path]) -> None:
-    browser.open(pages["sample"], 695)  # A4 less its margins, at 96 px per inch
+@pytest.mark.parametrize("name", ["sample", "plan"])
+def test_on_paper_nothing_is_cut(browser: Browser, pages: dict[str, Path], name: str) -> None:
+    browser.open(pages[name], 695)  # A4 less its margins, at 96 px per inch
     browser.call("Emulation.setEmulatedMedia", media="print")
     assert browser.value("document.documentElement.scrollWidth") <= 695
     assert browser.value("getComputedStyle(document.querySelector('nav')).display") == "none"
     browser.call("Emulation.setEmulatedMedia", media="")
     assert browser.print_pdf().startswith(b"%PDF")
+
+
+def test_the_plan_itself_is_held_in_its_page(browser: Browser, pages: dict[str, Path]) -> None:
+    browser.open(pages["plan"], 1366)
+    address = "document.querySelector('a[download=\"plan.json\"]').href"
+    held = browser.value(
+        f"new TextDecoder().decode(Uint8Array.from(atob({address}.split(',')[1]), c => c.charCodeAt(0)))"
+    )
+    assert json.loads(held) == EVIL_PLAN.to_dict()
+
+
+# how light a colour is (0..255), and the least difference to the page behind it of what must be read or told apart
+_DIFFERENCES = """(() => {
+    const light = c => c.match(/\\d+/g).slice(0, 3).reduce((sum, v, i) => sum + v * [.2126, .7152, .0722][i], 0);
+    const page = light(getComputedStyle(document.body).backgroundColor);
+    const seen = [...document.querySelectorAll('h1, h2, p, dt, dd, td, th')].map(e => getComputedStyle(e).color);
+    const drawn = [...document.querySelectorAll('.wide svg text')].map(e => getComputedStyle(e).fill);
+    return [page, Math.min(...[...seen, ...drawn].map(c => Math.abs(light(c) - page)))];
+})()"""
+
+
+@pytest.mark.parametrize("name", ["sample", "plan"])
+@pytest.mark.parametrize(("media", "dark"), [("screen", True), ("print", False)])
+def test_words_are_seen_by_night_and_paper_stays_white(
+    browser: Browser, pages: dict[str, Path], name: str, media: str, dark: bool
+) -> None:
+    night = [{"name": "prefers-color-scheme", "value": "dark"}]
+    browser.call("Emulation.setEmulatedMedia", media=media, features=night)
+    browser.open(pages[name], 1366)
+    page, difference = browser.value(_DIFFERENCES)
+    browser.call("Emulation.setEmulatedMedia", media="", features=[])
+    assert (page < 64) == dark
+    assert difference > 100
