@@ -92,9 +92,10 @@ def _check_quota(
 ) -> list[Node]:
     """One row per region and window in which it is drawn on or raised; returns the rows that are not of this quota."""
     option = f" ({quota.purchase_option})" if quota.purchase_option else ""
-    raised = {_region(row["limit"].text(), quota, option) for row in left if row["raised"].count()}
+    named = {_region(row["limit"].text(), quota, option) for row in left if row["raised"].count()}
+    raised = {region for region in named if region is not None}
     draws = [draw for run in runs for draw in run.draws if draw.counts(quota)]
-    for region in sorted({draw.region for draw in draws} | (raised - {None})):
+    for region in sorted({draw.region for draw in draws} | raised):
         label = f"{quota.provider}/{region} {quota.quota}{option}"
         units = {draw.unit(quota) for draw in draws if draw.region == region}
         for at, window in enumerate(windows.names):
