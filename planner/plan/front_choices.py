@@ -92,20 +92,21 @@ def _hidden(item: Relaxation, scale: Scale) -> str:
 
 
 def rungs(plan: Plan) -> list[Section]:
-    """Return every rung of a task's ladder of assumptions; the plan is that of the middle one."""
+    """Return every rung of a task's ladder of assumptions, by its `task.effort`."""
     if not plan.sensitivity:
         return []
     columns = (
-        Column("rung", "if the task is", "text"), Column("plan", "", "text"), Column("cost_usd", "cost", "usd_known"),
+        Column("rung", "if effort is", "text"), Column("plan", "", "text"), Column("cost_usd", "cost", "usd_known"),
         Column("finish_expected", "done", "text"),
     )  # fmt: skip
     scale = Scale.of(plan)
     rows: list[tuple[Value, ...]] = []
     for item in plan.sensitivity:
+        effort = f"  {item.name.rpartition('/')[2]}"
         if item.best is None:
-            rows.append((f"  {item.name}", "nothing fits", "", ""))
+            rows.append((effort, "nothing fits", "", ""))
             continue
-        rows.append((f"  {item.name}", in_brief(item.best), *_cost_and_end(plan, item.best, scale)))
+        rows.append((effort, in_brief(item.best), *_cost_and_end(plan, item.best, scale)))
     return [table_section("rungs", "Rungs", columns, rows)]
 
 

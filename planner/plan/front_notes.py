@@ -12,6 +12,10 @@ from planner.render.precision import about
 
 _MOST = 5
 _MOST_REGIONS = 4
+_NEXT = (
+    "explain FILE", "frontier FILE", "compare FILE --over region", "whatif FILE --set KEY=VALUE", "verify PLAN.json",
+)  # fmt: skip
+_OF_ONE_JOB = _NEXT[1:3]  # a fleet is chosen as a whole
 
 
 def before_you_buy(plan: Plan) -> list[Section]:
@@ -111,8 +115,8 @@ def verdict_lines(plan: Plan) -> tuple[str, ...]:
     if plan.status == "infeasible":
         following = "next: planner explain FILE; --details filters, relaxations or all"
     else:
-        asked = "planner explain FILE" + ("" if plan.kind == "fleet" else ", planner frontier FILE")
-        following = f"next: {asked}; --details cost, time, risk, ... or all"
+        asked = [step for step in _NEXT if plan.kind != "fleet" or step not in _OF_ONE_JOB]
+        following = f"next: planner {', '.join(asked)}; --details cost, risk, ... or all"
     return f"{_proven(plan)} {left_out}".strip(), following
 
 
