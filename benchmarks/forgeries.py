@@ -243,6 +243,9 @@ def run(answers: list[Saved], count: int, seed: int) -> tuple[Counter[str], Coun
             print(f"{sum(tried.values())} tried, {len(through)} passed", file=sys.stderr, flush=True)
         if passes(saved, json.loads(json.dumps(forgery.answer))):
             through.append(f"{saved.name}: {forgery.kind}: {forgery.where}")
+            print(
+                f"passed: {through[-1][:200]}", file=sys.stderr, flush=True
+            )  # known though it be interrupted
         else:
             caught[saved.kind] += 1
     return tried, caught, through

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 _SLIP = 1 - Fraction(1, 10**9)
 _CHANCE = 1e-4
+_HAIR = 0.03  # what is sooner or cheaper by less is no other choice
+_MARGIN = 1e-6  # to which hours and costs are recomputed
 _FIRST = {"cost": "cheapest", "time": "fastest"}
 _WORTH = {"cost": "sooner", "time": "cheaper"}
 
@@ -46,6 +48,7 @@ def check(findings: Findings, bench: Bench, plan: Node, made: Candidate) -> None
             findings.require(_is(name, own, made, objective), node.path, f"is not {name}")
         rows.append((node, own))
     _in_order(findings, rows, objective)
+    _all_named(findings, plan, rows, made, objective)
 
 
 def check_fleet(findings: Findings, bench: Bench, plan: Node, chance: Near | None) -> None:
@@ -77,6 +80,19 @@ def _names(findings: Findings, plan: Node, first: str) -> None:
     findings.require(len(set(named)) == len(named), "choices", "a kind named twice")
     for node in plan["choices"]:
         findings.saw(node["kinds"])
+
+
+def _all_named(
+    findings: Findings, plan: Node, rows: Sequence[tuple[Node, Candidate]], made: Candidate, objective: str
+) -> None:
+    """Every row is the best of some kind, and a kind of which there is a row has its best named."""
+    for node in plan["choices"]:
+        findings.require(len(node["kinds"]) > 0, node.path, "of no kind")
+    named = {name for node in plan["choices"] for name in _texts(node["kinds"])}
+    for name in sorted({*_KINDS, "provider", _WORTH[objective]} - {"known_prices"} - named):
+        for node, own in rows:
+            unnamed = _is(name, own, made, objective, margin=-_MARGIN)
+            findings.require(not unnamed, node.path, f"is {name}, which no row is named")
 
 
 def _in_order(findings: Findings, rows: Sequence[tuple[Node, Candidate]], objective: str) -> None:
@@ -118,12 +134,14 @@ _KINDS: dict[str, Callable[[Candidate], bool]] = {
 }
 
 
-def _is(name: str, own: Candidate, plan: Candidate, objective: str) -> bool:
-    """Whether a candidate is of a kind."""
-    if name in (_FIRST[objective], _WORTH[objective]):
-        better = own.hours < plan.hours if objective == "cost" else own.cost < plan.cost
-        worth = float(own.cost) * own.hours < float(plan.cost) * plan.hours
-        return own is plan if name == _FIRST[objective] else better and worth
+def _is(name: str, own: Candidate, plan: Candidate, objective: str, margin: float = _MARGIN) -> bool:
+    """Whether a candidate is of a kind; `margin`: ratio by which a comparison of figures may be missed."""
+    if name == _FIRST[objective]:
+        return own is plan
+    if name == _WORTH[objective]:
+        value, limit = (own.hours, plan.hours) if objective == "cost" else (float(own.cost), float(plan.cost))
+        better = value < limit * (1 - _HAIR) * (1 + margin)
+        return better and float(own.cost) * own.hours < float(plan.cost) * plan.hours * (1 + margin)
     if name == "provider":
         return own.parts[0].offer.text("provider") != plan.parts[0].offer.text("provider")
     return name in _KINDS and _KINDS[name](own)

@@ -23,7 +23,6 @@ from planner.judge.work import GB, work_of
 
 if TYPE_CHECKING:
     from catalogs.model import Catalog
-    from catalogs.table import Table
     from planner.inputs.portfolio_load import LoadedPortfolio
     from planner.inputs.portfolio_schema import PortfolioJob
     from planner.inputs.schema import Workload
@@ -43,7 +42,6 @@ class PortfolioMemory:
         self._workloads: dict[tuple[int, datetime], tuple[Workload, Bench]] = {}
         self._benches: dict[tuple[int, datetime, float], Bench] = {}
         self._memories: dict[Any, Memory] = {}
-        self.kept: dict[str, Any] = {}
 
     @cached_property
     def copies(self) -> list[tuple[str, int]]:
@@ -100,19 +98,6 @@ class PortfolioMemory:
         beside = self.loaded.portfolio.candidates_csv
         rows = {} if beside is None else read_candidates(self.loaded.beside(beside))
         return [sized_in_file(job) or rows.get(job.name, []) for job in self.loaded.jobs]
-
-    def tables(self, created: datetime) -> list[tuple[Table, Table]]:
-        """Offers and instance types that candidates may be of: the catalog's, and what workloads add to it."""
-        if self.catalog is None:
-            return []
-        found = [(self.catalog.offers, self.catalog.instance_types)]
-        for entry, loaded in enumerate(self.loaded.workloads):
-            if loaded is not None and (
-                loaded.workload.prices.offers or loaded.workload.constraints.allow_derived
-            ):
-                goods = self._own(entry, created)[1].goods
-                found.append((goods.offers, goods.types))
-        return found
 
     def _own(self, entry: int, created: datetime) -> tuple[Workload, Bench]:
         """A job's workload with what the portfolio decides, and what its candidates are recomputed with."""

@@ -7,27 +7,19 @@ from datetime import datetime, timedelta
 from fnmatch import fnmatchcase
 from functools import partial
 from math import ceil, inf
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from planner.inputs.checks import start_moment
 from planner.judge.findings import STATED, Findings, Near
-from planner.judge.portfolio_parts import SIZED_UNIT, Draw, Run, Windows, quota_names
+from planner.judge.portfolio_parts import Draw, Run, Windows
 
 if TYPE_CHECKING:
-    from catalogs.table import Table
     from planner.inputs.portfolio_schema import SharedQuota
     from planner.judge.document import Node
     from planner.judge.portfolio_jobs import PortfolioMemory
 
 _SECOND = 1.0 / 3600.0
 _TIE = 1e-7
-
-
-class Region(NamedTuple):
-    """A region in which something counts against a quota: in which units, and whether that is a candidate for sure."""
-
-    units: set[str]
-    sure: bool
 
 
 def windows_of(findings: Findings, memory: PortfolioMemory, created: datetime) -> tuple[Windows, bool]:
@@ -73,13 +65,13 @@ def check_limits(
     findings.saw(*rows)
     if not rows:
         findings.saw(plan["limits"])
-    left = list(enumerate(rows))
-    for number, quota in enumerate(memory.loaded.portfolio.quota):
-        left = _check_quota(findings, memory, (number, quota), runs, windows, left)
+    left = rows
+    for quota in memory.loaded.portfolio.quota:
+        left = _check_quota(findings, quota, runs, windows, left)
     for number in range(len(memory.loaded.portfolio.commitments)):
         left = _check_commitment(findings, memory, number, runs, windows, left)
-    for _, row in left:
-        findings.fault(row.path, "not a limit of the portfolio")
+    for row in left:
+        findings.fault(row.path, "not a limit that the jobs draw on")
     paths = [row["kind"].text() for row in rows]
     findings.require(
         paths == sorted(paths, reverse=True), plan["limits"].path, "not quotas, then commitments"
@@ -95,44 +87,39 @@ def check_limits(
     return raised
 
 
-Rows = list[tuple[int, "Node"]]
-
-
 def _check_quota(
-    findings: Findings, memory: PortfolioMemory, quota: tuple[int, SharedQuota], runs: Sequence[Run], windows: Windows,
-    left: Rows,
-) -> Rows:  # fmt: skip
-    """One limit per region that has candidates and per window; returns the rows that are not of this quota."""
-    number, told = quota
-    known = regions_of(memory, number, told, findings.answer["created_at"].moment())
-    drawn = {draw.region for run in runs for draw in run.draws if draw.counts(told)}
-    needed = drawn | {region for region, one in known.items() if one.sure}
-    option = f" ({told.purchase_option})" if told.purchase_option else ""
-    at_windows = [at for at, name in enumerate(windows.names) if told.window in (None, name)]
-    shown: list[str] = []
-    while left:
-        region = _region(left[0][1]["limit"].text(), told, option)
-        if region is None or region not in known or (shown and region <= shown[-1]):
-            break
-        if left[0][1]["available"].value != int(told.limit):
-            break
-        shown.append(region)
-        for at in at_windows:
-            if not left:
-                findings.fault("limits", f"{told.quota} in {region}: a window is missing")
-                break
-            _, row = left.pop(0)
-            findings.expect(row["limit"], f"{told.provider}/{region} {told.quota}{option}")
-            findings.expect(row["kind"], "quota")
-            findings.expect(row["window"], windows.names[at])
+    findings: Findings, quota: SharedQuota, runs: Sequence[Run], windows: Windows, left: list[Node]
+) -> list[Node]:
+    """One row per region and window in which it is drawn on or raised; returns the rows that are not of this quota."""
+    option = f" ({quota.purchase_option})" if quota.purchase_option else ""
+    named = {_region(row["limit"].text(), quota, option) for row in left if row["raised"].count()}
+    raised = {region for region in named if region is not None}
+    draws = [draw for run in runs for draw in run.draws if draw.counts(quota)]
+    for region in sorted({draw.region for draw in draws} | raised):
+        label = f"{quota.provider}/{region} {quota.quota}{option}"
+        units = {draw.unit(quota) for draw in draws if draw.region == region}
+        for at, window in enumerate(windows.names):
+            if quota.window not in (None, window):
+                continue
+            used = _used(findings, label, runs, windows, at, partial(_of_quota, quota, region))
+            row = left[0] if left and _names(left[0], label, window) else None
+            if row is None or not (used or row["raised"].count()):
+                findings.require(not used, "limits", f"{label}: drawn on, but not listed")
+                continue
+            left = left[1:]
+            findings.saw(row["limit"], row["window"])
             findings.require(
-                row["unit"].text() in known[region].units, row["unit"].path, "not the unit of this quota"
+                not units or row["unit"].text() in units, row["unit"].path, "not the unit of this quota"
             )
-            findings.expect(row["available"], int(told.limit))
-            _check_use(findings, row, runs, windows, at, partial(_of_quota, told, region))
-    for region in sorted(needed - set(shown)):
-        findings.fault("limits", f"{told.quota} in {region}: missing")
+            findings.expect(row["kind"], "quota")
+            findings.expect(row["available"], int(quota.limit))
+            findings.expect(row["used"], used)
     return left
+
+
+def _names(row: Node, label: str, window: str) -> bool:
+    """Whether a row is of this limit and window."""
+    return bool(row["limit"].value == label and row["window"].value == window)
 
 
 def _of_quota(quota: SharedQuota, region: str, draw: Draw) -> float:
@@ -160,8 +147,8 @@ def _check_commitment(
     number: int,
     runs: Sequence[Run],
     windows: Windows,
-    left: Rows,
-) -> Rows:
+    left: list[Node],
+) -> list[Node]:
     """One limit per window; nodes that are busy when it starts are not there in it."""
     owned = memory.loaded.portfolio.commitments[number]
     whole = int(owned.nodes * (1.0 if owned.share is None else float(owned.share)) + 1e-9)
@@ -174,23 +161,23 @@ def _check_commitment(
         if not left:
             findings.fault("limits", f"{label}: a window is missing")
             break
-        _, row = left.pop(0)
+        row, left = left[0], left[1:]
         busy = owned.busy_nodes if windows.starts[at] < until - _TIE else 0
         for field, value in (("limit", label), ("kind", "commitment"), ("window", name), ("unit", "nodes")):
             findings.expect(row[field], value)
         findings.expect(row["available"], max(whole - busy, 0))
-        _check_use(findings, row, runs, windows, at, partial(_of_pool, number))
+        findings.expect(row["used"], _used(findings, label, runs, windows, at, partial(_of_pool, number)))
     return left
 
 
-def _check_use(
+def _used(
     findings: Findings,
-    row: Node,
+    label: str,
     runs: Sequence[Run],
     windows: Windows,
     at: int,
     of_draw: Callable[[Draw], float],
-) -> None:
+) -> int:
     """What runs draw in a window: parts side by side add up, of parts in turn the largest counts."""
     whole = 0
     for run in runs:
@@ -199,56 +186,7 @@ def _check_use(
         parts = [of_draw(draw) for draw in run.draws]
         used = sum(parts) if run.together else max(parts, default=0)
         if used == inf:
-            findings.fault(run.path, f"what it draws on {row['limit'].value} is not known")
+            findings.fault(run.path, f"what it draws on {label} is not known")
         else:
             whole += ceil(used - 1e-9)
-    findings.expect(row["used"], whole)
-
-
-def regions_of(
-    memory: PortfolioMemory, number: int, quota: SharedQuota, created: datetime
-) -> dict[str, Region]:
-    """Regions in which something counts against a quota; kept with the question."""
-    key = f"quota {number}"
-    if key not in memory.kept:
-        found = _sized_regions(memory, quota)
-        if any(workload is not None for workload in memory.loaded.workloads):
-            for offers, types in memory.tables(created):
-                _add_offers(found, quota, offers, types)
-        memory.kept[key] = found
-    kept: dict[str, Region] = memory.kept[key]
-    return kept
-
-
-def _sized_regions(memory: PortfolioMemory, quota: SharedQuota) -> dict[str, Region]:
-    out: dict[str, Region] = {}
-    for one in (one for candidates in memory.sized for one in candidates):
-        inside = one.provider == quota.provider and fnmatchcase(one.region, quota.region)
-        if one.family == quota.quota and inside and quota.purchase_option in (None, one.purchase_option):
-            out[one.region] = Region({quota.unit or SIZED_UNIT}, True)
-    return out
-
-
-def _add_offers(found: dict[str, Region], quota: SharedQuota, offers: Table, types: Table) -> None:
-    """Add regions in which an offer counts against a quota; only the search knows whether it is a candidate."""
-    from catalogs.tariffs import load_tariffs
-
-    tariffs = load_tariffs()
-    kinds = types.take(types.equals("provider", quota.provider))
-    machines = {
-        kind: (family, accelerator)
-        for kind, family, accelerator in kinds.distinct_keys("instance_type", "family", "accelerator")[1]
-    }
-    sold = offers.take(offers.equals("provider", quota.provider))
-    units: dict[tuple[str, str], str | None] = {}
-    for region, kind, option in sold.distinct_keys("region", "instance_type", "purchase_option")[1]:
-        if kind not in machines or not fnmatchcase(region, quota.region):
-            continue
-        if quota.purchase_option not in (None, option):
-            continue
-        if (kind, option) not in units:
-            names = quota_names(tariffs, quota.provider, *machines[kind], option)
-            units[kind, option] = names.get(quota.quota)
-        unit = units[kind, option]
-        if unit is not None:
-            found.setdefault(region, Region(set(), False)).units.add(quota.unit or unit)
+    return whole

@@ -42,8 +42,11 @@ class Draw(NamedTuple):
         """Units of a quota that it counts against."""
         if self.declared is not None:
             return float(self.declared)
-        unit = quota.unit or self.names[quota.quota]
-        return self.amounts.get(unit, inf) * self.nodes
+        return self.amounts.get(self.unit(quota), inf) * self.nodes
+
+    def unit(self, quota: SharedQuota) -> str:
+        """Unit of a quota that it counts against."""
+        return quota.unit or self.names[quota.quota]
 
 
 class Run(NamedTuple):

@@ -8,15 +8,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from decimal import Decimal
 
+from planner.plan.ids import TimePartId
 from planner.plan.model import CashMonth, Performance, TimePart
 from planner.plan.words import cost_kind, step_part
 from planner.render.model import Chart
 from planner.render.numbers import hours, number
 
-_ONE_AFTER_ANOTHER = (
-    "Expected hours of each part, drawn one after another; evaluation, checkpoints and interruptions fall between "
-    "the steps."
-)
+_AMONG_THE_STEPS = {
+    TimePartId.EVALUATION: "evaluation",
+    TimePartId.CHECKPOINTS: "checkpoints",
+    TimePartId.INTERRUPTIONS: "interruptions",
+}
 
 
 def cost_by_kind(paid_usd: Mapping[str, Decimal], *, inference: bool) -> tuple[Chart, ...]:
@@ -63,7 +65,10 @@ def time_line(timeline: tuple[TimePart, ...]) -> tuple[Chart, ...]:
     starts = [end - length for end, (_, length) in zip(ends, parts, strict=True)]
     names = tuple(f"{name} {hours(length)} h" for name, length in parts)
     series = (("start", tuple(starts)), ("end", tuple(ends)))
-    return (Chart("time_line", "", "spans", names, series, "hours", _ONE_AFTER_ANOTHER, drawn_only=True),)
+    among = [_AMONG_THE_STEPS[part.id] for part in timeline if part.hours > 0 and part.id in _AMONG_THE_STEPS]
+    said = "Expected hours of each part, drawn one after another"
+    said += f"; {', '.join(among)} fall between the steps." if among else "."
+    return (Chart("time_line", "", "spans", names, series, "hours", said, drawn_only=True),)
 
 
 def cash_by_month(cash: tuple[CashMonth, ...]) -> tuple[Chart, ...]:

@@ -120,7 +120,7 @@ def job_values(gathered: Gathered, table: CandidateTable) -> list[dict[str, Any]
 
 
 def _limits(answer: PortfolioAnswer) -> list[dict[str, Any]]:
-    """Use of every shared limit."""
+    """Use of the shared limits."""
     shown, whole = answer.shown, answer.gathered.question
     used = np.zeros(len(whole.limits), dtype=np.int64) if shown is None else whole.numbers.used(shown[1])
     raised = np.zeros(len(whole.limits), dtype=np.int64)
@@ -130,7 +130,13 @@ def _limits(answer: PortfolioAnswer) -> list[dict[str, Any]]:
 
 
 def limit_values(question: Question, used: Ints, raised: Ints) -> list[dict[str, Any]]:
-    """Limits with what is drawn of them and by how much they are raised, `(n_limits,)` each."""
+    """Commitments, and quotas that are drawn on or raised, with both amounts.
+
+    Args:
+        question: the limits.
+        used: what is drawn of each, `(n_limits,)`.
+        raised: by how much each is raised, `(n_limits,)`.
+    """
     return [
         {
             "limit": limit.label, "kind": "commitment" if limit.kind == CAPACITY else "quota",
@@ -138,6 +144,7 @@ def limit_values(question: Question, used: Ints, raised: Ints) -> list[dict[str,
             "raised": int(raised[at]),
         }
         for at, limit in enumerate(question.limits)
+        if limit.kind == CAPACITY or used[at] or raised[at]
     ]  # fmt: skip
 
 

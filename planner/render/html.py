@@ -113,6 +113,7 @@ def _section(
         "status": section.status,
         "warning": cut(status_words(section.status, section.reason)),
         "urgent": section.warning,
+        "folded": _is_folded(section),
         "sentences": [cut(sentence) for sentence in section.sentences[: max(rows, 4)]],
         "figures": [_figure(figure, currency, cut) for figure in figures[: max(rows, 4)]],
         "spelled": any(figure.words for figure in section.figures),
@@ -123,6 +124,11 @@ def _section(
         ],
         "tables": [_table(table, currency, cut, rows) for table in section.tables if table.columns],
     }
+
+
+def _is_folded(section: Section) -> bool:
+    """Whether a section is shut until asked for: what supports the answer, draws nothing and warns of nothing."""
+    return section.detail and not section.charts and not section.warning and section.status == "ok"
 
 
 def _held_together(figures: tuple[Figure, ...]) -> dict[str, list[str]]:

@@ -111,6 +111,18 @@ def test_plans_of_every_way_to_buy_are_in_the_benchmark() -> None:
     assert NOW.tzinfo is not None
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_a_choice_that_loses_one_of_its_kinds_is_caught(answers: dict[str, Saved], name: str) -> None:
+    saved = answers[name]
+    sizes = [len(row["kinds"]) for row in saved.answer["choices"]]
+    assert sizes
+    for row, size in enumerate(sizes):
+        for kind in range(size):
+            forged = copy.deepcopy(saved.answer)
+            lost = forged["choices"][row]["kinds"].pop(kind)
+            assert not holds(saved, forged), f"{lost} of choices[{row}]"
+
+
 def test_zones_in_another_order_are_caught(answers: dict[str, Saved]) -> None:
     """Equal prices and the same evidence too: of those the first id comes first."""
     saved, swapped = answers["spot, else on-demand"], 0

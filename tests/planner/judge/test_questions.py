@@ -136,6 +136,11 @@ def test_windows_and_candidates_of_a_csv_file(run_cli: RunCli, tmp_path: Path) -
     assert "limits" in moved
     assert "neither its earliest start" in told(lambda one: one["jobs"][0].update(start_hours=1.0))
     assert "a window is missing" in told(lambda one: one["limits"].pop())
+    quotas = [(limit["limit"], limit["window"]) for limit in answer["limits"] if limit["kind"] == "quota"]
+    assert quotas == [("aws/us-east-1 p4d", "first")]  # none in us-west-2, where nothing draws on it
+    assert "drawn on, but not listed" in told(lambda one: one["limits"].pop(0))
+    unused = {**answer["limits"][0], "limit": "aws/us-west-2 p4d", "used": 0}
+    assert "limits" in told(lambda one: one["limits"].insert(1, unused))
     assert "more than there is" in told(lambda one: one["limits"][0].update(used=4))
     assert "not every job" in told(lambda one: one["jobs"].pop())
 

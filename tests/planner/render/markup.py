@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 
 VOID = frozenset({"meta", "br", "img", "link", "input", "hr"})
 _PAGE = "html head meta title style body header nav a small p span h1 h2 h3 main section dl div dt dd figure figcaption"
-_MORE = "b br bdi table thead tbody tr th td footer ul li svg desc rect line text path circle"
+_MORE = "details summary b br bdi table thead tbody tr th td footer ul li svg desc rect line text path circle"
 KNOWN = frozenset(f"{_PAGE} {_MORE}".split())
 
 

@@ -100,6 +100,8 @@ def test_on_paper_nothing_is_cut(browser: Browser, pages: dict[str, Path], name:
     browser.call("Emulation.setEmulatedMedia", media="print")
     assert browser.value("document.documentElement.scrollWidth") <= 695
     assert browser.value("getComputedStyle(document.querySelector('nav')).display") == "none"
+    folded = "[...document.querySelectorAll('.folded')].map(e => e.getBoundingClientRect().height)"
+    assert all(height > 0 for height in browser.value(folded))
     browser.call("Emulation.setEmulatedMedia", media="")
     assert browser.print_pdf().startswith(b"%PDF")
 
@@ -111,6 +113,15 @@ def test_the_plan_itself_is_held_in_its_page(browser: Browser, pages: dict[str, 
         f"new TextDecoder().decode(Uint8Array.from(atob({address}.split(',')[1]), c => c.charCodeAt(0)))"
     )
     assert json.loads(held) == EVIL_PLAN.to_dict()
+
+
+def test_a_link_opens_what_is_folded(browser: Browser, pages: dict[str, Path]) -> None:
+    browser.open(pages["plan"], 1366)
+    shown = "document.querySelector('.folded').checkVisibility({contentVisibilityAuto: true})"
+    opened = "document.querySelector('details').open"
+    assert not browser.value(opened)
+    browser.value("document.querySelector(`nav a[href='#${document.querySelector('.folded').id}']`).click()")
+    assert browser.value(opened) and browser.value(shown)
 
 
 # how light a colour is (0..255), and the least difference to the page behind it of what must be read or told apart
