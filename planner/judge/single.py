@@ -18,7 +18,7 @@ from planner.judge.findings import STATED, Between, Exactly, Findings, Near
 from planner.judge.launch_figures import launch_of
 from planner.judge.money import by_month, total
 from planner.judge.prices import scaled
-from planner.judge.starts import waits
+from planner.judge.starts import booked_from, waits
 
 if TYPE_CHECKING:
     from planner.judge.bench import Bought
@@ -74,6 +74,10 @@ def check(findings: Findings, bench: Bench, sha256: str) -> None:
     savings(findings, bench, plan, (given_total, given_hours))
     hidden(findings, bench, plan, (given_total, given_hours))
     choices.check(findings, bench, plan, made)
+    for part in made.parts:
+        day = booked_from(part.offer, bench.start, created)
+        said = any(f"from {day}" in text.text() for text in plan["warnings"])
+        findings.require(said or not day, "warnings", f"not said: it can be booked from {day} on, not before")
 
 
 def _without_hours(findings: Findings, bench: Bench, buys: list[Buy], *, in_turn: bool, sha256: str) -> None:

@@ -50,6 +50,19 @@ def start_of(offer: Offer, nodes: int, limits: Constraints, start: datetime) -> 
     return 0.0, 1.0
 
 
+def booked_from(offer: Offer, start: datetime, planned_at: datetime) -> str:
+    """The day from which an offer can be booked for `start`; "" where that day has come, or no window is known."""
+    days = offer.rule.book_days
+    if not days or offer.text("purchase_option") not in (
+        "capacity_block",
+        "future_reservation",
+        "flex_start",
+    ):
+        return ""
+    opens = start - timedelta(days=days)
+    return f"{opens:%Y-%m-%d}" if opens > planned_at else ""
+
+
 def most_by_asking(
     provider: str, region: str, accelerator: str, option: str, limits: Constraints
 ) -> float | None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
 
-from planner.judge.starts import start_of
+from catalogs.tariffs import load_tariffs
+from planner.judge.starts import booked_from, start_of
 from planner.market.model import Market
 from planner.market.obtainable import most_obtainable
 from planner.market.starts import load_starts, starts_of
@@ -85,6 +87,11 @@ def test_a_block_says_what_booking_it_means(start: str | None, opens: str | None
     said = next(text for text in plan.warnings if text.startswith("capacity_block of"))
     assert "paid upfront, cannot be cancelled, booked at most 56 days ahead" in said
     assert (f"from {opens}" in said) if opens else ("for this start" not in said)
+    block = SimpleNamespace(
+        rule=load_tariffs().option_rule("aws", "capacity_block"), text=lambda name: "capacity_block"
+    )
+    begin = datetime.fromisoformat(plan.start)
+    assert booked_from(cast("Any", block), begin, datetime.fromisoformat(plan.created_at)) == (opens or "")
 
 
 def test_an_unknown_calendar_is_said_to_be_unknown() -> None:
@@ -155,8 +162,6 @@ def test_a_fall_back_that_is_assumed_never_makes_the_deadline_certain() -> None:
 )
 @pytest.mark.parametrize("told", [(), ({"purchase_option": "on_d*", "hours": 3, "never_ratio": 0.1},)])
 def test_the_judge_reads_the_same_waits(option: str, told: tuple[dict[str, Any], ...]) -> None:
-    from types import SimpleNamespace
-
     limits = loaded(
         asked(
             waiting=list(told),
