@@ -20,6 +20,8 @@ _OPTION_COLUMNS = (
     "notice_s",
     "whole_term",
     "upfront",
+    "cancellable",
+    "book_days",
     "confidence",
     "note",
     "source",
@@ -57,6 +59,8 @@ class OptionRule(NamedTuple):
         whole_term: the whole term is owed, used or not.
         upfront_all: everything is paid at the start.
         upfront: `none`, `partial` or `all`.
+        cancellable: whether it can be given back before its end for what is left of its price; None unknown.
+        book_days: most days before its start that it can be booked, 0: only when it is needed; None unknown.
         confidence: `assumed` marks a cautious default for a provider without a known rule.
     """
 
@@ -73,6 +77,8 @@ class OptionRule(NamedTuple):
     whole_term: bool
     upfront_all: bool
     upfront: str
+    cancellable: bool | None
+    book_days: int | None
     confidence: str
     note: str
     source: str
@@ -114,7 +120,7 @@ class OptionTable:
 
 
 def _option_rule(row: Row) -> OptionRule:
-    limit = number(row["max_instances"])
+    limit, days = number(row["max_instances"]), number(row["book_days"])
     return OptionRule(
         provider=row["provider"],
         purchase_option=row["purchase_option"],
@@ -129,6 +135,8 @@ def _option_rule(row: Row) -> OptionRule:
         whole_term=row["whole_term"] == "yes",
         upfront_all=row["upfront"] == "all",
         upfront=row["upfront"],
+        cancellable={"yes": True, "no": False}.get(row["cancellable"]),
+        book_days=None if days is None else int(days),
         confidence=row["confidence"],
         note=row["note"],
         source=row["source"],

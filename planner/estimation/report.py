@@ -16,6 +16,7 @@ from planner.render.model import (
     Unit,
     Value,
     facts,
+    next_steps,
     table_section,
     versioned,
 )
@@ -78,6 +79,9 @@ def build_report(name: str, estimates: Sequence[Estimate], warnings: Sequence[st
     title, sections, success = _many(name, estimates) if several else _single(name, estimates[0])
     if warnings:
         sections = [Section("warnings", "Warnings", tuple(warnings), warning=True), *sections]
+    machines = ",".join(dict.fromkeys(item.machine.instance_type for item in estimates if not item.reason))
+    following = f"planner compare FILE --pick {machines}" if machines else "planner optimize FILE"
+    sections = [*sections, next_steps(following)]
     values = {
         "workload": name,
         "estimates": [rows_of_estimates.values_of(item) for item in estimates],

@@ -10,9 +10,10 @@ from planner.candidates.choose import choose
 from planner.candidates.decisions import count_near_ties
 from planner.candidates.engine import Found, build
 from planner.candidates.model import IN_TURN, MIXED
-from planner.candidates.plan_parts.infeasible import find_relaxations, infeasible_plan
+from planner.candidates.plan_parts.infeasible import MOST_RELAXATIONS, find_relaxations, infeasible_plan
 from planner.candidates.plan_parts.summary import lines_of
 from planner.job.assemble import assemble_plan
+from planner.job.batch import other_batch
 from planner.market.pricing import total_usd
 from planner.plan.model import Plan, Proof
 
@@ -58,11 +59,12 @@ def plan_job(context: Context, options: Options) -> tuple[Plan, Found]:
 
 
 def _explain_empty(found: Found, begin: float) -> tuple[Plan, Found]:
-    """When nothing fits, look beyond the node limit too, so that the smallest relaxation may be more nodes."""
+    """When nothing fits, look for another batch, and beyond the node limit: the smallest change may be more nodes."""
     context = found.candidates.context
+    batches = other_batch(found)
     if context.asked.workload.constraints.max_nodes < 128:
         found = build(context, max_nodes=128)
-    relaxations = find_relaxations(found)
+    relaxations = (*batches, *find_relaxations(found))[:MOST_RELAXATIONS]
     return infeasible_plan(found, relaxations, time.perf_counter() - begin), found
 
 

@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+from math import ceil
 from typing import TYPE_CHECKING, Any
 
 from planner.render import numbers, words
-from planner.render.model import Answer, Chart, Column, Section, Value, facts, table_section, versioned
+from planner.render.model import (
+    Answer,
+    Chart,
+    Column,
+    Section,
+    Value,
+    facts,
+    next_steps,
+    table_section,
+    versioned,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -88,7 +99,11 @@ def _said(found: Frontier, shown: Sequence[Point]) -> tuple[str, tuple[str, ...]
         ],
         detail=True,
     )  # fmt: skip
-    return title, summary, (points, proof)
+    following = next_steps(
+        f"planner optimize FILE --set constraints.deadline={ceil(first.deadline_hours)}h",
+        "planner compare FILE --over region",
+    )
+    return title, summary, (points, proof, following)
 
 
 def _chart(found: Frontier) -> tuple[Chart, ...]:

@@ -147,7 +147,7 @@ def run(now: Situation) -> InTurn:
     """Expect the course: the change comes when waits and losses exceed what can be afforded."""
     free = means(now.course, now.pool)
     alone = None if now.room == inf else chance_within(now.course, now.pool, max(now.room, 0.0), now.sigma)
-    if not now.fallback:
+    if not now.fallback or alone is None:  # without a deadline nothing is ever changed for
         return InTurn(
             free.elapsed, now.course.floor + free.lost + now.fixed, 0.0, free.interruptions, free.lost, 0.0, alone,
             alone, 0.0, 0.0,
@@ -158,7 +158,6 @@ def run(now: Situation) -> InTurn:
     lost = min(free.lost * (1.0 - share), wasted)
     left = max(now.room - change_hours, 0.0)
     in_time = steady_chance(now.steady, left, now.sigma)
-    assert alone is not None
     done = now.course.floor * (1.0 - share)
     return InTurn(
         elapsed=done + wasted + share * now.steady + change * change_hours,

@@ -11,7 +11,18 @@ import numpy as np
 from planner.portfolios.report_values import searched, values_of
 from planner.portfolios.shared_limits import MICRO
 from planner.render import claims
-from planner.render.model import Answer, Chart, Column, Section, Unit, Value, facts, table_section, versioned
+from planner.render.model import (
+    Answer,
+    Chart,
+    Column,
+    Section,
+    Unit,
+    Value,
+    facts,
+    next_steps,
+    table_section,
+    versioned,
+)
 from planner.render.numbers import hours, number, percent
 from planner.render.numbers import usd as decimal_usd
 from solvers.problem.solution import Status
@@ -50,17 +61,19 @@ def portfolio_report(answer: PortfolioAnswer, *, verbose: bool = False) -> Answe
 def _sections(answer: PortfolioAnswer, values: dict[str, Any], verbose: bool) -> list[Section]:
     infeasible = answer.result.picks is None
     sections: list[Section] = []
-    if answer.gathered.notes:
-        sections.append(Section("warnings", "Warnings", answer.gathered.notes, warning=True))
     if infeasible:
         sections += _why(answer, values, verbose)
     jobs = values["jobs"]
     if jobs:
         sections.append(_job_table(answer, jobs, values["totals"], verbose, relaxed=infeasible))
         sections += _limit_table(values["limits"], verbose)
+    if answer.gathered.notes:
+        sections.append(Section("warnings", "Warnings", answer.gathered.notes, warning=True))
     sections += _filter_notes(answer, verbose, everything=infeasible)
     result = answer.result if answer.shown is None else answer.shown[0]
-    return [*sections, facts("proof", "Proof", _proof_rows(answer, result), detail=True)]
+    proof = facts("proof", "Proof", _proof_rows(answer, result), detail=True)
+    following = "planner portfolio FILE -v" if infeasible else "planner portfolio FILE --frontier 5"
+    return [*sections, proof, next_steps(following)]
 
 
 def _headline(answer: PortfolioAnswer, values: dict[str, Any]) -> tuple[str, tuple[str, ...]]:

@@ -189,6 +189,11 @@ def facts(
     return Section(key, title, figures=figures, detail=detail)
 
 
+def next_steps(*commands: str) -> Section:
+    """The end of an answer: what a person asks next, as it is typed; FILE is what this answer was made of."""
+    return Section("next", "Next", commands)
+
+
 def table_section(
     key: str, title: str, columns: Sequence[Column], rows: Sequence[Sequence[Value]], notes: Sequence[str] = (), *,
     shown: int = ALL_ROWS, total: bool = False, detail: bool = False, charts: tuple[Chart, ...] = (),

@@ -96,6 +96,22 @@ def test_capacity_blocks_come_in_days_then_weeks() -> None:
     assert rule.upfront_all
 
 
+@pytest.mark.parametrize(
+    ("provider", "option", "cancellable", "book_days"),
+    [
+        ("aws", "capacity_block", False, 56),
+        ("gcp", "future_reservation", False, 120),
+        ("gcp", "flex_start", True, 0),
+        ("azure", "capacity_block", None, None),  # no source states it
+    ],
+)
+def test_what_is_booked_says_how_far_ahead_and_whether_for_good(
+    provider: str, option: str, cancellable: bool | None, book_days: int | None
+) -> None:
+    rule = TARIFFS.option_rule(provider, option)
+    assert (rule.cancellable, rule.book_days) == (cancellable, book_days)
+
+
 def test_flex_start_and_spot_notices() -> None:
     assert TARIFFS.option_rule("gcp", "flex_start").max_term_hours == 168
     notices = {p: TARIFFS.option_rule(p, "spot").notice_s for p in ("aws", "gcp", "azure", "alibaba")}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
@@ -98,6 +99,17 @@ def test_a_plan_of_another_workload_is_named_and_checked(run_cli: Run, tmp_path:
     done = run_cli("verify", str(target), "--workload", str(BERT))
     assert done.code == 5
     assert "is not the file this plan was made from" in " ".join(done.stdout.split())
+
+
+def test_a_plan_with_a_fall_back_is_not_of_a_workload_without_a_deadline(
+    run_cli: Run, tmp_path: Path
+) -> None:
+    target, other = tmp_path / "plan.json", tmp_path / "other.yaml"
+    assert planned(run_cli, str(BERT), target)["launch"]["strategy"] == "spot_with_fallback"
+    text = Path(BERT).read_text(encoding="utf-8")
+    other.write_text(re.sub(r"(?m)^  deadline: .*\n", "", text), encoding="utf-8")
+    done = run_cli("verify", str(target), "--workload", str(other))
+    assert done.code == 5 and "p_meet_deadline" in done.stdout
 
 
 @pytest.mark.parametrize(

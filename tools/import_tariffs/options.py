@@ -54,6 +54,7 @@ def _option(term: Row, origin: Row | None) -> Row:
     own = {"confidence": "assumed", "note": "", "source": "planner default, not a provider's statement"}
     end = provenance(origin) if origin else own | {"as_of": "2026-11-20"}
     end["note"] = "; ".join(text for text in (term["note"], end["note"]) if text)
+    cancellable = origin["cancellable"] if origin else ""
     minimum = value("minimum_charge_s", "minimum_charge_s")
     return {
         "provider": term["provider"],
@@ -68,6 +69,8 @@ def _option(term: Row, origin: Row | None) -> Row:
         "notice_s": value("notice_s", "interruption_notice_s"),
         "whole_term": term["whole_term"],
         "upfront": term["upfront"] or "none",
+        "cancellable": cancellable if cancellable in ("yes", "no") else "",
+        "book_days": term["book_days"],
         "list_ratio": origin["price_ratio_to_on_demand"] if origin else "",
         **end,
     }

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
     IntArray = npt.NDArray[np.int64]
 
+MOST_RELAXATIONS = 5
+
 
 def infeasible_plan(found: Found, relaxations: tuple[Relaxation, ...], seconds: float) -> Plan:
     """Build the answer when nothing fits: counts per filter and the smallest relaxations."""
@@ -46,7 +48,7 @@ def infeasible_plan(found: Found, relaxations: tuple[Relaxation, ...], seconds: 
     )  # fmt: skip
 
 
-def find_relaxations(found: Found, *, limit: int = 5) -> tuple[Relaxation, ...]:
+def find_relaxations(found: Found, *, limit: int = MOST_RELAXATIONS) -> tuple[Relaxation, ...]:
     """Return the smallest changes of one limit (else of two together) that make a plan possible.
 
     Candidates removed by exactly one limit tell how far that limit must move; facts of the hardware and refused

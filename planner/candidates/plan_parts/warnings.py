@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from catalogs.tariffs import Tariffs
+    from planner.asked.model import Dates
     from planner.candidates.context import Context
     from planner.candidates.model import Candidates
     from planner.inputs.schema import Workload
@@ -25,6 +27,12 @@ if TYPE_CHECKING:
 OLD_PRICE_DAYS = 90
 OOM_WARNING = 0.05
 _SHORT_OVERRUN_HOURS = 0.05
+_CALENDAR = ("capacity_block", "flex_start", "future_reservation")
+_CANCELLED = {
+    True: "can be cancelled",
+    False: "cannot be cancelled",
+    None: "whether it can be cancelled is unknown",
+}
 
 
 # What a reader of the plan must know of the offer itself: no place, no longer sold, an old price on purpose.
@@ -42,6 +50,27 @@ def _overrun(tariffs: Tariffs, line: PlanLine) -> str:
         f"a slow run outlives its block of {max(sold):,} h: {more:.1f} h of prolonging it are expected and in the "
         "cost, at its price; whether it can be prolonged is known only then"
     )
+
+
+def _booking(tariffs: Tariffs, dates: Dates, line: PlanLine) -> str:
+    """How a line with a calendar is paid, cancelled and booked, and from when; "" for other ways to buy."""
+    if line.purchase_option not in _CALENDAR:
+        return ""
+    rule = tariffs.option_rule(line.provider, line.purchase_option, line.option_variant)
+    said = ["paid upfront"] if rule.upfront_all else []
+    said.append(_CANCELLED[rule.cancellable])
+    if rule.book_days is None:
+        said.append("how far ahead it can be booked is unknown")
+    elif rule.book_days == 0:
+        said.append("asked for when it is needed, not booked ahead")
+    else:
+        said.append(f"booked at most {rule.book_days} days ahead")
+        opens = dates.start - timedelta(days=rule.book_days)
+        if opens > dates.now:
+            said.append(
+                f"for this start from {opens:%Y-%m-%d}, until when neither its price nor a place is sure"
+            )
+    return f"{line.purchase_option} of {line.instance_type}: {', '.join(said)}"
 
 
 def plan_warnings(
@@ -69,6 +98,9 @@ def plan_warnings(
         )
     if context.asked.workload.kind != "fleet":
         out += [text for line in lines if (text := _overrun(context.market.tariffs, line))]
+    out += dict.fromkeys(
+        filter(None, (_booking(context.market.tariffs, context.dates, line) for line in lines))
+    )
     for line in lines:
         age = price_age_days(line.price_as_of, context.dates.now.date())
         if line.price_basis == "derived":

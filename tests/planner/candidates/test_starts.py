@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -71,6 +72,28 @@ def test_a_capacity_block_begins_at_its_hour_of_the_day(start: str, hours: float
     assert known.hours(np.array([0]), np.array([4])) == pytest.approx([hours])
     assert known.has_calendar.all()
     assert known.had(np.array([0]), np.array([4])) == pytest.approx([1.0])  # firm once it is bought
+
+
+@pytest.mark.parametrize(
+    ("start", "opens"),
+    [(None, None), ("2027-01-15T00:00+00:00", None), ("2027-01-16T00:00+00:00", "2026-11-21")],
+)
+def test_a_block_says_what_booking_it_means(start: str | None, opens: str | None) -> None:
+    """Planned on 2026-11-20: what starts more than eight weeks later cannot be booked yet."""
+    job = asked(deadline="100d" if start else "9d") | ({"start": start} if start else {})
+    plan = plan_on(make_catalog([Offer(V100, "us-east-1", "3.00", "capacity_block")]), job).plan
+    said = next(text for text in plan.warnings if text.startswith("capacity_block of"))
+    assert "paid upfront, cannot be cancelled, booked at most 56 days ahead" in said
+    assert (f"from {opens}" in said) if opens else ("for this start" not in said)
+
+
+def test_an_unknown_calendar_is_said_to_be_unknown() -> None:
+    offer = Offer(replace(V100, provider="azure"), "us-east-1", "3.00", "capacity_block")
+    said = plan_on(make_catalog([offer]), asked(deadline="9d")).plan.warnings
+    assert any(
+        "whether it can be cancelled is unknown, how far ahead it can be booked is unknown" in text
+        for text in said
+    )
 
 
 def test_the_wait_is_part_of_the_hours_the_chance_and_the_plan() -> None:

@@ -1,0 +1,62 @@
+"""Which global batch the machines can divide, where no cluster that is admitted divides the one asked."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from planner.asked.job import resolve_job
+from planner.candidates.choose import choose
+from planner.candidates.constraints.facts import NoLayout
+from planner.candidates.engine import build
+from planner.candidates.plan_parts.summary import summarize
+from planner.candidates.sizes import hardware_of_offer
+from planner.plan.model import Relaxation
+
+if TYPE_CHECKING:
+    from planner.candidates.engine import Found
+
+MOST_TRIED = 3  # each is planned anew
+
+
+def other_batch(found: Found) -> tuple[Relaxation, ...]:
+    """The nearest global batch with a plan; empty where a cluster divides the one asked, or none that is tried helps.
+
+    Args:
+        found: candidates, none of which fits.
+    """
+    context = found.candidates.context
+    asked = context.asked
+    training = asked.workload.training
+    if training is None or asked.workload.kind != "training" or training.phases or training.rollouts:
+        return ()
+    for batch in _divisible(found)[:MOST_TRIED]:
+        changed = training.model_copy(update={"global_batch": batch})
+        workload = asked.workload.model_copy(update={"training": changed})
+        job = resolve_job(workload, asked.job.on)
+        made = build(context.with_asked(replace(asked, workload=workload, job=job))).candidates
+        choice = choose(made, workload.preferences.objective)
+        if choice is not None:
+            best = summarize(made, choice.winner, None)
+            current = f"training.global_batch {training.global_batch}"
+            return (Relaxation(NoLayout.id, current, f"{batch}", best, NoLayout.words),)
+    return ()
+
+
+def _divisible(found: Found) -> list[int]:
+    """Multiples of admitted clusters' accelerators next to the batch, nearest first; empty where one divides it."""
+    context, shapes = found.candidates.context, found.candidates.shapes
+    asked, hardware = context.asked, context.market.offer_set.hardware
+    admitted = np.unique(hardware_of_offer(context.market)[found.offer_bits == 0])
+    few = shapes["nodes"] <= asked.workload.constraints.max_nodes
+    own = shapes.take(np.flatnonzero(np.isin(shapes["hardware_row"], admitted) & few))
+    undivided = own.is_in("reason", NoLayout.reasons)
+    if np.asarray(own["fits"], dtype=np.bool_).any() or not undivided.any():
+        return []
+    each = hardware["accelerator_count"][own["hardware_row"].astype(np.int64)]
+    sizes = np.unique(np.maximum(each * own["nodes"], 1.0)[undivided].astype(np.int64)).tolist()
+    batch = asked.job.training.global_batch
+    near = {size * (batch // size + more) for size in sizes for more in (0, 1)} - {0, batch}
+    return sorted(near, key=lambda other: (abs(other - batch), other))
