@@ -19,7 +19,7 @@ from planner.judge.chance import (
     nearest_pool,
     steady_chance,
 )
-from planner.judge.money import GB_PER_GIB, Charge, Prices, overrun, rounded, total
+from planner.judge.money import GB_PER_GIB, Charge, Prices, outlives, overrun, rounded, total
 from planner.judge.starts import waits
 from planner.judge.turns import InTurn, Situation, run, unite
 from planner.judge.work import GB, GIB, Work
@@ -361,8 +361,8 @@ class Bench:
         usd = Fraction(0)
         for number, part in enumerate(made.parts):
             used = made.steps.fixed + (part.paid_hours - made.steps.fixed) * factor
-            place, buy = hours if number == 0 else None, Buy(part.offer, part.nodes)
-            usd += total(self._bought(buy, used, expected=False, place=place).charges)
+            buy, longer = Buy(part.offer, part.nodes), outlives(part.offer.rule, used)
+            usd += total(self._bought(buy, used, expected=longer, place=None if number else hours).charges)
         return usd
 
 

@@ -58,6 +58,11 @@ def billed(rule: OptionRule, used_hours: float, term_hours: float) -> Fraction |
     return rounded(max(hours, Fraction(rule.minimum_charge_s or 0, 3600)))
 
 
+def outlives(rule: OptionRule, used_hours: float) -> bool:
+    """Whether the longest block sold ends before the use does; it is prolonged by the hours that are missing."""
+    return bool(rule.block_hours) and used_hours > max(rule.block_hours)
+
+
 def overrun(rule: OptionRule, fixed: float, work: float, sigma: float) -> Fraction:
     """Hours by which a block is prolonged in the mean: a run that is not done when it ends buys the next length."""
     ends, hours = sorted(rule.block_hours), 0.0

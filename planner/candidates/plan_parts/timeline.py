@@ -131,11 +131,17 @@ def risk_of(candidates: Candidates, at: int, expected_usd: Decimal, launch: Laun
 
 
 def _cost_of(candidates: Candidates, at: int, times: float, hours: FloatArray) -> float:
-    """Cost of candidate `at` if the hours in use beyond the fixed ones were `times` as many."""
-    context = candidates.context
+    """Cost of candidate `at` if the hours in use beyond the fixed ones were `times` as many.
+
+    A block of the longest length sold that ends too early is prolonged by the hours that are missing, at its own price.
+    """
+    costs, offers = candidates.context.market.costs, candidates.context.market.offer_set
     fixed, cost = float(candidates.fixed_hours[at]), 0.0
     for number, part in enumerate(candidates.parts(at)):
         paid = np.asarray([fixed + (part.paid_hours - fixed) * times])
-        money = context.market.costs.evaluate(np.asarray([part.row]), np.asarray([part.nodes]), paid, hours)
+        row, nodes = np.asarray([part.row]), np.asarray([part.nodes])
+        blocks = offers.rules[int(offers.rule_of_offer[part.row])].block_hours
+        outlived = len(blocks) > 0 and float(paid[0]) > max(blocks)
+        money = costs.evaluate(row, nodes, paid, hours, expected=outlived)
         cost += float((money.cost_usd if number == 0 else money.worker_usd)[0])
     return cost

@@ -7,7 +7,7 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
-from benchmarks.forgeries import is_number, put, scaled, steps
+from benchmarks.forgeries import is_number, put, same_moment, scaled, steps
 from benchmarks.instances.answers import Saved
 from planner.errors import InputError
 from planner.judge.document import leaves
@@ -36,7 +36,8 @@ def other(value: Any, texts: Sequence[str]) -> Any:
     if is_number(value):
         return scaled(value, 1.001)
     if isinstance(value, str):
-        return next((text for text in texts if text != value), f"{value}x")
+        others = (text for text in texts if text != value and not same_moment(text, value))
+        return next(others, f"{value}x")
     return [1] if isinstance(value, list) else {"x": 1} if isinstance(value, dict) else 1
 
 

@@ -17,6 +17,7 @@ from benchmarks.instances.answers import EXAMPLES, NOW, PLANS, Saved, changed, p
 from planner.asked.options import Options
 from planner.errors import InputError
 from planner.inputs.load import load_workload
+from planner.inputs.settings import with_settings
 from planner.judge.judge import judge_saved
 from planner.judge.stated import PLAN
 from planner.workloads.answer import optimize
@@ -109,6 +110,17 @@ def test_a_malformed_answer_names_the_json_path(answers: dict[str, Saved], path:
 def test_plans_of_every_way_to_buy_are_in_the_benchmark() -> None:
     assert set(NAMES) <= set(PLANS)
     assert NOW.tzinfo is not None
+
+
+def test_a_run_that_outlives_the_longest_block_has_a_worst_cost() -> None:
+    """182 days is the longest block sold; the 90th percentile of the hours is 183.7 days."""
+    loaded = with_settings(load_workload(EXAMPLES / "gpt3-175b.yaml"), ["constraints.deadline=null"])
+    made = json.loads(json.dumps(optimize(loaded, Options(NOW, as_of=NOW.date())).plan.to_dict()))
+    assert made["lines"][0]["purchase_option"] == "capacity_block" and made["risk"]["worst_hours"] > 182 * 24
+    assert (
+        1.05 < float(made["risk"]["worst_cost_usd"]) / float(made["total_usd"]) < 1.15
+    )  # as the hours: 1.09
+    assert judge_saved(made, loaded).faults == ()
 
 
 @pytest.mark.parametrize("name", NAMES)
