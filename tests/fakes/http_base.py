@@ -288,10 +288,10 @@ def _handler_class(fake: FakeServer) -> type[BaseHTTPRequestHandler]:
                 if fake.latency_s:
                     fake.wait(fake.latency_s)
                 kind, reply = fake.answer(request)
-                self._send(kind, reply)
             finally:
-                with fake._lock:
+                with fake._lock:  # before the caller has its answer, and may ask again
                     fake.active -= 1
+            self._send(kind, reply)
 
         def _read(self) -> Request:
             parts = urlsplit(self.path)
