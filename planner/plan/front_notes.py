@@ -86,7 +86,8 @@ def _interruptions(plan: Plan) -> list[str]:
     every = number(float(f"{launch.checkpoints.interval_hours * 60.0:.2g}"))
     count = about(launch.expected_interruptions)
     word = "interruption" if count in ("about 1", "fewer than 1") else "interruptions"
-    return [f"{count} {word}: needs automatic resume and a checkpoint every {every} min"]
+    kept = "its progress saved" if plan.kind == "inference" else "a checkpoint"
+    return [f"{count} {word}: needs automatic resume and {kept} every {every} min"]
 
 
 def _quotas(plan: Plan) -> list[str]:
