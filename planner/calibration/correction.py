@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -70,11 +71,12 @@ def _at_sizes(item: Calibration, sizes: Sequence[int]) -> dict[int, Predicted]:
     """
     usual = load_constants()
     out: dict[int, Predicted] = {}
-    for constants in (usual, usual.replace({"memory.oom_limit": RAN})):
+    ran = replace(item.training, memory=replace(item.training.memory, confidence=None))
+    for training, constants in ((item.training, usual), (ran, usual.replace({"memory.oom_limit": RAN}))):
         left = [size for size in sizes if size not in out or out[size].reason]
         if left:
             table = hardware_table(item.hardware)
-            shapes = estimate_shapes(item.model, item.training, table, left, constants=constants)
+            shapes = estimate_shapes(item.model, training, table, left, constants=constants)
             out |= {size: _predicted(shapes.row(row)) for row, size in enumerate(left)}
     return out
 

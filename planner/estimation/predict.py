@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from planner.estimation.layout import pinned
@@ -43,4 +44,5 @@ def predict_shapes(
     if pinned(training.layout):
         risk = max(ASKED_LIMIT, constants["memory.oom_limit"])
         constants = constants.replace({"memory.oom_limit": risk})
+        training = replace(training, memory=replace(training.memory, confidence=None))
     return estimate_shapes(model, training, hardware, counts, constants=constants)

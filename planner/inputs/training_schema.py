@@ -11,6 +11,7 @@ from pydantic import Discriminator, Field, Tag
 
 from planner.inputs.fields import (
     Bool,
+    Confidence,
     Count,
     Duration,
     NonNegativeFloat,
@@ -212,6 +213,11 @@ class TrainingMemory(Section):
     )
     optimizer_in_backward: Bool = Field(
         False, description="Each gradient is applied and freed at once; needs one micro-batch per step."
+    )
+    confidence: Confidence | None = Field(
+        None,
+        description="Least probability with which a layout must fit into accelerator memory, by the model's error;"
+        " default 0.95.",
     )
 
 

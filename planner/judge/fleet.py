@@ -179,7 +179,15 @@ def _performance(bench: Bench, workers: Sequence[Worker], period: float) -> dict
     middle = sum(worker.units * worker.caution for worker in workers)
     fast = sum(worker.units * worker.caution * exp(worker.run.steps.sigma * Z80) for worker in workers)
     nothing = dict.fromkeys(
-        ("step_time_s", "mfu", "memory_needed_gib", "memory_available_gib", "memory_headroom_gib"), None
+        (
+            "step_time_s",
+            "mfu",
+            "memory_needed_gib",
+            "memory_available_gib",
+            "memory_fit_probability",
+            "memory_headroom_gib",
+        ),
+        None,
     )
     return {
         **nothing, "unit": bench.work.unit, "throughput_per_s": Near(middle / seconds, _RATIO),

@@ -31,6 +31,7 @@ class MemoryOptions:
         shard_ranks: ranks that share one copy of what ZeRO or FSDP shards (hybrid sharding, often a node); `None`: all.
         optimizer_in_backward: each gradient is applied and freed as soon as it is known (one micro-batch per step).
         dropout: whether dropout masks are kept; `None`: models without a gated MLP have dropout.
+        confidence: least probability with which a layout must fit; `None`: 1 - `memory.oom_limit`.
     """
 
     gradients: Gradients = "auto"
@@ -44,3 +45,4 @@ class MemoryOptions:
     shard_ranks: int | None = None
     dropout: bool | None = None
     optimizer_in_backward: bool = False
+    confidence: float | None = None

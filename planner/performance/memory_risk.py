@@ -48,7 +48,13 @@ def usable_gib(memory_gib: Floats, memory_bytes_per_s: Floats, c: Constants) -> 
     return memory_gib * np.where(slow & nominal, c["memory.usable_ratio.gddr"], c["memory.usable_ratio"])
 
 
-def budget_gib(available_gib: Floats, c: Constants) -> Floats:
-    """The greatest predicted need that a plan may have: its risk of running out is `memory.oom_limit`."""
-    limit = c["memory.oom_limit"]
+def budget_gib(available_gib: Floats, c: Constants, confidence: float | None = None) -> Floats:
+    """The greatest predicted need that a layout may have.
+
+    Args:
+        available_gib: what a framework can allocate, GiB.
+        c: constants.
+        confidence: probability with which it must fit; None: 1 - `memory.oom_limit`.
+    """
+    limit = c["memory.oom_limit"] if confidence is None else 1.0 - confidence
     return available_gib * math.exp(c["memory.spread"] * math.log(limit / (1.0 - limit)))

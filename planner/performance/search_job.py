@@ -88,7 +88,7 @@ class Job:
     @property
     def budget_gib(self) -> Floats:
         """The greatest predicted need a layout may have on each device row, GiB."""
-        return budget_gib(self.available_gib, self.constants)
+        return budget_gib(self.available_gib, self.constants, self.training.memory.confidence)
 
 
 def build_job(

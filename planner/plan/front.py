@@ -21,6 +21,7 @@ from planner.render.precision import dollars, figure, known_places, moment_known
 from planner.render.units import compact
 from planner.render.words import cluster, devices, option, place
 
+_SURE_TO_FIT = 0.99  # a layout that fits more surely needs no word
 _MOST_PLACES = 3
 _COVERED = {
     "compute": {"compute"}, "upfront payment": {"upfront"}, "transfer": {"data_transfer"},
@@ -213,7 +214,9 @@ def _speed(plan: Plan) -> list[_Row]:
         parts.append(f"MFU {100 * speed.mfu:.0f} %")
     if speed.memory_needed_gib is not None and speed.memory_available_gib is not None:
         needed, available = number(speed.memory_needed_gib), number(speed.memory_available_gib)
-        parts.append(f"{needed} of {available} GiB")
+        fits = speed.memory_fit_probability
+        said = "" if fits is None or fits > _SURE_TO_FIT else f", fits with {chance(fits)}"
+        parts.append(f"{needed} of {available} GiB{said}")
     if plan.lines[0].layout is not None:
         parts.append(short_layout(plan.lines[0].layout, inference=plan.kind == "inference"))
     return [("throughput_per_s", "speed", speed.throughput_per_s, "number", "; ".join(parts))]

@@ -7,6 +7,7 @@ from decimal import Decimal
 from functools import partial
 
 from planner.plan import report_charts as charts
+from planner.plan.front_scale import chance
 from planner.plan.ids import TimePartId
 from planner.plan.model import CostLine, Plan, PlanLine
 from planner.plan.report_launch import launch, strategy_words
@@ -271,6 +272,8 @@ def performance(plan: Plan, verbose: bool) -> list[Section]:
     if speed.memory_available_gib is not None:
         free = speed.memory_headroom_gib
         room = "" if free is None else f", {number(free)} GiB free"
+        if speed.memory_fit_probability is not None:
+            room += f"; fits with {chance(speed.memory_fit_probability)}"
         needed, available = number(speed.memory_needed_gib), number(speed.memory_available_gib)
         said = f"{needed} of {available} GiB per accelerator{room}"
         rows.append(("memory_needed_gib", "memory", speed.memory_needed_gib, "gib", said))
