@@ -11,6 +11,7 @@ from planner.asked.options import utc_now
 from planner.candidates.constraints.registry import SHAPE_FILTERS, constraint
 from planner.candidates.prepare import build_context
 from planner.errors import InputError
+from planner.estimation.answered import answered_of, engine_words
 from planner.estimation.layout import division_fault, merge_pins, pinned
 from planner.estimation.parts import doubts_of, host_of, learned_factor, loading_of, memory_of, others_of
 from planner.estimation.predict import predict_shapes
@@ -34,8 +35,10 @@ if TYPE_CHECKING:
     from catalogs.table import Table
     from planner.asked.model import Asked
     from planner.candidates.context import Context
+    from planner.estimation.values import Answered
     from planner.inputs.load import LoadedWorkload
     from planner.market.model import Market
+    from planner.performance.post_training.spec import Requests
     from planner.performance.spec import TrainingSpec
 
 MAX_NODES = 128
@@ -164,6 +167,8 @@ def _describe(
     hardware = market.offer_set.hardware.take([machine.hardware])
     layout = layout_of(row) if fits else None
     whole = training
+    requests = training.tuning.requests
+    writes = requests is not None and requests.answers is not None
     model, training = told_phase(asked.job.model, whole, row)
     told = replace(asked, job=replace(asked.job, model=model))
     return Estimate(
@@ -171,27 +176,38 @@ def _describe(
         nodes=nodes,
         unit=asked.job.unit,
         units_per_step=asked.job.units_per_step,
-        precision=training.precision,
-        stack=training.stack,
+        precision=training.precision if requests is None else requests.engine.precision,
+        stack=training.stack if requests is None else engine_words(requests.engine),
         reason=_reason(row["reason"], training, hardware),
         layout=layout,
         step_s=Interval(row["step_time_s"], row["step_time_low_s"], row["step_time_high_s"])
         if fits
         else None,
         mfu=row["mfu"] if fits else None,
-        hfu=row["mfu"] * recompute_factor(row["recompute"], training) if fits else None,
+        hfu=row["mfu"] * recompute_factor(row["recompute"], training) if fits and requests is None else None,
         breakdown_s={name.removesuffix("_s"): row[name] for name in COMPONENTS} if fits else {},
         limited_by=row["limited_by"],
         memory=memory_of(told, training, hardware, row),
-        loading=loading_of(told, training, hardware, row) if fits else None,
+        loading=loading_of(told, training, hardware, row) if fits and not writes else None,
         host=host_of(asked, hardware, nodes, row),
-        learned_factor=learned_factor(asked, training, hardware),
+        learned_factor=learned_factor(asked, training, hardware) if requests is None else 1.0,
         calibration=_calibration(asked, hardware),
         remedy=None if fits else nearest_fit(asked, market, machine, nodes, whole),
         others=others_of(told, training, hardware, nodes),
-        run=run_totals(asked.job, row, nodes * max(1, int(machine.accelerators))) if fits else None,
-        doubts=doubts_of(told, training, hardware, nodes) if fits else (),
+        run=run_totals(asked.job, row, nodes * max(1, int(machine.accelerators)))
+        if fits and not requests
+        else None,
+        doubts=doubts_of(told, training, hardware, nodes) if fits and requests is None else (),
+        answered=_answered(asked, requests, row) if fits else None,
+        is_inference=requests is not None,
     )
+
+
+def _answered(asked: Asked, requests: Requests | None, row: dict[str, Any]) -> Answered | None:
+    section = asked.workload.inference
+    if requests is None or section is None:
+        return None
+    return answered_of(asked.job, section.requests or section.items or 0, requests, row)
 
 
 def _calibration(asked: Asked, hardware: Table) -> str:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from planner.estimation import report_inference as inference
 from planner.estimation import report_rows as rows_of_estimates
 from planner.estimation.values import MAX_LOADING_RATIO, MIN_BUSY_RATIO
+from planner.estimation.words import LIMITS, PARTS
 from planner.plan.words import layout_words
 from planner.render.model import (
     Answer,
@@ -31,40 +33,6 @@ if TYPE_CHECKING:
     from planner.estimation.values import Estimate, Interval
 
 SCHEMA_VERSION = 1
-# What the largest part of the step means and what would change it.
-LIMITS = {
-    "compute": "matrix products and attention: a faster chip or a lower precision would help",
-    "memory_bound": "memory bandwidth and kernel launches: a leaner software stack or larger micro-batches would help",
-    "tp_comm": "traffic inside layers (tensor, context, expert parallel): a faster link, or splitting less, would help",
-    "pp_comm": "traffic between pipeline stages: a faster network, or fewer stages, would help",
-    "bubble": "idle pipeline stages: more micro-batches, or fewer stages, would help",
-    "dp_comm": "gradient traffic and stragglers: a faster network, a larger batch or fewer nodes would help",
-    "optimizer": "the optimizer step: sharding it (ZeRO-1 and up), or a larger batch, would help",
-    "data_loading": "data loading: faster storage, more CPU cores or pre-decoded data would help",
-    "other_models": "reference, teacher, critic, frozen networks: what stays the same may be computed beforehand",
-    "generation": "generating responses: memory bandwidth and the longest responses; a faster engine would help",
-    "evaluation": "evaluation in the run: fewer samples, or seldom, would help",
-    "refit": "new weights on their way to the engines: a faster link would help",
-    "offload": "states in host memory: more accelerators, or fewer states (8 bit, adapters), would help",
-    "fixed": "fixed time per step: a larger batch per accelerator would help",
-}
-PARTS = {
-    "compute": "matrix products, attention",
-    "memory_bound": "memory-bound, launches",
-    "tp_comm": "tensor, context, expert parallel",
-    "pp_comm": "pipeline transfers",
-    "bubble": "pipeline bubble",
-    "dp_comm": "gradients, stragglers",
-    "optimizer": "optimizer",
-    "data_loading": "waiting for data",
-    "other_models": "other and frozen networks",
-    "offload": "offload",
-    "generation": "generation of responses",
-    "refit": "weights to the engine",
-    "evaluation": "evaluation",
-    "fixed": "fixed",
-}
-
 _Facts = list[tuple[str, str, Value, Unit, str]]
 
 
@@ -108,6 +76,13 @@ def _single(name: str, item: Estimate) -> tuple[str, list[Section], bool]:
     if speed is None or item.layout is None or item.step_s is None:
         title = f"{name} does not run on {_machines(item)}: {item.reason}"
         return title, [*_memory(item), *_remedy(item), *_others(item), _basis(item)], False
+    if item.answered is not None:
+        title = f"{name} on {_machines(item)}: {inference.headline(item.answered)}"
+        sections = [
+            *inference.speed_sections(item, item.answered), _breakdown(item), *_memory(item), *_loading(item),
+            inference.host_section(item), inference.basis_section(item, item.answered),
+        ]  # fmt: skip
+        return title, sections, True
     title = f"{name} on {_machines(item)}: {rate(speed, item.unit)}"
     each, step = speed.value / item.accelerators, item.step_s
     spread = f"{seconds(step.value)} (80 %: {seconds(step.low)} to {seconds(step.high)})"
@@ -156,8 +131,11 @@ def _run(item: Estimate) -> list[Section]:
 def _breakdown(item: Estimate) -> Section:
     total = sum(item.breakdown_s.values())
     parts = sorted(item.breakdown_s.items(), key=lambda part: -part[1])
-    shown = [(PARTS.get(name, name), value) for name, value in parts if value > 5e-4 * total]
-    return _parts("step", "Where the step goes", shown, "seconds", total, "")
+    named, title = PARTS, "Where the step goes"
+    if item.answered is not None:
+        named, title = inference.PARTS, "Where the time goes"
+    shown = [(named.get(name, name), value) for name, value in parts if value > 5e-4 * total]
+    return _parts("step", title, shown, "seconds", total, "")
 
 
 def _parts(
@@ -177,7 +155,8 @@ def _memory(item: Estimate) -> list[Section]:
     need = f"{three(memory.needed_gib)} GiB needed of {three(memory.usable_gib)} GiB usable"
     if item.layout is None:
         missing = memory.needed_gib - memory.allowed_gib
-        need += f" by the most frugal layout: {three(missing)} GiB too much ({three(memory.allowed_gib)} GiB allowed)"
+        choice = "choice of replicas" if item.is_inference else "layout"
+        need += f" by the most frugal {choice}: {three(missing)} GiB too much ({three(memory.allowed_gib)} GiB allowed)"
     risk = (
         ""
         if memory.oom_ratio is None
@@ -272,7 +251,7 @@ def _remedy(item: Estimate) -> list[Section]:
     if remedy is None:
         return []
     where = f"on {cluster(remedy.nodes, item.machine.instance_type)}"
-    speed, layout = remedy.throughput_per_s, layout_words(remedy.layout)
+    speed, layout = remedy.throughput_per_s, layout_words(remedy.layout, inference=item.is_inference)
     rows: _Facts = [
         ("layout", "layout", layout, "text", layout),
         ("throughput_per_s", "there", speed, "number", f"{three(speed)} {item.unit}/s {where}"),
@@ -286,6 +265,8 @@ def _remedy(item: Estimate) -> list[Section]:
 def _basis(item: Estimate) -> Section:
     factor = "none" if item.learned_factor == 1.0 else f"step time x {number(item.learned_factor)}"
     none = "none: `planner calibrate` tightens the prediction with your own runs"
+    if item.is_inference:
+        return Section("basis", "Rests on", (f"engine {item.stack}, weights {item.precision}",), detail=True)
     learned = f"{factor} for this accelerator generation, precision and stack"
     rows: _Facts = [
         ("stack", "software stack", item.stack, "text", f"{item.stack} (training.stack)"),
@@ -305,13 +286,19 @@ def _many(name: str, estimates: Sequence[Estimate]) -> tuple[str, list[Section],
         running, key=lambda item: item.throughput_per_s.value if item.throughput_per_s else 0.0, default=None
     )
     title = f"{name}: none of {len(estimates)} clusters can run it"
-    if best is not None and best.throughput_per_s is not None:
+    if best is not None and best.answered is not None:
+        fastest = f"fastest of {len(estimates)} is {_machines(best)}"
+        title = f"{name}: {fastest}: {inference.headline(best.answered)}"
+    elif best is not None and best.throughput_per_s is not None:
         title = f"{name}: fastest of {len(estimates)} is {_machines(best)}: {rate(best.throughput_per_s, best.unit)}"
-    return title, [_speeds(estimates), *_layouts(running), _shared_basis(estimates)], best is not None
+    answers = best is not None and best.answered is not None
+    layouts = inference.layouts_section(running) if answers else _layouts(running)
+    return title, [_speeds(estimates), *layouts, _shared_basis(estimates)], best is not None
 
 
 def _shared_basis(estimates: Sequence[Estimate]) -> Section:
-    notes = [f"software stack {estimates[0].stack}, precision {estimates[0].precision}"]
+    kind = "engine" if any(item.answered for item in estimates) else "software stack"
+    notes = [f"{kind} {estimates[0].stack}, precision {estimates[0].precision}"]
     notes += list(dict.fromkeys(f"calibration: {item.calibration}" for item in estimates if item.calibration))
     return Section("basis", "Rests on", tuple(notes), detail=True)
 
@@ -320,6 +307,8 @@ def _speeds(estimates: Sequence[Estimate]) -> Section:
     """What each cluster reaches; why not, below."""
     rows: list[tuple[Value, ...]] = []
     notes = ["each: per accelerator; memory: needed of usable"]
+    if any(item.answered and item.answered.output_tokens_per_s for item in estimates):
+        notes.append("tokens: of prompts and answers")
     for item in estimates:
         what: tuple[Value, ...] = (
             (item.nodes, item.machine.instance_type), (item.accelerators, item.machine.accelerator)

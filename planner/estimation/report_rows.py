@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from planner.estimation.report_inference import answered_values
+
 if TYPE_CHECKING:
     from planner.estimation.values import Estimate
 
@@ -44,6 +46,7 @@ def values_of(item: Estimate) -> dict[str, Any]:
         "limited_by": item.limited_by or None,
         "layout": None if item.layout is None else asdict(item.layout),
         **_run_values(item),
+        **answered_values(item.answered),
         **_machine_values(item),
         "precision": item.precision,
         "stack": item.stack,
@@ -135,5 +138,9 @@ def row_of(name: str, item: Estimate) -> dict[str, Any]:
     flat |= {"memory_needed_gib": memory["needed_gib"], "memory_usable_gib": memory["usable_gib"]}
     flat["oom_ratio"] = memory["oom_ratio"]
     flat |= values["run"] or {}
+    if item.answered is not None:
+        hours, count = item.answered.hours, item.accelerators
+        flat |= {"wall_hours": hours.value, "accelerator_hours": hours.value * count}
+        flat |= {"accelerator_hours_low": hours.low * count, "accelerator_hours_high": hours.high * count}
     flat["doubts"] = "; ".join(values["doubts"])
     return {name: flat.get(name) for name in COLUMNS}

@@ -61,6 +61,30 @@ class RunTotals:
 
 
 @record(frozen=True)
+class Answered:
+    """Batch inference on a cluster.
+
+    Attributes:
+        amount: requests or items in all; `what` they are; `batch` of them are done between two saves of progress.
+        rate: of them per second on the whole cluster.
+        output_tokens_per_s: tokens of answers per second; None where the model writes none.
+        hours: all of them at that rate, without start-up and interruptions.
+        engine: as data/engines.csv writes it; `evidence`: the measured rows behind it, in words.
+        kv_precision: of cached keys and values, empty where there are none.
+    """
+
+    amount: int
+    what: str
+    batch: int
+    rate: Interval
+    output_tokens_per_s: Interval | None
+    hours: Interval
+    engine: str
+    evidence: str
+    kv_precision: str
+
+
+@record(frozen=True)
 class Loading:
     """Reading and decoding one batch against the step; `seconds` None where the size of a sample is unknown."""
 
@@ -127,8 +151,9 @@ class Estimate:
 
     Where it does not fit (`reason` not empty), `layout`, `step_s` and what follows from them are None, and `remedy` is
     the nearest layout that fits; `others` tells what the other layouts lost by. `learned_factor` is the model's learned
-    correction of the step time, `run` the totals of the whole workload, `doubts` says why the interval is wide (empty
-    where it is not), `calibration` the sentence about the user's own measurements, empty without any.
+    correction of the step time, `run` the totals of a whole training run, `answered` those of batch inference, `doubts`
+    says why the interval is wide (empty where it is not), `calibration` the sentence about the user's own measurements,
+    empty without any.
     """
 
     machine: Machine
@@ -153,6 +178,8 @@ class Estimate:
     others: LayoutReport | None
     run: RunTotals | None = None
     doubts: tuple[str, ...] = ()
+    answered: Answered | None = None
+    is_inference: bool = False
 
     @property
     def accelerators(self) -> int:

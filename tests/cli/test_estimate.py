@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 import yaml
 
-from planner.estimation.report import PARTS
 from planner.estimation.report_rows import COLUMNS
+from planner.estimation.words import PARTS
 from tests.cli.test_optimize import example, write
 from tests.conftest import ROOT, CliResult
 from tests.schema_check import schema_faults

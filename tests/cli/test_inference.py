@@ -6,6 +6,8 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from tests.cli.test_optimize import DAY
 from tests.conftest import CliResult
 
@@ -43,3 +45,48 @@ def test_evaluation_is_charged_where_the_workload_states_it(run_cli: Run, tmp_pa
     assert abs(hours["evaluation"] - 0.1 * hours["training_steps"]) < 1e-9
     done = run_cli("verify", str(target), "--workload", str(path))
     assert done.code == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    "machines",
+    [("g5.xlarge",), ("g6.xlarge", "g5.12xlarge"), ("g4dn.xlarge",)],
+    ids=["fits", "several", "too small"],
+)
+def test_an_estimate_speaks_of_requests_replicas_and_the_engine(
+    machines: tuple[str, ...], run_cli: Run, tmp_path: Path
+) -> None:
+    path = tmp_path / "answers.yaml"
+    path.write_text(WORKLOAD, encoding="utf-8")
+    asked = [word for name in machines for word in ("--instance-type", name)]
+    shown = " ".join(run_cli("estimate", str(path), *asked, "--nodes", "1").stdout.lower().split())
+    words = (
+        *OF_TRAINING,
+        "where the step goes",
+        "zero",
+        "recompute",
+        "pipeline",
+        "goodput",
+        "hfu",
+        "software stack",
+    )
+    assert not [word for word in words if word in shown], shown
+    assert "engine vllm 2025" in shown
+    if machines == ("g4dn.xlarge",):
+        assert (
+            "does not run" in shown
+            and "gib too much (" in shown
+            and "-" not in shown.split("gib too much")[0][-8:]
+        )
+    else:
+        assert "requests/s" in shown and "output tokens/s" in shown and "replica" in shown
+
+
+def test_an_estimate_counts_all_requests_at_its_rate(run_cli: Run, tmp_path: Path) -> None:
+    path = tmp_path / "answers.yaml"
+    path.write_text(WORKLOAD, encoding="utf-8")
+    done = run_cli("estimate", str(path), "--instance-type", "g5.xlarge", "--nodes", "2", "-o", "json")
+    (item,) = json.loads(done.stdout)["estimates"]
+    made = item["answered"]
+    assert (made["amount"], made["what"], item["run"], item["hfu_ratio"]) == (200_000, "requests", None, None)
+    assert made["work_hours"] * 3600 * made["rate_per_s"] == pytest.approx(200_000)
+    assert made["output_tokens_per_s"] == pytest.approx(350 * made["rate_per_s"])

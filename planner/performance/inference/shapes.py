@@ -20,7 +20,7 @@ from planner.performance.inference.answers import answer_bytes
 from planner.performance.inference.cases import GIB, build_cases
 from planner.performance.inference.chips import WEIGHT_BYTES
 from planner.performance.inference.engines import efficiency, find_engine
-from planner.performance.inference.rates import output_rate, prefill_s, room, sequences
+from planner.performance.inference.rates import MEMORY_SHARE, output_rate, prefill_s, room, sequences
 from planner.performance.memory_risk import usable_gib
 from planner.performance.post_training.spec import Requests
 from planner.performance.spec import ModelSpec, TrainingSpec
@@ -95,14 +95,17 @@ def _generating(model: ModelSpec, requests: Requests, devices: Devices, c: Const
             rate, read = rate / np.maximum(1.0 - read, 0.05), np.zeros(size)
         length = requests.prompts.mean + 0.6 * requests.answers.mean
         need = (case.params * case.weight_bytes + running * case.key_value_bytes * length) / tp / GIB
-        fits = (devices.count % tp == 0) & (room(case) >= LEAST_SEQUENCES)
+        divides = devices.count % tp == 0
+        fits = divides & (room(case) >= LEAST_SEQUENCES)
+        held = case.params * case.weight_bytes + LEAST_SEQUENCES * case.key_value_bytes * length
+        least = np.where(divides, held / tp / MEMORY_SHARE / GIB, np.inf)
         node = np.where(fits, rate * devices.count / tp, 0.0)
         wins = np.nan_to_num(node) > best.per_node
         best = Replica(
             np.where(wins, node, best.per_node),
             np.where(wins, tp, best.tp),
             np.where(wins, need, best.need_gib),
-            np.minimum(best.least_gib, case.params * case.weight_bytes / tp / GIB),
+            np.minimum(best.least_gib, least),
             np.where(wins, read, best.reading),
         )
     return best
@@ -190,13 +193,18 @@ def replica_table(
         "step_time_s": total, "step_time_low_s": total / spread, "step_time_high_s": total * spread,
         "samples_per_s": training.global_batch / total,
         "mfu": flops * _tokens(training) / (total * accelerators * devices.serve_peak[device]),
-        "memory_needed_gib": np.where(fits, made.need_gib[device], made.least_gib[device]),
+        "memory_needed_gib": np.where(fits, made.need_gib[device], _known(made.least_gib)[device]),
         "memory_available_gib": available, "oom_probability": np.where(fits, 0.0, 1.0),
         "host_memory_needed_gib": c["memory.host.system_gib"] + devices.count[device] * c["memory.host.process_gib"],
         "limited_by": Coded.encode(_limits(made, device, fits)), **parts,
         "checkpoint_gib": np.full(len(whole), _unsaved_gib(training)),
     }  # fmt: skip
     return Table(columns, length=len(device))
+
+
+def _known(least_gib: Floats) -> Floats:
+    """Least memory of any choice, NaN where none divides the node."""
+    return np.where(np.isfinite(least_gib), least_gib, np.nan)
 
 
 def _unsaved_gib(training: TrainingSpec) -> float:
