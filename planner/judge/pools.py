@@ -125,7 +125,7 @@ def check(findings: Findings, workload: Workload, sha256: str, memory: Memory) -
         "cost_usd": Near(cost, close), "bound_usd": Exactly(min(bound, cost * (1 + Fraction(1, 10**9)))),
         "gap_ratio": Near(gap, 1e-5, 1e-8), "steps": Near(bench.work.steps),
         **dict.fromkeys(("pairs", "reason"), STATED),
-        **{name: None if answer[name].is_null else STATED for name in ("colocated", "same_ways")},
+        **{name: None if answer[name].is_null else STATED for name in ("colocated", "same_ways", "one_chip")},
         "steps_off_policy": given.steps_off_policy, "confidence": Near(limits.deadline_confidence),
         "deadline_hours": None if deadline == inf else Near(deadline),
         "budget_usd": None if limits.budget_usd is None else Exactly(Fraction(limits.budget_usd)),

@@ -21,6 +21,8 @@ POOLS = {
     "colocated.*": _SEARCH,
     "same_ways": _SEARCH,
     "same_ways.*": _SEARCH,
+    "one_chip": _SEARCH,
+    "one_chip.*": _SEARCH,
     "reason": _WORDS,
 }
 SERVING = {

@@ -35,7 +35,7 @@ class Points:
         fixed_usd, usd_per_hour: cost of the pool without work, and of an hour in use.
         sure: hours kept with the confidence asked, over expected hours.
         nodes, accelerators: of the pool; `place`: number of its region; `rate`: of a node's network, bytes/s.
-        copies: replicas on a node.
+        copies: replicas on a node; `chip`: number of its accelerator's type.
     """
 
     at: Ints
@@ -51,6 +51,7 @@ class Points:
     place: Ints
     rate: Floats
     copies: Floats
+    chip: Ints
 
     def take(self, index: Ints) -> Points:
         """Rows `index`."""
@@ -67,6 +68,7 @@ class Terms:
         weights: bytes that each step hands over.
         moved_usd, gbps: of all steps between regions, and the rate, by number of the two places, shape `(P, P)`.
         most_nodes, most_accelerators, deadline_hours: limits of both pools together.
+        one_chip: both pools have the same type of accelerator.
     """
 
     hours_per_step_s: float
@@ -77,6 +79,7 @@ class Terms:
     most_nodes: float
     most_accelerators: float
     deadline_hours: float
+    one_chip: bool = False
 
 
 @record(frozen=True, eq=False)
@@ -168,6 +171,8 @@ def _costs(trainers: Points, rollouts: Points, terms: Terms) -> Floats:
     sure = (np.maximum(t.before_hours, r.before_hours) + hours) * t.sure * r.sure
     fits = (t.nodes + r.nodes <= terms.most_nodes) & (sure <= terms.deadline_hours)
     fits &= t.accelerators + r.accelerators <= terms.most_accelerators
+    if terms.one_chip:
+        fits &= t.chip == r.chip
     return np.where(fits & np.isfinite(usd), usd, np.inf)
 
 

@@ -34,7 +34,7 @@ from planner.market.pricing import total_usd
 from planner.performance.inference.pool import handover_s, node_rates, weight_bytes
 from planner.pipelines.moves import GB, Moves, build_moves, curve_usd
 from planner.pipelines.pool_pairs import Points, Terms, find_pairs, step_of
-from planner.pipelines.pools_model import Colocated, Pool, PoolName, Pools
+from planner.pipelines.pools_model import POOL_NAMES, Colocated, OneChip, Pool, PoolName, Pools
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -103,8 +103,9 @@ class _Side:
     """Candidates of one pool and what pairs of them need."""
 
     def __init__(
-        self, engine: Engine, name: PoolName, limit: tuple[float, float] | None, places: dict[str, int]
-    ) -> None:
+        self, engine: Engine, name: PoolName, limit: tuple[float, float] | None, places: dict[str, int],
+        chips: dict[str, int],
+    ) -> None:  # fmt: skip
         """Ask the engine.
 
         Args:
@@ -112,7 +113,9 @@ class _Side:
             name: of the pool.
             limit: deadline in hours and the probability to keep it, None where time does not matter.
             places: numbers of the regions; new ones are added.
+            chips: the same of types of accelerators.
         """
+        self._chips = chips
         self.name, self.found = name, engine.at(None, Wanted(Scope.BEST, one_offer=True))
         made, market = self.found.candidates, self.found.context.market
         offers = market.offer_set.offers
@@ -152,6 +155,8 @@ class _Side:
             nodes=nodes, accelerators=nodes * count, place=place,
             rate=node_rates(job.model, job.training, hardware)[own],
             copies=np.maximum(count / np.maximum(np.asarray(made.shapes["tp"])[shape], 1), 1.0),
+            chip=np.asarray([self._chips.setdefault(str(name), len(self._chips)) for name in hardware["accelerator"]],
+                            dtype=np.int64)[own],
         )  # fmt: skip
         return points.take(_distinct(points, own))
 
@@ -196,11 +201,10 @@ class _Question:
         level = 1.0 - (1.0 - limits.deadline_confidence) / 2.0
         limit = None if self.deadline is None else (self.deadline, level)
         places: dict[str, int] = {}
-        self.trainer = _Side(
-            Engine(free.with_asked(of_pool(free.asked, "trainer"))), "trainer", limit, places
-        )
-        self.rollouts = _Side(
-            Engine(free.with_asked(of_pool(free.asked, "rollouts"))), "rollouts", limit, places
+        chips: dict[str, int] = {}
+        self.trainer, self.rollouts = (
+            _Side(Engine(free.with_asked(of_pool(free.asked, name))), name, limit, places, chips)
+            for name in POOL_NAMES
         )
         job = base.asked.job
         assert job.training.tuning.rollouts is not None
@@ -241,8 +245,26 @@ class _Question:
             steps=self.base.asked.job.total_steps, steps_off_policy=self.given.steps_off_policy,
             deadline_hours=self.deadline, budget_usd=limit, bound_usd=bound, pairs=pairs.compared,
             colocated=_colocated(found, same_ways=False), same_ways=_colocated(found, same_ways=True), reason=reason,
-            sources=catalog_sources(self.base.market), **best,
+            one_chip=self._one_chip(best if kept else None), sources=catalog_sources(self.base.market), **best,
         )  # fmt: skip
+
+    def _one_chip(self, best: dict[str, Any] | None) -> OneChip | None:
+        """The cheapest pair whose pools have the same type of accelerator; None where no such pair keeps the limits."""
+        if best is None:
+            return None
+        made = [best]
+        if len({pool.accelerator for pool in best["pools"]}) > 1:
+            terms = replace(self.terms, one_chip=True)
+            pairs = find_pairs(self.trainer.points, self.rollouts.points, terms, _PRICED)
+            made = [self._pair(int(a), int(b)) for a, b in zip(pairs.trainer, pairs.rollouts, strict=True)]
+        kept = [one for one in made if self.deadline is None or one["sure_hours"] <= self.deadline]
+        if not kept:
+            return None
+        one = min(kept, key=lambda one: one["cost_usd"])
+        train, generate = one["pools"]
+        return OneChip(
+            train.accelerator, train.accelerators, generate.accelerators, one["hours"], one["cost_usd"]
+        )
 
     def _pair(self, a: int, b: int) -> dict[str, Any]:
         """Figures of one pair, its pools priced by the engine."""

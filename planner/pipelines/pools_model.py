@@ -11,6 +11,7 @@ from planner.records import record
 from planner.render.presentable import Presentable
 
 PoolName = Literal["trainer", "rollouts"]
+POOL_NAMES: tuple[PoolName, PoolName] = ("trainer", "rollouts")
 
 
 @record(frozen=True)
@@ -55,6 +56,17 @@ class Colocated:
 
 
 @record(frozen=True)
+class OneChip:
+    """The best pair of pools of one type of accelerator: what published systems of several types compare with."""
+
+    accelerator: str
+    train_accelerators: float
+    generate_accelerators: float
+    hours: float
+    cost_usd: Decimal
+
+
+@record(frozen=True)
 class Pools(Presentable):
     """The answer: two pools beside the best single clusters.
 
@@ -66,6 +78,7 @@ class Pools(Presentable):
         hours, sure_hours: expected, and kept with `confidence`.
         bound_usd: no pair compared costs less; `pairs`: how many were compared.
         colocated: best single cluster of all ways to buy; `same_ways`: of those that pools are bought by.
+        one_chip: best pair whose pools have the same type of accelerator, the pair itself where it has.
     """
 
     REPORT = "planner.pipelines.pools_report:pools_report"
@@ -96,5 +109,6 @@ class Pools(Presentable):
     pairs: int
     colocated: Colocated | None
     same_ways: Colocated | None
+    one_chip: OneChip | None
     reason: str
     sources: tuple[CatalogSource, ...]

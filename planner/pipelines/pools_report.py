@@ -35,6 +35,7 @@ def pools_report(found: Pools) -> Answer:
         "gap_ratio": _gap(found),
         "colocated": None if found.colocated is None else vars(found.colocated),
         "same_ways": None if found.same_ways is None else vars(found.same_ways),
+        "one_chip": None if found.one_chip is None else vars(found.one_chip),
     }  # fmt: skip
     rows = [{name: value for name, value in _flat(pool).items() if name in _COLUMNS} for pool in found.pools]
     title = f"{found.workload}: {found.reason}"
@@ -104,12 +105,20 @@ def _step(found: Pools) -> Section:
 def _colocated(found: Pools) -> tuple[Section, ...]:
     rows: list[tuple[str, str, Value, Unit, str]] = []
     for key, label, one in (
-        ("colocated", "one cluster, any way to buy", found.colocated),
-        ("same_ways", "one cluster, on-demand or spot", found.same_ways),
+        ("colocated", "one cluster by turns, any way to buy", found.colocated),
+        ("same_ways", "one cluster by turns, on-demand or spot", found.same_ways),
     ):
         if one is not None:
             rows.append((key, label, one.cost_usd, "usd", _said(found, one)))
-    return (facts("colocated", "One cluster that trains and generates by turns", rows),) if rows else ()
+    alike = found.one_chip
+    if alike is not None:
+        ratio = number(alike.cost_usd / found.cost_usd, 3)
+        said = (
+            f"{usd(alike.cost_usd)}, {hours(alike.hours)} h: {number(alike.train_accelerators)} and"
+            f" {number(alike.generate_accelerators)} x {alike.accelerator}; {ratio} of the two pools"
+        )
+        rows.append(("one_chip", "two pools, one accelerator type", alike.cost_usd, "usd", said))
+    return (facts("colocated", "Compared with", rows),) if rows else ()
 
 
 def _said(found: Pools, one: Colocated) -> str:
