@@ -147,6 +147,10 @@ def optimize(
     shown = plan_answer(answer.plan, verbose=verbose or is_complete(output), details=wanted)
     if said:
         shown = replace(shown, summary=(said, *shown.summary))
+    if output == "html" and not details:
+        from planner.workloads.page import with_other_limits
+
+        shown = with_other_limits(shown, answer)
     if output == "focus":
         from planner.finops.focus_out import with_focus
 
