@@ -24,7 +24,8 @@ from planner.plan.brief import Summary
 from planner.records import record
 
 if TYPE_CHECKING:
-    from planner.candidates.context import Context
+    from catalogs.table import Table
+    from planner.candidates.engine import Found
     from planner.candidates.model import Candidates
     from planner.inputs.schema import Workload
     from planner.job.frontier import Frontier
@@ -57,11 +58,11 @@ class OtherLimits:
     budgets: tuple[Within, ...]
 
 
-def other_limits(context: Context) -> OtherLimits | None:
+def other_limits(run: Found) -> OtherLimits | None:
     """Plan a job under other deadlines and budgets.
 
     Args:
-        context: the run of its plan.
+        run: of its plan.
 
     Returns:
         None where no candidate passes the other limits.
@@ -69,19 +70,20 @@ def other_limits(context: Context) -> OtherLimits | None:
     Raises:
         InputError: the workload is a fleet.
     """
-    own = context.asked.workload
-    engine = Engine(_asking(context, unlimited(own)))
+    own = run.context.asked.workload
+    engine = _engine(run, unlimited(own))
     found = find_frontier(engine, own, steps=STEPS)
-    return OtherLimits(found, _budgets(context, engine)) if found.points else None
+    return OtherLimits(found, _budgets(run, engine)) if found.points else None
 
 
-def _asking(context: Context, workload: Workload) -> Context:
-    return context.with_asked(replace(context.asked, workload=workload))
+def _engine(run: Found, workload: Workload, shapes: Table | None = None) -> Engine:
+    """The engine of the run with something else asked."""
+    return Engine(run.context.with_asked(replace(run.context.asked, workload=workload)), shapes=shapes)
 
 
-def _budgets(context: Context, by_cost: Engine) -> tuple[Within, ...]:
+def _budgets(run: Found, by_cost: Engine) -> tuple[Within, ...]:
     """The soonest plan of each budget, from that of the cheapest plan to that of the soonest at any price."""
-    deadline, own = context.dates.deadline, context.asked.workload
+    deadline, own = run.context.dates.deadline, run.context.asked.workload
     found = by_cost.at(deadline, Wanted(Scope.BEST)).candidates
     cheapest = best_where(found, found.bits == 0, "cost")
     if cheapest is None:
@@ -89,7 +91,7 @@ def _budgets(context: Context, by_cost: Engine) -> tuple[Within, ...]:
     limits = own.constraints.model_copy(update={"budget_usd": _NO_BUDGET})
     wishes = own.preferences.model_copy(update={"objective": "time"})
     asked = own.model_copy(update={"constraints": limits, "preferences": wishes})
-    by_time = Engine(_asking(context, asked), shapes=by_cost.shapes)
+    by_time = _engine(run, asked, by_cost.shapes)
     # what is slower than the cheapest plan is the soonest of no budget that pays for that plan
     longest = float(found.hours[cheapest]) * _HAIR
     made = by_time.at(deadline, Wanted(Scope.BEST, up_to=longest)).candidates

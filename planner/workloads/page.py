@@ -20,7 +20,7 @@ def with_other_limits(shown: Shown, answer: Answer) -> Shown:
         shown: the answer of the plan.
         answer: the plan with its run; a fleet has no single finishing time, so nothing is added to it.
     """
-    found = None if answer.plan.kind == "fleet" else other_limits(answer.context)
+    found = None if answer.found is None else other_limits(answer.found)
     if found is None:
         return shown
     return replace(shown, sections=(*other_limits_sections(found, answer.plan), *shown.sections))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from decimal import Decimal
 from typing import Any
-from unittest import mock
 
 import pytest
 from hypothesis import given, settings
@@ -18,7 +17,6 @@ from tests.planner.spine_catalogs import (
     A100X8,
     V100,
     Offer,
-    bundled_tariffs,
     cost_of,
     make_catalog,
     plan_on,
@@ -33,8 +31,8 @@ SOLD = [
 
 def limits_of(offers: list[Offer], job: dict[str, Any]) -> OtherLimits | None:
     answer = plan_on(make_catalog(offers), job)
-    with mock.patch("planner.candidates.prepare.load_tariffs", bundled_tariffs):
-        return other_limits(answer.context)
+    assert answer.found is not None
+    return other_limits(answer.found)
 
 
 def small(**limits: Any) -> dict[str, Any]:
