@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from planner.asked.given import Day, month_of, options_on, path_of, texts_of
-from planner.inputs.kinds import loaded_as
+from planner.inputs.kinds import load_any, loaded_as
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,8 +48,6 @@ def load(path: str | Path) -> Loaded:
     Raises:
         InputError: lists every fault with its line, column and remedy.
     """
-    from planner.inputs.kinds import load_any
-
     return load_any(Path(path))
 
 
