@@ -25,6 +25,7 @@ from planner.plan.details import ALL_DETAILS, DETAILS
 from planner.render.formats import FORMATS
 
 if TYPE_CHECKING:
+    from planner.render.model import Answer as Shown
     from planner.workloads.answer import Answer
 
 
@@ -147,14 +148,23 @@ def optimize(
     shown = plan_answer(answer.plan, verbose=verbose or is_complete(output), details=wanted)
     if said:
         shown = replace(shown, summary=(said, *shown.summary))
-    if output == "focus":
-        from planner.finops.focus_out import with_focus
-
-        shown = with_focus(shown, answer.plan)
-    show_answer(shown, output, out)
+    show_answer(_for_format(shown, answer, output, whole=not details), output, out)
     _show_beside(answer, certificate, why_not, output)
     if answer.plan.status == "infeasible":
         click.get_current_context().exit(3)
+
+
+def _for_format(shown: Shown, answer: Answer, output: str, *, whole: bool) -> Shown:
+    """The answer with what one format alone has: rows of FOCUS, on a page of the whole answer its sliders."""
+    if output == "html" and whole:
+        from planner.workloads.page import with_other_limits
+
+        return with_other_limits(shown, answer)
+    if output == "focus":
+        from planner.finops.focus_out import with_focus
+
+        return with_focus(shown, answer.plan)
+    return shown
 
 
 def _show_beside(answer: Answer, certificate: Path | None, why_not: tuple[str, ...], output: str) -> None:

@@ -1,4 +1,4 @@
-"""One printable HTML page: no script, nothing fetched, all text escaped, charts as SVG."""
+"""One printable HTML page: nothing fetched, all text escaped, charts as SVG; a script only where there is a slider."""
 
 from __future__ import annotations
 
@@ -62,19 +62,23 @@ def _page(answer: Answer, attachment: str, rows: int, length: int, charts: int, 
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, loader=loader, trim_blocks=True, lstrip_blocks=True
     )
-    style = files("planner.render").joinpath("templates/page.css").read_text(encoding="utf-8")
     cut = _cutter(length)
+    shown = (*answer.front, *answer.sections)[:_MAX_SECTIONS]
+    style = _template("page.css")
+    script = _template("page.js") if any(t.picked is not None for s in shown for t in s.tables) else ""
     view = {
         "style": _safe(style),
-        "style_hash": base64.b64encode(hashlib.sha256(style.encode()).digest()).decode(),
+        "style_hash": _hash(style),
+        "script": _safe(script),
+        "script_hash": _hash(script),
         "topic": cut(answer.topic),
         "title": cut(answer.title),
         "success": answer.success,
         "summary": [cut(text) for text in answer.summary],
         "currency": cut(_money_words(answer)),
         "sections": [
-            _section(section, number, answer.currency, cut, rows, charts)
-            for number, section in enumerate((*answer.front, *answer.sections)[:_MAX_SECTIONS], start=1)
+            _section(section, number, answer.currency, cut, rows, charts, stacked=number <= len(answer.front))
+            for number, section in enumerate(shown, start=1)
         ],
         "sources": [cut(source) for source in answer.sources[: max(rows, 3)]],
         "more_sources": max(0, len(answer.sources) - max(rows, 3)),
@@ -87,11 +91,20 @@ def _page(answer: Answer, attachment: str, rows: int, length: int, charts: int, 
     return environment.get_template("page.html.j2").render(view).strip() + "\n"
 
 
+def _template(name: str) -> str:
+    return files("planner.render").joinpath(f"templates/{name}").read_text(encoding="utf-8")
+
+
+def _hash(text: str) -> str:
+    """What a content security policy calls a text that may be run or may style."""
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
 def _safe(text: str) -> Any:
     """Text that is not escaped: only for what this package itself made."""
     from markupsafe import Markup
 
-    return Markup(text)  # noqa: S704 - the style sheet and the charts, whose texts are escaped where they are drawn
+    return Markup(text)  # noqa: S704 - style sheet, script, and charts, whose texts are escaped where they are drawn
 
 
 def _cutter(length: int) -> Callable[[object], str]:
@@ -103,8 +116,9 @@ def _cutter(length: int) -> Callable[[object], str]:
 
 
 def _section(
-    section: Section, number: int, currency: str, cut: Callable[[object], str], rows: int, charts: int
-) -> dict[str, Any]:
+    section: Section, number: int, currency: str, cut: Callable[[object], str], rows: int, charts: int, *, stacked: bool
+) -> dict[str, Any]:  # fmt: skip
+    """A section as the template takes it; `stacked`: on a phone, rows of its tables are read one below the other."""
     held = _held_together(section.figures)
     figures = [one for one in section.figures if one.status != "withheld" or one.reason not in held]
     return {
@@ -122,7 +136,11 @@ def _section(
             _chart(chart, f"s{number}c{index}", currency, cut, section.sentences)
             for index, chart in enumerate(section.charts[:charts])
         ],
-        "tables": [_table(table, currency, cut, rows) for table in section.tables if table.columns],
+        "tables": [
+            _table(table, currency, cut, rows, stacked=stacked or table.picked is not None)
+            for table in section.tables
+            if table.columns
+        ],
     }
 
 
@@ -167,12 +185,14 @@ def _chart(
     return {"title": cut(chart.title), "alt": "" if chart.alt in said else cut(chart.alt), **pictures}
 
 
-def _table(table: Table, currency: str, cut: Callable[[object], str], limit: int) -> dict[str, Any]:
+def _table(
+    table: Table, currency: str, cut: Callable[[object], str], limit: int, *, stacked: bool
+) -> dict[str, Any]:
     texts = cells(table, currency, limit)
     kept = [at for at in range(len(table.columns)) if not texts or any(row[at] for row in texts)]
     units = [table.columns[at].unit for at in kept]
     many = len(units) > _ROOMY_COLUMNS
-    size = "dense tight" if len(units) > _DENSE_COLUMNS else "dense" if many else ""
+    size = "dense tight" if len(units) > _DENSE_COLUMNS else "dense" if many else "stacked" if stacked else ""
     return {
         "title": cut(table.title),
         "size": size,
@@ -190,6 +210,7 @@ def _table(table: Table, currency: str, cut: Callable[[object], str], limit: int
         "summed": table.total and len(texts) == len(table.rows),
         "more": max(0, len(table.rows) - limit),
         "total": len(table.rows),
+        "picked": None if table.picked is None or not texts else min(table.picked, len(texts) - 1),
         "notes": [cut(note) for note in note_lines(table)],
     }
 

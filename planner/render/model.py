@@ -70,6 +70,8 @@ class Table:
         note: one sentence or several that stand below the table.
         shown: rows that texts show, pages fewer where there is no room. Workbooks hold all.
         total: whether the last row sums the others.
+        picked: row that a slider on a page stands on at first, so that one row is read at a time; None: no slider. The
+            first column names the slider's positions.
     """
 
     key: str
@@ -79,6 +81,7 @@ class Table:
     note: str | tuple[str, ...] = ""
     shown: int = 20
     total: bool = False
+    picked: int | None = None
 
 
 @record(frozen=True)
@@ -99,6 +102,7 @@ class Chart:
         marks: values at which a line stands.
         drawn_only: a table of the section says the same, so that texts leave the chart out.
         axis: what the numeric axis of `steps` and `dots` counts.
+        named: points of `steps` that are pointed out: place on the axis, value, name.
     """
 
     key: str
@@ -112,6 +116,7 @@ class Chart:
     marks: tuple[float, ...] = ()
     drawn_only: bool = False
     axis: str = ""
+    named: tuple[tuple[float, float, str], ...] = ()
 
 
 @record(frozen=True)

@@ -108,6 +108,14 @@ class Browser:
         """The value of a JavaScript expression in the page."""
         return self.call("Runtime.evaluate", expression=expression, returnByValue=True)["result"].get("value")
 
+    def press(self, key: str) -> None:
+        """Press and release a key, such as `ArrowRight`."""
+        codes = {"ArrowLeft": 37, "ArrowRight": 39, "Home": 36, "End": 35}
+        for kind in ("keyDown", "keyUp"):
+            self.call(
+                "Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=codes[key]
+            )
+
     def picture(self, top: int, height: int, scale: float = 1.0) -> bytes:
         """A PNG of a part of the page."""
         width = self.value("document.documentElement.clientWidth")
