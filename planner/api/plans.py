@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from planner.asked.given import Day, options_on, path_of
-from planner.inputs.kinds import loaded_as
+from planner.inputs.kinds import load_any, loaded_as
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,8 +34,6 @@ def load(path: str | Path) -> Loaded:
     Raises:
         InputError: lists every fault with its line, column and remedy.
     """
-    from planner.inputs.kinds import load_any
-
     return load_any(Path(path))
 
 

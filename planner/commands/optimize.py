@@ -23,6 +23,7 @@ from planner.commands.options import (
 from planner.commands.output import is_complete, show_answer
 from planner.plan.details import ALL_DETAILS, DETAILS
 from planner.render.formats import FORMATS
+from planner.startup import quick_imports
 
 if TYPE_CHECKING:
     from planner.render.model import Answer as Shown
@@ -111,8 +112,6 @@ def optimize(
 
     Exit code 0: a plan; 3: nothing fits (the answer says what to relax, in every format); 2: bad input.
     """
-    from planner.startup import quick_imports
-
     with quick_imports():
         from planner.asked.options import Options, utc_now
         from planner.inputs.load import load_workload

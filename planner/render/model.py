@@ -12,6 +12,7 @@ from decimal import Decimal
 from typing import Any, Literal
 
 from planner.records import record
+from planner.version import __version__
 
 Unit = Literal[
     "money", "money_per_hour", "unit_price", "ratio", "count", "hours", "days", "date", "text", "quantity",
@@ -181,8 +182,6 @@ class Answer:
 
 def versioned(values: Mapping[str, Any], schema_version: int = 1) -> dict[str, Any]:
     """`values` with the versions of their shape and of this program."""
-    from planner.version import __version__
-
     return {"schema_version": schema_version, "planner_version": __version__, **values}
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from catalogs.table import distinct
+from planner.candidates.model import Turns
 from planner.candidates.running import model_arguments, steady_hours
 from planner.candidates.starts import fallback_hours
 from planner.candidates.ways.fallback import fallback
@@ -18,6 +19,7 @@ from planner.plan.ids import CostId
 from planner.plan.labels import cost_label
 from planner.plan.model import CostLine
 from planner.records import record
+from planner.spot.distribution import normal_cdf
 from planner.spot.moments import split_job
 from planner.spot.renewal import spot_outcome
 
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
 
     from catalogs.tariffs import TierCurve
     from planner.asked.model import Asked
-    from planner.candidates.model import Candidates, Turns
+    from planner.candidates.model import Candidates
     from planner.market.model import Market
     from planner.spot.distribution import SpotPool
 
@@ -224,8 +226,6 @@ def _waiting(asked: Asked, market: Market, cells: Cells) -> FloatArray:
 
 def _steady_probability(room: FloatArray, need: FloatArray, sigma: FloatArray) -> FloatArray:
     """P(need e^(sigma z) <= room): with a fall-back only the speed is uncertain."""
-    from planner.spot.distribution import normal_cdf
-
     ratio = np.log(np.maximum(room, 1e-300) / need)
     z = np.where(sigma > 0, ratio / np.where(sigma > 0, sigma, 1.0), np.where(ratio >= -1e-12, 9.0, -9.0))
     return np.where(room > 0, normal_cdf(z), 0.0)
@@ -234,7 +234,6 @@ def _steady_probability(room: FloatArray, need: FloatArray, sigma: FloatArray) -
 def price_in_turn(made: Candidates, cells: Cells, course: Course) -> tuple[dict[str, Any], Turns]:
     """Price cells: columns of `Candidates` and the `Turns` behind them."""
     context = made.context
-    from planner.candidates.model import Turns
 
     base, n = cells.base, len(cells.base)
     offer = np.column_stack([cells.zones, cells.on_demand])
