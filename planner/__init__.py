@@ -18,7 +18,7 @@ from planner.version import __version__
 
 if TYPE_CHECKING:
     from planner.api.bills import forecast, review
-    from planner.api.plans import estimate, frontier, load, optimize, pipeline, portfolio
+    from planner.api.plans import estimate, frontier, load, optimize, pipeline, pools, portfolio
     from planner.api.questions import compare, diff, diff_days, explain, size, validate, whatif
     from planner.asked.options import Options
     from planner.plan.model import Plan
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 _HOMES = {
     **dict.fromkeys(
-        ("estimate", "frontier", "load", "optimize", "pipeline", "portfolio"), "planner.api.plans"
+        ("estimate", "frontier", "load", "optimize", "pipeline", "pools", "portfolio"),
+        "planner.api.plans",
     ),
     **dict.fromkeys(
         ("compare", "diff", "diff_days", "explain", "size", "validate", "whatif"), "planner.api.questions"
@@ -49,6 +50,7 @@ __all__ = [
     "load",
     "optimize",
     "pipeline",
+    "pools",
     "portfolio",
     "review",
     "size",

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from planner.inputs.portfolio_load import LoadedPortfolio
     from planner.job.frontier import Frontier
     from planner.pipelines.answer import PipelineAnswer
+    from planner.pipelines.pools_model import Pools
     from planner.plan.model import Plan
     from planner.portfolios.answer import PortfolioAnswer
 
@@ -225,3 +226,32 @@ def pipeline(
 
     options = replace(options_on(as_of), solver="auto", backend=backend, gap=gap, time_limit_s=time_limit_s)
     return plan_pipeline(loaded_as(tasks, "pipeline"), options, catalog_dir=path_of(catalog_dir))
+
+
+def pools(
+    workload: str | Path | LoadedWorkload,
+    *,
+    as_of: Day | None = None,
+    allow_flagged: bool = False,
+    allow_derived: bool = False,
+    catalog_dir: str | Path | None = None,
+) -> Pools:
+    """Choose the machines that train and those that generate for a workload of reinforcement learning.
+
+    Args:
+        workload: a file with `training.rollouts`, or a loaded one.
+        as_of: as of `optimize`.
+        allow_flagged: admit offers with a refusing flag.
+        allow_derived: add commitment prices derived from median ratios.
+        catalog_dir: as of `optimize`.
+
+    Raises:
+        InputError: the workload is wrong, or has no rollouts.
+    """
+    from planner.job.overrides import override
+    from planner.pipelines.pools import plan_pools
+
+    loaded = override(
+        loaded_as(workload, "workload"), allow_flagged=allow_flagged, allow_derived=allow_derived
+    )
+    return plan_pools(loaded, options_on(as_of), catalog_dir=path_of(catalog_dir))

@@ -184,7 +184,7 @@ def _performance(bench: Bench, workers: Sequence[Worker], period: float) -> dict
             "mfu",
             "memory_needed_gib",
             "memory_available_gib",
-            "memory_fit_probability",
+            "memory_fits_ratio",
             "memory_headroom_gib",
         ),
         None,

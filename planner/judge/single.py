@@ -225,7 +225,7 @@ def performance(bench: Bench, shape: dict[str, Any]) -> dict[str, Any]:
         "throughput_high_per_s": Near(units / shape["step_time_low_s"]), "step_time_s": Near(shape["step_time_s"]),
         "mfu": Near(shape["mfu"]), "memory_needed_gib": Near(need), "memory_available_gib": Near(held),
         "memory_headroom_gib": Near(held - need),
-        "memory_fit_probability": None if bench.workload.kind == "inference" else Near(1.0 - shape["oom_probability"]),
+        "memory_fits_ratio": None if bench.workload.kind == "inference" else Near(1.0 - shape["oom_probability"]),
         "limited_by": str(shape["limited_by"]),
         "breakdown_s": {name: Near(float(shape[f"{name}_s"])) for name in BREAKDOWN if f"{name}_s" in shape},
     }  # fmt: skip

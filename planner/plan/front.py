@@ -212,7 +212,7 @@ def _speed(plan: Plan) -> list[_Row]:
         parts.append(f"MFU {100 * speed.mfu:.0f} %")
     if speed.memory_needed_gib is not None and speed.memory_available_gib is not None:
         needed, available = number(speed.memory_needed_gib), number(speed.memory_available_gib)
-        fits = speed.memory_fit_probability
+        fits = speed.memory_fits_ratio
         said = "" if fits is None or fits > _SURE_TO_FIT else f", fits with {chance(fits)}"
         parts.append(f"{needed} of {available} GiB{said}")
     if plan.lines[0].layout is not None:

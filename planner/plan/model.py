@@ -145,7 +145,7 @@ class TimePart:
 class Performance:
     """Predicted speed of the plan; `unit` is tokens or samples; low/high bound an 80 % interval.
 
-    `memory_fit_probability` is the chance that the layout fits, by the error of the memory model; None where it is
+    `memory_fits_ratio` is the chance that the layout fits, by the error of the memory model; None where it is
     unknown, or where an engine takes the memory that there is.
     """
 
@@ -159,7 +159,7 @@ class Performance:
     memory_available_gib: float | None
     limited_by: str
     breakdown_s: dict[str, float] = field(default_factory=dict)
-    memory_fit_probability: float | None = None
+    memory_fits_ratio: float | None = None
 
     derived: ClassVar[tuple[str, ...]] = ("memory_headroom_gib",)
 

@@ -273,8 +273,8 @@ def performance(plan: Plan, verbose: bool) -> list[Section]:
     if speed.memory_available_gib is not None:
         free = speed.memory_headroom_gib
         room = "" if free is None else f", {number(free)} GiB free"
-        if speed.memory_fit_probability is not None:
-            room += f"; fits with {chance(speed.memory_fit_probability)}"
+        if speed.memory_fits_ratio is not None:
+            room += f"; fits with {chance(speed.memory_fits_ratio)}"
         needed, available = number(speed.memory_needed_gib), number(speed.memory_available_gib)
         said = f"{needed} of {available} GiB per accelerator{room}"
         rows.append(("memory_needed_gib", "memory", speed.memory_needed_gib, "gib", said))

@@ -96,7 +96,7 @@ def performance_of(candidates: Candidates, at: int) -> Performance:
         memory_available_gib=row["memory_available_gib"],
         limited_by=row["limited_by"],
         breakdown_s={name.removesuffix("_s"): row[name] for name in COMPONENTS if name in row},
-        memory_fit_probability=None if context.asked.job.is_inference else 1.0 - row["oom_probability"],
+        memory_fits_ratio=None if context.asked.job.is_inference else 1.0 - row["oom_probability"],
     )
 
 
