@@ -21,24 +21,27 @@ def points(rng: np.random.Generator, size: int, places: int) -> Points:
         usd_per_hour=rng.lognormal(2.0, 1.0, size), sure=rng.uniform(1.0, 1.5, size),
         nodes=rng.integers(1, 9, size), accelerators=rng.integers(1, 65, size).astype(float),
         place=rng.integers(0, places, size), rate=rng.choice([np.nan, 1e10, 5e10], size),
-        copies=rng.integers(1, 9, size).astype(float),
+        copies=rng.integers(1, 9, size).astype(float), chip=rng.integers(0, 4, size),
     )  # fmt: skip
 
 
-@given(st.integers(0, 10**6), st.booleans(), st.sampled_from([np.inf, 40.0, 10.0]))
-def test_the_cheapest_pairs_are_those_of_a_full_search(seed: int, ahead: bool, deadline: float) -> None:
+@given(st.integers(0, 10**6), st.booleans(), st.sampled_from([np.inf, 40.0, 10.0]), st.booleans())
+def test_the_cheapest_pairs_are_those_of_a_full_search(
+    seed: int, ahead: bool, deadline: float, one_chip: bool
+) -> None:
     rng = np.random.default_rng(seed)
     trainers, rollouts = points(rng, 40, 3), points(rng, 30, 3)
     moved = rng.uniform(0.0, 50.0, (3, 3))
     np.fill_diagonal(moved, 0.0)
     gbps = np.where(np.eye(3) > 0, np.inf, 40.0)
-    terms = Terms(0.2, ahead, 1.6e10, moved, gbps, 12.0, 80.0, deadline)
+    terms = Terms(0.2, ahead, 1.6e10, moved, gbps, 12.0, 80.0, deadline, one_chip)
     every = np.sort(pool_pairs._costs(trainers, rollouts, terms).ravel())
     every = every[np.isfinite(every)][:COUNT]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pool_pairs, "_FIRST", (6,))
         found = find_pairs(trainers, rollouts, terms, COUNT)
     assert found.usd == pytest.approx(every)
+    assert not one_chip or (trainers.chip[found.trainer] == rollouts.chip[found.rollouts]).all()
 
 
 def test_no_pools_are_no_pairs() -> None:
