@@ -8,18 +8,25 @@ from typing import TYPE_CHECKING, Any
 
 from planner.render import claims, numbers
 from planner.render.model import Answer, Chart, Column, Section, Unit, Value, facts, table_section, versioned
+from planner.render.screen import on_screen
+from planner.serving.screen import HOURS_PER_MONTH, OF, serving_screen
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from planner.serving.answer import Line, ServingAnswer
 
-HOURS_PER_MONTH = 730
-_OF = "of those that the machines and speeds given allow"
 _COLUMNS = ("machine", "count", "usd_per_hour_each", "usd_per_hour", "place", "load_ratio", "buckets", "price_source",
             "price_as_of")  # fmt: skip
 
 
-def serving_report(answer: ServingAnswer) -> Answer:
-    """Build the answer in the shape that every format is made of."""
+def serving_report(answer: ServingAnswer, *, details: Collection[str] = ()) -> Answer:
+    """Build the answer in the shape that every format is made of.
+
+    Args:
+        answer: the answer.
+        details: keys of sections to show in place of the screen, or `all`.
+    """
     rows = [_values(line) for line in answer.lines]
     result = answer.result
     single = answer.single_kind
@@ -40,10 +47,13 @@ def serving_report(answer: ServingAnswer) -> Answer:
     }  # fmt: skip
     flat = [{**row, "buckets": "; ".join(f"{k} {v:.4f}" for k, v in row["buckets"].items())} for row in rows]
     title, summary, sections = _said(answer)
-    return Answer(
+    whole = Answer(
         f"Serving fleet {answer.name}", title, summary, sections, versioned(values), _COLUMNS, flat,
         success=bool(answer.lines),
     )  # fmt: skip
+    table = sections[0] if answer.lines else None
+    screen = serving_screen(answer, table, title.partition(": ")[2], "; ".join(summary))
+    return on_screen(whole, screen, details)
 
 
 def _values(line: Line) -> dict[str, Any]:
@@ -113,16 +123,18 @@ def _proof(answer: ServingAnswer) -> Section:
     proven: list[tuple[str, str, Value, Unit, str]] = []
     if proof is not None and gap is not None:
         amount = Decimal(repr(proof.bound_usd_per_hour))
-        shown = f"no fleet {_OF} costs less than {numbers.usd(amount)} per hour: `planner verify` checks the proof"
+        shown = (
+            f"no fleet {OF} costs less than {numbers.usd(amount)} per hour: `planner verify` checks the proof"
+        )
         proven = [
             ("proven_bound_usd_per_hour", "proven", amount, "usd", shown),
             ("proven_gap_ratio", "gap to it", gap, "ratio", numbers.percent(gap, 3)),
         ]
     per_hour = f"{numbers.usd(bound)} per hour"
-    said = claims.by_solver(per_hour, _OF, what="fleet") if known else per_hour
+    said = claims.by_solver(per_hour, OF, what="fleet") if known else per_hour
     return facts("proof", "Proof", [
         *proven,
-        ("status", "status", result.status.value, "text", claims.state(result.status.value, _OF, result.gap)),
+        ("status", "status", result.status.value, "text", claims.state(result.status.value, OF, result.gap)),
         ("bound_usd_per_hour", "bound", bound, "usd", said),
         ("gap_ratio", "gap", result.gap, "ratio", numbers.percent(result.gap, 3)),
         ("seconds", "solver", result.seconds, "seconds", f"{result.solver}, {result.seconds:.2f} s"),
