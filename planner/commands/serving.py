@@ -31,7 +31,7 @@ from planner.render.formats import ANSWER_FORMATS
 @click.option("--backend", default="auto", show_default=True, help="MILP backend: auto, highspy or scipy.")
 @click.option("--time-limit", type=Seconds(), default="30s", show_default=True, help="Longest solving.")
 @click.option("--gap", type=RatioOption(), default="0.01%", show_default=True, help="Gap at which to stop.")
-@details_option("machines", "proof")
+@details_option("machines", "speeds", "proof")
 def serving(
     serving: Path,
     output: str,

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 NEXT = ("commit FILE --certificate proof.json", "verify proof.json")
 _MOST_LINES = 8
 _WHOLE_FROM = 100  # US dollars
-_SURE = 0.1  # of a cost whose scenarios are few: two digits below its largest
+_HALF_WIDTH = 0.1  # of a cost over scenarios: three digits
 
 
 def commit_screen(answer: CommitAnswer, of: str, why_stopped: str) -> Screen:
@@ -40,7 +40,7 @@ def commit_screen(answer: CommitAnswer, of: str, why_stopped: str) -> Screen:
 
 def _usd(value: float | Decimal) -> str:
     """A cost over scenarios, in the digits that are known of it."""
-    return dollars(value, min(known_places(float(value), abs(float(value)) * _SURE), 0))
+    return dollars(value, min(known_places(float(value), abs(float(value)) * _HALF_WIDTH), 0))
 
 
 def _exact(value: Decimal) -> str:
@@ -135,7 +135,7 @@ def _known(value: Decimal) -> Decimal:
 
 
 def _notes(answer: CommitAnswer) -> tuple[str, ...]:
-    soon = [item for item in answer.expiring if item.days_left <= 90]  # noqa: PLR2004 - three months to act
+    soon = [item for item in answer.expiring if item.days_left <= 90]
     ends = ", ".join(f"{item.option} of {item.serves} on {item.expires}" for item in soon)
     later = any(not line.now for line in answer.lines)
     return (

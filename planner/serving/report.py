@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from planner.render import claims, numbers
 from planner.render.model import Answer, Chart, Column, Section, Unit, Value, facts, table_section, versioned
 from planner.render.screen import on_screen
-from planner.serving.screen import HOURS_PER_MONTH, OF, serving_screen
+from planner.serving.report_speeds import speed_section, speed_values
+from planner.serving.screen import HOURS_PER_MONTH, searched, serving_screen
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -33,7 +34,8 @@ def serving_report(answer: ServingAnswer, *, details: Collection[str] = ()) -> A
     values: dict[str, Any] = {
         "serving": answer.name, "currency": "USD", "total_usd_per_hour": answer.total_usd_per_hour, "machines": rows,
         "sha256": answer.sha256, "on": answer.on, "catalog": list(answer.sources),
-        "headroom_ratio": answer.headroom_ratio, "buckets_nobody_serves": list(result.unserved),
+        "headroom_ratio": answer.headroom_ratio, "speeds": speed_values(answer),
+        "confidence": answer.confidence if answer.speeds else None, "buckets_nobody_serves": list(result.unserved),
         "cheapest_single_kind": None if single is None else {"machine": single[0], "usd_per_hour": single[1]},
         "proof": {
             "status": result.status.value, "bound_usd_per_hour": result.bound_usd_per_hour,
@@ -73,7 +75,7 @@ def _said(answer: ServingAnswer) -> tuple[str, tuple[str, ...], tuple[Section, .
         elif result.status.value != "infeasible":
             reason = "none was found in time"
         advice = ("raise max_nodes, or add machines or speeds",)
-        return f"No fleet for {answer.name}: {reason}", advice, (_proof(answer),)
+        return f"No fleet for {answer.name}: {reason}", advice, (*_speeds(answer), _proof(answer))
     total = answer.total_usd_per_hour
     assert total is not None
     headline = f"{answer.name}: {numbers.usd(total)} per hour ({numbers.usd(total * HOURS_PER_MONTH)} a month of 730 h)"
@@ -84,7 +86,11 @@ def _said(answer: ServingAnswer) -> tuple[str, tuple[str, ...], tuple[Section, .
         summary.append(f"{numbers.percent(saved)} less than {name} alone at {numbers.usd(cost)} per hour")
     else:
         summary.append("no kind can serve everything alone")
-    return headline, tuple(summary), (_machines(answer), _proof(answer))
+    return headline, tuple(summary), (_machines(answer), *_speeds(answer), _proof(answer))
+
+
+def _speeds(answer: ServingAnswer) -> tuple[Section, ...]:
+    return (speed_section(answer),) if answer.speeds else ()
 
 
 def _machines(answer: ServingAnswer) -> Section:
@@ -116,7 +122,7 @@ def _buckets(line: Line) -> str:
 
 
 def _proof(answer: ServingAnswer) -> Section:
-    result = answer.result
+    of, result = searched(answer), answer.result
     known = math.isfinite(result.bound_usd_per_hour)
     bound = Decimal(repr(round(result.bound_usd_per_hour, 6))) if known else None
     proof, gap = answer.proof, answer.proven_gap
@@ -124,17 +130,17 @@ def _proof(answer: ServingAnswer) -> Section:
     if proof is not None and gap is not None:
         amount = Decimal(repr(proof.bound_usd_per_hour))
         shown = (
-            f"no fleet {OF} costs less than {numbers.usd(amount)} per hour: `planner verify` checks the proof"
+            f"no fleet {of} costs less than {numbers.usd(amount)} per hour: `planner verify` checks the proof"
         )
         proven = [
             ("proven_bound_usd_per_hour", "proven", amount, "usd", shown),
             ("proven_gap_ratio", "gap to it", gap, "ratio", numbers.percent(gap, 3)),
         ]
     per_hour = f"{numbers.usd(bound)} per hour"
-    said = claims.by_solver(per_hour, OF, what="fleet") if known else per_hour
+    said = claims.by_solver(per_hour, of, what="fleet") if known else per_hour
     return facts("proof", "Proof", [
         *proven,
-        ("status", "status", result.status.value, "text", claims.state(result.status.value, OF, result.gap)),
+        ("status", "status", result.status.value, "text", claims.state(result.status.value, of, result.gap)),
         ("bound_usd_per_hour", "bound", bound, "usd", said),
         ("gap_ratio", "gap", result.gap, "ratio", numbers.percent(result.gap, 3)),
         ("seconds", "solver", result.seconds, "seconds", f"{result.solver}, {result.seconds:.2f} s"),

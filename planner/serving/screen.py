@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 HOURS_PER_MONTH = 730
 NEXT = ("serving FILE -o json --out answer.json", "verify answer.json --workload FILE")
-OF = "of those that the machines and speeds given allow"
 
 
 def serving_screen(answer: ServingAnswer, table: Section | None, why: str, advice: str) -> Screen:
@@ -39,6 +38,11 @@ def serving_screen(answer: ServingAnswer, table: Section | None, why: str, advic
         return Screen(f"{answer.name}: no fleet", rows, table, (), _proven(answer), NEXT[:1])
     rows = [_fleet(answer), _cost(answer), *_alone(answer), _load(answer)]
     return Screen(asked, rows, table, _notes(answer), _proven(answer), NEXT)
+
+
+def searched(answer: ServingAnswer) -> str:
+    """The fleets that a proof is about."""
+    return f"of those that the machines and speeds {'predicted' if answer.speeds else 'given'} allow"
 
 
 def _usd(value: Decimal) -> str:
@@ -81,7 +85,17 @@ def _notes(answer: ServingAnswer) -> tuple[str, ...]:
     return (
         *(prices_note(dates, date.fromisoformat(answer.on)) if answer.on else ()),
         "quotas and capacity are not checked: ask the provider for this many machines first",
-        "no interval: speeds and request rates are taken as they are given; a load test of your own decides",
+        _speeds(answer),
+    )
+
+
+def _speeds(answer: ServingAnswer) -> str:
+    """What is known of the speeds that the fleet rests on."""
+    if answer.speeds:
+        sure = numbers.percent(answer.confidence, 0)
+        return f"speeds are predicted and reached with {sure} each; a load test of your own decides (machines.measured)"
+    return (
+        "no interval: speeds and request rates are taken as they are given; a load test of your own decides"
     )
 
 
@@ -89,9 +103,9 @@ def _proven(answer: ServingAnswer) -> str:
     result = answer.result
     if not answer.lines:
         return f"Not proven: {result.status.value}." if result.status.value != "infeasible" else (
-            f"No fleet {OF} carries the load."
+            f"No fleet {searched(answer)} carries the load."
         )  # fmt: skip
     best = claims.best_plan("Cheapest", result.status.value, result.gap).replace("plan", "fleet")
     gap = answer.proven_gap
     how = "" if gap is None else f", proven to {numbers.percent(gap, 3)} (`planner verify` checks it)"
-    return f"{best} {OF}{how}. Without taxes, support and traffic."
+    return f"{best} {searched(answer)}{how}. Without taxes, support and traffic."

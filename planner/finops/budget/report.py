@@ -4,22 +4,31 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from planner.finops.budget.screen import budget_screen
 from planner.render import numbers
 from planner.render.model import Answer, Chart, Column, Section, Value, table_section, versioned
+from planner.render.screen import on_screen
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from planner.finops.budget.answer import BudgetAnswer, BudgetLine
 
 _COLUMNS = (
     "budget", "scope", "period", "start", "end", "currency", "amount", "actual_to_date", "landing", "p10", "p90",
     "planned", "p_over", "max_p_over", "status", "runs_out", "days_left", "backtest_windows",
-    "backtest_median_error_ratio",
+    "backtest_median_error_ratio", "missing_days",
 )  # fmt: skip
 _SAID = {"over": "OVER", "alert": "ALERT", "watch": "watch", "ok": "ok"}
 
 
-def budget_report(answer: BudgetAnswer) -> Answer:
-    """Build the answer in the shape that every format is made of."""
+def budget_report(answer: BudgetAnswer, *, details: Collection[str] = ()) -> Answer:
+    """Build the answer in the shape that every format is made of.
+
+    Args:
+        answer: the answer.
+        details: keys of sections to show in place of the screen, or `all`.
+    """
     rows = [_values(answer, line) for line in answer.lines]
     values: dict[str, Any] = {
         "budgets": answer.name, "currency": answer.currency, "last_day": answer.last_day.isoformat(),
@@ -31,10 +40,13 @@ def budget_report(answer: BudgetAnswer) -> Answer:
         {name: round(v, 6) if isinstance(v := row[name], float) else v for name in _COLUMNS} for row in rows
     ]
     title, summary, sections = _said(answer)
-    return Answer(
+    whole = Answer(
         f"Budgets {answer.name}", title, summary, sections, versioned(values), _COLUMNS, flat,
         success=not any(line.exceeded for line in answer.lines), currency=answer.currency,
     )  # fmt: skip
+    notes = [text for section in sections for text in section.sentences]
+    screen = budget_screen(answer, title.removeprefix(f"{answer.name}: "), summary[0], _SAID, notes)
+    return on_screen(whole, screen, details)
 
 
 def _values(answer: BudgetAnswer, line: BudgetLine) -> dict[str, Any]:
@@ -45,7 +57,7 @@ def _values(answer: BudgetAnswer, line: BudgetLine) -> dict[str, Any]:
         "planned": line.planned, "p_over": line.p_over, "max_p_over": line.max_p_over, "status": line.status,
         "runs_out": line.runs_out.isoformat() if line.runs_out else None, "days_left": line.days_left,
         "backtest_windows": line.backtest.windows,
-        "backtest_median_error_ratio": line.backtest.median_error_ratio,
+        "backtest_median_error_ratio": line.backtest.median_error_ratio, "missing_days": line.missing_days,
     }  # fmt: skip
 
 
@@ -66,6 +78,10 @@ def _said(answer: BudgetAnswer) -> tuple[str, tuple[str, ...], tuple[Section, ..
     if short:
         text = f"{', '.join(short)}: what was spent before {answer.first_day} is not known and not counted"
         sections += (Section("notes", "Notes", (text,), warning=True),)
+    if gaps := [(line.missing_days, line.name) for line in answer.lines if line.missing_days]:
+        named = "; ".join(f"{name}: {days} day{'s' * (days > 1)}" for days, name in gaps)
+        text = f"no cost is reported for days of the period, which count as 0: {named}"
+        sections += (Section("missing", "Missing days", (text,), warning=True),)
     if answer.silent:
         sections += (Section("not_in_force", "Not in force", answer.silent),)
     return f"{answer.name}: {verdict}", (known,), sections

@@ -18,14 +18,14 @@ WITH charges AS (
     COALESCE(BilledCost > 0, FALSE) AS is_billed,
     COALESCE(EffectiveCost = 0, FALSE) AS is_zero,
     COALESCE(EffectiveCost < 0, FALSE) AS is_negative,
+    COALESCE(DATE_DIFF('day', ChargePeriodStart, ChargePeriodEnd) <= 1, TRUE) AS is_short,
     COUNT(*) AS n,
     SUM(BilledCost) AS billed,
     SUM(EffectiveCost) AS effective,
     SUM(CASE WHEN ABS(COALESCE(EffectiveCost, 0)) > ABS(COALESCE(BilledCost, 0))
       THEN ABS(COALESCE(EffectiveCost, 0)) ELSE ABS(COALESCE(BilledCost, 0)) END) AS weight,
     MAX(CASE WHEN ChargePeriodEnd <= CAST(:next AS TIMESTAMP)
-      THEN DATE_DIFF('day', CAST(:month AS TIMESTAMP), ChargePeriodEnd) ELSE 0 END) AS up_to_days,
-    MAX(DATE_DIFF('day', ChargePeriodStart, ChargePeriodEnd)) AS length_days
+      THEN DATE_DIFF('day', CAST(:month AS TIMESTAMP), ChargePeriodEnd) ELSE 0 END) AS up_to_days
   FROM focus
   WHERE ChargePeriodStart >= CAST(:month AS TIMESTAMP) AND ChargePeriodStart < CAST(:next AS TIMESTAMP)
   GROUP BY
@@ -43,7 +43,8 @@ WITH charges AS (
     CommitmentDiscountStatus IS NULL,
     COALESCE(BilledCost > 0, FALSE),
     COALESCE(EffectiveCost = 0, FALSE),
-    COALESCE(EffectiveCost < 0, FALSE)
+    COALESCE(EffectiveCost < 0, FALSE),
+    COALESCE(DATE_DIFF('day', ChargePeriodStart, ChargePeriodEnd) <= 1, TRUE)
 )
 SELECT
   SUM(n) AS charge_rows,
@@ -64,7 +65,8 @@ SELECT
   SUM(CASE WHEN is_committed AND is_use THEN n ELSE 0 END) AS commitment_rows,
   SUM(CASE WHEN is_committed AND is_use AND no_status THEN n ELSE 0 END) AS commitment_status_unknown_rows,
   SUM(billed) AS billed,
-  MAX(CASE WHEN is_use THEN up_to_days ELSE 0 END) AS used_up_to_days,
-  MAX(CASE WHEN is_use THEN length_days ELSE 0 END) AS longest_days,
+  MAX(CASE WHEN is_use AND NOT is_short THEN up_to_days ELSE 0 END) AS used_up_to_days,
+  SUM(CASE WHEN is_use THEN n ELSE 0 END) AS use_rows,
+  COUNT(DISTINCT CASE WHEN is_use AND is_short THEN x_day END) AS used_days,
   COUNT(DISTINCT x_day) AS charged_days
 FROM charges

@@ -90,7 +90,7 @@ def review_bill(
     before = _before(bill, wanted, compare_month)
     _check(bill, wanted, tags)
     tell("checking the data", 0.1)
-    gate = assess_quality(bill, wanted, completion=completion)
+    gate = assess_quality(bill, wanted, completion=completion, before=before)
     inputs = Inputs(
         bill, wanted, before, gate, tuple(tags), run_tag, daily, budgets, tuple(plans), utilisation, tuple(forecasts),
         forecast, {}, completion,
