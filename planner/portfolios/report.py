@@ -69,9 +69,10 @@ def portfolio_report(
         versioned(values), COLUMNS, rows, success=answer.result.picks is not None,
     )  # fmt: skip
     entries = [answer.loaded.jobs[at].name for at in answer.gathered.kinds]
-    why, helps = ("", "") if whole.success else (title.partition(": ")[2] or title, "; ".join(summary))
+    why, helps = ("", "") if whole.success else (title, "; ".join(summary))
     of = searched(answer).rstrip(",")
-    screen = portfolio_screen(values, entries, price_dates(answer), helps=helps, why=why, of=of)
+    stuck = [text for part in whole.sections if part.key == "stuck" for text in (part.title, *part.sentences)]
+    screen = portfolio_screen(values, entries, price_dates(answer), stuck=stuck, helps=helps, why=why, of=of)
     return on_screen(whole, screen, details)
 
 

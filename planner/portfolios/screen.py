@@ -27,7 +27,7 @@ _WHOLE_FROM = 100  # US dollars
 
 
 def portfolio_screen(
-    values: _Values, entries: Sequence[str], dates: Iterable[str], *, helps: str, why: str, of: str
+    values: _Values, entries: Sequence[str], dates: Iterable[str], *, stuck: Sequence[str], helps: str, why: str, of: str
 ) -> Screen:  # fmt: skip
     """Return the screen.
 
@@ -35,17 +35,18 @@ def portfolio_screen(
         values: the machine form of the answer.
         entries: of each job in `values`, the name of its entry of the file: copies are one row.
         dates: of the prices of the offers chosen.
+        stuck: jobs that nothing can run.
         helps: what must give way, where not everything fits.
         why: there is no plan, where there is none.
         of: the candidates that the proof is about.
     """
     totals, jobs, start = values["totals"], values["jobs"], datetime.fromisoformat(values["start"])
     asked = f"{values['name']}: {_asked(entries, totals, start)}"
-    rows: list[Row] = [("none", "plan", "none", "text", f"none: {why}")] if why else []
+    rows: list[Row] = [("none", "plan", "none", "text", why)] if why else []
     rows += [("change", "instead", helps, "text", helps)] if helps else []
     proof = _proven(values["proof"], of, why)
     if not jobs:
-        return Screen(asked, rows, None, values["notes"], proof, ("validate FILE",))
+        return Screen(asked, rows, None, (*stuck, *values["notes"]), proof, ("validate FILE",))
     sized = sum(1 for job in jobs if _is_sized(job))
     rows += [
         _plan(jobs, totals),
@@ -54,7 +55,9 @@ def portfolio_screen(
         *_limits(values["limits"]),
     ]
     following = NEXT if not why else ("portfolio FILE -v",)
-    return Screen(asked, rows, _table(jobs, entries, totals, start), _notes(values, dates), proof, following)
+    return Screen(
+        asked, rows, _table(jobs, entries, totals, start), (*stuck, *_notes(values, dates)), proof, following
+    )
 
 
 def _asked(entries: Sequence[str], totals: _Values, start: datetime) -> str:
