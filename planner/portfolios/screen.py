@@ -27,7 +27,8 @@ _WHOLE_FROM = 100  # US dollars
 
 
 def portfolio_screen(
-    values: _Values, entries: Sequence[str], dates: Iterable[str], *, stuck: Sequence[str], helps: str, why: str, of: str
+    values: _Values, entries: Sequence[str], dates: Iterable[str], *,
+    stuck: Sequence[str], helps: str, why: str, of: str,
 ) -> Screen:  # fmt: skip
     """Return the screen.
 

@@ -185,5 +185,5 @@ def test_a_hostile_name_steers_nothing(tmp_path: Path, run_cli: Run) -> None:
 def test_writing_to_a_file_is_all_or_nothing(tmp_path: Path, run_cli: Run) -> None:
     question = write(tmp_path)
     assert run_cli("commit", question, "--out", tmp_path / "answer.txt").stdout == ""
-    assert (tmp_path / "answer.txt").read_text().startswith("small: buy 2 commitments")
+    assert "\nBUY          2 commitments from " in (tmp_path / "answer.txt").read_text()
     assert run_cli("commit", question, "--out", tmp_path / "none" / "answer.txt").code == 2
