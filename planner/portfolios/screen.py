@@ -50,7 +50,7 @@ def portfolio_screen(
         return Screen(asked, rows, None, (*stuck, *values["notes"]), proof, ("validate FILE",))
     sized = sum(1 for job in jobs if _is_sized(job))
     rows += [
-        _plan(jobs, totals),
+        _plan(jobs, totals, "then" if why else "plan"),
         _cost(totals, sized),
         _done(values, start),
         *_limits(values["limits"]),
@@ -69,7 +69,7 @@ def _asked(entries: Sequence[str], totals: _Values, start: datetime) -> str:
     return ", ".join(parts)
 
 
-def _plan(jobs: Sequence[_Values], totals: _Values) -> Row:
+def _plan(jobs: Sequence[_Values], totals: _Values, label: str) -> Row:
     running = [job for job in jobs if "nodes" in job]
     owned = sum(1 for job in running if job["owned"])
     count = f"{len(running):,} of {len(jobs):,}" if len(running) < len(jobs) else f"all {len(jobs):,}"
@@ -81,7 +81,7 @@ def _plan(jobs: Sequence[_Values], totals: _Values) -> Row:
     if totals["left_out"]:
         parts.append(f"{totals['left_out']:,} left out: not worth their cost, or no room")
     text = "; ".join(parts)
-    return ("jobs", "plan", totals["planned"], "count", text)
+    return ("jobs", label, totals["planned"], "count", text)
 
 
 def _is_sized(job: _Values) -> bool:
