@@ -65,7 +65,7 @@ def verdict(plan: Plan) -> str:
 
 def _in_turn(plan: Plan) -> bool:
     """Whether lines are used one after another; else several lines run together."""
-    return plan.launch is not None and plan.launch.strategy in ("spot", "spot_with_fallback")
+    return plan.launch is not None and plan.launch.in_turn
 
 
 def plan_lines(plan: Plan, verbose: bool) -> Section:

@@ -47,6 +47,14 @@ def text(value: Any, default: str = "") -> str:
     return default if value is None or value != value else str(value)
 
 
+def run_regions(run: Any) -> tuple[str, ...]:
+    """Regions of a row of the KPI `run_cost`, the dearest first; the query names four, of more the rest is counted."""
+    named = tuple(text(run[name]) for name in ("region_id", "region_2", "region_3", "region_4"))
+    named = tuple(name for name in named if name)
+    more = int(run["regions_count"]) - len(named) if named else 0
+    return (*named, f"{more} more") if more > 0 else named
+
+
 def table(
     key: str, title: str, columns: list[tuple[str, str, Unit]], rows: list[Any], note: str = ""
 ) -> Table:

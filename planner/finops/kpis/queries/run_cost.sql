@@ -6,7 +6,8 @@
 -- unit: money in the billing currency; hours
 -- formula: sums of EffectiveCost and of hourly PricingQuantity per value of the run tag; nodes = distinct machines, or,
 --   where the bill is by the hour and tells three hours or more, the most machine-hours of one hour, because a machine
---   that was taken away and replaced is still one node; hours = node-hours / nodes
+--   that was taken away and replaced is still one node; hours = node-hours / nodes; regions by cost, the four dearest by
+--   name
 -- source: FinOps for AI overview (unit costs by tag); FINOPS.md section 2
 -- columns: ChargePeriodStart, ChargePeriodEnd, Tags, ServiceProviderName, RegionId, PricingCategory, PricingUnit,
 --   PricingQuantity, ResourceId, EffectiveCost, BilledCost, SkuPriceDetails, ChargeCategory, ServiceCategory
@@ -55,6 +56,25 @@ WITH texts AS (
     AND COALESCE(ServiceCategory, 'Compute') IN ('Compute', 'AI and Machine Learning')
     AND DATE_DIFF('hour', ChargePeriodStart, ChargePeriodEnd) = 1
   GROUP BY hour_run_id, ChargePeriodStart
+), spent AS (
+  SELECT run_id AS spent_run_id, region_id AS spent_region_id, SUM(effective_cost) AS spent_cost
+  FROM parsed
+  WHERE run_id IS NOT NULL AND region_id IS NOT NULL
+  GROUP BY run_id, region_id
+), ranked AS (
+  SELECT spent_run_id, spent_region_id,
+    ROW_NUMBER() OVER (PARTITION BY spent_run_id ORDER BY spent_cost DESC, spent_region_id) AS place
+  FROM spent
+), places AS (
+  SELECT
+    spent_run_id,
+    MAX(CASE WHEN place = 1 THEN spent_region_id END) AS region_1,
+    MAX(CASE WHEN place = 2 THEN spent_region_id END) AS region_2,
+    MAX(CASE WHEN place = 3 THEN spent_region_id END) AS region_3,
+    MAX(CASE WHEN place = 4 THEN spent_region_id END) AS region_4,
+    MAX(place) AS regions_count
+  FROM ranked
+  GROUP BY spent_run_id
 ), peaks AS (
   SELECT hour_run_id, MAX(machines) AS peak, COUNT(*) AS hours_count
   FROM hourly
@@ -63,7 +83,11 @@ WITH texts AS (
 SELECT
   run_id,
   MAX(provider) AS provider,
-  MAX(region_id) AS region_id,
+  MAX(region_1) AS region_id,
+  MAX(region_2) AS region_2,
+  MAX(region_3) AS region_3,
+  MAX(region_4) AS region_4,
+  MAX(regions_count) AS regions_count,
   MAX(pricing_category) AS pricing_category,
   CASE WHEN MAX(hours_count) >= 3 AND MAX(peak) >= 0.5 AND COUNT(DISTINCT CASE WHEN is_hourly = 1 THEN resource_id END) > MAX(peak)
     THEN CAST(ROUND(MAX(peak)) AS BIGINT)
@@ -79,5 +103,6 @@ SELECT
   MAX(x_month) AS last_month
 FROM parsed
 LEFT JOIN peaks ON parsed.run_id = peaks.hour_run_id
+LEFT JOIN places ON parsed.run_id = places.spent_run_id
 WHERE run_id IS NOT NULL
 GROUP BY run_id

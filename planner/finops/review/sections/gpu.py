@@ -7,7 +7,7 @@ from typing import Any
 
 from planner.finops.review.inputs import Inputs
 from planner.finops.review.model import Chart, Figure, Section, Table
-from planner.finops.review.parts import figure, percent, ratio, table, text
+from planner.finops.review.parts import figure, percent, ratio, run_regions, table, text
 from planner.render.currency import with_currency
 
 TITLE = "What does a unit of GPU work cost?"
@@ -123,13 +123,13 @@ def _run_table(inputs: Inputs, runs: list[dict[str, Any]]) -> Table:
         tokens = busy.tokens if busy else None
         cost = float(run["effective_cost"])
         rows.append((
-            run["run_id"], text(run["provider"]), text(run["region_id"]), text(run["pricing_category"]),
+            run["run_id"], text(run["provider"]), ", ".join(run_regions(run)), text(run["pricing_category"]),
             int(run["nodes"]) or None, ratio(run["node_hours"], run["nodes"]), float(run["gpu_hours"]), cost,
             ratio(cost, float(run["gpu_hours"])), None if not tokens else cost * 1e6 / tokens,
             None if busy is None else ratio(cost, busy.goodput),
         ))  # fmt: skip
     return table(
-        "gpu_runs", "Runs", [("run_id", "Run", "text"), ("provider", "Provider", "text"), ("region", "Region", "text"),
+        "gpu_runs", "Runs", [("run_id", "Run", "text"), ("provider", "Provider", "text"), ("region", "Regions", "text"),
         ("option", "Priced", "text"), ("nodes", "Nodes", "count"), ("hours", "Hours", "hours"),
         ("gpu_hours", "GPU-hours", "hours"), ("cost", "Cost", "money"), ("per_hour", "Per GPU-hour", "money_per_hour"),
         ("per_mtok", "Per 1M tokens", "unit_price"), ("per_useful", "Per useful GPU-hour", "money_per_hour")], rows,
