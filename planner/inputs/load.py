@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from planner.errors import InputError
 from planner.inputs.compiled import copy_key, load_copy, save_copy
 from planner.inputs.faults import Fault, Source
+from planner.inputs.view import as_view
 from planner.records import record
 
 if TYPE_CHECKING:
@@ -247,7 +248,6 @@ def validate(data: dict[str, Any]) -> tuple[Workload | None, list[Fault]]:
     from pydantic import ValidationError
 
     from planner.inputs.schema import Workload
-    from planner.inputs.view import as_view
 
     try:
         workload = as_view(Workload.model_validate(data))

@@ -129,6 +129,22 @@ class PriceTerms:
         return Expected(mean, np.minimum(p10, mean), np.maximum(p90, mean), sd)
 
 
+def shared_variance(provider: str, horizon_days: float) -> tuple[float, float, float]:
+    """How much of a spot price's variance all prices of the provider share, those of the type, and none; sums to 1.
+
+    Args:
+        provider: whose price.
+        horizon_days: from the quote to the run.
+    """
+    known = spot_constants()
+    of, days = known.get(provider, known[OTHER_PROVIDER]), max(horizon_days, 0.0)
+    kept = of.rest + (1.0 - of.rest) * math.exp(-((days / of.decay_days) ** of.decay_power))
+    grown = days ** (2.0 * of.level_power)
+    parts = of.market_sd**2 * grown, of.type_sd**2 * grown, of.place_sd**2 * (1.0 - kept**2)
+    whole = sum(parts)
+    return (parts[0] / whole, parts[1] / whole, parts[2] / whole) if whole > 0 else (0.0, 0.0, 1.0)
+
+
 @record(frozen=True, eq=False)
 class Expected:
     """Expected price and its 80 % interval in USD per hour, and the standard deviation of the logarithm."""
