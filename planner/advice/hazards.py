@@ -17,8 +17,9 @@ from planner.advice.kept import kept_values
 from planner.advice.question import place_of
 from planner.errors import InputError
 from planner.spot.hazards import HazardModel
+from planner.spot.hazards_cells import AGE_EDGES_HOURS
 from planner.spot.hazards_evidence import table_from_means
-from planner.spot.hazards_table import AGE_EDGES_HOURS, HazardTable, make_table, moved_table
+from planner.spot.hazards_table import HazardTable, make_table, moved_table
 from planner.spot.pools import OWN_RECORDS, RECORDED, as_wide
 
 if TYPE_CHECKING:
