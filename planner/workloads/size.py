@@ -228,7 +228,7 @@ def _figures(answer: Answer, needs: Needs, has: Mapping[str, float]) -> dict[str
         "accelerators": needs.accelerators, "vcpus": needs.vcpus, "ram_gb": needs.ram_gb, "disk_gb": needs.disk_gb,
         "read_gb_per_s": needs.read_gb_per_s, "network_gbps": has["network_gbps"] if needs.network_gbps else 0.0,
         "device_memory_gb": (needs.device_memory_gib or 0.0) * _GB_PER_GIB, "nodes": answer.plan.lines[0].nodes,
-        "loading_ratio": speed.breakdown_s.get("data_loading", 0.0) / speed.step_time_s,
+        "loading_ratio": speed.breakdown_s.get("data_loading", 0.0) / (speed.step_time_s or math.inf),
         "workers": needs.workers_per_accelerator,
     }  # fmt: skip
 
