@@ -156,6 +156,7 @@ def _values(sums: Mapping[str, float]) -> dict[str, float | None]:
         "no_category": _share(sums["no_category_rows"], rows),
         "quantity_priced": _share(sums["quantity_priced_weight"], use),
         "quantity_known": _share(sums["quantity_known_weight"], use),
+        "gpu_unit_known": _share(sums["gpu_unit_known_weight"], sums["gpu_weight"]),
         "tags_known": _share(sums["tags_known_weight"], use),
         "commitment_status": _share(
             sums["commitment_rows"] - sums["commitment_status_unknown_rows"], sums["commitment_rows"]

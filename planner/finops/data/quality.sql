@@ -19,6 +19,12 @@ WITH charges AS (
     COALESCE(EffectiveCost = 0, FALSE) AS is_zero,
     COALESCE(EffectiveCost < 0, FALSE) AS is_negative,
     COALESCE(DATE_DIFF('day', ChargePeriodStart, ChargePeriodEnd) <= 1, TRUE) AS is_short,
+    CASE WHEN SkuPriceDetails LIKE '%GpuCount%'
+      THEN COALESCE(TRY_CAST(JSON_EXTRACT_STRING(SkuPriceDetails, '$."GpuCount"') AS DOUBLE) > 0, FALSE)
+      ELSE FALSE END AS is_gpu,
+    CASE WHEN SkuPriceDetails LIKE '%GpuCount%' THEN COALESCE(x_hours_of IN ('machine', 'gpu')
+      OR (x_hours_of = 'core' AND TRY_CAST(JSON_EXTRACT_STRING(SkuPriceDetails, '$."CoreCount"') AS DOUBLE) > 0), FALSE)
+      ELSE FALSE END AS is_hourly,
     COUNT(*) AS n,
     SUM(BilledCost) AS billed,
     SUM(EffectiveCost) AS effective,
@@ -44,7 +50,13 @@ WITH charges AS (
     COALESCE(BilledCost > 0, FALSE),
     COALESCE(EffectiveCost = 0, FALSE),
     COALESCE(EffectiveCost < 0, FALSE),
-    COALESCE(DATE_DIFF('day', ChargePeriodStart, ChargePeriodEnd) <= 1, TRUE)
+    COALESCE(DATE_DIFF('day', ChargePeriodStart, ChargePeriodEnd) <= 1, TRUE),
+    CASE WHEN SkuPriceDetails LIKE '%GpuCount%'
+      THEN COALESCE(TRY_CAST(JSON_EXTRACT_STRING(SkuPriceDetails, '$."GpuCount"') AS DOUBLE) > 0, FALSE)
+      ELSE FALSE END,
+    CASE WHEN SkuPriceDetails LIKE '%GpuCount%' THEN COALESCE(x_hours_of IN ('machine', 'gpu')
+      OR (x_hours_of = 'core' AND TRY_CAST(JSON_EXTRACT_STRING(SkuPriceDetails, '$."CoreCount"') AS DOUBLE) > 0), FALSE)
+      ELSE FALSE END
 )
 SELECT
   SUM(n) AS charge_rows,
@@ -61,6 +73,8 @@ SELECT
   SUM(CASE WHEN is_use AND is_billed AND is_zero AND NOT is_committed THEN billed ELSE 0 END) AS effective_zero,
   SUM(ABS(effective)) AS effective_weight,
   SUM(CASE WHEN is_negative AND NOT may_be_negative THEN -effective ELSE 0 END) AS negative_effective,
+  SUM(CASE WHEN is_use AND is_gpu THEN weight ELSE 0 END) AS gpu_weight,
+  SUM(CASE WHEN is_use AND is_gpu AND is_hourly THEN weight ELSE 0 END) AS gpu_unit_known_weight,
   SUM(CASE WHEN is_use AND has_tags THEN weight ELSE 0 END) AS tags_known_weight,
   SUM(CASE WHEN is_committed AND is_use THEN n ELSE 0 END) AS commitment_rows,
   SUM(CASE WHEN is_committed AND is_use AND no_status THEN n ELSE 0 END) AS commitment_status_unknown_rows,

@@ -22,9 +22,10 @@ WITH texts AS (
     PricingCategory AS pricing_category,
     SkuPriceDetails AS details,
     ResourceId AS resource_id,
-    CASE WHEN LOWER(PricingUnit) IN ('hour', 'hours', 'hrs', 'hrs.', '1 hour', 'instance-hours', 'h')
+    CASE WHEN x_hours_of = 'machine'
       AND COALESCE(ServiceCategory, 'Compute') IN ('Compute', 'AI and Machine Learning') THEN 1 ELSE 0 END AS is_hourly,
-    SUM(PricingQuantity) AS quantity,
+    CASE WHEN x_hours_of = 'gpu' THEN 1 ELSE 0 END AS is_gpu_hourly,
+    SUM(PricingQuantity * x_unit_hours) AS quantity,
     SUM(EffectiveCost) AS effective_cost,
     SUM(BilledCost) AS billed_cost,
     MIN(ChargePeriodStart) AS first_start,
@@ -34,11 +35,12 @@ WITH texts AS (
     AND ChargeCategory = 'Usage'
   GROUP BY
     x_month, Tags, ServiceProviderName, RegionId, PricingCategory, SkuPriceDetails, ResourceId,
-    CASE WHEN LOWER(PricingUnit) IN ('hour', 'hours', 'hrs', 'hrs.', '1 hour', 'instance-hours', 'h')
-      AND COALESCE(ServiceCategory, 'Compute') IN ('Compute', 'AI and Machine Learning') THEN 1 ELSE 0 END
+    CASE WHEN x_hours_of = 'machine'
+      AND COALESCE(ServiceCategory, 'Compute') IN ('Compute', 'AI and Machine Learning') THEN 1 ELSE 0 END,
+    CASE WHEN x_hours_of = 'gpu' THEN 1 ELSE 0 END
 ), parsed AS (
   SELECT
-    x_month, provider, region_id, pricing_category, resource_id, is_hourly, quantity, effective_cost, billed_cost,
+    x_month, provider, region_id, pricing_category, resource_id, is_hourly, is_gpu_hourly, quantity, effective_cost, billed_cost,
     first_start, last_end,
     NULLIF(TRIM(JSON_EXTRACT_STRING(tag_text, :run_tag)), '') AS run_id,
     COALESCE(TRY_CAST(JSON_EXTRACT_STRING(details, '$."GpuCount"') AS DOUBLE), 0) AS gpus
@@ -47,12 +49,12 @@ WITH texts AS (
   SELECT tag_text, NULLIF(TRIM(JSON_EXTRACT_STRING(tag_text, :run_tag)), '') AS hour_run_id
   FROM (SELECT DISTINCT tag_text FROM texts) AS distinct_texts
 ), hourly AS (
-  SELECT hour_run_id, ChargePeriodStart, SUM(PricingQuantity) AS machines
+  SELECT hour_run_id, ChargePeriodStart, SUM(PricingQuantity * x_unit_hours) AS machines
   FROM focus
   JOIN runs ON focus.Tags = runs.tag_text
   WHERE Tags LIKE :like_tag
     AND ChargeCategory = 'Usage'
-    AND LOWER(PricingUnit) IN ('hour', 'hours', 'hrs', 'hrs.', '1 hour', 'instance-hours', 'h')
+    AND x_hours_of = 'machine'
     AND COALESCE(ServiceCategory, 'Compute') IN ('Compute', 'AI and Machine Learning')
     AND DATE_DIFF('hour', ChargePeriodStart, ChargePeriodEnd) = 1
   GROUP BY hour_run_id, ChargePeriodStart
@@ -93,7 +95,7 @@ SELECT
     THEN CAST(ROUND(MAX(peak)) AS BIGINT)
     ELSE COUNT(DISTINCT CASE WHEN is_hourly = 1 THEN resource_id END) END AS nodes,
   SUM(CASE WHEN is_hourly = 1 THEN quantity ELSE 0 END) AS node_hours,
-  SUM(CASE WHEN is_hourly = 1 THEN quantity * gpus ELSE 0 END) AS gpu_hours,
+  SUM(CASE WHEN is_hourly = 1 THEN quantity * gpus WHEN is_gpu_hourly = 1 THEN quantity ELSE 0 END) AS gpu_hours,
   SUM(CASE WHEN is_hourly = 1 THEN effective_cost ELSE 0 END) AS machine_cost,
   SUM(effective_cost) AS effective_cost,
   SUM(billed_cost) AS billed_cost,
