@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from decimal import Decimal
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
@@ -117,6 +117,27 @@ class Frame:
         has = np.isfinite(self.slack)
         sure = (self.slack >= 0) & (self.surely >= confidence - CONFIDENCE_SLIP)
         return np.asarray((self.least <= self.deadline + 1e-9) & (~has | sure), dtype=np.bool_)
+
+
+def cells_of(made: Candidates, at: IntArray) -> Cells:
+    """The ways behind candidates `at`, all of them in turn; each is its own base, so work and pool may be replaced."""
+    assert made.turns is not None
+    own = made.detail[at]
+    turns, row = made.turns, np.arange(len(at))
+    offer, has = turns.offer[own], turns.has_fallback[own]
+    last = offer.shape[1] - 1 - np.argmax(offer[:, ::-1] >= 0, axis=1)  # zones may be padded before it
+    on_demand = np.where(has, offer[row, last], -1)
+    zones, paid = offer.copy(), turns.paid_hours[own].copy()
+    zones[row[has], last[has]], paid[row[has], last[has]] = -1, 0.0
+    whole = paid.sum(axis=1, keepdims=True)
+    shares = np.where(whole > 0, paid / np.where(whole > 0, whole, 1.0), np.arange(offer.shape[1]) == 0)
+    cells = Cells(at, zones, shares, on_demand, turns.pool.take(own), np.zeros(len(at)))
+    gb = made.context.asked.job.checkpoint_gib * GB_PER_GIB
+    changes = _change_of_region(made.context.market, cells) * turns.p_change[own]
+    moved = turns.moved_gb[own] / gb - changes if gb else np.zeros(len(at))
+    often = made.interruptions[at] > 0
+    moves = np.where(often, np.maximum(moved, 0.0) / np.where(often, made.interruptions[at], 1.0), 0.0)
+    return replace(cells, moves=moves)
 
 
 def take_columns(columns: Any, at: IntArray) -> Any:
