@@ -183,9 +183,8 @@ def draw_dots(chart: Chart, currency: str, width: float) -> Drawn:
     beside = width >= 500
     room = min(width * 0.36, max(text_px(tidy(label)) for label in chart.labels) + 12) if beside else 4.0
     scale = Scale(marks[0], marks[-1], room, width - 12)
-    parts, begin = legend(
-        [(tidy(name), PALETTE[at % len(PALETTE)], "", True) for at, name in enumerate(names)], width
-    )
+    named = [(tidy(name), PALETTE[at % len(PALETTE)], "", True) for at, name in enumerate(names)]
+    parts, begin = legend(named, width) if len(names) > 1 else ([], 4.0)
     top = begin
     drawn: list[str] = []
     for label, row in list(zip(chart.labels, rows, strict=True))[:_MAX_ROWS]:

@@ -22,6 +22,7 @@ MAX_ATTACHED_BYTES = 1_100_000  # of the attached JSON, encoded
 _LEVELS = ((60, 600, 12), (25, 300, 8), (12, 160, 4), (5, 80, 2), (3, 40, 1), (0, 20, 0))
 _MAX_SECTIONS = 60
 _ROOMY_COLUMNS, _DENSE_COLUMNS = 7, 11  # a table with more is set smaller, and smaller again
+_PHONE_COLUMNS = 3  # of a table with more, a phone shows the cells of a row one below the other
 _LONG = 28  # characters of a text that needs a wide column
 _SHORT = 12  # of one that is not broken where columns are narrow
 
@@ -77,7 +78,7 @@ def _page(answer: Answer, attachment: str, rows: int, length: int, charts: int, 
         "summary": [cut(text) for text in answer.summary],
         "currency": cut(_money_words(answer)),
         "sections": [
-            _section(section, number, answer.currency, cut, rows, charts, stacked=number <= len(answer.front))
+            _section(section, number, answer.currency, cut, rows, charts)
             for number, section in enumerate(shown, start=1)
         ],
         "sources": [cut(source) for source in answer.sources[: max(rows, 3)]],
@@ -116,9 +117,8 @@ def _cutter(length: int) -> Callable[[object], str]:
 
 
 def _section(
-    section: Section, number: int, currency: str, cut: Callable[[object], str], rows: int, charts: int, *, stacked: bool
-) -> dict[str, Any]:  # fmt: skip
-    """A section as the template takes it; `stacked`: on a phone, rows of its tables are read one below the other."""
+    section: Section, number: int, currency: str, cut: Callable[[object], str], rows: int, charts: int
+) -> dict[str, Any]:
     held = _held_together(section.figures)
     figures = [one for one in section.figures if one.status != "withheld" or one.reason not in held]
     return {
@@ -136,11 +136,7 @@ def _section(
             _chart(chart, f"s{number}c{index}", currency, cut, section.sentences)
             for index, chart in enumerate(section.charts[:charts])
         ],
-        "tables": [
-            _table(table, currency, cut, rows, stacked=stacked or table.picked is not None)
-            for table in section.tables
-            if table.columns
-        ],
+        "tables": [_table(table, currency, cut, rows) for table in section.tables if table.columns],
     }
 
 
@@ -185,17 +181,19 @@ def _chart(
     return {"title": cut(chart.title), "alt": "" if chart.alt in said else cut(chart.alt), **pictures}
 
 
-def _table(
-    table: Table, currency: str, cut: Callable[[object], str], limit: int, *, stacked: bool
-) -> dict[str, Any]:
+def _table(table: Table, currency: str, cut: Callable[[object], str], limit: int) -> dict[str, Any]:
     texts = cells(table, currency, limit)
     kept = [at for at in range(len(table.columns)) if not texts or any(row[at] for row in texts)]
     units = [table.columns[at].unit for at in kept]
     many = len(units) > _ROOMY_COLUMNS
-    size = "dense tight" if len(units) > _DENSE_COLUMNS else "dense" if many else "stacked" if stacked else ""
+    sizes = ["dense"] if many else []
+    if len(units) > _DENSE_COLUMNS:
+        sizes.append("tight")
+    elif len(units) > _PHONE_COLUMNS:
+        sizes.append("stacked")
     return {
         "title": cut(table.title),
-        "size": size,
+        "size": " ".join(sizes),
         "columns": [
             (cut(column_label(table.columns[at], currency)), _cell_class(table.columns[at].unit))
             for at in kept

@@ -92,7 +92,7 @@ class Chart:
     Attributes:
         kind: `bridge` (start, steps, end), `bars`, `lines`, `fan` (line with band), `funnel` (falling levels), `parts`
             (of a whole), `steps` (a staircase over a numeric axis), `spans` (from start to end, one row a label),
-            `dots` (values with whiskers).
+            `dots` (values with whiskers), `stack` (columns of parts by day).
         labels: x values as text (dates ISO), or the names of steps, parts or rows.
         series: name -> values, one per label; None leaves a gap. bridge: one series of signed steps, the first and
             last being totals. fan: `actual`, `expected`, `low`, `high`. spans: `start`, `end`. steps: `x`, then values.
@@ -108,7 +108,7 @@ class Chart:
 
     key: str
     title: str
-    kind: Literal["bridge", "bars", "lines", "fan", "funnel", "parts", "steps", "spans", "dots"]
+    kind: Literal["bridge", "bars", "lines", "fan", "funnel", "parts", "steps", "spans", "dots", "stack"]
     labels: tuple[str, ...]
     series: tuple[tuple[str, tuple[float | None, ...]], ...]
     unit: Unit
