@@ -57,13 +57,15 @@ class LoadedWorkload:
 
 
 @record(frozen=True)
-class _UnreadSource(Source):
+class UnreadSource(Source):
     """A text whose places are found only when a fault must be shown."""
 
     def locate(self, path: FaultPath, *, at_key: bool = False) -> Place | None:
+        """Place of a key or value."""
         return self._read().locate(path, at_key=at_key)
 
     def error(self, faults: Iterable[Fault]) -> InputError:
+        """The error for faults, with their places."""
         return self._read().error(faults)
 
     def _read(self) -> Source:
@@ -87,7 +89,7 @@ def load_workload(path: Path, *, cache: bool = True) -> LoadedWorkload:
     key = copy_key(data) if cache else ""
     known = load_copy(key) if cache else None
     if known is not None:
-        source = _UnreadSource(str(path), data.decode("utf-8-sig"))
+        source = UnreadSource(str(path), data.decode("utf-8-sig"))
         loaded = LoadedWorkload(known, sha256, path, source)
     else:
         loaded = parse_workload(decode(data, str(path)), path, sha256=sha256)
