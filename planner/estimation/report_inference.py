@@ -29,13 +29,16 @@ def headline(answered: Answered) -> str:
     return rate if made is None else f"{rate}, {three(made.value)} output tokens/s"
 
 
+def limit_words(item: Estimate, answered: Answered) -> str:
+    """What limits the rate, and what would raise it."""
+    return LIMITS[item.limited_by] if answered.output_tokens_per_s else "arithmetic: a faster chip would help"
+
+
 def speed_sections(item: Estimate, answered: Answered) -> list[Section]:
     """Speed on this cluster, and the whole work at that speed."""
     assert item.layout is not None and item.step_s is not None
     each, step, hours = answered.rate.value / item.accelerators, item.step_s, answered.hours
-    words = (
-        LIMITS[item.limited_by] if answered.output_tokens_per_s else "arithmetic: a faster chip would help"
-    )
+    words = limit_words(item, answered)
     replicas = layout_words(item.layout, inference=True)
     batch = (
         f"{seconds(step.value)} (80 %: {seconds(step.low)} to {seconds(step.high)}) for {answered.batch:,}"

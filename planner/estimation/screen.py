@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from planner.estimation import report_inference as inference
 from planner.plan.words import layout_words, short_layout
 from planner.render.model import Column, Section, Value, table_section
 from planner.render.numbers import number, percent
@@ -14,7 +15,7 @@ from planner.render.words import cluster
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from planner.estimation.values import Estimate, Interval
+    from planner.estimation.values import Answered, Estimate, Interval
 
 _RISKY = 0.1  # probability of running out of memory from which it is said
 _BEFORE = "Before you rely on it"
@@ -33,6 +34,8 @@ def one_screen(
         warnings: of the run.
     """
     inside = f"{cluster(item.nodes, item.machine.instance_type)}, {item.precision}, {item.stack} software"
+    if item.is_inference:
+        inside = f"{cluster(item.nodes, item.machine.instance_type)}, {item.precision} weights, engine {item.stack}"
     asked = f"{name} on {inside}"
     following = (f"compare FILE --pick {item.machine.instance_type}", "optimize FILE")
     if item.throughput_per_s is None or item.layout is None or item.step_s is None:
@@ -42,6 +45,11 @@ def one_screen(
             *_remedy(item),
         ]
         return Screen(asked, rows, None, warnings, _basis(item), ("optimize FILE",), _BEFORE)
+    if item.answered is not None:
+        answering = _answering(item, item.answered)
+        return Screen(
+            asked, answering, _step(item, inference.PARTS), warnings, _basis(item), following, _BEFORE
+        )
     speed = item.throughput_per_s
     rows = [
         ("speed", "speed", speed.value, "number", f"{_known(speed, f'{item.unit}/s')}, MFU {percent(item.mfu, 0)}"),
@@ -50,6 +58,20 @@ def one_screen(
         ("limited_by", "limited by", item.limited_by, "text", limits.get(item.limited_by, item.limited_by)),
     ]  # fmt: skip
     return Screen(asked, rows, _step(item, words), _notes(item, warnings), _basis(item), following, _BEFORE)
+
+
+def _answering(item: Estimate, answered: Answered) -> list[Row]:
+    """Batch inference: requests and replicas, where training has steps."""
+    assert item.layout is not None
+    layout, hours = layout_words(item.layout, inference=True), answered.hours
+    work = f"{_known(hours, 'h')} for {answered.amount:,} {answered.what}, without start-up and interruptions"
+    said = inference.limit_words(item, answered)
+    return [
+        ("speed", "speed", answered.rate.value, "number",
+         f"{inference.headline(answered)}; MFU {percent(item.mfu, 0)}"),
+        ("work_hours", "all of it", hours.value, "hours", work), _memory(item),
+        ("layout", "layout", layout, "text", layout), ("limited_by", "limited by", item.limited_by, "text", said),
+    ]  # fmt: skip
 
 
 def _known(value: Interval, unit: str) -> str:
@@ -68,7 +90,7 @@ def _memory(item: Estimate) -> Row:
     memory = item.memory
     text = f"{three(memory.needed_gib)} of {three(memory.usable_gib)} GiB"
     if item.layout is None:
-        text += f" by the most frugal layout, {three(memory.allowed_gib)} GiB allowed"
+        text += f" by the most frugal {'choice of replicas' if item.is_inference else 'layout'}, {three(memory.allowed_gib)} GiB allowed"
     elif memory.oom_ratio is not None:
         text += f"; runs out of memory with {percent(memory.oom_ratio, 0)}"
     return ("memory_gib", "memory", memory.needed_gib, "gib", text)
@@ -94,11 +116,14 @@ def _step(item: Estimate, words: Mapping[str, str]) -> Section:
         for name, value in parts
         if value > 5e-3 * total
     ]
+    batch, title = "a step of ", "Where the step goes"
+    if item.answered is not None:
+        batch, title = f"{item.answered.batch:,} {item.answered.what} in ", "Where the time goes"
     columns = (
-        Column("part", "a step of " + (seconds(item.step_s.value) if item.step_s else ""), "text"),
+        Column("part", batch + (seconds(item.step_s.value) if item.step_s else ""), "text"),
         Column("time", "time", "quantity"), Column("share_ratio", "share", "ratio", 0),
     )  # fmt: skip
-    return table_section("step_parts", "Where the step goes", columns, rows)
+    return table_section("step_parts", title, columns, rows)
 
 
 def _notes(item: Estimate, warnings: Sequence[str]) -> list[str]:
