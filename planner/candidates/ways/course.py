@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import fields, replace
 from decimal import Decimal
+from itertools import permutations
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
@@ -302,9 +303,28 @@ def _usd_per_gb(market: Market, offer: IntArray) -> FloatArray:
     out = np.zeros(len(offer))
     if len(several):
         _, first, own = distinct(_row_code(np.sort(place[several], axis=1)))
-        prices = np.asarray([usd_per_gb(moved_curve(market, offer[several[at]].tolist())[0]) for at in first])
-        out[several] = prices[own]
+        out[several] = _dearest_usd_per_gb(market, offer[several[first]], place[several[first]])[own]
     return out
+
+
+def _dearest_usd_per_gb(market: Market, offer: IntArray, place: IntArray) -> FloatArray:
+    """Dearest price between two places of each row, USD per GB; every pair of places is priced once."""
+    dearest, size = np.zeros(len(offer)), int(place.max()) + 1
+    for source, target in permutations(range(offer.shape[1]), 2):
+        a, b = place[:, source], place[:, target]
+        at = np.flatnonzero((a >= 0) & (b >= 0) & (a != b))
+        if len(at):
+            _, first, own = distinct(a[at] * size + b[at])
+            ends = offer[at[first]][:, [source, target]].tolist()
+            price = np.asarray([_usd_per_gb_from(market, *pair) for pair in ends])
+            dearest[at] = np.maximum(dearest[at], price[own])
+    return dearest
+
+
+def _usd_per_gb_from(market: Market, source: int, target: int) -> float:
+    """Price between the regions of two offers, the dearest one to the internet where it is not known."""
+    found = _curve_from(market, source, target)
+    return usd_per_gb(market.tariffs.dearest_internet_curve()) if found is None else found[0]
 
 
 def _row_code(rows: IntArray) -> IntArray:
@@ -321,7 +341,7 @@ def usd_per_gb(curve: TierCurve) -> float:
 
 def moved_curve(market: Market, offers: list[int]) -> tuple[TierCurve, bool]:
     """The dearest curve between two regions of `offers`, and whether it is known."""
-    codes = frozenset(market.region_of_offer[row] for row in offers if row >= 0)
+    codes = frozenset(market.region_of_offer[[row for row in offers if row >= 0]].tolist())
     if codes not in market.curves_between:
         market.curves_between[codes] = _moved_curve(market, offers)
     return market.curves_between[codes]
