@@ -1,4 +1,4 @@
-"""Checks that a page is whole: every element closed in order, nothing that fetches, nothing that runs but its sliders."""
+"""Checks that a page is whole: every element closed in order, nothing that fetches or runs but its sliders."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ SLIDERS = (ROOT / "planner" / "render" / "templates" / "page.js").read_text(enco
 
 VOID = frozenset({"meta", "br", "img", "link", "input", "hr"})
 _PAGE = "html head meta title style body header nav a small p span h1 h2 h3 main section dl div dt dd figure figcaption"
-_MORE = "details summary b br bdi table thead tbody tr th td footer ul li svg desc rect line text path circle label output script"
-KNOWN = frozenset(f"{_PAGE} {_MORE} input".split())
+_MORE = "details summary b br bdi table thead tbody tr th td footer ul li svg desc rect line text path circle"
+KNOWN = frozenset(f"{_PAGE} {_MORE} label input output script".split())
 
 
 def _is_attachment(attrs: list[tuple[str, str | None]]) -> bool:
