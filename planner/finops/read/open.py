@@ -132,12 +132,7 @@ def _open(
     _register(reader, groups, "")
     totals = read_totals(reader)
     if not totals:
-        rejected = [finding.message for finding in stager.findings if finding.code == "rejected_rows"]
-        raise InputError(
-            rejected[0]
-            if rejected
-            else f"{files[0].path}: holds a header but no charges; fetch the export again"
-        )
+        raise InputError(_no_charges(files[0], stager.findings))
     totals, conditions, later = _without_doubles(reader, groups, files, read, totals)
     chosen, more = choose_currency(totals, currency)
     totals, kept = only_currency(totals, chosen)
@@ -162,15 +157,14 @@ def _open(
         engine = open_engine(engine_name, temporary=temporary, connection=connection)
         _register(engine, groups, where)
         reader.close()
-    return Bill(
-        engine,
-        _sources(files, read, totals, beside),
-        tuple(findings),
-        chosen,
-        months,
-        temporary,
-        tuple(mapping.items()),
-    )
+    sources = _sources(files, read, totals, beside)
+    return Bill(engine, sources, tuple(findings), chosen, months, temporary, tuple(mapping.items()))
+
+
+def _no_charges(file: BillFile, findings: Sequence[Finding]) -> str:
+    """Why a bill has no charge: the first row that could not be read, else none is there."""
+    rejected = [finding.message for finding in findings if finding.code == "rejected_rows"]
+    return rejected[0] if rejected else f"{file.path}: holds a header but no charges; fetch the export again"
 
 
 def _without_doubles(
