@@ -20,6 +20,13 @@ FLASH_SINCE = date(2022, 6, 1)
 # FlashAttention-2 supports Ampere, Ada and newer (its README); kernels for older generations exist, but no framework
 # takes them for granted.
 WITHOUT_FLASH = frozenset({"pascal", "volta", "turing"})
+# Generations with flash attention of their own: FlashAttention-3 (arXiv 2407.08608), FlashAttention-4 and cuDNN.
+NATIVE = frozenset({"hopper", "blackwell"})
+# PyTorch closed its request for FlashAttention-3 with support for versions 3 and 4 on that day (pytorch#131309); Hugging
+# Face's code selects them by accelerator (stas00/ml-engineering, insights/when-to-upgrade-gpus, 2026).
+NATIVE_SINCE = date(2026, 6, 26)
+# Kernels that depend on the accelerator.
+_BY_GENERATION = ("auto", "native")
 
 
 def before_flash(stack: StackClass) -> AttentionKernel:
@@ -30,6 +37,9 @@ def before_flash(stack: StackClass) -> AttentionKernel:
 def default_attention(stack: StackClass, model: ModelSpec, start: date | None) -> AttentionKernel:
     """The kernel of a run that starts on `start` (None: now): by accelerator once flash attention was there.
 
+    Eager and compiled code of today calls the newest kernel that the accelerator has; hand-fused stacks are older, and
+    what vendor-tuned ones reach is measured with the vendor's own kernels.
+
     Eager code of encoders and of decoders without a gated feed-forward network is mostly older than flash attention
     (the scripts behind the measured rows never got it); code of gated decoders calls it. So with eager vision models.
     """
@@ -38,7 +48,8 @@ def default_attention(stack: StackClass, model: ModelSpec, start: date | None) -
     older_code = model.architecture != "decoder" or not model.gated_mlp
     if (start is not None and start < FLASH_SINCE) or (stack in ("eager", "tinygrad") and older_code):
         return before_flash(stack)
-    return "auto"
+    current = stack in ("eager", "compiled") and (start is None or start >= NATIVE_SINCE)
+    return "native" if current else "auto"
 
 
 def lacks_flash(hardware: Table) -> npt.NDArray[np.bool_]:
@@ -52,9 +63,22 @@ def with_kernel(training: TrainingSpec, hardware: Table) -> TrainingSpec:
     Raises:
         ValueError: some rows have flash attention and some do not.
     """
-    if training.attention != "auto":
+    if training.attention not in _BY_GENERATION:
         return training
     old = lacks_flash(hardware)
-    if old.any() and not old.all():
+    if mixed(training, old):
         raise ValueError("accelerators with and without flash attention: estimate them apart")
-    return replace(training, attention=before_flash(training.stack) if old.any() else "flash")
+    if old.any():
+        return replace(training, attention=before_flash(training.stack))
+    return replace(training, attention="flash") if training.attention == "auto" else training
+
+
+def mixed(training: TrainingSpec, old: npt.NDArray[np.bool_]) -> bool:
+    """Whether rows of which `old` lack flash attention must be estimated apart."""
+    return training.attention in _BY_GENERATION and bool(old.any()) and not bool(old.all())
+
+
+def has_native(hardware: Table, training: TrainingSpec) -> npt.NDArray[np.float64]:
+    """1 where a run uses a flash attention kernel written for the row's generation, shape `(n_rows,)`."""
+    asked = training.attention == "native"
+    return np.asarray([asked and str(word) in NATIVE for word in hardware["generation"]], dtype=np.float64)
